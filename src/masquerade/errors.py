@@ -1,0 +1,25 @@
+"""Errors that are written for the person who meets them: what was wrong, what is allowed, what to do next."""
+
+
+class MasqueradeError(Exception):
+    """Base of every error that Masquerade raises on purpose; programs print its text and exit with status 1."""
+
+
+class ParameterError(MasqueradeError):
+    """params.yaml or an overlay holds something that is unknown, missing or of the wrong kind."""
+
+
+class ArchiveError(MasqueradeError):
+    """A face archive or a measurements file is missing, damaged, or does not fit its index."""
+
+
+class CheckpointError(MasqueradeError):
+    """A checkpoint is missing, damaged, or does not fit the network that should load it."""
+
+
+class ProtocolError(MasqueradeError):
+    """A module of methods/, judges/, metrics/, faces/ or backbones/ does not keep its protocol."""
+
+
+class PictureError(MasqueradeError):
+    """One picture cannot be used; recorded as a refusal with this text as its reason."""

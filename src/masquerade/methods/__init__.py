@@ -1,0 +1,106 @@
+"""One module an anonymizer. Name = module = key under ``methods:`` in params.yaml."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from masquerade.images import FaceArchive, Faces
+from masquerade.settings import Settings
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a method can do and needs; the matrix plans with it and the contract tests hold the method to it."""
+
+    trains: bool = False
+    keyed: bool = False
+    invertible: bool = False
+    attribute_selective: bool = False
+    differentially_private: bool = False
+    control: bool = False
+    gallery: bool = False
+    """It needs pictures of other people: the train split of the dataset, whose identities are disjoint."""
+    landmarks: bool = False
+    """It needs the 68 landmarks of each face; faces without them are refused with that reason."""
+    deterministic: bool = True
+    """The seed does not change its result."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the pipeline (or the command line) hands a method: its checkpoint, backbones, and gallery faces."""
+
+    checkpoint: Path | None = None
+    backbones: Mapping[str, Path] = field(default_factory=dict)
+    gallery: FaceArchive | None = None
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """One training: pictures in, checkpoint out. Small and stateless, so that a cluster can requeue it.
+
+    ``state`` is where the loop keeps what it needs to go on after an interruption; ``log(step, {name: value})``
+    receives the curves; ``picture(name, uint8 (H, W, 3))`` receives sample pictures.
+    """
+
+    faces: Path
+    backbones: Mapping[str, Path]
+    checkpoint: Path
+    state: Path
+    seed: int
+    threads: int
+    log: Callable[[int, Mapping[str, float]], None]
+    picture: Callable[[str, np.ndarray], None]
+
+
+class Method(ABC):
+    """What a module of methods/ defines, once: a subclass whose docstring cites the paper.
+
+    ``Params`` are the knobs that a checkpoint depends on (its block ``methods.<name>.params``); ``Variant`` the knobs
+    of anonymization alone (each entry of ``methods.<name>.variants``): many variants share one checkpoint. ``needs``
+    names the backbones. Importing the module must not import torch; do it in the functions.
+    """
+
+    title: ClassVar[str]
+    paper: ClassVar[str]
+    capabilities: ClassVar[Capabilities]
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    class Params(Settings):
+        pass
+
+    class Variant(Settings):
+        pass
+
+    def __init__(self, params: Settings, variant: Settings, resources: Resources):
+        """Load what is needed. Raises CheckpointError where the checkpoint does not fit ``params``."""
+        self.params = params
+        self.variant = variant
+        self.resources = resources
+
+    @classmethod
+    def train(cls, params: Settings, job: TrainingJob) -> None:
+        """Train and write ``job.checkpoint`` (only where ``capabilities.trains``); resumable from ``job.state``."""
+        raise NotImplementedError(f"{cls.__name__} does not train")
+
+    def observe(self, batches: Iterable[Faces]) -> None:  # noqa: B027 - optional hook
+        """Called once before ``anonymize`` with the whole set to anonymize, for statistics of the set."""
+
+    @abstractmethod
+    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+        """float32 (N, 3, H, W) in [-1, 1]. A face's result depends on the face, the seed and the key, not on its batch."""
+
+    def recover(self, images: np.ndarray, key: bytes) -> np.ndarray:
+        """The original faces back from the anonymized PICTURES alone (only where ``capabilities.invertible``)."""
+        raise NotImplementedError(f"{type(self).__name__} is not invertible")
+
+    def statement(self) -> dict[str, object]:
+        """Facts about this run that tables and runs must print (e.g. epsilon with its sensitivity)."""
+        return {}
+
+
+BASE = Method

@@ -1,0 +1,1 @@
+"""Architectures only: ``nn.Module`` classes with their paper, no weights, no training, no preprocessing."""

@@ -1,0 +1,1 @@
+"""What a paper prints, rebuilt: tables and figures, the printed value beside the measured one."""

@@ -1,0 +1,13 @@
+"""The closed, frozen base class of every block of params.yaml."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Settings(BaseModel):
+    """A block of parameters. Closed: a key it does not know is an error. Frozen: nobody changes it on the way.
+
+    Fields carry no defaults, so that params.yaml shows every knob and DVC sees every change;
+    each field's ``description`` gives its unit and its source.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
