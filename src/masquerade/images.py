@@ -4,6 +4,7 @@ In memory a set of pictures is float32 RGB in [-1, 1], shape (N, 3, H, W). On di
 8-bit PNGs and, beside it under the same name, one Parquet index with a row a face in the same order.
 """
 
+import hashlib
 import io
 import json
 import os
@@ -125,11 +126,17 @@ class ArchiveWriter:
 
 def _checksum(archive: Path) -> str:
     """A digest of names and CRCs from the zip's directory: cheap, and ties the index to its pictures."""
-    import hashlib
-
     with zipfile.ZipFile(archive) as entries:
         listing = "\n".join(f"{entry.filename} {entry.CRC:08x}" for entry in entries.infolist())
     return hashlib.sha256(listing.encode()).hexdigest()
+
+
+def index_facts(index: Path) -> dict:
+    """What the writer said of the whole set, from its index alone. Raises ArchiveError naming a damaged file."""
+    try:
+        return json.loads(pq.read_schema(index).metadata[b"masquerade"])
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise ArchiveError(_damaged(index, error)) from error
 
 
 class FaceArchive:
@@ -143,11 +150,10 @@ class FaceArchive:
         for path in (self.path, index_path(self.path)):
             if not path.is_file():
                 raise ArchiveError(f"{path} is missing. Build it with `snakemake {path}`, or fetch it with `dvc pull`.")
+        self.facts = index_facts(index_path(self.path))
         try:
-            table = pq.read_table(index_path(self.path))
-            self.facts: dict = json.loads(table.schema.metadata[b"masquerade"])
-            self.index: pd.DataFrame = table.to_pandas()
-        except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+            self.index: pd.DataFrame = pq.read_table(index_path(self.path)).to_pandas()
+        except (pa.ArrowException, OSError) as error:
             raise ArchiveError(_damaged(index_path(self.path), error)) from error
         try:
             checksum = _checksum(self.path)

@@ -1,0 +1,56 @@
+"""From faces to tables: the one graph. What is in it follows from params.yaml and the overlay of its scale."""
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/backbones.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/anonymize.smk"
+include: "workflow/rules/measure.smk"
+include: "workflow/rules/metrics.smk"
+include: "workflow/rules/tables.smk"
+
+
+# Every kept file is a target: after a failure, what is missing is then always seen and made.
+rule all:
+    input:
+        TARGETS["data"],
+        TARGETS["backbones"],
+        TARGETS["train"],
+        TARGETS["anonymize"],
+        TARGETS["measure"],
+        TARGETS["metrics"],
+        TARGETS["tables"],
+    default_target: True
+
+
+rule data:
+    input:
+        TARGETS["data"],
+
+
+rule backbones:
+    input:
+        TARGETS["backbones"],
+
+
+rule train:
+    input:
+        TARGETS["train"],
+
+
+rule tables:
+    input:
+        TARGETS["tables"],
+
+
+onsuccess:
+    finish("success")
+
+
+onerror:
+    finish("error")

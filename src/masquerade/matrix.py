@@ -1,0 +1,87 @@
+"""Parameters -> cells (dataset, method, variant, seed), each runnable or skipped with a reason. Never imports torch."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from masquerade import discovery
+from masquerade.errors import ParameterError
+from masquerade.params import Parameters
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One anonymization of one dataset's test split. ``reason`` says why it is skipped; '' where it is runnable."""
+
+    dataset: str
+    method: str
+    variant: str
+    seed: int
+    reason: str = ""
+
+    @property
+    def runnable(self) -> bool:
+        return not self.reason
+
+    @property
+    def path(self) -> str:
+        """Its place below every output folder."""
+        return f"{self.dataset}/{self.method}/{self.variant}/{self.seed}"
+
+
+def cells(parameters: Parameters) -> list[Cell]:
+    """Every cell that ``matrix.evaluate`` asks for, in a fixed order. Raises ParameterError for an idle pattern."""
+    found = []
+    for dataset, patterns in parameters.matrix.evaluate.items():
+        offered = [(name, variant) for name, block in parameters.methods.items() for variant in block.variants]
+        for pattern in patterns:
+            if not any(fnmatchcase(f"{name}/{variant}", pattern) for name, variant in offered):
+                raise ParameterError(
+                    f"params.yaml: matrix.evaluate.{dataset} asks for '{pattern}', which matches no method/variant. "
+                    f"There are: {', '.join('/'.join(pair) for pair in offered)}."
+                )
+        found += [
+            Cell(dataset, name, variant, seed, reason(parameters, dataset, name))
+            for name, variant in offered
+            if any(fnmatchcase(f"{name}/{variant}", pattern) for pattern in patterns)
+            for seed in _seeds(parameters, name)
+        ]
+    return found
+
+
+def _seeds(parameters: Parameters, method: str) -> Iterable[int]:
+    """A method that the seed cannot change is run once."""
+    return parameters.seeds[:1] if discovery.load("methods", method).capabilities.deterministic else parameters.seeds
+
+
+def reason(parameters: Parameters, dataset: str, method: str) -> str:
+    """Why ``method`` cannot run on ``dataset`` here; '' where it can."""
+    source = discovery.load("faces", dataset)
+    there, why = source(parameters.datasets[dataset]).available()
+    if not there:
+        return why
+    cls = discovery.load("methods", method)
+    missing = [name for name in cls.needs if name not in parameters.backbones]
+    if missing:
+        return f"needs the backbone {', '.join(missing)}, which params.yaml does not define"
+    if cls.capabilities.gallery and "train" not in discovery.load("faces", parameters.matrix.train_on).splits:
+        return f"needs a gallery of other people, and {parameters.matrix.train_on} has no train split"
+    return ""
+
+
+def skipped(
+    parameters: Parameters, wanted: Iterable[tuple[str, str, str]], planned: Iterable[Cell]
+) -> dict[tuple[str, str, str], str]:
+    """For each wanted (dataset, method, variant) that no runnable cell gives: the reason, for the table's cell."""
+    known = {(cell.dataset, cell.method, cell.variant): cell.reason for cell in planned}
+    reasons = {}
+    for dataset, method, variant in wanted:
+        if (dataset, method, variant) in known:
+            why = known[dataset, method, variant]
+        elif method not in discovery.names("methods"):
+            why = f"{method} is not built yet"
+        else:
+            why = f"not in the matrix at scale {parameters.scale}"
+        if why:
+            reasons[dataset, method, variant] = why
+    return reasons

@@ -1,0 +1,292 @@
+"""Typed, closed parameters: params.yaml, the overlay of one scale, and what is told to a person who mistypes.
+
+params.yaml holds what the papers say; ``scales/<scale>.yaml`` says how that scale differs (a mapping is merged, any
+other value replaces, ``null`` removes the key). The blocks of datasets, backbones, judges, metrics and methods are
+typed by the modules of those rooms, so a new module brings its own block.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, Field, ValidationError, create_model
+
+from masquerade import discovery
+from masquerade.errors import ParameterError
+from masquerade.settings import Settings
+
+PARAMS, SCALES, SCHEMA = "params.yaml", "scales", "schemas/params.schema.json"
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
+
+
+class ImageSettings(Settings):
+    size: Annotated[int, Field(ge=32, le=1024)]
+    """Side of every picture in pixels (256: identitydp, section V.A)."""
+
+
+class MatrixSettings(Settings):
+    train_on: Name
+    """The dataset whose train split every backbone and method learns from."""
+    calibrate_on: Literal["validation"]
+    """The split whose identities set verification thresholds; disjoint from the test split."""
+    evaluate: dict[Name, list[str]]
+    """Dataset -> patterns ``method/variant`` (``*`` allowed) of what is anonymized and measured on its test split."""
+
+
+class MeasureSettings(Settings):
+    batch: Annotated[int, Field(ge=1)]
+    """Pictures that are held in memory and judged at a time."""
+    judges: list[Name]
+    """The judges that look at every set."""
+
+
+class StandIns(Settings):
+    datasets: dict[str, Name]
+    """A paper's dataset -> the one that stands in its place at this scale."""
+    judges: dict[str, Name]
+    """A paper's judge -> the one that stands in its place at this scale."""
+
+
+class ComputeSettings(Settings):
+    launcher: Literal["in_process", "local", "slurm"]
+    """Where trainings run: in the job's own process, in one made by submitit here, or on SLURM through submitit."""
+    threads: dict[Literal["data", "backbone", "train", "anonymize", "measure"], Annotated[int, Field(ge=1)]]
+    """CPU threads of one job of each kind."""
+    partition: str
+    """SLURM partition of trainings ('' = the cluster's default)."""
+    account: str
+    """SLURM account of trainings ('' = the user's default)."""
+    gpus: Annotated[int, Field(ge=0)]
+    """GPUs of one training."""
+    minutes: Annotated[int, Field(ge=1)]
+    """Time limit of one training before it is requeued."""
+    memory_gb: Annotated[float, Field(gt=0)]
+    """Memory of one training in GiB."""
+
+
+class Common(Settings):
+    """What every params.yaml holds beside the blocks of the rooms."""
+
+    scale: Name
+    """Which overlay of scales/ applies."""
+    seeds: Annotated[list[int], Field(min_length=1)]
+    """Each seed is a training and an anonymization of its own; tables give mean and spread over them."""
+    data_seed: int
+    """Seed of the procedural faces, the splits and the backbones."""
+    image: ImageSettings
+    matrix: MatrixSettings
+    measure: MeasureSettings
+    stand_ins: StandIns
+    papers: list[Name]
+    """Which papers' tables and figures are built (folders of reference/)."""
+    compute: ComputeSettings
+
+
+def _method_block(name: str) -> type[Settings]:
+    method = discovery.load("methods", name)
+    block = create_model(
+        f"Method_{name}",
+        __base__=Settings,
+        params=(method.Params, ...),
+        variants=(dict[Name, method.Variant], ...),
+    )
+    block.__doc__ = f"{method.title}: `params` make the checkpoint, `variants` are anonymizations with it."
+    return block
+
+
+def _room(room: str) -> type[Settings]:
+    """The block of one room: every module that it holds, each optional, none else."""
+    typed = {
+        name: _method_block(name) if room == "methods" else discovery.load(room, name).Params
+        for name in discovery.names(room)
+    }
+    return create_model(room, __base__=Settings, **{name: (block | None, None) for name, block in typed.items()})
+
+
+@cache
+def model() -> type[Common]:
+    """The type of the whole of params.yaml, made of the modules that exist."""
+    rooms = {
+        "datasets": "faces",
+        "backbones": "backbones",
+        "judges": "judges",
+        "metrics": "metrics",
+        "methods": "methods",
+    }
+    return create_model(
+        "Parameters", __base__=Common, **{key: (_room(room), ...) for key, room in rooms.items()}
+    )
+
+
+class Parameters:
+    """Validated parameters of one scale. ``tree`` is the effective params.yaml as plain JSON values."""
+
+    def __init__(self, typed: Common):
+        self.typed = typed
+        self.tree: dict[str, Any] = typed.model_dump(mode="json", exclude_none=True)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.typed, name)
+
+    @property
+    def datasets(self) -> dict[str, Settings]:
+        return self._present("datasets")
+
+    @property
+    def backbones(self) -> dict[str, Settings]:
+        return self._present("backbones")
+
+    @property
+    def judges(self) -> dict[str, Settings]:
+        return self._present("judges")
+
+    @property
+    def metrics(self) -> dict[str, Settings]:
+        return self._present("metrics")
+
+    @property
+    def methods(self) -> dict[str, Any]:
+        return self._present("methods")
+
+    def _present(self, room: str) -> dict[str, Any]:
+        block = getattr(self.typed, room)
+        return {name: getattr(block, name) for name in type(block).model_fields if getattr(block, name) is not None}
+
+    def slice(self, keys: tuple[str, ...]) -> dict[str, Any]:
+        """The named parts, e.g. ``methods.falco.params``, by their dotted keys. Raises ParameterError."""
+        return {key: self._at(key) for key in keys}
+
+    def _at(self, key: str) -> Any:
+        node = self.tree
+        for name in key.split("."):
+            if not isinstance(node, dict) or name not in node:
+                raise ParameterError(f"params.yaml has no '{key}' at scale {self.scale}.")
+            node = node[name]
+        return node
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A YAML file as a mapping. Raises ParameterError naming file and line."""
+    if not path.is_file():
+        raise ParameterError(f"{path} is missing.")
+    try:
+        tree = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    except yaml.YAMLError as error:
+        raise ParameterError(f"{path} is not valid YAML: {error}") from error
+    if not isinstance(tree, dict):
+        raise ParameterError(f"{path} must be a mapping of names to values.")
+    return tree
+
+
+def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """``base`` with ``over`` laid on top: mappings merge, other values replace, None removes."""
+    merged = dict(base)
+    for key, value in over.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            merged[key] = overlay(merged[key], value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def scales(root: Path = Path()) -> list[str]:
+    """The scales that have an overlay."""
+    return sorted(path.stem for path in (root / SCALES).glob("*.yaml"))
+
+
+def load(root: Path = Path(), scale: str | None = None) -> Parameters:
+    """params.yaml of the repository at ``root`` with the overlay of ``scale`` (default: its own ``scale:``).
+
+    Raises ParameterError, written for the person who made the mistake.
+    """
+    base = read(root / PARAMS)
+    scale = scale or base.get("scale")
+    if scale not in scales(root):
+        raise ParameterError(f"{PARAMS}: there is no scale '{scale}'. {_nearest(str(scale), scales(root))}")
+    over = read(root / SCALES / f"{scale}.yaml")
+    merged = overlay(overlay(base, over), {"scale": scale})
+    try:
+        parameters = Parameters(model()(**merged))
+    except ValidationError as error:
+        raise ParameterError(_for_people(error, over, scale)) from error
+    _check_references(parameters)
+    return parameters
+
+
+def _check_references(parameters: Parameters) -> None:
+    """Names in one block that must exist in another."""
+    known = {
+        "matrix.train_on": ([parameters.matrix.train_on], parameters.datasets),
+        "matrix.evaluate": (parameters.matrix.evaluate, parameters.datasets),
+        "measure.judges": (parameters.measure.judges, parameters.judges),
+    }
+    for where, (used, defined) in known.items():
+        for name in used:
+            if name not in defined:
+                raise ParameterError(f"{PARAMS}: {where} names '{name}'. {_nearest(name, defined)}")
+
+
+def _nearest(name: str, known: Iterator[str]) -> str:
+    known = sorted(known)
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    return (f"Did you mean '{near[0]}'? " if near else "") + f"Known: {', '.join(known) or 'none'}."
+
+
+def _for_people(error: ValidationError, over: Mapping[str, Any], scale: str) -> str:
+    lines = []
+    for item in error.errors():
+        where = [part for part in item["loc"] if not (isinstance(part, str) and part.startswith("function-"))]
+        file = f"{SCALES}/{scale}.yaml" if _holds(over, where) else PARAMS
+        key = ".".join(map(str, where))
+        if item["type"] == "extra_forbidden":
+            lines.append(f"{file}: unknown parameter '{key}'. {_nearest(str(where[-1]), _fields(where[:-1]))}")
+        elif item["type"] == "missing":
+            lines.append(f"{PARAMS}: '{key}' is missing; it has no default, so that every knob is visible.")
+        else:
+            lines.append(f"{file}: '{key}' is {item['input']!r}: {item['msg'][0].lower() + item['msg'][1:]}.")
+    return "\n".join(dict.fromkeys(lines))
+
+
+def _holds(tree: Any, where: list) -> bool:
+    for part in where:
+        if not isinstance(tree, Mapping) or part not in tree:
+            return False
+        tree = tree[part]
+    return True
+
+
+def _fields(where: list) -> list[str]:
+    """The names that are allowed at a place of the tree."""
+    node: Any = model()
+    for part in where:
+        node = node.model_fields[part].annotation if hasattr(node, "model_fields") else node
+        models = [item for item in [node, *getattr(node, "__args__", ())] if _is_model(item)]
+        node = models[0] if models else node
+    return sorted(node.model_fields) if _is_model(node) else []
+
+
+def _is_model(item: Any) -> bool:
+    return isinstance(item, type) and issubclass(item, BaseModel)
+
+
+def schema_text() -> str:
+    """The JSON schema of params.yaml, as committed in schemas/."""
+    return json.dumps(model().model_json_schema(), indent=1, sort_keys=True) + "\n"
+
+
+def template(method: str) -> str:
+    """The block to paste into params.yaml for a new method, each knob with its description as a comment."""
+    fields = discovery.load("methods", method)
+    lines = [f"  {method}:", "    params:"]
+    for name, knob in fields.Params.model_fields.items():
+        lines += [f"      {name}:   # {(knob.description or '').strip()}"]
+    lines += ["    variants:", "      default:"]
+    for name, knob in fields.Variant.model_fields.items():
+        lines += [f"        {name}:   # {(knob.description or '').strip()}"]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,72 @@
+"""What every program of workflow/scripts/ shares: its arguments, its run, and how its errors look.
+
+A program declares the files it reads and writes; it gets its own slice of the parameters as one JSON string, so that
+it cannot read a knob that the rule did not declare.
+"""
+
+import json
+import logging
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from masquerade import lineage, tracking
+from masquerade.errors import MasqueradeError
+
+
+def arguments(
+    description: str, files: Sequence[str] = (), lists: Sequence[str] = (), words: Sequence[str] = ()
+) -> Namespace:
+    """Parse ``--params JSON``, ``--threads N``, ``--code FILE``, ``--outputs FILE ...``, and what is named here."""
+    parser = ArgumentParser(description=description)
+    parser.add_argument("--params", type=json.loads, required=True, help="the step's slice of the parameters, JSON")
+    parser.add_argument("--code", type=Path, help="fingerprints of the code of this step")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--outputs", type=Path, nargs="+", required=True)
+    for name in files:
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    for name in lists:
+        parser.add_argument(f"--{name}", type=Path, nargs="*", default=[])
+    for name in words:
+        parser.add_argument(f"--{name}", required=True)
+    parsed = parser.parse_args()
+    parsed.inputs = [
+        path for name in (*files, *lists) for path in _as_list(getattr(parsed, name)) if path.is_file()
+    ]
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[variable] = str(parsed.threads)  # before NumPy or torch start their pools
+    return parsed
+
+
+def _as_list(value: Path | list[Path]) -> list[Path]:
+    return value if isinstance(value, list) else [value]
+
+
+def main(name: str, given: Namespace, work: Callable[[tracking.Run], None]) -> None:
+    """Run ``work`` as one tracked job. A MasqueradeError ends the program with its text and status 1."""
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        with tracking.run(name, given.params, tags(given)) as run:
+            work(run)
+            run.tag({f"output.{path}": lineage.md5(path) for path in given.outputs if path.is_file()})
+    except MasqueradeError as error:
+        sys.exit(f"{name}: {error}")
+
+
+def tags(given: Namespace) -> dict[str, str]:
+    """What ties a run to its commit, its code and the content of what it read."""
+    found = {"commit": lineage.commit(), "threads": str(given.threads)}
+    if given.code:
+        found["code"] = lineage.md5(given.code)
+    return found | {f"input.{path}": lineage.md5(path) for path in given.inputs}
+
+
+def write_json(path: Path, tree: Any) -> None:
+    """Write JSON under a temporary name and rename it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.part")
+    temporary.write_text(json.dumps(tree, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    temporary.replace(path)

@@ -1,0 +1,149 @@
+"""DVC owns the bytes: dvc.yaml is written from the Snakemake graph, and a finished build is recorded honestly.
+
+One stage a job. Snakemake's own record of each output is a DVC out beside it, so that after ``git clone && dvc pull``
+Snakemake knows by itself that nothing is out of date. Uses Snakemake's private graph access (pinned to 9.27).
+"""
+
+import hashlib
+import json
+import subprocess
+import sys
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from masquerade import params
+from masquerade.errors import MasqueradeError
+
+if TYPE_CHECKING:
+    from snakemake.jobs import Job
+
+_RUN = "snakemake --quiet rules progress --cores all --force --rerun-incomplete --allowed-rules {rule} -- {outputs}"
+_HEADER = "# Generated from the Snakemake graph by `make dvc.yaml`; do not edit.\n"
+_CODE_STAGE = "code"
+DVC_YAML = Path("dvc.yaml")
+
+
+class NotRecorded(MasqueradeError):
+    """The build is not in a state that may be recorded."""
+
+
+def graph(force_all: bool = False) -> tuple[list["Job"], set["Job"]]:
+    """Every job of `rule all`, and those that are out of date (all, where ``force_all``)."""
+    from snakemake.api import SnakemakeApi
+    from snakemake.settings.types import DAGSettings, OutputSettings, Quietness, ResourceSettings
+
+    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+        workflow = api.workflow(ResourceSettings(cores=1), snakefile=Path("Snakefile"))
+        workflow.dag(DAGSettings(targets={"all"}, max_checksum_file_size=10**15, forceall=force_all))
+        inner = workflow._workflow  # there is no public access to the graph in Snakemake 9
+        inner._prepare_dag(forceall=force_all, ignore_incomplete=True, lock_warn_only=True, nolock=True)
+        inner._build_dag()
+        jobs = [job for job in inner.dag.jobs if job.output]
+        return jobs, {job for job in inner.dag.needrun_jobs() if job.output}
+
+
+def record_of(output: str) -> str:
+    """Where Snakemake keeps its record of an output."""
+    coded = urlsafe_b64encode(output.encode()).decode()
+    parts = [coded[start : start + 254] for start in range(0, len(coded), 254)]
+    return "/".join([".snakemake/metadata", *(f"@{part}" for part in parts[:-1]), parts[-1]])
+
+
+def stages(jobs: list["Job"], root: Path = Path()) -> dict[str, Any]:
+    """The content of dvc.yaml for these jobs."""
+    base = params.read(root / params.PARAMS)
+    over_path = f"{params.SCALES}/{base['scale']}.yaml"
+    over = params.read(root / over_path)
+    fingerprints = sorted({path for job in jobs for path in map(str, job.input) if path.startswith(".masquerade/code/")})
+    found = {
+        # A comment changes a source file but not its fingerprint: DVC then stops here.
+        _CODE_STAGE: {
+            "cmd": "python workflow/scripts/fingerprints.py",
+            "deps": ["src/masquerade", "workflow/scripts"],
+            "outs": [{path: {"persist": True}} for path in fingerprints],
+        }
+    }
+    for job in sorted(jobs, key=_name):
+        found[_name(job)] = _stage(job, base, over, over_path)
+    return {"stages": found}
+
+
+def _name(job: "Job") -> str:
+    return "-".join([job.rule.name, *map(str, job.wildcards_dict.values())]).replace(".", "_")
+
+
+def _stage(job: "Job", base: dict, over: dict, over_path: str) -> dict[str, Any]:
+    outputs = [str(path) for path in job.output]
+    template = hashlib.sha256(job.rule.shellcmd.encode()).hexdigest()[:8]
+    stage: dict[str, Any] = {
+        "cmd": _RUN.format(rule=job.rule.name, outputs=" ".join(outputs)) + f" # rule {template}",
+        "deps": sorted({str(path) for path in job.input}),
+    }
+    keys = [key.format(**job.wildcards_dict) for key in sorted(_keys(job))]
+    named = [key for key in keys if _holds(base, key)]
+    overlaid = [key for key in keys if _holds(over, key)]
+    if named or overlaid:
+        stage["params"] = named + ([{over_path: overlaid}] if overlaid else [])
+    stage["outs"] = [{path: {"persist": True}} for path in [*outputs, *map(record_of, outputs)]]
+    return stage
+
+
+def _keys(job: "Job") -> set[str]:
+    return {key for _, value in job.rule.params._allitems() for key in getattr(value, "keys", ()) if callable(value)}
+
+
+def _holds(tree: Any, key: str) -> bool:
+    for name in key.split("."):
+        if not isinstance(tree, dict) or name not in tree:
+            return False
+        tree = tree[name]
+    return True
+
+
+def document() -> str:
+    """dvc.yaml as it should be."""
+    jobs, _ = graph(force_all=True)
+    return _HEADER + yaml.safe_dump(stages(jobs), sort_keys=False, width=1000)
+
+
+def record() -> int:
+    """Put a finished build under DVC (``dvc commit``); returns the number of stages.
+
+    Raises NotRecorded, saying why, where a job was interrupted or is out of date, an output has no record, an input
+    changed behind Snakemake's back, or dvc.yaml is not that of the graph.
+    """
+    if any(path.is_file() for path in Path(".snakemake/incomplete").rglob("*")):
+        raise NotRecorded("a job was interrupted; run `snakemake all` first")
+    jobs, out_of_date = graph()
+    if out_of_date:
+        raise NotRecorded(f"{len(out_of_date)} jobs are out of date; run `snakemake all` first")
+    lost = [path for job in jobs for path in map(str, job.output) if not Path(record_of(path)).is_file()]
+    if lost:
+        raise NotRecorded(f"{len(lost)} outputs have no record (the first: {lost[0]}); `dvc checkout` or rebuild them")
+    stale = sorted(set(_changed_inputs(jobs)))
+    if stale:
+        raise NotRecorded(f"inputs changed behind Snakemake's back; run `snakemake all --forcerun {' '.join(stale)}`")
+    if not DVC_YAML.is_file() or DVC_YAML.read_text(encoding="utf-8") != document():
+        raise NotRecorded("dvc.yaml is not that of the graph; run `make dvc.yaml`, then `snakemake all`")
+    done = subprocess.run([sys.executable, "-m", "dvc", "commit", "--force", "--quiet"], check=False)
+    if done.returncode:
+        raise NotRecorded("`dvc commit` failed (is another dvc at work here?)")
+    return len(jobs) + 1
+
+
+def _changed_inputs(jobs: list["Job"]) -> Iterator[str]:
+    @cache
+    def sha256(path: str) -> str:
+        with Path(path).open("rb") as file:
+            return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+
+    for job in jobs:
+        for output in map(str, job.output):
+            seen = json.loads(Path(record_of(output)).read_text(encoding="utf-8"))["input_checksums"]
+            if any(seen.get(path) != sha256(path) for path in map(str, job.input)):
+                yield output

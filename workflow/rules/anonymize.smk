@@ -1,0 +1,24 @@
+# One archive for each cell: the test split of a dataset, anonymized.
+rule anonymize:
+    input:
+        code=method_code("anonymize"),
+        faces=indexed(FACES),
+        checkpoint=lambda w: CHECKPOINT if capabilities(w.method).trains else [],
+        backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
+        gallery=lambda w: (
+            indexed(FACES.format(dataset=PARAMETERS.matrix.train_on)) if capabilities(w.method).gallery else []
+        ),
+    output:
+        indexed(ANONYMIZED),
+    log:
+        "logs/" + SCALE + "/anonymize/{dataset}/{method}/{variant}/{seed}.log",
+    benchmark:
+        "logs/" + SCALE + "/benchmarks/anonymize/{dataset}/{method}/{variant}/{seed}.tsv"
+    threads: PARAMETERS.compute.threads["anonymize"]
+    params:
+        cfg=P("methods.{method}.params", "methods.{method}.variants.{variant}", "measure.batch"),
+    shell:
+        "python workflow/scripts/anonymize.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        " --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
+        " --faces {input.faces[0]} --checkpoint {input.checkpoint} --backbones {input.backbones}"
+        " --gallery {input.gallery} --outputs {output} > {log} 2>&1"

@@ -1,0 +1,24 @@
+# Frozen networks by role, trained on the faces of the scale, each with its quality and a floor under it.
+rule backbone:
+    input:
+        code=lambda w: code(f"backbone.{w.backbone}", *modules("backbones", [w.backbone])),
+        faces=indexed(FACES.format(dataset=PARAMETERS.matrix.train_on)),
+    output:
+        checkpoint=BACKBONE,
+        quality=CHECKPOINTS + "/backbones/{backbone}.json",
+    log:
+        "logs/" + SCALE + "/backbones/{backbone}.log",
+    benchmark:
+        "logs/" + SCALE + "/benchmarks/backbones/{backbone}.tsv"
+    threads: PARAMETERS.compute.threads["backbone"]
+    resources:
+        **TRAINING_RESOURCES,
+    params:
+        cfg=P("backbones.{backbone}", "data_seed"),
+        state=".masquerade/state/" + SCALE + "/backbones/{backbone}.pt",
+        logs="logs/" + SCALE + "/submitit",
+    shell:
+        "python workflow/scripts/backbone.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        " --name {wildcards.backbone} --faces {input.faces[0]} --state {params.state} --logs {params.logs}"
+        " --launcher {resources.launcher:q} --resources {resources.submission:q}"
+        " --outputs {output.checkpoint} {output.quality} > {log} 2>&1"

@@ -1,0 +1,133 @@
+# Parameters, cells, and the few functions that the rules share.
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from masquerade import discovery, lineage, matrix, params
+from masquerade.errors import MasqueradeError
+from masquerade.papers import reference
+from snakemake.exceptions import WorkflowError
+
+# Jobs find the same Python as Snakemake itself, activated or not, and report to the same build.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+os.environ.setdefault("MASQUERADE_BUILD", time.strftime("%Y-%m-%d %H:%M:%S"))
+
+try:
+    PARAMETERS = params.load(Path(workflow.basedir), config.get("scale"))
+    CELLS = matrix.cells(PARAMETERS)
+    ITEMS = {item.key: item for paper in PARAMETERS.papers for item in reference.find(paper)}
+except MasqueradeError as error:
+    raise WorkflowError(str(error))
+
+SCALE = PARAMETERS.scale
+RUNNABLE = [cell for cell in CELLS if cell.runnable]
+DATASETS = sorted({cell.dataset for cell in RUNNABLE} | {PARAMETERS.matrix.train_on})
+PACKAGE = Path("src/masquerade")
+
+DATA, CHECKPOINTS, RESULTS = f"data/{SCALE}", f"checkpoints/{SCALE}", f"results/{SCALE}"
+FACES = DATA + "/faces/{dataset}.zip"
+BACKBONE = CHECKPOINTS + "/backbones/{backbone}.safetensors"
+CHECKPOINT = CHECKPOINTS + "/methods/{method}/{seed}.safetensors"
+ANONYMIZED = DATA + "/anonymized/{dataset}/{method}/{variant}/{seed}.zip"
+SOURCE = DATA + "/measurements/{dataset}/source.parquet"
+MEASURED = DATA + "/measurements/{dataset}/{method}/{variant}/{seed}.parquet"
+METRICS = RESULTS + "/metrics/{dataset}/{method}/{variant}/{seed}.json"
+TABLE = RESULTS + "/tables/{paper}/{item}"
+FIGURE = RESULTS + "/figures/{paper}/{item}"
+
+
+def one_of(names):
+    return "|".join(sorted({str(name) for name in names})) or "none"
+
+
+# A name that the validated parameters do not hold fails while the graph is built.
+wildcard_constraints:
+    dataset=one_of(DATASETS),
+    method=one_of(cell.method for cell in CELLS),
+    variant=one_of(cell.variant for cell in CELLS),
+    seed=r"\d+",
+    backbone=one_of(PARAMETERS.backbones),
+    paper=one_of(PARAMETERS.papers),
+    item=r"[a-z0-9_]+",
+
+
+def P(*keys):
+    """The job's slice of the parameters as one canonical JSON string; the export to DVC reads ``.keys``."""
+
+    def value(wildcards):
+        named = tuple(key.format(**dict(wildcards.items())) for key in keys)
+        return json.dumps(PARAMETERS.slice(named), sort_keys=True)
+
+    value.keys = keys
+    return value
+
+
+def code(step, *modules):
+    """The file with the fingerprints of the code of a step: its program, and the modules it loads by name."""
+    roots = [Path(f"workflow/scripts/{step.split('.')[0]}.py"), *modules]
+    return str(lineage.write_fingerprints(Path(f".masquerade/code/{step}.json"), roots, Path(workflow.basedir)))
+
+
+def modules(room, names):
+    return [PACKAGE / room / f"{name}.py" for name in names]
+
+
+def method_code(step):
+    """``input`` function: the code of a step of the wildcard's method and of the backbones that it needs."""
+
+    def value(wildcards):
+        loaded = modules("methods", [wildcards.method])
+        return code(f"{step}.{wildcards.method}", *loaded, *modules("backbones", needs(wildcards.method)))
+
+    return value
+
+
+def needs(method):
+    return discovery.load("methods", method).needs
+
+
+def capabilities(method):
+    return discovery.load("methods", method).capabilities
+
+
+def indexed(archive):
+    """An archive and the index beside it."""
+    return [archive, archive.replace(".zip", ".parquet")]
+
+
+def of_cells(pattern):
+    return [pattern.format(**vars(cell)) for cell in RUNNABLE]
+
+
+def finish(outcome):
+    """Publish the runs; after a success also record the bytes with DVC, unless DVC itself started this."""
+    subprocess.run([sys.executable, "workflow/scripts/finish.py", outcome], check=False)
+
+
+# How and where a training runs is no trigger: it changes when a number is made, not which number.
+TRAINING_RESOURCES = {
+    "launcher": PARAMETERS.compute.launcher,
+    "submission": PARAMETERS.compute.model_dump_json(exclude={"launcher", "threads"}),
+}
+ARCHIVES = [FACES.format(dataset=name) for name in DATASETS]
+TRAINED = sorted({(cell.method, cell.seed) for cell in RUNNABLE if capabilities(cell.method).trains})
+TARGETS = {
+    "data": [path for archive in ARCHIVES for path in indexed(archive)],
+    "backbones": [
+        path
+        for name in PARAMETERS.backbones
+        for path in (BACKBONE.format(backbone=name), f"{CHECKPOINTS}/backbones/{name}.json")
+    ],
+    "train": [CHECKPOINT.format(method=method, seed=seed) for method, seed in TRAINED],
+    "anonymize": [path for archive in of_cells(ANONYMIZED) for path in indexed(archive)],
+    "measure": [SOURCE.format(dataset=name) for name in DATASETS] + of_cells(MEASURED),
+    "metrics": of_cells(METRICS),
+    "tables": [
+        f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(paper=item.paper, item=item.name)
+        for item in ITEMS.values()
+        for ending in item.endings
+    ],
+}

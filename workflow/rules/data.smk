@@ -1,0 +1,16 @@
+# Where faces come from: one archive a dataset.
+rule faces:
+    input:
+        code=lambda w: code(f"data.{w.dataset}", *modules("faces", [w.dataset])),
+    output:
+        indexed(FACES),
+    log:
+        "logs/" + SCALE + "/faces/{dataset}.log",
+    benchmark:
+        "logs/" + SCALE + "/benchmarks/faces/{dataset}.tsv"
+    threads: PARAMETERS.compute.threads["data"]
+    params:
+        cfg=P("datasets.{dataset}", "image.size", "data_seed"),
+    shell:
+        "python workflow/scripts/data.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        " --dataset {wildcards.dataset} --outputs {output} > {log} 2>&1"

@@ -1,0 +1,20 @@
+# Every metric of a cell, from its measurements alone.
+rule metrics:
+    input:
+        code=lambda w: code("metrics", *modules("metrics", PARAMETERS.metrics)),
+        source=SOURCE,
+        derived=MEASURED,
+        index=ANONYMIZED.replace(".zip", ".parquet"),
+    output:
+        METRICS,
+    log:
+        "logs/" + SCALE + "/metrics/{dataset}/{method}/{variant}/{seed}.log",
+    benchmark:
+        "logs/" + SCALE + "/benchmarks/metrics/{dataset}/{method}/{variant}/{seed}.tsv"
+    params:
+        cfg=P(*[f"metrics.{name}" for name in PARAMETERS.metrics], "matrix.calibrate_on"),
+    shell:
+        "python workflow/scripts/metrics.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
+        " --seed {wildcards.seed} --source {input.source} --derived {input.derived} --index {input.index}"
+        " --outputs {output} > {log} 2>&1"

@@ -1,0 +1,25 @@
+# One checkpoint for each method that trains and each seed; all variants share it.
+rule method:
+    input:
+        code=method_code("train"),
+        faces=indexed(FACES.format(dataset=PARAMETERS.matrix.train_on)),
+        backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
+    output:
+        CHECKPOINT,
+    log:
+        "logs/" + SCALE + "/train/{method}/{seed}.log",
+    benchmark:
+        "logs/" + SCALE + "/benchmarks/train/{method}/{seed}.tsv"
+    threads: PARAMETERS.compute.threads["train"]
+    resources:
+        **TRAINING_RESOURCES,
+    params:
+        cfg=P("methods.{method}.params"),
+        state=".masquerade/state/" + SCALE + "/methods/{method}/{seed}.pt",
+        logs="logs/" + SCALE + "/submitit",
+    shell:
+        "python workflow/scripts/train.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        " --method {wildcards.method} --seed {wildcards.seed} --faces {input.faces[0]}"
+        " --backbones {input.backbones} --state {params.state} --logs {params.logs}"
+        " --launcher {resources.launcher:q} --resources {resources.submission:q}"
+        " --outputs {output} > {log} 2>&1"

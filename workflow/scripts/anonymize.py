@@ -1,0 +1,33 @@
+"""Anonymize the test split of one dataset with one variant of one method."""
+
+from masquerade import anonymization, discovery, steps
+from masquerade.images import FaceArchive
+from masquerade.methods import Resources
+
+given = steps.arguments(
+    __doc__, files=("faces",), lists=("checkpoint", "backbones", "gallery"), words=("method", "variant", "seed")
+)
+
+
+def work(run) -> None:
+    cls = discovery.load("methods", given.method)
+    block = f"methods.{given.method}"
+    resources = Resources(
+        checkpoint=next(iter(given.checkpoint), None),
+        backbones={path.stem: path for path in given.backbones},
+        gallery=FaceArchive(given.gallery[0]) if given.gallery else None,
+    )
+    method = cls(
+        cls.Params(**given.params[f"{block}.params"]),
+        cls.Variant(**given.params[f"{block}.variants.{given.variant}"]),
+        resources,
+    )
+    anonymization.anonymize(
+        FaceArchive(given.faces), given.outputs[0], method, given.variant, "test", int(given.seed),
+        given.params["measure.batch"],
+    )  # fmt: skip
+    run.tag({f"statement.{key}": str(value) for key, value in method.statement().items()})
+
+
+if __name__ == "__main__":
+    steps.main(f"anonymize {given.method}/{given.variant} seed {given.seed}", given, work)

@@ -1,0 +1,6 @@
+"""Write dvc.yaml from the Snakemake graph."""
+
+from masquerade import versioning
+
+if __name__ == "__main__":
+    versioning.DVC_YAML.write_text(versioning.document(), encoding="utf-8")

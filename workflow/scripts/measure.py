@@ -1,0 +1,23 @@
+"""Let every judge look at every picture of one set, once."""
+
+from masquerade import discovery, measuring, steps
+
+given = steps.arguments(
+    __doc__, files=("faces",), lists=("source", "backbones"), words=("splits",)
+)
+
+
+def work(_) -> None:
+    backbones = {path.stem: path for path in given.backbones}
+    judges = {}
+    for name in given.params["measure.judges"]:
+        cls = discovery.load("judges", name)
+        judges[name] = cls(cls.Params(**given.params[f"judges.{name}"]), backbones)
+    measuring.measure(
+        given.faces, given.outputs[0], judges, split=given.splits.split(","), batch=given.params["measure.batch"],
+        source=next(iter(given.source), None), threads=given.threads,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    steps.main(f"measure {given.outputs[0]}", given, work)
