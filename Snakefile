@@ -17,6 +17,7 @@ include: "workflow/rules/tables.smk"
 
 # Every kept file is a target: after a failure, what is missing is then always seen and made.
 rule all:
+    default_target: True
     input:
         TARGETS["data"],
         TARGETS["backbones"],
@@ -25,7 +26,6 @@ rule all:
         TARGETS["measure"],
         TARGETS["metrics"],
         TARGETS["tables"],
-    default_target: True
 
 
 rule data:

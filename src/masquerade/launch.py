@@ -45,7 +45,14 @@ class Training:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
         record = Run(self.run)
         job = TrainingJob(
-            self.faces, self.backbones, self.checkpoint_file, self.state, self.seed, self.threads, record.log, record.picture
+            self.faces,
+            self.backbones,
+            self.checkpoint_file,
+            self.state,
+            self.seed,
+            self.threads,
+            record.log,
+            record.picture,
         )
         cls = discovery.load(self.room, self.name)
         params = cls.Params(**self.params)
@@ -61,7 +68,9 @@ class Training:
         poor = {name: (figures[name], floor) for name, floor in floors.items() if not figures[name] >= floor}
         if poor:
             job.checkpoint.unlink(missing_ok=True)
-            told = "; ".join(f"{name} is {value:.4f}, the floor is {floor:.4f}" for name, (value, floor) in poor.items())
+            told = "; ".join(
+                f"{name} is {value:.4f}, the floor is {floor:.4f}" for name, (value, floor) in poor.items()
+            )
             raise BelowFloor(
                 f"backbone '{self.name}' is too poor to build on: {told}. Train it longer or on more identities "
                 f"(params.yaml, backbones.{self.name}), or lower its floors there if you know why."
@@ -106,4 +115,6 @@ def run(training: Training, launcher: str, resources: Mapping[str, Any], logs: P
         job.result()
     except (FailedJobError, UncompletedJobError) as error:
         reason = str(error).strip().splitlines()[-1]
-        raise MasqueradeError(f"training '{training.name}' failed ({reason}); its log is {job.paths.stderr}.") from error
+        raise MasqueradeError(
+            f"training '{training.name}' failed ({reason}); its log is {job.paths.stderr}."
+        ) from error

@@ -117,9 +117,7 @@ def model() -> type[Common]:
         "metrics": "metrics",
         "methods": "methods",
     }
-    return create_model(
-        "Parameters", __base__=Common, **{key: (_room(room), ...) for key, room in rooms.items()}
-    )
+    return create_model("Parameters", __base__=Common, **{key: (_room(room), ...) for key, room in rooms.items()})
 
 
 class Parameters:

@@ -33,9 +33,7 @@ def arguments(
     for name in words:
         parser.add_argument(f"--{name}", required=True)
     parsed = parser.parse_args()
-    parsed.inputs = [
-        path for name in (*files, *lists) for path in _as_list(getattr(parsed, name)) if path.is_file()
-    ]
+    parsed.inputs = [path for name in (*files, *lists) for path in _as_list(getattr(parsed, name)) if path.is_file()]
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = str(parsed.threads)  # before NumPy or torch start their pools
     return parsed

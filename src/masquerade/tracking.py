@@ -123,7 +123,9 @@ class _Publisher:
         self.parents: dict[str, str] = {}
 
     def publish_all(self) -> int:
-        return sum(self._publish(path) for path in sorted(RECORDS.glob("*.jsonl"), key=lambda path: path.stat().st_mtime))
+        return sum(
+            self._publish(path) for path in sorted(RECORDS.glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+        )
 
     def _publish(self, path: Path) -> bool:
         progress = path.with_suffix(".json")

@@ -59,7 +59,9 @@ def stages(jobs: list["Job"], root: Path = Path()) -> dict[str, Any]:
     base = params.read(root / params.PARAMS)
     over_path = f"{params.SCALES}/{base['scale']}.yaml"
     over = params.read(root / over_path)
-    fingerprints = sorted({path for job in jobs for path in map(str, job.input) if path.startswith(".masquerade/code/")})
+    fingerprints = sorted(
+        {path for job in jobs for path in map(str, job.input) if path.startswith(".masquerade/code/")}
+    )
     found = {
         # A comment changes a source file but not its fingerprint: DVC then stops here.
         _CODE_STAGE: {

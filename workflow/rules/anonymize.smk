@@ -6,17 +6,25 @@ rule anonymize:
         checkpoint=lambda w: CHECKPOINT if capabilities(w.method).trains else [],
         backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
         gallery=lambda w: (
-            indexed(FACES.format(dataset=PARAMETERS.matrix.train_on)) if capabilities(w.method).gallery else []
+            indexed(FACES.format(dataset=PARAMETERS.matrix.train_on))
+            if capabilities(w.method).gallery
+            else []
         ),
     output:
         indexed(ANONYMIZED),
     log:
         "logs/" + SCALE + "/anonymize/{dataset}/{method}/{variant}/{seed}.log",
     benchmark:
-        "logs/" + SCALE + "/benchmarks/anonymize/{dataset}/{method}/{variant}/{seed}.tsv"
+        "logs/"
+        + SCALE
+        + "/benchmarks/anonymize/{dataset}/{method}/{variant}/{seed}.tsv"
     threads: PARAMETERS.compute.threads["anonymize"]
     params:
-        cfg=P("methods.{method}.params", "methods.{method}.variants.{variant}", "measure.batch"),
+        cfg=P(
+            "methods.{method}.params",
+            "methods.{method}.variants.{variant}",
+            "measure.batch",
+        ),
     shell:
         "python workflow/scripts/anonymize.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"

@@ -18,7 +18,9 @@ os.environ.setdefault("MASQUERADE_BUILD", time.strftime("%Y-%m-%d %H:%M:%S"))
 try:
     PARAMETERS = params.load(Path(workflow.basedir), config.get("scale"))
     CELLS = matrix.cells(PARAMETERS)
-    ITEMS = {item.key: item for paper in PARAMETERS.papers for item in reference.find(paper)}
+    ITEMS = {
+        item.key: item for paper in PARAMETERS.papers for item in reference.find(paper)
+    }
 except MasqueradeError as error:
     raise WorkflowError(str(error))
 
@@ -68,7 +70,11 @@ def P(*keys):
 def code(step, *modules):
     """The file with the fingerprints of the code of a step: its program, and the modules it loads by name."""
     roots = [Path(f"workflow/scripts/{step.split('.')[0]}.py"), *modules]
-    return str(lineage.write_fingerprints(Path(f".masquerade/code/{step}.json"), roots, Path(workflow.basedir)))
+    return str(
+        lineage.write_fingerprints(
+            Path(f".masquerade/code/{step}.json"), roots, Path(workflow.basedir)
+        )
+    )
 
 
 def modules(room, names):
@@ -80,7 +86,11 @@ def method_code(step):
 
     def value(wildcards):
         loaded = modules("methods", [wildcards.method])
-        return code(f"{step}.{wildcards.method}", *loaded, *modules("backbones", needs(wildcards.method)))
+        return code(
+            f"{step}.{wildcards.method}",
+            *loaded,
+            *modules("backbones", needs(wildcards.method)),
+        )
 
     return value
 
@@ -113,20 +123,29 @@ TRAINING_RESOURCES = {
     "submission": PARAMETERS.compute.model_dump_json(exclude={"launcher", "threads"}),
 }
 ARCHIVES = [FACES.format(dataset=name) for name in DATASETS]
-TRAINED = sorted({(cell.method, cell.seed) for cell in RUNNABLE if capabilities(cell.method).trains})
+TRAINED = sorted(
+    {(cell.method, cell.seed) for cell in RUNNABLE if capabilities(cell.method).trains}
+)
 TARGETS = {
     "data": [path for archive in ARCHIVES for path in indexed(archive)],
     "backbones": [
         path
         for name in PARAMETERS.backbones
-        for path in (BACKBONE.format(backbone=name), f"{CHECKPOINTS}/backbones/{name}.json")
+        for path in (
+            BACKBONE.format(backbone=name),
+            f"{CHECKPOINTS}/backbones/{name}.json",
+        )
     ],
     "train": [CHECKPOINT.format(method=method, seed=seed) for method, seed in TRAINED],
-    "anonymize": [path for archive in of_cells(ANONYMIZED) for path in indexed(archive)],
+    "anonymize": [
+        path for archive in of_cells(ANONYMIZED) for path in indexed(archive)
+    ],
     "measure": [SOURCE.format(dataset=name) for name in DATASETS] + of_cells(MEASURED),
     "metrics": of_cells(METRICS),
     "tables": [
-        f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(paper=item.paper, item=item.name)
+        f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(
+            paper=item.paper, item=item.name
+        )
         for item in ITEMS.values()
         for ending in item.endings
     ],

@@ -1,11 +1,17 @@
 # Every judge looks at every picture once; one file of measurements a set.
 def judges_code(wildcards):
     names = PARAMETERS.measure.judges
-    return code("measure", *modules("judges", names), *modules("backbones", judges_need()))
+    return code(
+        "measure", *modules("judges", names), *modules("backbones", judges_need())
+    )
 
 
 def judges_need():
-    names = [name for judge in PARAMETERS.measure.judges for name in discovery.load("judges", judge).needs]
+    names = [
+        name
+        for judge in PARAMETERS.measure.judges
+        for name in discovery.load("judges", judge).needs
+    ]
     return list(dict.fromkeys(names))
 
 

@@ -12,7 +12,9 @@ rule metrics:
     benchmark:
         "logs/" + SCALE + "/benchmarks/metrics/{dataset}/{method}/{variant}/{seed}.tsv"
     params:
-        cfg=P(*[f"metrics.{name}" for name in PARAMETERS.metrics], "matrix.calibrate_on"),
+        cfg=P(
+            *[f"metrics.{name}" for name in PARAMETERS.metrics], "matrix.calibrate_on"
+        ),
     shell:
         "python workflow/scripts/metrics.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"

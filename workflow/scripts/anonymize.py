@@ -5,7 +5,10 @@ from masquerade.images import FaceArchive
 from masquerade.methods import Resources
 
 given = steps.arguments(
-    __doc__, files=("faces",), lists=("checkpoint", "backbones", "gallery"), words=("method", "variant", "seed")
+    __doc__,
+    files=("faces",),
+    lists=("checkpoint", "backbones", "gallery"),
+    words=("method", "variant", "seed"),
 )
 
 

@@ -2,9 +2,7 @@
 
 from masquerade import discovery, measuring, steps
 
-given = steps.arguments(
-    __doc__, files=("faces",), lists=("source", "backbones"), words=("splits",)
-)
+given = steps.arguments(__doc__, files=("faces",), lists=("source", "backbones"), words=("splits",))
 
 
 def work(_) -> None:

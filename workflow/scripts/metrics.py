@@ -3,9 +3,7 @@
 from masquerade import discovery, evaluation, steps
 from masquerade.images import index_facts
 
-given = steps.arguments(
-    __doc__, files=("source", "derived", "index"), words=("dataset", "method", "variant", "seed")
-)
+given = steps.arguments(__doc__, files=("source", "derived", "index"), words=("dataset", "method", "variant", "seed"))
 
 
 def work(run) -> None:
@@ -18,10 +16,17 @@ def work(run) -> None:
         metrics[name] = cls(cls.Params(**params))
     seen = evaluation.evidence(given.source, given.derived, given.params["matrix.calibrate_on"])
     values = evaluation.evaluate(metrics, seen)
-    cell = {"dataset": given.dataset, "method": given.method, "variant": given.variant, "seed": int(given.seed)}
+    cell = {
+        "dataset": given.dataset,
+        "method": given.method,
+        "variant": given.variant,
+        "seed": int(given.seed),
+    }
     statement = index_facts(given.index)["statement"] | evaluation.counts(seen.derived)
     steps.write_json(given.outputs[0], evaluation.row(cell, statement, values))
-    numbers = {f"{name}.{judge}".strip("."): value["value"] for name, of in values.items() for judge, value in of.items()}
+    numbers = {
+        f"{name}.{judge}".strip("."): value["value"] for name, of in values.items() for judge, value in of.items()
+    }
     run.log(0, {name: value for name, value in numbers.items() if value is not None})
 
 

@@ -4,7 +4,12 @@ import json
 
 from masquerade import launch, steps
 
-given = steps.arguments(__doc__, files=("faces", "state", "logs"), lists=("backbones",), words=("method", "seed", "launcher", "resources"))
+given = steps.arguments(
+    __doc__,
+    files=("faces", "state", "logs"),
+    lists=("backbones",),
+    words=("method", "seed", "launcher", "resources"),
+)
 
 
 def work(run) -> None:

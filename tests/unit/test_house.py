@@ -1,0 +1,109 @@
+"""The house is in order: format, lint, environment, schema, licence, and nothing that belongs to one machine."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from masquerade import params
+
+BIN = Path(sys.executable).parent
+
+
+def run(*command: str, cwd: Path) -> str:
+    environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def tracked(root: Path) -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True).stdout
+    return [root / name for name in listed.split("\0") if name and (root / name).is_file()]
+
+
+def test_python_is_linted(root):
+    run("ruff", "check", ".", cwd=root)
+
+
+def test_python_is_formatted(root):
+    run("ruff", "format", "--check", ".", cwd=root)
+
+
+def test_rules_are_formatted(root):
+    run("snakefmt", "--check", "Snakefile", "workflow", cwd=root)
+
+
+def test_snakemake_has_no_complaint(root):
+    run("snakemake", "--lint", cwd=root)
+
+
+def pins(lines: list[str]) -> dict[str, str]:
+    pairs = [line.strip().removeprefix("- ").split("==") for line in lines if "==" in line]
+    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pairs}
+
+
+def test_conda_describes_the_same_environment(root):
+    conda = yaml.safe_load((root / "environment.yml").read_text())["dependencies"]
+    listed = next(item["pip"] for item in conda if isinstance(item, dict))
+    assert pins(listed) == pins((root / "requirements.lock").read_text().splitlines())
+    assert "python=3.11" in conda
+
+
+def test_every_requirement_is_pinned_exactly(root):
+    lines = [line for line in (root / "requirements.lock").read_text().splitlines() if line and line[0] != "#"]
+    assert len(pins(lines)) == len(lines) > 100
+
+
+def test_installed_packages_are_those_of_the_lock(root):
+    from importlib.metadata import distributions
+
+    installed = {re.sub(r"[-_.]+", "-", item.name).lower(): item.version.split("+")[0] for item in distributions()}
+    wanted = pins((root / "requirements.lock").read_text().splitlines())
+    assert {name: installed.get(name) for name in wanted} == wanted
+
+
+def test_schema_is_that_of_the_types(root):
+    committed = (root / params.SCHEMA).read_text()
+    assert committed == params.schema_text(), "run `masquerade params schema --fix`"
+
+
+def test_licence_and_citation_are_there(root):
+    assert "Apache License" in (root / "LICENSE").read_text()
+    citation = yaml.safe_load((root / "CITATION.cff").read_text())
+    assert citation["license"] == "Apache-2.0"
+    assert citation["cff-version"] == "1.2.0"
+
+
+FORBIDDEN = re.compile(r"/work/|/home/\w|/Users/\w|/opt/pypi|index-url|extra-index|" + "file" + "://[a-z/]")
+
+
+def test_nothing_belongs_to_one_machine(root):
+    hits = []
+    for path in tracked(root):
+        if path.suffix in {".py", ".smk", ".md", ".yaml", ".yml", ".toml", ".lock", ""} and path != Path(__file__):
+            text = path.read_text(encoding="utf-8", errors="ignore")
+            hits += [f"{path.relative_to(root)}: {match.group()}" for match in FORBIDDEN.finditer(text)]
+    assert not hits
+
+
+def test_tracked_files_are_small(root):
+    assert [path for path in tracked(root) if path.stat().st_size > 200_000] == []
+
+
+@pytest.mark.parametrize("room", ["faces", "judges", "metrics", "methods", "backbones", "papers"])
+def test_nothing_that_the_matrix_reads_imports_torch(root, room):
+    from masquerade import discovery
+
+    modules = [f"masquerade.{room}.{name}" for name in discovery.names(room)]
+    program = (
+        "import importlib, sys\n"
+        f"for name in {modules!r}: importlib.import_module(name)\n"
+        "heavy = {'torch', 'mlflow', 'dlib', 'cv2', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(f'imports {heavy}' if heavy else 0)"
+    )
+    run(sys.executable, "-c", program, cwd=root)

@@ -1,0 +1,87 @@
+"""The matrix: every cell is runnable or says why not, and planning it costs no heavy import."""
+
+import subprocess
+import sys
+
+import pytest
+
+from masquerade import discovery, matrix, params
+from masquerade.errors import ParameterError, ProtocolError
+
+
+def test_cells_are_unique_and_in_a_fixed_order(tiny):
+    cells = matrix.cells(tiny)
+    assert len(cells) == len(set(cells)) > 10
+    assert cells == matrix.cells(tiny)
+
+
+def test_method_that_no_seed_changes_runs_once(root):
+    two = params.load(root, "mini")
+    two.typed.__dict__["seeds"] = [0, 1]
+    seeds = {}
+    for cell in matrix.cells(two):
+        seeds.setdefault(cell.method, set()).add(cell.seed)
+    assert seeds["gaussian_blur"] == {0}
+    assert seeds["identitydp"] == {0, 1}
+
+
+def test_pattern_that_matches_nothing_is_an_error(root):
+    parameters = params.load(root, "tiny")
+    parameters.matrix.evaluate["synthetic_hq"].append("identitydp/eps_7000")
+    with pytest.raises(ParameterError, match=r"asks for 'identitydp/eps_7000', which matches no method/variant"):
+        matrix.cells(parameters)
+
+
+def test_missing_backbone_is_the_reason(tiny, monkeypatch):
+    monkeypatch.setattr(discovery.load("methods", "identitydp"), "needs", ("identity", "parsing"))
+    assert (
+        matrix.reason(tiny, "synthetic_hq", "identitydp")
+        == "needs the backbone parsing, which params.yaml does not define"
+    )
+
+
+def test_method_that_is_not_built_is_skipped_with_that_reason(tiny):
+    wanted = [("synthetic_hq", "fawkes", "default"), ("synthetic_hq", "gaussian_blur", "size_1000")]
+    reasons = matrix.skipped(tiny, wanted, matrix.cells(tiny))
+    assert reasons[wanted[0]] == "fawkes is not built yet"
+    assert reasons[wanted[1]] == "not in the matrix at scale tiny"
+
+
+def test_planning_imports_no_torch(root):
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom masquerade import matrix, params\n"
+        f"matrix.cells(params.load(Path({str(root)!r}), 'tiny'))\n"
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def broken(tmp_path, monkeypatch, text):
+    """A room with one module in it."""
+    room = tmp_path / "methods"
+    room.mkdir()
+    (room / "mine.py").write_text(text)
+    import masquerade.methods
+
+    monkeypatch.setattr(discovery, "ROOT", tmp_path)
+    monkeypatch.setattr(masquerade.methods, "__path__", [str(room)])
+    monkeypatch.delitem(sys.modules, "masquerade.methods.mine", raising=False)
+
+
+def test_module_without_its_class_is_refused(tmp_path, monkeypatch):
+    broken(tmp_path, monkeypatch, "x = 1\n")
+    with pytest.raises(
+        ProtocolError, match=r"methods/mine.py must define exactly one subclass of Method; it defines 0"
+    ):
+        discovery.load("methods", "mine")
+
+
+def test_class_without_its_functions_is_refused(tmp_path, monkeypatch):
+    broken(tmp_path, monkeypatch, "from masquerade.methods import Method\nclass Mine(Method):\n    pass\n")
+    with pytest.raises(ProtocolError, match="Mine in methods/mine.py does not define: anonymize"):
+        discovery.load("methods", "mine")
+
+
+def test_unknown_name_gives_the_nearest(tiny):
+    with pytest.raises(ProtocolError, match="Did you mean 'identitydp'"):
+        discovery.load("methods", "identitydpp")

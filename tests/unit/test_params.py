@@ -1,0 +1,117 @@
+"""Parameters: a mistake is met while the graph is built, with a text for the person who made it."""
+
+import json
+import shutil
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from masquerade import params
+from masquerade.errors import ParameterError
+
+
+@pytest.fixture
+def repository(root, tmp_path):
+    shutil.copy(root / "params.yaml", tmp_path)
+    shutil.copytree(root / "scales", tmp_path / "scales")
+    return tmp_path
+
+
+def edit(repository, change, file="params.yaml"):
+    tree = yaml.safe_load((repository / file).read_text())
+    change(tree)
+    (repository / file).write_text(yaml.safe_dump(tree))
+
+
+@pytest.mark.parametrize("scale", ["tiny", "mini", "paper"])
+def test_every_scale_is_valid(root, scale):
+    assert params.load(root, scale).scale == scale
+
+
+def test_unknown_key_names_the_nearest_known_one(repository):
+    edit(repository, lambda tree: tree["image"].update(sise=64))
+    with pytest.raises(ParameterError, match=r"unknown parameter 'image.sise'. Did you mean 'size'\?"):
+        params.load(repository)
+
+
+def test_unknown_key_deep_in_a_variant_is_refused(repository):
+    edit(repository, lambda tree: tree["methods"]["identitydp"]["variants"]["eps_6"].update(epsilonn=3))
+    with pytest.raises(ParameterError, match="Did you mean 'epsilon'"):
+        params.load(repository)
+
+
+def test_unknown_method_names_the_nearest_known_one(repository):
+    edit(repository, lambda tree: tree["methods"].update(identitydpp=tree["methods"]["identitydp"]))
+    with pytest.raises(ParameterError, match="Did you mean 'identitydp'"):
+        params.load(repository)
+
+
+def test_mistake_in_an_overlay_names_the_overlay(repository):
+    edit(repository, lambda tree: tree.setdefault("image", {}).update(sise=3), "scales/mini.yaml")
+    with pytest.raises(ParameterError, match=r"scales/mini.yaml: unknown parameter 'image.sise'"):
+        params.load(repository, "mini")
+
+
+def test_wrong_type_says_what_was_given(repository):
+    edit(repository, lambda tree: tree["image"].update(size="large"), "params.yaml")
+    with pytest.raises(ParameterError, match=r"'image.size' is 'large'"):
+        params.load(repository, "paper")
+
+
+def test_missing_key_is_refused(repository):
+    edit(repository, lambda tree: tree.pop("seeds"))
+    edit(repository, lambda tree: tree.pop("seeds", None), "scales/mini.yaml")
+    with pytest.raises(ParameterError, match="'seeds' is missing"):
+        params.load(repository, "mini")
+
+
+def test_unknown_scale_lists_those_that_exist(repository):
+    with pytest.raises(ParameterError, match=r"no scale 'minni'. Did you mean 'mini'\? Known: mini, paper, tiny"):
+        params.load(repository, "minni")
+
+
+def test_name_that_points_nowhere_is_refused(repository):
+    edit(repository, lambda tree: tree["matrix"].update(train_on="synthetic_hd"))
+    with pytest.raises(ParameterError, match="Did you mean 'synthetic_hq'"):
+        params.load(repository, "paper")
+
+
+def test_broken_yaml_names_the_file(repository):
+    (repository / "params.yaml").write_text("scale: [")
+    with pytest.raises(ParameterError, match=r"params.yaml is not valid YAML"):
+        params.load(repository)
+
+
+def test_slice_holds_only_what_was_asked_for(tiny):
+    assert tiny.slice(("image.size",)) == {"image.size": tiny.image.size}
+    with pytest.raises(ParameterError, match="image.colour"):
+        tiny.slice(("image.colour",))
+
+
+def test_schema_is_closed():
+    schema = json.loads(params.schema_text())
+    objects = [schema, *schema["$defs"].values()]
+    open_ones = [
+        item.get("title") for item in objects if item.get("properties") and item.get("additionalProperties", True)
+    ]
+    assert open_ones == []
+
+
+trees = st.recursive(
+    st.integers(), lambda inner: st.dictionaries(st.sampled_from("abcd"), inner, max_size=3), max_leaves=12
+).filter(lambda tree: isinstance(tree, dict))
+
+
+@given(trees, trees)
+def test_overlay_wins_and_keeps_the_rest(base, over):
+    merged = params.overlay(base, over)
+    assert set(merged) == set(base) | set(over)
+    assert params.overlay(merged, over) == merged
+    for key in set(base) - set(over):
+        assert merged[key] == base[key]
+
+
+def test_null_in_an_overlay_removes():
+    assert params.overlay({"a": {"b": 1, "c": 2}}, {"a": {"b": None}}) == {"a": {"c": 2}}
