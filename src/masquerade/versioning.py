@@ -70,12 +70,13 @@ def stages(jobs: list["Job"], root: Path = Path()) -> dict[str, Any]:
             "outs": [{path: {"persist": True}} for path in fingerprints],
         }
     }
-    for job in sorted(jobs, key=_name):
-        found[_name(job)] = _stage(job, base, over, over_path)
+    for job in sorted(jobs, key=stage_name):
+        found[stage_name(job)] = _stage(job, base, over, over_path)
     return {"stages": found}
 
 
-def _name(job: "Job") -> str:
+def stage_name(job: "Job") -> str:
+    """The name of a job's stage: its rule and its wildcards."""
     return "-".join([job.rule.name, *map(str, job.wildcards_dict.values())]).replace(".", "_")
 
 

@@ -9,9 +9,18 @@ given = steps.arguments(__doc__, files=("faces", "state", "logs"), words=("name"
 
 def work(run) -> None:
     training = launch.Training(
-        "backbones", given.name, given.params[f"backbones.{given.name}"], given.faces, {}, given.outputs[0],
-        given.outputs[1], given.state, given.params["data_seed"], given.threads, run.id,
-    )  # fmt: skip
+        room="backbones",
+        name=given.name,
+        params=given.params[f"backbones.{given.name}"],
+        faces=given.faces,
+        backbones={},
+        checkpoint_file=given.outputs[0],
+        quality=given.outputs[1],
+        state=given.state,
+        seed=given.params["data_seed"],
+        threads=given.threads,
+        run=run.id,
+    )
     launch.run(training, given.launcher, json.loads(given.resources), given.logs)
 
 

@@ -13,11 +13,19 @@ given = steps.arguments(
 
 
 def work(run) -> None:
-    backbones = {path.stem: path for path in given.backbones}
     training = launch.Training(
-        "methods", given.method, given.params[f"methods.{given.method}.params"], given.faces, backbones, given.outputs[0],
-        None, given.state, int(given.seed), given.threads, run.id,
-    )  # fmt: skip
+        room="methods",
+        name=given.method,
+        params=given.params[f"methods.{given.method}.params"],
+        faces=given.faces,
+        backbones={path.stem: path for path in given.backbones},
+        checkpoint_file=given.outputs[0],
+        quality=None,
+        state=given.state,
+        seed=int(given.seed),
+        threads=given.threads,
+        run=run.id,
+    )
     launch.run(training, given.launcher, json.loads(given.resources), given.logs)
 
 

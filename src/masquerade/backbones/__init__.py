@@ -32,7 +32,10 @@ class Backbone(ABC):
 
     @abstractmethod
     def train(self, job: TrainingJob) -> dict[str, float]:
-        """Train, write ``job.checkpoint``, and return its quality figures, measured on identities held out of training."""
+        """Train, write ``job.checkpoint``, and return its quality figures.
+
+        They are measured on the validation split, whose identities were never trained on.
+        """
 
     @classmethod
     @abstractmethod

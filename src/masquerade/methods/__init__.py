@@ -92,7 +92,10 @@ class Method(ABC):
 
     @abstractmethod
     def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
-        """float32 (N, 3, H, W) in [-1, 1]. A face's result depends on the face, the seed and the key, not on its batch."""
+        """float32 (N, 3, H, W) in [-1, 1].
+
+        A face's result depends on the face, the seed and the key, not on the batch it is in.
+        """
 
     def recover(self, images: np.ndarray, key: bytes) -> np.ndarray:
         """The original faces back from the anonymized PICTURES alone (only where ``capabilities.invertible``)."""

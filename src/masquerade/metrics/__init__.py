@@ -1,7 +1,6 @@
 """One module a metric: pure functions of measurements. No picture is opened here and no network is run."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -1,0 +1,219 @@
+"""The one training loop: averages, checkpoints, and going on after an interruption bit for bit.
+
+A task draws its batch from the number of the step, not from a stream, so that a resumed training sees exactly what
+an uninterrupted one would have seen. Checkpoints are safetensors; the state of an unfinished training is read with
+``weights_only=True``: nothing that comes from a file is ever executed.
+"""
+
+import copy
+import json
+import logging
+import math
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from masquerade.errors import CheckpointError, MasqueradeError
+
+logger = logging.getLogger(__name__)
+
+Log = Callable[[int, Mapping[str, float]], None]
+
+
+class Interrupted(MasqueradeError):
+    """The training was asked to stop; its state is saved and the same call goes on from there."""
+
+
+class Diverged(MasqueradeError):
+    """A loss is no longer a number."""
+
+
+class Task(Protocol):
+    """What is trained. ``modules``: everything that has weights or buffers to keep; ``optimisers``: who changes them."""
+
+    modules: dict[str, nn.Module]
+    optimisers: dict[str, torch.optim.Optimizer]
+
+    def step(self, step: int) -> dict[str, float]:
+        """One optimisation step on the batch of this step; returns its losses."""
+
+
+class Average:
+    """Exponential moving average of a module: a <- decay * a + (1 - decay) * w after each step; buffers are copied."""
+
+    def __init__(self, module: nn.Module, decay: float):
+        self.source, self.decay = module, decay
+        self.module = copy.deepcopy(module).eval().requires_grad_(False)
+
+    @torch.no_grad()
+    def update(self) -> None:
+        for mean, weight in zip(self.module.parameters(), self.source.parameters(), strict=True):
+            mean.lerp_(weight, 1.0 - self.decay)
+        for mean, buffer in zip(self.module.buffers(), self.source.buffers(), strict=True):
+            mean.copy_(buffer)
+
+
+def fit(
+    task: Task,
+    *,
+    steps: int,
+    state: Path,
+    fingerprint: str,
+    log: Log,
+    log_every: int = 20,
+    averages: Mapping[str, Average] | None = None,
+    after: Callable[[int], None] | None = None,
+    save_every_seconds: float | None = None,
+) -> None:
+    """Train ``task`` for ``steps`` steps, going on from ``state`` where that file is one of the same training.
+
+    ``fingerprint`` names the training (parameters, seed, data); a state with another one is not used. ``averages`` are
+    updated after each step. ``after(step)`` is called after each step (for sample pictures). The state is saved every
+    ``save_every_seconds`` (default 30, or MASQUERADE_SAVE_EVERY_SECONDS), on SIGTERM, SIGINT and SIGUSR2, and removed
+    by `finish`. Raises Interrupted after such a signal, and Diverged, naming the loss, where one is not finite.
+    """
+    if save_every_seconds is None:
+        save_every_seconds = float(os.environ.get("MASQUERADE_SAVE_EVERY_SECONDS", "30"))
+    averages = dict(averages or {})
+    first = _resume(task, averages, state, fingerprint)
+    with _stop_signals() as stopped, tqdm(total=steps, initial=first, mininterval=5, desc="training") as bar:
+        saved = time.monotonic()
+        for step in range(first, steps):
+            losses = task.step(step)
+            wrong = [name for name, value in losses.items() if not math.isfinite(value)]
+            if wrong:
+                raise Diverged(
+                    f"the loss {', '.join(wrong)} is {losses[wrong[0]]} at step {step}: lower the learning rate, or look "
+                    "at the curves of this run in MLflow"
+                )
+            for average in averages.values():
+                average.update()
+            bar.update()
+            if step % log_every == 0 or step == steps - 1:
+                log(step, losses)
+                bar.set_postfix({name: f"{value:.3f}" for name, value in losses.items()}, refresh=False)
+            if after is not None:
+                after(step)
+            if stopped() or time.monotonic() - saved >= save_every_seconds:
+                _save(task, averages, state, fingerprint, step + 1)
+                saved = time.monotonic()
+            if stopped():
+                raise Interrupted(f"stopped at step {step + 1} of {steps}; the same command goes on from {state}")
+
+
+def finish(state: Path) -> None:
+    """Remove the state once the checkpoint is written."""
+    Path(state).unlink(missing_ok=True)
+
+
+def _save(task: Task, averages: Mapping[str, Average], state: Path, fingerprint: str, step: int) -> None:
+    content = {
+        "fingerprint": fingerprint,
+        "step": step,
+        "modules": {name: module.state_dict() for name, module in task.modules.items()},
+        "averages": {name: average.module.state_dict() for name, average in averages.items()},
+        "optimisers": {name: optimiser.state_dict() for name, optimiser in task.optimisers.items()},
+        "random": torch.get_rng_state(),
+    }
+    state.parent.mkdir(parents=True, exist_ok=True)
+    temporary = state.with_name(f".{state.name}.part")
+    torch.save(content, temporary)
+    temporary.replace(state)
+
+
+def _resume(task: Task, averages: Mapping[str, Average], state: Path, fingerprint: str) -> int:
+    """Bring everything back to where ``state`` was written; returns the step to go on with."""
+    if not state.is_file():
+        return 0
+    try:
+        content = torch.load(state, weights_only=True)
+    except Exception as error:  # noqa: BLE001 - torch raises many kinds for a cut or foreign file
+        logger.warning("%s cannot be read (%s); the training starts afresh", state, error)
+        return 0
+    if content["fingerprint"] != fingerprint:
+        logger.warning("%s belongs to a training with other parameters or code; this one starts afresh", state)
+        return 0
+    for name, module in task.modules.items():
+        module.load_state_dict(content["modules"][name])
+    for name, average in averages.items():
+        average.module.load_state_dict(content["averages"][name])
+    for name, optimiser in task.optimisers.items():
+        optimiser.load_state_dict(content["optimisers"][name])
+    torch.set_rng_state(content["random"])
+    logger.info("resumed from %s at step %d", state, content["step"])
+    return content["step"]
+
+
+@contextmanager
+def _stop_signals():
+    """Inside the block, a polite signal is remembered instead of obeyed: ``stopped()`` tells."""
+    received: list[int] = []
+    kept = {}
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            kept[number] = signal.signal(number, lambda number, frame: received.append(number))
+        except ValueError:  # not in the main thread (a submitit job keeps its own handlers)
+            break
+    try:
+        yield lambda: bool(received)
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+
+
+def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping[str, object]) -> None:
+    """Write the tensors of ``modules`` as ``<name>.<key>`` with ``facts`` (JSON) as metadata; same content, same bytes."""
+    tensors = {
+        f"{name}.{key}": value.detach().cpu().contiguous()
+        for name, module in modules.items()
+        for key, value in module.state_dict().items()
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.part")
+    safetensors.torch.save_file(tensors, temporary, {"masquerade": json.dumps(dict(facts), sort_keys=True)})
+    temporary.replace(path)
+
+
+def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
+    """({module: {key: tensor}}, facts). Raises CheckpointError naming a file that is missing or damaged."""
+    if not Path(path).is_file():
+        raise CheckpointError(f"{path} is missing. Train it with `snakemake {path}`, or fetch it with `dvc pull`.")
+    tensors: dict[str, dict[str, Tensor]] = {}
+    try:
+        with safe_open(path, framework="pt") as file:
+            facts = json.loads(file.metadata()["masquerade"])
+            for key in file.keys():  # noqa: SIM118 - not a dict
+                module, _, name = key.partition(".")
+                tensors.setdefault(module, {})[name] = file.get_tensor(key)
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} is damaged ({error}). Delete it and run `snakemake {path}` again.") from error
+    return tensors, facts
+
+
+def load_into(module: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Load strictly: raises CheckpointError naming keys that are missing, left over, or of another shape."""
+    wanted = {key: tuple(value.shape) for key, value in module.state_dict().items()}
+    given = {key: tuple(value.shape) for key, value in tensors.items()}
+    wrong = (
+        [f"{key} is missing" for key in sorted(wanted.keys() - given.keys())]
+        + [f"{key} is left over" for key in sorted(given.keys() - wanted.keys())]
+        + [
+            f"{key} is {given[key]}, the network has {wanted[key]}"
+            for key in sorted(wanted.keys() & given.keys())
+            if wanted[key] != given[key]
+        ]
+    )
+    if wrong:
+        told = "; ".join(wrong[:4]) + (f"; and {len(wrong) - 4} more" if len(wrong) > 4 else "")
+        raise CheckpointError(f"{path} does not fit {type(module).__name__}: {told}.")
+    module.load_state_dict(dict(tensors))

@@ -1,0 +1,190 @@
+"""The graph does what it says: builds from nothing, does nothing twice, and rebuilds exactly what a change affects."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from masquerade.images import FaceArchive
+
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+
+
+def of_method(jobs: set[str], method: str) -> set[str]:
+    """The anonymize, measure and metrics jobs of one method."""
+    return {job for job in jobs if f"-{method}-" in job and job.split("-")[0] in {"anonymize", "measure", "metrics"}}
+
+
+@pytest.fixture(scope="module")
+def everything(fresh) -> set[str]:
+    return fresh.out_of_date()
+
+
+def test_build_from_nothing_leaves_every_target(built_once):
+    listed = json.loads(built_once.run("masquerade", "matrix", "--json"))
+    assert all(cell["reason"] == "" for cell in listed)
+    for cell in listed:
+        place = f"{cell['dataset']}/{cell['method']}/{cell['variant']}/{cell['seed']}"
+        metrics = json.loads((built_once.path / f"results/tiny/metrics/{place}.json").read_text())
+        assert metrics["metrics"]["psnr"][""]["of"] == metrics["statement"]["faces"] > 0
+    for name in ("table1", "table2", "table3"):
+        for ending in ("csv", "md", "tex"):
+            assert (built_once.path / f"results/tiny/tables/identitydp/{name}.{ending}").stat().st_size > 0
+    assert "numbers mean nothing" in (built_once.path / "results/tiny/tables/identitydp/table1.md").read_text()
+
+
+def test_no_anonymized_picture_is_an_original(built_once):
+    folder = built_once.path / "data/tiny"
+    originals = FaceArchive(folder / "faces/synthetic_hq.zip").load("test")
+    known = {picture.tobytes() for picture in originals.images}
+    for archive in sorted((folder / "anonymized/synthetic_hq").rglob("*.zip")):
+        if "original" not in archive.parts:
+            faces = FaceArchive(archive).load()
+            assert not any(picture.tobytes() in known for picture in faces.images), archive
+
+
+def test_every_job_is_a_run(built_once):
+    program = (
+        "from mlflow.tracking.client import MlflowClient as C\n"
+        "c = C('sqlite:///mlflow.db')\n"
+        "e = c.get_experiment_by_name('masquerade').experiment_id\n"
+        "for r in c.search_runs([e], max_results=5000): print('RUN', r.info.status, r.info.run_name)"
+    )
+    lines = [line for line in built_once.run("python", "-c", program).splitlines() if line.startswith("RUN")]
+    assert all(line.split()[1] == "FINISHED" for line in lines)
+    names = " ".join(lines)
+    for expected in ("train identitydp", "backbone identity", "anonymize k_same", "measure", "metrics", "table identitydp"):
+        assert expected in names
+
+
+def test_second_build_has_nothing_to_do(built):
+    assert "Nothing to be done" in built.snakemake("all")
+
+
+def test_fresh_times_are_no_change(built):
+    for path in [*(built.path / "src").rglob("*.py"), built.path / "params.yaml", *(built.path / "data").rglob("*.zip")]:
+        path.touch()
+    assert built.out_of_date() == set()
+
+
+def test_variant_knob_reruns_its_own_cells_and_what_shows_them(built, everything):
+    built.edit_params(lambda tree: tree["methods"]["gaussian_blur"]["variants"]["size_7"].update(size=8))
+    found = built.out_of_date()
+    own = {job for job in of_method(everything, "gaussian_blur") if "-size_7-" in job}
+    assert own
+    assert found - tables(found) == own
+    assert "table-identitydp-table1" in found
+    assert "table-identitydp-table3" not in found
+
+
+def tables(jobs: set[str]) -> set[str]:
+    return {job for job in jobs if job.split("-")[0] in {"table", "figure"}}
+
+
+def test_training_knob_reruns_that_training_and_its_cells(built, everything):
+    built.edit_params(lambda tree: tree["methods"]["identitydp"]["params"].update(lambda_id=4.0))
+    found = built.out_of_date()
+    trainings = {job for job in everything if job.startswith("method-identitydp")}
+    assert found - tables(found) == trainings | of_method(everything, "identitydp")
+
+
+def test_metric_knob_reruns_metrics_alone(built, everything):
+    built.edit_params(lambda tree: tree["metrics"]["protection_success_rate"].update(far=0.05))
+    found = built.out_of_date()
+    assert found - tables(found) == {job for job in everything if job.startswith("metrics-")}
+
+
+def test_launcher_is_no_trigger(built):
+    built.edit_params(lambda tree: tree["compute"].update(launcher="local", minutes=7))
+    assert built.out_of_date() == set()
+
+
+def test_edited_method_reruns_its_own_cells(built, everything):
+    built.edit("src/masquerade/methods/gaussian_noise.py", "class GaussianNoise", "ADDED = 1\n\n\nclass GaussianNoise")
+    found = built.out_of_date()
+    assert found - tables(found) == of_method(everything, "gaussian_noise")
+
+
+def test_edited_metric_reruns_metrics_alone(built, everything):
+    built.edit("src/masquerade/metrics/psnr.py", "class ", "ADDED = 1\n\n\nclass ")
+    found = built.out_of_date()
+    assert found - tables(found) == {job for job in everything if job.startswith("metrics-")}
+
+
+def test_comment_reruns_nothing(built):
+    for name in ("methods/gaussian_noise", "images", "judges/pixels", "training"):
+        path = built.path / f"src/masquerade/{name}.py"
+        path.write_text(path.read_text() + "\n# a remark\n")
+    assert built.out_of_date() == set()
+
+
+def test_lost_file_is_made_again_and_nothing_else(built):
+    archive = next((built.path / "results/tiny/metrics/synthetic_hq/blackout").rglob("*.json"))
+    before = archive.read_bytes()
+    archive.unlink()
+    assert {job.split("-")[0] for job in built.out_of_date()} <= {"metrics", "table", "figure"}
+    built.snakemake(str(archive.relative_to(built.path)))
+    assert archive.read_bytes() == before
+
+
+def test_killed_training_goes_on_bit_for_bit(built):
+    checkpoint = built.path / "checkpoints/tiny/methods/identitydp/0.safetensors"
+    whole = checkpoint.read_bytes()
+    checkpoint.unlink()
+    state = built.path / ".masquerade/state/tiny/methods/identitydp/0.pt"
+    built.environment["MASQUERADE_SAVE_EVERY_SECONDS"] = "0"
+    command = ["snakemake", "--cores", "1", "--", str(checkpoint.relative_to(built.path))]
+    process = subprocess.Popen(
+        command, cwd=built.path, env=built.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not state.is_file() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert state.is_file(), "the training ended before it could be interrupted"
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not checkpoint.exists()
+    built.snakemake("--unlock")
+    log = built.snakemake("--", str(checkpoint.relative_to(built.path)))
+    assert checkpoint.read_bytes() == whole, log
+    assert "resum" in (built.path / "logs/tiny/train/identitydp/0.log").read_text().lower()
+    assert not state.exists()
+
+
+def test_unknown_parameter_stops_before_any_job(built):
+    built.edit_params(lambda tree: tree["image"].update(sise=64))
+    output = built.snakemake("all", fails=True)
+    assert "unknown parameter 'image.sise'. Did you mean 'size'?" in output
+    assert "Traceback" not in output
+
+
+def test_damaged_archive_stops_its_job_with_its_name(built):
+    archive = built.path / "data/tiny/faces/synthetic_wild.zip"
+    archive.chmod(0o644)
+    archive.write_bytes(archive.read_bytes()[:5000])
+    output = built.snakemake("all", fails=True)
+    assert "data/tiny/faces/synthetic_wild.zip is damaged" in output
+    assert not list(Path(built.path / "data/tiny").rglob("*.part"))
+
+
+def test_poor_backbone_stops_the_run_with_its_figure(built):
+    overlay = "scales/tiny.yaml"
+    built.edit_params(lambda tree: tree["backbones"]["recogniser_a"].update(floor_auc=0.999999), overlay)
+    output = built.snakemake("backbones", fails=True)
+    assert "backbone 'recogniser_a' is too poor to build on: auc is" in output
+    assert not (built.path / "checkpoints/tiny/backbones/recogniser_a.safetensors").exists()
+
+
+def test_training_through_submitit_gives_the_same_bytes(built):
+    checkpoint = built.path / "checkpoints/tiny/methods/identitydp/0.safetensors"
+    whole = checkpoint.read_bytes()
+    checkpoint.unlink()
+    built.edit_params(lambda tree: tree["compute"].update(launcher="local"))
+    built.snakemake("--", str(checkpoint.relative_to(built.path)))
+    assert checkpoint.read_bytes() == whole
+    assert list((built.path / "logs/tiny/submitit").glob("*.out"))
