@@ -1,0 +1,109 @@
+"""One photograph from outside -> uint8 RGB pixels, or a PictureError that says why not. Every file is hostile input."""
+
+import io
+import stat
+import struct
+import warnings
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageCms, ImageOps
+
+from masquerade.errors import PictureError
+
+FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP")  # no format whose reader starts another program (EPS)
+PILLOW_LIMIT = 178.0  # megapixels: Pillow itself refuses to open more
+_SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
+_PLAIN = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
+# What Pillow's readers raise on damaged or malicious files, found by its own fuzzers and ours.
+_BROKEN = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    EOFError,
+    LookupError,
+    ArithmeticError,
+    struct.error,
+    MemoryError,
+)
+
+
+def read(path: Path, root: Path, megapixels: float) -> np.ndarray:
+    """Pixels of a photograph: uint8 (H, W, 3) sRGB, upright as its EXIF orientation says.
+
+    Only the first frame is read. Transparent parts are laid on white, 16-bit grey is reduced to 8 bits, an
+    embedded colour profile (CMYK, wide gamut) is followed. ``root`` is the folder that the file must not leave, not
+    even by a link. ``megapixels`` bounds the size that the header announces, before a pixel is decoded.
+    Raises PictureError with a reason that can stand in a report.
+    """
+    _check_file(path, root)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow's warning about size: our own limit is stricter
+            return _decode(path, megapixels)
+    except PictureError:
+        raise
+    except PermissionError as error:
+        raise PictureError("no permission to read the file") from error
+    except Image.UnidentifiedImageError as error:
+        raise PictureError(f"not a picture in a format that is read ({', '.join(FORMATS)})") from error
+    except Image.DecompressionBombError as error:
+        raise PictureError(f"larger than {megapixels:g} megapixels") from error
+    except _BROKEN as error:
+        raise PictureError(f"truncated or damaged ({_one_line(error)})") from error
+
+
+def _check_file(path: Path, root: Path) -> None:
+    """Refuses what is no file of its own below ``root``; opening a pipe, for one, would wait for ever."""
+    try:
+        if not path.resolve(strict=True).is_relative_to(root.resolve()):
+            raise PictureError("a link that leaves the folder")
+        found = path.stat()
+    except PermissionError as error:
+        raise PictureError("no permission to read the file") from error
+    except (OSError, RuntimeError) as error:  # a broken link, a circle of links
+        raise PictureError("a link that leads nowhere, or a file that has gone") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise PictureError("not a regular file")
+    if found.st_size == 0:
+        raise PictureError("the file is empty")
+
+
+def _decode(path: Path, megapixels: float) -> np.ndarray:
+    with path.open("rb") as file, Image.open(file, formats=FORMATS) as picture:
+        width, height = picture.size
+        if width * height > megapixels * 1e6:
+            raise PictureError(f"{width} x {height} pixels, larger than {megapixels:g} megapixels")
+        if picture.mode not in _PLAIN + _SIXTEEN_BITS:
+            raise PictureError(f"its colour mode {picture.mode} is not supported")
+        picture.load()
+        return np.asarray(_to_rgb(ImageOps.exif_transpose(picture)))
+
+
+def _to_rgb(picture: Image.Image) -> Image.Image:
+    """sRGB, 8 bits, no alpha."""
+    if picture.mode in _SIXTEEN_BITS:
+        grey = np.rint(np.asarray(picture).astype(np.float32) / 257.0)  # 65535 -> 255
+        return Image.fromarray(grey.astype(np.uint8)).convert("RGB")
+    picture = _follow_profile(picture)
+    if picture.has_transparency_data:
+        layer = picture.convert("RGBA")
+        picture = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
+    return picture.convert("RGB")
+
+
+def _follow_profile(picture: Image.Image) -> Image.Image:
+    """The colours that an embedded ICC profile means, in sRGB; as they are where it is absent or cannot be used."""
+    profile = picture.info.get("icc_profile")
+    if not profile or picture.mode not in ("RGB", "CMYK"):
+        return picture
+    try:
+        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        return ImageCms.profileToProfile(picture, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
+    except (ImageCms.PyCMSError, OSError, ValueError):
+        return picture
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:120] or type(error).__name__

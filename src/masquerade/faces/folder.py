@@ -1,0 +1,163 @@
+"""Anybody's photographs: a folder of pictures -> aligned faces, and a reason for each file that gives none."""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from masquerade.errors import PictureError
+from masquerade.faces import Dataset, Record, _photographs
+from masquerade.images import REFUSED
+from masquerade.seeding import derive
+from masquerade.settings import Settings
+
+
+class Folder(Dataset):
+    """Photographs below a folder, each file recorded: aligned as FFHQ is, or refused with its reason.
+
+    Hidden files and folders (names that begin with a dot) are not looked at.
+    """
+
+    title = "Photographs"
+    splits = ("validation", "test")
+
+    class Params(Settings):
+        path: str
+        """The folder, with any sub-folders; '' where there are no photographs."""
+        identity: Literal["from_folder", "unknown"]
+        """from_folder: a sub-folder holds the pictures of one person, as in LFW; unknown: nothing is assumed."""
+        validation_share: Annotated[float, Field(ge=0, lt=1)]
+        """Share of the identities that set verification thresholds; all others, and unknown ones, are test."""
+        faces: Literal["refuse", "largest", "all"]
+        """What to do with a photograph of several people: refuse it, take its largest face, or take every face."""
+        alignment: Literal["ffhq", "none"]
+        """ffhq: find and align the faces; none: the pictures are square face crops already, and only resized."""
+        megapixels: Annotated[float, Field(gt=0, le=_photographs.PILLOW_LIMIT)]
+        """Refuse a picture whose header announces more pixels, in millions (a guard against bombs)."""
+        detection_side: Annotated[int, Field(ge=64)]
+        """Longer side, in pixels, to which a photograph is brought before faces are looked for."""
+        detection_score: float
+        """Least score of dlib's HOG detector; clear faces have about 1, and patterns rarely more than 0.2."""
+        turn: bool
+        """Where no upright face is found, look again with the photograph on its sides and on its head."""
+        smallest: Annotated[float, Field(ge=1)]
+        """Refuse a face whose aligned square is less than this many pixels of the photograph wide."""
+
+    def available(self) -> tuple[bool, str]:
+        if not self.params.path:
+            return False, "no photographs are given (params.yaml: set datasets.folder.path to a folder)"
+        if not Path(self.params.path).is_dir():
+            return False, f"datasets.folder.path is '{self.params.path}', which is not a folder"
+        return True, ""
+
+    def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
+        root = Path(self.params.path)
+        work = partial(_records_of, root, self.params, size, seed)
+        paths = files(root)
+        if workers <= 1:
+            for path in paths:
+                yield from work(path)
+            return
+        # Spawned, because a fork would inherit the threads of whoever calls; in windows, so that memory stays small.
+        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+            for start in range(0, len(paths), 16 * workers):
+                for found in pool.map(work, paths[start : start + 16 * workers]):
+                    yield from found
+
+
+def files(root: Path) -> list[Path]:
+    """Every file below ``root`` that is not hidden, in the byte order of the names. Links are named, not followed."""
+    found: list[Path] = []
+    for folder, folders, names in os.walk(root):
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in links]
+        found += [Path(folder, name) for name in (*names, *links) if not name.startswith(".")]
+    return sorted(found, key=lambda path: os.fsencode(path.relative_to(root)))
+
+
+def safe_id(relative: Path) -> str:
+    """A unique name that is safe everywhere, e.g. ``Ann_Lee_0001_3f2a9c1d`` for ``Ann Lee/0001.jpg``.
+
+    The digits are a hash of the path, so that the id of one file does not depend on the others.
+    """
+    words = re.sub(r"[^A-Za-z0-9]+", "_", os.fspath(relative.with_suffix(""))).strip("_")[-48:]
+    return f"{words or 'photograph'}_{hashlib.sha256(os.fsencode(relative)).hexdigest()[:8]}"
+
+
+def _records_of(root: Path, params: Settings, size: int, seed: int, path: Path) -> list[Record]:
+    """All records of one file: its faces, or one refusal."""
+    relative = path.relative_to(root)
+    parents = _text(relative.parent)
+    identity = parents if params.identity == "from_folder" and parents != "." else ""
+    row = {"id": safe_id(relative), "identity": identity, "file": _text(relative), "landmarks": None}
+    row["split"] = _split(identity, params.validation_share, seed)
+    try:
+        found = _faces(_photographs.read(path, root, params.megapixels), params, size)
+    except PictureError as error:
+        return [Record(None, {**row, "status": REFUSED, "reason": str(error)})]
+    if len(found) == 1:
+        return [Record(found[0][0], {**row, "landmarks": found[0][1]})]
+    # Nobody knows which of several people the sub-folder is named after.
+    several = {**row, "identity": "", "split": "test"}
+    return [
+        Record(picture, {**several, "id": f"{row['id']}_{number}", "landmarks": points})
+        for number, (picture, points) in enumerate(found)
+    ]
+
+
+def _text(path: Path) -> str:
+    """A path that any file can hold: bytes of a name that are not text become U+FFFD."""
+    return os.fsencode(path.as_posix()).decode("utf-8", "replace")
+
+
+def _split(identity: str, validation_share: float, seed: int) -> str:
+    return "validation" if identity and derive(seed, "split", identity) / 2**63 < validation_share else "test"
+
+
+def _faces(picture: np.ndarray, params: Settings, size: int) -> list[tuple[np.ndarray, list[float] | None]]:
+    """(crop, its landmarks) of each face that is wanted. Raises PictureError."""
+    if params.alignment == "none":
+        return [(_resized(picture, size), None)]
+    from masquerade.faces import _alignment
+
+    for quarter in (0, 1, 3, 2) if params.turn else (0,):
+        upright = np.ascontiguousarray(np.rot90(picture, quarter))
+        boxes = _alignment.detect(upright, params.detection_side, params.detection_score)
+        if len(boxes):
+            break
+    else:
+        raise PictureError("no face was found")
+    if len(boxes) > 1 and params.faces == "refuse":
+        raise PictureError(f"{len(boxes)} faces were found")
+    if params.faces == "largest":
+        areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
+        boxes = boxes[[int(areas.argmax())]]
+    found = []
+    for box in boxes:
+        points = _alignment.landmarks(upright, box)
+        where = _alignment.square(points)
+        if where.side >= params.smallest:
+            inside = _alignment.into_crop(points, where, size).astype(np.float32)
+            found.append((_alignment.crop(upright, where, size), inside.ravel().tolist()))
+    if not found:
+        raise PictureError(f"the face is too small: less than {params.smallest:g} pixels across its aligned square")
+    return found
+
+
+def _resized(picture: np.ndarray, size: int) -> np.ndarray:
+    import cv2
+
+    height, width = picture.shape[:2]
+    if height != width:
+        raise PictureError(f"{width} x {height} pixels is not square, so it is no aligned face crop")
+    if width == size:
+        return picture
+    return cv2.resize(picture, (size, size), interpolation=cv2.INTER_AREA if width > size else cv2.INTER_CUBIC)
