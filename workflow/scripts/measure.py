@@ -12,8 +12,8 @@ def work(_) -> None:
         cls = discovery.load("judges", name)
         judges[name] = cls(cls.Params(**given.params[f"judges.{name}"]), backbones)
     measuring.measure(
-        given.faces, given.outputs[0], judges, split=given.splits.split(","), batch=given.params["measure.batch"],
-        source=next(iter(given.source), None), threads=given.threads,
+        given.faces, given.outputs[0], judges, given.splits.split(","), given.params["measure.batch"],
+        next(iter(given.source), None),
     )  # fmt: skip
 
 
