@@ -17,6 +17,10 @@ class CheckpointError(MasqueradeError):
     """A checkpoint is missing, damaged, or does not fit the network that should load it."""
 
 
+class ReferenceFileError(MasqueradeError):
+    """A file of reference/ holds something that is unknown, missing or of the wrong kind."""
+
+
 class ProtocolError(MasqueradeError):
     """A module of methods/, judges/, metrics/, faces/ or backbones/ does not keep its protocol."""
 

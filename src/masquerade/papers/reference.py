@@ -1,0 +1,308 @@
+"""What the papers printed, declared as data: one YAML a table or figure in ``reference/<paper>/``, typed and closed.
+
+The files are read as text, without YAML's guessing of types, so that a printed 1.0280 keeps its last zero.
+Imports neither torch nor matplotlib: the graph asks ``find`` and ``needs`` while it is built.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, get_args
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+
+from masquerade.errors import ReferenceFileError
+from masquerade.settings import Settings
+
+FOLDER = Path("reference")
+Direction = Literal["higher", "lower", "none"]
+Need = tuple[str, str, str]
+"""(dataset role, method, variant): what a table or figure asks the matrix for."""
+
+
+class Declared(Settings):
+    """A block of a reference file. Closed, as parameters are; what is left out means what the field says."""
+
+
+class Printed(Declared):
+    """A number as the paper prints it: its ``text``, and what that text means."""
+
+    text: str
+    value: float
+    spread: float | None = None
+    """What follows the ± sign."""
+
+
+def _printed(text: Any) -> Any:
+    """'0.965 ± 0.016', '1.0280', '97.367%' or 'null' (the paper gives none) -> Printed or None."""
+    if not isinstance(text, str) or text == "null":
+        return None if text == "null" else text
+    number = r"-?\d+(?:\.\d+)?"
+    if not (match := re.fullmatch(rf"({number})(?: ± ({number}))?(%?)", text)):
+        raise ValueError(f"'{text}' is not a printed number such as 1.0280, 0.965 ± 0.016, 97.367%, or null for none")
+    unit = 0.01 if match[3] else 1.0
+    return {"text": text, "value": float(match[1]) * unit, "spread": match[2] and float(match[2]) * unit}
+
+
+PrintedNumber = Annotated[Printed | None, BeforeValidator(_printed)]
+
+
+class Named(Declared):
+    """A dataset or judge of the paper."""
+
+    name: str
+    """As the paper writes it."""
+    role: str
+    """Its key under ``stand_ins`` of params.yaml, or the name of one of our own judges."""
+
+
+class Measure(Declared):
+    """Which number of a cell's metrics is meant."""
+
+    metric: str
+    """The module in metrics/."""
+    judge: Named | None = None
+    """Who judges; left out where the metric needs nobody."""
+
+
+class Column(Measure):
+    title: str
+    """The header as printed."""
+    substitute: str = ""
+    """What the measured value must be called where another judge stands in (FID: 'FD')."""
+    direction: Direction
+    """Which values are better."""
+    digits: Annotated[int, Field(ge=0, le=6)]
+    """Digits of the measured value behind the point."""
+    spread: Literal["seeds", "metric"] = "seeds"
+    """What ± means: standard deviation over seeds, or the one that the metric's own protocol reports (folds)."""
+    printed: bool = True
+    """False: the paper has no such column; it is ours."""
+
+
+class Row(Declared):
+    title: str
+    """The label as printed."""
+    method: str
+    variant: str
+    printed: tuple[PrintedNumber, ...] = ()
+    """One number for each printed column, in their order; left out where the paper has no such row."""
+    control: bool = False
+    """Floor and ceiling of the metrics: never the best of a column."""
+    note: str = ""
+    """Why there is no printed number, or what a reader must know of it."""
+
+    @model_validator(mode="after")
+    def _says_why(self) -> "Row":
+        if not self.note and (not self.printed or None in self.printed):
+            raise ValueError(f"row '{self.title}' has no printed number somewhere: its 'note' must say why")
+        return self
+
+
+class Item(Declared):
+    """What tables and figures share. ``paper`` and ``name`` are the folder and the stem of the file."""
+
+    paper: str
+    name: str
+    title: str
+    """'Table I', 'Figure 4'."""
+    caption: str
+    """As printed."""
+    source: str
+    """Where the numbers stand: paper, table, section."""
+    dataset: Named
+    """On whose faces."""
+    note: str = ""
+    """What a reader must know of the printed numbers."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.paper}/{self.name}"
+
+
+class Table(Item):
+    endings: ClassVar[tuple[str, ...]] = ("csv", "md", "tex")
+    kind: Literal["table"]
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+    @model_validator(mode="after")
+    def _rectangular(self) -> "Table":
+        printed = [column.printed for column in self.columns]
+        if printed != sorted(printed, reverse=True):
+            raise ValueError("columns that the paper does not print come after those that it prints")
+        for row in self.rows:
+            if row.printed and len(row.printed) != sum(printed):
+                raise ValueError(
+                    f"row '{row.title}' has {len(row.printed)} printed values for {sum(printed)} printed columns"
+                )
+        return self
+
+
+class Marker(Declared):
+    """A number that the text or a table prints at one place of a curve."""
+
+    at: float
+    printed: PrintedNumber
+    source: str
+
+
+class Curve(Measure):
+    title: str
+    printed: bool = True
+    """False: the paper draws no such curve; it is ours."""
+    markers: tuple[Marker, ...] = ()
+
+
+class Panel(Declared):
+    title: str
+    percent: bool = False
+    """The axis is labelled in percent; metric and markers are fractions."""
+    curves: tuple[Curve, ...]
+
+
+class Cell(Declared):
+    """One method, with one variant or all that match a pattern (``eps_*``)."""
+
+    title: str
+    """May hold facts of the method's statement: 'ε = {epsilon:g}'."""
+    method: str
+    variant: str
+
+
+class Curves(Item):
+    """Metrics of one method over the variants that match ``variant``, placed by a fact of the method's statement."""
+
+    endings: ClassVar[tuple[str, ...]] = ("png", "svg")
+    kind: Literal["curves"]
+    method: str
+    variant: str
+    fact: str
+    """The key of the statement that gives the x axis."""
+    axis: str
+    """The label of the x axis."""
+    states: tuple[str, ...] = ()
+    """Further keys of the statement without which the x axis says nothing (the sensitivity)."""
+    controls: tuple[Cell, ...] = ()
+    """Drawn as horizontal lines."""
+    panels: tuple[Panel, ...]
+
+
+class Grid(Item):
+    """Pictures: a row a face, a column a method."""
+
+    endings: ClassVar[tuple[str, ...]] = ("png", "svg")
+    kind: Literal["grid"]
+    faces: Annotated[int, Field(ge=1)]
+    """How many faces are shown."""
+    choose: Literal["first", "closest_to_mean"]
+    """The first faces of the test split, or those (and of each the draw) whose distance is closest to the mean."""
+    judge: Named | None = None
+    """Whose distance decides."""
+    fact: str = ""
+    """The key of the statement by which variants of one pattern are ordered."""
+    columns: tuple[Cell, ...]
+
+    @model_validator(mode="after")
+    def _has_judge(self) -> "Grid":
+        if self.choose == "closest_to_mean" and self.judge is None:
+            raise ValueError("choose: closest_to_mean needs a 'judge' whose distance decides")
+        return self
+
+
+Figure = Curves | Grid
+KINDS: dict[str, type[Item]] = {"table": Table, "curves": Curves, "grid": Grid}
+
+
+def load(path: Path) -> Table | Curves | Grid:
+    """Read one reference file. Raises ReferenceFileError naming the file and the key, for the person who wrote it."""
+    try:
+        tree = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CBaseLoader)  # noqa: S506 - text only
+    except OSError as error:
+        raise ReferenceFileError(f"{path} cannot be read: {error.strerror}.") from error
+    except yaml.YAMLError as error:
+        raise ReferenceFileError(f"{path} is not valid YAML: {error}") from error
+    kind = tree.get("kind") if isinstance(tree, dict) else None
+    if kind not in KINDS:
+        raise ReferenceFileError(f"{path}: 'kind' is {kind!r}; it must be one of {', '.join(KINDS)}.")
+    try:
+        return KINDS[kind](**(tree | {"paper": path.parent.name, "name": path.stem}))
+    except ValidationError as error:
+        raise ReferenceFileError("\n".join(f"{path}: {line}" for line in _for_people(error, KINDS[kind]))) from error
+
+
+def find(paper: str, folder: Path = FOLDER) -> list[Table | Curves | Grid]:
+    """Every table and figure of one paper, by file name. Raises ReferenceFileError where there is none."""
+    paths = sorted((folder / paper).glob("*.yaml"))
+    if not paths:
+        papers = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+        raise ReferenceFileError(f"{folder / paper} declares no table or figure. {_nearest(paper, papers)}")
+    return [load(path) for path in paths]
+
+
+def needs(item: Table | Curves | Grid, offered: Iterable[tuple[str, str]] = ()) -> list[Need]:
+    """What ``item`` asks the matrix for, each once, in its order.
+
+    ``offered``: the (method, variant) pairs of the matrix on its dataset, among which a pattern such as ``eps_*``
+    chooses. A name without a pattern is asked for whether it is offered or not.
+    """
+    offered = list(offered)
+    wanted = [(item.dataset.role, cell.method, variant) for cell in cells(item) for variant in _variants(cell, offered)]
+    return list(dict.fromkeys(wanted))
+
+
+def cells(item: Table | Curves | Grid) -> Sequence[Row | Cell]:
+    """The methods of a table's rows, a grid's columns, or a figure's curves and controls."""
+    if isinstance(item, Table):
+        return item.rows
+    if isinstance(item, Grid):
+        return item.columns
+    return (Cell(title="", method=item.method, variant=item.variant), *item.controls)
+
+
+def _variants(cell: Row | Cell, offered: Iterable[tuple[str, str]]) -> list[str]:
+    if not set("*?[") & set(cell.variant):
+        return [cell.variant]
+    return [name for method, name in offered if method == cell.method and fnmatchcase(name, cell.variant)]
+
+
+def stand_in(named: Named, stand_ins: Mapping[str, str]) -> str:
+    """Who stands here in the place of a paper's dataset or judge; a role without an entry is our own judge."""
+    return stand_ins.get(named.role, named.role)
+
+
+def _for_people(error: ValidationError, kind: type[Item]) -> list[str]:
+    lines = []
+    for item in error.errors():
+        where = item["loc"]
+        key = ".".join(map(str, where)) or "the file"
+        if item["type"] == "extra_forbidden":
+            lines.append(f"unknown key '{key}'. {_nearest(str(where[-1]), _fields(kind, where[:-1]))}")
+        elif item["type"] == "missing":
+            lines.append(f"'{key}' is missing.")
+        else:
+            lines.append(f"{key}: {item['msg'].removeprefix('Value error, ')}.")
+    return list(dict.fromkeys(lines))
+
+
+def _fields(model: type[BaseModel], where: Iterable[str | int]) -> list[str]:
+    """The keys that are allowed at one place of a file."""
+    for part in where:
+        if part in model.model_fields:
+            model = _model_in(model.model_fields[part].annotation) or model
+    return sorted(set(model.model_fields) - {"paper", "name"} if issubclass(model, Item) else model.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The Settings class that an annotation such as ``tuple[Column, ...]`` is made of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return (f"Did you mean '{near[0]}'? " if near else "") + f"Known: {', '.join(known) or 'none'}."
