@@ -1,0 +1,171 @@
+"""Training Stage I: IdentityDP (Wen et al. 2022), section IV.D and Eq. 18."""
+
+import hashlib
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from masquerade import lineage, seeding, training
+from masquerade.disentanglement import losses
+from masquerade.disentanglement.network import Disentanglement, discriminator
+from masquerade.disentanglement.settings import DisentanglementSettings
+from masquerade.errors import ParameterError
+from masquerade.images import FaceArchive, to_float, to_uint8
+from masquerade.methods import TrainingJob
+
+SAMPLES = 6  # rows of a sample picture
+DECODED = 256  # pictures decoded, or encoded to identity vectors, at a time
+
+Alter = Callable[[np.ndarray], np.ndarray]
+
+
+class Stage1:
+    """One generator and one discriminator update on a batch of pairs of training faces.
+
+    ``pictures`` uint8 (M, S, S, 3); ``identities`` their unit vectors (M, D). A pair takes its identity from one
+    picture and its attributes from another, or both from one (a *same* pair). The batch of a step depends on the
+    seed and the number of the step alone.
+    """
+
+    def __init__(
+        self,
+        settings: DisentanglementSettings,
+        identity: nn.Module,
+        pictures: np.ndarray,
+        identities: Tensor,
+        seed: int,
+    ):
+        torch.manual_seed(seeding.derive(seed, "weights"))
+        self.settings, self.identity, self.pictures, self.identities = settings, identity, pictures, identities
+        self.seed, self.device = seed, identities.device
+        self.network = Disentanglement(settings, identities.shape[1]).to(self.device)
+        self.discriminator = discriminator(settings).to(self.device)
+        self.modules = {"network": self.network, "discriminator": self.discriminator}
+        self.optimisers = {
+            name: torch.optim.Adam(module.parameters(), lr=settings.learning_rate, betas=settings.betas)
+            for name, module in self.modules.items()
+        }
+
+    def pairs(self, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows that give identity, rows that give attributes, whether they are the same picture: (batch,) each."""
+        draw, batch = seeding.generator(self.seed, "batch", step), self.settings.batch
+        attributes = draw.integers(len(self.pictures), size=batch)
+        # An offset of 1 .. M - 1 never comes back to the same picture.
+        others = (attributes + draw.integers(1, len(self.pictures), size=batch)) % len(self.pictures)
+        same = np.arange(batch) < round(self.settings.same_pairs * batch)
+        return np.where(same, attributes, others), attributes, same
+
+    def step(self, step: int) -> dict[str, float]:
+        giver, rows, same = self.pairs(step)
+        images = torch.from_numpy(to_float(self.pictures[rows])).to(self.device)
+        identity = self.identities[torch.from_numpy(giver)]
+        values, made = self._update_generator(images, identity, torch.from_numpy(same).to(self.device))
+        values["discriminator"] = self._update_discriminator(images, made)
+        return {name: value.item() for name, value in values.items()}
+
+    def _update_generator(self, images: Tensor, identity: Tensor, same: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        maps = self.network.attributes(images)
+        made = self.network.fuse(identity, maps)
+        self.discriminator.requires_grad_(False)
+        values = {
+            "adversarial": losses.adversarial(self.discriminator(made)),
+            "attributes": losses.attributes(self.network.attributes(made), maps),
+            "identity": losses.identity(self.identity(made), identity),
+            "reconstruction": losses.reconstruction(made, images, same),
+        }
+        weights = self.settings.losses
+        total = sum(getattr(weights, name) * value for name, value in values.items())  # Eq. 18
+        self._descend("network", total)
+        self.discriminator.requires_grad_(True)
+        return values | {"total": total}, made.detach()
+
+    def _update_discriminator(self, images: Tensor, made: Tensor) -> Tensor:
+        loss = losses.discrimination(self.discriminator(images), self.discriminator(made))
+        self._descend("discriminator", loss)
+        return loss
+
+    def _descend(self, name: str, loss: Tensor) -> None:
+        self.optimisers[name].zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimisers[name].step()
+
+
+def train(settings: DisentanglementSettings, job: TrainingJob, identity: nn.Module, alter: Alter | None = None) -> None:
+    """Train Stage I on the train split of ``job.faces`` and write ``job.checkpoint`` (the averaged generator).
+
+    ``identity``: the frozen identity encoder. ``alter``: identity vectors (N, D) -> (N, D), what the method does in
+    Stage II, for one more column of the sample pictures. Raises ParameterError where pictures and widths do not fit.
+    """
+    torch.set_num_threads(job.threads)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    archive = FaceArchive(job.faces)
+    pictures = decoded(archive, "train", settings.size)
+    identity = identity.to(device)
+    task = Stage1(settings, identity, pictures, encode(identity, pictures).to(device), job.seed)
+    average = training.Average(task.network, settings.ema)
+    seen = decoded(archive, "validation", settings.size, SAMPLES)
+
+    def sample(step: int) -> None:
+        if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
+            job.picture(f"samples_{step + 1:06d}", samples(average.module, identity, seen, alter))
+
+    training.fit(
+        task,
+        steps=settings.steps,
+        state=job.state,
+        fingerprint=fingerprint(settings, job, archive),
+        log=job.log,
+        averages={"network": average},
+        after=sample,
+    )
+    facts = {"identity": lineage.md5(job.backbones["identity"]), "size": settings.size}
+    training.save_checkpoint(job.checkpoint, {"network": average.module}, facts)
+    training.finish(job.state)
+
+
+def fingerprint(settings: DisentanglementSettings, job: TrainingJob, archive: FaceArchive) -> str:
+    """A digest of all that this training depends on: an unfinished one with another digest is not gone on with."""
+    parts = (settings.model_dump_json(), job.seed, archive.facts["checksum"], lineage.md5(job.backbones["identity"]))
+    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
+
+
+def decoded(archive: FaceArchive, split: str, size: int, limit: int | None = None) -> np.ndarray:
+    """The pictures of a split (at most ``limit``), uint8 (M, size, size, 3): 27,000 of 256 x 256 are 5.3 GB.
+
+    Raises ParameterError where the archive holds another size or fewer than two faces.
+    """
+    rows = archive.select(split).iloc[:limit]
+    if archive.facts["size"] != size:
+        raise ParameterError(
+            f"{archive.path} holds pictures of {archive.facts['size']} pixels, and the widths are those of a network "
+            f"for {size}: encoder_widths needs log2(pixels) - 1 entries and generator_widths one more."
+        )
+    if len(rows) < 2:
+        raise ParameterError(f"{archive.path} holds {len(rows)} usable faces in split {split}; two are needed.")
+    pictures = np.empty((len(rows), size, size, 3), dtype=np.uint8)
+    for start, faces in enumerate(archive.batches(DECODED, rows=rows)):
+        pictures[start * DECODED : start * DECODED + len(faces)] = to_uint8(faces.images)
+    return pictures
+
+
+@torch.no_grad()
+def encode(identity: nn.Module, pictures: np.ndarray) -> Tensor:
+    """r_id of pictures, uint8 (M, S, S, 3) -> float32 (M, D) unit vectors on the CPU (Eq. 7)."""
+    device = next(identity.parameters()).device
+    parts = np.split(pictures, range(DECODED, len(pictures), DECODED))
+    return torch.cat([identity(torch.from_numpy(to_float(part)).to(device)).cpu() for part in parts])
+
+
+@torch.no_grad()
+def samples(network: Disentanglement, identity: nn.Module, pictures: np.ndarray, alter: Alter | None) -> np.ndarray:
+    """A picture, uint8 (rows, columns): source | reconstruction | the next face's identity | altered identity."""
+    device = next(network.parameters()).device
+    images = torch.from_numpy(to_float(pictures)).to(device)
+    own = encode(identity, pictures)
+    vectors = [own, own.roll(1, dims=0)]
+    if alter is not None:
+        vectors.append(torch.from_numpy(alter(own.numpy())).to(own.dtype))
+    columns = [images, *(network(vector.to(device), images) for vector in vectors)]
+    return np.concatenate([np.concatenate(list(to_uint8(column.cpu().numpy()))) for column in columns], axis=1)

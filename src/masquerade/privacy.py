@@ -1,0 +1,126 @@
+"""The Laplace mechanism on identity vectors: IdentityDP (Wen et al. 2022), Definition 3, Eq. 10-12.
+
+Two samplers. ``seeded`` repeats an experiment and protects nobody: who knows the seed takes the noise away again, and
+floating-point Laplace noise leaks (Mironov 2012, On Significance of the Least Significant Bits). ``opendp`` is for
+photographs of real people: OpenDP's vetted sampler, which no seed repeats.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from masquerade import seeding
+from masquerade.errors import ParameterError
+
+if TYPE_CHECKING:
+    import opendp.prelude as dp
+
+Sensitivity = Literal["measured", "bound"]
+Sampler = Literal["seeded", "opendp"]
+BLOCK = 512  # vectors compared at a time: a block of distances is 2 MiB
+
+
+def measured_sensitivity(vectors: np.ndarray) -> float:
+    """Delta f = max ||r_id(X) - r_id(X')||_1 over all pairs of the rows of ``vectors`` (N, D): Eq. 12, exact.
+
+    It depends on the data: a face outside the set may lie farther away. Raises ParameterError where no two rows differ.
+    """
+    blocks = [vectors[start : start + BLOCK] for start in range(0, len(vectors), BLOCK)]
+    largest = max((cdist(a, b, "cityblock").max() for row, a in enumerate(blocks) for b in blocks[row:]), default=0.0)
+    if not largest > 0:
+        raise ParameterError(
+            "sensitivity: measured is the largest distance between two different faces of the set, and this set has "
+            "no two. Give more faces, or use the bound that holds for every face (sensitivity: bound)."
+        )
+    return float(largest)
+
+
+def sensitivity_bound(dimensions: int) -> float:
+    """2 sqrt(D): no two unit vectors of D dimensions are farther apart in L1, whoever's faces they are.
+
+    ||u - v||_1 <= sqrt(D) ||u - v||_2 (Cauchy-Schwarz) and ||u - v||_2 <= 2.
+    """
+    return 2 * sqrt(dimensions)
+
+
+@dataclass(frozen=True)
+class LaplaceMechanism:
+    """M(X) = r_id(X) + Lap(Delta f / epsilon) in each coordinate, Eq. 11, then scaled to unit length.
+
+    The scaling is post-processing (Property 2) and costs no privacy; the fusion generator knows unit vectors only.
+    """
+
+    epsilon: float
+    sensitivity: float
+    kind: Sensitivity
+    sampler: Sampler
+
+    @property
+    def scale(self) -> float:
+        """b = Delta f / epsilon; a coordinate's noise has the standard deviation sqrt(2) b."""
+        return self.sensitivity / self.epsilon
+
+    def perturb(self, vector: np.ndarray, seed: int, name: str) -> np.ndarray:
+        """One unit vector (D,) with noise, as a unit vector (D,), float64.
+
+        ``seeded`` noise depends on ``seed`` and the picture's ``name`` and not on epsilon, so that a sweep over
+        epsilon differs by the strength of the noise alone; ``opendp`` ignores both.
+        """
+        clean = unit(vector)
+        if self.sampler == "opendp":
+            noisy = np.asarray(self.measurement(clean.tolist()))
+        else:
+            noisy = clean + seeding.generator(seed, "laplace", name).laplace(scale=self.scale, size=clean.shape)
+        return unit(noisy)
+
+    @cached_property
+    def measurement(self) -> "dp.Measurement":
+        """OpenDP's Laplace measurement for this sensitivity; its ``map(sensitivity)`` is at most epsilon."""
+        import opendp.prelude as dp
+
+        dp.enable_features("contrib")
+        space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float)
+        return dp.binary_search_chain(
+            lambda scale: dp.m.make_laplace(*space, scale=scale), d_in=self.sensitivity, d_out=self.epsilon, T=float
+        )
+
+    def statement(self) -> dict[str, object]:
+        """Epsilon with all that it means, for tables and runs."""
+        return {
+            "epsilon": self.epsilon,
+            "sensitivity": self.sensitivity,
+            "sensitivity_kind": self.kind,
+            "laplace_scale": self.scale,
+            "sampler": self.sampler,
+            "guarantee": self._guarantee(),
+        }
+
+    def _guarantee(self) -> str:
+        if self.sampler == "seeded":
+            claim = (
+                "None: seeded floating-point noise, for reproducible experiments; whoever knows the seed can remove it."
+            )
+        elif self.kind == "measured":
+            claim = (
+                f"The released identity vector is {self.epsilon:g}-differentially private among the faces of this set "
+                "only: the sensitivity was measured on them, was itself not protected, and does not bound other faces."
+            )
+        else:
+            claim = (
+                f"The released identity vector of one picture is {self.epsilon:g}-locally differentially private for "
+                "any face (pure epsilon, OpenDP); k releases of one face cost k times epsilon."
+            )
+        return claim + (
+            " The attribute maps are released without noise, so the picture as a whole is not differentially private: "
+            "what they tell of the person is not covered."
+        )
+
+
+def unit(vector: np.ndarray) -> np.ndarray:
+    """A vector at length 1, float64."""
+    vector = np.asarray(vector, dtype=np.float64)
+    return vector / np.linalg.norm(vector)
