@@ -1,48 +1,59 @@
-"""Makes torchvision importable beside a CPU build of torch.
+"""Makes torchvision importable where its compiled extension does not fit the installed torch.
 
-The only torchvision wheel on PyPI is built for CUDA: beside a CPU torch its C extension cannot load, and its import
-fails over two operators. They are declared here, and ``nms`` gets a plain kernel, only where the extension is unusable.
+torchvision's wheel on the package registry is a CUDA build: beside a CPU torch its extension cannot be loaded, and
+``import torchvision`` fails because the operator ``torchvision::nms`` is not declared. Nothing is replaced where the
+extension loads (a GPU machine).
 """
 
-import importlib.util
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 import torch
-from torch import Tensor
+
+_KEPT_ALIVE = []  # an operator lives as long as the Library object that declared it
 
 
 @cache
-def ensure() -> torch.library.Library | None:
-    """Call before importing torchvision, or a package that does. Returns what keeps the declarations alive."""
-    found = importlib.util.find_spec("torchvision")
+def ensure() -> Literal["native", "shim", "absent"]:
+    """Call before importing torchvision, or a package that does. Says what was found; safe to call again.
+
+    ``shim``: the operators that the import insists on are declared, and ``nms`` has a kernel in plain torch.
+    """
+    found = find_spec("torchvision")
     if found is None:
-        raise ModuleNotFoundError("torchvision is not installed; run `make environment`")
+        return "absent"
     try:
-        torch.ops.load_library(str(Path(found.submodule_search_locations[0]) / "_C.so"))
-        return None
-    except OSError:
-        pass  # the CUDA extension beside a CPU torch: declare the operators instead
-    library = torch.library.Library("torchvision", "FRAGMENT")
-    for name in ("nms", "qnms"):
-        library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    library.impl("nms", nms, "CPU")
+        torch.ops.load_library(Path(found.submodule_search_locations[0], "_C.so"))
+        return "native"
+    except (OSError, ImportError):
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        library.impl("nms", nms, "CPU")
+        _KEPT_ALIVE.append(library)
     import torchvision.ops.boxes
 
-    torchvision.ops.boxes._assert_has_ops = lambda: None
-    return library
+    torchvision.ops.boxes._assert_has_ops = lambda: None  # it asks for the extension, not for the operator
+    return "shim"
 
 
-def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """Greedy non-maximum suppression: indices of the boxes (N, 4; x1, y1, x2, y2) that are kept, best score first."""
+def nms(boxes: torch.Tensor, scores: torch.Tensor, iou_threshold: float) -> torch.Tensor:
+    """Non-maximum suppression: indices of the kept boxes, best score first.
+
+    ``boxes`` (N, 4) x1, y1, x2, y2; ``scores`` (N,). A box falls to a better one when their intersection over union
+    is above ``iou_threshold``.
+    """
     order = scores.argsort(descending=True, stable=True)
-    area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    x1, y1, x2, y2 = boxes.unbind(1)
+    area = (x2 - x1) * (y2 - y1)
     kept = []
     while order.numel():
         best, rest = order[0], order[1:]
         kept.append(best)
-        corner = torch.maximum(boxes[best, :2], boxes[rest, :2])
-        extent = (torch.minimum(boxes[best, 2:], boxes[rest, 2:]) - corner).clamp(min=0)
-        overlap = extent.prod(dim=1)
-        order = rest[overlap / (area[best] + area[rest] - overlap) <= iou_threshold]
-    return torch.stack(kept) if kept else torch.empty(0, dtype=torch.long, device=boxes.device)
+        width = (torch.minimum(x2[best], x2[rest]) - torch.maximum(x1[best], x1[rest])).clamp(min=0)
+        height = (torch.minimum(y2[best], y2[rest]) - torch.maximum(y1[best], y1[rest])).clamp(min=0)
+        both = width * height
+        order = rest[both / (area[best] + area[rest] - both) <= iou_threshold]
+    return torch.stack(kept) if kept else scores.new_empty(0, dtype=torch.long)

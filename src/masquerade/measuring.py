@@ -1,11 +1,13 @@
-"""One pass of all judges over one set of faces; the result is one Parquet file, a row a face, in archive order.
+"""Lets every judge look at every picture of a set once, and keeps what they saw in one Parquet file.
 
-Columns: those of the index that say which face it is (id, identity, split, status, reason, source_id, key_id), then
-``<judge>.<quantity>``: a number, a truth value, or a fixed-size list of float32. Rows of refused faces hold nulls.
+One row a face, in the order of the archive; refused faces keep their row with nothing measured. Columns: what the
+index says of the face (id, identity, split, status, reason, source_id, ...), then ``<judge>.<quantity>``.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,99 +18,171 @@ import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from masquerade.errors import ArchiveError, ProtocolError
-from masquerade.images import FaceArchive
+from masquerade.images import OK, FaceArchive
 from masquerade.judges import Judge
 
-WHO = ("id", "identity", "split", "status", "reason", "source_id", "key_id")
+KEPT = ("id", "identity", "split", "status", "reason", "source_id", "method", "variant", "key_id", "seed")
+"""Columns of the index that the measurements repeat, where it has them."""
 
 
 def measure(
     archive: Path,
     output: Path,
     judges: Mapping[str, Judge],
-    splits: Sequence[str],
-    batch: int,
+    split: str | Sequence[str] | None = None,
+    batch: int = 32,
     source: Path | None = None,
+    threads: int = 1,
+    progress: bool = True,
 ) -> None:
-    """Let every judge look once at the faces of ``archive`` in ``splits``, and write ``output``.
+    """Measure ``archive`` (all of it, one split, or several) and write ``output``, which appears only when complete.
 
-    ``source``: the archive of the pictures from which these were derived (matched by ``source_id``), for the quantities
-    that compare. Only one batch of pictures is in memory. Raises ArchiveError where a source is missing, and
-    ProtocolError naming a judge that does not keep its protocol.
+    ``source``: the archive of the pictures that these were derived from, matched by ``source_id``, or by ``id`` where
+    the index has none; judges get them as the reference. At most ``batch`` pictures (and as many references) are in
+    memory at a time. ``threads``: CPU threads of PyTorch and OpenCV while this runs. ``progress``: show a bar
+    when standard error is a terminal.
+
+    Raises ArchiveError where an archive is damaged or lacks a reference, ProtocolError where a judge breaks its word.
     """
     faces = FaceArchive(archive)
-    rows = faces.select(status=None)
-    rows = rows[rows["split"].isin(splits)]
-    good = rows[rows["status"] == "ok"]
-    originals = FaceArchive(source) if source else None
+    references = References(source) if source is not None else None
+    rows = faces.index
+    if split is not None:
+        rows = rows[rows["split"].isin([split] if isinstance(split, str) else list(split))]
+    measured = rows[rows["status"] == OK]
     seen: dict[str, list[np.ndarray]] = {}
-    for part in tqdm(faces.batches(batch, rows=good), total=-(-len(good) // batch), desc="measuring", mininterval=5):
-        reference = _sources(originals, part.index["source_id"]) if originals else None
-        for name, judge in judges.items():
-            for quantity, values in _checked(name, judge, part.images, reference).items():
-                seen.setdefault(f"{name}.{quantity}", []).append(values)
-    where = np.flatnonzero((rows["status"] == "ok").to_numpy())
-    columns = {name: pa.array(rows[name].tolist()) for name in WHO if name in rows}
-    columns |= {name: _column(np.concatenate(parts), where, len(rows)) for name, parts in sorted(seen.items())}
-    facts = {
-        "archive": faces.facts["checksum"],
-        "judges": {name: judge.source for name, judge in judges.items()},
-        "versions": {name: version(name) for name in ("dlib-bin", "numpy", "opencv-python-headless", "torch")},
+    with _threads(threads), tqdm(total=len(measured), unit="face", disable=None if progress else True) as bar:
+        for part in faces.batches(batch, rows=measured):
+            reference = references.of(part.index, part.images.shape) if references else None
+            for name, judge in judges.items():
+                for quantity, values in _checked(name, judge, part.images, reference).items():
+                    seen.setdefault(f"{name}.{quantity}", []).append(values)
+            bar.update(len(part))
+    uneven = [column for column, parts in seen.items() if sum(map(len, parts)) != len(measured)]
+    if uneven:
+        raise ProtocolError(f"{uneven[0]} was measured for some batches of {archive} and not for others.")
+    _write(output, rows, seen, facts(judges) | {"archive": faces.facts["checksum"]})
+
+
+def read(path: Path) -> pd.DataFrame:
+    """The measurements as a table, NaN where nothing was measured. Raises ArchiveError naming a damaged file.
+
+    Scalars are float64 (a detection is 1 or 0), vectors float32 arrays.
+    """
+    try:
+        table = pq.read_table(path)
+        if b"masquerade" not in (table.schema.metadata or {}):
+            raise ArchiveError(f"{path} is not a measurements file. Build it with `snakemake {path}`.")
+        for position, field in enumerate(table.schema):
+            if pa.types.is_boolean(field.type):
+                numbers = table[field.name].cast(pa.int8()).cast(pa.float64())
+                table = table.set_column(position, field.name, numbers)
+        return table.to_pandas()
+    except FileNotFoundError as error:
+        raise ArchiveError(
+            f"{path} is missing. Build it with `snakemake {path}`, or fetch it with `dvc pull`."
+        ) from error
+    except (pa.ArrowException, OSError) as error:
+        raise ArchiveError(
+            f"{path} is damaged ({error}). Delete it and run `snakemake {path}` again, or fetch it with `dvc pull`."
+        ) from error
+
+
+def facts(judges: Mapping[str, Judge]) -> dict[str, object]:
+    """Who judged, with which parameters and which versions of their packages: plain JSON values."""
+    return {
+        "judges": {
+            name: {
+                "source": judge.source,
+                "params": judge.params.model_dump(mode="json"),
+                "packages": {package: version(package) for package in judge.packages},
+            }
+            for name, judge in judges.items()
+        }
     }
-    _write(pa.table(columns).replace_schema_metadata({"masquerade": json.dumps(facts, sort_keys=True)}), output)
 
 
-def _sources(originals: FaceArchive, names: pd.Series) -> np.ndarray:
-    known = originals.index.set_index("id", drop=False)
-    lost = [name for name in names if name not in known.index]
-    if lost:
-        raise ArchiveError(f"{originals.path} does not hold {lost[0]}, of which a face was derived.")
-    return originals.load(rows=known.loc[names]).images
+class References:
+    """The pictures that a derived set came from, found by their ids."""
+
+    def __init__(self, archive: Path):
+        self._archive = FaceArchive(archive)
+        self._rows = self._archive.select().set_index("id", drop=False)
+
+    def of(self, index: pd.DataFrame, shape: tuple[int, ...]) -> np.ndarray:
+        """float32 (N, 3, H, W): the sources of N faces in their order. Raises ArchiveError naming one that is lost."""
+        wanted = index["source_id" if "source_id" in index else "id"]
+        lost = wanted[~wanted.isin(self._rows.index)]
+        if len(lost):
+            raise ArchiveError(f"{self._archive.path} has no picture '{lost.iloc[0]}', which was to be the reference.")
+        images = self._archive.load(rows=self._rows.loc[wanted]).images
+        if images.shape != shape:
+            raise ArchiveError(
+                f"{self._archive.path} holds pictures of {images.shape[-2:]} pixels, not of {shape[-2:]} as its "
+                "derived set; both must have the same image.size."
+            )
+        return images
 
 
 def _checked(name: str, judge: Judge, images: np.ndarray, reference: np.ndarray | None) -> dict[str, np.ndarray]:
-    """What a judge says of a batch, held to what it promises in ``quantities``."""
-    said = judge.measure(images, reference)
-    unknown = set(said) - set(judge.quantities)
-    if unknown:
-        raise ProtocolError(f"judge '{name}' returned {sorted(unknown)}, which its quantities do not name.")
-    for quantity, values in said.items():
-        wanted = (len(images), *judge.quantities[quantity])
-        if not isinstance(values, np.ndarray) or values.shape != wanted or values.dtype.kind not in "fb":
-            given = (values.shape, values.dtype) if isinstance(values, np.ndarray) else type(values).__name__
-            raise ProtocolError(f"judge '{name}' must return {quantity} as an array {wanted}, not {given}.")
-    return said
+    """What the judge measured, held to its own ``quantities``. Raises ProtocolError naming it."""
+    values = judge.measure(images, reference)
+    unknown = set(values) - set(judge.quantities)
+    missing = set(judge.quantities) - set(values) if reference is not None else set()
+    if unknown or missing:
+        what = f"does not declare {sorted(unknown)}" if unknown else f"did not measure {sorted(missing)}"
+        raise ProtocolError(f"The judge '{name}' {what}; it declares {sorted(judge.quantities)}.")
+    for quantity, array in values.items():
+        shape = (len(images), *judge.quantities[quantity])
+        if not isinstance(array, np.ndarray) or array.shape != shape:
+            raise ProtocolError(
+                f"The judge '{name}' must give '{quantity}' as an array of shape {shape}, not {np.shape(array)}."
+            )
+        if array.dtype != bool and not np.issubdtype(array.dtype, np.floating):
+            raise ProtocolError(f"The judge '{name}' must give '{quantity}' as bool or float, not {array.dtype}.")
+    return values
 
 
-def _column(values: np.ndarray, where: np.ndarray, count: int) -> pa.Array:
-    """The values of the faces at ``where`` among ``count`` rows, null elsewhere."""
-    absent = np.ones(count, bool)
-    absent[where] = False
-    if values.ndim == 1:
-        full = np.zeros(count, bool if values.dtype.kind == "b" else np.float64)
-        full[where] = values
-        return pa.array(full, mask=absent)
-    full = np.full((count, values.shape[1]), np.nan, np.float32)
-    full[where] = values
-    flat = pa.array(full.ravel())
-    return pa.FixedSizeListArray.from_arrays(flat, values.shape[1], mask=pa.array(absent))
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    """Hold PyTorch and OpenCV, where a judge has loaded them, to ``number`` threads; afterwards as it was before."""
+    with ExitStack() as restored:
+        if torch := sys.modules.get("torch"):
+            restored.callback(torch.set_num_threads, torch.get_num_threads())
+            torch.set_num_threads(number)
+        if cv2 := sys.modules.get("cv2"):
+            restored.callback(cv2.setNumThreads, cv2.getNumThreads())
+            cv2.setNumThreads(number)
+        yield
 
 
-def _write(table: pa.Table, output: Path) -> None:
+def _write(output: Path, rows: pd.DataFrame, seen: Mapping[str, list[np.ndarray]], told: Mapping[str, object]) -> None:
+    """Write under a temporary name and rename."""
+    table = pa.Table.from_pandas(rows[[column for column in KEPT if column in rows]], preserve_index=False)
+    refused = (rows["status"] != OK).to_numpy()
+    for column, parts in seen.items():
+        table = table.append_column(column, _column(np.concatenate(parts), refused))
+    table = table.replace_schema_metadata({"masquerade": json.dumps(told, sort_keys=True)})
+    output = Path(output)
     output.parent.mkdir(parents=True, exist_ok=True)
     temporary = output.with_name(f".{output.name}.part")
     try:
-        pq.write_table(table, temporary)
+        pq.write_table(table, temporary, compression="zstd")
         temporary.replace(output)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def read(path: Path) -> pd.DataFrame:
-    """Measurements as a table. Raises ArchiveError naming a file that is missing or damaged."""
-    if not Path(path).is_file():
-        raise ArchiveError(f"{path} is missing. Build it with `snakemake {path}`, or fetch it with `dvc pull`.")
-    try:
-        return pq.read_table(path).to_pandas()
-    except (pa.ArrowException, OSError) as error:
-        raise ArchiveError(f"{path} is damaged ({error}). Delete it and run `snakemake {path}` again.") from error
+def _column(values: np.ndarray, refused: np.ndarray) -> pa.Array:
+    """Values of the faces that are ok, spread over all rows; where ``refused``, a null, and in a vector NaN.
+
+    (Parquet cannot hold a null among vectors of a fixed size.)
+    """
+    if values.ndim == 1:
+        kind = pa.bool_() if values.dtype == bool else pa.float64()
+        full = np.zeros(len(refused), dtype=kind.to_pandas_dtype())
+        full[~refused] = values
+        return pa.array(full, type=kind, mask=refused)
+    full = np.full((len(refused), values.shape[1]), np.nan, dtype=np.float32)
+    full[~refused] = values
+    return pa.FixedSizeListArray.from_arrays(full.reshape(-1), full.shape[1])

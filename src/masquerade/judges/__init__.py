@@ -27,6 +27,8 @@ class Judge(ABC):
     source: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()
     quantities: ClassVar[Mapping[str, tuple[int, ...]]]
+    packages: ClassVar[tuple[str, ...]] = ()
+    """Distributions whose versions decide what it measures; they are kept with the measurements."""
 
     class Params(Settings):
         pass

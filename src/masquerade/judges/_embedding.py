@@ -1,7 +1,8 @@
-"""What the judges share that are recognisers trained here."""
+"""The judge around a face recogniser that was trained here (backbones.smk)."""
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,17 +11,25 @@ from masquerade.errors import CheckpointError
 from masquerade.judges import Judge
 from masquerade.settings import Settings
 
+EMBEDDING = 512
+
 
 class EmbeddingJudge(Judge):
-    """The unit embedding of the backbone of the same name; preprocessing belongs to the backbone."""
+    """``embedding``: unit vectors (512,) of the backbone named in ``needs``; compare them by their angle.
 
-    quantities = {"embedding": (512,)}
+    Preprocessing: none but the image contract; the backbone takes RGB in [-1, 1] at any size and brings it to its own.
+    Raises CheckpointError where the backbone's checkpoint was not given.
+    """
+
+    needs: ClassVar[tuple[str]]
+    packages = ("torch",)
+    quantities = {"embedding": (EMBEDDING,)}
 
     def __init__(self, params: Settings, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
         (name,) = self.needs
         if name not in backbones:
-            raise CheckpointError(f"the judge {name} needs the backbone {name}: run `snakemake backbones` first.")
+            raise CheckpointError(f"The judge '{name}' needs the checkpoint of the backbone '{name}': build it first.")
         self._network = discovery.load("backbones", name).load(backbones[name])
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:

