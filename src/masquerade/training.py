@@ -39,7 +39,7 @@ class Diverged(MasqueradeError):
 
 
 class Task(Protocol):
-    """What is trained. ``modules``: everything that has weights or buffers to keep; ``optimisers``: who changes them."""
+    """What is trained. ``modules``: all that has weights or buffers to keep; ``optimisers``: who changes them."""
 
     modules: dict[str, nn.Module]
     optimisers: dict[str, torch.optim.Optimizer]
@@ -93,8 +93,8 @@ def fit(
             wrong = [name for name, value in losses.items() if not math.isfinite(value)]
             if wrong:
                 raise Diverged(
-                    f"the loss {', '.join(wrong)} is {losses[wrong[0]]} at step {step}: lower the learning rate, or look "
-                    "at the curves of this run in MLflow"
+                    f"the loss {', '.join(wrong)} is {losses[wrong[0]]} at step {step}: lower the learning rate, "
+                    "or look at the curves of this run in MLflow"
                 )
             for average in averages.values():
                 average.update()
@@ -172,7 +172,7 @@ def _stop_signals():
 
 
 def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping[str, object]) -> None:
-    """Write the tensors of ``modules`` as ``<name>.<key>`` with ``facts`` (JSON) as metadata; same content, same bytes."""
+    """Write tensors as ``<module>.<key>`` with ``facts`` (JSON) as metadata; the same content gives the same bytes."""
     tensors = {
         f"{name}.{key}": value.detach().cpu().contiguous()
         for name, module in modules.items()

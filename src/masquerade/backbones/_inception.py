@@ -1,0 +1,42 @@
+"""What the two recognisers share that only judge: Inception-ResNet with an ArcFace margin."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from masquerade.backbones import Backbone
+from masquerade.backbones._settings import RecognitionSettings
+from masquerade.methods import TrainingJob
+from masquerade.settings import Settings
+
+if TYPE_CHECKING:
+    from masquerade.backbones._recognition import Recogniser
+
+
+class InceptionRecogniser(Backbone):
+    """Inception-ResNet-v1 (FaceNet's architecture; published size: width 1, repeats 5, 10, 5, at 160 pixels)."""
+
+    class Params(Settings):
+        width: Annotated[float, Field(gt=0)]
+        """Factor of every number of channels (1: FaceNet's public models)."""
+        repeats: tuple[int, int, int]
+        """Blocks of each kind (5, 10, 5: FaceNet's public models)."""
+        recognition: RecognitionSettings
+
+    def train(self, job: TrainingJob) -> dict[str, float]:
+        from masquerade.backbones import _recognition
+        from masquerade.networks.inception_resnet import InceptionResnetV1
+
+        facts = {"width": self.params.width, "repeats": list(self.params.repeats)}
+        return _recognition.train(lambda: InceptionResnetV1(**facts), self.params.recognition, job, facts)
+
+    @classmethod
+    def load(cls, checkpoint: Path) -> "Recogniser":
+        from masquerade.backbones import _recognition
+        from masquerade.networks.inception_resnet import InceptionResnetV1
+
+        return _recognition.load(lambda facts: InceptionResnetV1(facts["width"], facts["repeats"]), checkpoint)
+
+    def floors(self) -> dict[str, float]:
+        return {"auc": self.params.recognition.floor_auc, "tar@far0.01": self.params.recognition.floor_tar}

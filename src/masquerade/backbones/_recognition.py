@@ -1,0 +1,167 @@
+"""What the recognisers share: ArcFace training on a part of the identities, and verification on unseen ones."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade import seeding, training
+from masquerade.backbones._settings import RecognitionSettings
+from masquerade.errors import ParameterError
+from masquerade.images import FaceArchive, to_uint8
+from masquerade.methods import TrainingJob
+from masquerade.networks.margin import ArcMargin
+
+logger = logging.getLogger(__name__)
+
+EMBEDDING = 512
+
+
+class Recogniser(nn.Module):
+    """(N, 3, H, W) in [-1, 1], any size -> unit embeddings (N, 512). Differentiable in the pictures."""
+
+    def __init__(self, network: nn.Module, input_size: int):
+        super().__init__()
+        self.network, self.input_size = network, input_size
+
+    def forward(self, images: Tensor) -> Tensor:
+        if images.shape[-1] != self.input_size:
+            images = functional.interpolate(
+                images, size=(self.input_size,) * 2, mode="bilinear", align_corners=False, antialias=True
+            )
+        return functional.normalize(self.network(images))
+
+
+class RecognitionTask:
+    """ArcFace on the pictures of some identities (Deng et al. 2019)."""
+
+    def __init__(
+        self, recogniser: Recogniser, params: RecognitionSettings, pictures: np.ndarray, labels: np.ndarray, seed: int
+    ):
+        self.recogniser, self.params, self.seed = recogniser, params, seed
+        self.pictures, self.labels = torch.from_numpy(pictures), torch.from_numpy(labels)
+        self.head = ArcMargin(EMBEDDING, int(labels.max()) + 1, params.scale, params.margin)
+        self.modules = {"recogniser": recogniser.train(), "head": self.head}
+        weights = [weight for module in self.modules.values() for weight in module.parameters()]
+        optimiser = torch.optim.AdamW(weights, lr=params.learning_rate, weight_decay=params.weight_decay)
+        self.optimisers = {"all": optimiser}
+
+    def step(self, step: int) -> dict[str, float]:
+        rate = self._rate(step)
+        for group in self.optimisers["all"].param_groups:
+            group["lr"] = rate
+        draw = seeding.generator(self.seed, "recognition", step)
+        torch.manual_seed(seeding.derive(self.seed, "dropout", step))
+        chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
+        images = augmented(self.pictures[chosen], draw)
+        logits = self.head(self.recogniser(images), self.labels[chosen])
+        loss = functional.cross_entropy(logits, self.labels[chosen])
+        self.optimisers["all"].zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimisers["all"].step()
+        right = (logits.argmax(1) == self.labels[chosen]).float().mean()
+        return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": rate}
+
+    def _rate(self, step: int) -> float:
+        place = (step + 1) / self.params.steps
+        shape = place / 0.1 if place < 0.1 else 0.5 * (1 + np.cos(np.pi * (place - 0.1) / 0.9))
+        return self.params.learning_rate * float(shape)
+
+
+def augmented(pictures: Tensor, draw: np.random.Generator) -> Tensor:
+    """uint8 (N, H, W, 3) -> float (N, 3, H, W) in [-1, 1], mirrored, shifted by up to 3 %, brighter or darker."""
+    images = pictures.permute(0, 3, 1, 2).float() / 127.5 - 1.0
+    count, size = len(images), images.shape[-1]
+    mirrored = torch.from_numpy(draw.random(count) < 0.5)
+    images = torch.where(mirrored[:, None, None, None], images.flip(-1), images)
+    reach = max(1, round(0.03 * size))
+    across, down = (int(value) for value in draw.integers(-reach, reach + 1, 2))
+    images = functional.pad(images, (reach,) * 4, mode="replicate")
+    images = images[..., reach + down : reach + down + size, reach + across : reach + across + size]
+    gain = torch.from_numpy(draw.uniform(0.8, 1.2, (count, 1, 1, 1))).float()
+    lift = torch.from_numpy(draw.uniform(-0.15, 0.15, (count, 1, 1, 1))).float()
+    return (images * gain + lift).clamp(-1, 1)
+
+
+def chosen_identities(identities: list[str], part: tuple[float, float]) -> list[str]:
+    """A part of the identities, in the order of a hash of their names; other parts are disjoint from it."""
+    ordered = sorted(set(identities), key=lambda name: hashlib.sha256(name.encode()).digest())
+    return ordered[round(part[0] * len(ordered)) : round(part[1] * len(ordered))]
+
+
+def train(
+    build: Callable[[], nn.Module], params: RecognitionSettings, job: TrainingJob, facts: Mapping
+) -> dict[str, float]:
+    """Train on the train split, write the checkpoint, and return `verification` on the validation split."""
+    torch.set_num_threads(job.threads)
+    archive = FaceArchive(job.faces)
+    rows = archive.select("train")
+    mine = chosen_identities(rows["identity"].tolist(), params.identities)
+    if len(mine) < 2:
+        raise ParameterError(
+            f"identities {list(params.identities)} leaves {len(mine)} identities to train on; 2 are needed."
+        )
+    rows = rows[rows["identity"].isin(mine)]
+    labels = rows["identity"].map({name: number for number, name in enumerate(mine)}).to_numpy(np.int64)
+    logger.info("training on %d pictures of %d identities", len(rows), len(mine))
+    pictures = np.concatenate([to_uint8(part.images) for part in archive.batches(64, rows=rows)])
+    torch.manual_seed(seeding.derive(job.seed, "weights"))
+    recogniser = Recogniser(build(), params.input_size)
+    task = RecognitionTask(recogniser, params, pictures, labels, job.seed)
+    fingerprint = json.dumps([params.model_dump(mode="json"), dict(facts), job.seed, archive.facts["checksum"]])
+    training.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
+    training.save_checkpoint(
+        job.checkpoint,
+        {"network": recogniser.network},
+        {**facts, "input_size": params.input_size, "identities": len(mine)},
+    )
+    training.finish(job.state)
+    recogniser.eval()
+    parts, names = [], []
+    with torch.inference_mode():
+        for faces in archive.batches(64, split="validation"):
+            parts.append(recogniser(torch.from_numpy(faces.images)).numpy())
+            names += faces.index["identity"].tolist()
+    return verification(np.concatenate(parts), names)
+
+
+def load(build: Callable[[dict], nn.Module], checkpoint: Path) -> Recogniser:
+    """The recogniser of a checkpoint, frozen. Raises CheckpointError where it does not fit."""
+    tensors, facts = training.load_checkpoint(checkpoint)
+    recogniser = Recogniser(build(facts), facts["input_size"])
+    training.load_into(recogniser.network, tensors["network"], checkpoint)
+    return recogniser.eval().requires_grad_(False)
+
+
+def verification(embeddings: np.ndarray, identities: list[str]) -> dict[str, float]:
+    """How well unit embeddings (N, D) tell identities apart, over all pairs.
+
+    ``auc``; ``tar@far0.01`` and ``tar@far0.001``: the share of genuine pairs above the cosine that at most that share
+    of impostor pairs exceeds; ``rank1``: the share of pictures (of people with several) whose nearest other picture is
+    of the same person; ``genuine_pairs``, ``impostor_pairs``.
+    """
+    from sklearn.metrics import roc_auc_score, roc_curve
+
+    cosine = embeddings @ embeddings.T
+    names = np.asarray(identities)
+    same = names[:, None] == names[None, :]
+    above = np.triu_indices(len(names), 1)
+    scores, truth = cosine[above], same[above]
+    far, tar, _ = roc_curve(truth, scores, drop_intermediate=False)
+    np.fill_diagonal(cosine, -np.inf)
+    several = same.sum(1) > 1
+    nearest = names[cosine.argmax(1)]
+    return {
+        "auc": float(roc_auc_score(truth, scores)),
+        "tar@far0.01": float(tar[far <= 0.01].max()),
+        "tar@far0.001": float(tar[far <= 0.001].max()),
+        "rank1": float((nearest == names)[several].mean()),
+        "genuine_pairs": float(truth.sum()),
+        "impostor_pairs": float((~truth).sum()),
+    }

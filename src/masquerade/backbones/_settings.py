@@ -1,0 +1,30 @@
+"""The knobs that all recognisers share."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from masquerade.settings import Settings
+
+
+class RecognitionSettings(Settings):
+    input_size: Annotated[int, Field(ge=32)]
+    """Side in pixels of the network's input; pictures are brought to it inside."""
+    identities: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]]
+    """Which part of the training identities, in the order of a hash of their names: [0, 0.5] is the first half."""
+    steps: Annotated[int, Field(ge=1)]
+    """Batches."""
+    batch: Annotated[int, Field(ge=2)]
+    """Pictures in a batch."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """The largest one of AdamW; it rises over the first tenth of the steps and falls as a cosine."""
+    weight_decay: Annotated[float, Field(ge=0)]
+    """Of AdamW (0.0005: Deng et al. 2019, section 3.1)."""
+    scale: Annotated[float, Field(gt=0)]
+    """s of ArcFace (64: Deng et al. 2019, section 3.1)."""
+    margin: Annotated[float, Field(ge=0, le=1.5)]
+    """m of ArcFace in radians (0.5: Deng et al. 2019, section 3.1)."""
+    floor_auc: Annotated[float, Field(ge=0, le=1)]
+    """The area under the ROC curve on unseen identities below which the run stops."""
+    floor_tar: Annotated[float, Field(ge=0, le=1)]
+    """The true-accept rate at a false-accept rate of 1 % on unseen identities below which the run stops."""

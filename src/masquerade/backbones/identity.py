@@ -1,0 +1,49 @@
+"""The identity encoder of the methods' losses: IR-SE with an ArcFace margin."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from masquerade.backbones import Backbone
+from masquerade.backbones._settings import RecognitionSettings
+from masquerade.methods import TrainingJob
+from masquerade.settings import Settings
+
+if TYPE_CHECKING:
+    from masquerade.backbones._recognition import Recogniser
+
+
+class Identity(Backbone):
+    """Deng et al. 2019 (ArcFace), the network of IdentityDP's section IV.A; published size: IR-SE-50 at 112 pixels.
+
+    Its embedding has 512 numbers and length 1. No judge shares its architecture, its identities or its seed.
+    """
+
+    title = "identity encoder (IR-SE, ArcFace)"
+    source = "trained here on the first part of the training identities"
+
+    class Params(Settings):
+        widths: Annotated[list[int], Field(min_length=5, max_length=5)]
+        """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
+        units: Annotated[list[int], Field(min_length=4, max_length=4)]
+        """Blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""
+        recognition: RecognitionSettings
+
+    def train(self, job: TrainingJob) -> dict[str, float]:
+        from masquerade.backbones import _recognition
+        from masquerade.networks.ir_se import IRSE
+
+        facts = {"widths": self.params.widths, "units": self.params.units}
+        size = self.params.recognition.input_size
+        return _recognition.train(lambda: IRSE(size, **facts), self.params.recognition, job, facts)
+
+    @classmethod
+    def load(cls, checkpoint: Path) -> "Recogniser":
+        from masquerade.backbones import _recognition
+        from masquerade.networks.ir_se import IRSE
+
+        return _recognition.load(lambda facts: IRSE(facts["input_size"], facts["widths"], facts["units"]), checkpoint)
+
+    def floors(self) -> dict[str, float]:
+        return {"auc": self.params.recognition.floor_auc, "tar@far0.01": self.params.recognition.floor_tar}

@@ -1,0 +1,10 @@
+"""Recogniser B: a judge, trained on identities that neither the methods nor the other recogniser learn from."""
+
+from masquerade.backbones._inception import InceptionRecogniser
+
+
+class RecogniserB(InceptionRecogniser):
+    """Schroff et al. 2015 (FaceNet); stands where FaceNet trained on VGGFace2 stands."""
+
+    title = "recogniser B"
+    source = "trained here on its own part of the training identities"
