@@ -61,7 +61,8 @@ def anonymize(
         key_id = f"experiment {seed}" if key is None else "secret"
         key = experiment_key(seed) if key is None else key
     usable = rows[~rows["id"].isin(known.keys())]
-    method.observe(archive.batches(batch, rows=usable))
+    if len(usable):
+        method.observe(archive.batches(batch, rows=usable))
 
     def work(faces: Faces) -> np.ndarray:
         return method.anonymize(faces, seed, key)

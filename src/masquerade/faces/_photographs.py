@@ -106,4 +106,6 @@ def _follow_profile(picture: Image.Image) -> Image.Image:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:120] or type(error).__name__
+    """The error's text, or its kind; without control characters, since a file can choose what stands in it."""
+    text = "".join(sign for sign in " ".join(str(error).split()) if sign.isprintable())
+    return text[:120] or type(error).__name__

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -103,14 +104,10 @@ def _records_of(root: Path, params: Settings, size: int, seed: int, path: Path) 
         found = _faces(_photographs.read(path, root, params.megapixels), params, size)
     except PictureError as error:
         return [Record(None, {**row, "status": REFUSED, "reason": str(error)})]
-    if len(found) == 1:
-        return [Record(found[0][0], {**row, "landmarks": found[0][1]})]
-    # Nobody knows which of several people the sub-folder is named after.
-    several = {**row, "identity": "", "split": "test"}
-    return [
-        Record(picture, {**several, "id": f"{row['id']}_{number}", "landmarks": points})
-        for number, (picture, points) in enumerate(found)
-    ]
+    if len(found) > 1:  # nobody knows which of several people the sub-folder is named after
+        row |= {"identity": "", "split": "test"}
+    names = [row["id"]] if len(found) == 1 else [f"{row['id']}_{number}" for number in range(len(found))]
+    return [Record(face.picture, {**row, "id": name, **face.facts}) for name, face in zip(names, found, strict=True)]
 
 
 def _text(path: Path) -> str:
@@ -122,10 +119,18 @@ def _split(identity: str, validation_share: float, seed: int) -> str:
     return "validation" if identity and derive(seed, "split", identity) / 2**63 < validation_share else "test"
 
 
-def _faces(picture: np.ndarray, params: Settings, size: int) -> list[tuple[np.ndarray, list[float] | None]]:
-    """(crop, its landmarks) of each face that is wanted. Raises PictureError."""
+@dataclass(frozen=True)
+class _Face:
+    """One face of a photograph: its crop, or None for a refusal; ``facts`` go into its row."""
+
+    picture: np.ndarray | None
+    facts: dict
+
+
+def _faces(picture: np.ndarray, params: Settings, size: int) -> list[_Face]:
+    """The faces that are wanted, from left to right. Raises PictureError where the whole photograph is refused."""
     if params.alignment == "none":
-        return [(_resized(picture, size), None)]
+        return [_Face(_resized(picture, size), {})]
     from masquerade.faces import _alignment
 
     for quarter in (0, 1, 3, 2) if params.turn else (0,):
@@ -138,18 +143,20 @@ def _faces(picture: np.ndarray, params: Settings, size: int) -> list[tuple[np.nd
     if len(boxes) > 1 and params.faces == "refuse":
         raise PictureError(f"{len(boxes)} faces were found")
     if params.faces == "largest":
-        areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
-        boxes = boxes[[int(areas.argmax())]]
-    found = []
-    for box in boxes:
-        points = _alignment.landmarks(upright, box)
-        where = _alignment.square(points)
-        if where.side >= params.smallest:
-            inside = _alignment.into_crop(points, where, size).astype(np.float32)
-            found.append((_alignment.crop(upright, where, size), inside.ravel().tolist()))
-    if not found:
-        raise PictureError(f"the face is too small: less than {params.smallest:g} pixels across its aligned square")
-    return found
+        boxes = boxes[[int(np.prod(boxes[:, 2:] - boxes[:, :2], axis=1).argmax())]]
+    return [_aligned(upright, box, params.smallest, size) for box in boxes]
+
+
+def _aligned(picture: np.ndarray, box: np.ndarray, smallest: float, size: int) -> _Face:
+    from masquerade.faces import _alignment
+
+    points = _alignment.landmarks(picture, box)
+    where = _alignment.square(points)
+    if where.side < smallest:
+        reason = f"the face is too small: its square is less than {smallest:g} pixels wide"
+        return _Face(None, {"status": REFUSED, "reason": reason})
+    inside = _alignment.into_crop(points, where, size).astype(np.float32)
+    return _Face(_alignment.crop(picture, where, size), {"landmarks": inside.ravel().tolist()})
 
 
 def _resized(picture: np.ndarray, size: int) -> np.ndarray:

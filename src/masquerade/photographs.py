@@ -1,0 +1,107 @@
+"""From a folder of photographs to a folder of anonymized or recovered faces: the steps of the command line."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+from PIL import Image
+
+from masquerade import discovery
+from masquerade.errors import CheckpointError, MasqueradeError, ParameterError
+from masquerade.faces.folder import Folder
+from masquerade.images import OK, ArchiveWriter, FaceArchive, index_path, to_uint8
+from masquerade.methods import Method, Resources
+from masquerade.params import Parameters
+
+REPORT = "report.csv"
+COLUMNS = ("file", "output", "status", "reason")
+BATCH = 16
+
+
+def check_output(output: Path, source: Path, overwrite: bool) -> None:
+    """Raises MasqueradeError where the results would mix with something else."""
+    if output.resolve().is_relative_to(source.resolve()):
+        raise MasqueradeError(f"{output} lies in {source}: the results would be read as pictures the next time.")
+    if output.exists() and not output.is_dir():
+        raise MasqueradeError(f"{output} is not a folder.")
+    if output.is_dir() and any(output.iterdir()) and not overwrite:
+        raise MasqueradeError(f"{output} is not empty. Name another folder, or add --overwrite.")
+
+
+def method(
+    root: Path, parameters: Parameters, name: str, variant: str | None, unpredictable: bool
+) -> tuple[Method, str]:
+    """The method, loaded, and the name of its variant. ``unpredictable``: noise comes from a vetted sampler."""
+    cls = discovery.load("methods", name)
+    if name not in parameters.methods:
+        raise ParameterError(f"params.yaml has no block methods.{name} at scale {parameters.scale}.")
+    block = parameters.methods[name]
+    variant = variant or next(iter(block.variants))
+    if variant not in block.variants:
+        raise ParameterError(f"'{name}' has no variant '{variant}'. It has: {', '.join(block.variants)}.")
+    knobs = block.variants[variant]
+    if unpredictable and "sampler" in type(knobs).model_fields:
+        knobs = type(knobs)(**{**knobs.model_dump(), "sampler": "opendp"})
+    return cls(block.params, knobs, resources(root, parameters, name, cls)), variant
+
+
+def resources(root: Path, parameters: Parameters, name: str, cls: type[Method]) -> Resources:
+    """The files that a method needs, at their places in the repository. Raises CheckpointError naming a missing one."""
+    checkpoints = Path("checkpoints", parameters.scale)
+    checkpoint = checkpoints / "methods" / name / f"{parameters.seeds[0]}.safetensors"
+    backbones = {need: checkpoints / "backbones" / f"{need}.safetensors" for need in cls.needs}
+    gallery = Path("data", parameters.scale, "faces", f"{parameters.matrix.train_on}.zip")
+    wanted = [checkpoint] * cls.capabilities.trains + list(backbones.values())
+    wanted += [gallery, index_path(gallery)] * cls.capabilities.gallery
+    missing = [path for path in wanted if not (root / path).is_file()]
+    if missing:
+        raise CheckpointError(
+            f"{name} needs {', '.join(map(str, missing))}, which {'is' if len(missing) == 1 else 'are'} missing. Run "
+            f"`make reproduce`, or only `snakemake {' '.join(map(str, missing))}`, in {root.resolve()}."
+        )
+    return Resources(
+        checkpoint=root / checkpoint if cls.capabilities.trains else None,
+        backbones={need: root / path for need, path in backbones.items()},
+        gallery=FaceArchive(root / gallery) if cls.capabilities.gallery else None,
+    )
+
+
+def folder(parameters: Parameters, path: Path, faces: str, alignment: str) -> Folder:
+    """The photographs at ``path``, with the limits of params.yaml. Nobody in them is known by name."""
+    if "folder" not in parameters.datasets:
+        raise ParameterError(f"params.yaml has no block datasets.folder at scale {parameters.scale}.")
+    limits = parameters.datasets["folder"].model_dump()
+    changes = {"path": str(path), "faces": faces, "alignment": alignment, "identity": "unknown"}
+    return Folder(Folder.Params(**{**limits, **changes}))
+
+
+def build(source: Folder, archive: Path, size: int, looking: Callable[[int], None]) -> FaceArchive:
+    """All pictures of the folder as an archive, less the report of an earlier run. ``looking`` hears how many."""
+    with ArchiveWriter(archive) as out:
+        for number, record in enumerate(source.records(size, seed=0, workers=1)):
+            looking(number)
+            if record.row["file"] != REPORT:
+                out.add(record.picture, record.row)
+    if not out.rows:
+        raise MasqueradeError(f"There is no file in {source.params.path}.")
+    return FaceArchive(archive)
+
+
+def publish(archive: Path, output: Path) -> list[dict[str, str]]:
+    """Write one PNG a face and the report; returns the report's rows. No metadata of the photograph goes along."""
+    result = FaceArchive(archive)
+    output.mkdir(parents=True, exist_ok=True)
+    for batch in result.batches(BATCH):
+        for name, picture in zip(batch.ids, to_uint8(batch.images), strict=True):
+            Image.fromarray(picture).save(output / f"{name}.png")
+    report = []
+    for row in result.index.to_dict("records"):
+        picture = f"{row['id']}.png" if row["status"] == OK else ""
+        if not picture:  # what an earlier run left here would look like a result of this one
+            (output / f"{row['id']}.png").unlink(missing_ok=True)
+        report.append({"file": row["file"], "output": picture, "status": row["status"], "reason": row["reason"]})
+    with (output / REPORT).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(report)
+    return report
