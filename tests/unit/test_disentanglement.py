@@ -1,0 +1,258 @@
+"""The network, the losses and the training of Stage I, against values worked out by hand and the published sizes."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from masquerade import training
+from masquerade.disentanglement import losses, task
+from masquerade.disentanglement.network import Disentanglement, discriminator
+from masquerade.disentanglement.settings import DisentanglementSettings
+from masquerade.errors import CheckpointError, ParameterError
+from masquerade.images import ArchiveWriter
+from masquerade.methods import TrainingJob
+from masquerade.networks.aad import AAD
+from masquerade.networks.unet import AttributeEncoder
+
+PUBLISHED = (32, 64, 128, 256, 512, 1024, 1024)
+
+
+def settings(**changes):
+    small = {
+        "encoder_widths": [4, 4, 4, 4],
+        "generator_widths": [8, 8, 8, 4, 4],
+        "discriminator": {"width": 4, "depth": 2, "scales": 2},
+        "losses": {"adversarial": 1, "attributes": 10, "identity": 5, "reconstruction": 10},
+        "steps": 6,
+        "batch": 4,
+        "same_pairs": 0.5,
+        "learning_rate": 4e-4,
+        "betas": [0.0, 0.999],
+        "ema": 0.5,
+        "samples_every": 3,
+    }
+    return DisentanglementSettings(**{**small, **changes})
+
+
+class TinyIdentity(nn.Module):
+    """A differentiable substitute for the identity encoder: pictures of any size -> unit (N, 8)."""
+
+    def __init__(self):
+        super().__init__()
+        self.project = nn.Linear(48, 8)
+
+    def forward(self, images):
+        pooled = nn.functional.adaptive_avg_pool2d(images, 4).flatten(1)
+        return nn.functional.normalize(self.project(pooled))
+
+
+@pytest.fixture
+def identity():
+    torch.manual_seed(5)
+    return TinyIdentity().eval().requires_grad_(False)
+
+
+@pytest.fixture
+def job(tmp_path):
+    generator = np.random.default_rng(2)
+    with ArchiveWriter(tmp_path / "faces.zip", {"size": 32}) as out:
+        for number in range(12):
+            picture = generator.integers(0, 256, (2, 2, 3), dtype=np.uint8).repeat(16, axis=0).repeat(16, axis=1)
+            split = "train" if number < 8 else "validation"
+            out.add(picture, {"id": f"f{number}", "identity": str(number), "split": split})
+    backbone = tmp_path / "identity.safetensors"
+    backbone.write_bytes(b"stands for the encoder's file")
+
+    def make(name="a", log=lambda step, values: None, picture=lambda name, pixels: None):
+        return TrainingJob(
+            tmp_path / "faces.zip",
+            {"identity": backbone},
+            tmp_path / f"{name}.safetensors",
+            tmp_path / f"{name}.pt",
+            7,
+            1,
+            log,
+            picture,
+        )
+
+    return make
+
+
+@pytest.fixture
+def stage1(identity):
+    pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
+    return task.Stage1(settings(), identity, pictures, task.encode(identity, pictures), 7)
+
+
+# The published sizes.
+
+
+def test_attribute_maps_have_the_published_channels_and_sizes():
+    with torch.device("meta"):
+        maps = AttributeEncoder(PUBLISHED)(torch.empty(2, 3, 256, 256))
+    assert [tuple(level.shape[1:]) for level in maps] == [
+        (1024, 2, 2),
+        (2048, 4, 4),
+        (1024, 8, 8),
+        (512, 16, 16),
+        (256, 32, 32),
+        (128, 64, 64),
+        (64, 128, 128),
+        (64, 256, 256),
+    ]
+
+
+def test_the_published_and_the_small_network_are_one_class_with_other_widths():
+    published = settings(encoder_widths=list(PUBLISHED), generator_widths=[1024, 1024, 1024, 1024, 512, 256, 128, 64])
+    for chosen, side in ((published, 256), (settings(), 32)):
+        with torch.device("meta"):
+            network = Disentanglement(chosen)
+            made = network(torch.empty(2, 512), torch.empty(2, 3, side, side))
+        assert (chosen.size, made.shape) == (side, (2, 3, side, side))
+
+
+def test_the_discriminator_judges_every_scale():
+    maps = discriminator(settings(discriminator={"width": 4, "depth": 3, "scales": 3}))(torch.zeros(2, 3, 64, 64))
+    assert [tuple(scores.shape[:2]) for scores in maps] == [(2, 1)] * 3
+    assert [scores.shape[-1] for scores in maps] == sorted((scores.shape[-1] for scores in maps), reverse=True)
+
+
+# The AAD layer: with h = (-1, 1) its instance norm is (-1, 1) (the variance is 1, up to the norm's own 1e-5).
+
+
+def aad(mask_bias):
+    """gamma_att 2, beta_att z_att; gamma_id 3, beta_id z_id: A = 2 h' + z_att, I = 3 h' + z_id."""
+    layer = AAD(1, 1, 1)
+    with torch.no_grad():
+        layer.attribute.weight.copy_(torch.tensor([0.0, 1.0]).reshape(2, 1, 1, 1))
+        layer.attribute.bias.copy_(torch.tensor([2.0, 0.0]))
+        layer.identity.weight.copy_(torch.tensor([0.0, 1.0]).reshape(2, 1))
+        layer.identity.bias.copy_(torch.tensor([3.0, 0.0]))
+        layer.mask.weight.zero_()
+        layer.mask.bias.fill_(mask_bias)
+    features = torch.tensor([-1.0, 1.0]).reshape(1, 1, 1, 2)
+    attributes = torch.tensor([10.0, 20.0]).reshape(1, 1, 1, 2)
+    return layer(features, attributes, torch.tensor([[100.0]])).flatten().tolist()
+
+
+@pytest.mark.parametrize(
+    ("mask_bias", "expected"),
+    [
+        (-100.0, [-2 + 10, 2 + 20]),  # M = 0: attributes alone
+        (100.0, [-3 + 100, 3 + 100]),  # M = 1: identity alone
+        (0.0, [(8 + 97) / 2, (22 + 103) / 2]),  # M = 1/2: their mean
+    ],
+)
+def test_the_attention_mask_chooses_between_attributes_and_identity(mask_bias, expected):
+    assert aad(mask_bias) == pytest.approx(expected, abs=1e-3)
+
+
+# The losses.
+
+
+def test_hinge_losses_by_hand():
+    real = [torch.tensor([2.0, 0.5]), torch.tensor([0.0])]
+    fake = [torch.tensor([-2.0, 0.5]), torch.tensor([1.0])]
+    # Finer scale: mean(0, 0.5) + mean(0, 1.5) = 1; coarser: 1 + 2 = 3.
+    assert losses.discrimination(real, fake).item() == pytest.approx(2.0)
+    # -mean(-2, 0.5) = 0.75 and -1.
+    assert losses.adversarial(fake).item() == pytest.approx(-0.125)
+
+
+def test_identity_loss_is_one_minus_the_cosine():
+    made = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
+    wanted = torch.tensor([[3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    assert losses.identity(made, wanted).item() == pytest.approx((0 + 1 + 2) / 3)
+
+
+def test_attribute_loss_is_half_the_sum_over_levels():
+    made = [torch.tensor([1.0, 3.0]), torch.tensor([2.0])]
+    wanted = [torch.tensor([0.0, 0.0]), torch.tensor([0.0])]
+    assert losses.attributes(made, wanted).item() == pytest.approx(0.5 * ((1 + 9) / 2 + 4))
+
+
+def test_reconstruction_loss_counts_same_pairs_only():
+    made, wanted = torch.zeros(3, 3, 2, 2), torch.ones(3, 3, 2, 2)
+    wanted[1] = 9.0
+    assert losses.reconstruction(made, wanted, torch.tensor([True, False, True])).item() == pytest.approx(0.5)
+    assert losses.reconstruction(made, wanted, torch.tensor([False] * 3)).item() == 0.0
+
+
+# The training.
+
+
+def test_the_share_of_same_pairs_is_kept_and_the_others_are_never_the_same_picture(stage1):
+    for step in range(20):
+        giver, attributes, same = stage1.pairs(step)
+        assert same.sum() == 2
+        assert np.array_equal(giver == attributes, same)
+
+
+def test_total_is_equation_18_and_the_identity_encoder_stays_as_it_was(stage1, identity):
+    before = identity.project.weight.clone()
+    values = stage1.step(0)
+    expected = (
+        values["adversarial"] + 10 * values["attributes"] + 5 * values["identity"] + 10 * values["reconstruction"]
+    )
+    assert values["total"] == pytest.approx(expected, rel=1e-5)
+    assert torch.equal(identity.project.weight, before)
+
+
+def test_each_optimiser_changes_its_own_network_only(stage1):
+    weights = {name: next(module.parameters()).clone() for name, module in stage1.modules.items()}
+    images, vectors = torch.rand(4, 3, 32, 32), stage1.identities[:4]
+    _, made = stage1._update_generator(images, vectors, torch.tensor([True] * 4))
+    assert torch.equal(next(stage1.discriminator.parameters()), weights["discriminator"])
+    changed = next(stage1.network.parameters()).clone()
+    assert not torch.equal(changed, weights["network"])
+    stage1._update_discriminator(images, made)
+    assert torch.equal(next(stage1.network.parameters()), changed)
+    assert not torch.equal(next(stage1.discriminator.parameters()), weights["discriminator"])
+
+
+def test_training_learns_to_reconstruct(identity, job):
+    curve = {}
+    chosen = settings(steps=60, same_pairs=1.0, learning_rate=4e-3, samples_every=60)
+    task.train(chosen, job(log=lambda step, values: curve.update({step: values["reconstruction"]})), identity)
+    assert curve[59] < 0.8 * curve[0]
+
+
+def test_an_interrupted_training_goes_on_bit_for_bit(identity, job, monkeypatch):
+    task.train(settings(), job("whole"), identity)
+
+    def stop(step, values):
+        if step:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+        patched.setattr(training.fit, "__kwdefaults__", {**training.fit.__kwdefaults__, "log_every": 3})
+        with pytest.raises(KeyboardInterrupt):
+            task.train(settings(), job("cut", log=stop), identity)
+    assert job("cut").state.is_file()
+    assert not job("cut").checkpoint.exists()
+    task.train(settings(), job("cut"), identity)
+    assert job("cut").checkpoint.read_bytes() == job("whole").checkpoint.read_bytes()
+    assert not job("cut").state.exists()
+
+
+def test_samples_show_every_column_at_the_asked_intervals(identity, job):
+    seen = {}
+    task.train(settings(), job(picture=seen.__setitem__), identity, alter=lambda vectors: -vectors)
+    assert sorted(seen) == ["samples_000003", "samples_000006"]
+    # Four faces of the validation split; source, reconstruction, another's identity, altered.
+    assert {pixels.shape for pixels in seen.values()} == {(4 * 32, 4 * 32, 3)}
+
+
+def test_pictures_of_another_size_are_refused_with_what_to_change(identity, job):
+    with pytest.raises(ParameterError, match="encoder_widths"):
+        task.train(settings(encoder_widths=[4, 4, 4], generator_widths=[8, 8, 4, 4]), job(), identity)
+
+
+def test_a_checkpoint_of_other_widths_is_refused(identity, job):
+    task.train(settings(), job(), identity)
+    tensors, _ = training.load_checkpoint(job().checkpoint)
+    other = Disentanglement(settings(encoder_widths=[4, 4, 4], generator_widths=[8, 8, 4, 4]), 8)
+    with pytest.raises(CheckpointError, match="does not fit"):
+        training.load_into(other, tensors["network"], job().checkpoint)
