@@ -1,0 +1,143 @@
+"""Hair: a shell around the skull, cut by a hairline, textured by strands that leave a whorl or a parting."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from masquerade.faces._geometry import CHEEK, LEVELS, WIDEST, Head, lookup, smoothstep
+from masquerade.faces._skin import hair_colour, texture
+
+
+@dataclass
+class Layer:
+    """Opacity (N,), linear colour before light (N, 3), depth towards the camera in mm (N,), strand direction (N, 3)."""
+
+    alpha: np.ndarray
+    colour: np.ndarray
+    depth: np.ndarray
+    strand: np.ndarray
+    point: np.ndarray
+
+
+class Hair:
+    """The hair of one person in one picture."""
+
+    def __init__(self, head: Head):
+        self.head, p = head, head.person
+        self.present = True
+        self.low = -p.hair_length if p.hair_length > 0 else (-30.0 if not p.male else -18.0)
+        self.long = p.style in ("long", "bob")
+        self.widths, self.depths = self._profiles()
+        self.azimuths, self.heights = self._hairline()
+
+    def _profiles(self) -> tuple[np.ndarray, np.ndarray]:
+        p, head, y = self.head.person, self.head, LEVELS
+        top = head.top + p.volume * (1.0 if p.style != "afro" else 1.1)
+        side = p.volume * {"long": 0.55, "bob": 0.75, "afro": 1.0, "short": 0.55, "updo": 0.35}.get(p.style, 0.7) + 1.0
+        up = np.clip((y - WIDEST) / (top - WIDEST), 0.0, 1.0)
+        width = np.maximum(p.skull_half, p.cheek_half) + side * np.ones_like(y)
+        if self.long or p.style == "afro":
+            reach = np.clip((WIDEST - y) / (WIDEST - self.low), 0.0, 1.3)
+            flare = (7.0 if p.style == "bob" else 5.0) + 9.0 * p.curl
+            width = width + flare * np.sin(np.clip(reach, 0, 1) * np.pi * 0.62)
+            end = 34.0 if p.style != "afro" else 60.0
+            width *= np.sqrt(
+                np.clip(1.0 - np.clip((self.low + end - y) / end, 0, 1) ** 2 * (0.5 if self.long else 1.0), 0.02, 1)
+            )
+        else:
+            hug = lookup(head.widths, np.clip(y, -60.0, WIDEST)) + side
+            width = np.minimum(width, hug)
+        width = width * (1.0 - up**2.4) ** 0.5
+        depth = (p.depth + 0.75 * side + 1.5) * (1.0 - up**2.6) ** 0.5
+        depth = depth * (1.0 - 0.12 * np.clip((CHEEK - y) / 120.0, 0, 1))
+        return np.maximum(width, 0.5).astype(np.float32), np.maximum(depth, 0.5).astype(np.float32)
+
+    def _hairline(self) -> tuple[np.ndarray, np.ndarray]:
+        """Height of the hair's lower edge over the azimuth (0 front, 90 the ear), degrees and mm."""
+        p = self.head.person
+        line = p.hairline
+        if self.long:
+            curtain = -p.hair_length
+            inner = 62.0 if p.style == "bob" else 66.0
+            return np.array([0, 28, 46, inner - 6, inner + 3, inner + 9, 180.0]), np.array(
+                [line, line - 3, line - 12, 22.0, -22.0, curtain, curtain]
+            )
+        burn = -20.0 if p.male else -6.0
+        nape = -52.0
+        if p.style == "afro":
+            return np.array([0, 35, 52, 68, 78, 180.0]), np.array([line, line - 2, line - 14, 18.0, self.low, self.low])
+        back = 26.0 * min(p.temple, 1.6)
+        return np.array([0, 26, 44, 58, 70, 82, 90, 100, 112, 180.0]), np.array(
+            [line, line - 1, line - 6 + back, 30 + 0.6 * back, 14.0, burn, burn + 6, 4.0, nape, nape]
+        )
+
+    def layer(self, u, v, turn, pixel: float, back: bool) -> Layer | None:
+        """The near (or far, seen from inside) wall of the shell at camera points (u, v)."""
+        p, s, head = self.head.person, self.head.shot, self.head
+        r0, r1, r2 = turn.astype(np.float32)
+        ox, oy, oz = (u * r0[i] + v * r1[i] for i in range(3))
+        w = np.full_like(u, -40.0 if back else 60.0)
+        for _ in range(4):
+            y = oy + w * r2[1]
+            width, depth = lookup(self.widths, y), lookup(self.depths, y)
+            a = (r2[0] / width) ** 2 + (r2[2] / depth) ** 2
+            b = ox * r2[0] / width**2 + oz * r2[2] / depth**2
+            room = (b * b - a * ((ox / width) ** 2 + (oz / depth) ** 2 - 1.0)) / a
+            root = np.sqrt(np.maximum(room, 0.0) / a)
+            w = 0.3 * w + 0.7 * (-b / a + (-root if back else root))
+        x, y, z = ox + w * r2[0], oy + w * r2[1], oz + w * r2[2]
+        azimuth = np.degrees(np.arctan2(np.abs(x), z))
+        along, index, direction = self._strands(x, y, z)
+        fine = texture(index, along, 0.55, p.texture // 29 + s.texture % 97, 0.35 + 0.25 * p.curl)
+        locks = texture(index * 0.23, along * 0.5, 0.55, p.texture // 31, 0.7)
+        if p.curl > 0.7:
+            coils = texture(x, y, 0.9 if p.style == "afro" else 1.5, p.texture // 37, 0.8)
+            locks, fine = 0.4 * locks + 0.9 * coils, 0.4 * fine + 0.8 * texture(x, y, 0.5, p.texture // 41, 0.5)
+        line = np.interp(azimuth, self.azimuths, self.heights)
+        ragged = 1.6 * fine + (2.2 + 5.0 * self.long * (line < -40)) * locks
+        if s.fringe > 0:
+            fall = (24.0 + 10.0 * p.noise_phase / 6.28) * np.clip((62.0 - azimuth) / 16.0, 0, 1)
+            line = np.where(
+                azimuth < 62.0,
+                np.minimum(line, line * (1 - s.fringe) + s.fringe * (line - (line - fall) * (fall > 0))),
+                line,
+            )
+            ragged = ragged + 1.5 * locks
+        soft = max(2.5 if p.style != "cropped" else 6.0, pixel)
+        alpha = np.clip((y - line + ragged) / soft + 0.5, 0.0, 1.0)
+        if p.style == "bald":
+            alpha *= np.clip((46.0 - y + ragged) / 14.0, 0, 1) * np.clip((azimuth - 62.0) / 10.0, 0, 1)
+        if p.style == "receding":
+            alpha *= np.where(azimuth < 70, np.clip(0.8 + 0.25 * fine, 0, 1), 1.0)
+        rim = room * 60.0 + (0.5 + 0.8 * p.curl) * locks + 0.6 * fine
+        alpha = alpha * np.clip(rim / 1.6 + 0.2, 0.0, 1.0) * (room > 0)
+        if p.style in ("cropped", "bald"):
+            alpha = alpha * 0.9
+        tone = np.clip(0.95 + 0.17 * fine + 0.20 * locks, 0.3, 1.8)
+        salt = 1.0
+        colour = hair_colour(head) * (tone * salt)[:, None]
+        if 0.05 < p.grey < 0.95:
+            colour = colour + (np.clip(fine - 0.9, 0, 1) * 0.25 * p.grey)[:, None]
+        if back:
+            colour = colour * 0.42
+        return Layer(alpha.astype(np.float32), colour.astype(np.float32), w, direction, np.stack([x, y, z], -1))
+
+    def _strands(self, x, y, z):
+        """(mm along a strand, mm across strands, strand direction): meridians of a whorl at the crown or a parting."""
+        p, s = self.head.person, self.head.shot
+        side = 24.0 * p.part + 2.0 * s.hair_shift if self.long or p.style in ("short", "receding") else 4.0
+        if p.style == "updo":
+            pole = np.array([0.0, 62.0, -92.0])
+        elif self.long:
+            pole = np.array([side, 96.0, 50.0])
+        else:
+            pole = np.array([side, 104.0, 12.0])
+        dx, dy, dz = x - pole[0], y - pole[1], (z - pole[2]) * 0.8
+        # below the widest level the strands hang: index by azimuth alone
+        hang = smoothstep(20.0, -30.0, y)
+        angle = np.arctan2(dx, dz + 0.35 * dy * 0) * (1 - hang) + np.arctan2(x, z) * hang
+        along = np.sqrt(dx**2 + dy**2 + dz**2)
+        wave = 4.5 * p.curl * np.sin(along / (7.0 + 6.0 * (1 - p.curl)) + 2.0 * np.sin(angle * 5.0))
+        index = angle * 62.0 + wave * (0.25 + 0.75 * smoothstep(20.0, 80.0, along))
+        direction = np.stack([dx * (1 - hang), dy - 40.0 * hang, dz * (1 - hang)], -1) / np.maximum(along, 1.0)[:, None]
+        return 0.16 * along, index, direction
