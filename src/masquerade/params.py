@@ -77,6 +77,8 @@ class Common(Settings):
     """Each seed is a training and an anonymization of its own; tables give mean and spread over them."""
     data_seed: int
     """Seed of the procedural faces, the splits and the backbones."""
+    caution: str
+    """What every table and figure must say of this scale; '' where there is nothing to say."""
     image: ImageSettings
     matrix: MatrixSettings
     measure: MeasureSettings

@@ -64,7 +64,12 @@ def tags(given: Namespace) -> dict[str, str]:
 
 def write_json(path: Path, tree: Any) -> None:
     """Write JSON under a temporary name and rename it."""
+    write_text(path, json.dumps(tree, indent=1, sort_keys=True) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text under a temporary name and rename it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.part")
-    temporary.write_text(json.dumps(tree, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
