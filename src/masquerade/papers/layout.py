@@ -5,6 +5,8 @@ from itertools import count, product
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
+from masquerade.papers.measured import said
+
 if TYPE_CHECKING:
     from masquerade.papers.tables import Entry, Line, TableResult
 
@@ -54,7 +56,7 @@ def latex(result: "TableResult") -> str:
     lines = [
         r"\begin{table*}",
         r"\centering",
-        rf"\caption{{{escape(f'{table.caption} ({table.title} of {table.source}).')}}}",
+        rf"\caption{{{escape(f'{table.caption} ({table.source}).')}}}",
         rf"\label{{tab:{table.paper}-{table.name}}}",
         r"\resizebox{\textwidth}{!}{%",
         rf"\begin{{tabular}}{{l{'r' * sum(widths)}}}",
@@ -89,7 +91,7 @@ def _preamble(result: "TableResult") -> list[str]:
     return [
         f"Scale `{context.scale}`. {context.caution}".rstrip(),
         f"{faces if here != table.dataset.role else f'Measured on {table.dataset.name}.'}",
-        "Each cell: printed in the paper / measured here. Best measured value of a column in bold, controls excepted.",
+        "Printed in the paper / measured here. Bold: the best measured value of a column, controls excepted.",
     ]
 
 
@@ -114,11 +116,7 @@ def _notes(result: "TableResult") -> list[str]:
 
 
 def _facts(facts: dict[str, list[Any]]) -> str:
-    return ", ".join(f"{name} = {' or '.join(map(_plain, values))}" for name, values in facts.items())
-
-
-def _plain(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return ", ".join(f"{name} = {said(values).rstrip('.')}" for name, values in facts.items())
 
 
 def _legend(result: "TableResult") -> list[list[str]]:

@@ -1,7 +1,7 @@
 """The measured side of tables and figures: the metrics of cells, joined over seeds, each with its denominator."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
@@ -124,3 +124,11 @@ def _value(metrics: Mapping[str, Any], metric: str, judge: str) -> Mapping[str, 
     if value["value"] is None or not math.isfinite(value["value"]):
         return {**value, "value": None}
     return value
+
+
+def said(values: Sequence[Any]) -> str:
+    """The different values of a stated fact, for people: a range where they are numbers."""
+    shown = list(dict.fromkeys(f"{value:.4g}" if isinstance(value, float) else str(value) for value in values))
+    if len(shown) > 1 and all(isinstance(value, int | float) for value in values):
+        return f"{min(values):.4g} to {max(values):.4g}"
+    return " or ".join(shown) or "not stated"

@@ -1,0 +1,85 @@
+"""Which faces a picture grid shows, and which of several draws of a face: by rule, never by hand."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from masquerade import measuring
+from masquerade.errors import ArchiveError
+from masquerade.images import OK, FaceArchive
+from masquerade.metrics import stack
+from masquerade.papers.reference import Grid
+
+Archives = Mapping[tuple[str, str], Sequence[FaceArchive]]
+"""(method, variant) -> its anonymized archives, by seed."""
+Distances = pd.DataFrame
+"""A row a draw: method, variant, seed, source_id, distance."""
+
+
+def by_cell(derived: Sequence[FaceArchive]) -> Archives:
+    """Anonymized archives by (method, variant), each by seed."""
+    found: dict[tuple[str, str], list[FaceArchive]] = {}
+    for archive in sorted(derived, key=lambda archive: archive.facts["seed"]):
+        found.setdefault((archive.facts["method"], archive.facts["variant"]), []).append(archive)
+    return found
+
+
+def distances(source: Path, derived: Mapping[tuple[str, str, int], Path], judge: str) -> Distances:
+    """Euclidean distance between the embeddings of every original and each of its draws.
+
+    ``source``: measurements of the originals; ``derived``: those of each (method, variant, seed). A draw that was
+    refused, or in which the judge finds no face, has NaN. Raises ArchiveError where the judge did not measure.
+    """
+    column = f"{judge}.embedding"
+    tables = {None: measuring.read(source)} | {key: measuring.read(path) for key, path in derived.items()}
+    for key, path in {None: source, **derived}.items():
+        if column not in tables[key]:
+            raise ArchiveError(f"{path} holds no {column}: is '{judge}' among measure.judges of params.yaml?")
+    known = tables.pop(None).set_index("id")[column]
+    frames = []
+    for (method, variant, seed), draws in tables.items():
+        apart = stack(draws[column]) - stack(known.loc[draws["source_id"]])
+        frames.append(draws[["source_id"]].assign(
+            method=method, variant=variant, seed=seed, distance=np.linalg.norm(apart, axis=1)
+        ))  # fmt: skip
+    return pd.concat(frames, ignore_index=True)
+
+
+def faces(figure: Grid, source: FaceArchive, archives: Archives, apart: Distances | None) -> list[str]:
+    """The ids of the faces to show: one a person, of the test split, that every archive knows.
+
+    ``first``: in archive order. ``closest_to_mean``: those whose distances are closest to the mean over all faces, in
+    units of the standard deviation, added over the variants. Raises ArchiveError where no face is left.
+    """
+    rows = source.select("test").drop_duplicates("identity") if len(source) else source.index
+    if figure.choose == "closest_to_mean" and apart is not None:
+        each = apart.pivot_table(index="source_id", columns=["method", "variant"], values="distance")
+        off = ((each - each.mean()) / each.std().replace(0, np.nan)).abs().sum(axis=1)[each.notna().all(axis=1)]
+        every = source.select("test").set_index("id", drop=False)
+        rows = every.loc[off.sort_values(kind="stable").index].drop_duplicates("identity")
+    if rows.empty:
+        raise ArchiveError(f"{source.path} holds no test face for {figure.key} that every method was measured on.")
+    return rows["id"].head(figure.faces).tolist()
+
+
+def draw(face: str, archives: Sequence[FaceArchive], key: tuple[str, str], apart: Distances | None) -> np.ndarray | str:
+    """One anonymized picture of ``face``, float32 (3, H, W), or the reason why there is none.
+
+    Of several seeds: the draw whose distance is closest to the mean of the draws of this face (the first, where
+    no distances are known).
+    """
+    rows = {archive.facts["seed"]: archive.index[archive.index["source_id"] == face] for archive in archives}
+    good = {seed: row for seed, row in rows.items() if len(row) and row["status"].iloc[0] == OK}
+    if not good:
+        there = next((row for row in rows.values() if len(row)), None)
+        return "this face was not anonymized" if there is None else there["reason"].iloc[0]
+    seed = min(good)
+    if apart is not None:
+        mine = apart[(apart["source_id"] == face) & (apart["method"] == key[0]) & (apart["variant"] == key[1])]
+        mine = mine[mine["seed"].isin(good)].set_index("seed")["distance"].sort_index()
+        if mine.notna().any():
+            seed = (mine - mine.mean()).abs().idxmin()
+    archive = next(archive for archive in archives if archive.facts["seed"] == seed)
+    return archive.load(rows=good[seed]).images[0]

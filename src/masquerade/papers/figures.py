@@ -1,0 +1,281 @@
+"""Figures: curves over a knob of one method, and grids of pictures. The same inputs give the same bytes."""
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from masquerade.images import FaceArchive, to_uint8
+from masquerade.papers import choice
+from masquerade.papers.measured import Cells, Context, Measured, said
+from masquerade.papers.reference import Cell, Curve, Curves, Grid, Need, Panel, needs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STYLE = {
+    "svg.hashsalt": "masquerade",  # ids of an SVG, which are random otherwise
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+}
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Okabe and Ito (2008): told apart by colour-blind readers and in grey print."""
+INK, FAINT, TILE = "#222222", "#777777", "#e4e4e4"
+NOTES = {"va": "top", "fontsize": 6.5, "color": FAINT, "linespacing": 1.3}
+LETTER = 0.052
+"""Width of a letter of the notes in inches."""
+GAP, HEAD = 1 / 32, 7 / 32
+"""Between the pictures of a grid, and above them for titles, in inches."""
+
+
+def curves(
+    figure: Curves,
+    cells: Iterable[Mapping[str, Any]],
+    skipped: Mapping[Need, str],
+    context: Context,
+    outputs: Sequence[Path],
+) -> None:
+    """Draw the metrics of one method over its variants, the numbers that the paper prints as hollow markers.
+
+    ``cells``: the metrics of every cell, all seeds; a band shows the standard deviation over seeds. ``outputs``: where
+    to write; the suffix (.png, .svg) says how. A curve without any number says so in the legend, with its reason.
+    """
+    measured = Cells(cells)
+    places = _places(figure, measured, context.dataset(figure))
+    notes = _curve_notes(figure, places, measured, skipped, context)
+    entries = max(sum(1 + bool(curve.markers) for curve in panel.curves) for panel in figure.panels)
+    wide, legend = 3.7 * len(figure.panels), 0.2 * (entries + len(figure.controls))
+    with _style():
+        drawing, rows = _sheet(wide, (2.7, legend), len(figure.panels), notes)
+        for panel, ax, below in zip(figure.panels, *rows, strict=True):
+            _panel(figure, panel, ax, places, measured, context)
+            below.legend(*ax.get_legend_handles_labels(), loc="upper left", handlelength=2.6, borderaxespad=0)
+            below.axis("off")
+        _save(drawing, outputs, dpi=200)
+
+
+def _places(figure: Curves, cells: Cells, dataset: str) -> list[tuple[float, Need]]:
+    """(x, (dataset, method, variant)) of every variant that was measured and states its x, by x."""
+    found = []
+    for _, method, variant in needs(figure, cells.variants(dataset, figure.method)):
+        key = (dataset, method, variant)
+        values = cells.facts(key).get(figure.fact, [])
+        if method == figure.method and len(values) == 1:
+            found.append((float(values[0]), key))
+    return sorted(found)
+
+
+def _panel(
+    figure: Curves, panel: Panel, ax: "Axes", places: Sequence[tuple[float, Need]], cells: Cells, context: Context
+) -> None:
+    for colour, curve in zip(COLOURS, panel.curves, strict=False):
+        values = [cells.measured(key, curve, context) for _, key in places]
+        _curve(ax, curve, colour, [x for x, _ in places], values, context)
+    for control, style in zip(figure.controls, (":", "--", "-."), strict=False):
+        _control(ax, panel, control, style, cells, context, context.dataset(figure))
+    ax.set(title=panel.title, xscale="log", xlabel=_axis(figure, places, cells))
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    ax.margins(y=0.12)
+    if panel.percent:
+        low, high = ax.get_ylim()
+        ax.set_ylim(max(low, -0.04), min(high, 1.04))
+        ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+
+
+def _curve(
+    ax: "Axes", curve: Curve, colour: str, at: Sequence[float], values: Sequence[Measured], context: Context
+) -> None:
+    judge = f"here by {context.judge(curve.judge)}" if context.replaced(curve.judge) else "measured here"
+    label = f"{curve.title}, {judge}"
+    kept = [(x, value) for x, value in zip(at, values, strict=True) if value.value is not None]
+    if not kept:
+        reasons = dict.fromkeys(value.reason for value in values)
+        ax.plot([], [], color=colour, label=f"{label}: {'; '.join(reasons) or 'nothing was measured'}")
+    else:
+        x, y = (np.array(column) for column in zip(*((x, value.value) for x, value in kept), strict=True))
+        style = {"lw": 1.8, "ls": "-"} if curve.printed else {"lw": 1.1, "ls": (0, (5, 1.5))}
+        ax.plot(x, y, color=colour, marker="o", ms=3.5 if curve.printed else 2.5, label=label, zorder=3, **style)
+        spread = np.array([value.seed_spread or 0.0 for _, value in kept])
+        if spread.any():
+            ax.fill_between(x, y - spread, y + spread, color=colour, alpha=0.15, lw=0)
+    if curve.markers:
+        x, y = zip(*((marker.at, marker.printed.value) for marker in curve.markers), strict=True)
+        sources = " and ".join(dict.fromkeys(marker.source for marker in curve.markers))
+        label = f"{curve.title}, printed ({sources})"
+        ax.plot(x, y, ls="", marker="D", ms=6, mfc="white", mec=colour, mew=1.4, label=label, zorder=4)
+
+
+def _control(ax: "Axes", panel: Panel, control: Cell, style: str, cells: Cells, context: Context, dataset: str) -> None:
+    """A horizontal line for each control, by the first judge of the panel: floor or ceiling."""
+    value = cells.measured((dataset, control.method, control.variant), panel.curves[0], context)
+    if value.value is not None:
+        judge = context.judge(panel.curves[0].judge)
+        label = f"control: {control.title}{f', by {judge}' if judge else ''}"
+        ax.axhline(value.value, color=FAINT, ls=style, lw=1.1, label=label, zorder=2)
+
+
+def _curve_notes(
+    figure: Curves, places: Sequence[tuple[float, Need]], cells: Cells, skipped: Mapping[Need, str], context: Context
+) -> list[str]:
+    first = next((cells.measured(key, figure.panels[0].curves[0], context) for _, key in places), Measured())
+    over = f"Each point is over {first.of} faces. " if first.of else "Nothing was measured. "
+    left_out = [f"{variant}: {why}." for (_, method, variant), why in skipped.items() if method == figure.method]
+    return [over + _where(figure, context), *left_out, figure.note]
+
+
+def _axis(figure: Curves, places: Sequence[tuple[float, Need]], cells: Cells) -> str:
+    """The label of the x axis, with the facts without which its numbers say nothing."""
+    facts = [cells.facts(key) for _, key in places]
+    stated = [f"{name} {said([value for fact in facts for value in fact.get(name, [])])}" for name in figure.states]
+    return f"{figure.axis} ({', '.join(stated)})" if stated and places else figure.axis
+
+
+def grid(
+    figure: Grid,
+    source: FaceArchive,
+    derived: Sequence[FaceArchive],
+    skipped: Mapping[Need, str],
+    context: Context,
+    outputs: Sequence[Path],
+    distances: choice.Distances | None = None,
+) -> None:
+    """Draw faces: the original first, then what each method made of it; a refusal is a grey tile with its reason.
+
+    ``source``: the archive of the originals; ``derived``: the anonymized archives, any seeds, in any order;
+    ``distances`` (where the figure chooses by them): see `choice.distances`. Of several seeds the figure shows the
+    draw whose distance is closest to the face's mean, or the first.
+    """
+    archives = choice.by_cell(derived)
+    columns = _columns(figure, archives, skipped, context)
+    ids = choice.faces(figure, source, archives, distances)
+    originals = source.index.set_index("id", drop=False)
+    side = source.load(rows=originals.loc[ids[:1]]).images.shape[-1]
+    with _style():
+        notes = [_where(figure, context), figure.note]
+        drawing, tiles = _mosaic(len(ids), ["original", *(title for title, _, _ in columns)], notes)
+        for face, row in zip(ids, tiles, strict=True):
+            _tile(row[0], source.load(rows=originals.loc[[face]]).images[0])
+            for (_, key, reason), ax in zip(columns, row[1:], strict=True):
+                _tile(ax, reason or choice.draw(face, archives[key], key, distances))
+        _save(drawing, outputs, dpi=side * max(1, 192 // side))
+
+
+def _columns(
+    figure: Grid,
+    archives: Mapping[tuple[str, str], Sequence[FaceArchive]],
+    skipped: Mapping[Need, str],
+    context: Context,
+) -> list[tuple[str, tuple[str, str], str]]:
+    """(title, (method, variant), why it is not there) of every column, variants of one pattern by their fact."""
+    dataset, columns = context.dataset(figure), []
+    for declared in figure.columns:
+        part = figure.model_copy(update={"columns": (declared,)})
+        offered = [*archives, *((method, variant) for place, method, variant in skipped if place == dataset)]
+        found = []
+        for _, method, variant in needs(part, offered):
+            key = (method, variant)
+            facts = archives[key][0].facts.get("statement", {}) if key in archives else {}
+            title = declared.title.format(**facts) if facts or "{" not in declared.title else variant
+            reason = "" if key in archives else skipped.get((dataset, *key), "was not run")
+            found.append((facts.get(figure.fact, np.inf), title, key, reason))
+        columns += [(title, key, reason) for _, title, key, reason in sorted(found, key=lambda item: item[0])]
+    return columns
+
+
+def _mosaic(rows: int, titles: Sequence[str], notes: Iterable[str]) -> tuple["Figure", list[list["Axes"]]]:
+    """Square axes of one inch, titles above the first row: at a multiple of their side, pictures keep whole pixels."""
+    import matplotlib.pyplot as plt
+
+    wide = len(titles) * (1 + GAP) + GAP
+    text, below = _lines(notes, wide)
+    high = HEAD + rows * (1 + GAP) + below
+    drawing = plt.figure(figsize=(wide, high))
+
+    def tile(row: int, column: int) -> "Axes":
+        left, bottom = GAP + column * (1 + GAP), high - HEAD - 1 - row * (1 + GAP)
+        return drawing.add_axes((left / wide, bottom / high, 1 / wide, 1 / high))
+
+    tiles = [[tile(row, column) for column in range(len(titles))] for row in range(rows)]
+    for title, ax in zip(titles, tiles[0], strict=True):
+        ax.set_title(title, fontsize=8, fontweight="normal", loc="center", pad=4)
+    drawing.text(GAP / wide, (below - GAP) / high, text, **NOTES)
+    return drawing, tiles
+
+
+def _tile(ax: "Axes", content: np.ndarray | str) -> None:
+    """A picture, float32 (3, H, W) in [-1, 1], or the reason why there is none."""
+    ax.set(xticks=[], yticks=[])
+    ax.grid(visible=False)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    if isinstance(content, str):
+        ax.set_facecolor(TILE)
+        ax.set_box_aspect(1)
+        ax.text(0.5, 0.5, textwrap.fill(content, 16), ha="center", va="center", fontsize=5.5, color=INK,
+                transform=ax.transAxes, wrap=True)  # fmt: skip
+    else:
+        ax.imshow(to_uint8(content), interpolation="nearest")
+
+
+def _where(figure: Curves | Grid, context: Context) -> str:
+    here = context.dataset(figure)
+    faces = f"{here} in the place of {figure.dataset.name}" if here != figure.dataset.role else figure.dataset.name
+    return f"Scale {context.scale}, {faces}, commit {context.commit}. {context.caution}".rstrip()
+
+
+def _sheet(
+    wide: float, heights: Sequence[float], columns: int, notes: Iterable[str]
+) -> tuple["Figure", list[list["Axes"]]]:
+    """A drawing ``wide`` inches wide: rows of axes of the given heights in inches, and the notes below them."""
+    import matplotlib.pyplot as plt
+
+    text, below = _lines(notes, wide)
+    drawing = plt.figure(figsize=(wide, sum(heights) + below), layout="constrained")
+    drawing.get_layout_engine().set(w_pad=0.06, h_pad=0.05, wspace=0, hspace=0)
+    spec = drawing.add_gridspec(len(heights) + 1, columns, height_ratios=[*heights, below])
+    axes = [[drawing.add_subplot(spec[row, column]) for column in range(columns)] for row in range(len(heights))]
+    foot = drawing.add_subplot(spec[-1, :])
+    foot.axis("off")
+    foot.text(0, 1, text, transform=foot.transAxes, **NOTES)
+    return drawing, axes
+
+
+def _lines(notes: Iterable[str], wide: float) -> tuple[str, float]:
+    """The notes as lines that fit ``wide`` inches, and the inches that they are high."""
+    text = "\n".join(textwrap.fill(note, int(wide / LETTER)) for note in notes if note)
+    return text, 0.125 * (text.count("\n") + 1) + 3 / 32
+
+
+def _style() -> AbstractContextManager:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    return matplotlib.rc_context(STYLE)
+
+
+def _save(drawing: "Figure", outputs: Sequence[Path], dpi: int) -> None:
+    """Write under a temporary name and rename; nothing in the file depends on when or by whom it was made."""
+    import matplotlib.pyplot as plt
+
+    unsaid: dict[str, dict[str, None]] = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
+    for path in map(Path, outputs):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}")
+        drawing.savefig(temporary, format=path.suffix[1:], dpi=dpi, metadata=unsaid[path.suffix])
+        temporary.replace(path)
+    plt.close(drawing)
