@@ -1,0 +1,335 @@
+"""Anybody's photographs: faces come out upright and in their place, and every other file says why it gave none."""
+
+import os
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from skimage.data import astronaut
+
+from masquerade.errors import PictureError
+from masquerade.faces import _alignment, _photographs, build
+from masquerade.faces.folder import Folder, files, safe_id
+from masquerade.images import FaceArchive
+
+PARAMS = {
+    "path": "",
+    "identity": "from_folder",
+    "validation_share": 0.0,
+    "faces": "refuse",
+    "alignment": "ffhq",
+    "megapixels": 40.0,
+    "detection_side": 1024,
+    "detection_score": 0.3,
+    "turn": True,
+    "smallest": 32.0,
+}
+# Arithmetic on the recipe: the square is 4 |x'| wide here, its centre 0.1 |y'| below the eyes.
+EYE_TO_EYE = 0.25
+
+
+def dataset(path: Path, **changes) -> Folder:
+    return Folder(Folder.Params(**{**PARAMS, "path": str(path), **changes}))
+
+
+def records(path: Path, size: int = 128, **changes) -> list:
+    return list(dataset(path, **changes).records(size, seed=0, workers=1))
+
+
+def reason(path: Path, **changes) -> str:
+    (record,) = records(path, **changes)
+    assert record.picture is None and record.row["status"] == "refused"
+    return record.row["reason"]
+
+
+def eyes_and_mouth(record) -> np.ndarray:
+    """Left eye, right eye, middle of the mouth's corners; 0 and 1 are the edges of the crop."""
+    points = np.array(record.row["landmarks"]).reshape(68, 2)
+    three = [points[36:42].mean(axis=0), points[42:48].mean(axis=0), points[[48, 54]].mean(axis=0)]
+    return (np.array(three) + 0.5) / record.picture.shape[0]
+
+
+@pytest.fixture
+def portrait() -> Image.Image:
+    """The astronaut Eileen Collins (NASA, public domain), head and shoulders: 300 x 300 pixels."""
+    return Image.fromarray(astronaut()[0:300, 80:380])
+
+
+def test_a_face_is_cut_out_with_its_eyes_level_and_in_their_place(tmp_path, portrait):
+    portrait.save(tmp_path / "portrait.png")
+    (record,) = records(tmp_path)
+    assert record.picture.shape == (128, 128, 3) and record.picture.dtype == np.uint8
+    left, right, mouth = eyes_and_mouth(record)
+    assert right[0] - left[0] == pytest.approx(EYE_TO_EYE, abs=0.02)
+    assert (left[0] + right[0]) / 2 == pytest.approx(0.5, abs=0.01)
+    assert left[1] == pytest.approx(0.5 - 0.1 * (mouth[1] - left[1]), abs=0.02)
+    assert mouth[1] > 0.65
+
+
+@pytest.mark.parametrize("angle", [20, -25, 90, 180, 270])
+def test_a_turned_photograph_gives_the_upright_face(tmp_path, portrait, angle):
+    portrait.save(tmp_path / "a_upright.png")
+    portrait.rotate(angle, Image.Resampling.BICUBIC, expand=True).save(tmp_path / "b_turned.png")
+    upright, turned = records(tmp_path)
+    np.testing.assert_allclose(eyes_and_mouth(turned), eyes_and_mouth(upright), atol=0.02)
+    middle = np.s_[32:96, 32:96]
+    difference = np.abs(turned.picture[middle].astype(int) - upright.picture[middle]).mean()
+    assert difference < 12, "not the same view of the same face"
+
+
+def test_the_landmarks_lie_where_a_detector_finds_them_in_the_crop(tmp_path, portrait):
+    portrait.rotate(15, Image.Resampling.BICUBIC).save(tmp_path / "portrait.png")
+    (record,) = records(tmp_path, size=256)
+    (box,) = _alignment.detect(record.picture, 512, 0.3)
+    again = _alignment.landmarks(record.picture, box)
+    known = np.array(record.row["landmarks"]).reshape(68, 2)
+    assert np.linalg.norm(again - known, axis=1).mean() < 6, "pixels of 256"
+
+
+def test_a_square_follows_from_eyes_and_mouth_by_hand():
+    points = np.zeros((68, 2))
+    points[36:42], points[42:48], points[[48, 54]] = (40, 50), (60, 50), (50, 80)
+    where = _alignment.square(points)
+    # |x'| = 20, |y'| = 30: s = max(80, 108); c = (50, 50) + 0.1 (0, 30)
+    assert where.side == pytest.approx(108)
+    np.testing.assert_allclose(where.centre, (50, 53))
+    np.testing.assert_allclose(where.right, (54, 0), atol=1e-9)
+    # The square starts at x = -4, y = -1, and a pixel of a crop of 54 is two pixels wide.
+    np.testing.assert_allclose(_alignment.into_crop(np.array([[-4.0, -1.0]]), where, 54), [[-0.5, -0.5]], atol=1e-9)
+    np.testing.assert_allclose(where.affine(54) @ [10, 20, 1], [-4 + 21, -1 + 41], atol=1e-9)
+
+
+def test_a_square_in_the_picture_is_cut_out_pixel_by_pixel():
+    picture = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
+    where = _alignment.Square(centre=np.array([39.5, 29.5]), right=np.array([8.0, 0.0]))
+    np.testing.assert_array_equal(_alignment.crop(picture, where, 16), picture[22:38, 32:48])
+
+
+def test_beyond_the_edge_the_picture_goes_on_as_its_mirror_image():
+    picture = np.tile(np.linspace(0, 255, 64, dtype=np.uint8)[None, :, None], (64, 1, 3))
+    where = _alignment.Square(centre=np.array([0.0, 32.0]), right=np.array([16.0, 0.0]))
+    crop = _alignment.crop(picture, where, 32)[16, :, 0].astype(int)
+    assert crop[16:].tolist() == sorted(crop[16:]), "inside, as it is"
+    assert crop[0] > crop[15], "outside, mirrored; black bars would be 0 everywhere"
+
+
+def test_two_faces_are_refused_or_taken_as_the_parameters_say(tmp_path, portrait):
+    group = Image.new("RGB", (560, 300))
+    group.paste(portrait, (0, 0))
+    group.paste(portrait.resize((240, 240)), (310, 30))
+    group.save(tmp_path / "group.png")
+    assert reason(tmp_path) == "2 faces were found"
+    (largest,) = records(tmp_path, faces="largest")
+    both = records(tmp_path, faces="all")
+    assert len(both) == 2 and len({record.row["id"] for record in both}) == 2
+    np.testing.assert_array_equal(largest.picture, both[0].picture)
+
+
+def test_one_of_several_faces_that_is_too_small_is_a_refusal_of_its_own(tmp_path, portrait):
+    group = Image.new("RGB", (560, 300))
+    group.paste(portrait, (0, 0))
+    group.paste(portrait.resize((180, 180)), (310, 30))
+    group.save(tmp_path / "group.png")
+    large, small = records(tmp_path, faces="all", smallest=150.0)
+    assert large.picture is not None
+    assert small.picture is None and "too small" in small.row["reason"]
+
+
+def test_a_photograph_without_a_face_and_one_with_a_small_face_say_so(tmp_path, portrait):
+    Image.new("RGB", (200, 200), "white").save(tmp_path / "wall.png")
+    assert reason(tmp_path) == "no face was found"
+    portrait.save(tmp_path / "wall.png")
+    assert "too small" in reason(tmp_path, smallest=1000.0)
+
+
+def bomb(width: int, height: int) -> bytes:
+    """A PNG of a few bytes whose header announces ``width`` x ``height`` pixels."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+
+
+def test_a_decompression_bomb_is_refused_by_its_header(tmp_path):
+    (tmp_path / "bomb.png").write_bytes(bomb(50_000, 50_000))
+    assert "megapixels" in reason(tmp_path)
+    (tmp_path / "bomb.png").write_bytes(bomb(9_000, 9_000))
+    assert reason(tmp_path) == "9000 x 9000 pixels, larger than 40 megapixels"
+
+
+def test_files_that_are_no_photographs_are_refused_with_their_reason(tmp_path, portrait):
+    portrait.save(tmp_path / "cut.jpg")
+    whole = (tmp_path / "cut.jpg").read_bytes()
+    (tmp_path / "cut.jpg").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "empty.jpg").write_bytes(b"")
+    (tmp_path / "gone.jpg").symlink_to(tmp_path / "nowhere.jpg")
+    (tmp_path / "program.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n")
+    (tmp_path / "text.jpg").write_text("this is a letter, not a picture")
+    os.mkfifo(tmp_path / "zpipe.jpg")
+    reasons = {record.row["file"]: record.row["reason"] for record in records(tmp_path)}
+    assert reasons["cut.jpg"].startswith("truncated or damaged")
+    assert reasons["empty.jpg"] == "the file is empty"
+    assert reasons["gone.jpg"].startswith("a link that leads nowhere")
+    assert reasons["program.png"].startswith("not a picture")
+    assert reasons["text.jpg"].startswith("not a picture")
+    assert reasons["zpipe.jpg"] == "not a regular file"
+
+
+def test_no_flipped_byte_of_a_picture_does_more_than_refuse_it(tmp_path, portrait):
+    random = np.random.default_rng(0)
+    for ending in ("jpg", "png", "webp", "tiff", "bmp"):
+        path = tmp_path / f"picture.{ending}"
+        portrait.resize((24, 24)).save(path)
+        whole = np.frombuffer(path.read_bytes(), np.uint8)
+        for _ in range(60):
+            damaged = whole.copy()
+            places = random.integers(0, min(len(whole), 400), 4)
+            damaged[places] = random.integers(0, 256, 4)
+            path.write_bytes(damaged.tobytes())
+            try:
+                pixels = _photographs.read(path, tmp_path, 40.0)
+            except PictureError:
+                continue
+            assert pixels.dtype == np.uint8 and pixels.ndim == 3 and pixels.shape[2] == 3
+
+
+def test_a_link_that_leaves_the_folder_is_refused_and_one_within_is_read(tmp_path, portrait):
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    portrait.save(outside / "private.png")
+    portrait.save(inside / "mine.png")
+    (inside / "link.png").symlink_to(outside / "private.png")
+    (inside / "tree").symlink_to(outside)
+    (inside / "again.png").symlink_to(inside / "mine.png")
+    reasons = {record.row["file"]: record.row.get("reason", "") for record in records(inside)}
+    left = "a link that leaves the folder"
+    assert reasons == {"again.png": "", "link.png": left, "mine.png": "", "tree": left}
+
+
+def test_a_file_without_permission_is_refused(tmp_path, portrait, monkeypatch):
+    portrait.save(tmp_path / "locked.png")
+
+    def locked(*_args, **_kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", locked)  # the tests may run as root, whom no mode bits stop
+    assert reason(tmp_path) == "no permission to read the file"
+
+
+def saved(path: Path, picture: Image.Image, **options) -> np.ndarray:
+    picture.save(path, **options)
+    return _photographs.read(path, path.parent, 40.0)
+
+
+def test_the_exif_orientation_is_followed(tmp_path, portrait):
+    upright = np.asarray(portrait)
+    for orientation, turned in {3: np.rot90(upright, 2), 6: np.rot90(upright, 1), 8: np.rot90(upright, 3)}.items():
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        read = saved(tmp_path / "turned.png", Image.fromarray(np.ascontiguousarray(turned)), exif=exif)
+        np.testing.assert_array_equal(read, upright)
+
+
+def test_every_colour_mode_becomes_the_same_picture(tmp_path, portrait):
+    exact = np.asarray(portrait)
+    grey = np.asarray(portrait.convert("L"))
+    np.testing.assert_array_equal(saved(tmp_path / "a.png", portrait.convert("L")), np.stack([grey] * 3, axis=-1))
+    sixteen = Image.fromarray(grey.astype(np.uint16) * 257)
+    np.testing.assert_array_equal(saved(tmp_path / "b.png", sixteen), np.stack([grey] * 3, axis=-1))
+    np.testing.assert_array_equal(saved(tmp_path / "c.tiff", portrait.convert("CMYK")), exact)
+    palette = portrait.quantize(64)
+    np.testing.assert_array_equal(saved(tmp_path / "d.png", palette), np.asarray(palette.convert("RGB")))
+    cmyk = saved(tmp_path / "e.jpg", portrait.convert("CMYK"), quality=98)
+    assert np.abs(cmyk.astype(int) - exact).mean() < 4
+
+
+def test_transparent_parts_are_white(tmp_path):
+    clear = Image.new("RGBA", (4, 4), (200, 0, 0, 0))
+    clear.putpixel((0, 0), (200, 0, 0, 255))
+    pixels = saved(tmp_path / "clear.png", clear)
+    assert pixels[0, 0].tolist() == [200, 0, 0] and pixels[3, 3].tolist() == [255, 255, 255]
+
+
+def test_a_mode_without_a_fixed_range_is_refused(tmp_path):
+    with pytest.raises(PictureError, match="mode F is not supported"):
+        saved(tmp_path / "float.tiff", Image.fromarray(np.ones((8, 8), np.float32)))
+
+
+def test_names_become_safe_unique_ids():
+    names = ["Ann Lee/0001.jpg", "Ann Lee/0001.png", "../../etc/passwd", "日本.jpg", "a" * 300 + ".jpg", "-rf.jpg"]
+    ids = [safe_id(Path(name)) for name in names]
+    assert ids[0].startswith("Ann_Lee_0001_")
+    assert len(set(ids)) == len(names)
+    assert all(one.replace("_", "").isascii() and one.replace("_", "").isalnum() and len(one) < 64 for one in ids)
+
+
+def test_a_name_that_is_no_text_gets_into_the_archive(tmp_path, portrait):
+    portrait.save(tmp_path / "plain.png")
+    os.rename(os.fsencode(tmp_path / "plain.png"), os.fsencode(tmp_path) + b"/caf\xe9\n.png")
+    build(dataset(tmp_path), tmp_path / "out" / "set.zip", 32, 0)
+    assert FaceArchive(tmp_path / "out" / "set.zip").index["file"].tolist() == ["caf\ufffd\n.png"]
+
+
+def test_hidden_files_are_not_looked_at_and_the_order_is_that_of_the_names(tmp_path):
+    for name in ("b/2.jpg", "b/1.jpg", "a.jpg", ".hidden.jpg", ".git/object", "c/.DS_Store"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert [path.relative_to(tmp_path).as_posix() for path in files(tmp_path)] == ["a.jpg", "b/1.jpg", "b/2.jpg"]
+
+
+def test_sub_folders_are_identities_and_no_identity_is_in_two_splits(tmp_path):
+    for person in range(40):
+        for number in range(2):
+            path = tmp_path / f"person_{person}" / f"{number}.png"
+            path.parent.mkdir(exist_ok=True)
+            Image.new("RGB", (32, 32), (person, number, 0)).save(path)
+    Image.new("RGB", (32, 32)).save(tmp_path / "stranger.png")
+    rows = [record.row for record in records(tmp_path, alignment="none", validation_share=0.5)]
+    splits = {}
+    for row in rows:
+        splits.setdefault(row["identity"], set()).add(row["split"])
+    assert all(len(found) == 1 for found in splits.values())
+    assert splits[""] == {"test"}
+    assert 10 <= sum(found == {"validation"} for found in splits.values()) <= 30
+    assert {row["split"] for row in (r.row for r in records(tmp_path, alignment="none"))} == {"test"}
+    assert {row["identity"] for row in (r.row for r in records(tmp_path, alignment="none", identity="unknown"))} == {""}
+
+
+def test_aligned_crops_are_taken_as_they_are(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "crop.png")
+    (record,) = records(tmp_path, size=32, alignment="none")
+    np.testing.assert_array_equal(record.picture, pixels)
+    Image.new("RGB", (32, 40)).save(tmp_path / "crop.png")
+    assert "not square" in reason(tmp_path, size=32, alignment="none")
+
+
+@pytest.mark.slow
+def test_the_number_of_workers_changes_nothing(tmp_path, portrait):
+    for number in range(3):
+        portrait.rotate(4 * number).save(tmp_path / f"{number}.png")
+    alone = list(dataset(tmp_path).records(48, 0, 1))
+    together = list(dataset(tmp_path).records(48, 0, 2))
+    assert [record.row for record in alone] == [record.row for record in together]
+    assert all((a.picture == b.picture).all() for a, b in zip(alone, together, strict=True))
+
+
+def test_without_photographs_the_dataset_says_what_to_do(tmp_path):
+    assert dataset(tmp_path).available() == (True, "")
+    there, why = Folder(Folder.Params(**PARAMS)).available()
+    assert not there and "datasets.folder.path" in why
+    there, why = dataset(tmp_path / "nowhere").available()
+    assert not there and "nowhere" in why
+
+
+def test_importing_the_module_loads_neither_torch_nor_dlib():
+    code = "import sys, masquerade.faces.folder; print({'torch', 'dlib'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
