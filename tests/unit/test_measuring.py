@@ -1,0 +1,225 @@
+"""Measurements: every face keeps its row, every judge keeps its word, a file is whole or not there."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from masquerade import measuring
+from masquerade.errors import ArchiveError, ProtocolError
+from masquerade.images import ArchiveWriter, to_float
+from masquerade.judges import Judge
+from masquerade.metrics import stack
+
+RNG = np.random.default_rng(0)
+PICTURES = RNG.integers(0, 256, (5, 16, 16, 3), dtype=np.uint8)
+REFUSED = {"status": "refused", "reason": "no face found"}
+
+
+class Means(Judge):
+    """Mean colours, and the difference to the reference: cheap, and exactly known."""
+
+    title = source = "test"
+    packages = ("numpy",)
+    quantities = {"colour": (3,), "bright": (), "level": (), "difference": ()}
+
+    def measure(self, images, reference=None):
+        level = images.mean(axis=(1, 2, 3))
+        found = {"colour": images.mean(axis=(2, 3)), "bright": level > 0, "level": level}
+        if reference is not None:
+            found["difference"] = np.abs(images - reference).mean(axis=(1, 2, 3))
+        return found
+
+
+def means() -> dict[str, Judge]:
+    return {"means": Means(Means.Params(), {})}
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "source.zip"
+    with ArchiveWriter(path) as out:
+        for number, picture in enumerate(PICTURES):
+            split = "train" if number == 4 else "test"
+            out.add(picture, {"id": f"s{number}", "identity": f"p{number}", "split": split, "attribute.age": 30.0})
+    return path
+
+
+@pytest.fixture
+def derived(tmp_path):
+    """Inverted pictures in reverse order; the one of s2 was refused."""
+    path = tmp_path / "derived.zip"
+    with ArchiveWriter(path) as out:
+        for number in (3, 2, 1, 0):
+            row = {"id": f"d{number}", "identity": f"p{number}", "split": "test", "source_id": f"s{number}"}
+            out.add(*((None, row | REFUSED) if number == 2 else (255 - PICTURES[number], row | {"key_id": "k"})))
+    return path
+
+
+def test_rows_keep_the_order_of_the_archive_and_refused_rows_stay(source, derived, tmp_path):
+    measuring.measure(derived, tmp_path / "m.parquet", means(), batch=2, source=source)
+    table = measuring.read(tmp_path / "m.parquet")
+    assert table["id"].tolist() == ["d3", "d2", "d1", "d0"]
+    assert table["source_id"].tolist() == ["s3", "s2", "s1", "s0"]
+    assert table["status"].tolist() == ["ok", "refused", "ok", "ok"]
+    assert table["reason"][1] == "no face found"
+    for column in ("means.colour", "means.bright", "means.level", "means.difference"):
+        missing = np.isnan(stack(table[column])).reshape(4, -1)
+        assert missing.all(axis=1).tolist() == [False, True, False, False], column
+        assert not missing[[0, 2, 3]].any(), column
+    assert pq.read_table(tmp_path / "m.parquet")["means.bright"].null_count == 1, "refused is neither True nor False"
+
+
+def test_values_and_references_belong_to_their_faces(source, derived, tmp_path):
+    measuring.measure(derived, tmp_path / "m.parquet", means(), batch=2, source=source)
+    table = measuring.read(tmp_path / "m.parquet").set_index("id")
+    for number in (3, 1, 0):
+        original, inverted = to_float(PICTURES[number]), to_float(255 - PICTURES[number])
+        row = table.loc[f"d{number}"]
+        assert row["means.level"] == pytest.approx(inverted.mean(), abs=1e-6)
+        assert row["means.bright"] == float(inverted.mean() > 0)
+        assert row["means.difference"] == pytest.approx(np.abs(inverted - original).mean(), abs=1e-6)
+        np.testing.assert_allclose(row["means.colour"], inverted.mean(axis=(1, 2)), atol=1e-6)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 32])
+def test_the_batch_size_changes_nothing(batch, source, derived, tmp_path):
+    for size, name in ((4, "one"), (batch, "other")):
+        measuring.measure(derived, tmp_path / f"{name}.parquet", means(), batch=size, source=source)
+    pd.testing.assert_frame_equal(*(measuring.read(tmp_path / f"{name}.parquet") for name in ("one", "other")))
+
+
+def test_the_same_measurements_are_the_same_bytes(source, tmp_path):
+    for name in ("one", "other"):
+        measuring.measure(source, tmp_path / f"{name}.parquet", means(), batch=2)
+    assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "other.parquet").read_bytes()
+
+
+def test_without_a_source_nothing_is_compared(source, tmp_path):
+    measuring.measure(source, tmp_path / "m.parquet", means(), split="test")
+    table = measuring.read(tmp_path / "m.parquet")
+    assert table["id"].tolist() == ["s0", "s1", "s2", "s3"]
+    assert "means.difference" not in table
+    assert "attribute.age" not in table, "a dot in a column's name says that a judge measured it"
+
+
+def test_several_splits_can_be_asked_for(source, tmp_path):
+    measuring.measure(source, tmp_path / "m.parquet", means(), split=["train", "validation"])
+    assert measuring.read(tmp_path / "m.parquet")["id"].tolist() == ["s4"]
+
+
+def test_a_set_of_refusals_alone_can_be_measured(tmp_path):
+    with ArchiveWriter(tmp_path / "none.zip") as out:
+        out.add(None, {"id": "a", "identity": "", "split": "test"} | REFUSED)
+    measuring.measure(tmp_path / "none.zip", tmp_path / "m.parquet", means())
+    table = measuring.read(tmp_path / "m.parquet")
+    assert {f"means.{name}" for name in Means.quantities} <= set(table)
+    assert np.isnan(stack(table["means.colour"])).tolist() == [[True, True, True]]
+
+
+def test_the_file_says_who_measured_what_with_which_versions(source, tmp_path):
+    measuring.measure(source, tmp_path / "m.parquet", means())
+    told = json.loads(pq.read_schema(tmp_path / "m.parquet").metadata[b"masquerade"])
+    assert told["judges"]["means"]["packages"] == {"numpy": np.__version__}
+    assert re.fullmatch(r"[0-9a-f]{64}", told["archive"])
+
+
+def test_memory_holds_one_batch_of_pictures(source, tmp_path):
+    largest = []
+
+    class Watching(Means):
+        def measure(self, images, reference=None):
+            largest.append(len(images))
+            return super().measure(images, reference)
+
+    measuring.measure(source, tmp_path / "m.parquet", {"means": Watching(Means.Params(), {})}, batch=2)
+    assert largest == [2, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        ({"colour": np.zeros((5, 3))}, "did not measure"),
+        ({"tint": np.zeros(5)}, "does not declare"),
+        ({"level": np.zeros((5, 2))}, r"shape \(5,\), not \(5, 2\)"),
+        ({"level": np.zeros(4)}, r"shape \(5,\), not \(4,\)"),
+        ({"level": [0.0] * 5}, "array of shape"),
+        ({"level": np.zeros(5, dtype=int)}, "bool or float"),
+    ],
+)
+def test_a_judge_that_breaks_its_word_is_refused_by_name(answer, complaint, source, tmp_path):
+    class Liar(Means):
+        def measure(self, images, reference=None):
+            return super().measure(images, reference) | answer if "colour" not in answer else answer
+
+    with pytest.raises(ProtocolError, match=complaint) as caught:
+        measuring.measure(source, tmp_path / "m.parquet", {"liar": Liar(Liar.Params(), {})}, source=source)
+    assert "'liar'" in str(caught.value)
+    assert not list(tmp_path.glob("*m.parquet*")), "nothing half-written stays behind"
+
+
+def test_a_judge_may_not_change_its_mind_between_batches(source, tmp_path):
+    class Fickle(Means):
+        def measure(self, images, reference=None):
+            found = super().measure(images)
+            return found if len(images) == 2 else {"level": found["level"]}
+
+    with pytest.raises(ProtocolError, match=r"fickle\.colour"):
+        measuring.measure(source, tmp_path / "m.parquet", {"fickle": Fickle(Means.Params(), {})}, batch=2)
+
+
+def test_a_lost_reference_is_named(source, tmp_path):
+    with ArchiveWriter(tmp_path / "orphan.zip") as out:
+        out.add(PICTURES[0], {"id": "d", "identity": "", "split": "test", "source_id": "s99"})
+    with pytest.raises(ArchiveError, match="'s99'"):
+        measuring.measure(tmp_path / "orphan.zip", tmp_path / "m.parquet", means(), source=source)
+
+
+def test_references_of_another_size_are_refused(source, tmp_path):
+    with ArchiveWriter(tmp_path / "small.zip") as out:
+        out.add(PICTURES[0, :8, :8], {"id": "d", "identity": "", "split": "test", "source_id": "s0"})
+    with pytest.raises(ArchiveError, match="image.size"):
+        measuring.measure(tmp_path / "small.zip", tmp_path / "m.parquet", means(), source=source)
+
+
+@pytest.mark.parametrize("damage", ["cut", "garbage", "foreign", "missing"])
+def test_a_damaged_file_is_refused_by_name(damage, source, tmp_path):
+    path = tmp_path / "m.parquet"
+    measuring.measure(source, path, means())
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[:-100])
+    elif damage == "garbage":
+        path.write_bytes(b"not a table")
+    elif damage == "foreign":
+        pd.DataFrame({"id": ["a"]}).to_parquet(path)
+    else:
+        path.unlink()
+    with pytest.raises(ArchiveError, match=re.escape(str(path))):
+        measuring.read(path)
+
+
+def test_threads_are_given_back(source, tmp_path, monkeypatch):
+    class Library:
+        threads = 7
+
+        def set_num_threads(self, number):
+            self.threads = number
+
+        def get_num_threads(self):
+            return self.threads
+
+    library, during = Library(), []
+    monkeypatch.setitem(sys.modules, "torch", library)
+
+    class Watching(Means):
+        def measure(self, images, reference=None):
+            during.append(library.threads)
+            return super().measure(images, reference)
+
+    measuring.measure(source, tmp_path / "m.parquet", {"means": Watching(Means.Params(), {})}, threads=3)
+    assert set(during) == {3}
+    assert library.threads == 7
