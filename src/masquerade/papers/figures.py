@@ -53,7 +53,7 @@ def curves(
     """Draw the metrics of one method over its variants, the numbers that the paper prints as hollow markers.
 
     ``cells``: the metrics of every cell, all seeds; a band shows the standard deviation over seeds. ``outputs``: where
-    to write; the suffix (.png, .svg) says how. A curve without any number says so in the legend, with its reason.
+    to write; the suffix (.png, .svg) says how. A point without a number is told below the figure, with its reason.
     """
     measured = Cells(cells)
     places = _places(figure, measured, context.dataset(figure))
@@ -64,7 +64,8 @@ def curves(
         drawing, rows = _sheet(wide, (2.7, legend), len(figure.panels), notes)
         for panel, ax, below in zip(figure.panels, *rows, strict=True):
             _panel(figure, panel, ax, places, measured, context)
-            below.legend(*ax.get_legend_handles_labels(), loc="upper left", handlelength=2.6, borderaxespad=0)
+            names = below.legend(*ax.get_legend_handles_labels(), loc="upper left", handlelength=2.6, borderaxespad=0)
+            names.set_in_layout(False)
             below.axis("off")
         _save(drawing, outputs, dpi=200)
 
@@ -103,10 +104,7 @@ def _curve(
     judge = f"here by {context.judge(curve.judge)}" if context.replaced(curve.judge) else "measured here"
     label = f"{curve.title}, {judge}"
     kept = [(x, value) for x, value in zip(at, values, strict=True) if value.value is not None]
-    if not kept:
-        reasons = dict.fromkeys(value.reason for value in values)
-        ax.plot([], [], color=colour, label=f"{label}: {'; '.join(reasons) or 'nothing was measured'}")
-    else:
+    if kept:
         x, y = (np.array(column) for column in zip(*((x, value.value) for x, value in kept), strict=True))
         style = {"lw": 1.8, "ls": "-"} if curve.printed else {"lw": 1.1, "ls": (0, (5, 1.5))}
         ax.plot(x, y, color=colour, marker="o", ms=3.5 if curve.printed else 2.5, label=label, zorder=3, **style)
@@ -134,8 +132,11 @@ def _curve_notes(
 ) -> list[str]:
     first = next((cells.measured(key, figure.panels[0].curves[0], context) for _, key in places), Measured())
     over = f"Each point is over {first.of} faces. " if first.of else "Nothing was measured. "
-    left_out = [f"{variant}: {why}." for (_, method, variant), why in skipped.items() if method == figure.method]
-    return [over + _where(figure, context), *left_out, figure.note]
+    left_out = {f"{variant}: {why}." for (_, method, variant), why in skipped.items() if method == figure.method}
+    for curve in (curve for panel in figure.panels for curve in panel.curves):
+        values = [cells.measured(key, curve, context) for _, key in places]
+        left_out |= {f"{curve.title}: {value.reason}." for value in values if value.reason}
+    return [over + _where(figure, context), " ".join(sorted(left_out)), figure.note]
 
 
 def _axis(figure: Curves, places: Sequence[tuple[float, Need]], cells: Cells) -> str:

@@ -1,0 +1,423 @@
+"""Tables and figures: printed beside measured, never a blank, the same bytes every time."""
+
+import csv
+import io
+import re
+from pathlib import Path
+from statistics import fmean, stdev
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from masquerade.errors import ArchiveError, ReferenceFileError
+from masquerade.images import ArchiveWriter, FaceArchive
+from masquerade.papers import choice, figures, layout, reference, tables
+from masquerade.papers.measured import Context, said
+from masquerade.params import StandIns
+
+CONTEXT = Context(
+    scale="tiny",
+    seeds=(0, 1, 2),
+    stand_ins=StandIns(datasets={"celeba_hq": "synthetic_hq"}, judges={"azure": "dlib_face", "inception": "mobilenet"}),
+    commit="abc1234",
+    caution="Numbers mean nothing.",
+)
+TABLE = """
+kind: table
+title: Table I
+caption: A caption with 100 % & more
+source: Table I, section V
+dataset: {name: CelebA-HQ, role: celeba_hq}
+columns:
+  - {title: PSR, metric: psr, judge: {name: Azure Face, role: azure}, direction: higher, digits: 2}
+  - {title: FID, substitute: FD, metric: fd, judge: {name: InceptionV3, role: inception}, direction: lower, digits: 1}
+  - {title: TAR, metric: tar, judge: {name: dlib, role: dlib_face}, direction: lower, digits: 3, spread: metric,
+     printed: false}
+rows:
+  - {title: Noise(σ=9), method: noise, variant: sigma_9, printed: [0.020, 7.10]}
+  - {title: Blur_1, method: blur, variant: size_7, printed: [0.5, null], note: the paper gives no FID}
+  - {title: Ours(ε=6), method: ours, variant: eps_6, printed: [0.908 ± 0.010, 2.0]}
+  - {title: Other, method: other, variant: default, printed: [0.1, 9]}
+  - {title: Original, method: original, variant: control, control: true, note: "control: the picture itself"}
+"""
+
+
+def number(value, over=10, of=10, **more):
+    return {"value": value, "over": over, "of": of, "spread": None, "spread_of": "", "note": "", **more}
+
+
+def cell(method, variant, psr, fd, tar, seed=0, **statement):
+    metrics = {"psr": {"dlib_face": psr}, "fd": {"mobilenet": fd}, "tar": {"dlib_face": tar}}
+    where = {"dataset": "synthetic_hq", "method": method, "variant": variant, "seed": seed}
+    return {"cell": where, "statement": {"faces": 10, "refused": 0, **statement}, "metrics": metrics}
+
+
+def tar(value, spread=0.1):
+    return number(value, spread=spread, spread_of="10 folds")
+
+
+CELLS = [
+    cell("noise", "sigma_9", number(0.25), number(3.0), tar(0.9)),
+    cell("blur", "size_7", number(0.5, over=7), number(None, over=0, note="fewer than 2 pictures"), tar(0.5)),
+    *(
+        cell("ours", "eps_6", number(value), number(4.0), tar(0.2, spread), seed, epsilon=6.0, sensitivity=27.5 + seed)
+        for seed, value, spread in [(0, 0.8, 0.03), (1, 0.9, 0.04), (2, 0.7, 0.05)]
+    ),
+    cell("original", "control", number(1.0), number(0.0), tar(0.0)),
+]
+SKIPPED = {("synthetic_hq", "other", "default"): "other is not built yet"}
+
+
+def written(folder: Path, text: str, name: str = "table1") -> Path:
+    path = folder / "paper" / f"{name}.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    return reference.load(written(tmp_path, TABLE))
+
+
+@pytest.fixture
+def result(table):
+    return tables.build(table, CELLS, SKIPPED, CONTEXT)
+
+
+def rows_of(markdown: str) -> dict[str, list[str]]:
+    lines = [line for line in markdown.split("## What")[0].splitlines() if line.startswith("|")]
+    return {cells[0]: cells[1:] for cells in ([part.strip() for part in line.strip("|").split("|")] for line in lines)}
+
+
+class TestReference:
+    def test_printed_numbers_keep_their_digits(self, table):
+        assert table.rows[0].printed[0].text == "0.020" and table.rows[0].printed[0].value == 0.02
+        assert (table.rows[2].printed[0].value, table.rows[2].printed[0].spread) == (0.908, 0.010)
+        assert table.rows[1].printed[1] is None
+
+    def test_name_and_paper_come_from_the_path(self, table):
+        assert (table.key, table.paper, table.name) == ("paper/table1", "paper", "table1")
+
+    @pytest.mark.parametrize(
+        ("old", "new", "words"),
+        [
+            ("digits: 2", "digitz: 2", ["columns.0.digitz", "Did you mean 'digits'"]),
+            ("caption:", "captoin:", ["captoin", "Did you mean 'caption'", "'caption' is missing"]),
+            ("method: noise", "methud: noise", ["rows.0.methud", "Did you mean 'method'"]),
+            ("kind: table", "kind: tabel", ["'kind' is 'tabel'", "table, curves, grid"]),
+            ("[0.020, 7.10]", "[0.020]", ["Noise(σ=9)", "1 printed values for 2 printed columns"]),
+            ("7.10", "7,1", ["3 printed values"]),
+            ("7.10", "about 7", ["'about 7' is not a printed number"]),
+            (", note: the paper gives no FID", "", ["Blur_1", "'note' must say why"]),
+            ("direction: lower, digits: 1", "direction: down, digits: 1", ["columns.1.direction"]),
+            ("digits: 2}", "digits: 2, printed: false}", ["come after those that it prints"]),
+        ],
+    )
+    def test_a_mistake_is_told_with_file_and_key(self, tmp_path, old, new, words):
+        assert old in TABLE
+        path = written(tmp_path, TABLE.replace(old, new, 1))
+        with pytest.raises(ReferenceFileError) as error:
+            reference.load(path)
+        for word in [str(path), *words]:
+            assert word in str(error.value)
+
+    def test_broken_yaml_and_missing_files_are_named(self, tmp_path):
+        path = written(tmp_path, "kind: [")
+        with pytest.raises(ReferenceFileError, match="not valid YAML"):
+            reference.load(path)
+        with pytest.raises(ReferenceFileError, match="cannot be read"):
+            reference.load(tmp_path / "none.yaml")
+
+    def test_a_paper_without_files_is_refused_with_the_nearest(self, tmp_path):
+        written(tmp_path, TABLE)
+        assert [item.key for item in reference.find("paper", tmp_path)] == ["paper/table1"]
+        with pytest.raises(ReferenceFileError, match="Did you mean 'paper'"):
+            reference.find("papers", tmp_path)
+
+    def test_needs_are_the_rows_once_each(self, table):
+        assert reference.needs(table) == [
+            ("celeba_hq", "noise", "sigma_9"), ("celeba_hq", "blur", "size_7"), ("celeba_hq", "ours", "eps_6"),
+            ("celeba_hq", "other", "default"), ("celeba_hq", "original", "control"),
+        ]  # fmt: skip
+
+    def test_a_pattern_takes_every_variant_of_its_method_that_is_offered(self, tmp_path):
+        offered = [("ours", "eps_1"), ("ours", "eps_800"), ("ours", "plain"), ("noise", "eps_1")]
+        found = reference.needs(reference.load(written(tmp_path, CURVES)), offered)
+        assert found == [("celeba_hq", "ours", "eps_1"), ("celeba_hq", "ours", "eps_800"),
+                         ("celeba_hq", "original", "control")]  # fmt: skip
+
+
+class TestTables:
+    def test_mean_and_spread_run_over_the_seeds(self, result):
+        entry = result.lines[2].entries[0]
+        assert entry.measured.value == pytest.approx(fmean([0.8, 0.9, 0.7]))
+        assert entry.spread == (pytest.approx(stdev([0.8, 0.9, 0.7])), "3 seeds")
+        assert (entry.measured.over, entry.measured.of, entry.measured.seeds) == (30, 30, 3)
+
+    def test_a_protocols_own_spread_is_pooled_over_seeds(self, result):
+        spread, of = result.lines[2].entries[2].spread
+        assert spread == pytest.approx(np.sqrt((0.03**2 + 0.04**2 + 0.05**2) / 3)) and of == "10 folds"
+
+    def test_printed_and_measured_stand_side_by_side(self, result):
+        rows = rows_of(result.markdown())
+        assert rows["Noise(σ=9)"] == ["0.020 / 0.25", "7.10 / **3.0**", "0.900 ± 0.100"]
+        assert rows["Ours(ε=6)"] == ["0.908 ± 0.010 / **0.80 ± 0.10**", "2.0 / 4.0 ± 0.0", "**0.200 ± 0.041**"]
+
+    def test_best_follows_the_direction_and_is_never_a_control(self, result):
+        best = [[line.row.method for line in result.lines if line.entries[place].best] for place in range(3)]
+        assert best == [["ours"], ["noise"], ["ours"]]
+
+    def test_values_that_look_the_same_are_equally_good(self, table):
+        cells = [cell("noise", "sigma_9", number(0.8012), number(3.0), tar(0.9)), *CELLS[2:5]]
+        result = tables.build(table, cells, SKIPPED, CONTEXT)
+        assert [line.row.method for line in result.lines if line.entries[0].best] == ["noise", "ours"]
+
+    def test_a_column_without_direction_has_no_best(self, tmp_path):
+        plain = reference.load(
+            written(tmp_path, TABLE.replace("direction: lower, digits: 1", "direction: none, digits: 1"))
+        )
+        result = tables.build(plain, CELLS, SKIPPED, CONTEXT)
+        assert not any(line.entries[1].best for line in result.lines)
+
+    def test_a_method_that_is_not_built_shows_the_printed_number_and_the_reason(self, result):
+        assert rows_of(result.markdown())["Other: *other is not built yet*"] == ["0.1 / –", "9 / –", "–"]
+        assert "other is not built yet" in result.latex() and result.csv().count("other is not built yet") == 3
+
+    def test_a_cell_without_metrics_is_no_blank(self, table):
+        text = tables.build(table, CELLS[1:], SKIPPED, CONTEXT).markdown()
+        assert "Noise(σ=9): *it has no metrics*" in text
+
+    def test_a_measured_failure_shows_its_reason(self, result):
+        text = result.markdown()
+        assert rows_of(text)["Blur_1"][1] == "– / [a]" and "[a] fewer than 2 pictures." in text
+
+    def test_a_judge_that_did_not_measure_is_named(self, table):
+        cells = [dict(CELLS[0], metrics={**CELLS[0]["metrics"], "psr": {"mtcnn": number(1.0)}})]
+        assert "psr has no value by dlib_face" in tables.build(table, cells, SKIPPED, CONTEXT).markdown()
+
+    def test_seeds_that_fail_are_left_out_and_told(self, table):
+        cells = [*CELLS[2:4], cell("ours", "eps_6", number(None, over=0, note="no face"), number(4.0), tar(0.2), 2)]
+        result = tables.build(table, cells, SKIPPED, CONTEXT)
+        assert result.lines[2].entries[0].measured.value == pytest.approx(0.85)
+        assert "1 of 3 seeds gave no number: no face" in result.markdown()
+
+    def test_infinite_is_not_a_number(self, table):
+        cells = [cell("noise", "sigma_9", number(float("inf"), note="identical pictures"), number(3.0), tar(0.9))]
+        entry = tables.build(table, cells, SKIPPED, CONTEXT).lines[0].entries[0]
+        assert entry.measured.value is None and entry.measured.reason == "identical pictures"
+
+    def test_a_short_denominator_is_shown(self, result):
+        assert rows_of(result.markdown())["Blur_1"][0] == "0.5 / 0.50 (7/10)"
+
+    def test_stand_ins_scale_and_caution_are_told(self, result):
+        text = result.markdown()
+        assert "| FID / FD ↓<br>`mobilenet` |" in text
+        for words in ("Scale `tiny`. Numbers mean nothing.", "`synthetic_hq` stands in the place of CelebA-HQ",
+                      "Azure Face", "sensitivity = 27.5 to 29.5", "commit abc1234", "Seeds 0, 1, 2"):  # fmt: skip
+            assert words in text
+
+    def test_nothing_is_called_a_stand_in_where_nothing_stands_in(self, table):
+        plain = Context("paper", (0,), StandIns(datasets={}, judges={}), "abc1234")
+        text = tables.build(table, [], {}, plain).markdown()
+        assert "| FID ↓<br>`inception` |" in text and "Measured on CelebA-HQ." in text and "FD" not in text
+
+    def test_csv_parses_back_to_the_full_precision(self, result):
+        records = list(csv.DictReader(io.StringIO(result.csv())))
+        assert len(records) == 15
+        ours = next(record for record in records if record["row"] == "Ours(ε=6)" and record["column"] == "PSR")
+        entry = result.lines[2].entries[0]
+        assert float(ours["measured"]) == entry.measured.value and float(ours["spread"]) == entry.spread[0]
+        assert float(ours["difference"]) == entry.measured.value - 0.908
+        assert (ours["printed"], ours["printed_spread"], ours["judge"]) == ("0.908 ± 0.010", "0.01", "dlib_face")
+        blur = next(record for record in records if record["row"] == "Blur_1" and record["column"] == "FID")
+        assert (blur["measured"], blur["difference"], blur["reason"]) == ("", "", "fewer than 2 pictures")
+
+    def test_markdown_rows_have_as_many_cells_as_the_header(self, result):
+        for block in result.markdown().split("\n\n"):
+            widths = {line.count("|") for line in block.splitlines() if line.startswith("|")}
+            assert len(widths) <= 1
+
+    def test_latex_is_balanced_escaped_and_rectangular(self, result):
+        text = result.latex()
+        assert text.isascii()
+        bare = re.sub(r"\\[\\{}%&$#_]", "", text.replace("\\\\", "\n"))
+        assert bare.count("{") == bare.count("}") and bare.count("$") % 2 == 0
+        assert "#" not in bare and "_" not in re.sub(r"\\label\{[^}]*\}", "", bare)
+        begun, ended = (re.findall(rf"\\{word}{{(\w+\*?)}}", text) for word in ("begin", "end"))
+        assert sorted(begun) == sorted(ended)
+        body = text[text.index(r"\toprule") : text.index(r"\bottomrule")]
+        for line in body.splitlines():
+            if line.endswith(r"\\"):
+                spans = [int(width) for width in re.findall(r"\\multicolumn\{(\d)\}", line)]
+                assert len(re.findall(r"(?<!\\)&", line)) - len(spans) + sum(spans) == 5
+
+    def test_latex_special_characters_are_escaped(self):
+        assert layout.escape("a_b & 5 % of {x} ~ ^ \\ #1 $") == (
+            r"a\_b \& 5 \% of \{x\} \textasciitilde{} \textasciicircum{} \textbackslash{} \#1 \$"
+        )
+
+    def test_facts_are_said_as_a_range_only_where_they_are_numbers(self):
+        assert said([27.5, 28.25]) == "27.5 to 28.25" and said(["a", "b"]) == "a or b" and said([6.0]) == "6"
+
+
+CURVES = """
+kind: curves
+title: Figure 4
+caption: Curves
+source: Figure 4, section V
+dataset: {name: CelebA-HQ, role: celeba_hq}
+method: ours
+variant: eps_*
+fact: epsilon
+axis: Privacy budget
+states: [sensitivity]
+controls:
+  - {title: original, method: original, variant: control}
+panels:
+  - title: (a) PSR
+    percent: true
+    curves:
+      - title: Azure
+        metric: psr
+        judge: {name: Azure Face, role: azure}
+        markers: [{at: 0.01, printed: 97.367%, source: section V}, {at: 800, printed: 1.125%, source: section V}]
+      - {title: absent, metric: none, printed: false}
+"""
+GRID = """
+kind: grid
+title: Figure 6
+caption: Pictures
+source: Figure 6, section V
+dataset: {name: CelebA-HQ, role: celeba_hq}
+faces: 2
+choose: closest_to_mean
+judge: {name: Azure Face, role: azure}
+fact: epsilon
+columns:
+  - {title: "e = {epsilon:g}", method: ours, variant: eps_*}
+  - {title: Other, method: other, variant: default}
+"""
+SWEEP = [
+    cell("ours", f"eps_{e}", number(1 - e / 1000 + 0.01 * s), number(1.0), tar(0.5), s, epsilon=e, sensitivity=30.0)
+    for e in (800, 6, 100)
+    for s in (0, 1)
+]
+
+
+def archive(folder: Path, name: str, shade: int, refused: str = "", **facts) -> FaceArchive:
+    """Six faces of three people, every picture one grey."""
+    with ArchiveWriter(folder / f"{name}.zip", facts) as writer:
+        for i in range(6):
+            row = {"id": f"f{i}", "source_id": f"f{i}", "identity": f"p{i // 2}", "split": "test"}
+            if row["id"] == refused:
+                writer.add(None, {**row, "status": "refused", "reason": "it has no landmarks"})
+            else:
+                writer.add(np.full((32, 32, 3), shade, np.uint8), row)
+    return FaceArchive(folder / f"{name}.zip")
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    source = archive(tmp_path, "source", 255)
+    derived = [
+        archive(tmp_path, f"{e}-{s}", 10 * e + s, "f2" if e == 6 else "", method="ours", variant=f"eps_{e}", seed=s,
+                statement={"epsilon": float(e)})
+        for e in (10, 6) for s in (1, 0)
+    ]  # fmt: skip
+    return source, derived
+
+
+class TestCurves:
+    def draw(self, tmp_path, name, cells=SWEEP):
+        outputs = [tmp_path / f"{name}.{ending}" for ending in reference.Curves.endings]
+        figures.curves(reference.load(written(tmp_path, CURVES, "figure4")), cells, {}, CONTEXT, outputs)
+        return [path.read_bytes() for path in outputs]
+
+    def test_the_same_inputs_give_the_same_bytes(self, tmp_path):
+        first = self.draw(tmp_path, "a")
+        assert first == self.draw(tmp_path, "b") and all(len(data) > 5000 for data in first)
+        assert first != self.draw(tmp_path, "c", SWEEP[:4])
+
+    def test_points_are_sorted_by_the_stated_fact(self, tmp_path):
+        figure = reference.load(written(tmp_path, CURVES, "figure4"))
+        places = figures._places(figure, figures.Cells(SWEEP), "synthetic_hq")
+        assert [x for x, _ in places] == [6.0, 100.0, 800.0]
+
+    def test_a_figure_without_any_number_is_still_drawn(self, tmp_path):
+        assert all(self.draw(tmp_path, "empty", []))
+
+    def test_percentages_are_fractions(self, tmp_path):
+        figure = reference.load(written(tmp_path, CURVES, "figure4"))
+        assert figure.panels[0].curves[0].markers[0].printed.value == pytest.approx(0.97367)
+        assert figure.panels[0].curves[0].markers[0].printed.text == "97.367%"
+
+
+class TestGrids:
+    def test_grid_is_written_twice_alike_with_whole_pixels(self, tmp_path, pictures):
+        figure = reference.load(written(tmp_path, GRID, "figure6"))
+        files = [[tmp_path / f"{name}.{ending}" for ending in figure.endings] for name in "ab"]
+        for outputs in files:
+            figures.grid(figure, *pictures, SKIPPED, CONTEXT, outputs)
+        assert [path.read_bytes() for path in files[0]] == [path.read_bytes() for path in files[1]]
+        seen = np.asarray(Image.open(files[0][0]).convert("L"))
+        tile, gap, head = 192, 6, 42  # 6 screen pixels for each of the 32 pixels of a picture
+        for row, column, shade in [(0, 0, 255), (0, 1, 60), (0, 2, 100), (1, 2, 100)]:
+            top, left = head + row * (tile + gap), gap + column * (tile + gap)
+            assert (seen[top : top + tile, left : left + tile] == shade).all()
+        refused = seen[head + tile + gap :, gap + tile + gap :][:tile, :tile]
+        assert np.median(refused) == 228 and refused.min() < 100  # a grey tile with words on it
+
+    def test_columns_are_ordered_by_their_fact_and_a_missing_one_has_its_reason(self, tmp_path, pictures):
+        figure = reference.load(written(tmp_path, GRID, "figure6"))
+        columns = figures._columns(figure, choice.by_cell(pictures[1]), SKIPPED, CONTEXT)
+        assert columns == [
+            ("e = 6", ("ours", "eps_6"), ""), ("e = 10", ("ours", "eps_10"), ""),
+            ("Other", ("other", "default"), "other is not built yet"),
+        ]  # fmt: skip
+
+    def test_without_distances_the_first_face_of_each_person_is_shown(self, tmp_path, pictures):
+        figure = reference.load(written(tmp_path, GRID.replace("closest_to_mean", "first"), "figure7"))
+        assert choice.faces(figure, pictures[0], choice.by_cell(pictures[1]), None) == ["f0", "f2"]
+
+    def test_faces_closest_to_the_mean_are_shown_one_a_person(self, tmp_path, pictures):
+        figure = reference.load(written(tmp_path, GRID, "figure6"))
+        apart = self.distances({"f0": 1.0, "f1": 2.1, "f2": 2.0, "f3": 3.0, "f4": 1.8, "f5": np.nan})  # mean 1.98
+        assert choice.faces(figure, pictures[0], choice.by_cell(pictures[1]), apart) == ["f2", "f1"]
+
+    def test_the_draw_closest_to_the_mean_of_its_face_is_shown(self, pictures):
+        archives = choice.by_cell(pictures[1])[("ours", "eps_10")]
+        apart = pd.DataFrame(
+            [("ours", "eps_10", seed, "f0", distance) for seed, distance in [(0, 1.0), (1, 1.9), (2, 2.6)]],
+            columns=["method", "variant", "seed", "source_id", "distance"],
+        )
+        assert choice.draw("f0", archives, ("ours", "eps_10"), apart[apart["seed"] < 2])[0, 0, 0] == pytest.approx(
+            100 / 127.5 - 1
+        )  # a tie: the first seed
+        nearer = apart.assign(distance=[0.0, 1.9, 2.6])
+        three = [*archives, self.third(archives[0])]
+        assert choice.draw("f0", three, ("ours", "eps_10"), nearer)[0, 0, 0] == pytest.approx(101 / 127.5 - 1)
+
+    def test_a_refused_face_gives_its_reason_and_never_the_original(self, pictures):
+        archives = choice.by_cell(pictures[1])[("ours", "eps_6")]
+        assert choice.draw("f2", archives, ("ours", "eps_6"), None) == "it has no landmarks"
+
+    def test_no_face_left_is_an_error(self, tmp_path, pictures):
+        figure = reference.load(written(tmp_path, GRID, "figure6"))
+        nothing = self.distances(dict.fromkeys(["f0", "f1"], np.nan))
+        with pytest.raises(ArchiveError, match="holds no test face for paper/figure6"):
+            choice.faces(figure, pictures[0], {}, nothing)
+
+    @staticmethod
+    def distances(apart: dict[str, float]) -> pd.DataFrame:
+        rows = [("ours", "eps_6", 0, name, value) for name, value in apart.items()]
+        return pd.DataFrame(rows, columns=["method", "variant", "seed", "source_id", "distance"])
+
+    @staticmethod
+    def third(first: FaceArchive) -> FaceArchive:
+        """The same pictures under another seed."""
+        copy = FaceArchive(first.path)
+        copy.facts["seed"] = 2
+        return copy
