@@ -120,10 +120,11 @@ def _results(
     """(picture, '') or (None, reason) for each of ``rows``, in order."""
     done = 0
     for faces in archive.batches(batch, rows=rows):
-        yield from _attempt(faces, method, work, forbidden)
+        found = list(_attempt(faces, method, work, forbidden))
         done += len(faces)
         if progress:
             progress(done)
+        yield from found
 
 
 def _attempt(

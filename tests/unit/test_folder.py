@@ -273,7 +273,7 @@ def test_names_become_safe_unique_ids():
 
 def test_a_name_that_is_no_text_gets_into_the_archive(tmp_path, portrait):
     portrait.save(tmp_path / "plain.png")
-    os.rename(os.fsencode(tmp_path / "plain.png"), os.fsencode(tmp_path) + b"/caf\xe9\n.png")
+    (tmp_path / "plain.png").rename(tmp_path / os.fsdecode(b"caf\xe9\n.png"))
     build(dataset(tmp_path), tmp_path / "out" / "set.zip", 32, 0)
     assert FaceArchive(tmp_path / "out" / "set.zip").index["file"].tolist() == ["caf\ufffd\n.png"]
 

@@ -1,0 +1,207 @@
+"""A result is written, or a refusal with its reason; the original never takes a result's place."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from masquerade import anonymization
+from masquerade.errors import PictureError, ProtocolError
+from masquerade.images import ArchiveWriter, FaceArchive, Faces, to_float, to_uint8
+from masquerade.methods import Capabilities, Method, Resources
+
+SIDE = 8
+
+
+class Scripted(Method):
+    """Does with each face what ``script`` (id -> function of its image) says; inverts all others."""
+
+    title, paper = "Scripted", "this test"
+    capabilities = Capabilities()
+
+    def __init__(self, script=None, capabilities=None):
+        super().__init__(None, None, Resources())
+        self.script = script or {}
+        self.capabilities = capabilities or Capabilities()
+        self.observed: list[str] = []
+        self.keys: set[bytes | None] = set()
+
+    def observe(self, batches):
+        self.observed = [name for batch in batches for name in batch.ids]
+
+    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+        self.keys.add(key)
+        return np.stack([
+            self.script.get(name, np.negative)(image) for name, image in zip(faces.ids, faces.images, strict=True)
+        ])  # fmt: skip
+
+    def recover(self, images: np.ndarray, key: bytes) -> np.ndarray:
+        return -images if key == b"right" else images * 0.5
+
+    def statement(self):
+        return {"epsilon": 6.0}
+
+
+def pixels(number: int) -> np.ndarray:
+    return np.random.default_rng(number).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
+
+
+@pytest.fixture
+def faces(tmp_path: Path) -> FaceArchive:
+    """Faces f0 to f4 of the test split, of which f2 was refused, and t0 of the train split."""
+    with ArchiveWriter(tmp_path / "faces.zip", {"dataset": "made up"}) as out:
+        for number in range(5):
+            row = {"id": f"f{number}", "identity": f"p{number}", "split": "test", "attribute.young": number % 2 == 0}
+            row["landmarks"] = None if number == 3 else np.full(136, float(number), np.float32)
+            if number == 2:
+                out.add(None, {**row, "status": "refused", "reason": "no face was found"})
+            else:
+                out.add(pixels(number), row)
+        out.add(pixels(9), {"id": "t0", "identity": "p9", "split": "train", "attribute.young": True, "landmarks": None})
+    return FaceArchive(tmp_path / "faces.zip")
+
+
+def run(faces: FaceArchive, method: Method, **options) -> FaceArchive:
+    output = faces.path.with_name("out.zip")
+    given = {"variant": "v", "split": "test", "seed": 7, "batch": 2, **options}
+    anonymization.anonymize(faces, output, method, **given)
+    return FaceArchive(output)
+
+
+def reasons(archive: FaceArchive) -> dict[str, str]:
+    return dict(zip(archive.index["id"], archive.index["reason"], strict=True))
+
+
+def test_every_face_of_the_split_is_there_in_order_as_result_or_refusal(faces):
+    result = run(faces, Scripted())
+    assert result.index["id"].tolist() == ["f0", "f1", "f2", "f3", "f4"]
+    assert reasons(result) == {"f0": "", "f1": "", "f2": "no face was found", "f3": "", "f4": ""}
+    for batch in result.batches(1):
+        (name,) = batch.ids
+        np.testing.assert_array_equal(to_uint8(batch.images[0]), to_uint8(-to_float(pixels(int(name[1])))))
+
+
+def test_a_row_says_where_it_comes_from_and_how_it_was_made(faces):
+    result = run(faces, Scripted())
+    row = result.index.iloc[4]
+    assert row[["source_id", "method", "variant", "key_id", "seed", "identity", "split"]].tolist() == [
+        "f4", "test_anonymization", "v", "", 7, "p4", "test",
+    ]  # fmt: skip
+    assert row["attribute.young"] and row["source_landmarks"].tolist() == [4.0] * 136
+    assert "landmarks" not in result.index, "the landmarks of the source are not those of the result"
+    assert result.facts["statement"] == {"epsilon": 6.0} and result.facts["seed"] == 7
+    assert (result.facts["dataset"], result.facts["variant"]) == ("made up", "v")
+
+
+@pytest.mark.parametrize("batch", [1, 2, 100])
+def test_the_original_is_never_written_as_a_result(faces, batch):
+    nearly = {"f1": lambda image: image, "f4": lambda image: image + np.float32(1e-4)}
+    result = run(faces, Scripted(nearly), batch=batch)
+    assert reasons(result)["f1"] == reasons(result)["f4"] == "the method returned the original picture"
+    assert result.select()["id"].tolist() == ["f0", "f3"]
+
+
+def test_a_control_may_return_the_original(faces):
+    same = dict.fromkeys(["f0", "f1", "f3", "f4"], np.copy)
+    result = run(faces, Scripted(same, Capabilities(control=True)))
+    assert len(result.select()) == 4
+
+
+def test_values_that_are_no_picture_are_refused(faces):
+    script = {
+        "f0": lambda image: np.where(image == image.max(), np.float32(np.nan), -image),
+        "f1": lambda image: np.full_like(image, np.inf),
+        "f3": lambda image: np.full_like(image, 1.5),
+        "f4": lambda image: np.full_like(image, 1.001),
+    }
+    found = reasons(run(faces, Scripted(script)))
+    assert "not finite" in found["f0"] and "not finite" in found["f1"]
+    assert found["f3"] == "the method returned values outside [-1, 1] (1.5 to 1.5)"
+    assert found["f4"] == "", "less than half a grey level is rounding"
+
+
+def test_a_picture_that_the_method_refuses_does_not_take_its_batch_along(faces):
+    def fails(image):
+        raise PictureError("the mouth is hidden")
+
+    result = run(faces, Scripted({"f1": fails}), batch=100)
+    assert reasons(result)["f1"] == "the mouth is hidden"
+    assert result.select()["id"].tolist() == ["f0", "f3", "f4"]
+
+
+def test_faces_without_landmarks_are_refused_where_the_method_needs_them(faces):
+    method = Scripted(capabilities=Capabilities(landmarks=True))
+    found = reasons(run(faces, method))
+    assert "landmarks" in found["f3"] and found["f2"] == "no face was found"
+    assert method.observed == ["f0", "f1", "f4"]
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        (lambda faces: faces.images.astype(np.float64), "float64"),
+        (lambda faces: to_uint8(faces.images), "uint8"),
+        (lambda faces: faces.images[:1], r"\(1, 3, 8, 8\)"),
+        (lambda faces: faces.images[:, :, :4], r"\(2, 3, 4, 8\)"),
+        (lambda faces: None, "NoneType"),
+    ],
+)
+def test_a_method_that_breaks_the_protocol_is_named_and_leaves_no_archive(faces, returned, told):
+    method = Scripted()
+    method.anonymize = lambda batch, seed, key=None: returned(batch)
+    with pytest.raises(ProtocolError, match=f"methods/test_anonymization.py must return .* returned .*{told}"):
+        run(faces, method)
+    assert not faces.path.with_name("out.zip").exists()
+
+
+def test_a_keyed_method_gets_the_experiment_key_of_the_seed_or_the_users_own(faces):
+    method = Scripted(capabilities=Capabilities(keyed=True))
+    assert run(faces, method, seed=7).index["key_id"].unique().tolist() == ["experiment 7"]
+    assert method.keys == {anonymization.experiment_key(7)}
+    assert anonymization.experiment_key(7) != anonymization.experiment_key(8)
+    method.keys.clear()
+    result = run(faces, method, key=b"my secret")
+    assert method.keys == {b"my secret"} and result.index["key_id"].unique().tolist() == ["secret"]
+    for file in (result.path, result.path.with_suffix(".parquet")):
+        assert b"my secret" not in file.read_bytes()
+
+
+def test_a_key_comes_from_scrypt():
+    # hashlib's scrypt is OpenSSL's; this is an independent one.
+    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+    expected = Scrypt(salt=b"masquerade key", length=32, n=2**15, r=8, p=1).derive(b"correct horse")
+    assert anonymization.secret_key(b"correct horse") == expected
+
+
+def test_recovery_brings_the_picture_back_with_the_right_key_alone(faces):
+    method = Scripted(capabilities=Capabilities(keyed=True, invertible=True))
+    anonymized = run(faces, method)
+    faces.path.unlink()  # recovery sees the anonymized archive and nothing else
+    outputs = {key: faces.path.with_name(f"{key.decode()}.zip") for key in (b"right", b"wrong")}
+    for key, output in outputs.items():
+        anonymization.recover(anonymized, output, method, key, batch=2)
+    right = FaceArchive(outputs[b"right"])
+    assert reasons(right) == reasons(anonymized)
+    assert right.index["source_id"].tolist() == anonymized.index["source_id"].tolist()
+    assert right.index["method"].tolist() == ["test_anonymization"] * 5
+    assert np.abs(right.load().images[0] - to_float(pixels(0))).max() <= 2 / 127.5
+    assert np.abs(FaceArchive(outputs[b"wrong"]).load().images[0] - to_float(pixels(0))).max() > 0.5
+
+
+def test_what_is_not_invertible_is_not_recovered(faces):
+    with pytest.raises(ProtocolError, match="not invertible"):
+        anonymization.recover(faces, faces.path.with_name("out.zip"), Scripted(), b"key", batch=2)
+
+
+def test_a_set_without_a_usable_face_is_refusals_alone(tmp_path):
+    with ArchiveWriter(tmp_path / "faces.zip") as out:
+        out.add(None, {"id": "a", "identity": "", "split": "test", "status": "refused", "reason": "no face was found"})
+    result = run(FaceArchive(tmp_path / "faces.zip"), Scripted())
+    assert reasons(result) == {"a": "no face was found"}
+
+
+def test_progress_ends_with_the_number_of_usable_faces(faces):
+    heard = []
+    run(faces, Scripted(), progress=heard.append)
+    assert heard == [2, 4]

