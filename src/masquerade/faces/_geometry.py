@@ -10,7 +10,7 @@ import numpy as np
 from masquerade.faces._identity import Person, Shot
 
 LEVELS = np.linspace(-210.0, 160.0, 1481, dtype=np.float32)  # heights at which profiles are tabulated, every 0.25 mm
-WIDEST, CHEEK = 28.0, -24.0  # heights of the widest part of the skull and of the cheekbones
+WIDEST, CHEEK = 14.0, -24.0  # heights of the widest part of the skull and of the cheekbones
 
 
 def bump(x, y, centre_x, centre_y, spread_x, spread_y):
@@ -33,7 +33,7 @@ def lookup(table: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def rotation(yaw: float, pitch: float, roll: float) -> np.ndarray:
-    """Head to camera, degrees. Positive yaw looks to the picture's right, pitch up, roll leans to the picture's right."""
+    """Head to camera, degrees. Positive: yaw looks to the picture's right, pitch up, roll leans to the right."""
     a, b, c = np.radians([yaw, pitch, roll])
     turn = np.array([[np.cos(a), 0, np.sin(a)], [0, 1, 0], [-np.sin(a), 0, np.cos(a)]])
     nod = np.array([[1, 0, 0], [0, np.cos(b), np.sin(b)], [0, -np.sin(b), np.cos(b)]])
@@ -50,7 +50,7 @@ class Head:
         self.chin = -person.chin_drop - 7.0 * shot.mouth_open
         self.mouth_y = person.mouth_y - 1.5 * shot.mouth_open + 1.0 * shot.smile
         self.mouth_half = person.mouth_half * (1.0 + 0.17 * shot.smile - 0.10 * shot.pout - 0.05 * shot.mouth_open)
-        self.gap = 12.0 * shot.mouth_open + (3.0 * shot.smile if shot.shows_teeth else 0.0)
+        self.gap = 12.0 * shot.mouth_open + (6.0 * shot.smile if shot.shows_teeth else 0.0)
         self.widths, self.depths = self._profiles()
 
     def _profiles(self) -> tuple[np.ndarray, np.ndarray]:
@@ -58,8 +58,8 @@ class Head:
         p, y = self.person, LEVELS
         up = np.clip((y - WIDEST) / (self.top - WIDEST), 0.0, 1.0)
         down = np.clip((CHEEK - y) / (CHEEK - self.chin), 0.0, 1.0)
-        middle = smoothstep(CHEEK - 5.0, WIDEST + 10.0, y)
-        width = (p.cheek_half + (p.skull_half - p.cheek_half) * middle) * (1.0 - up**2.4) ** 0.5
+        middle = smoothstep(CHEEK - 5.0, WIDEST + 22.0, y)
+        width = (p.cheek_half + (p.skull_half - p.cheek_half) * middle) * (1.0 - up**2.45) ** 0.5
         width *= (1.0 - down**p.jaw_square) ** 0.5 * (1.0 - p.jaw_taper * down)
         depth = p.depth * (1.0 - up**2.6) ** 0.5 * (1.0 - down**7) ** 0.5 * (1.0 - p.chin_recess * down**2)
         return np.maximum(width, 0.5).astype(np.float32), np.maximum(depth, 0.5).astype(np.float32)
@@ -92,7 +92,7 @@ class Head:
         # nose: a bridge that rises towards the tip, wings, and a sharp lower edge
         tip = p.nose_tip_y
         along = np.clip((6.0 - y) / (6.0 - tip), 0.0, 1.15)
-        under = 1.0 / (1.0 + np.exp(-(y - (tip - 5.0)) / 1.7))
+        under = 1.0 / (1.0 + np.exp(-(y - (tip - 6.5 + 0.022 * nx * nx)) / 1.9))
         ridge = p.nose_bridge + (p.nose_height - p.nose_bridge) * along**1.5
         ridge = ridge + p.nose_hump * np.exp(-(((along - 0.42) / 0.18) ** 2))
         spread = p.bridge_half * (0.72 + 0.75 * along**2)
@@ -168,7 +168,8 @@ class Head:
             room = b * b - a * c
             new = (-b + np.sqrt(np.maximum(room, 0.0))) / a
             w = new if turn_ < 2 else 0.45 * w + 0.55 * new
-        return ox + w * r2[0], oy + w * r2[1], oz + w * r2[2], w, room / a
+        x, y, z = ox + w * r2[0], oy + w * r2[1], oz + w * r2[2]
+        return x, y, z, w, np.where((y < self.top) & (y > self.chin), room / a, -1.0)
 
 
 def eye_lids(person: Person, shot: Shot, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -255,7 +256,7 @@ def turn_right(turn: np.ndarray) -> np.ndarray:
 
 
 def crop(points: np.ndarray) -> tuple[np.ndarray, float]:
-    """FFHQ's aligned crop of the 68 points (camera mm): its centre (u, v) and its side (Karras et al. 2019, appendix A)."""
+    """FFHQ's aligned crop (Karras et al. 2019, appendix A) of the 68 points in camera mm: centre (u, v), side."""
     left, right = points[36:42, :2].mean(0), points[42:48, :2].mean(0)
     eyes, mouth = 0.5 * (left + right), 0.5 * (points[48, :2] + points[54, :2])
     across, down = right - left, mouth - eyes

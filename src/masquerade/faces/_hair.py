@@ -25,8 +25,10 @@ class Hair:
     def __init__(self, head: Head):
         self.head, p = head, head.person
         self.present = True
+        self.parting = 11.0 * p.part
         self.low = -p.hair_length if p.hair_length > 0 else (-30.0 if not p.male else -18.0)
         self.long = p.style in ("long", "bob")
+        self.hangs = p.style not in ("bald", "receding")
         self.widths, self.depths = self._profiles()
         self.azimuths, self.heights = self._hairline()
 
@@ -34,6 +36,7 @@ class Hair:
         p, head, y = self.head.person, self.head, LEVELS
         top = head.top + p.volume * (1.0 if p.style != "afro" else 1.1)
         side = p.volume * {"long": 0.55, "bob": 0.75, "afro": 1.0, "short": 0.55, "updo": 0.35}.get(p.style, 0.7) + 1.0
+        self.top = top
         up = np.clip((y - WIDEST) / (top - WIDEST), 0.0, 1.0)
         width = np.maximum(p.skull_half, p.cheek_half) + side * np.ones_like(y)
         if self.long or p.style == "afro":
@@ -47,7 +50,7 @@ class Hair:
         else:
             hug = lookup(head.widths, np.clip(y, -60.0, WIDEST)) + side
             width = np.minimum(width, hug)
-        width = width * (1.0 - up**2.4) ** 0.5
+        width = width * (1.0 - up**2.45) ** 0.5
         depth = (p.depth + 0.75 * side + 1.5) * (1.0 - up**2.6) ** 0.5
         depth = depth * (1.0 - 0.12 * np.clip((CHEEK - y) / 120.0, 0, 1))
         return np.maximum(width, 0.5).astype(np.float32), np.maximum(depth, 0.5).astype(np.float32)
@@ -58,17 +61,17 @@ class Hair:
         line = p.hairline
         if self.long:
             curtain = -p.hair_length
-            inner = 62.0 if p.style == "bob" else 66.0
-            return np.array([0, 28, 46, inner - 6, inner + 3, inner + 9, 180.0]), np.array(
-                [line, line - 3, line - 12, 22.0, -22.0, curtain, curtain]
+            inner = 53.0 if p.style == "bob" else 57.0
+            return np.array([0, 14, 30, 42, inner - 5, inner + 1, inner + 8, 180.0]), np.array(
+                [line + 4, line, line - 14, line - 36, 2.0, -34.0, curtain, curtain]
             )
         burn = -20.0 if p.male else -6.0
-        nape = -52.0
+        nape = -14.0 if p.male else -34.0
         if p.style == "afro":
             return np.array([0, 35, 52, 68, 78, 180.0]), np.array([line, line - 2, line - 14, 18.0, self.low, self.low])
-        back = 26.0 * min(p.temple, 1.6)
+        back = 12.0 * min(p.temple, 1.8)
         return np.array([0, 26, 44, 58, 70, 82, 90, 100, 112, 180.0]), np.array(
-            [line, line - 1, line - 6 + back, 30 + 0.6 * back, 14.0, burn, burn + 6, 4.0, nape, nape]
+            [line + 3, line + 1, line - 8 + back, 32 + 0.6 * back, 12.0, burn, burn + 6, 4.0, nape, nape]
         )
 
     def layer(self, u, v, turn, pixel: float, back: bool) -> Layer | None:
@@ -86,7 +89,9 @@ class Hair:
             root = np.sqrt(np.maximum(room, 0.0) / a)
             w = 0.3 * w + 0.7 * (-b / a + (-root if back else root))
         x, y, z = ox + w * r2[0], oy + w * r2[1], oz + w * r2[2]
-        azimuth = np.degrees(np.arctan2(np.abs(x), z))
+        turned = np.degrees(np.arctan2(x, z))
+        # the parting moves the front of the hairline to one side
+        azimuth = np.abs(turned - self.parting * np.exp(-((turned / 50.0) ** 2)))
         along, index, direction = self._strands(x, y, z)
         fine = texture(index, along, 0.55, p.texture // 29 + s.texture % 97, 0.35 + 0.25 * p.curl)
         locks = texture(index * 0.23, along * 0.5, 0.55, p.texture // 31, 0.7)
@@ -94,26 +99,27 @@ class Hair:
             coils = texture(x, y, 0.9 if p.style == "afro" else 1.5, p.texture // 37, 0.8)
             locks, fine = 0.4 * locks + 0.9 * coils, 0.4 * fine + 0.8 * texture(x, y, 0.5, p.texture // 41, 0.5)
         line = np.interp(azimuth, self.azimuths, self.heights)
-        ragged = 1.6 * fine + (2.2 + 5.0 * self.long * (line < -40)) * locks
+        line = line + 3.0 * texture(0.45 * turned, 0.0 * turned, 1.0, p.texture // 43, 1.2)
+        ragged = 1.2 * fine + (1.5 + 6.0 * self.long * (line < -40)) * locks
         if s.fringe > 0:
-            fall = (24.0 + 10.0 * p.noise_phase / 6.28) * np.clip((62.0 - azimuth) / 16.0, 0, 1)
-            line = np.where(
-                azimuth < 62.0,
-                np.minimum(line, line * (1 - s.fringe) + s.fringe * (line - (line - fall) * (fall > 0))),
-                line,
-            )
-            ragged = ragged + 1.5 * locks
-        soft = max(2.5 if p.style != "cropped" else 6.0, pixel)
+            fall = (22.0 + 1.6 * p.noise_phase) * (1.0 + 0.35 * np.tanh(turned * p.part / 30.0))
+            before = np.clip((60.0 - np.abs(turned)) / 14.0, 0.0, 1.0) * s.fringe
+            line = line + before * (np.minimum(p.hairline - fall, line) - line)
+            ragged = ragged + before * (3.2 * locks + 1.2 * fine)
+        hung = np.maximum(s.fringe, line < 20.0) if self.long else s.fringe
+        soft = np.maximum(7.0 - 4.5 * hung, pixel)
         alpha = np.clip((y - line + ragged) / soft + 0.5, 0.0, 1.0)
         if p.style == "bald":
             alpha *= np.clip((46.0 - y + ragged) / 14.0, 0, 1) * np.clip((azimuth - 62.0) / 10.0, 0, 1)
         if p.style == "receding":
-            alpha *= np.where(azimuth < 70, np.clip(0.8 + 0.25 * fine, 0, 1), 1.0)
+            alpha *= np.where(azimuth < 70, np.clip(0.8 + 0.25 * fine, 0, 1), np.clip((74.0 - y) / 10.0, 0, 1))
+        room = np.where(y < self.top, room, -1.0)
         rim = room * 60.0 + (0.5 + 0.8 * p.curl) * locks + 0.6 * fine
         alpha = alpha * np.clip(rim / 1.6 + 0.2, 0.0, 1.0) * (room > 0)
         if p.style in ("cropped", "bald"):
             alpha = alpha * 0.9
-        tone = np.clip(0.95 + 0.17 * fine + 0.20 * locks, 0.3, 1.8)
+        pale = 1.0 - 0.5 * float(hair_colour(head).mean() > 0.15)
+        tone = np.clip(0.95 + pale * (0.26 * fine + 0.32 * locks), 0.22, 2.2)
         salt = 1.0
         colour = hair_colour(head) * (tone * salt)[:, None]
         if 0.05 < p.grey < 0.95:
@@ -128,6 +134,8 @@ class Hair:
         side = 24.0 * p.part + 2.0 * s.hair_shift if self.long or p.style in ("short", "receding") else 4.0
         if p.style == "updo":
             pole = np.array([0.0, 62.0, -92.0])
+        elif p.style in ("short", "receding") and s.fringe == 0:
+            pole = np.array([1.2 * side, 80.0, 62.0])
         elif self.long:
             pole = np.array([side, 96.0, 50.0])
         else:

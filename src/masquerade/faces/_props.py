@@ -117,7 +117,7 @@ def glasses(image, label, u, v, turn, head, hair, pixel) -> np.ndarray:
         if abs(r2[0]) > 0.05:
             depth = (hinge_x * 1.02 - u * r0[0] - v * r1[0]) / r2[0]
             ay, az = u * r0[1] + v * r1[1] + depth * r2[1], u * r0[2] + v * r1[2] + depth * r2[2]
-            outside = -side * r2[0] > 0.05  # the arm of the averted side is behind the face
+            outside = side * r2[0] > 0.05  # the arm of the averted side is behind the face
             arm = (
                 np.clip((wire + 0.4 - np.abs(ay - 4.0)) / soft + 0.5, 0, 1)
                 * (az < plane)

@@ -77,7 +77,7 @@ def draw(person: Person, shot: Shot, size: int, supersampling: int = 2) -> Drawi
     front = _hair_layer(scene, hair, turn, back=False)
     lit = _shade(scene, shot, person, front)
     behind = background(u, v, centre, side, shot)
-    far = _hair_layer(scene, hair, turn, back=True)
+    far = _hair_layer(scene, hair, turn, back=True) if hair.hangs else None
     if far is not None:
         behind = _mix(behind, _light_hair(far, shot, 0.8), far.alpha)
     image = np.where(scene.solid[..., None], lit, behind)
@@ -303,7 +303,7 @@ def _light_hair(layer, shot: Shot, strength: float) -> np.ndarray:
     shine = np.maximum(1.0 - th * th, 0.0) ** 18 * np.clip(normal @ half, 0, 1) ** 3
     tone = layer.colour.mean(-1)
     body = layer.colour * (shot.fill * 0.85 + shot.key * 1.05 * lambert * strength)[..., None]
-    gleam = 0.055 * shine * shot.key * strength * (0.6 + 3.0 * tone)
+    gleam = 0.085 * shine * shot.key * strength * (0.6 + 3.0 * tone)
     return body + gleam[..., None] * (0.5 + 0.5 * layer.colour / np.maximum(tone, 1e-4)[..., None])
 
 

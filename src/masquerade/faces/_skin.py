@@ -1,4 +1,4 @@
-"""What is painted on the solid face: skin, eyes, brows, lips, beard; as linear albedo, gloss, glow and parsing labels."""
+"""What is painted on the solid face: skin, eyes, brows, lips, beard; as albedo, gloss, glow and parsing labels."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -36,16 +36,19 @@ def _tile(slope: float) -> np.ndarray:
 
 def texture(x, y, step: float, seed: int, slope: float = 1.0) -> np.ndarray:
     """Texture at (x, y) mm, one texel every ``step`` mm, bilinear; ``seed`` chooses the place in the tile."""
-    a = np.asarray(x) / step + (seed % 509) + 1024.0 * TILE
-    b = np.asarray(y) / step + (seed // 509 % 503) + 1024.0 * TILE
+    a = np.asarray(x, dtype=np.float32) * np.float32(1 / step) + np.float32(seed % 509)
+    b = np.asarray(y, dtype=np.float32) * np.float32(1 / step) + np.float32(seed // 509 % 503)
     i, j = np.floor(a), np.floor(b)
-    s, t = (a - i).astype(np.float32), (b - j).astype(np.float32)
-    i, j = i.astype(np.int64), j.astype(np.int64)
-    tile = _tile(slope)
-    i0, i1, j0, j1 = i % TILE, (i + 1) % TILE, j % TILE, (j + 1) % TILE
-    top = tile[j0, i0] * (1 - s) + tile[j0, i1] * s
-    low = tile[j1, i0] * (1 - s) + tile[j1, i1] * s
-    return top * (1 - t) + low * t
+    s, t = a - i, b - j
+    i, j = i.astype(np.int32), j.astype(np.int32)
+    tile = _tile(slope).ravel()
+    left, right = i & (TILE - 1), (i + 1) & (TILE - 1)
+    above, below = (j & (TILE - 1)) * TILE, ((j + 1) & (TILE - 1)) * TILE
+    top = tile[above + left]
+    top += (tile[above + right] - top) * s
+    low = tile[below + left]
+    low += (tile[below + right] - low) * s
+    return top + (low - top) * t
 
 
 @dataclass
@@ -203,17 +206,18 @@ def _brow(head: Head, out: Paint, x, y, z, pixel, side) -> None:
     across = side * x[at]
     t = (across - p.brow_inner) / p.brow_length
     _, centre, half = brow_line(p, s, np.clip(t, 0.0, 1.0))
+    lift = y[at] - centre
     ends = np.clip(t / 0.16 + 0.35, 0.0, 1.0) * np.clip((1.02 - t) / 0.1, 0.0, 1.0)
     ragged = texture(
         across * 0.45 + (y[at] - centre) * 0.9, (y[at] - centre) - 0.7 * across, 0.42, p.texture + 11 * side, 0.5
     )
-    d = np.abs(y[at] - centre) / np.maximum(half, 0.3)
+    d = np.abs(lift) / np.maximum(half, 0.3)
     alpha = np.clip((1.25 - d + 0.16 * ragged) / 0.75, 0.0, 1.0) * ends * p.brow_dense
     alpha *= np.clip(0.88 + 0.16 * ragged, 0.4, 1.0)
-    colour = np.minimum(hair_colour(head) * 0.7, linear(p.skin) * 0.45)
+    colour = np.minimum(hair_colour(head) * 0.55, linear(p.skin) * 0.33)
     if p.grey > 0.5 and p.male:
         colour = hair_colour(head) * 0.7
-    out.lay(at, colour, 0.94 * alpha, LABEL["l_brow"] if side < 0 else LABEL["r_brow"], 0.15)
+    out.lay(at, colour, 0.97 * alpha, LABEL["l_brow"] if side < 0 else LABEL["r_brow"], 0.15)
 
 
 def _mouth(head: Head, out: Paint, x, y, z, pixel) -> None:
@@ -226,7 +230,7 @@ def _mouth(head: Head, out: Paint, x, y, z, pixel) -> None:
     upper, inner_upper, inner_lower, lower = head.lips(u * head.mouth_half)
     beyond = np.maximum(np.abs(px) - head.mouth_half, 0.0)
     soft = max(0.7 * pixel, 1.0)
-    natural = linear(p.skin) * (1 - p.lip_red * np.array([0.12 + 0.25 * p.tone, 0.62, 0.55]))
+    natural = linear(p.skin) * (1 - p.lip_red * np.array([0.16 + 0.25 * p.tone, 0.74, 0.66]))
     natural = natural * (0.95 - 0.12 * p.tone)
     colour = natural * (1 - s.lipstick) + linear(s.lip_colour) * s.lipstick
     creases = 1.0 + 0.07 * texture(px, py * 0.15, 0.4, p.texture // 13, 0.4)
