@@ -51,7 +51,7 @@ def measure(
         rows = rows[rows["split"].isin([split] if isinstance(split, str) else list(split))]
     measured = rows[rows["status"] == OK]
     seen: dict[str, list[np.ndarray]] = {}
-    with _threads(threads), tqdm(total=len(measured), unit="face", disable=None if progress else True) as bar:
+    with held_to(threads), tqdm(total=len(measured), unit="face", disable=None if progress else True) as bar:
         for part in faces.batches(batch, rows=measured):
             reference = references.of(part.index, part.images.shape) if references else None
             for name, judge in judges.items():
@@ -147,7 +147,7 @@ def _checked(name: str, judge: Judge, images: np.ndarray, reference: np.ndarray 
 
 
 @contextmanager
-def _threads(number: int) -> Iterator[None]:
+def held_to(number: int) -> Iterator[None]:
     """Hold PyTorch and OpenCV, where a judge has loaded them, to ``number`` threads; afterwards as it was before."""
     with ExitStack() as restored:
         if torch := sys.modules.get("torch"):

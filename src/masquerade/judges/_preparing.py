@@ -1,5 +1,6 @@
 """What several judges share: finding the weights that come inside packages, and bringing pictures to a network."""
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +14,13 @@ from masquerade.images import to_uint8
 if TYPE_CHECKING:
     import torch
 
-FACE_BOX = (0.25, 0.36, 0.75, 0.86)
+FACE_BOX = (0.23, 0.32, 0.76, 0.85)
 """Where the face is in an aligned (FFHQ-style) crop: left, top, right, bottom as shares of the side, brows to chin,
 as dlib's HOG detector draws it. Alignment makes it known, to an attacker too, where a detector finds nothing."""
+
+AT_ONCE = 4
+"""Pictures that a convolutional network sees at once: its activations stay in the processor's cache, which makes it
+two to three times as fast as 32 at once."""
 
 
 def packaged(module: str, *parts: str, install: str) -> Path:
@@ -43,7 +48,19 @@ def load_weights(network: "torch.nn.Module", path: Path) -> "torch.nn.Module":
         network.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
     except (RuntimeError, OSError, EOFError, pickle.UnpicklingError) as error:
         raise CheckpointError(f"{path} does not fit {type(network).__name__}: {error}") from error
-    return network.eval().requires_grad_(False)
+    return network.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # faster on CPUs
+
+
+def piecewise(function: Callable[..., dict[str, np.ndarray]], *images: np.ndarray) -> dict[str, np.ndarray]:
+    """Call ``function`` on ``AT_ONCE`` pictures at a time, in PyTorch's inference mode, and join what it returns."""
+    import torch
+
+    with torch.inference_mode():
+        parts = [
+            function(*(array[start : start + AT_ONCE] for array in images))
+            for start in range(0, len(images[0]), AT_ONCE)
+        ]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def pixels(images: np.ndarray, side: int) -> list[np.ndarray]:

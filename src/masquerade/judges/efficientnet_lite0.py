@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from masquerade.judges import Judge
-from masquerade.judges._preparing import load_weights, packaged, tensor
+from masquerade.judges._preparing import load_weights, packaged, piecewise, tensor
 from masquerade.settings import Settings
 
 MEAN, STD = (127 / 255,) * 3, (128 / 255,) * 3  # (x - 127) / 128 on 8-bit values, as the Lite networks were trained
@@ -40,8 +40,8 @@ class EfficientnetLite0(Judge):
         self._network = load_weights(EfficientNet.from_name("efficientnet-lite0"), path)
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        import torch
+        return piecewise(self._measure, images)
 
-        with torch.inference_mode():
-            activations = self._network.extract_features(tensor(images, self.params.size, MEAN, STD))
-            return {"features": activations.mean(dim=(2, 3)).numpy()}
+    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
+        activations = self._network.extract_features(tensor(images, self.params.size, MEAN, STD))
+        return {"features": activations.mean(dim=(2, 3)).numpy()}

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from masquerade.judges import Judge
-from masquerade.judges._preparing import load_weights, packaged, tensor
+from masquerade.judges._preparing import load_weights, packaged, piecewise, tensor
 from masquerade.settings import Settings
 
 if TYPE_CHECKING:
@@ -53,14 +53,16 @@ class MobilenetV2(Judge):
         self._layers = load_weights(mobilenet_v2(weights=None), path).features
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        return piecewise(self._measure, images, *([] if reference is None else [reference]))
+
+    def _measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         import torch
 
-        with torch.inference_mode():
-            stages = self._activations(images)
-            found = {"features": stages[-1].mean(dim=(2, 3)).numpy()}
-            if reference is not None:
-                pairs = zip(stages, self._activations(reference), strict=True)
-                found["perceptual"] = torch.stack([_difference(*pair) for pair in pairs]).mean(dim=0).numpy()
+        stages = self._activations(images)
+        found = {"features": stages[-1].mean(dim=(2, 3)).numpy()}
+        if reference is not None:
+            pairs = zip(stages, self._activations(reference), strict=True)
+            found["perceptual"] = torch.stack([_difference(*pair) for pair in pairs]).mean(dim=0).numpy()
         return found
 
     def _activations(self, images: np.ndarray) -> list["torch.Tensor"]:

@@ -9,7 +9,7 @@ from masquerade.judges import Judge
 from masquerade.judges._preparing import load_weights, packaged, pixels
 from masquerade.settings import Settings
 
-SIDE = 256
+SIDE = 128  # the last network looks at 48 x 48 pixels of it
 LEAST = SIDE // 4  # smallest face: an aligned crop shows one that fills more than half of it
 THRESHOLDS = (0.6, 0.7, 0.7)  # of the three networks, and the step between sizes: as published
 FACTOR = 0.709
@@ -18,7 +18,7 @@ FACTOR = 0.709
 class Mtcnn(Judge):
     """The largest face that passes all three networks.
 
-    Preprocessing: RGB at 256 x 256, 8-bit values; the package's own cascade then scales them to (x - 127.5) / 128.
+    Preprocessing: RGB at 128 x 128, 8-bit values; the package's own cascade then scales them to (x - 127.5) / 128.
     ``box``: left, top, right, bottom; ``points``: x, y of left eye, right eye, nose, left and right mouth corner (as
     seen in the picture); pixels of the picture judged. ``probability`` of the last network; it is 0, and box and
     points are NaN, where nothing is detected.

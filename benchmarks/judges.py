@@ -1,0 +1,69 @@
+"""Milliseconds a face of every judge that needs no training, on procedural faces. Writes benchmarks/judges.md."""
+
+import argparse
+import platform
+import time
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from masquerade import discovery, measuring, params
+from masquerade.images import to_float
+
+ROOT = Path(__file__).parent.parent
+
+
+def procedural(count: int, scale: str) -> np.ndarray:
+    """The first faces of synthetic_hq at this scale, float32 (count, 3, H, W)."""
+    settings = params.load(ROOT, scale)
+    dataset = discovery.load("faces", "synthetic_hq")(settings.datasets["synthetic_hq"])
+    records = islice(dataset.records(settings.image.size, 0, 1), count)
+    return to_float(np.stack([record.picture for record in records]))
+
+
+def timed(act: Callable[[], object]) -> tuple[float, float, object]:
+    """(seconds by the clock, seconds of processor, result)."""
+    clock, processor = time.perf_counter(), time.process_time()
+    result = act()
+    return time.perf_counter() - clock, time.process_time() - processor, result
+
+
+def benchmark(faces: np.ndarray, scale: str) -> list[str]:
+    """One row a judge: loading (s), clock and processor time a face (ms), share of faces detected."""
+    rows = []
+    for name, settings in params.load(ROOT, scale).judges.items():
+        cls = discovery.load("judges", name)
+        if cls.needs:
+            continue
+        loading, _, judge = timed(lambda cls=cls, settings=settings: cls(settings, {}))
+        judge.measure(faces[:1], faces[:1])  # the first call loads what is loaded late
+        with measuring.held_to(1):
+            clock, processor, found = timed(lambda judge=judge: judge.measure(faces, faces[::-1].copy()))
+        detected = f"{found['detected'].sum()} of {len(faces)}" if "detected" in found else ""
+        per_face = 1000 / len(faces)
+        rows.append(f"| `{name}` | {loading:.2f} | {clock * per_face:.1f} | {processor * per_face:.1f} | {detected} |")
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", default="mini")
+    parser.add_argument("--faces", type=int, default=32)
+    given = parser.parse_args()
+    faces = procedural(given.faces, given.scale)
+    table = [
+        f"{len(faces)} faces of {faces.shape[-1]} x {faces.shape[-1]} pixels, one thread, reference given, "
+        f"{platform.machine()}, Python {platform.python_version()}. Loading includes what earlier judges did not load.",
+        "",
+        "| judge | load (s) | clock (ms a face) | processor (ms a face) | detected |",
+        "|---|---|---|---|---|",
+        *benchmark(faces, given.scale),
+    ]
+    (ROOT / "benchmarks" / "judges.md").write_text("# Judges\n\n" + "\n".join(table) + "\n", encoding="utf-8")
+    print("\n".join(table))
+
+
+if __name__ == "__main__":
+    main()
