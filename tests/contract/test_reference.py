@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from masquerade import discovery
-from masquerade.papers import reference
+from masquerade.papers import reference, tables
+from masquerade.papers.measured import Context
+from masquerade.params import PARAMS, StandIns, read
 
 FOLDER = Path(__file__).parents[2] / "reference"
 FILES = sorted(FOLDER.glob("*/*.yaml"))
 ITEMS = {f"{path.parent.name}/{path.stem}": reference.load(path) for path in FILES}
+METHODS = read(FOLDER.parent / PARAMS)["methods"]
 TABLES = {key: item for key, item in ITEMS.items() if item.kind == "table"}
 IDENTITYDP_NUMBERS = {
     "table1": """
@@ -71,6 +74,27 @@ def test_every_metric_that_is_asked_for_exists(key):
     measures = {"table": lambda: item.columns, "grid": list,
                 "curves": lambda: [curve for panel in item.panels for curve in panel.curves]}[item.kind]()  # fmt: skip
     assert {measure.metric for measure in measures} <= set(discovery.names("metrics"))
+
+
+@pytest.mark.parametrize("key", ITEMS)
+def test_every_variant_of_a_method_that_is_built_is_in_the_parameters(key):
+    offered = {(name, variant) for name, block in METHODS.items() for variant in block["variants"]}
+    for _, method, variant in reference.needs(ITEMS[key], offered):
+        assert method not in METHODS or (method, variant) in offered
+
+
+def test_the_sweep_over_epsilon_holds_one_kind_of_sensitivity():
+    offered = [("identitydp", variant) for variant in METHODS["identitydp"]["variants"]]
+    swept = {variant for _, method, variant in reference.needs(ITEMS["identitydp/figure4"], offered)} - {"control"}
+    assert len(swept) >= 5
+    assert {METHODS["identitydp"]["variants"][variant]["sensitivity"] for variant in swept} == {"measured"}
+
+
+@pytest.mark.parametrize("key", TABLES)
+def test_every_row_can_be_written_in_latex(key):
+    """pdflatex stops at a letter that it does not know."""
+    stand_ins = StandIns(datasets={}, judges={})
+    assert tables.build(TABLES[key], [], {}, Context("paper", (0,), stand_ins, "abc1234")).latex().isascii()
 
 
 @pytest.mark.parametrize("key", ITEMS)

@@ -8,6 +8,8 @@ from statistics import fmean, stdev
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -319,6 +321,12 @@ def archive(folder: Path, name: str, shade: int, refused: str = "", **facts) -> 
     return FaceArchive(folder / f"{name}.zip")
 
 
+def measured(path: Path, embeddings: dict) -> Path:
+    rows = {"id": list(embeddings), "source_id": list(embeddings), "judge.embedding": list(embeddings.values())}
+    pq.write_table(pa.table(rows).replace_schema_metadata({"masquerade": "{}"}), path)
+    return path
+
+
 @pytest.fixture
 def pictures(tmp_path):
     source = archive(tmp_path, "source", 255)
@@ -380,12 +388,24 @@ class TestGrids:
 
     def test_without_distances_the_first_face_of_each_person_is_shown(self, tmp_path, pictures):
         figure = reference.load(written(tmp_path, GRID.replace("closest_to_mean", "first"), "figure7"))
-        assert choice.faces(figure, pictures[0], choice.by_cell(pictures[1]), None) == ["f0", "f2"]
+        assert choice.faces(figure, pictures[0], None) == ["f0", "f2"]
 
     def test_faces_closest_to_the_mean_are_shown_one_a_person(self, tmp_path, pictures):
         figure = reference.load(written(tmp_path, GRID, "figure6"))
         apart = self.distances({"f0": 1.0, "f1": 2.1, "f2": 2.0, "f3": 3.0, "f4": 1.8, "f5": np.nan})  # mean 1.98
-        assert choice.faces(figure, pictures[0], choice.by_cell(pictures[1]), apart) == ["f2", "f1"]
+        assert choice.faces(figure, pictures[0], apart) == ["f2", "f1"]
+
+    def test_distances_are_euclidean_between_each_original_and_its_draw(self, tmp_path):
+        source = measured(tmp_path / "source.parquet", {"a": [0.0, 0.0], "b": [1.0, 0.0]})
+        derived = measured(tmp_path / "derived.parquet", {"b": [1.0, 2.0], "a": [3.0, 4.0], "c": None})
+        with pytest.raises(ArchiveError, match="does not measure every source"):
+            choice.distances(source, {("ours", "eps_6", 0): derived}, "judge")
+        source = measured(tmp_path / "source.parquet", {"a": [0.0, 0.0], "b": [1.0, 0.0], "c": [1.0, 1.0]})
+        apart = choice.distances(source, {("ours", "eps_6", 0): derived}, "judge")
+        assert apart["source_id"].tolist() == ["b", "a", "c"]
+        assert apart["distance"].tolist() == pytest.approx([2.0, 5.0, np.nan], nan_ok=True)
+        with pytest.raises(ArchiveError, match="holds no other.embedding: is 'other' among measure.judges"):
+            choice.distances(source, {}, "other")
 
     def test_the_draw_closest_to_the_mean_of_its_face_is_shown(self, pictures):
         archives = choice.by_cell(pictures[1])[("ours", "eps_10")]
@@ -408,7 +428,7 @@ class TestGrids:
         figure = reference.load(written(tmp_path, GRID, "figure6"))
         nothing = self.distances(dict.fromkeys(["f0", "f1"], np.nan))
         with pytest.raises(ArchiveError, match="holds no test face for paper/figure6"):
-            choice.faces(figure, pictures[0], {}, nothing)
+            choice.faces(figure, pictures[0], nothing)
 
     @staticmethod
     def distances(apart: dict[str, float]) -> pd.DataFrame:

@@ -30,7 +30,7 @@ def distances(source: Path, derived: Mapping[tuple[str, str, int], Path], judge:
     """Euclidean distance between the embeddings of every original and each of its draws.
 
     ``source``: measurements of the originals; ``derived``: those of each (method, variant, seed). A draw that was
-    refused, or in which the judge finds no face, has NaN. Raises ArchiveError where the judge did not measure.
+    refused, or in which the judge finds no face, has NaN. Raises ArchiveError where the judge or an original is missing.
     """
     column = f"{judge}.embedding"
     tables = {None: measuring.read(source)} | {key: measuring.read(path) for key, path in derived.items()}
@@ -40,21 +40,24 @@ def distances(source: Path, derived: Mapping[tuple[str, str, int], Path], judge:
     known = tables.pop(None).set_index("id")[column]
     frames = []
     for (method, variant, seed), draws in tables.items():
+        if not draws["source_id"].isin(known.index).all():
+            raise ArchiveError(f"{source} does not measure every source of {derived[method, variant, seed]}.")
         apart = stack(draws[column]) - stack(known.loc[draws["source_id"]])
         frames.append(draws[["source_id"]].assign(
             method=method, variant=variant, seed=seed, distance=np.linalg.norm(apart, axis=1)
         ))  # fmt: skip
-    return pd.concat(frames, ignore_index=True)
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-def faces(figure: Grid, source: FaceArchive, archives: Archives, apart: Distances | None) -> list[str]:
-    """The ids of the faces to show: one a person, of the test split, that every archive knows.
+def faces(figure: Grid, source: FaceArchive, apart: Distances | None) -> list[str]:
+    """The ids of the faces to show, of the test split, one a person.
 
-    ``first``: in archive order. ``closest_to_mean``: those whose distances are closest to the mean over all faces, in
-    units of the standard deviation, added over the variants. Raises ArchiveError where no face is left.
+    ``first`` (and where no distance is known): in archive order. ``closest_to_mean``: those whose distances are closest
+    to the mean over all faces, in units of the standard deviation, added over the variants; of faces that every variant
+    gave. Raises ArchiveError where no face is left.
     """
-    rows = source.select("test").drop_duplicates("identity") if len(source) else source.index
-    if figure.choose == "closest_to_mean" and apart is not None:
+    rows = source.select("test").drop_duplicates("identity")
+    if figure.choose == "closest_to_mean" and apart is not None and len(apart):
         each = apart.pivot_table(index="source_id", columns=["method", "variant"], values="distance")
         off = ((each - each.mean()) / each.std().replace(0, np.nan)).abs().sum(axis=1)[each.notna().all(axis=1)]
         every = source.select("test").set_index("id", drop=False)
@@ -76,7 +79,7 @@ def draw(face: str, archives: Sequence[FaceArchive], key: tuple[str, str], apart
         there = next((row for row in rows.values() if len(row)), None)
         return "this face was not anonymized" if there is None else there["reason"].iloc[0]
     seed = min(good)
-    if apart is not None:
+    if apart is not None and len(apart):
         mine = apart[(apart["source_id"] == face) & (apart["method"] == key[0]) & (apart["variant"] == key[1])]
         mine = mine[mine["seed"].isin(good)].set_index("seed")["distance"].sort_index()
         if mine.notna().any():

@@ -163,7 +163,7 @@ def grid(
     """
     archives = choice.by_cell(derived)
     columns = _columns(figure, archives, skipped, context)
-    ids = choice.faces(figure, source, archives, distances)
+    ids = choice.faces(figure, source, distances)
     originals = source.index.set_index("id", drop=False)
     side = source.load(rows=originals.loc[ids[:1]]).images.shape[-1]
     with _style():

@@ -17,7 +17,8 @@ LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "ε": r"$\varepsilon$", "σ": r"$\sigma$", "Δ": r"$\Delta$", "×": r"$\times$", "±": r"$\pm$", "≥": r"$\geq$",
-    "≤": r"$\leq$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "†": r"$^{\dagger}$", "–": "--", "`": "", "…": r"\dots{}",
+    "≤": r"$\leq$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "†": r"$^{\dagger}$", "–": "--", "√": r"$\surd$",
+    "·": r"$\cdot$", "`": "", "…": r"\dots{}",
 }  # fmt: skip
 
 

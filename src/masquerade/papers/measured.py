@@ -95,7 +95,7 @@ class Cells:
         judge = context.judge(measure.judge)
         given = [_value(cell["metrics"], measure.metric, judge) for cell in self._found.get(key, ())]
         numbers = [value for value in given if value["value"] is not None]
-        missing = [value["note"] or "not a number" for value in given if value["value"] is None]
+        missing = [value["note"].rstrip(".") or "not a number" for value in given if value["value"] is None]
         if not numbers:
             return Measured(reason="; ".join(dict.fromkeys(missing)) or "no seed was measured")
         values = [value["value"] for value in numbers]

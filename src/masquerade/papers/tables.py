@@ -132,7 +132,7 @@ def _line(
     skipped: Mapping[tuple[str, str, str], str],
     context: Context,
 ) -> Line:
-    reason = "" if key in cells else skipped.get(key, "it has no metrics")
+    reason = "" if key in cells else skipped.get(key, "it has no metrics").rstrip(".")
     unprinted = len(table.columns) - len(row.printed)
     entries = tuple(
         Entry(column, printed, Measured() if reason else cells.measured(key, column, context))
