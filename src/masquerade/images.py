@@ -113,7 +113,8 @@ class ArchiveWriter:
         try:
             table = pa.Table.from_pandas(pd.DataFrame(self.rows), preserve_index=False)
             facts = json.dumps({**self.facts, "checksum": _checksum(self._temporary)}, sort_keys=True)
-            pq.write_table(table.replace_schema_metadata({"masquerade": facts}), temporary_index)
+            table = table.replace_schema_metadata({"masquerade": facts})
+            pq.write_table(table, temporary_index, write_page_checksum=True)
             temporary_index.replace(index)
             self._temporary.chmod(0o644)
             self._temporary.replace(self.archive)
@@ -152,14 +153,14 @@ class FaceArchive:
                 raise ArchiveError(f"{path} is missing. Build it with `snakemake {path}`, or fetch it with `dvc pull`.")
         self.facts = index_facts(index_path(self.path))
         try:
-            self.index: pd.DataFrame = pq.read_table(index_path(self.path)).to_pandas()
+            self.index: pd.DataFrame = pq.read_table(index_path(self.path), page_checksum_verification=True).to_pandas()
         except (pa.ArrowException, OSError) as error:
             raise ArchiveError(_damaged(index_path(self.path), error)) from error
         try:
             checksum = _checksum(self.path)
         except (zipfile.BadZipFile, OSError, ValueError) as error:
             raise ArchiveError(_damaged(self.path, error)) from error
-        if checksum != self.facts["checksum"]:
+        if checksum != self.facts.get("checksum"):
             raise ArchiveError(_damaged(self.path, "its pictures are not those of its index"))
 
     def __len__(self) -> int:

@@ -115,6 +115,21 @@ def test_a_flipped_bit_in_a_picture_is_refused(tmp_path):
         FaceArchive(archive).load()
 
 
+def test_a_flipped_bit_in_any_column_of_the_index_is_refused(tmp_path):
+    archive = write(tmp_path / "set.zip", count=40)
+    index = index_path(archive)
+    whole = index.read_bytes()
+    columns = pq.read_metadata(index).row_group(0)
+    for number in range(columns.num_columns):
+        column = columns.column(number)
+        start = column.dictionary_page_offset or column.data_page_offset
+        content = bytearray(whole)
+        content[start + column.total_compressed_size - 1] ^= 1
+        index.write_bytes(content)
+        with pytest.raises(ArchiveError, match="set.parquet is damaged"):
+            FaceArchive(archive)
+
+
 def test_a_file_that_only_looks_like_an_index_is_refused(tmp_path):
     archive = write(tmp_path / "set.zip")
     pq.write_table(pq.read_table(index_path(archive)).replace_schema_metadata(None), index_path(archive))
