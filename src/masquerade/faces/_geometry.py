@@ -32,6 +32,19 @@ def lookup(table: np.ndarray, y: np.ndarray) -> np.ndarray:
     return low + (place - below) * (table[below + 1] - low)
 
 
+def bilinear(table: np.ndarray, column: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """``table`` at fractional columns and rows, held at its edges."""
+    height, width = table.shape
+    column, row = np.clip(column, 0.0, width - 1.001), np.clip(row, 0.0, height - 1.001)
+    i, j = column.astype(np.int32), row.astype(np.int32)
+    s, t = (column - i).astype(np.float32), (row - j).astype(np.float32)
+    flat, corner = table.ravel(), j * width + i
+    top, low = flat[corner], flat[corner + width]
+    top = top + (flat[corner + 1] - top) * s
+    low = low + (flat[corner + width + 1] - low) * s
+    return top + (low - top) * t
+
+
 def rotation(yaw: float, pitch: float, roll: float) -> np.ndarray:
     """Head to camera, degrees. Positive: yaw looks to the picture's right, pitch up, roll leans to the right."""
     a, b, c = np.radians([yaw, pitch, roll])
@@ -92,11 +105,11 @@ class Head:
         # nose: a bridge that rises towards the tip, wings, and a sharp lower edge
         tip = p.nose_tip_y
         along = np.clip((6.0 - y) / (6.0 - tip), 0.0, 1.15)
-        under = 1.0 / (1.0 + np.exp(-(y - (tip - 6.5 + 0.022 * nx * nx)) / 1.9))
+        under = 0.5 + 0.5 * np.tanh((y - (tip - 6.5 + 0.022 * nx * nx)) / 4.6)
         ridge = p.nose_bridge + (p.nose_height - p.nose_bridge) * along**1.5
         ridge = ridge + p.nose_hump * np.exp(-(((along - 0.42) / 0.18) ** 2))
         spread = p.bridge_half * (0.72 + 0.75 * along**2)
-        above = 1.0 / (1.0 + np.exp((y - 9.0) / 5.0))
+        above = 0.5 - 0.5 * np.tanh((y - 9.0) / 10.0)
         h += ridge * np.exp(-0.5 * (nx / spread) ** 2) * under * above
         h += p.nose_tip * bump(nx, y, 0.0, tip, 7.5, 6.0)
         h += p.nose_wing * bump(nx, y, p.nose_half - 4.0, tip - 2.5, 4.6, 4.6)
@@ -148,28 +161,48 @@ class Head:
         base = lookup(self.depths, y) * np.sqrt(1.0 - across**2)
         return base + self.relief(x, y) * smoothstep(0.0, 32.0, base)
 
-    def intersect(self, u: np.ndarray, v: np.ndarray, turn: np.ndarray, rounds: int = 6):
-        """Where the rays of camera points (u, v) in mm meet the head.
+    def intersect(self, u: np.ndarray, v: np.ndarray, turn: np.ndarray, step: float):
+        """Where the rays of camera points (u, v), flat and in mm, meet the head.
 
-        Returns (x, y, z, w, room): head coordinates, the depth w towards the camera, and ``room``, the discriminant of
-        the last quadratic, negative where the ray misses. Given W, D and relief f at the current estimate, the section
-        (x/W)^2 + ((z - f)/D)^2 = 1 is a quadratic in w; its nearer root is the next estimate.
+        Returns (at, x, y, z, w): the indices of the rays that hit, their head coordinates, and the depth w towards the
+        camera. Given W, D and relief f at the current estimate, the section (x/W)^2 + ((z - f)/D)^2 = 1 is a quadratic
+        in w; its nearer root is the next estimate. The relief is tabulated every ``step`` mm.
         """
-        (r0, r1, r2) = turn.astype(np.float32)
-        ox, oy, oz = (u * r0[i] + v * r1[i] for i in range(3))
-        w = np.full_like(u, 0.75 * self.person.depth)
-        for turn_ in range(rounds):
-            x, y, z = ox + w * r2[0], oy + w * r2[1], oz + w * r2[2]
-            width, depth = lookup(self.widths, y), lookup(self.depths, y)
-            shift = self.relief(x, y) * smoothstep(0.0, 32.0, z) if turn_ else np.float32(0.0)
-            a = (r2[0] / width) ** 2 + (r2[2] / depth) ** 2
-            b = ox * r2[0] / width**2 + (oz - shift) * r2[2] / depth**2
-            c = (ox / width) ** 2 + ((oz - shift) / depth) ** 2 - 1.0
-            room = b * b - a * c
-            new = (-b + np.sqrt(np.maximum(room, 0.0))) / a
-            w = new if turn_ < 2 else 0.45 * w + 0.55 * new
-        x, y, z = ox + w * r2[0], oy + w * r2[1], oz + w * r2[2]
-        return x, y, z, w, np.where((y < self.top) & (y > self.chin), room / a, -1.0)
+        _, room = meet(u, v, turn, self.widths, self.depths, start=0.75 * self.person.depth, rounds=2)
+        at = np.flatnonzero(room > -0.25)
+        rows, columns = np.arange(-142.0, 132.0, step), np.arange(-96.0, 96.0, step)
+        relief = self.relief(*np.meshgrid(columns.astype(np.float32), rows.astype(np.float32)))
+
+        def shift(x, y, z):
+            return bilinear(relief, (x + 96.0) / step, (y + 142.0) / step) * smoothstep(0.0, 32.0, z)
+
+        start = 0.75 * self.person.depth
+        w, room = meet(u[at], v[at], turn, self.widths, self.depths, start=start, rounds=7, shift=shift)
+        x, y, z = (u[at] * turn[0, i] + v[at] * turn[1, i] + w * turn[2, i] for i in range(3))
+        hit = (room > 0.0) & (y < self.top) & (y > self.chin)
+        return at[hit], *(value[hit].astype(np.float32) for value in (x, y, z, w))
+
+
+def meet(u, v, turn, widths, depths, start: float, rounds: int, shift=None, far: bool = False):
+    """Intersect rays at camera points (u, v) mm with the solid of sections ``widths`` x ``depths`` (at LEVELS).
+
+    Returns the depth w of the nearer (or ``far``) wall and ``room``: 1 on the axis, 0 at the outline, negative where
+    the ray misses. ``shift(x, y, z)``: mm by which the section is displaced along z.
+    """
+    r0, r1, r2 = turn.astype(np.float32)
+    ox, oy, oz = (u * r0[i] + v * r1[i] for i in range(3))
+    w = np.full_like(u, start)
+    for turn_ in range(rounds):
+        y = oy + w * r2[1]
+        width, depth = 1.0 / lookup(widths, y), 1.0 / lookup(depths, y)
+        push = oz - shift(ox + w * r2[0], y, oz + w * r2[2]) if shift is not None and turn_ else oz
+        ax, az, cx, cz = r2[0] * width, r2[2] * depth, ox * width, push * depth
+        a, b = ax * ax + az * az, cx * ax + cz * az
+        room = b * b - a * (cx * cx + cz * cz - 1.0)
+        root = np.sqrt(np.maximum(room, 0.0))
+        new = (-b - root if far else root - b) / a
+        w = new if turn_ < 2 else 0.45 * w + 0.55 * new
+    return w, room / a
 
 
 def eye_lids(person: Person, shot: Shot, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

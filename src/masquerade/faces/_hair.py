@@ -4,19 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from masquerade.faces._geometry import CHEEK, LEVELS, WIDEST, Head, lookup, smoothstep
+from masquerade.faces._geometry import CHEEK, LEVELS, WIDEST, Head, lookup, meet, smoothstep
+from masquerade.faces._identity import Shot
 from masquerade.faces._skin import hair_colour, texture
 
 
 @dataclass
 class Layer:
-    """Opacity (N,), linear colour before light (N, 3), depth towards the camera in mm (N,), strand direction (N, 3)."""
+    """Hair at the flat indices ``at``: opacity (N,), light it sends (N, 3), depth towards the camera (N,) in mm."""
 
+    at: np.ndarray
     alpha: np.ndarray
-    colour: np.ndarray
+    light: np.ndarray
     depth: np.ndarray
-    strand: np.ndarray
-    point: np.ndarray
 
 
 class Hair:
@@ -24,7 +24,6 @@ class Hair:
 
     def __init__(self, head: Head):
         self.head, p = head, head.person
-        self.present = True
         self.parting = 11.0 * p.part
         self.low = -p.hair_length if p.hair_length > 0 else (-30.0 if not p.male else -18.0)
         self.long = p.style in ("long", "bob")
@@ -74,21 +73,16 @@ class Hair:
             [line + 3, line + 1, line - 8 + back, 32 + 0.6 * back, 12.0, burn, burn + 6, 4.0, nape, nape]
         )
 
-    def layer(self, u, v, turn, pixel: float, back: bool) -> Layer | None:
-        """The near (or far, seen from inside) wall of the shell at camera points (u, v)."""
+    def layer(self, u, v, turn, pixel: float, back: bool, wanted: np.ndarray) -> Layer:
+        """The near (or far, seen from inside) wall of the shell at flat camera points (u, v), where ``wanted``."""
         p, s, head = self.head.person, self.head.shot, self.head
-        r0, r1, r2 = turn.astype(np.float32)
-        ox, oy, oz = (u * r0[i] + v * r1[i] for i in range(3))
-        w = np.full_like(u, -40.0 if back else 60.0)
-        for _ in range(4):
-            y = oy + w * r2[1]
-            width, depth = lookup(self.widths, y), lookup(self.depths, y)
-            a = (r2[0] / width) ** 2 + (r2[2] / depth) ** 2
-            b = ox * r2[0] / width**2 + oz * r2[2] / depth**2
-            room = (b * b - a * ((ox / width) ** 2 + (oz / depth) ** 2 - 1.0)) / a
-            root = np.sqrt(np.maximum(room, 0.0) / a)
-            w = 0.3 * w + 0.7 * (-b / a + (-root if back else root))
-        x, y, z = ox + w * r2[0], oy + w * r2[1], oz + w * r2[2]
+        at = np.flatnonzero(wanted)
+        start = -40.0 if back else 60.0
+        w, room = meet(u[at], v[at], turn, self.widths, self.depths, start=start, rounds=5, far=back)
+        x, y, z = (u[at] * turn[0, i] + v[at] * turn[1, i] + w * turn[2, i] for i in range(3))
+        hit = (room > 0.0) & (y < self.top) & (y > self.low - 30.0)
+        at, x, y, z, w, room = (value[hit] for value in (at, x, y, z, w, room))
+        x, y, z = (value.astype(np.float32) for value in (x, y, z))
         turned = np.degrees(np.arctan2(x, z))
         # the parting moves the front of the hairline to one side
         azimuth = np.abs(turned - self.parting * np.exp(-((turned / 50.0) ** 2)))
@@ -113,20 +107,24 @@ class Hair:
             alpha *= np.clip((46.0 - y + ragged) / 14.0, 0, 1) * np.clip((azimuth - 62.0) / 10.0, 0, 1)
         if p.style == "receding":
             alpha *= np.where(azimuth < 70, np.clip(0.8 + 0.25 * fine, 0, 1), np.clip((74.0 - y) / 10.0, 0, 1))
-        room = np.where(y < self.top, room, -1.0)
         rim = room * 60.0 + (0.5 + 0.8 * p.curl) * locks + 0.6 * fine
-        alpha = alpha * np.clip(rim / 1.6 + 0.2, 0.0, 1.0) * (room > 0)
+        alpha = alpha * np.clip(rim / 1.6 + 0.2, 0.0, 1.0)
         if p.style in ("cropped", "bald"):
             alpha = alpha * 0.9
-        pale = 1.0 - 0.5 * float(hair_colour(head).mean() > 0.15)
-        tone = np.clip(0.95 + pale * (0.26 * fine + 0.32 * locks), 0.22, 2.2)
-        salt = 1.0
-        colour = hair_colour(head) * (tone * salt)[:, None]
+        shows = alpha > 0.02
+        at, alpha, w, fine, locks = at[shows], alpha[shows], w[shows], fine[shows], locks[shows]
+        colour = hair_colour(head)
+        contrast = 1.0 - 0.5 * float(colour.mean() > 0.15)  # in pale hair the light that passes fills the gaps
+        tone = np.clip(0.95 + contrast * (0.26 * fine + 0.32 * locks), 0.22, 2.2)
         if 0.05 < p.grey < 0.95:
-            colour = colour + (np.clip(fine - 0.9, 0, 1) * 0.25 * p.grey)[:, None]
-        if back:
-            colour = colour * 0.42
-        return Layer(alpha.astype(np.float32), colour.astype(np.float32), w, direction, np.stack([x, y, z], -1))
+            tone = tone + np.clip(fine - 0.9, 0, 1) * 2.0 * p.grey
+        tone *= 0.42 if back else 1.0
+        point = np.stack([x[shows], y[shows], z[shows]], -1) @ turn.T.astype(np.float32)
+        strand = direction[shows] @ turn.T.astype(np.float32)
+        light = _light(
+            colour * tone[:, None], point, strand, s, 0.7 if back else 1.0, np.clip(1.0 + 0.7 * fine, 0.1, 2.5)
+        )
+        return Layer(at, alpha.astype(np.float32), light.astype(np.float32), w)
 
     def _strands(self, x, y, z):
         """(mm along a strand, mm across strands, strand direction): meridians of a whorl at the crown or a parting."""
@@ -143,9 +141,25 @@ class Hair:
         dx, dy, dz = x - pole[0], y - pole[1], (z - pole[2]) * 0.8
         # below the widest level the strands hang: index by azimuth alone
         hang = smoothstep(20.0, -30.0, y)
-        angle = np.arctan2(dx, dz + 0.35 * dy * 0) * (1 - hang) + np.arctan2(x, z) * hang
+        angle = np.arctan2(dx, dz) * (1 - hang) + np.arctan2(x, z) * hang
         along = np.sqrt(dx**2 + dy**2 + dz**2)
         wave = 4.5 * p.curl * np.sin(along / (7.0 + 6.0 * (1 - p.curl)) + 2.0 * np.sin(angle * 5.0))
         index = angle * 62.0 + wave * (0.25 + 0.75 * smoothstep(20.0, 80.0, along))
         direction = np.stack([dx * (1 - hang), dy - 40.0 * hang, dz * (1 - hang)], -1) / np.maximum(along, 1.0)[:, None]
         return 0.16 * along, index, direction
+
+
+def _light(colour, point, strand, shot: Shot, strength: float, gloss) -> np.ndarray:
+    """Kajiya and Kay's strands (1989): a highlight where the half-vector crosses them, over diffuse light."""
+    strand = strand / np.maximum(np.linalg.norm(strand, axis=-1, keepdims=True), 1e-6)
+    normal = point / np.maximum(np.linalg.norm(point, axis=-1, keepdims=True), 1e-6)
+    key = shot.light.astype(np.float32)
+    half = key + np.array([0, 0, 1.0], np.float32)
+    half /= np.linalg.norm(half)
+    lambert = np.clip(normal @ key * 0.65 + 0.35, 0.0, 1.0)
+    along = strand @ half
+    shine = np.maximum(1.0 - along * along, 0.0) ** 18 * np.clip(normal @ half, 0, 1) ** 3
+    tone = colour.mean(-1)
+    body = colour * (shot.fill * 0.85 + shot.key * 1.05 * lambert * strength)[:, None]
+    gleam = 0.085 * gloss * shine * shot.key * strength * (0.6 + 3.0 * tone)
+    return body + gleam[:, None] * (0.5 + 0.5 * colour / np.maximum(tone, 1e-4)[:, None])

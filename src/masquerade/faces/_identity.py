@@ -11,8 +11,8 @@ import numpy as np
 # sRGB skin from the lightest to the darkest, between which a person's tone is interpolated
 SKIN_TONES = np.array(
     [
-        [0.965, 0.845, 0.780],
-        [0.925, 0.765, 0.670],
+        [0.950, 0.815, 0.735],
+        [0.915, 0.745, 0.640],
         [0.875, 0.690, 0.570],
         [0.780, 0.575, 0.440],
         [0.650, 0.450, 0.330],
@@ -376,7 +376,7 @@ def sample_shot(rng: np.random.Generator, person: Person, conditions: Conditions
     background = np.clip(
         np.stack([base * tint, base * rng.uniform(0.45, 1.3) * (1 + rng.uniform(-0.25, 0.25, 3))]), 0.03, 0.97
     )
-    cloth = np.clip(rng.uniform(0.08, 0.9) * (1.0 + rng.uniform(-0.5, 0.5, 3)), 0.04, 0.95)
+    cloth = np.clip(rng.uniform(0.06, 0.72) * (1.0 + rng.uniform(-0.32, 0.32, 3)), 0.04, 0.95)
     wears_glasses = rng.random() < (0.93 if person.glasses > 0.72 else 0.12 if person.glasses > 0.55 else 0.0)
     lipstick = float(person.lipstick > 0.45) * float(rng.random() < 0.75) * rng.uniform(0.5, 1.0)
     wears_hat = rng.random() < (0.5 * person.hat + 0.02)
@@ -397,10 +397,10 @@ def sample_shot(rng: np.random.Generator, person: Person, conditions: Conditions
         expression=kind,
         gaze=np.clip(rng.normal(0, [0.07, 0.03]), -0.25, 0.25),
         light=light,
-        key=float(rng.uniform(0.85, 1.1) + 0.25 * c.light * rng.uniform(-1, 1)),
+        key=float(rng.uniform(0.80, 1.02) + 0.25 * c.light * rng.uniform(-1, 1)),
         fill=float(rng.uniform(0.30, 0.48) - 0.18 * c.light * rng.uniform(0, 1)),
         key_colour=np.array([1 + warmth, 1.0, 1 - 1.3 * warmth]),
-        fill_colour=0.75 + 0.25 * background[0] / background[0].mean(),
+        fill_colour=0.88 + 0.12 * background[0] / background[0].mean(),
         background=background,
         background_kind=str(rng.choice(["plain", "gradient", "bokeh", "indoor"])),
         clothing=cloth,

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import ndimage
 
 from masquerade.faces._geometry import Head, crop, landmarks, rotation, smoothstep
-from masquerade.faces._hair import Hair
+from masquerade.faces._hair import Hair, Layer
 from masquerade.faces._identity import Person, Shot
 from masquerade.faces._props import background, glasses, hat, occluder
 from masquerade.faces._skin import LABEL, linear, paint, texture
@@ -74,19 +74,16 @@ def draw(person: Person, shot: Shot, size: int, supersampling: int = 2) -> Drawi
     _torso(scene, head, turn)
     _ears(scene, head, turn)
     _head(scene, head, turn)
-    front = _hair_layer(scene, hair, turn, back=False)
-    lit = _shade(scene, shot, person, front)
-    behind = background(u, v, centre, side, shot)
-    far = _hair_layer(scene, hair, turn, back=True) if hair.hangs else None
-    if far is not None:
-        behind = _mix(behind, _light_hair(far, shot, 0.8), far.alpha)
-    image = np.where(scene.solid[..., None], lit, behind)
+    flat_u, flat_v = u.ravel(), v.ravel()
+    front = hair.layer(flat_u, flat_v, turn, scene.pixel, False, np.ones(n * n, bool))
+    front.alpha *= front.depth > scene.depth.ravel()[front.at] - 7.0
+    image = np.where(scene.solid[..., None], _shade(scene, shot, front), background(u, v, centre, side, shot))
     label = scene.label.copy()
-    if far is not None:
-        label[~scene.solid & (far.alpha > 0.5)] = LABEL["hair"]
-    if front is not None:
-        image = _mix(image, _light_hair(front, shot, 1.0), front.alpha)
-        label[front.alpha > 0.5] = LABEL["hair"]
+    if hair.hangs:
+        open_ = ~scene.solid.ravel()
+        open_[front.at[front.alpha > 0.98]] = False
+        _lay(image, label, hair.layer(flat_u, flat_v, turn, scene.pixel, True, open_))
+    _lay(image, label, front)
     for prop in (hat, glasses, occluder):
         image = prop(image, label, u, v, turn, head, hair, pixel)
     pixels = (
@@ -100,17 +97,16 @@ def draw(person: Person, shot: Shot, size: int, supersampling: int = 2) -> Drawi
     )
 
 
-def _mix(under, over, alpha):
-    return under + (over - under) * alpha[..., None]
+def _lay(image: np.ndarray, label: np.ndarray, layer: Layer) -> None:
+    """Lay hair over the picture and its labels."""
+    under = image.reshape(-1, 3)
+    under[layer.at] += (layer.light - under[layer.at]) * layer.alpha[:, None]
+    label.ravel()[layer.at[layer.alpha > 0.5]] = LABEL["hair"]
 
 
 def _head(scene: Scene, head: Head, turn: np.ndarray) -> None:
-    u, v = scene.u.ravel(), scene.v.ravel()
-    *_, room = head.intersect(u, v, turn, rounds=2)
-    at = np.flatnonzero(room > -0.25)
-    x, y, z, w, room = head.intersect(u[at], v[at], turn, rounds=7)
-    hit = room > 0.0
-    at, x, y, z, w = at[hit], x[hit], y[hit], z[hit], w[hit]
+    step = float(np.clip(scene.pixel, 0.5, 1.25))
+    at, x, y, z, w = head.intersect(scene.u.ravel(), scene.v.ravel(), turn, step)
     shot = head.shot
     gaze = shot.gaze * head.person.eye_half
     gaze = np.clip(gaze - 7.0 * np.sin(np.radians([shot.yaw, shot.pitch])), [-4.5, -1.6], [4.5, 1.6])
@@ -206,20 +202,6 @@ def _torso(scene: Scene, head: Head, turn: np.ndarray) -> None:
     )
 
 
-def _hair_layer(scene: Scene, hair: Hair, turn: np.ndarray, back: bool):
-    layer = hair.layer(scene.u.ravel(), scene.v.ravel(), turn, scene.pixel, back)
-    if layer is None:
-        return None
-    layer.alpha = layer.alpha.reshape(scene.shape)
-    layer.depth = layer.depth.reshape(scene.shape)
-    layer.colour = layer.colour.reshape(*scene.shape, 3)
-    layer.strand = layer.strand.reshape(*scene.shape, 3)
-    layer.point = layer.point.reshape(*scene.shape, 3) @ turn.T.astype(np.float32)
-    if not back:
-        layer.alpha = layer.alpha * (layer.depth > scene.depth - 7.0)
-    return layer
-
-
 def _normals(depth: np.ndarray, pixel: float) -> np.ndarray:
     """Unit normals (n, n, 3) of a depth map, camera axes (u right, v up, w towards the camera)."""
     down, right = np.gradient(depth, np.float32(pixel))
@@ -227,7 +209,7 @@ def _normals(depth: np.ndarray, pixel: float) -> np.ndarray:
     return normal / np.linalg.norm(normal, axis=-1, keepdims=True)
 
 
-def _shade(scene: Scene, shot: Shot, person: Person, front) -> np.ndarray:
+def _shade(scene: Scene, shot: Shot, front: Layer) -> np.ndarray:
     """Linear light leaving the solid surfaces."""
     cover = scene.depth
     light = shot.light.astype(np.float32)
@@ -236,8 +218,9 @@ def _shade(scene: Scene, shot: Shot, person: Person, front) -> np.ndarray:
     wrap = WRAP * scene.skin[..., None]
     diffuse = np.clip((lambert[..., None] + wrap) / (1.0 + wrap), 0.0, 1.0)
     # what stands nearer to the camera around a point takes light from it
-    occluder = cover if front is None else np.maximum(cover, np.where(front.alpha > 0.5, front.depth + 2.0, FAR))
-    occluder = np.maximum(occluder, -70.0)
+    occluder = np.maximum(cover, -70.0)
+    thick = front.at[front.alpha > 0.5]
+    occluder.ravel()[thick] = np.maximum(occluder.ravel()[thick], front.depth[front.alpha > 0.5] + 2.0)
     step = max(1, round(3.0 / scene.pixel))
     coarse = occluder[::step, ::step]
     mm = scene.pixel * step
@@ -268,7 +251,7 @@ def _shade(scene: Scene, shot: Shot, person: Person, front) -> np.ndarray:
     half /= np.linalg.norm(half)
     facing = np.clip(normal @ half, 0.0, 1.0)
     shine = scene.gloss * (0.075 * facing**22 + 0.05 * facing**7) * lit
-    sky = 0.72 + 0.28 * normal[..., 1] + 0.12 * normal[..., 2]
+    sky = 0.78 + 0.22 * normal[..., 1] + 0.12 * normal[..., 2]
     fill = shot.fill * (ambient * sky)[..., None] * shot.fill_colour.astype(np.float32)
     # light that has been inside the skin comes out redder where little arrives
     bleed = np.stack([ambient**0.85, ambient, ambient**1.05], -1) / np.maximum(ambient, 1e-3)[..., None]
@@ -287,24 +270,6 @@ def _shade(scene: Scene, shot: Shot, person: Person, front) -> np.ndarray:
         + rim[..., None] * scene.colour
         + scene.glow[..., None]
     )
-
-
-def _light_hair(layer, shot: Shot, strength: float) -> np.ndarray:
-    """Kajiya and Kay's strands: light falls off with the sine between strand and light; the highlight runs across."""
-    strand = layer.strand / np.maximum(np.linalg.norm(layer.strand, axis=-1, keepdims=True), 1e-6)
-    light = shot.light.astype(np.float32)
-    point = layer.point
-    normal = point * np.array([1.0, 0.9, 1.0], np.float32)
-    normal = normal / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-6)
-    lambert = np.clip(normal @ light * 0.65 + 0.35, 0.0, 1.0)
-    half = light + np.array([0, 0, 1.0], np.float32)
-    half /= np.linalg.norm(half)
-    th = np.sum(strand * half, -1)
-    shine = np.maximum(1.0 - th * th, 0.0) ** 18 * np.clip(normal @ half, 0, 1) ** 3
-    tone = layer.colour.mean(-1)
-    body = layer.colour * (shot.fill * 0.85 + shot.key * 1.05 * lambert * strength)[..., None]
-    gleam = 0.085 * shine * shot.key * strength * (0.6 + 3.0 * tone)
-    return body + gleam[..., None] * (0.5 + 0.5 * layer.colour / np.maximum(tone, 1e-4)[..., None])
 
 
 def _develop(image: np.ndarray, shot: Shot, size: int, supersampling: int) -> np.ndarray:

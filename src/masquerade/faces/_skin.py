@@ -79,7 +79,7 @@ def hair_colour(head: Head) -> np.ndarray:
 
 
 def paint(head: Head, x: np.ndarray, y: np.ndarray, z: np.ndarray, pixel: float, gaze: np.ndarray) -> Paint:
-    """Paint the surface points (x, y, z) mm. ``pixel``: mm a sample, the softness of edges; ``gaze``: mm of the irises."""
+    """Paint the points (x, y, z) mm. ``pixel``: mm a sample, the softness of edges; ``gaze``: mm of the irises."""
     out = _complexion(head, x, y, z)
     _beard(head, out, x, y, z, pixel)
     _mouth(head, out, x, y, z, pixel)
@@ -230,7 +230,7 @@ def _mouth(head: Head, out: Paint, x, y, z, pixel) -> None:
     upper, inner_upper, inner_lower, lower = head.lips(u * head.mouth_half)
     beyond = np.maximum(np.abs(px) - head.mouth_half, 0.0)
     soft = max(0.7 * pixel, 1.0)
-    natural = linear(p.skin) * (1 - p.lip_red * np.array([0.16 + 0.25 * p.tone, 0.74, 0.66]))
+    natural = linear(p.skin) * (1 - p.lip_red * np.array([0.10 + 0.16 * p.tone, 0.74, 0.66]))
     natural = natural * (0.95 - 0.12 * p.tone)
     colour = natural * (1 - s.lipstick) + linear(s.lip_colour) * s.lipstick
     creases = 1.0 + 0.07 * texture(px, py * 0.15, 0.4, p.texture // 13, 0.4)
