@@ -30,7 +30,8 @@ def distances(source: Path, derived: Mapping[tuple[str, str, int], Path], judge:
     """Euclidean distance between the embeddings of every original and each of its draws.
 
     ``source``: measurements of the originals; ``derived``: those of each (method, variant, seed). A draw that was
-    refused, or in which the judge finds no face, has NaN. Raises ArchiveError where the judge or an original is missing.
+    refused, or in which the judge finds no face, has NaN. Raises ArchiveError where the judge or an original was not
+    measured.
     """
     column = f"{judge}.embedding"
     tables = {None: measuring.read(source)} | {key: measuring.read(path) for key, path in derived.items()}

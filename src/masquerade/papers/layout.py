@@ -1,6 +1,5 @@
 """How a table looks: Markdown for people who browse, LaTeX for people who write."""
 
-import re
 from itertools import count, product
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from masquerade.papers.measured import said
 if TYPE_CHECKING:
     from masquerade.papers.tables import Entry, Line, TableResult
 
-NONE = "–"
+NONE, SAME = "–", "the same"
 LEGEND = ["Column", "Metric", "In the paper", "Here", "Better", "Over", "Protocol"]
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
 LATEX = {
@@ -33,9 +32,7 @@ def markdown(result: "TableResult") -> str:
         "\n".join(f"> {line}" for line in _preamble(result)),
         _grid(head, body, right_from=1),
         "## What was measured",
-        _grid(
-            ["Column", "Metric", "In the paper", "Here", "Better", "Over", "Protocol"], _legend(result), right_from=9
-        ),
+        _grid(LEGEND, _legend(result), right_from=len(LEGEND)),
         "## Notes",
         "\n".join(f"- {note}" for note in [*_notes(result), *(f"[{mark}] {why}." for why, mark in marks.items())]),
     ]
@@ -76,7 +73,7 @@ def latex(result: "TableResult") -> str:
         r"\end{minipage}",
         r"\end{table*}",
     ]
-    return "\n".join(re.sub(r"\*\*|<br>", "", line) for line in lines) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def escape(text: str) -> str:
@@ -91,7 +88,7 @@ def _preamble(result: "TableResult") -> list[str]:
     faces = f"`{here}` stands in the place of {table.dataset.name}: these are not the paper's data."
     return [
         f"Scale `{context.scale}`. {context.caution}".rstrip(),
-        f"{faces if here != table.dataset.role else f'Measured on {table.dataset.name}.'}",
+        faces if here != table.dataset.role else f"Measured on {table.dataset.name}.",
         "Printed in the paper / measured here. Bold: the best measured value of a column, controls excepted.",
     ]
 
@@ -100,7 +97,7 @@ def _notes(result: "TableResult") -> list[str]:
     table, context = result.table, result.context
     ours = [line.row for line in result.lines if not line.row.printed]
     several = len(context.seeds) > 1
-    seeds = f"Seeds {', '.join(map(str, context.seeds))}" + (
+    seeds = f"{'Seeds' if several else 'Seed'} {', '.join(map(str, context.seeds))}" + (
         ": mean ± standard deviation over them, for methods that the seed changes." if several else "."
     )
     notes = [f"† is not in the paper. {' '.join(f'{row.title}: {row.note}.' for row in ours)}".rstrip()]
@@ -131,8 +128,8 @@ def _legend(result: "TableResult") -> list[list[str]]:
         rows.append([
             _title(result, place).rstrip(" ↑↓†"),
             f"`{column.metric}`",
-            (column.judge.name if column.judge else "yes") if column.printed else NONE,
-            f"`{result.context.judge(column.judge)}`" if column.judge else "the same",
+            (column.judge.name if column.judge else SAME) if column.printed else NONE,
+            f"`{result.context.judge(column.judge)}`" if column.judge else SAME,
             column.direction,
             over,
             (protocol[0] if len(protocol) == 1 else "differs by row: see the CSV") if protocol else NONE,
@@ -142,21 +139,18 @@ def _legend(result: "TableResult") -> list[list[str]]:
 
 def _sentences(result: "TableResult") -> list[str]:
     """The legend as text."""
-    return [
-        f"{title}: {metric}" + (f" by {here} (paper: {paper})" if here != "the same" and paper != NONE
-                                else f" by {here}" if here != "the same" else "") + f", over {over}."
-        for title, metric, paper, here, _, over, _ in _legend(result)
-    ]  # fmt: skip
+    sentences = []
+    for title, metric, paper, here, _, over, protocol in _legend(result):
+        facts = {"here by": here, "in the paper by": paper, "over": over, "protocol:": protocol}
+        known = [f"{what} {fact}" for what, fact in facts.items() if fact not in (NONE, SAME)]
+        sentences.append(f"{title}: {'; '.join([metric, *known])}.")
+    return sentences
 
 
 def _title(result: "TableResult", place: int) -> str:
     column = result.table.columns[place]
-    named = (
-        f"{column.title} / {column.substitute}"
-        if column.substitute and result.context.replaced(column.judge)
-        else column.title
-    )
-    return f"{named} {ARROWS[column.direction]}".rstrip() + ("" if column.printed else " †")
+    other = f" / {column.substitute}" if column.substitute and result.context.replaced(column.judge) else ""
+    return f"{column.title}{other} {ARROWS[column.direction]}".rstrip() + ("" if column.printed else " †")
 
 
 def _header(result: "TableResult", place: int) -> str:
