@@ -55,7 +55,8 @@ def main() -> None:
     faces = procedural(given.faces, given.scale)
     table = [
         f"{len(faces)} faces of {faces.shape[-1]} x {faces.shape[-1]} pixels, one thread, reference given, "
-        f"{platform.machine()}, Python {platform.python_version()}. Loading includes what earlier judges did not load.",
+        f"{platform.machine()}, Python {platform.python_version()}.",
+        "The first judges that need PyTorch and torchvision pay for their start.",
         "",
         "| judge | load (s) | clock (ms a face) | processor (ms a face) | detected |",
         "|---|---|---|---|---|",

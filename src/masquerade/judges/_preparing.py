@@ -5,7 +5,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import cv2
 import numpy as np
 
 from masquerade.errors import CheckpointError
@@ -69,6 +68,8 @@ def pixels(images: np.ndarray, side: int) -> list[np.ndarray]:
     The picture is rounded to 8 bits first (what an archive holds), then enlarged by cubic or reduced by area
     interpolation.
     """
+    import cv2
+
     pictures = to_uint8(images)
     if pictures.shape[1:3] == (side, side):
         return list(pictures)
