@@ -70,7 +70,8 @@ def anonymize(
     forbidden = None if method.capabilities.control else UNCHANGED
     results = _results(archive, usable, method, work, batch, forbidden, progress)
     about = {"method": _name(method), "variant": variant, "key_id": key_id, "seed": seed}
-    facts = {**archive.facts, **about, "statement": method.statement()}
+    statement = method.statement() if len(usable) else {}  # without a face, nothing was observed to speak of
+    facts = {**archive.facts, **about, "statement": statement}
     _write(output, rows, known, results, about, facts)
 
 

@@ -79,10 +79,11 @@ def anonymize(
 ) -> None:
     """Cut the faces out of photographs and anonymize them: one PNG a face, and report.csv with every file."""
     from masquerade import anonymization, params, photographs
+    from masquerade.images import FaceArchive
 
     parameters = params.load(root, scale)
     photographs.check_output(output, pictures, overwrite)
-    chosen, variant = photographs.method(root, parameters, method, variant, unpredictable=seed is None)
+    chosen, variant = photographs.method(root, parameters, method, variant, strict=seed is None)
     key = None
     if chosen.capabilities.keyed:
         key = anonymization.secret_key(_secret(key_file, confirm=True))
@@ -96,8 +97,9 @@ def anonymize(
             originals, Path(place, "anonymized.zip"), chosen, variant, None, seed, photographs.BATCH, key,
             lambda done: status.update(f"Anonymizing: {done} of {len(originals.select())} faces"),
         )  # fmt: skip
-        report = photographs.publish(Path(place, "anonymized.zip"), output)
-    _summarise(report, output, f"{chosen.title} ({method}/{variant})", chosen.statement(), "anonymized")
+        result = FaceArchive(Path(place, "anonymized.zip"))
+        report = photographs.publish(result, output)
+    _summarise(report, output, f"{chosen.title} ({method}/{variant})", result.facts["statement"], "anonymized")
 
 
 @app.command()
@@ -113,10 +115,11 @@ def recover(
 ) -> None:
     """Bring faces back that an invertible method anonymized, from the pictures and the key alone."""
     from masquerade import anonymization, params, photographs
+    from masquerade.images import FaceArchive
 
     parameters = params.load(root, scale)
     photographs.check_output(output, pictures, overwrite)
-    chosen, variant = photographs.method(root, parameters, method, variant, unpredictable=False)
+    chosen, variant = photographs.method(root, parameters, method, variant, strict=False)
     if not chosen.capabilities.invertible:
         raise MasqueradeError(f"'{method}' is not invertible: what it anonymized cannot be brought back by anyone.")
     key = anonymization.secret_key(_secret(key_file, confirm=False))
@@ -124,7 +127,7 @@ def recover(
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place, Console(stderr=True).status("") as status:
         anonymized = photographs.build(folder, Path(place, "anonymized.zip"), parameters.image.size, _looking(status))
         anonymization.recover(anonymized, Path(place, "recovered.zip"), chosen, key, photographs.BATCH)
-        report = photographs.publish(Path(place, "recovered.zip"), output)
+        report = photographs.publish(FaceArchive(Path(place, "recovered.zip")), output)
     _summarise(report, output, f"{chosen.title} ({method}/{variant})", {}, "recovered")
 
 

@@ -16,6 +16,9 @@ from masquerade.params import Parameters
 REPORT = "report.csv"
 COLUMNS = ("file", "output", "status", "reason")
 BATCH = 16
+# What a variant's knobs become for real photographs, where it has them: noise that nobody can repeat, and a
+# sensitivity that holds for every face, not only for those of this folder.
+STRICT = {"sampler": "opendp", "sensitivity": "bound"}
 
 
 def check_output(output: Path, source: Path, overwrite: bool) -> None:
@@ -28,10 +31,8 @@ def check_output(output: Path, source: Path, overwrite: bool) -> None:
         raise MasqueradeError(f"{output} is not empty. Name another folder, or add --overwrite.")
 
 
-def method(
-    root: Path, parameters: Parameters, name: str, variant: str | None, unpredictable: bool
-) -> tuple[Method, str]:
-    """The method, loaded, and the name of its variant. ``unpredictable``: noise comes from a vetted sampler."""
+def method(root: Path, parameters: Parameters, name: str, variant: str | None, strict: bool) -> tuple[Method, str]:
+    """The method, loaded, and the name of its variant, whose knobs become those of STRICT if ``strict``."""
     cls = discovery.load("methods", name)
     if name not in parameters.methods:
         raise ParameterError(f"params.yaml has no block methods.{name} at scale {parameters.scale}.")
@@ -40,8 +41,9 @@ def method(
     if variant not in block.variants:
         raise ParameterError(f"'{name}' has no variant '{variant}'. It has: {', '.join(block.variants)}.")
     knobs = block.variants[variant]
-    if unpredictable and "sampler" in type(knobs).model_fields:
-        knobs = type(knobs)(**{**knobs.model_dump(), "sampler": "opendp"})
+    if strict:
+        overruled = {knob: value for knob, value in STRICT.items() if knob in type(knobs).model_fields}
+        knobs = type(knobs)(**{**knobs.model_dump(), **overruled})
     return cls(block.params, knobs, resources(root, parameters, name, cls)), variant
 
 
@@ -87,9 +89,8 @@ def build(source: Folder, archive: Path, size: int, looking: Callable[[int], Non
     return FaceArchive(archive)
 
 
-def publish(archive: Path, output: Path) -> list[dict[str, str]]:
+def publish(result: FaceArchive, output: Path) -> list[dict[str, str]]:
     """Write one PNG a face and the report; returns the report's rows. No metadata of the photograph goes along."""
-    result = FaceArchive(archive)
     output.mkdir(parents=True, exist_ok=True)
     for batch in result.batches(BATCH):
         for name, picture in zip(batch.ids, to_uint8(batch.images), strict=True):

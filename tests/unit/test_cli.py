@@ -230,23 +230,27 @@ class TestKeys:
         assert "shorter than 8 bytes" in capsys.readouterr().err
 
 
-def test_a_vetted_sampler_takes_the_place_of_the_fast_one_unless_a_seed_is_given(root, monkeypatch):
+def test_real_photographs_get_vetted_noise_and_a_bound_that_holds_for_everyone(root, monkeypatch):
     from typing import Literal
 
     from masquerade import discovery
     from masquerade.settings import Settings
 
     class Knobs(Settings):
-        sampler: Literal["numpy", "opendp"]
+        epsilon: float
+        sampler: Literal["seeded", "opendp"]
+        sensitivity: Literal["measured", "bound"]
 
     cls = discovery.load("methods", "original")
     monkeypatch.setattr(cls, "Variant", Knobs)
-    block = type("Block", (), {"params": cls.Params(), "variants": {"control": Knobs(sampler="numpy")}})
+    knobs = Knobs(epsilon=6.0, sampler="seeded", sensitivity="measured")
+    block = type("Block", (), {"params": cls.Params(), "variants": {"control": knobs}})
     parameters = type("P", (), {"methods": {"original": block}, "scale": "mini", "seeds": [0]})
     parameters.matrix = type("M", (), {"train_on": "folder"})
-    safe, _ = photographs.method(root, parameters, "original", None, unpredictable=True)
-    fast, _ = photographs.method(root, parameters, "original", None, unpredictable=False)
-    assert (safe.variant.sampler, fast.variant.sampler) == ("opendp", "numpy")
+    strict, _ = photographs.method(root, parameters, "original", None, strict=True)
+    as_written, _ = photographs.method(root, parameters, "original", None, strict=False)
+    assert strict.variant == Knobs(epsilon=6.0, sampler="opendp", sensitivity="bound")
+    assert as_written.variant == knobs
 
 
 def test_params_show_check_and_schema(root, capsys):
