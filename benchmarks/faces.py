@@ -78,7 +78,7 @@ def main() -> None:
     table = "\n".join([head, *("| " + " | ".join(str(value) for value in row.values()) + " |" for row in rows)])
     note = (
         f"{arguments.identities} people of the test split, {arguments.pictures} pictures each, seed {arguments.seed}. "
-        "AUC: dlib's 128-D recogniser, all pairs. Landmark error: dlib's 68 points against the true ones, mean distance "
+        "AUC: dlib's 128-D recogniser, all pairs. Landmark error: dlib's 68 points against the truth, mean distance "
         "over the distance of the eyes (in brackets: pictures with points). Processor time on one core."
     )
     arguments.output.write_text(f"# Procedural faces before real judges\n\n{table}\n\n{note}\n")

@@ -12,8 +12,8 @@ INNER = (
     "Rosy_Cheeks", "Smiling", "Wearing_Lipstick", "5_o_Clock_Shadow",
 )  # fmt: skip
 OUTER = (
-    "Bald", "Bangs", "Black_Hair", "Blond_Hair", "Brown_Hair", "Chubby", "Double_Chin", "Gray_Hair", "Male", "Oval_Face",
-    "Pale_Skin", "Receding_Hairline", "Straight_Hair", "Wavy_Hair", "Wearing_Hat", "Young",
+    "Bald", "Bangs", "Black_Hair", "Blond_Hair", "Brown_Hair", "Chubby", "Double_Chin", "Gray_Hair", "Male",
+    "Oval_Face", "Pale_Skin", "Receding_Hairline", "Straight_Hair", "Wavy_Hair", "Wearing_Hat", "Young",
 )  # fmt: skip
 NAMES = tuple(sorted(INNER + OUTER))
 

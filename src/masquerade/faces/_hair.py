@@ -117,7 +117,7 @@ class Hair:
         contrast = 1.0 - 0.5 * float(colour.mean() > 0.15)  # in pale hair the light that passes fills the gaps
         tone = np.clip(0.95 + contrast * (0.26 * fine + 0.32 * locks), 0.22, 2.2)
         if 0.05 < p.grey < 0.95:
-            tone = tone + np.clip(fine - 0.9, 0, 1) * 2.0 * p.grey
+            tone = tone + np.clip(fine - 0.9, 0, 1) * 0.7 * p.grey
         tone *= 0.42 if back else 1.0
         point = np.stack([x[shows], y[shows], z[shows]], -1) @ turn.T.astype(np.float32)
         strand = direction[shows] @ turn.T.astype(np.float32)

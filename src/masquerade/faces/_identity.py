@@ -188,7 +188,9 @@ def sample_person(rng: np.random.Generator) -> Person:
     """Draw a person. Proportions spread uniformly rather than normally: people must be easy to tell apart."""
 
     def spread(middle, reach):
-        return float(middle + reach * (0.65 * rng.uniform(-1, 1) + 0.35 * np.clip(rng.normal(0, 0.6), -1.4, 1.4)))
+        return float(
+            middle + 1.22 * reach * (0.65 * rng.uniform(-1, 1) + 0.35 * np.clip(rng.normal(0, 0.6), -1.4, 1.4))
+        )
 
     male = bool(rng.random() < 0.5)
     age = float(
@@ -265,7 +267,7 @@ def sample_person(rng: np.random.Generator) -> Person:
         skull_top=spread(112.0 + 3 * child, 7.0),
         cheek_half=spread(68.5 + 2.4 * build + 1.5 * man + 1.0 * child, 4.8),
         depth=spread(93.0, 4.0),
-        chin_drop=spread(115.0 + 4.5 * man - 15.0 * child, 7.5),
+        chin_drop=spread(110.5 + 4.5 * man - 15.0 * child, 7.5),
         jaw_square=spread(2.1 + 0.33 * man + 0.35 * build, 0.5),
         jaw_taper=max(0.0, spread(0.13 - 0.04 * man, 0.10)),
         chin_recess=max(0.0, spread(0.06, 0.06)),
@@ -289,7 +291,7 @@ def sample_person(rng: np.random.Generator) -> Person:
         socket=spread(6.6 + 1.2 * man + 1.2 * old - 1.8 * child, 2.2),
         brow_ridge=max(0.0, spread(2.3 + 2.4 * man - 1.8 * child, 1.9)),
         brow_inner=max(5.0, spread(11.5 - 1.2 * man, 3.6)),
-        brow_length=spread(33.0, 4.0),
+        brow_length=spread(36.5, 4.5),
         brow_y=spread(17.5 - 2.2 * man + 1.2 * child, 3.4),
         brow_arch=max(0.2, spread(3.4 - 1.2 * man, 2.4)),
         brow_tilt=spread(0.5, 4.0),
@@ -305,7 +307,7 @@ def sample_person(rng: np.random.Generator) -> Person:
         nose_bend=spread(0.0, 1.5),
         bridge_half=spread(6.4 + 0.6 * man, 1.5),
         nostril=spread(1.0, 0.3),
-        mouth_y=-spread(73.0 - 8.0 * child + 1.5 * old, 4.0),
+        mouth_y=-spread(71.5 - 8.0 * child + 1.5 * old, 4.0),
         mouth_half=spread(25.8 - 3.4 * child + 0.8 * man, 3.2),
         upper_lip=max(2.6, spread(5.9 - 1.0 * man - 1.7 * old + 1.9 * (tone - 0.35), 1.9)),
         lower_lip=max(4.2, spread(8.4 - 0.9 * man - 1.8 * old + 1.9 * (tone - 0.35), 2.2)),
@@ -338,7 +340,7 @@ def sample_person(rng: np.random.Generator) -> Person:
         glasses=float(np.clip(rng.uniform(-1.2, 1.0) + 0.25 * old, 0, 1)) * (age > 8),
         lipstick=float(0.0 if male or age < 16 else rng.uniform(0, 1)),
         smiles=float(rng.uniform(0.15, 0.9)),
-        hat=float(max(0.0, rng.uniform(-2.5, 0.5))),
+        hat=float(max(0.0, rng.uniform(-2.5, 0.5))) * (style not in ("afro", "updo")),
         moles=moles,
         texture=int(rng.integers(0, 2**31)),
     )
@@ -377,9 +379,9 @@ def sample_shot(rng: np.random.Generator, person: Person, conditions: Conditions
         np.stack([base * tint, base * rng.uniform(0.45, 1.3) * (1 + rng.uniform(-0.25, 0.25, 3))]), 0.03, 0.97
     )
     cloth = np.clip(rng.uniform(0.06, 0.72) * (1.0 + rng.uniform(-0.32, 0.32, 3)), 0.04, 0.95)
-    wears_glasses = rng.random() < (0.93 if person.glasses > 0.72 else 0.12 if person.glasses > 0.55 else 0.0)
+    wears_glasses = rng.random() < (0.93 if person.glasses > 0.66 else 0.08 if person.glasses > 0.55 else 0.0)
     lipstick = float(person.lipstick > 0.45) * float(rng.random() < 0.75) * rng.uniform(0.5, 1.0)
-    wears_hat = rng.random() < (0.5 * person.hat + 0.02)
+    wears_hat = rng.random() < 1.8 * person.hat
     occluder = str(rng.choice(["microphone", "hand", "cup"])) if rng.random() < c.occlusion else ""
     return Shot(
         yaw=float(np.clip(rng.normal(0, c.yaw), -38, 38)),
@@ -409,7 +411,7 @@ def sample_shot(rng: np.random.Generator, person: Person, conditions: Conditions
         frame=np.array([[0.05, 0.05, 0.055], [0.25, 0.13, 0.07], [0.55, 0.50, 0.42], [0.12, 0.14, 0.25]])[
             rng.integers(0, 4)
         ],
-        hat=str(rng.choice(["beanie", "cap"])) if wears_hat else "",
+        hat="knitted hat" if wears_hat else "",
         hat_colour=np.clip(rng.uniform(0.1, 0.75) * (1.0 + rng.uniform(-0.6, 0.6, 3)), 0.04, 0.9),
         lipstick=lipstick,
         lip_colour=np.array([[0.62, 0.10, 0.13], [0.68, 0.22, 0.28], [0.48, 0.10, 0.18], [0.70, 0.32, 0.28]])[

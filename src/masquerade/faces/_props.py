@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from masquerade.faces._geometry import smoothstep
+from masquerade.faces._geometry import LEVELS, lookup, meet, smoothstep
 from masquerade.faces._skin import LABEL, linear, texture
 from masquerade.seeding import generator
 
@@ -35,57 +35,31 @@ def background(u, v, centre, side, shot) -> np.ndarray:
 
 
 def hat(image, label, u, v, turn, head, hair, pixel) -> np.ndarray:
-    """A knitted hat or a cap over the hair."""
+    """A knitted hat over the hair."""
     shot = head.shot
     if not shot.hat:
         return image
-    r0, r1, r2 = turn
     thick = max(7.0, 0.55 * head.person.volume)
-    top = head.top + thick + (6.0 if shot.hat == "beanie" else 2.0)
-    ox, oy, oz = (u * r0[i] + v * r1[i] for i in range(3))
-    w = np.full_like(u, 60.0)
-    for _ in range(4):
-        y = oy + w * r2[1]
-        up = np.clip((y - 40.0) / (top - 40.0), 0, 1)
-        round_ = np.sqrt(np.maximum(1.0 - up**2.6, 1e-4))
-        width, depth = (head.person.skull_half + thick) * round_, (head.person.depth + thick * 0.8) * round_
-        a = (r2[0] / width) ** 2 + (r2[2] / depth) ** 2
-        b = ox * r2[0] / width**2 + oz * r2[2] / depth**2
-        room = b * b - a * ((ox / width) ** 2 + (oz / depth) ** 2 - 1.0)
-        w = 0.4 * w + 0.6 * (-b + np.sqrt(np.maximum(room, 0.0))) / a
-    x, y, z = ox + w * r2[0], oy + w * r2[1], oz + w * r2[2]
+    top = head.top + thick + 6.0
+    up = np.clip((LEVELS - 40.0) / (top - 40.0), 0.0, 1.0)
+    dome = np.sqrt(np.maximum(1.0 - up**2.6, 1e-4)).astype(np.float32)
+    widths, depths = (head.person.skull_half + thick) * dome, (head.person.depth + 0.8 * thick) * dome
+    w, room = meet(u, v, turn, widths, depths, start=60.0, rounds=5)
+    x, y, z = (u * turn[0, i] + v * turn[1, i] + w * turn[2, i] for i in range(3))
+    width, depth = lookup(widths, y), lookup(depths, y)
     brim = 44.0 + 6.0 * (z < 0) - 0.0025 * x * x
     alpha = np.clip((y - brim) / 1.5 + 0.5, 0, 1) * (room > 0) * (y < top)
     angle = np.arctan2(x, z)
     normal = np.stack([x / width**2, 0.6 * (y - 40.0) / (top - 40.0) ** 2 * (y > 40), z / depth**2], -1) @ turn.T
     normal /= np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), 1e-9)
     light = np.clip(normal @ shot.light * 0.75 + 0.25, 0, 1)
-    if shot.hat == "beanie":
-        knit = 1.0 + 0.16 * np.sin(angle * 46.0) * np.cos(y * 0.25) + 0.05 * texture(x, y, 0.6, shot.texture, 0.3)
-        knit = knit * np.where(y < brim + 17.0, 1.08, 1.0) * (1.0 - 0.4 * np.exp(-(((y - brim - 17.0) / 1.5) ** 2)))
-    else:
-        knit = (
-            1.0
-            - 0.35 * np.exp(-((np.abs(np.sin(angle * 2.5)) / 0.04) ** 2)) * (y > brim + 8)
-            + 0.03 * texture(x, y, 0.6, shot.texture, 0.3)
-        )
+    knit = 1.0 + 0.16 * np.sin(angle * 46.0) * np.cos(y * 0.25) + 0.05 * texture(x, y, 0.6, shot.texture, 0.3)
+    knit = knit * np.where(y < brim + 17.0, 1.08, 1.0) * (1.0 - 0.4 * np.exp(-(((y - brim - 17.0) / 1.5) ** 2)))
     colour = linear(shot.hat_colour) * knit[..., None]
     lit = colour * (shot.fill * 0.9 + shot.key * light)[..., None]
     shade = np.exp(-((np.clip(brim - y, 0, None) / 9.0) ** 2)) * (room > 0) * (y < brim) * (z > 0)
     image = image * (1.0 - 0.45 * shade)[..., None]
     image = image + (lit - image) * alpha[..., None]
-    if shot.hat == "cap":
-        peak_y = 43.0 - 0.0035 * u * u + 16.0 * np.sin(np.radians(shot.pitch))
-        middle = turn @ np.array([0.0, 44.0, head.person.depth])
-        du, dv = u - middle[0], v - middle[1]
-        ellipse = 1.0 - (du / 62.0) ** 2 - ((dv - 2.0) / 11.0) ** 2
-        peak = np.clip(ellipse * 6.0 / max(pixel, 0.5), 0, 1) * (peak_y > -1e3)
-        under = (
-            linear(shot.hat_colour)
-            * (0.55 * (shot.fill + 0.5 * shot.key) * (1.0 + 0.25 * np.tanh(dv / 5.0)))[..., None]
-        )
-        image = image + (under - image) * peak[..., None]
-        alpha = np.maximum(alpha, peak)
     label[alpha > 0.5] = LABEL["hat"]
     return image
 
