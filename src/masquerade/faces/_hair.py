@@ -119,11 +119,11 @@ class Hair:
         if 0.05 < p.grey < 0.95:
             tone = tone + np.clip(fine - 0.9, 0, 1) * 0.7 * p.grey
         tone *= 0.42 if back else 1.0
+        # the highlight is a band on the crown, broken by strands
+        gloss = np.clip(1.0 + 0.7 * fine, 0.1, 2.5) * (0.25 + 0.75 * smoothstep(-5.0, 45.0, y[shows]))
         point = np.stack([x[shows], y[shows], z[shows]], -1) @ turn.T.astype(np.float32)
         strand = direction[shows] @ turn.T.astype(np.float32)
-        light = _light(
-            colour * tone[:, None], point, strand, s, 0.7 if back else 1.0, np.clip(1.0 + 0.7 * fine, 0.1, 2.5)
-        )
+        light = _light(colour * tone[:, None], point, strand, s, 0.7 if back else 1.0, gloss)
         return Layer(at, alpha.astype(np.float32), light.astype(np.float32), w)
 
     def _strands(self, x, y, z):

@@ -374,14 +374,14 @@ def sample_shot(rng: np.random.Generator, person: Person, conditions: Conditions
     light = np.array([np.sin(azimuth) * np.cos(elevation), np.sin(elevation), np.cos(azimuth) * np.cos(elevation)])
     warmth = rng.normal(0, 0.05 + 0.04 * c.light)
     base = rng.uniform(0.12, 0.85)
-    tint = 1.0 + rng.uniform(-0.28, 0.28, 3)
+    tint = 1.0 + rng.uniform(-0.18, 0.18, 3)
     background = np.clip(
-        np.stack([base * tint, base * rng.uniform(0.45, 1.3) * (1 + rng.uniform(-0.25, 0.25, 3))]), 0.03, 0.97
+        np.stack([base * tint, base * rng.uniform(0.45, 1.3) * (1 + rng.uniform(-0.18, 0.18, 3))]), 0.03, 0.97
     )
     cloth = np.clip(rng.uniform(0.06, 0.72) * (1.0 + rng.uniform(-0.32, 0.32, 3)), 0.04, 0.95)
     wears_glasses = rng.random() < (0.93 if person.glasses > 0.66 else 0.08 if person.glasses > 0.55 else 0.0)
     lipstick = float(person.lipstick > 0.45) * float(rng.random() < 0.75) * rng.uniform(0.5, 1.0)
-    wears_hat = rng.random() < 1.8 * person.hat
+    wears_hat = rng.random() < 1.2 * person.hat
     occluder = str(rng.choice(["microphone", "hand", "cup"])) if rng.random() < c.occlusion else ""
     return Shot(
         yaw=float(np.clip(rng.normal(0, c.yaw), -38, 38)),
@@ -412,7 +412,7 @@ def sample_shot(rng: np.random.Generator, person: Person, conditions: Conditions
             rng.integers(0, 4)
         ],
         hat="knitted hat" if wears_hat else "",
-        hat_colour=np.clip(rng.uniform(0.1, 0.75) * (1.0 + rng.uniform(-0.6, 0.6, 3)), 0.04, 0.9),
+        hat_colour=np.clip(rng.uniform(0.08, 0.6) * (1.0 + rng.uniform(-0.4, 0.4, 3)), 0.04, 0.9),
         lipstick=lipstick,
         lip_colour=np.array([[0.62, 0.10, 0.13], [0.68, 0.22, 0.28], [0.48, 0.10, 0.18], [0.70, 0.32, 0.28]])[
             rng.integers(0, 4)

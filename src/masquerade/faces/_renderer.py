@@ -72,7 +72,8 @@ def draw(person: Person, shot: Shot, size: int, supersampling: int = 2) -> Drawi
     hair = Hair(head)
 
     _torso(scene, head, turn)
-    _ears(scene, head, turn)
+    if not hair.long:  # which hangs over them
+        _ears(scene, head, turn)
     _head(scene, head, turn)
     flat_u, flat_v = u.ravel(), v.ravel()
     front = hair.layer(flat_u, flat_v, turn, scene.pixel, False, np.ones(n * n, bool))
@@ -147,7 +148,7 @@ def _torso(scene: Scene, head: Head, turn: np.ndarray) -> None:
     u, v = scene.u - pivot[0], scene.v - pivot[1] - 75.0
     child = float(np.clip((16.0 - p.age) / 10.0, 0.0, 1.0))
     drop = np.clip((-80.0 - v) / 60.0, 0.0, 1.6)
-    half = p.neck_half * (0.97 + 0.05 * drop**2) + 30.0 * smoothstep(0.45, 1.5, drop) ** 2 * (0.7 + 0.3 * p.male)
+    half = p.neck_half * (0.97 + 0.05 * drop**2) + 34.0 * smoothstep(0.35, 1.3, drop) ** 2 * (0.7 + 0.3 * p.male)
     across = u / half
     neck = np.abs(across) < 1.0
     depth = -32.0 + 0.25 * drop * 6.0 + 58.0 * np.sqrt(np.maximum(1.0 - across**2, 0.0))

@@ -212,8 +212,8 @@ def _brow(head: Head, out: Paint, x, y, z, pixel, side) -> None:
         across * 0.45 + (y[at] - centre) * 0.9, (y[at] - centre) - 0.7 * across, 0.42, p.texture + 11 * side, 0.5
     )
     d = np.abs(lift) / np.maximum(half, 0.3)
-    alpha = np.clip((1.25 - d + 0.16 * ragged) / 0.75, 0.0, 1.0) * ends * p.brow_dense
-    alpha *= np.clip(0.88 + 0.16 * ragged, 0.4, 1.0)
+    alpha = np.clip((1.25 - d + 0.13 * ragged) / 0.75, 0.0, 1.0) * ends * p.brow_dense
+    alpha *= np.clip(0.93 + 0.10 * ragged, 0.5, 1.0)
     colour = np.minimum(hair_colour(head) * 0.55, linear(p.skin) * 0.33)
     if p.grey > 0.5 and p.male:
         colour = hair_colour(head) * 0.7
