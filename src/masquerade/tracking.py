@@ -7,6 +7,7 @@ is gone becomes a KILLED run. The pipeline never reads MLflow back.
 """
 
 import json
+import logging
 import os
 import shutil
 import socket
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+logger = logging.getLogger(__name__)
 
 RECORDS = Path(".masquerade/runs")
 BUILD = "MASQUERADE_BUILD"
@@ -43,8 +46,15 @@ class Run:
         """Numbers at a step; a curve in MLflow. Published while the job runs."""
         self._append(event="metrics", step=step, values={key: float(value) for key, value in values.items()})
         if time.monotonic() - self._published > _LIVE_SECONDS:
+            self._publish_live()
+
+    def _publish_live(self) -> None:
+        """A store that cannot be reached now must not end a training: the record stays and is published later."""
+        try:
             publish(wait=False)
-            self._published = time.monotonic()
+        except Exception as error:  # noqa: BLE001 - whatever a store or its network may raise
+            logger.warning("not published to %s now (%s); it will be when the build ends", store(), error)
+        self._published = time.monotonic()
 
     def picture(self, name: str, pixels: np.ndarray) -> None:
         """A sample picture, uint8 (H, W, 3), an artifact ``pictures/<name>.png``."""
@@ -109,8 +119,6 @@ def publish(experiment: str = "masquerade", wait: bool = True) -> int:
 
 class _Publisher:
     def __init__(self, experiment: str):
-        import logging
-
         logging.getLogger("mlflow").setLevel(logging.WARNING)
         logging.getLogger("alembic").setLevel(logging.WARNING)
         from mlflow.tracking.client import MlflowClient

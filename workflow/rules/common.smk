@@ -113,8 +113,16 @@ def of_cells(pattern):
 
 
 def finish(outcome):
-    """Publish the runs; after a success also record the bytes with DVC, unless DVC itself started this."""
-    subprocess.run([sys.executable, "workflow/scripts/finish.py", outcome], check=False)
+    """Publish the runs; after a success also record the bytes, unless DVC started this or the scale is not its own."""
+    recorded = (
+        outcome == "success" and "DVC_STAGE" not in os.environ and "scale" not in config
+    )
+    command = [
+        sys.executable,
+        "workflow/scripts/finish.py",
+        *(["--record"] if recorded else []),
+    ]
+    subprocess.run(command, check=False)
 
 
 # How and where a training runs is no trigger: it changes when a number is made, not which number.

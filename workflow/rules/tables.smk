@@ -7,7 +7,10 @@ def asked(item):
     """The (dataset, method, variant) that a table or figure shows, with the dataset that stands in here."""
     dataset = reference.stand_in(item.dataset, PARAMETERS.stand_ins.datasets)
     offered = [(cell.method, cell.variant) for cell in CELLS if cell.dataset == dataset]
-    return [(dataset, method, variant) for _, method, variant in reference.needs(item, offered)]
+    return [
+        (dataset, method, variant)
+        for _, method, variant in reference.needs(item, offered)
+    ]
 
 
 def shown(pattern):
@@ -15,7 +18,11 @@ def shown(pattern):
 
     def value(wildcards):
         wanted = set(asked(item_of(wildcards)))
-        cells = [cell for cell in RUNNABLE if (cell.dataset, cell.method, cell.variant) in wanted]
+        cells = [
+            cell
+            for cell in RUNNABLE
+            if (cell.dataset, cell.method, cell.variant) in wanted
+        ]
         return [pattern.format(**vars(cell)) for cell in cells]
 
     return value

@@ -39,4 +39,4 @@ class InceptionRecogniser(Backbone):
         return _recognition.load(lambda facts: InceptionResnetV1(facts["width"], facts["repeats"]), checkpoint)
 
     def floors(self) -> dict[str, float]:
-        return {"auc": self.params.recognition.floor_auc, "tar@far0.01": self.params.recognition.floor_tar}
+        return {"auc": self.params.recognition.floor_auc, "tar_at_far_0.01": self.params.recognition.floor_tar}

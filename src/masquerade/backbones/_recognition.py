@@ -142,7 +142,7 @@ def load(build: Callable[[dict], nn.Module], checkpoint: Path) -> Recogniser:
 def verification(embeddings: np.ndarray, identities: list[str]) -> dict[str, float]:
     """How well unit embeddings (N, D) tell identities apart, over all pairs.
 
-    ``auc``; ``tar@far0.01`` and ``tar@far0.001``: the share of genuine pairs above the cosine that at most that share
+    ``auc``; ``tar_at_far_0.01`` and ``tar_at_far_0.001``: the share of genuine pairs above the cosine that at most that share
     of impostor pairs exceeds; ``rank1``: the share of pictures (of people with several) whose nearest other picture is
     of the same person; ``genuine_pairs``, ``impostor_pairs``.
     """
@@ -159,8 +159,8 @@ def verification(embeddings: np.ndarray, identities: list[str]) -> dict[str, flo
     nearest = names[cosine.argmax(1)]
     return {
         "auc": float(roc_auc_score(truth, scores)),
-        "tar@far0.01": float(tar[far <= 0.01].max()),
-        "tar@far0.001": float(tar[far <= 0.001].max()),
+        "tar_at_far_0.01": float(tar[far <= 0.01].max()),
+        "tar_at_far_0.001": float(tar[far <= 0.001].max()),
         "rank1": float((nearest == names)[several].mean()),
         "genuine_pairs": float(truth.sum()),
         "impostor_pairs": float((~truth).sum()),

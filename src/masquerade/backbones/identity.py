@@ -46,4 +46,4 @@ class Identity(Backbone):
         return _recognition.load(lambda facts: IRSE(facts["input_size"], facts["widths"], facts["units"]), checkpoint)
 
     def floors(self) -> dict[str, float]:
-        return {"auc": self.params.recognition.floor_auc, "tar@far0.01": self.params.recognition.floor_tar}
+        return {"auc": self.params.recognition.floor_auc, "tar_at_far_0.01": self.params.recognition.floor_tar}
