@@ -1,0 +1,20 @@
+"""Control: the face region is black. No face, no identity, the least that a method must be more useful than."""
+
+import numpy as np
+
+from masquerade.images import Faces
+from masquerade.methods import Capabilities, Method, _region
+
+
+class Blackout(Method):
+    """The face region filled with black: the "trivial solution" of Newton, Sweeney, Malin 2005 (abstract).
+
+    Control method: the floor of face detection and the ceiling of what hiding the region alone can protect.
+    """
+
+    title = "Blackout"
+    paper = "Newton, Sweeney, Malin 2005, Preserving Privacy by De-identifying Face Images, IEEE TKDE 17(2)"
+    capabilities = Capabilities(control=True, landmarks=True)
+
+    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+        return _region.edit(faces, lambda region, name: np.full_like(region, -1.0))

@@ -1,0 +1,57 @@
+"""Blur of the face region: IdentityDP, section V.E (3)."""
+
+from typing import Annotated, Literal
+
+import numpy as np
+from PIL import Image
+from pydantic import Field
+
+from masquerade.images import Faces
+from masquerade.methods import Capabilities, Method, _region
+from masquerade.settings import Settings
+
+
+class GaussianBlur(Method):
+    """Removes the fine detail of the face region.
+
+    ``resample`` is what IdentityDP does (Wen et al. 2022, doi:10.1016/j.neucom.2022.06.039, section V.E (3), after the extreme low
+    resolution of Ryoo et al. 2017, arXiv:1604.03196): down-sample the region by averaging and up-sample it back,
+    bicubically. ``gaussian`` is the filter that most papers call blur. Both run over the region alone, so nothing of
+    the background enters it. docs/obfuscations.md says why a size is read as a block and not as a resolution.
+    """
+
+    title = "Blur"
+    paper = "Wen et al. 2022, IdentityDP (doi:10.1016/j.neucom.2022.06.039), section V.E; Ryoo et al. 2017 (arXiv:1604.03196)"
+    capabilities = Capabilities(landmarks=True)
+
+    class Variant(Settings):
+        kind: Literal["resample", "gaussian"]
+        """resample: down and up again (IdentityDP, section V.E); gaussian: a Gaussian filter."""
+        size: Annotated[float, Field(gt=0)]
+        """In pixels of a 256-pixel picture. resample: side of the block that becomes one sample (7, 19: IdentityDP,
+        Table I; 8, 16: Figure 7). gaussian: standard deviation of the filter."""
+
+    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+        if self.variant.kind == "resample":
+            block = _region.in_pixels(self.variant.size, faces.images, at_least=1.5)
+            return _region.edit(faces, lambda region, name: resampled(region, block))
+        sigma = _region.in_pixels(self.variant.size, faces.images)
+        return _region.edit(faces, lambda region, name: filtered(region, sigma))
+
+
+def resampled(region: np.ndarray, block: float) -> np.ndarray:
+    """The region, float32 (3, h, w), as one sample for each ``block`` x ``block`` pixels shows it."""
+    height, width = region.shape[-2:]
+    few = (max(1, round(width / block)), max(1, round(height / block)))
+    box, cubic = Image.Resampling.BOX, Image.Resampling.BICUBIC
+    planes = [Image.fromarray(plane).resize(few, box).resize((width, height), cubic) for plane in region]
+    return np.clip(
+        np.stack([np.asarray(plane) for plane in planes]), -1.0, 1.0
+    )  # the bicubic kernel overshoots
+
+
+def filtered(region: np.ndarray, sigma: float) -> np.ndarray:
+    """The region, float32 (3, h, w), after a Gaussian filter of ``sigma`` pixels."""
+    from scipy.ndimage import gaussian_filter
+
+    return gaussian_filter(region, sigma=(0, sigma, sigma), mode="nearest")

@@ -1,0 +1,38 @@
+"""Gaussian noise on the face region: IdentityDP, section V.E (2)."""
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from masquerade import seeding
+from masquerade.images import Faces
+from masquerade.methods import Capabilities, Method, _region
+from masquerade.settings import Settings
+
+
+class GaussianNoise(Method):
+    """Adds Gaussian noise to each pixel's RGB value of the face region.
+
+    Wen et al. 2022, IdentityDP (doi:10.1016/j.neucom.2022.06.039), section V.E (2) and Figure 7. Values are clipped to what a picture
+    can hold. A face draws the same noise for every sigma, so that two variants differ by its strength alone.
+    """
+
+    title = "Noise"
+    paper = "Wen et al. 2022, IdentityDP (doi:10.1016/j.neucom.2022.06.039), section V.E"
+    capabilities = Capabilities(landmarks=True, deterministic=False)
+
+    class Variant(Settings):
+        sigma: Annotated[float, Field(gt=0)]
+        """Standard deviation in steps of 8-bit RGB (9 and 49: IdentityDP, Table I; 9 and 18: Figure 7)."""
+
+    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+        sigma = self.variant.sigma / 127.5  # [-1, 1] spans 255 steps
+
+        def noisy(region: np.ndarray, name: str) -> np.ndarray:
+            noise = seeding.generator(seed, "gaussian_noise", name).standard_normal(
+                region.shape, dtype=np.float32
+            )
+            return np.clip(region + sigma * noise, -1.0, 1.0)
+
+        return _region.edit(faces, noisy)
