@@ -43,14 +43,15 @@ def anonymize(
     batch: int,
     key: bytes | None = None,
     progress: Progress | None = None,
+    for_release: bool = False,
 ) -> None:
     """Write the faces of ``split`` (None: all), anonymized by ``method``, to the archive ``output``.
 
     Rows keep their order, id, identity and attributes; ``source_id`` names the original. A face is refused where the
     original was (same reason), where landmarks are missing that the method needs, where the result is not finite
-    or leaves [-1, 1], and where it is the original itself and the method is no control. A keyed method that gets no
-    ``key`` uses the experiment key of the seed. ``progress`` hears the number of faces done. Raises ProtocolError
-    where the result has a wrong shape or type.
+    or leaves [-1, 1], and where it is the original itself and the method is no control (``for_release``: even then). A
+    keyed method that gets no ``key`` uses the experiment key of the seed. ``progress`` hears the number of faces done.
+    Raises ProtocolError where the result has a wrong shape or type.
     """
     rows = archive.select(split, status=None)
     known = _refusals(rows)
@@ -67,7 +68,7 @@ def anonymize(
     def work(faces: Faces) -> np.ndarray:
         return method.anonymize(faces, seed, key)
 
-    forbidden = None if method.capabilities.control else UNCHANGED
+    forbidden = None if method.capabilities.control and not for_release else UNCHANGED
     results = _results(archive, usable, method, work, batch, forbidden, progress)
     about = {"method": _name(method), "variant": variant, "key_id": key_id, "seed": seed}
     statement = method.statement() if len(usable) else {}  # without a face, nothing was observed to speak of

@@ -87,6 +87,8 @@ def anonymize(
     key = None
     if chosen.capabilities.keyed:
         key = anonymization.secret_key(_secret(key_file, confirm=True))
+    if parameters.caution:
+        Console(stderr=True).print(Text(f"Scale {parameters.scale}: {parameters.caution.strip()}", style="yellow"))
     if seed is None:
         seed = secrets.randbits(63)
         Console(stderr=True).print("The randomness comes from the operating system and is not kept.", style="dim")
@@ -95,7 +97,7 @@ def anonymize(
         originals = photographs.build(folder, Path(place, "faces.zip"), parameters.image.size, _looking(status))
         anonymization.anonymize(
             originals, Path(place, "anonymized.zip"), chosen, variant, None, seed, photographs.BATCH, key,
-            lambda done: status.update(f"Anonymizing: {done} of {len(originals.select())} faces"),
+            lambda done: status.update(f"Anonymizing: {done} of {len(originals.select())} faces"), for_release=True,
         )  # fmt: skip
         result = FaceArchive(Path(place, "anonymized.zip"))
         report = photographs.publish(result, output)
@@ -121,7 +123,7 @@ def recover(
     photographs.check_output(output, pictures, overwrite)
     chosen, variant = photographs.method(root, parameters, method, variant, strict=False)
     if not chosen.capabilities.invertible:
-        raise MasqueradeError(f"'{method}' is not invertible: what it anonymized cannot be brought back by anyone.")
+        raise MasqueradeError(f"'{method}' is not invertible: it has no key that brings a face back.")
     key = anonymization.secret_key(_secret(key_file, confirm=False))
     folder = photographs.folder(parameters, pictures, faces="refuse", alignment="none")
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place, Console(stderr=True).status("") as status:

@@ -39,6 +39,7 @@ def tree() -> dict:
     matrix = {"train_on": "folder", "calibrate_on": "validation", "evaluate": {}}
     rooms = {"datasets": {"folder": FOLDER}, "backbones": {}, "judges": {}, "metrics": {}, "methods": METHODS}
     measure = {"batch": 8, "judges": []}
+    common["caution"] = "Networks of a test."
     return {**common, **rooms, "scale": "mini", "image": {"size": 64}, "matrix": matrix, "measure": measure}
 
 
@@ -129,6 +130,17 @@ def test_a_result_of_an_earlier_run_does_not_outlive_its_refusal(root, pictures,
     assert not before.exists()
 
 
+def test_the_control_that_returns_the_original_writes_no_picture(root, pictures, tmp_path):
+    assert anonymize(root, pictures, tmp_path / "out", method="original") == 1
+    assert report(tmp_path / "out")["eileen collins.jpg"]["reason"] == "the method returned the original picture"
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["report.csv"]
+
+
+def test_the_caution_of_the_scale_is_told(root, pictures, tmp_path, capsys):
+    anonymize(root, pictures, tmp_path / "out")
+    assert "Scale mini: Networks of a test." in " ".join(capsys.readouterr().err.split())
+
+
 def test_results_inside_the_photographs_are_refused(root, pictures, capsys):
     assert anonymize(root, pictures, pictures / "out") == 1
     assert "lies in" in capsys.readouterr().err
@@ -173,7 +185,7 @@ def test_debug_shows_where_an_error_came_from(root, pictures, tmp_path):
 def test_what_is_not_invertible_is_not_recovered(root, pictures, tmp_path, capsys):
     given = ("--method", "gaussian_noise", "--input", pictures, "--output", tmp_path / "out", "--root", root)
     assert run("recover", *given) == 1
-    assert "cannot be brought back" in capsys.readouterr().err
+    assert "has no key" in capsys.readouterr().err
 
 
 class TestKeys:
