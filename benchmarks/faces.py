@@ -12,14 +12,13 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from masquerade.faces._identity import Conditions
+from masquerade import discovery, params
 from masquerade.faces._procedural import render
 from masquerade.images import to_float
 from masquerade.judges.dlib_face import DlibFace
 from masquerade.judges.mtcnn import Mtcnn
 
-HQ = Conditions(yaw=9.0, pitch=4.5, roll=2.0, jitter=0.008, light=0.25, noise=0.008, blur=0.0, occlusion=0.0)
-WILD = Conditions(yaw=18.0, pitch=8.0, roll=5.0, jitter=0.02, light=0.9, noise=0.04, blur=0.012, occlusion=0.12)
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def pairs(embeddings: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -30,9 +29,15 @@ def pairs(embeddings: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, np.nd
     return distances, people[rows[:, 0]] == people[rows[:, 1]]
 
 
-def measure(prefix: str, conditions: Conditions, size: int, identities: int, pictures: int, seed: int) -> dict:
-    """The figures of one table row."""
-    jobs = [(prefix, "test", i, k, seed, conditions, size, 2) for i in range(identities) for k in range(pictures)]
+def measure(name: str, size: int, identities: int, pictures: int, seed: int) -> dict:
+    """The figures of one table row: people of the test split of ``name``, as params.yaml draws them."""
+    kind = discovery.load("faces", name)
+    dataset = kind(params.load(ROOT).datasets[name])
+    jobs = [
+        (kind.prefix, "test", person, take, seed, dataset.conditions(), size, dataset.params.supersampling)
+        for person in range(identities)
+        for take in range(pictures)
+    ]
     start = time.process_time()
     records = [render(job) for job in jobs]
     cost = (time.process_time() - start) / len(jobs)
@@ -47,7 +52,7 @@ def measure(prefix: str, conditions: Conditions, size: int, identities: int, pic
     spacing = np.linalg.norm(truth[:, 36:42].mean(1) - truth[:, 42:48].mean(1), axis=1)
     error = np.linalg.norm(predicted - truth, axis=2).mean(1)[seen] / spacing[seen]
     return {
-        "set": f"synthetic_{prefix}",
+        "set": name,
         "pixels": size,
         "HOG": f"{int(dlib['detected'].sum())}/{len(jobs)}",
         "MTCNN": f"{int(mtcnn['detected'].sum())}/{len(jobs)}",
@@ -70,7 +75,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".md"))
     arguments = parser.parse_args()
     rows = [
-        measure(name, {"hq": HQ, "wild": WILD}[name], size, arguments.identities, arguments.pictures, arguments.seed)
+        measure(f"synthetic_{name}", size, arguments.identities, arguments.pictures, arguments.seed)
         for name in arguments.sets
         for size in arguments.sizes
     ]

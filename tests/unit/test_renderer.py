@@ -8,9 +8,10 @@ import pytest
 from masquerade import discovery
 from masquerade.faces._attributes import INNER, NAMES, OUTER, attributes, caption
 from masquerade.faces._geometry import Head, crop, landmarks, rotation
-from masquerade.faces._identity import Conditions, sample_person, sample_shot
+from masquerade.faces._identity import sample_person
 from masquerade.faces._procedural import person_of, render
 from masquerade.faces._renderer import draw
+from masquerade.faces._shot import Conditions, sample_shot
 from masquerade.faces._skin import LABEL, LABELS
 from masquerade.images import to_float
 from masquerade.seeding import generator

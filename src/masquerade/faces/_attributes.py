@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from masquerade.faces._identity import Person, Shot
+from masquerade.faces._identity import Person
+from masquerade.faces._shot import Shot
 
 # FALCO (Barattin et al. 2023), Table 5: attributes of the inner face, which an anonymizer may change, and of the outer
 # face and the picture, which it should keep. The same split, restricted to what is drawn and known here.

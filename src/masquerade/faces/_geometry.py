@@ -7,7 +7,8 @@ half-depth D(y); the relief (brow, sockets, nose, cheeks, lips, chin) shifts its
 
 import numpy as np
 
-from masquerade.faces._identity import Person, Shot
+from masquerade.faces._identity import Person
+from masquerade.faces._shot import Shot
 
 LEVELS = np.linspace(-210.0, 160.0, 1481, dtype=np.float32)  # heights at which profiles are tabulated, every 0.25 mm
 WIDEST, CHEEK = 14.0, -24.0  # heights of the widest part of the skull and of the cheekbones

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from masquerade.faces._geometry import CHEEK, LEVELS, WIDEST, Head, lookup, meet, smoothstep
-from masquerade.faces._identity import Shot
+from masquerade.faces._shot import Shot
 from masquerade.faces._skin import hair_colour, texture
 
 

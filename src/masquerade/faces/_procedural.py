@@ -7,8 +7,9 @@ from itertools import islice
 
 from masquerade.faces import Dataset, Record
 from masquerade.faces._attributes import attributes, caption
-from masquerade.faces._identity import Conditions, Person, sample_person, sample_shot
+from masquerade.faces._identity import Person, sample_person
 from masquerade.faces._renderer import draw
+from masquerade.faces._shot import Conditions, sample_shot
 from masquerade.seeding import generator
 from masquerade.settings import Settings
 

@@ -7,8 +7,9 @@ from scipy import ndimage
 
 from masquerade.faces._geometry import Head, crop, landmarks, rotation, smoothstep
 from masquerade.faces._hair import Hair, Layer
-from masquerade.faces._identity import Person, Shot
+from masquerade.faces._identity import Person
 from masquerade.faces._props import background, glasses, hat, occluder
+from masquerade.faces._shot import Shot
 from masquerade.faces._skin import LABEL, linear, paint, texture
 from masquerade.seeding import generator
 
