@@ -10,7 +10,6 @@ from PIL import Image
 from skimage.data import astronaut
 
 from masquerade import cli, doctor, params, photographs
-from masquerade.faces import _alignment
 
 ROOT = Path(__file__).parents[2]
 FOLDER = {
@@ -305,10 +304,3 @@ def test_the_doctor_counts_checkpoints(root):
 def test_the_doctor_shows_no_secret_of_a_tracking_server(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://someone:password@mlflow.example.org/path")
     assert doctor.store().found == "https://mlflow.example.org"
-
-
-def test_a_model_file_that_is_missing_says_what_to_install():
-    from masquerade.errors import MasqueradeError
-
-    with pytest.raises(MasqueradeError, match="pip install face-recognition-models"):
-        _alignment.model_file("no_such_model.dat")

@@ -176,6 +176,13 @@ def test_a_decompression_bomb_is_refused_by_its_header(tmp_path):
     assert reason(tmp_path) == "9000 x 9000 pixels, larger than 40 megapixels"
 
 
+@pytest.mark.parametrize(("width", "height"), [(1, 1), (2, 2), (4000, 1), (1, 4000), (33_000, 8)])
+def test_a_picture_of_extreme_shape_is_a_refusal_and_no_crash(tmp_path, width, height):
+    pixels = np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "strip.png")
+    assert reason(tmp_path) in ("no face was found", "33000 x 8 pixels, a side longer than 32766 pixels")
+
+
 def test_files_that_are_no_photographs_are_refused_with_their_reason(tmp_path, portrait):
     portrait.save(tmp_path / "cut.jpg")
     whole = (tmp_path / "cut.jpg").read_bytes()

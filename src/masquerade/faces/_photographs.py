@@ -13,6 +13,7 @@ from masquerade.errors import PictureError
 
 FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP")  # no format whose reader starts another program (EPS)
 PILLOW_LIMIT = 178.0  # megapixels: Pillow itself refuses to open more
+LONGEST = 32_766  # pixels: OpenCV cannot cut a crop out of a picture with a longer side
 _SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
 _PLAIN = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
 # What Pillow's readers raise on damaged or malicious files, found by its own fuzzers and ours.
@@ -75,6 +76,8 @@ def _decode(path: Path, megapixels: float) -> np.ndarray:
         width, height = picture.size
         if width * height > megapixels * 1e6:
             raise PictureError(f"{width} x {height} pixels, larger than {megapixels:g} megapixels")
+        if max(width, height) > LONGEST:
+            raise PictureError(f"{width} x {height} pixels, a side longer than {LONGEST} pixels")
         if picture.mode not in _PLAIN + _SIXTEEN_BITS:
             raise PictureError(f"its colour mode {picture.mode} is not supported")
         picture.load()

@@ -152,7 +152,7 @@ def _aligned(picture: np.ndarray, box: np.ndarray, smallest: float, size: int) -
 
     points = _alignment.landmarks(picture, box)
     where = _alignment.square(points)
-    if where.side < smallest:
+    if not where.side >= smallest:  # nor where landmarks that fall together make it NaN
         reason = f"the face is too small: its square is less than {smallest:g} pixels wide"
         return _Face(None, {"status": REFUSED, "reason": reason})
     inside = _alignment.into_crop(points, where, size).astype(np.float32)
