@@ -5,16 +5,16 @@ import numpy as np
 from masquerade.faces._identity import Person
 from masquerade.faces._shot import Shot
 
-# FALCO (Barattin et al. 2023), Table 5: attributes of the inner face, which an anonymizer may change, and of the outer
-# face and the picture, which it should keep. The same split, restricted to what is drawn and known here.
+# FALCO (Barattin et al. 2023), Table 5: which attributes belong to the inner and which to the outer region of the face;
+# its rows, less those that are not drawn here (outer: Sideburns and what is worn on ears and neck).
 INNER = (
-    "Arched_Eyebrows", "Bags_Under_Eyes", "Big_Lips", "Big_Nose", "Bushy_Eyebrows", "Eyeglasses", "Goatee",
-    "Heavy_Makeup", "High_Cheekbones", "Mouth_Slightly_Open", "Mustache", "Narrow_Eyes", "No_Beard", "Pointy_Nose",
-    "Rosy_Cheeks", "Smiling", "Wearing_Lipstick", "5_o_Clock_Shadow",
+    "5_o_Clock_Shadow", "Arched_Eyebrows", "Bags_Under_Eyes", "Big_Lips", "Big_Nose", "Bushy_Eyebrows", "Eyeglasses",
+    "Goatee", "Heavy_Makeup", "High_Cheekbones", "Male", "Mouth_Slightly_Open", "Mustache", "Narrow_Eyes", "No_Beard",
+    "Pale_Skin", "Pointy_Nose", "Rosy_Cheeks", "Smiling", "Wearing_Lipstick", "Young",
 )  # fmt: skip
 OUTER = (
-    "Bald", "Bangs", "Black_Hair", "Blond_Hair", "Brown_Hair", "Chubby", "Double_Chin", "Gray_Hair", "Male",
-    "Oval_Face", "Pale_Skin", "Receding_Hairline", "Straight_Hair", "Wavy_Hair", "Wearing_Hat", "Young",
+    "Bald", "Bangs", "Black_Hair", "Blond_Hair", "Brown_Hair", "Chubby", "Double_Chin", "Gray_Hair", "Oval_Face",
+    "Receding_Hairline", "Straight_Hair", "Wavy_Hair", "Wearing_Hat",
 )  # fmt: skip
 NAMES = tuple(sorted(INNER + OUTER))
 

@@ -118,7 +118,7 @@ class Hair:
         tone = np.clip(0.95 + contrast * (0.26 * fine + 0.32 * locks), 0.22, 2.2)
         if 0.05 < p.grey < 0.95:
             tone = tone + np.clip(fine - 0.9, 0, 1) * 0.7 * p.grey
-        tone *= 0.42 if back else 1.0
+        tone *= (0.42 if self.long else 0.75) if back else 1.0
         # the highlight is a band on the crown, broken by strands
         gloss = np.clip(1.0 + 0.7 * fine, 0.1, 2.5) * (0.25 + 0.75 * smoothstep(-5.0, 45.0, y[shows]))
         point = np.stack([x[shows], y[shows], z[shows]], -1) @ turn.T.astype(np.float32)

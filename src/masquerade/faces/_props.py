@@ -133,7 +133,7 @@ def occluder(image, label, u, v, turn, head, hair, pixel) -> np.ndarray:
     if not shot.occluder:
         return image
     rng = generator(shot.texture, "occluder")
-    mouth = turn @ np.array([0.0, head.mouth_y, head.person.depth])
+    mouth = (turn @ np.array([0.0, head.mouth_y, head.person.depth])).tolist()
     cx, cy = mouth[0] + rng.uniform(-34, 34), mouth[1] - rng.uniform(18, 34)
     du, dv = u - cx, v - cy
     lean = rng.uniform(-0.5, 0.5)

@@ -64,11 +64,12 @@ def draw(person: Person, shot: Shot, size: int, supersampling: int = 2) -> Drawi
     points = landmarks(head, turn)
     centre, side = crop(points)
     side *= shot.zoom
-    centre = centre + shot.shift * side
+    centre = (centre + shot.shift * side).tolist()
+    turn = turn.astype(np.float32)  # as everything a sample carries
     n = size * supersampling
-    pixel = side / n
+    pixel = float(side) / n
     ticks = (np.arange(n, dtype=np.float32) + 0.5 - n / 2) * np.float32(pixel)
-    u, v = np.meshgrid(np.float32(centre[0]) + ticks, np.float32(centre[1]) - ticks)
+    u, v = np.meshgrid(centre[0] + ticks, centre[1] - ticks)
     scene = Scene(u, v, float(pixel))
     hair = Hair(head)
 
@@ -120,7 +121,7 @@ def _ears(scene: Scene, head: Head, turn: np.ndarray) -> None:
     """Two tilted discs beside the head, with a rim and a hollow."""
     p = head.person
     for side, name in ((-1, "l_ear"), (1, "r_ear")):
-        middle = turn @ np.array([side * (p.cheek_half + 0.35 * p.ear_out - 1.0), -9.0, -8.0])
+        middle = (turn @ np.array([side * (p.cheek_half + 0.35 * p.ear_out - 1.0), -9.0, -8.0])).tolist()
         half_u = (
             abs(np.cos(np.radians(head.shot.yaw))) * p.ear_out
             + 15.0 * max(0.0, -side * np.sin(np.radians(head.shot.yaw)))
@@ -145,7 +146,7 @@ def _ears(scene: Scene, head: Head, turn: np.ndarray) -> None:
 def _torso(scene: Scene, head: Head, turn: np.ndarray) -> None:
     """Neck, shoulders and clothing; they follow the head's place but little of its turn."""
     p, s = head.person, head.shot
-    pivot = turn @ np.array([0.0, -75.0, -30.0])
+    pivot = (turn @ np.array([0.0, -75.0, -30.0])).tolist()
     u, v = scene.u - pivot[0], scene.v - pivot[1] - 75.0
     child = float(np.clip((16.0 - p.age) / 10.0, 0.0, 1.0))
     drop = np.clip((-80.0 - v) / 60.0, 0.0, 1.6)
@@ -177,7 +178,7 @@ def _torso(scene: Scene, head: Head, turn: np.ndarray) -> None:
         "shirt": -160.0 + 48.0 * (au / 50.0),
         "turtle": -117.0 + 3.0 * (au / 52.0) ** 2,
     }[s.collar]
-    neckline = np.where(au < half + 3.0, neckline, 1e3)
+    neckline = np.where(au < half, neckline, 1e3)
     top = np.minimum(ridge + 3.0 * (au > half), neckline)
     cloth = v < top
     fall = np.clip((ridge - v) / 55.0, -0.3, 1.0)
