@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from masquerade import seeding, training
 from masquerade.backbones._settings import RecognitionSettings
-from masquerade.errors import ParameterError
+from masquerade.errors import CheckpointError, ParameterError
 from masquerade.images import FaceArchive, to_uint8
 from masquerade.methods import TrainingJob
 from masquerade.networks.margin import ArcMargin
@@ -108,7 +108,7 @@ def train(
             f"identities {list(params.identities)} leaves {len(mine)} identities to train on; 2 are needed."
         )
     rows = rows[rows["identity"].isin(mine)]
-    labels = rows["identity"].map({name: number for number, name in enumerate(mine)}).to_numpy(np.int64)
+    labels = rows["identity"].map({name: number for number, name in enumerate(mine)}).to_numpy(np.int64, copy=True)
     logger.info("training on %d pictures of %d identities", len(rows), len(mine))
     pictures = np.concatenate([to_uint8(part.images) for part in archive.batches(64, rows=rows)])
     torch.manual_seed(seeding.derive(job.seed, "weights"))
@@ -134,7 +134,12 @@ def train(
 def load(build: Callable[[dict], nn.Module], checkpoint: Path) -> Recogniser:
     """The recogniser of a checkpoint, frozen. Raises CheckpointError where it does not fit."""
     tensors, facts = training.load_checkpoint(checkpoint)
-    recogniser = Recogniser(build(facts), facts["input_size"])
+    try:
+        recogniser = Recogniser(build(facts), facts["input_size"])
+    except KeyError as error:
+        raise CheckpointError(
+            f"{checkpoint} is not a checkpoint of this backbone: it does not state its {error}."
+        ) from error
     training.load_into(recogniser.network, tensors["network"], checkpoint)
     return recogniser.eval().requires_grad_(False)
 

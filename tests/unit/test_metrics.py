@@ -1,0 +1,177 @@
+"""Metrics against independent implementations and numbers worked out by hand."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from masquerade import discovery
+from masquerade.metrics import Evidence
+from masquerade.metrics._values import threshold_at
+from masquerade.metrics.frechet_distance import frechet
+
+
+def table(names, embeddings=None, **columns):
+    tree = {"id": [f"f{row}" for row in range(len(names))], "identity": names, "status": ["ok"] * len(names)}
+    if embeddings is not None:
+        columns["r.embedding"] = list(np.asarray(embeddings, dtype=np.float32))
+    return pd.DataFrame({**tree, **columns})
+
+
+def evidence(original, derived, calibration=None):
+    calibration = original if calibration is None else calibration
+    return Evidence(original, derived, calibration, tuple({name.split(".")[0] for name in derived if "." in name}))
+
+
+def compute(metric, seen, **params):
+    cls = discovery.load("metrics", metric)
+    return cls(cls.Params(**params)).compute(seen)
+
+
+def on_circle(*degrees):
+    angles = np.radians(degrees)
+    return np.stack([np.cos(angles), np.sin(angles)], 1)
+
+
+def test_identity_distance_is_the_chord():
+    seen = evidence(table(["a", "b"], on_circle(0, 90)), table(["a", "b"], on_circle(60, 90)))
+    value = compute("identity_distance", seen)["r"]
+    assert value.value == pytest.approx((2 * math.sin(math.radians(30)) + 0) / 2, abs=1e-6)
+    assert (value.over, value.of) == (2, 2)
+
+
+def test_face_that_could_not_be_measured_leaves_the_denominator():
+    derived = table(["a", "b"], on_circle(60, 90))
+    derived["r.embedding"] = [np.array([0.5, 0.8]), np.array([np.nan, np.nan])]
+    value = compute("identity_distance", evidence(table(["a", "b"], on_circle(0, 90)), derived))["r"]
+    assert (value.over, value.of) == (1, 2)
+
+
+def test_protection_needs_the_threshold_to_be_reached():
+    original = table(["a"] * 3, [[0.0], [0.0], [0.0]])
+    derived = table(["a"] * 3, [[0.5], [0.7], [np.nan]])
+    value = compute("protection_success_rate", evidence(original, derived), thresholds={"r": 0.6})["r"]
+    assert value.value == 0.5
+    assert (value.over, value.of) == (2, 3)
+
+
+def test_unmeasured_judge_gives_no_protection_rate():
+    seen = evidence(table(["a"], [[0.0]]), table(["a"], [[1.0]]))
+    assert compute("protection_success_rate", seen, thresholds={"other": 0.6}) == {}
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=200, unique=True), st.floats(0.005, 0.9))
+def test_threshold_accepts_no_more_impostors_than_the_rate(values, far):
+    impostors = np.sort(np.array(values, dtype=float))
+    threshold = threshold_at(far, impostors)
+    if math.isnan(threshold):
+        assert far * len(impostors) < 1
+    else:
+        assert (impostors < threshold).mean() <= far
+        assert (impostors <= threshold).mean() > far or len(impostors) == 1
+
+
+def test_threshold_agrees_with_scikit_learn():
+    from sklearn.metrics import roc_curve
+
+    draw = np.random.default_rng(0)
+    impostors, genuine = np.sort(draw.normal(1.2, 0.2, 500)), draw.normal(0.6, 0.2, 100)
+    scores = -np.concatenate([impostors, genuine])
+    truth = np.repeat([0, 1], [500, 100])
+    rate, _, cuts = roc_curve(truth, scores, drop_intermediate=False)
+    loosest = -cuts[rate <= 0.02].min()  # accepts `score >= cut`, that is `distance <= -cut`
+    ours = threshold_at(0.02, impostors)
+    assert (impostors < ours).mean() == 0.02
+    assert (genuine < ours).mean() == pytest.approx((genuine <= loosest).mean(), abs=0.011)
+
+
+def test_rate_that_the_pairs_cannot_resolve_is_no_number():
+    original = table(["a", "b", "c"], on_circle(0, 90, 180))
+    value = compute("protection_success_rate_at_far", evidence(original, original), far=0.01)["r"]
+    assert math.isnan(value.value)
+    assert value.note == "3 impostor pairs of calibration cannot resolve a false-accept rate of 0.01"
+
+
+def test_protection_at_a_rate_uses_other_people_for_its_threshold():
+    calibration = table(["x", "y", "z"], on_circle(0, 20, 60))  # impostor chords of 20, 40 and 60 degrees
+    original, derived = table(["a", "b"], on_circle(0, 0)), table(["a", "b"], on_circle(30, 50))
+    value = compute("protection_success_rate_at_far", evidence(original, derived, calibration), far=0.5)["r"]
+    assert value.value == 0.5  # the threshold is the chord of 40 degrees
+    assert "FAR 0.5 of 3 impostor pairs" in value.note
+
+
+def test_true_acceptance_of_hand_worked_pairs():
+    """Four people, two folds, two pictures each; impostors of the other fold are 90 degrees and more apart."""
+    names = ["a", "a", "b", "b", "c", "c", "d", "d"]
+    original = table(names, on_circle(0, 5, 0, 5, 120, 125, 120, 125))
+    derived = table(names, on_circle(0, 10, 0, 170, 120, 130, 120, 200))
+    seen = evidence(original, derived)
+    value = compute("true_acceptance_rate", seen, far=0.3, folds=2, most_pictures=100)["r"]
+    # fold 0 holds a and c, whose second pictures are near; fold 1 holds b and d, whose second pictures are far
+    assert value.value == 0.5
+    assert value.spread == 0.5
+    assert (value.over, value.of) == (4, 4)
+
+
+def test_true_acceptance_without_pairs_says_so():
+    seen = evidence(table(["a", "b"], on_circle(0, 90)), table(["a", "b"], on_circle(0, 90)))
+    value = compute("true_acceptance_rate", seen, far=0.3, folds=2, most_pictures=100)["r"]
+    assert math.isnan(value.value)
+    assert value.note == "nobody has two pictures"
+
+
+def test_detection_rate_counts_and_leaves_out_refused_faces():
+    derived = table(["a"] * 4, **{"hog.detected": [1.0, 0.0, 1.0, np.nan]})
+    value = compute("detection_rate", evidence(table(["a"] * 4), derived))["hog"]
+    assert value.value == pytest.approx(2 / 3)
+    assert (value.over, value.of) == (3, 4)
+
+
+def test_identical_pictures_have_no_psnr_and_say_why():
+    same = table(["a", "b"], **{"pixels.psnr": [np.inf, np.inf]})
+    value = compute("psnr", evidence(same, same))[""]
+    assert math.isnan(value.value)
+    assert value.note == "infinite: the pictures are identical"
+    one = table(["a", "b"], **{"pixels.psnr": [np.inf, 30.0]})
+    assert compute("psnr", evidence(one, one))[""].value == 30.0
+
+
+def test_ssim_and_perceptual_distance_are_means():
+    derived = table(["a", "b"], **{"pixels.ssim": [0.5, 1.0], "mobilenet_v2.perceptual": [0.2, 0.4]})
+    seen = evidence(derived, derived)
+    assert compute("ssim", seen)[""].value == 0.75
+    assert compute("perceptual_distance", seen)["mobilenet_v2"].value == pytest.approx(0.3)
+
+
+def test_frechet_distance_agrees_with_pytorch_fid():
+    from masquerade._torchvision import ensure
+
+    ensure()
+    from pytorch_fid.fid_score import calculate_frechet_distance
+
+    draw = np.random.default_rng(0)
+    first = draw.normal(size=(200, 6))
+    second = draw.normal(0.4, 1.3, size=(150, 6)) @ draw.normal(size=(6, 6))
+    expected = calculate_frechet_distance(
+        first.mean(0), np.cov(first, rowvar=False), second.mean(0), np.cov(second, rowvar=False)
+    )
+    assert frechet(first, second) == pytest.approx(expected, rel=1e-6)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(2, 12), st.integers(1, 30), st.integers(0, 99))
+def test_frechet_distance_of_a_set_to_itself_is_zero_and_of_a_shift_its_square(count, width, seed):
+    features = np.random.default_rng(seed).normal(size=(count, width))
+    assert frechet(features, features) == pytest.approx(0.0, abs=1e-6)
+    assert frechet(features, features + 2.0) == pytest.approx(4.0 * width, rel=1e-6)
+
+
+def test_age_and_gender_compare_the_same_judge():
+    original = table(["a", "b"], **{"g.age": [30.0, 40.0], "g.male": [0.9, 0.2]})
+    derived = table(["a", "b"], **{"g.age": [33.0, np.nan], "g.male": [0.4, 0.1]})
+    seen = evidence(original, derived)
+    assert compute("age_difference", seen)["g"].value == 3.0
+    assert compute("gender_preservation", seen)["g"].value == 0.5

@@ -1,0 +1,159 @@
+"""Recognisers: the published layouts, the margin's formula, and verification against hand-worked numbers."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from masquerade import discovery
+from masquerade.backbones._recognition import Recogniser, chosen_identities, verification
+from masquerade.errors import CheckpointError, ParameterError
+from masquerade.images import ArchiveWriter
+from masquerade.methods import TrainingJob
+from masquerade.networks.inception_resnet import InceptionResnetV1
+from masquerade.networks.ir_se import IRSE
+from masquerade.networks.margin import ArcMargin
+
+
+def test_inception_resnet_is_that_of_facenet():
+    """Key by key and number by number the network of facenet-pytorch, whose published weights it must take."""
+    from masquerade._torchvision import ensure
+
+    ensure()
+    from facenet_pytorch import InceptionResnetV1 as Published
+
+    torch.manual_seed(0)
+    published, ours = Published().eval(), InceptionResnetV1().eval()
+    weights = {key: value for key, value in published.state_dict().items() if not key.startswith("logits")}
+    ours.load_state_dict(weights)
+    pictures = torch.randn(1, 3, 160, 160)
+    with torch.inference_mode():
+        expected = published(pictures)
+        assert torch.equal(torch.nn.functional.normalize(ours(pictures)), expected)
+
+
+def test_ir_se_50_has_the_published_layout():
+    with torch.device("meta"):
+        keys = {key: tuple(value.shape) for key, value in IRSE().state_dict().items()}
+    assert "body.23.res_layer.0.weight" in keys
+    assert "body.24.res_layer.0.weight" not in keys
+    assert keys["input_layer.0.weight"] == (64, 3, 3, 3)
+    assert keys["body.0.res_layer.5.fc1.weight"] == (4, 64, 1, 1)
+    assert keys["body.3.shortcut_layer.0.weight"] == (128, 64, 1, 1)
+    assert keys["body.23.res_layer.3.weight"] == (512, 512, 3, 3)
+    assert keys["output_layer.3.weight"] == (512, 512 * 7 * 7)
+    assert keys["output_layer.4.running_mean"] == (512,)
+    parameters = sum(math.prod(shape) for key, shape in keys.items() if "running" not in key and "num_" not in key)
+    assert parameters == 43_797_696  # "43.8 M", as IR-SE-50 is known
+
+
+def test_margin_is_equation_3_of_arcface():
+    head = ArcMargin(2, 2, scale=10.0, margin=0.5)
+    head.weight.data = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
+    angle = 0.3
+    logits = head(torch.tensor([[3 * math.cos(angle), 3 * math.sin(angle)]]), torch.tensor([0]))
+    assert logits[0, 0].item() == pytest.approx(10 * math.cos(angle + 0.5), abs=1e-5)
+    assert logits[0, 1].item() == pytest.approx(10 * math.sin(angle), abs=1e-5)
+
+
+def test_margin_goes_on_falling_where_the_cosine_would_rise():
+    head = ArcMargin(2, 2, scale=1.0, margin=0.5)
+    head.weight.data = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    angles = torch.linspace(0.1, math.pi - 0.01, 60)
+    embeddings = torch.stack([angles.cos(), angles.sin()], 1)
+    logits = head(embeddings, torch.zeros(60, dtype=torch.long))[:, 0]
+    assert (logits.diff() < 0).all()
+
+
+def test_verification_of_hand_worked_pairs():
+    """Two people with two pictures each on a circle: genuine cosines cos 10, cos 60; impostors are worked out below."""
+    degrees = np.radians([0, 10, 90, 150])
+    embeddings = np.stack([np.cos(degrees), np.sin(degrees)], 1)
+    seen = verification(embeddings, ["a", "a", "b", "b"])
+    # impostor cosines: cos 90, cos 150, cos 80, cos 140 -> 0, -0.87, 0.17, -0.77: all below cos 60 = 0.5
+    assert seen["auc"] == 1.0
+    assert seen["tar_at_far_0.01"] == 1.0
+    assert (seen["genuine_pairs"], seen["impostor_pairs"]) == (2, 4)
+    assert seen["rank1"] == 1.0
+    worse = verification(embeddings, ["a", "b", "a", "b"])
+    # genuine: cos 90 = 0, cos 140 = -0.77; impostors: cos 10, cos 150, cos 80, cos 60
+    assert worse["auc"] == pytest.approx(2 / 8)
+    assert worse["tar_at_far_0.01"] == 0.0
+    assert worse["rank1"] == 0.0
+
+
+def test_parts_of_the_identities_are_disjoint_and_complete():
+    names = [f"person-{number}" for number in range(40)]
+    parts = [chosen_identities(names, part) for part in ((0.0, 0.5), (0.5, 0.75), (0.75, 1.0))]
+    assert [len(part) for part in parts] == [20, 10, 10]
+    assert sorted(sum(parts, [])) == sorted(names)
+    assert chosen_identities(names[::-1], (0.0, 0.5)) == parts[0]
+
+
+def test_recogniser_gives_unit_vectors_of_any_size_and_passes_gradients():
+    torch.manual_seed(0)
+    recogniser = Recogniser(IRSE(32, (4, 4, 4, 4, 4), (1, 1, 1, 1)), 32).eval()
+    for size in (32, 64, 50):
+        pictures = torch.rand(2, 3, size, size, requires_grad=True)
+        embeddings = recogniser(pictures)
+        assert embeddings.shape == (2, 512)
+        assert torch.allclose(embeddings.norm(dim=1), torch.ones(2), atol=1e-5)
+        embeddings[0, 0].backward()
+        assert pictures.grad.abs().sum() > 0
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """Eight people of four pictures: a colour each, with noise."""
+    draw = np.random.default_rng(0)
+    with ArchiveWriter(tmp_path / "faces.zip") as out:
+        for person in range(8):
+            colour = draw.integers(40, 216, 3)
+            for number in range(4):
+                picture = np.clip(colour + draw.normal(0, 12, (32, 32, 3)), 0, 255).astype(np.uint8)
+                split = "train" if person < 6 else "validation"
+                out.add(picture, {"id": f"p{person}-{number}", "identity": f"p{person}", "split": split})
+    return tmp_path / "faces.zip"
+
+
+SMALL = {
+    "input_size": 32, "identities": (0.0, 1.0), "steps": 6, "batch": 8, "learning_rate": 0.01, "weight_decay": 0.0,
+    "scale": 16.0, "margin": 0.2, "floor_auc": 0.0, "floor_tar": 0.0,
+}  # fmt: skip
+
+
+def train(archive, folder, **changes):
+    cls = discovery.load("backbones", "identity")
+    params = cls.Params(widths=[4, 4, 8, 8, 8], units=[1, 1, 1, 1], recognition={**SMALL, **changes})
+    logged = []
+    job = TrainingJob(
+        archive, {}, folder / "identity.safetensors", folder / "state.pt", 0, 1,
+        lambda step, values: logged.append(values), lambda name, pixels: None,
+    )  # fmt: skip
+    return cls(params).train(job), cls, job, logged
+
+
+def test_trained_backbone_loads_and_is_repeatable(archive, tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    figures, cls, job, logged = train(archive, tmp_path / "one")
+    _, _, again, _ = train(archive, tmp_path / "two")
+    assert job.checkpoint.read_bytes() == again.checkpoint.read_bytes()
+    assert not job.state.exists()
+    assert {"auc", "tar_at_far_0.01", "rank1"} <= set(figures)
+    assert {"loss", "accuracy"} <= set(logged[0])
+    network = cls.load(job.checkpoint)
+    assert not network.training
+    assert not any(weight.requires_grad for weight in network.parameters())
+
+
+def test_checkpoint_of_another_architecture_is_refused(archive, tmp_path):
+    _, _, job, _ = train(archive, tmp_path)
+    with pytest.raises(CheckpointError, match="identity.safetensors is not a checkpoint of this backbone"):
+        discovery.load("backbones", "recogniser_a").load(job.checkpoint)
+
+
+def test_too_few_identities_are_refused(archive, tmp_path):
+    with pytest.raises(ParameterError, match="leaves 1 identities to train on"):
+        train(archive, tmp_path, identities=(0.0, 0.1))

@@ -1,0 +1,153 @@
+"""The training loop: interrupted is as uninterrupted, bit for bit, and nothing wrong goes on unseen."""
+
+import logging
+
+import pytest
+import torch
+from torch import nn
+
+from masquerade import seeding, training
+from masquerade.errors import CheckpointError
+
+
+class Line:
+    """Fits a line with dropout and batch norm, so that random numbers and buffers matter."""
+
+    def __init__(self):
+        torch.manual_seed(0)
+        self.network = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.3), nn.Linear(8, 1))
+        self.modules = {"network": self.network}
+        self.optimisers = {"adam": torch.optim.Adam(self.network.parameters(), lr=0.01)}
+        self.fail_at = None
+
+    def step(self, step):
+        draw = seeding.generator(0, "line", step)
+        x = torch.from_numpy(draw.normal(size=(16, 3))).float()
+        loss = (self.network(x) - x.sum(1, keepdim=True)).square().mean()
+        self.optimisers["adam"].zero_grad()
+        loss.backward()
+        self.optimisers["adam"].step()
+        return {"loss": float("nan") if step == self.fail_at else loss.item()}
+
+
+def fit(task, state, steps=12, stop_after=None, fingerprint="a", averages=None, log=None):
+    def after(step):
+        if stop_after is not None and step + 1 == stop_after:
+            raise KeyboardInterrupt
+
+    training.fit(
+        task, steps=steps, state=state, fingerprint=fingerprint, log=log or (lambda step, losses: None),
+        averages=averages, after=after, save_every_seconds=0, log_every=1,
+    )  # fmt: skip
+
+
+def weights(module):
+    return {key: value.clone() for key, value in module.state_dict().items()}
+
+
+def same(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[key], other[key]) for key in one)
+
+
+def test_interrupted_training_ends_bit_for_bit_like_an_uninterrupted_one(tmp_path):
+    whole = Line()
+    mean = training.Average(whole.network, 0.9)
+    fit(whole, tmp_path / "whole.pt", averages={"mean": mean})
+    first = Line()
+    with pytest.raises(KeyboardInterrupt):  # killed after step 8; the last state is that of step 7
+        fit(first, tmp_path / "cut.pt", stop_after=8, averages={"mean": training.Average(first.network, 0.9)})
+    torch.manual_seed(12345)
+    second = Line()
+    again = training.Average(second.network, 0.9)
+    torch.rand(7)
+    seen = []
+    fit(second, tmp_path / "cut.pt", averages={"mean": again}, log=lambda step, losses: seen.append(step))
+    assert seen[0] == 7
+    assert same(weights(whole.network), weights(second.network))
+    assert same(weights(mean.module), weights(again.module))
+
+
+def test_polite_signal_saves_and_says_how_to_go_on(tmp_path):
+    import os
+    import signal
+
+    task = Line()
+
+    def step(number, inner=task.step):
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return inner(number)
+
+    task.step = step
+    with pytest.raises(training.Interrupted, match="stopped at step 4 of 12; the same command goes on"):
+        training.fit(task, steps=12, state=tmp_path / "s.pt", fingerprint="a", log=lambda step, losses: None)
+    assert torch.load(tmp_path / "s.pt", weights_only=True)["step"] == 4
+
+
+def test_state_of_another_training_is_not_used(tmp_path, caplog):
+    with pytest.raises(KeyboardInterrupt):
+        fit(Line(), tmp_path / "s.pt", stop_after=8)
+    seen = []
+    with caplog.at_level(logging.WARNING):
+        fit(Line(), tmp_path / "s.pt", fingerprint="b", log=lambda step, losses: seen.append(step))
+    assert seen[0] == 0
+    assert "belongs to a training with other parameters" in caplog.text
+
+
+def test_cut_state_is_not_used(tmp_path, caplog):
+    with pytest.raises(KeyboardInterrupt):
+        fit(Line(), tmp_path / "s.pt", stop_after=8)
+    (tmp_path / "s.pt").write_bytes((tmp_path / "s.pt").read_bytes()[:500])
+    seen = []
+    with caplog.at_level(logging.WARNING):
+        fit(Line(), tmp_path / "s.pt", log=lambda step, losses: seen.append(step))
+    assert seen[0] == 0
+    assert "cannot be read" in caplog.text
+
+
+def test_loss_that_is_no_number_stops_with_its_name_and_step(tmp_path):
+    task = Line()
+    task.fail_at = 5
+    with pytest.raises(training.Diverged, match="the loss loss is nan at step 5"):
+        fit(task, tmp_path / "s.pt")
+
+
+def test_average_is_that_of_its_formula():
+    module = nn.Linear(1, 1, bias=False)
+    module.weight.data.fill_(1.0)
+    mean = training.Average(module, 0.75)
+    for value in (2.0, 4.0):
+        module.weight.data.fill_(value)
+        mean.update()
+    # 0.75 * 1 + 0.25 * 2 = 1.25; 0.75 * 1.25 + 0.25 * 4 = 1.9375
+    assert mean.module.weight.item() == pytest.approx(1.9375)
+
+
+def test_checkpoint_round_trip_and_equal_bytes(tmp_path):
+    network = Line().network
+    for name in ("a", "b"):
+        training.save_checkpoint(tmp_path / name, {"network": network}, {"size": 3, "about": "x"})
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    tensors, facts = training.load_checkpoint(tmp_path / "a")
+    assert facts == {"size": 3, "about": "x"}
+    other = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.3), nn.Linear(8, 1))
+    training.load_into(other, tensors["network"], tmp_path / "a")
+    assert same(weights(network), weights(other))
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "foreign"])
+def test_checkpoint_that_is_not_whole_is_refused_with_its_name(tmp_path, damage):
+    path = tmp_path / "c.safetensors"
+    if damage == "cut":
+        training.save_checkpoint(path, {"network": Line().network}, {})
+        path.write_bytes(path.read_bytes()[:200])
+    elif damage == "foreign":
+        path.write_text("not a checkpoint")
+    with pytest.raises(CheckpointError, match="c.safetensors is (missing|damaged)"):
+        training.load_checkpoint(path)
+
+
+def test_checkpoint_that_does_not_fit_names_its_keys(tmp_path):
+    tensors = {"0.weight": torch.zeros(8, 4), "5.weight": torch.zeros(1)}
+    with pytest.raises(CheckpointError, match=r"0.bias is missing; .*5.weight is left over; 0.weight is \(8, 4\)"):
+        training.load_into(nn.Sequential(nn.Linear(3, 8)), tensors, tmp_path / "c.safetensors")
