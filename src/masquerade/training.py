@@ -181,6 +181,7 @@ def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.part")
     safetensors.torch.save_file(tensors, temporary, {"masquerade": json.dumps(dict(facts), sort_keys=True)})
+    temporary.chmod(0o644)  # the library writes files that nobody else may read; a lab shares its checkpoints
     temporary.replace(path)
 
 

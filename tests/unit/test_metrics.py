@@ -107,7 +107,7 @@ def test_true_acceptance_of_hand_worked_pairs():
     """Four people, two folds, two pictures each; impostors of the other fold are 90 degrees and more apart."""
     names = ["a", "a", "b", "b", "c", "c", "d", "d"]
     original = table(names, on_circle(0, 5, 0, 5, 120, 125, 120, 125))
-    derived = table(names, on_circle(0, 10, 0, 170, 120, 130, 120, 200))
+    derived = table(names, on_circle(0, 10, 0, 170, 120, 130, 120, 300))
     seen = evidence(original, derived)
     value = compute("true_acceptance_rate", seen, far=0.3, folds=2, most_pictures=100)["r"]
     # fold 0 holds a and c, whose second pictures are near; fold 1 holds b and d, whose second pictures are far

@@ -147,8 +147,8 @@ def load(build: Callable[[dict], nn.Module], checkpoint: Path) -> Recogniser:
 def verification(embeddings: np.ndarray, identities: list[str]) -> dict[str, float]:
     """How well unit embeddings (N, D) tell identities apart, over all pairs.
 
-    ``auc``; ``tar_at_far_0.01`` and ``tar_at_far_0.001``: the share of genuine pairs above the cosine that at most that share
-    of impostor pairs exceeds; ``rank1``: the share of pictures (of people with several) whose nearest other picture is
+    ``auc``; ``tar_at_far_0.01`` and ``tar_at_far_0.001``: the share of genuine pairs above the cosine that at most that
+    share of impostor pairs exceeds; ``rank1``: the share of pictures (of people with several) whose nearest other picture is
     of the same person; ``genuine_pairs``, ``impostor_pairs``.
     """
     from sklearn.metrics import roc_auc_score, roc_curve
