@@ -84,7 +84,7 @@ class Head:
         u = x / self.mouth_half
         inside = np.maximum(1.0 - u * u, 0.0)
         corner = 4.5 * s.smile - 3.0 * s.frown + p.mouth_curve
-        seam = self.mouth_y + corner * (u * u - 0.35) + 0.6 * np.exp(-((u / 0.18) ** 2)) * -1.0
+        seam = self.mouth_y + corner * (u * u - 0.35) - 0.6 * np.exp(-((u / 0.18) ** 2))
         bow = 1.0 - p.cupid * np.exp(-((u / 0.13) ** 2)) + 0.35 * p.cupid * np.exp(-(((np.abs(u) - 0.26) / 0.16) ** 2))
         thin = 1.0 - 0.25 * s.smile
         inner_upper = seam + 0.18 * self.gap * inside
@@ -117,7 +117,7 @@ class Head:
         # cheeks, the folds beside the nose, jowls
         h += (p.cheekbone + 1.5 * s.smile) * bump(ax, y, 45.0, -26.0, 13.0, 11.0)
         h += (p.cheek_full + 3.2 * s.smile) * bump(ax, y, 35.0, -46.0 + 4.0 * s.smile, 15.0, 14.0)
-        fold = (0.7 + 2.4 * p.fold + 1.7 * s.smile) * p.fold_scale
+        fold = 0.7 + 2.4 * p.fold + 1.7 * s.smile
         fold_x = p.nose_half + 4.0 + 0.38 * (tip - 2.0 - y) + 2.5 * s.smile
         h -= (
             fold
@@ -193,16 +193,16 @@ def meet(u, v, turn, widths, depths, start: float, rounds: int, shift=None, far:
     r0, r1, r2 = turn.astype(np.float32)
     ox, oy, oz = (u * r0[i] + v * r1[i] for i in range(3))
     w = np.full_like(u, start)
-    for turn_ in range(rounds):
+    for pass_ in range(rounds):
         y = oy + w * r2[1]
         width, depth = 1.0 / lookup(widths, y), 1.0 / lookup(depths, y)
-        push = oz - shift(ox + w * r2[0], y, oz + w * r2[2]) if shift is not None and turn_ else oz
+        push = oz - shift(ox + w * r2[0], y, oz + w * r2[2]) if shift is not None and pass_ else oz
         ax, az, cx, cz = r2[0] * width, r2[2] * depth, ox * width, push * depth
         a, b = ax * ax + az * az, cx * ax + cz * az
         room = b * b - a * (cx * cx + cz * cz - 1.0)
         root = np.sqrt(np.maximum(room, 0.0))
         new = (-b - root if far else root - b) / a
-        w = new if turn_ < 2 else 0.45 * w + 0.55 * new
+        w = new if pass_ < 2 else 0.45 * w + 0.55 * new
     return w, room / a
 
 
@@ -221,11 +221,8 @@ def eye_lids(person: Person, shot: Shot, u: np.ndarray) -> tuple[np.ndarray, np.
 def brow_line(person: Person, shot: Shot, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """x, height and half-thickness (mm) of an eyebrow at ``t`` in [0, 1], from its inner to its outer end."""
     x = person.brow_inner + t * person.brow_length
-    arch = (
-        person.brow_arch * (1.0 - ((t - 0.62) / 0.62) ** 2)
-        if np.isscalar(t)
-        else person.brow_arch * (1.0 - np.where(t < 0.62, (t - 0.62) / 0.62, (t - 0.62) / 0.5) ** 2)
-    )
+    rise = (t - 0.62) / np.where(t < 0.62, 0.62, 0.5)
+    arch = person.brow_arch * (1.0 - rise**2)
     y = person.brow_y + arch + person.brow_tilt * (t - 0.5) + shot.brow_raise * 5.0 - 3.0 * shot.frown * (1.0 - t)
     half = person.brow_thick * (0.75 + 0.6 * t) * np.clip((1.03 - t) / 0.55, 0.0, 1.0) ** 0.8
     return x, y, half

@@ -92,6 +92,25 @@ class Hair:
         if p.curl > 0.7:
             coils = texture(x, y, 0.9 if p.style == "afro" else 1.5, p.texture // 37, 0.8)
             locks, fine = 0.4 * locks + 0.9 * coils, 0.4 * fine + 0.8 * texture(x, y, 0.5, p.texture // 41, 0.5)
+        alpha = self._cover(turned, azimuth, y, room, fine, locks, pixel)
+        shows = alpha > 0.02
+        at, alpha, w, fine, locks = at[shows], alpha[shows], w[shows], fine[shows], locks[shows]
+        colour = hair_colour(head)
+        contrast = 1.0 - 0.5 * float(colour.mean() > 0.15)  # in pale hair the light that passes fills the gaps
+        tone = np.clip(0.95 + contrast * (0.26 * fine + 0.32 * locks), 0.22, 2.2)
+        if 0.05 < p.grey < 0.95:
+            tone = tone + np.clip(fine - 0.9, 0, 1) * 0.7 * p.grey
+        tone *= (0.42 if self.long else 0.75) if back else 1.0
+        # the highlight is a band on the crown, broken by strands
+        gloss = np.clip(1.0 + 0.7 * fine, 0.1, 2.5) * (0.25 + 0.75 * smoothstep(-5.0, 45.0, y[shows]))
+        point = np.stack([x[shows], y[shows], z[shows]], -1) @ turn.T.astype(np.float32)
+        strand = direction[shows] @ turn.T.astype(np.float32)
+        light = _light(colour * tone[:, None], point, strand, s, 0.7 if back else 1.0, gloss)
+        return Layer(at, alpha.astype(np.float32), light.astype(np.float32), w)
+
+    def _cover(self, turned, azimuth, y, room, fine, locks, pixel: float) -> np.ndarray:
+        """Opacity: above the hairline, with ragged tips and outline."""
+        p, s = self.head.person, self.head.shot
         line = np.interp(azimuth, self.azimuths, self.heights)
         line = line + 3.0 * texture(0.45 * turned, 0.0 * turned, 1.0, p.texture // 43, 1.2)
         ragged = 1.2 * fine + (1.5 + 6.0 * self.long * (line < -40)) * locks
@@ -108,23 +127,8 @@ class Hair:
         if p.style == "receding":
             alpha *= np.where(azimuth < 70, np.clip(0.8 + 0.25 * fine, 0, 1), np.clip((74.0 - y) / 10.0, 0, 1))
         rim = room * 60.0 + (0.5 + 0.8 * p.curl) * locks + 0.6 * fine
-        alpha = alpha * np.clip(rim / 1.6 + 0.2, 0.0, 1.0)
-        if p.style in ("cropped", "bald"):
-            alpha = alpha * 0.9
-        shows = alpha > 0.02
-        at, alpha, w, fine, locks = at[shows], alpha[shows], w[shows], fine[shows], locks[shows]
-        colour = hair_colour(head)
-        contrast = 1.0 - 0.5 * float(colour.mean() > 0.15)  # in pale hair the light that passes fills the gaps
-        tone = np.clip(0.95 + contrast * (0.26 * fine + 0.32 * locks), 0.22, 2.2)
-        if 0.05 < p.grey < 0.95:
-            tone = tone + np.clip(fine - 0.9, 0, 1) * 0.7 * p.grey
-        tone *= (0.42 if self.long else 0.75) if back else 1.0
-        # the highlight is a band on the crown, broken by strands
-        gloss = np.clip(1.0 + 0.7 * fine, 0.1, 2.5) * (0.25 + 0.75 * smoothstep(-5.0, 45.0, y[shows]))
-        point = np.stack([x[shows], y[shows], z[shows]], -1) @ turn.T.astype(np.float32)
-        strand = direction[shows] @ turn.T.astype(np.float32)
-        light = _light(colour * tone[:, None], point, strand, s, 0.7 if back else 1.0, gloss)
-        return Layer(at, alpha.astype(np.float32), light.astype(np.float32), w)
+        scalp = 0.9 if p.style in ("cropped", "bald") else 1.0  # shines through
+        return alpha * scalp * np.clip(rim / 1.6 + 0.2, 0.0, 1.0)
 
     def _strands(self, x, y, z):
         """(mm along a strand, mm across strands, strand direction): meridians of a whorl at the crown or a parting."""

@@ -32,7 +32,6 @@ IRIS_COLOURS = {
     "blue": (0.330, 0.465, 0.600),
     "grey": (0.430, 0.480, 0.510),
 }
-STYLES = ("bald", "receding", "cropped", "short", "afro", "bob", "long", "updo")
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,6 @@ class Person:
     cheekbone: float
     cheek_full: float
     fold: float
-    fold_scale: float
     double_chin: float
     # eyes and brows
     eye_x: float
@@ -108,7 +106,7 @@ class Person:
     neck_half: float
     build: float  # -1 slim .. 1 heavy
     # hair
-    style: str
+    style: str  # bald, receding, cropped, short, afro, bob, long, updo
     hair: np.ndarray
     hair_name: str
     grey: float
@@ -230,7 +228,6 @@ def sample_person(rng: np.random.Generator) -> Person:
         cheekbone=spread(2.4 - 1.8 * child, 2.2),
         cheek_full=spread(1.0 + full + 2.6 * child - 1.4 * old, 2.2),
         fold=float(np.clip(rng.normal(0.15 + 0.75 * old + 0.15 * man, 0.15), 0, 1.3)) * (1 - child),
-        fold_scale=1.0,
         double_chin=float(np.clip(build - 0.35 + 0.3 * old, 0, 1)),
         eye_x=spread(31.5 - 0.5 * child, 2.6),
         eye_half=spread(15.2 + 1.5 * child, 1.5),

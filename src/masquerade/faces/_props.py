@@ -34,7 +34,7 @@ def background(u, v, centre, side, shot) -> np.ndarray:
     return image.astype(np.float32)
 
 
-def hat(image, label, u, v, turn, head, hair, pixel) -> np.ndarray:
+def hat(image, label, u, v, turn, head, pixel) -> np.ndarray:
     """A knitted hat over the hair."""
     shot = head.shot
     if not shot.hat:
@@ -64,7 +64,7 @@ def hat(image, label, u, v, turn, head, hair, pixel) -> np.ndarray:
     return image
 
 
-def glasses(image, label, u, v, turn, head, hair, pixel) -> np.ndarray:
+def glasses(image, label, u, v, turn, head, pixel) -> np.ndarray:
     """Two thin rims, a bridge on the nose, and the arm of the nearer side."""
     shot, p = head.shot, head.person
     if not shot.glasses:
@@ -100,23 +100,8 @@ def glasses(image, label, u, v, turn, head, hair, pixel) -> np.ndarray:
             )
             frame = np.maximum(frame, arm * outside)
     lens = np.clip(-distance / soft + 0.5, 0, 1)
-    glare = (
-        np.exp(
-            -(
-                (
-                    (
-                        x * np.sign(shot.light[0] + 1e-6)
-                        + y * 0.8
-                        - 8.0
-                        - centre * np.sign(x) * np.sign(shot.light[0] + 1e-6)
-                    )
-                    / 3.5
-                )
-                ** 2
-            )
-        )
-        * lens
-    )
+    lit = np.sign(shot.light[0] + 1e-6)
+    glare = np.exp(-((((x - centre * np.sign(x)) * lit + 0.8 * y - 8.0) / 3.5) ** 2)) * lens
     image = image * (1.0 - 0.05 * lens)[..., None] + (0.035 * glare * shot.key)[..., None]
     below = np.clip((1.6 - np.abs(distance + 2.4)) / 2.0 + 0.3, 0, 1) * (y < -5.0)
     image = image * (1.0 - 0.10 * below)[..., None]
@@ -127,7 +112,7 @@ def glasses(image, label, u, v, turn, head, hair, pixel) -> np.ndarray:
     return image
 
 
-def occluder(image, label, u, v, turn, head, hair, pixel) -> np.ndarray:
+def occluder(image, label, u, v, turn, head, pixel) -> np.ndarray:
     """A microphone, a cup or a hand before the lower face."""
     shot = head.shot
     if not shot.occluder:
@@ -138,33 +123,35 @@ def occluder(image, label, u, v, turn, head, hair, pixel) -> np.ndarray:
     du, dv = u - cx, v - cy
     lean = rng.uniform(-0.5, 0.5)
     a, b = du * np.cos(lean) - dv * np.sin(lean), du * np.sin(lean) + dv * np.cos(lean)
-    if shot.occluder == "microphone":
-        ball = 1.0 - (a / 17.0) ** 2 - (b / 20.0) ** 2
-        handle = np.minimum(10.0 - np.abs(a), -b)
-        alpha = np.maximum(np.clip(ball * 9.0, 0, 1), np.clip(handle / 1.5, 0, 1))
-        base = np.array([0.03, 0.03, 0.035]) * np.ones((*u.shape, 1))
-        base = base * (1.0 + 0.6 * (np.sin(a * 1.6) * np.sin(b * 1.6))[..., None] * (ball > 0)[..., None])
-        bulge = np.sqrt(np.clip(np.where(ball > 0, ball, 1 - (a / 11.0) ** 2), 0, 1))
-    elif shot.occluder == "cup":
-        inside = np.minimum(29.0 + 0.12 * b - np.abs(a), 26.0 - b)
-        alpha = np.clip(inside / 1.5, 0, 1)
-        base = linear(shot.hat_colour) * np.ones((*u.shape, 1))
-        base = np.where((np.abs(b - 21.0) < 3.5)[..., None], 0.75, base)
-        bulge = np.sqrt(np.clip(1 - (a / 33.0) ** 2, 0, 1))
-    else:
-        reach = np.full(u.shape, -9.0)
-        for k in range(4):
-            fx = -25.0 + 16.5 * k
-            tip = 26.0 - 5.0 * abs(k - 1.4)
-            finger = 8.4 - np.hypot(a - fx - 0.06 * b, np.maximum(b - tip, 0.0))
-            reach = np.maximum(reach, finger)
-        palm = np.minimum(33.0 - np.abs(a), -16.0 - b)
-        alpha = np.clip(np.maximum(reach, palm) / 1.4, 0, 1)
-        base = linear(head.person.skin) * 0.92 * np.ones((*u.shape, 1))
-        bulge = np.sqrt(np.clip(np.maximum(reach, palm) / 8.4, 0.05, 1))
-        base = base * np.array([1.0, 0.9, 0.88])
+    alpha, base, bulge = {"microphone": _microphone, "cup": _cup, "hand": _hand}[shot.occluder](a, b, head)
     side = np.clip(0.55 + 0.45 * np.sign(shot.light[0]) * np.tanh(a / 14.0), 0, 1)
     lit = base * ((shot.fill + shot.key * side) * (0.45 + 0.55 * bulge))[..., None]
     image = image + (lit - image) * alpha[..., None]
     label[alpha > 0.5] = LABEL["background"]
     return image
+
+
+def _microphone(a, b, head):
+    """Opacity, linear colour and roundness at (a, b) mm; so are the next two."""
+    ball = 1.0 - (a / 17.0) ** 2 - (b / 20.0) ** 2
+    handle = np.minimum(10.0 - np.abs(a), -b)
+    alpha = np.maximum(np.clip(ball * 9.0, 0, 1), np.clip(handle / 1.5, 0, 1))
+    mesh = 1.0 + 0.6 * np.sin(a * 1.6) * np.sin(b * 1.6) * (ball > 0)
+    bulge = np.sqrt(np.clip(np.where(ball > 0, ball, 1 - (a / 11.0) ** 2), 0, 1))
+    return alpha, np.array([0.03, 0.03, 0.035]) * mesh[..., None], bulge
+
+
+def _cup(a, b, head):
+    alpha = np.clip(np.minimum(29.0 + 0.12 * b - np.abs(a), 26.0 - b) / 1.5, 0, 1)
+    base = np.where((np.abs(b - 21.0) < 3.5)[..., None], 0.75, linear(head.shot.hat_colour))
+    return alpha, base, np.sqrt(np.clip(1 - (a / 33.0) ** 2, 0, 1))
+
+
+def _hand(a, b, head):
+    reach = np.minimum(33.0 - np.abs(a), -16.0 - b)  # the palm
+    for k in range(4):
+        tip = 26.0 - 5.0 * abs(k - 1.4)
+        finger = 8.4 - np.hypot(a + 25.0 - 16.5 * k - 0.06 * b, np.maximum(b - tip, 0.0))
+        reach = np.maximum(reach, finger)
+    base = linear(head.person.skin) * np.array([0.92, 0.83, 0.81]) * np.ones((*a.shape, 1))
+    return np.clip(reach / 1.4, 0, 1), base, np.sqrt(np.clip(reach / 8.4, 0.05, 1))
