@@ -1,4 +1,4 @@
-"""The command line: ``masquerade anonymize | recover | doctor | params``.
+"""The command line: ``masquerade anonymize | recover | matrix | doctor | params``.
 
 A mistake gets one paragraph on stderr and status 1 (``masquerade --debug ...`` shows where it came from). Keys come
 from a file or a prompt, never from the command line, and go to no log and no report.
@@ -145,6 +145,28 @@ def doctor(scale: Scale = None, root: Root = Path()) -> None:
     Console().print(table)
     if any(check.essential and not check.ok for check in found):
         raise typer.Exit(1)
+
+
+@app.command()
+def matrix(
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    scale: Scale = None,
+    root: Root = Path(),
+) -> None:
+    """List every cell (dataset, method, variant, seed), and why those that are skipped are skipped."""
+    import json
+
+    from masquerade import matrix as planned
+    from masquerade import params
+
+    cells = planned.cells(params.load(root, scale))
+    if as_json:
+        typer.echo(json.dumps([vars(cell) for cell in cells]))
+        return
+    table = Table("dataset", "method", "variant", "seed", "runs", title=f"{len(cells)} cells")
+    for cell in cells:
+        table.add_row(cell.dataset, cell.method, cell.variant, str(cell.seed), cell.reason or "yes")
+    Console().print(table)
 
 
 @params_app.command("show")

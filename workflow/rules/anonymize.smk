@@ -13,11 +13,11 @@ rule anonymize:
     output:
         indexed(ANONYMIZED),
     log:
-        "logs/" + SCALE + "/anonymize/{dataset}/{method}/{variant}/{seed}.log",
+        f"logs/{SCALE}/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
-        "logs/"
-        + SCALE
-        + "/benchmarks/anonymize/{dataset}/{method}/{variant}/{seed}.tsv"
+        f"logs/{SCALE}/benchmarks/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    conda:
+        "../../environment.yml"
     threads: PARAMETERS.compute.threads["anonymize"]
     params:
         cfg=P(

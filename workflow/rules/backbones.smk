@@ -7,18 +7,20 @@ rule backbone:
         faces=indexed(FACES.format(dataset=PARAMETERS.matrix.train_on)),
     output:
         checkpoint=BACKBONE,
-        quality=CHECKPOINTS + "/backbones/{backbone}.json",
+        quality=f"{CHECKPOINTS}/backbones/{{backbone}}.json",
     log:
-        "logs/" + SCALE + "/backbones/{backbone}.log",
+        f"logs/{SCALE}/backbones/{{backbone}}.log",
     benchmark:
-        "logs/" + SCALE + "/benchmarks/backbones/{backbone}.tsv"
+        f"logs/{SCALE}/benchmarks/backbones/{{backbone}}.tsv"
+    conda:
+        "../../environment.yml"
     threads: PARAMETERS.compute.threads["backbone"]
     resources:
         **TRAINING_RESOURCES,
     params:
         cfg=P("backbones.{backbone}", "data_seed"),
-        state=".masquerade/state/" + SCALE + "/backbones/{backbone}.pt",
-        logs="logs/" + SCALE + "/submitit",
+        state=f".masquerade/state/{SCALE}/backbones/{{backbone}}.pt",
+        logs=f"logs/{SCALE}/submitit",
     shell:
         "python workflow/scripts/backbone.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --name {wildcards.backbone} --faces {input.faces[0]} --state {params.state} --logs {params.logs}"

@@ -1,6 +1,7 @@
 # Parameters, cells, and the few functions that the rules share.
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -12,7 +13,9 @@ from masquerade.papers import reference
 from snakemake.exceptions import WorkflowError
 
 # Jobs find the same Python as Snakemake itself, activated or not, and report to the same build.
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+shell.prefix(
+    f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; set -euo pipefail; "
+)
 os.environ.setdefault("MASQUERADE_BUILD", time.strftime("%Y-%m-%d %H:%M:%S"))
 
 try:
@@ -30,15 +33,15 @@ DATASETS = sorted({cell.dataset for cell in RUNNABLE} | {PARAMETERS.matrix.train
 PACKAGE = Path("src/masquerade")
 
 DATA, CHECKPOINTS, RESULTS = f"data/{SCALE}", f"checkpoints/{SCALE}", f"results/{SCALE}"
-FACES = DATA + "/faces/{dataset}.zip"
-BACKBONE = CHECKPOINTS + "/backbones/{backbone}.safetensors"
-CHECKPOINT = CHECKPOINTS + "/methods/{method}/{seed}.safetensors"
-ANONYMIZED = DATA + "/anonymized/{dataset}/{method}/{variant}/{seed}.zip"
-SOURCE = DATA + "/measurements/{dataset}/source.parquet"
-MEASURED = DATA + "/measurements/{dataset}/{method}/{variant}/{seed}.parquet"
-METRICS = RESULTS + "/metrics/{dataset}/{method}/{variant}/{seed}.json"
-TABLE = RESULTS + "/tables/{paper}/{item}"
-FIGURE = RESULTS + "/figures/{paper}/{item}"
+FACES = f"{DATA}/faces/{{dataset}}.zip"
+BACKBONE = f"{CHECKPOINTS}/backbones/{{backbone}}.safetensors"
+CHECKPOINT = f"{CHECKPOINTS}/methods/{{method}}/{{seed}}.safetensors"
+ANONYMIZED = f"{DATA}/anonymized/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
+SOURCE = f"{DATA}/measurements/{{dataset}}/source.parquet"
+MEASURED = f"{DATA}/measurements/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
+METRICS = f"{RESULTS}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.json"
+TABLE = f"{RESULTS}/tables/{{paper}}/{{item}}"
+FIGURE = f"{RESULTS}/figures/{{paper}}/{{item}}"
 
 
 def one_of(names):
@@ -95,6 +98,10 @@ def method_code(step):
     return value
 
 
+def dataset_of(name):
+    return discovery.load("faces", name)(PARAMETERS.datasets[name])
+
+
 def needs(method):
     return discovery.load("methods", method).needs
 
@@ -115,7 +122,9 @@ def of_cells(pattern):
 def finish(outcome):
     """Publish the runs; after a success also record the bytes, unless DVC started this or the scale is not its own."""
     recorded = (
-        outcome == "success" and "DVC_STAGE" not in os.environ and "scale" not in config
+        outcome == "success"
+        and not os.environ.get("DVC_STAGE")
+        and "scale" not in config
     )
     command = [
         sys.executable,
@@ -123,6 +132,72 @@ def finish(outcome):
         *(["--record"] if recorded else []),
     ]
     subprocess.run(command, check=False)
+
+
+def judges_code(wildcards):
+    names = PARAMETERS.measure.judges
+    return code(
+        "measure", *modules("judges", names), *modules("backbones", judges_need())
+    )
+
+
+def judges_need():
+    names = [
+        name
+        for judge in PARAMETERS.measure.judges
+        for name in discovery.load("judges", judge).needs
+    ]
+    return list(dict.fromkeys(names))
+
+
+JUDGED = [f"judges.{name}" for name in PARAMETERS.measure.judges]
+
+
+def item_of(wildcards):
+    return ITEMS[f"{wildcards.paper}/{wildcards.item}"]
+
+
+def asked(item):
+    """The (dataset, method, variant) that a table or figure shows, with the dataset that stands in here."""
+    dataset = reference.stand_in(item.dataset, PARAMETERS.stand_ins.datasets)
+    offered = [(cell.method, cell.variant) for cell in CELLS if cell.dataset == dataset]
+    return [
+        (dataset, method, variant)
+        for _, method, variant in reference.needs(item, offered)
+    ]
+
+
+def shown(pattern):
+    """``input`` function: the files of the runnable cells that the wildcards' table or figure shows."""
+
+    def value(wildcards):
+        wanted = set(asked(item_of(wildcards)))
+        cells = [
+            cell
+            for cell in RUNNABLE
+            if (cell.dataset, cell.method, cell.variant) in wanted
+        ]
+        return [pattern.format(**vars(cell)) for cell in cells]
+
+    return value
+
+
+def not_shown(wildcards):
+    """Why the other cells are not there, as JSON."""
+    reasons = matrix.skipped(PARAMETERS, asked(item_of(wildcards)), CELLS)
+    return json.dumps([[*cell, reason] for cell, reason in sorted(reasons.items())])
+
+
+def source_of(pattern):
+    return lambda w: pattern.format(dataset=asked(item_of(w))[0][0])
+
+
+def distances_of(pattern):
+    """``input`` function: measurements, where a grid chooses its faces by distance."""
+    return lambda w: pattern(w) if item_of(w).choose == "closest_to_mean" else []
+
+
+ABOUT = P("scale", "seeds", "stand_ins", "caution")
 
 
 # How and where a training runs is no trigger: it changes when a number is made, not which number.

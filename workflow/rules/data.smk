@@ -2,12 +2,15 @@
 rule faces:
     input:
         code=lambda w: code(f"data.{w.dataset}", *modules("faces", [w.dataset])),
+        sources=lambda w: [str(path) for path in dataset_of(w.dataset).sources()],
     output:
         indexed(FACES),
     log:
-        "logs/" + SCALE + "/faces/{dataset}.log",
+        f"logs/{SCALE}/faces/{{dataset}}.log",
     benchmark:
-        "logs/" + SCALE + "/benchmarks/faces/{dataset}.tsv"
+        f"logs/{SCALE}/benchmarks/faces/{{dataset}}.tsv"
+    conda:
+        "../../environment.yml"
     threads: PARAMETERS.compute.threads["data"]
     params:
         cfg=P("datasets.{dataset}", "image.size", "data_seed"),

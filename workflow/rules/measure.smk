@@ -1,23 +1,4 @@
 # Every judge looks at every picture once; one file of measurements a set.
-def judges_code(wildcards):
-    names = PARAMETERS.measure.judges
-    return code(
-        "measure", *modules("judges", names), *modules("backbones", judges_need())
-    )
-
-
-def judges_need():
-    names = [
-        name
-        for judge in PARAMETERS.measure.judges
-        for name in discovery.load("judges", judge).needs
-    ]
-    return list(dict.fromkeys(names))
-
-
-JUDGED = [f"judges.{name}" for name in PARAMETERS.measure.judges]
-
-
 rule measure_source:
     input:
         code=judges_code,
@@ -26,9 +7,11 @@ rule measure_source:
     output:
         SOURCE,
     log:
-        "logs/" + SCALE + "/measure/{dataset}.log",
+        f"logs/{SCALE}/measure/{{dataset}}.log",
     benchmark:
-        "logs/" + SCALE + "/benchmarks/measure/{dataset}.tsv"
+        f"logs/{SCALE}/benchmarks/measure/{{dataset}}.tsv"
+    conda:
+        "../../environment.yml"
     threads: PARAMETERS.compute.threads["measure"]
     params:
         cfg=P(*JUDGED, "measure.judges", "measure.batch"),
@@ -48,9 +31,11 @@ rule measure:
     output:
         MEASURED,
     log:
-        "logs/" + SCALE + "/measure/{dataset}/{method}/{variant}/{seed}.log",
+        f"logs/{SCALE}/measure/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
-        "logs/" + SCALE + "/benchmarks/measure/{dataset}/{method}/{variant}/{seed}.tsv"
+        f"logs/{SCALE}/benchmarks/measure/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    conda:
+        "../../environment.yml"
     threads: PARAMETERS.compute.threads["measure"]
     params:
         cfg=P(*JUDGED, "measure.judges", "measure.batch"),

@@ -8,9 +8,11 @@ rule metrics:
     output:
         METRICS,
     log:
-        "logs/" + SCALE + "/metrics/{dataset}/{method}/{variant}/{seed}.log",
+        f"logs/{SCALE}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
-        "logs/" + SCALE + "/benchmarks/metrics/{dataset}/{method}/{variant}/{seed}.tsv"
+        f"logs/{SCALE}/benchmarks/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    conda:
+        "../../environment.yml"
     params:
         cfg=P(
             *[f"metrics.{name}" for name in PARAMETERS.metrics], "matrix.calibrate_on"

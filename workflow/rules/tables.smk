@@ -1,51 +1,4 @@
 # What the papers print, rebuilt: tables from metrics, curves from metrics, grids from pictures.
-def item_of(wildcards):
-    return ITEMS[f"{wildcards.paper}/{wildcards.item}"]
-
-
-def asked(item):
-    """The (dataset, method, variant) that a table or figure shows, with the dataset that stands in here."""
-    dataset = reference.stand_in(item.dataset, PARAMETERS.stand_ins.datasets)
-    offered = [(cell.method, cell.variant) for cell in CELLS if cell.dataset == dataset]
-    return [
-        (dataset, method, variant)
-        for _, method, variant in reference.needs(item, offered)
-    ]
-
-
-def shown(pattern):
-    """``input`` function: the files of the runnable cells that the wildcards' table or figure shows."""
-
-    def value(wildcards):
-        wanted = set(asked(item_of(wildcards)))
-        cells = [
-            cell
-            for cell in RUNNABLE
-            if (cell.dataset, cell.method, cell.variant) in wanted
-        ]
-        return [pattern.format(**vars(cell)) for cell in cells]
-
-    return value
-
-
-def not_shown(wildcards):
-    """Why the other cells are not there, as JSON."""
-    reasons = matrix.skipped(PARAMETERS, asked(item_of(wildcards)), CELLS)
-    return json.dumps([[*cell, reason] for cell, reason in sorted(reasons.items())])
-
-
-def source_of(pattern):
-    return lambda w: pattern.format(dataset=asked(item_of(w))[0][0])
-
-
-def distances_of(pattern):
-    """``input`` function: measurements, where a grid chooses its faces by distance."""
-    return lambda w: pattern(w) if item_of(w).choose == "closest_to_mean" else []
-
-
-ABOUT = P("scale", "seeds", "stand_ins", "caution")
-
-
 rule table:
     input:
         code=lambda w: code("table"),
@@ -54,11 +7,13 @@ rule table:
     output:
         multiext(TABLE, ".csv", ".md", ".tex"),
     log:
-        "logs/" + SCALE + "/tables/{paper}/{item}.log",
+        f"logs/{SCALE}/tables/{{paper}}/{{item}}.log",
     benchmark:
-        "logs/" + SCALE + "/benchmarks/tables/{paper}/{item}.tsv"
+        f"logs/{SCALE}/benchmarks/tables/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
         item=one_of(item.name for item in ITEMS.values() if item.kind == "table"),
+    conda:
+        "../../environment.yml"
     params:
         cfg=ABOUT,
         skipped=not_shown,
@@ -76,11 +31,13 @@ rule curves:
     output:
         multiext(FIGURE, ".png", ".svg"),
     log:
-        "logs/" + SCALE + "/figures/{paper}/{item}.log",
+        f"logs/{SCALE}/figures/{{paper}}/{{item}}.log",
     benchmark:
-        "logs/" + SCALE + "/benchmarks/figures/{paper}/{item}.tsv"
+        f"logs/{SCALE}/benchmarks/figures/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
         item=one_of(item.name for item in ITEMS.values() if item.kind == "curves"),
+    conda:
+        "../../environment.yml"
     params:
         cfg=ABOUT,
         skipped=not_shown,
@@ -101,11 +58,13 @@ rule grid:
     output:
         multiext(FIGURE, ".png", ".svg"),
     log:
-        "logs/" + SCALE + "/figures/{paper}/{item}.log",
+        f"logs/{SCALE}/figures/{{paper}}/{{item}}.log",
     benchmark:
-        "logs/" + SCALE + "/benchmarks/figures/{paper}/{item}.tsv"
+        f"logs/{SCALE}/benchmarks/figures/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
         item=one_of(item.name for item in ITEMS.values() if item.kind == "grid"),
+    conda:
+        "../../environment.yml"
     params:
         cfg=ABOUT,
         skipped=not_shown,

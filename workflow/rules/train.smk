@@ -7,16 +7,18 @@ rule method:
     output:
         CHECKPOINT,
     log:
-        "logs/" + SCALE + "/train/{method}/{seed}.log",
+        f"logs/{SCALE}/train/{{method}}/{{seed}}.log",
     benchmark:
-        "logs/" + SCALE + "/benchmarks/train/{method}/{seed}.tsv"
+        f"logs/{SCALE}/benchmarks/train/{{method}}/{{seed}}.tsv"
+    conda:
+        "../../environment.yml"
     threads: PARAMETERS.compute.threads["train"]
     resources:
         **TRAINING_RESOURCES,
     params:
         cfg=P("methods.{method}.params"),
-        state=".masquerade/state/" + SCALE + "/methods/{method}/{seed}.pt",
-        logs="logs/" + SCALE + "/submitit",
+        state=f".masquerade/state/{SCALE}/methods/{{method}}/{{seed}}.pt",
+        logs=f"logs/{SCALE}/submitit",
     shell:
         "python workflow/scripts/train.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --method {wildcards.method} --seed {wildcards.seed} --faces {input.faces[0]}"

@@ -52,6 +52,10 @@ class Dataset(ABC):
         """(True, '') or (False, why not and what to do)."""
         return True, ""
 
+    def sources(self) -> list[Path]:
+        """The files from which the faces are made; the data rule lists them as its inputs. Drawn faces have none."""
+        return []
+
     @abstractmethod
     def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
         """Yield every face, ``size`` x ``size`` pixels, in a fixed order that does not depend on ``workers``."""

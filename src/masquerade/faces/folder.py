@@ -59,6 +59,9 @@ class Folder(Dataset):
             return False, f"datasets.folder.path is '{self.params.path}', which is not a folder"
         return True, ""
 
+    def sources(self) -> list[Path]:
+        return [path for path in files(Path(self.params.path)) if path.is_file() and not path.is_symlink()]
+
     def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
         root = Path(self.params.path)
         work = partial(_records_of, root, self.params, size, seed)
