@@ -6,11 +6,13 @@ an uninterrupted one would have seen. Checkpoints are safetensors; the state of 
 """
 
 import copy
+import hashlib
 import json
 import logging
 import math
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
@@ -23,6 +25,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from masquerade import lineage
 from masquerade.errors import CheckpointError, MasqueradeError
 
 logger = logging.getLogger(__name__)
@@ -77,14 +80,16 @@ def fit(
 ) -> None:
     """Train ``task`` for ``steps`` steps, going on from ``state`` where that file is one of the same training.
 
-    ``fingerprint`` names the training (parameters, seed, data); a state with another one is not used. ``averages`` are
-    updated after each step. ``after(step)`` is called after each step (for sample pictures). The state is saved every
-    ``save_every_seconds`` (default 30, or MASQUERADE_SAVE_EVERY_SECONDS), on SIGTERM, SIGINT and SIGUSR2, and removed
-    by `finish`. Raises Interrupted after such a signal, and Diverged, naming the loss, where one is not finite.
+    ``fingerprint`` names the training (parameters, seed, data); a state with another one, or of other code, is not
+    used. ``averages`` are updated after each step. ``after(step)`` is called after each step (for sample pictures).
+    The state is saved every ``save_every_seconds`` (default 30, or MASQUERADE_SAVE_EVERY_SECONDS) and on SIGTERM and
+    SIGINT, and removed by `finish`. Raises Interrupted after such a signal, and Diverged, naming the loss, where one
+    is not finite.
     """
     if save_every_seconds is None:
         save_every_seconds = float(os.environ.get("MASQUERADE_SAVE_EVERY_SECONDS", "30"))
     averages = dict(averages or {})
+    fingerprint = f"{fingerprint} {_code(task)}"
     first = _resume(task, averages, state, fingerprint)
     with _stop_signals() as stopped, tqdm(total=steps, initial=first, mininterval=5, desc="training") as bar:
         saved = time.monotonic()
@@ -109,6 +114,14 @@ def fit(
                 saved = time.monotonic()
             if stopped():
                 raise Interrupted(f"stopped at step {step + 1} of {steps}; the same command goes on from {state}")
+
+
+def _code(task: Task) -> str:
+    """A digest of the source of the task, its networks, and all that they import: the lineage names one code only."""
+    kinds = {type(task), *(type(part) for module in task.modules.values() for part in module.modules())}
+    files = {getattr(sys.modules.get(kind.__module__), "__file__", None) for kind in kinds}
+    ours = (Path(name) for name in files if name and Path(name).is_relative_to(lineage.SOURCE))
+    return hashlib.sha256("".join(map(lineage.fingerprint, lineage.closure(*ours))).encode()).hexdigest()
 
 
 def finish(state: Path) -> None:
@@ -136,12 +149,13 @@ def _resume(task: Task, averages: Mapping[str, Average], state: Path, fingerprin
     if not state.is_file():
         return 0
     try:
-        content = torch.load(state, weights_only=True)
+        content = torch.load(state, map_location="cpu", weights_only=True)
+        found = content["fingerprint"]
     except Exception as error:  # noqa: BLE001 - torch raises many kinds for a cut or foreign file
         logger.warning("%s cannot be read (%s); the training starts afresh", state, error)
         return 0
-    if content["fingerprint"] != fingerprint:
-        logger.warning("%s belongs to a training with other parameters or code; this one starts afresh", state)
+    if found != fingerprint:
+        logger.warning("%s belongs to a training with other parameters, data or code; this one starts afresh", state)
         return 0
     for name, module in task.modules.items():
         module.load_state_dict(content["modules"][name])
@@ -156,13 +170,18 @@ def _resume(task: Task, averages: Mapping[str, Average], state: Path, fingerprin
 
 @contextmanager
 def _stop_signals():
-    """Inside the block, a polite signal is remembered instead of obeyed: ``stopped()`` tells."""
+    """Inside the block, a polite signal is remembered instead of obeyed: ``stopped()`` tells.
+
+    A signal that somebody else handles or ignores stays theirs: submitit requeues a job that is told to go.
+    """
     received: list[int] = []
     kept = {}
     for number in (signal.SIGTERM, signal.SIGINT):
+        if signal.getsignal(number) not in (signal.SIG_DFL, signal.default_int_handler):
+            continue
         try:
             kept[number] = signal.signal(number, lambda number, frame: received.append(number))
-        except ValueError:  # not in the main thread (a submitit job keeps its own handlers)
+        except ValueError:  # only the main thread may handle signals
             break
     try:
         yield lambda: bool(received)

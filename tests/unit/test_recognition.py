@@ -48,6 +48,23 @@ def test_ir_se_50_has_the_published_layout():
     assert parameters == 43_797_696  # "43.8 M", as IR-SE-50 is known
 
 
+def test_ir_se_takes_a_size_that_does_not_halve_evenly():
+    assert IRSE(50, (4, 4, 4, 4, 4), (1, 1, 1, 1)).eval()(torch.zeros(1, 3, 50, 50)).shape == (1, 512)
+
+
+def test_judge_of_too_few_pixels_is_refused_before_it_is_trained():
+    from pydantic import ValidationError
+
+    params = discovery.load("backbones", "recogniser_a").Params
+    with torch.inference_mode():
+        network = InceptionResnetV1(0.05, (1, 1, 1)).eval()
+        assert network(torch.zeros(1, 3, 75, 75)).shape == (1, 512)
+        with pytest.raises(RuntimeError):
+            network(torch.zeros(1, 3, 74, 74))
+    with pytest.raises(ValidationError, match="input_size is 74; the network needs at least 75 pixels"):
+        params(width=0.05, repeats=(1, 1, 1), recognition={**SMALL, "input_size": 74})
+
+
 def test_margin_is_equation_3_of_arcface():
     head = ArcMargin(2, 2, scale=10.0, margin=0.5)
     head.weight.data = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
@@ -83,6 +100,26 @@ def test_verification_of_hand_worked_pairs():
     assert worse["rank1"] == 0.0
 
 
+def test_verification_agrees_with_counting_pair_by_pair():
+    """Against a direct count over every threshold, on embeddings where neither rate is 0 or 1."""
+    draw = np.random.default_rng(3)
+    centres = np.repeat(draw.normal(size=(30, 8)), 3, 0)
+    embeddings = centres + 0.6 * draw.normal(size=centres.shape)
+    embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
+    names = [f"p{number // 3}" for number in range(90)]
+    pairs = [(i, j) for i in range(90) for j in range(i)]
+    genuine = np.array([embeddings[i] @ embeddings[j] for i, j in pairs if names[i] == names[j]])
+    impostor = np.array([embeddings[i] @ embeddings[j] for i, j in pairs if names[i] != names[j]])
+    seen = verification(embeddings, names)
+    for far in (0.01, 0.001):
+        allowed = [t for t in np.concatenate([genuine, impostor]) if (impostor >= t).mean() <= far]
+        expected = max((genuine >= t).mean() for t in allowed)
+        assert 0 < expected < 1
+        assert seen[f"tar_at_far_{far}"] == pytest.approx(expected)
+    wins = (genuine[:, None] > impostor[None, :]).mean()
+    assert seen["auc"] == pytest.approx(wins)
+
+
 def test_parts_of_the_identities_are_disjoint_and_complete():
     names = [f"person-{number}" for number in range(40)]
     parts = [chosen_identities(names, part) for part in ((0.0, 0.5), (0.5, 0.75), (0.75, 1.0))]
@@ -94,8 +131,8 @@ def test_parts_of_the_identities_are_disjoint_and_complete():
 def test_recogniser_gives_unit_vectors_of_any_size_and_passes_gradients():
     torch.manual_seed(0)
     recogniser = Recogniser(IRSE(32, (4, 4, 4, 4, 4), (1, 1, 1, 1)), 32).eval()
-    for size in (32, 64, 50):
-        pictures = torch.rand(2, 3, size, size, requires_grad=True)
+    for height, width in ((32, 32), (64, 64), (50, 50), (48, 32)):
+        pictures = torch.rand(2, 3, height, width, requires_grad=True)
         embeddings = recogniser(pictures)
         assert embeddings.shape == (2, 512)
         assert torch.allclose(embeddings.norm(dim=1), torch.ones(2), atol=1e-5)

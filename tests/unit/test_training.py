@@ -94,6 +94,57 @@ def test_state_of_another_training_is_not_used(tmp_path, caplog):
     assert "belongs to a training with other parameters" in caplog.text
 
 
+def test_state_of_other_code_is_not_used(tmp_path, caplog, monkeypatch):
+    with pytest.raises(KeyboardInterrupt):
+        fit(Line(), tmp_path / "s.pt", stop_after=8)
+    monkeypatch.setattr(training, "_code", lambda task: "edited since")
+    seen = []
+    with caplog.at_level(logging.WARNING):
+        fit(Line(), tmp_path / "s.pt", log=lambda step, losses: seen.append(step))
+    assert seen[0] == 0
+    assert "data or code" in caplog.text
+
+
+def test_code_of_a_training_is_that_of_its_networks(monkeypatch):
+    from masquerade import lineage
+    from masquerade.networks.ir_se import IRSE
+
+    task = Line()
+    task.modules = {"network": IRSE(32, (4, 4, 4, 4, 4), (1, 1, 1, 1))}
+    before, real = training._code(task), lineage.fingerprint
+    monkeypatch.setattr(lineage, "fingerprint", lambda path: "edited" if path.name == "ir_se.py" else real(path))
+    assert training._code(task) != before
+
+
+def test_signal_that_somebody_else_handles_stays_theirs(tmp_path):
+    """submitit's handlers requeue a job; the loop must not turn its signal into a failure."""
+    import os
+    import signal
+
+    theirs = []
+    task = Line()
+
+    def step(number, inner=task.step):
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return inner(number)
+
+    task.step = step
+    kept = signal.signal(signal.SIGTERM, lambda number, frame: theirs.append(number))
+    try:
+        training.fit(task, steps=6, state=tmp_path / "s.pt", fingerprint="a", log=lambda step, losses: None)
+    finally:
+        signal.signal(signal.SIGTERM, kept)
+    assert theirs == [signal.SIGTERM]
+
+
+def test_state_without_a_fingerprint_is_not_used(tmp_path, caplog):
+    torch.save({"weight": torch.zeros(2)}, tmp_path / "s.pt")
+    with caplog.at_level(logging.WARNING):
+        fit(Line(), tmp_path / "s.pt", steps=2)
+    assert "cannot be read" in caplog.text
+
+
 def test_cut_state_is_not_used(tmp_path, caplog):
     with pytest.raises(KeyboardInterrupt):
         fit(Line(), tmp_path / "s.pt", stop_after=8)

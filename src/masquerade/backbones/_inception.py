@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from masquerade.backbones import Backbone
 from masquerade.backbones._settings import RecognitionSettings
@@ -12,6 +12,9 @@ from masquerade.settings import Settings
 
 if TYPE_CHECKING:
     from masquerade.backbones._recognition import Recogniser
+
+
+SMALLEST_INPUT = 75  # below it, the convolutions without padding leave no pixel
 
 
 class InceptionRecogniser(Backbone):
@@ -23,6 +26,15 @@ class InceptionRecogniser(Backbone):
         repeats: tuple[int, int, int]
         """Blocks of each kind (5, 10, 5: FaceNet's public models)."""
         recognition: RecognitionSettings
+
+        @field_validator("recognition")
+        @classmethod
+        def _large_enough(cls, given: RecognitionSettings) -> RecognitionSettings:
+            if given.input_size < SMALLEST_INPUT:
+                raise ValueError(
+                    f"input_size is {given.input_size}; the network needs at least {SMALLEST_INPUT} pixels"
+                )
+            return given
 
     def train(self, job: TrainingJob) -> dict[str, float]:
         from masquerade.backbones import _recognition

@@ -31,7 +31,7 @@ class Recogniser(nn.Module):
         self.network, self.input_size = network, input_size
 
     def forward(self, images: Tensor) -> Tensor:
-        if images.shape[-1] != self.input_size:
+        if images.shape[-2:] != (self.input_size,) * 2:
             images = functional.interpolate(
                 images, size=(self.input_size,) * 2, mode="bilinear", align_corners=False, antialias=True
             )
@@ -45,8 +45,9 @@ class RecognitionTask:
         self, recogniser: Recogniser, params: RecognitionSettings, pictures: np.ndarray, labels: np.ndarray, seed: int
     ):
         self.recogniser, self.params, self.seed = recogniser, params, seed
+        self.device = next(recogniser.parameters()).device
         self.pictures, self.labels = torch.from_numpy(pictures), torch.from_numpy(labels)
-        self.head = ArcMargin(EMBEDDING, int(labels.max()) + 1, params.scale, params.margin)
+        self.head = ArcMargin(EMBEDDING, int(labels.max()) + 1, params.scale, params.margin).to(self.device)
         self.modules = {"recogniser": recogniser.train(), "head": self.head}
         weights = [weight for module in self.modules.values() for weight in module.parameters()]
         optimiser = torch.optim.AdamW(weights, lr=params.learning_rate, weight_decay=params.weight_decay)
@@ -59,13 +60,13 @@ class RecognitionTask:
         draw = seeding.generator(self.seed, "recognition", step)
         torch.manual_seed(seeding.derive(self.seed, "dropout", step))
         chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
-        images = augmented(self.pictures[chosen], draw)
-        logits = self.head(self.recogniser(images), self.labels[chosen])
-        loss = functional.cross_entropy(logits, self.labels[chosen])
+        images, labels = augmented(self.pictures[chosen], draw).to(self.device), self.labels[chosen].to(self.device)
+        logits = self.head(self.recogniser(images), labels)
+        loss = functional.cross_entropy(logits, labels)
         self.optimisers["all"].zero_grad(set_to_none=True)
         loss.backward()
         self.optimisers["all"].step()
-        right = (logits.argmax(1) == self.labels[chosen]).float().mean()
+        right = (logits.argmax(1) == labels).float().mean()
         return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": rate}
 
     def _rate(self, step: int) -> float:
@@ -107,12 +108,15 @@ def train(
         raise ParameterError(
             f"identities {list(params.identities)} leaves {len(mine)} identities to train on; 2 are needed."
         )
+    if not archive.select("validation")["identity"].duplicated().any():
+        raise ParameterError(f"{job.faces}: nobody in the validation split has two pictures to verify by.")
     rows = rows[rows["identity"].isin(mine)]
     labels = rows["identity"].map({name: number for number, name in enumerate(mine)}).to_numpy(np.int64, copy=True)
     logger.info("training on %d pictures of %d identities", len(rows), len(mine))
     pictures = np.concatenate([to_uint8(part.images) for part in archive.batches(64, rows=rows)])
     torch.manual_seed(seeding.derive(job.seed, "weights"))
-    recogniser = Recogniser(build(), params.input_size)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    recogniser = Recogniser(build(), params.input_size).to(device)
     task = RecognitionTask(recogniser, params, pictures, labels, job.seed)
     fingerprint = json.dumps([params.model_dump(mode="json"), dict(facts), job.seed, archive.facts["checksum"]])
     training.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
@@ -126,7 +130,7 @@ def train(
     parts, names = [], []
     with torch.inference_mode():
         for faces in archive.batches(64, split="validation"):
-            parts.append(recogniser(torch.from_numpy(faces.images)).numpy())
+            parts.append(recogniser(torch.from_numpy(faces.images).to(device)).cpu().numpy())
             names += faces.index["identity"].tolist()
     return verification(np.concatenate(parts), names)
 
@@ -147,9 +151,9 @@ def load(build: Callable[[dict], nn.Module], checkpoint: Path) -> Recogniser:
 def verification(embeddings: np.ndarray, identities: list[str]) -> dict[str, float]:
     """How well unit embeddings (N, D) tell identities apart, over all pairs.
 
-    ``auc``; ``tar_at_far_0.01`` and ``tar_at_far_0.001``: the share of genuine pairs above the cosine that at most that
-    share of impostor pairs exceeds; ``rank1``: the share of pictures (of people with several) whose nearest other picture is
-    of the same person; ``genuine_pairs``, ``impostor_pairs``.
+    ``auc``; ``tar_at_far_0.01`` and ``tar_at_far_0.001``: the largest share of genuine pairs that a threshold accepts
+    which accepts at most that share of the impostor pairs; ``rank1``: the share of pictures (of people with several)
+    whose nearest other picture is of the same person; ``genuine_pairs``, ``impostor_pairs``.
     """
     from sklearn.metrics import roc_auc_score, roc_curve
 

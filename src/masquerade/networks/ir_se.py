@@ -74,7 +74,7 @@ class IRSE(nn.Module):
                 blocks.append(Bottleneck(inputs, outputs, stride=2 if number == 0 else 1))
                 inputs = outputs
         self.body = nn.Sequential(*blocks)
-        side = size // 2 ** len(stages)
+        side = -(-size // 2 ** len(stages))  # each stage rounds up
         self.output_layer = nn.Sequential(
             nn.BatchNorm2d(inputs),
             nn.Dropout(dropout),
