@@ -185,6 +185,28 @@ def test_trained_backbone_loads_and_is_repeatable(archive, tmp_path):
     assert not any(weight.requires_grad for weight in network.parameters())
 
 
+def test_two_judges_of_one_architecture_do_not_start_from_the_same_weights(archive, tmp_path, monkeypatch):
+    """The same settings, pictures and seed: what differs is who is trained."""
+    from masquerade import training
+
+    starts = {}
+
+    def fit(task, *, state, **given):
+        starts[state.stem] = {key: value.clone() for key, value in task.modules["recogniser"].state_dict().items()}
+
+    monkeypatch.setattr(training, "fit", fit)
+    for name in ("recogniser_a", "recogniser_b"):
+        cls = discovery.load("backbones", name)
+        params = cls.Params(width=0.05, repeats=(1, 1, 1), recognition={**SMALL, "input_size": 75})
+        job = TrainingJob(
+            archive, {}, tmp_path / f"{name}.safetensors", tmp_path / f"{name}.pt", 0, 1,
+            lambda step, values: None, lambda name, pixels: None,
+        )  # fmt: skip
+        cls(params).train(job)
+    key = "network.conv2d_1a.conv.weight"
+    assert not torch.equal(starts["recogniser_a"][key], starts["recogniser_b"][key])
+
+
 def test_checkpoint_of_another_architecture_is_refused(archive, tmp_path):
     _, _, job, _ = train(archive, tmp_path)
     with pytest.raises(CheckpointError, match="identity.safetensors is not a checkpoint of this backbone"):

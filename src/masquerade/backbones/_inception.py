@@ -41,7 +41,8 @@ class InceptionRecogniser(Backbone):
         from masquerade.networks.inception_resnet import InceptionResnetV1
 
         facts = {"width": self.params.width, "repeats": list(self.params.repeats)}
-        return _recognition.train(lambda: InceptionResnetV1(**facts), self.params.recognition, job, facts)
+        name = type(self).__module__.rpartition(".")[2]
+        return _recognition.train(name, lambda: InceptionResnetV1(**facts), self.params.recognition, job, facts)
 
     @classmethod
     def load(cls, checkpoint: Path) -> "Recogniser":

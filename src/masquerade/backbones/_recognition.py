@@ -97,9 +97,12 @@ def chosen_identities(identities: list[str], part: tuple[float, float]) -> list[
 
 
 def train(
-    build: Callable[[], nn.Module], params: RecognitionSettings, job: TrainingJob, facts: Mapping
+    name: str, build: Callable[[], nn.Module], params: RecognitionSettings, job: TrainingJob, facts: Mapping
 ) -> dict[str, float]:
-    """Train on the train split, write the checkpoint, and return `verification` on the validation split."""
+    """Train on the train split, write the checkpoint, and return `verification` on the validation split.
+
+    ``name`` is part of the seed: two judges of one architecture must not start from the same weights.
+    """
     torch.set_num_threads(job.threads)
     archive = FaceArchive(job.faces)
     rows = archive.select("train")
@@ -114,11 +117,12 @@ def train(
     labels = rows["identity"].map({name: number for number, name in enumerate(mine)}).to_numpy(np.int64, copy=True)
     logger.info("training on %d pictures of %d identities", len(rows), len(mine))
     pictures = np.concatenate([to_uint8(part.images) for part in archive.batches(64, rows=rows)])
-    torch.manual_seed(seeding.derive(job.seed, "weights"))
+    seed = seeding.derive(job.seed, name)
+    torch.manual_seed(seeding.derive(seed, "weights"))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     recogniser = Recogniser(build(), params.input_size).to(device)
-    task = RecognitionTask(recogniser, params, pictures, labels, job.seed)
-    fingerprint = json.dumps([params.model_dump(mode="json"), dict(facts), job.seed, archive.facts["checksum"]])
+    task = RecognitionTask(recogniser, params, pictures, labels, seed)
+    fingerprint = json.dumps([params.model_dump(mode="json"), dict(facts), seed, archive.facts["checksum"]])
     training.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
     training.save_checkpoint(
         job.checkpoint,

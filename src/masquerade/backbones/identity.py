@@ -36,7 +36,7 @@ class Identity(Backbone):
 
         facts = {"widths": self.params.widths, "units": self.params.units}
         size = self.params.recognition.input_size
-        return _recognition.train(lambda: IRSE(size, **facts), self.params.recognition, job, facts)
+        return _recognition.train("identity", lambda: IRSE(size, **facts), self.params.recognition, job, facts)
 
     @classmethod
     def load(cls, checkpoint: Path) -> "Recogniser":
