@@ -1,4 +1,4 @@
-"""The real Snakefile and dvc.yaml, at `tiny` scale, in a working copy of its own: built once, then copied by each test."""
+"""The real Snakefile and dvc.yaml, at `tiny` scale, in a working copy: built once, then copied by each test."""
 
 import json
 import os
@@ -28,9 +28,7 @@ class Repository:
         }
 
     def run(self, *command: str, fails: bool = False) -> str:
-        done = subprocess.run(
-            command, cwd=self.path, env=self.environment, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(command, cwd=self.path, env=self.environment, capture_output=True, text=True, check=False)
         output = done.stdout + done.stderr
         assert (done.returncode != 0) == fails, f"{' '.join(command)} -> {done.returncode}\n{output[-6000:]}"
         return output

@@ -57,7 +57,14 @@ def test_every_job_is_a_run(built_once):
     lines = [line for line in built_once.run("python", "-c", program).splitlines() if line.startswith("RUN")]
     assert all(line.split()[1] == "FINISHED" for line in lines)
     names = " ".join(lines)
-    for expected in ("train identitydp", "backbone identity", "anonymize k_same", "measure", "metrics", "table identitydp"):
+    for expected in (
+        "train identitydp",
+        "backbone identity",
+        "anonymize k_same",
+        "measure",
+        "metrics",
+        "table identitydp",
+    ):
         assert expected in names
 
 
@@ -66,7 +73,11 @@ def test_second_build_has_nothing_to_do(built):
 
 
 def test_fresh_times_are_no_change(built):
-    for path in [*(built.path / "src").rglob("*.py"), built.path / "params.yaml", *(built.path / "data").rglob("*.zip")]:
+    for path in [
+        *(built.path / "src").rglob("*.py"),
+        built.path / "params.yaml",
+        *(built.path / "data").rglob("*.zip"),
+    ]:
         path.touch()
     assert built.out_of_date() == set()
 

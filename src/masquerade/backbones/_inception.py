@@ -26,6 +26,7 @@ class InceptionRecogniser(Backbone):
         repeats: tuple[int, int, int]
         """Blocks of each kind (5, 10, 5: FaceNet's public models)."""
         recognition: RecognitionSettings
+        """On whom it is trained, how, and how good it must be."""
 
         @field_validator("recognition")
         @classmethod

@@ -29,6 +29,7 @@ class Identity(Backbone):
         units: Annotated[list[int], Field(min_length=4, max_length=4)]
         """Blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""
         recognition: RecognitionSettings
+        """On whom it is trained, how, and how good it must be."""
 
     def train(self, job: TrainingJob) -> dict[str, float]:
         from masquerade.backbones import _recognition

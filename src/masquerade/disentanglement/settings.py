@@ -37,7 +37,9 @@ class DisentanglementSettings(Settings):
     generator_widths: Annotated[list[Width], Field(min_length=3)]
     """Input channels of the n AAD residual blocks, coarsest first (identitydp, Figure 3)."""
     discriminator: DiscriminatorSettings
+    """The networks that tell drawn from real pictures (identitydp, Eq. 14)."""
     losses: LossSettings
+    """The weights of Eq. 18."""
     steps: Annotated[int, Field(ge=1)]
     """Updates of the generator, one of the discriminator after each (the paper gives no number)."""
     batch: Annotated[int, Field(ge=2)]

@@ -1,0 +1,58 @@
+"""What the contract tests work on: drawn faces, and every backbone and method trained at the tests' scale."""
+
+import pytest
+
+from masquerade import discovery, faces
+from masquerade.images import FaceArchive
+from masquerade.methods import Resources, TrainingJob
+
+
+class Workshop:
+    """Trains what is asked for, once, with the parameters of scale tiny."""
+
+    def __init__(self, parameters, folder):
+        self.parameters, self.folder = parameters, folder
+        archive = folder / "faces.zip"
+        dataset = discovery.load("faces", "synthetic_hq")(parameters.datasets["synthetic_hq"])
+        faces.build(dataset, archive, parameters.image.size, seed=0)
+        self.archive = FaceArchive(archive)
+        self.made = {}
+
+    def job(self, name, backbones):
+        return TrainingJob(
+            self.archive.path, backbones, self.folder / f"{name}.safetensors", self.folder / f"{name}.state", 0, 1,
+            lambda step, values: None, lambda label, pixels: None,
+        )  # fmt: skip
+
+    def backbone(self, name):
+        if name not in self.made:
+            job = self.job(name, {})
+            discovery.load("backbones", name)(self.parameters.backbones[name]).train(job)
+            self.made[name] = job.checkpoint
+        return self.made[name]
+
+    def resources(self, method):
+        cls = discovery.load("methods", method)
+        backbones = {name: self.backbone(name) for name in cls.needs}
+        checkpoint = None
+        if cls.capabilities.trains:
+            if method not in self.made:
+                job = self.job(f"method-{method}", backbones)
+                cls.train(self.parameters.methods[method].params, job)
+                self.made[method] = job.checkpoint
+            checkpoint = self.made[method]
+        gallery = self.archive if cls.capabilities.gallery else None
+        return Resources(checkpoint, backbones, gallery)
+
+    def method(self, name, observe=True):
+        """An instance with the first variant of params.yaml, that has observed the test split."""
+        block = self.parameters.methods[name]
+        made = discovery.load("methods", name)(block.params, next(iter(block.variants.values())), self.resources(name))
+        if observe:
+            made.observe(self.archive.batches(4, split="test"))
+        return made
+
+
+@pytest.fixture(scope="session")
+def workshop(tiny, tmp_path_factory):
+    return Workshop(tiny, tmp_path_factory.mktemp("workshop"))

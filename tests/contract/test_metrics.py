@@ -1,0 +1,109 @@
+"""Every metric on the same synthetic measurements: controls bracket, refused faces count, ranges hold."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from masquerade import discovery, evaluation
+from masquerade.metrics import Evidence
+
+METRICS = discovery.names("metrics")
+PEOPLE, PICTURES = 30, 3
+
+
+def measurements(embeddings, noise, refused=()):
+    """Measurements of all judges of sets whose embeddings are given; ``noise`` in [0, 1] is how much was changed."""
+    count = len(embeddings)
+    draw = np.random.default_rng(3)
+    columns = {
+        "id": [f"f{row}" for row in range(count)],
+        "identity": [f"p{row // PICTURES}" for row in range(count)],
+        "status": ["refused" if row in refused else "ok" for row in range(count)],
+    }
+    psnr = np.full(count, np.inf) if noise == 0 else np.full(count, 40.0 - 30.0 * noise)
+    numbers = {
+        "hog.detected": (draw.random(count) >= noise * 0.9).astype(float),
+        "pixels.psnr": psnr,
+        "pixels.ssim": np.full(count, 1.0 - noise),
+        "mobilenet_v2.perceptual": np.full(count, noise),
+        "age_gender.age": 30.0 + 20.0 * noise * draw.random(count),
+        "age_gender.male": np.full(count, 0.8 - 0.5 * noise),
+    }
+    vectors = {"dlib_face.embedding": embeddings, "mobilenet_v2.features": np.hstack([embeddings, embeddings * 2])}
+    for row in refused:
+        for values in numbers.values():
+            values[row] = np.nan
+        for values in vectors.values():
+            values[row] = np.nan
+    return pd.DataFrame({**columns, **numbers, **{name: list(values) for name, values in vectors.items()}})
+
+
+def unit(values):
+    return values / np.linalg.norm(values, axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def sets():
+    draw = np.random.default_rng(0)
+    people = np.repeat(draw.normal(size=(PEOPLE, 16)), PICTURES, axis=0)
+    original = unit(people + 0.1 * draw.normal(size=people.shape))
+    mild = unit(original + 0.15 * draw.normal(size=people.shape))
+    strong = unit(draw.normal(size=people.shape))
+    return original, mild, strong
+
+
+def compute(name, root, derived, original):
+    from masquerade import params
+
+    block = params.load(root, "tiny").metrics[name]
+    metric = discovery.load("metrics", name)(block)
+    judges = tuple(dict.fromkeys(column.split(".")[0] for column in derived if "." in column))
+    found = evaluation.evaluate({name: metric}, Evidence(original, derived, original, judges))
+    return metric, found[name]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_controls_bracket_the_methods(root, sets, name):
+    """The more a set was changed, the further its value from that of the originals, in the metric's own direction."""
+    original = measurements(sets[0].copy(), 0.0)
+    values = []
+    for embeddings, noise in zip(sets, (0.0, 0.2, 0.9), strict=True):
+        metric, found = compute(name, root, measurements(embeddings.copy(), noise), original)
+        assert found, "a metric must say something of a set that every judge saw"
+        values.append(next(iter(found.values()))["value"])
+    first = values[0] if values[0] is not None else math.inf  # PSNR of identical pictures
+    privacy = {"identity_distance", "protection_success_rate", "protection_success_rate_at_far"}
+    more_is_further = metric.direction == "lower" or name in privacy
+    if name == "true_acceptance_rate":  # lower is better for privacy, and originals are accepted most
+        more_is_further = False
+    ordered = (first, *values[1:])
+    assert ordered == tuple(sorted(ordered, reverse=not more_is_further)), ordered
+    assert ordered[0] != ordered[2]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_refused_faces_are_in_the_denominator_and_not_in_the_value(root, sets, name):
+    original = measurements(sets[0].copy(), 0.0)
+    whole = compute(name, root, measurements(sets[1].copy(), 0.2), original)[1]
+    cut = compute(name, root, measurements(sets[1].copy(), 0.2, refused=(0, 1, 2)), original)[1]
+    for judge, value in cut.items():
+        assert value["of"] == whole[judge]["of"]
+        assert value["over"] < whole[judge]["over"]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_set_of_refused_faces_has_no_value_and_says_so(root, sets, name):
+    original = measurements(sets[0].copy(), 0.0)
+    _, found = compute(name, root, measurements(sets[1].copy(), 0.2, refused=range(PEOPLE * PICTURES)), original)
+    for value in found.values():
+        assert value["value"] is None
+        assert value["over"] == 0
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_metric_computes_twice_the_same(root, sets, name):
+    original = measurements(sets[0].copy(), 0.0)
+    derived = measurements(sets[1].copy(), 0.2)
+    assert compute(name, root, derived, original)[1] == compute(name, root, derived, original)[1]

@@ -1,0 +1,76 @@
+"""What every discovered module of every room promises by existing."""
+
+import ast
+import re
+
+import pytest
+
+from masquerade import discovery
+from masquerade.settings import Settings
+
+ROOMS = ("faces", "judges", "metrics", "methods", "backbones")
+MODULES = [(room, name) for room in ROOMS for name in discovery.names(room)]
+
+
+def blocks(cls):
+    """The parameter types of a class, with those that they are made of."""
+    waiting, found = [cls.Params, *([cls.Variant] if hasattr(cls, "Variant") else [])], []
+    while waiting:
+        block = waiting.pop()
+        found.append(block)
+        for field in block.model_fields.values():
+            for item in [field.annotation, *getattr(field.annotation, "__args__", ())]:
+                if isinstance(item, type) and issubclass(item, Settings):
+                    waiting.append(item)
+    return found
+
+
+@pytest.mark.parametrize(("room", "name"), MODULES)
+def test_module_defines_its_class(room, name):
+    cls = discovery.load(room, name)
+    assert cls.title
+
+
+@pytest.mark.parametrize(("room", "name"), MODULES)
+def test_class_says_where_it_comes_from(room, name):
+    cls = discovery.load(room, name)
+    assert cls.__doc__, "a docstring is missing"
+    told = " ".join([cls.__doc__, getattr(cls, "paper", ""), getattr(cls, "source", "")])
+    drawn_or_ours = room == "faces" or getattr(getattr(cls, "capabilities", None), "control", False)
+    assert drawn_or_ours or re.search(r"\b(19|20)\d\d\b|dlib|backbones/|trained here", told), told
+
+
+@pytest.mark.parametrize(("room", "name"), MODULES)
+def test_every_knob_is_closed_described_and_has_no_default(room, name):
+    for block in blocks(discovery.load(room, name)):
+        assert block.model_config["extra"] == "forbid"
+        for knob, field in block.model_fields.items():
+            assert field.is_required(), f"{knob} has a default that params.yaml would not show"
+            assert field.description, f"{knob} has no description"
+
+
+@pytest.mark.parametrize(("room", "name"), MODULES)
+def test_module_is_in_the_parameters_of_the_papers(room, name, root):
+    from masquerade import params
+
+    key = "datasets" if room == "faces" else room
+    assert name in getattr(params.load(root, "paper"), key), f"params.yaml has no {key}.{name}"
+
+
+@pytest.mark.parametrize(("room", "name"), [item for item in MODULES if item[0] == "methods"])
+def test_capabilities_are_those_of_the_functions(room, name):
+    cls = discovery.load(room, name)
+    able = cls.capabilities
+    assert ("train" in vars(cls)) == able.trains
+    assert ("recover" in vars(cls)) == able.invertible
+    assert not able.invertible or able.keyed
+
+
+def test_no_module_prints_or_hides_errors(root):
+    """What ruff cannot see: a bare ``pass`` as the whole handling of an error, without a word why."""
+    for path in sorted((root / "src").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ExceptHandler) and all(isinstance(item, ast.Pass) for item in node.body):
+                line = text.splitlines()[node.body[0].lineno - 1]
+                assert "#" in line, f"{path}:{node.lineno} swallows an error without saying why"
