@@ -160,13 +160,13 @@ SMALL = {
 }  # fmt: skip
 
 
-def train(archive, folder, **changes):
+def train(archive, folder, log=None, **changes):
     cls = discovery.load("backbones", "identity")
     params = cls.Params(widths=[4, 4, 8, 8, 8], units=[1, 1, 1, 1], recognition={**SMALL, **changes})
     logged = []
     job = TrainingJob(
         archive, {}, folder / "identity.safetensors", folder / "state.pt", 0, 1,
-        lambda step, values: logged.append(values), lambda name, pixels: None,
+        log or (lambda step, values: logged.append(values)), lambda name, pixels: None,
     )  # fmt: skip
     return cls(params).train(job), cls, job, logged
 
@@ -183,6 +183,26 @@ def test_trained_backbone_loads_and_is_repeatable(archive, tmp_path):
     network = cls.load(job.checkpoint)
     assert not network.training
     assert not any(weight.requires_grad for weight in network.parameters())
+
+
+def test_interrupted_backbone_ends_with_the_same_bytes(archive, tmp_path, monkeypatch):
+    """Killed before its last step: dropout, augmentation and the optimiser go on as if nothing had happened."""
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "cut").mkdir()
+    _, _, whole, _ = train(archive, tmp_path / "whole")
+    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+
+    def kill(step, losses):
+        if step == SMALL["steps"] - 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(archive, tmp_path / "cut", log=kill)
+    assert (tmp_path / "cut" / "state.pt").is_file()
+    torch.manual_seed(12345)
+    _, _, cut, logged = train(archive, tmp_path / "cut")
+    assert len(logged) == 1  # it went on, and did not start afresh: the first step logs too
+    assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
 
 
 def test_two_judges_of_one_architecture_do_not_start_from_the_same_weights(archive, tmp_path, monkeypatch):
