@@ -11,14 +11,10 @@ from masquerade.methods import Resources
 def of(resources: Resources) -> tuple[FaceArchive, pd.DataFrame]:
     """The gallery's archive and its usable rows. Raises ArchiveError where there are none."""
     if resources.gallery is None:
-        raise ArchiveError(
-            "This method shows pictures of other people and was given no gallery (a face archive)."
-        )
+        raise ArchiveError("This method shows pictures of other people and was given no gallery (a face archive).")
     rows = resources.gallery.select("train")
     if rows.empty:
-        raise ArchiveError(
-            f"{resources.gallery.path} has no usable face in its train split to serve as a gallery."
-        )
+        raise ArchiveError(f"{resources.gallery.path} has no usable face in its train split to serve as a gallery.")
     return resources.gallery, rows
 
 

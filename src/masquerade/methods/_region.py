@@ -33,7 +33,7 @@ def boxes(faces: Faces) -> np.ndarray:
 
 
 def edit(faces: Faces, change: Callable[[np.ndarray, str], np.ndarray]) -> np.ndarray:
-    """A copy of the pictures in which ``change(region, id)``, float32 (3, h, w) in [-1, 1], replaces the face region."""
+    """A copy of the pictures in which ``change(region, id)``, float32 (3, h, w), replaces the face region."""
     images = faces.images.copy()
     for image, name, (left, top, right, bottom) in zip(images, faces.ids, boxes(faces), strict=True):
         image[:, top:bottom, left:right] = change(image[:, top:bottom, left:right], name)

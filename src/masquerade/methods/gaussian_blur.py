@@ -14,14 +14,14 @@ from masquerade.settings import Settings
 class GaussianBlur(Method):
     """Removes the fine detail of the face region.
 
-    ``resample`` is what IdentityDP does (Wen et al. 2022, doi:10.1016/j.neucom.2022.06.039, section V.E (3), after the extreme low
-    resolution of Ryoo et al. 2017, arXiv:1604.03196): down-sample the region by averaging and up-sample it back,
-    bicubically. ``gaussian`` is the filter that most papers call blur. Both run over the region alone, so nothing of
-    the background enters it. docs/obfuscations.md says why a size is read as a block and not as a resolution.
+    ``resample`` is what IdentityDP does (section V.E (3), after the extreme low resolution of Ryoo et al. 2017):
+    down-sample the region by averaging and up-sample it back, bicubically. ``gaussian`` is the filter that most papers
+    call blur. Both run over the region alone, so nothing of the background enters it. docs/obfuscations.md says why a
+    size is read as a block and not as a resolution.
     """
 
     title = "Blur"
-    paper = "Wen et al. 2022, IdentityDP (doi:10.1016/j.neucom.2022.06.039), section V.E; Ryoo et al. 2017 (arXiv:1604.03196)"
+    paper = "Wen et al. 2022, IdentityDP (doi:10.1016/j.neucom.2022.06.039), V.E; Ryoo et al. 2017 (arXiv:1604.03196)"
     capabilities = Capabilities(landmarks=True)
 
     class Variant(Settings):
@@ -45,9 +45,7 @@ def resampled(region: np.ndarray, block: float) -> np.ndarray:
     few = (max(1, round(width / block)), max(1, round(height / block)))
     box, cubic = Image.Resampling.BOX, Image.Resampling.BICUBIC
     planes = [Image.fromarray(plane).resize(few, box).resize((width, height), cubic) for plane in region]
-    return np.clip(
-        np.stack([np.asarray(plane) for plane in planes]), -1.0, 1.0
-    )  # the bicubic kernel overshoots
+    return np.clip(np.stack([np.asarray(plane) for plane in planes]), -1.0, 1.0)  # the bicubic kernel overshoots
 
 
 def filtered(region: np.ndarray, sigma: float) -> np.ndarray:

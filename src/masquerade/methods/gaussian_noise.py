@@ -14,8 +14,8 @@ from masquerade.settings import Settings
 class GaussianNoise(Method):
     """Adds Gaussian noise to each pixel's RGB value of the face region.
 
-    Wen et al. 2022, IdentityDP (doi:10.1016/j.neucom.2022.06.039), section V.E (2) and Figure 7. Values are clipped to what a picture
-    can hold. A face draws the same noise for every sigma, so that two variants differ by its strength alone.
+    Wen et al. 2022, IdentityDP, section V.E (2) and Figure 7. Values are clipped to what a picture can hold. A face
+    draws the same noise for every sigma, so that two variants differ by its strength alone.
     """
 
     title = "Noise"
@@ -30,9 +30,7 @@ class GaussianNoise(Method):
         sigma = self.variant.sigma / 127.5  # [-1, 1] spans 255 steps
 
         def noisy(region: np.ndarray, name: str) -> np.ndarray:
-            noise = seeding.generator(seed, "gaussian_noise", name).standard_normal(
-                region.shape, dtype=np.float32
-            )
+            noise = seeding.generator(seed, "gaussian_noise", name).standard_normal(region.shape, dtype=np.float32)
             return np.clip(region + sigma * noise, -1.0, 1.0)
 
         return _region.edit(faces, noisy)

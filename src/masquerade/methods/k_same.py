@@ -44,9 +44,7 @@ class KSame(Method):
         people = self._rows["identity"].where(self._rows["identity"] != "", "\0" + self._rows["id"])
         self._people = people.factorize()[0]
         if variant.k > self._people.max() + 1:
-            raise ParameterError(
-                f"k_same: k = {variant.k}, but its gallery shows {self._people.max() + 1} people."
-            )
+            raise ParameterError(f"k_same: k = {variant.k}, but its gallery shows {self._people.max() + 1} people.")
 
     @cached_property
     def _reduced(self) -> np.ndarray:
@@ -66,9 +64,7 @@ def reduced(images: np.ndarray, size: int) -> np.ndarray:
     """Pictures (N, 3, H, W) averaged down to ``size`` x ``size`` pixels, float32 (N, 3 * size * size)."""
     count, planes, height, width = images.shape
     if height % size or width % size:
-        raise ParameterError(
-            f"k_same.distance_size: {size} does not divide the picture's side of {height} pixels."
-        )
+        raise ParameterError(f"k_same.distance_size: {size} does not divide the picture's side of {height} pixels.")
     blocks = images.reshape(count, planes, size, height // size, size, width // size)
     return blocks.mean(axis=(3, 5)).reshape(count, -1)
 

@@ -16,8 +16,8 @@ COMPACTNESS = 10.0
 class Pixelation(Method):
     """Clusters pixels of the face region that are close in 2-D space and in colour; each becomes its cluster's mean.
 
-    Wen et al. 2022, IdentityDP (doi:10.1016/j.neucom.2022.06.039), section V.E (1). That sentence describes superpixels, for which
-    ``slic`` (Achanta et al. 2012, IEEE TPAMI 34(11)) is the standard; ``grid`` is the mosaic that the word usually
+    Wen et al. 2022, IdentityDP, section V.E (1). That sentence describes superpixels, for which ``slic``
+    (Achanta et al. 2012, IEEE TPAMI 34(11)) is the standard; ``grid`` is the mosaic that the word usually
     means, the limit in which only the place counts. See docs/obfuscations.md.
     """
 

@@ -1,0 +1,154 @@
+"""The classical methods: they change the face region, by the amount that they say, and nothing else."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from masquerade import discovery
+from masquerade.errors import ArchiveError, ParameterError, PictureError
+from masquerade.images import ArchiveWriter, FaceArchive, Faces
+from masquerade.methods import Resources, _region
+from masquerade.methods.gaussian_blur import resampled
+from masquerade.methods.k_same import closest_people
+from masquerade.methods.pixelation import averaged, grid, superpixels
+
+SIZE = 64
+
+
+def faces(count=2, value=None, seed=0):
+    draw = np.random.default_rng(seed)
+    images = draw.uniform(-0.8, 0.8, (count, 3, SIZE, SIZE)).astype(np.float32)
+    if value is not None:
+        images[:] = value
+    points = np.stack([draw.uniform(20, 44, 68), draw.uniform(28, 52, 68)], -1)
+    points[0], points[1] = (20, 28), (44, 52)  # the box is 24 x 24, with a forehead of 12 above
+    rows = {"id": [f"f{row}" for row in range(count)], "landmarks": [points.ravel().tolist()] * count}
+    return Faces(images, pd.DataFrame(rows))
+
+
+def method(name, params=None, resources=None, **variant):
+    cls = discovery.load("methods", name)
+    return cls(cls.Params(**(params or {})), cls.Variant(**variant), resources or Resources())
+
+
+def test_region_is_the_landmarks_and_a_forehead():
+    assert _region.boxes(faces(1)).tolist() == [[20, 16, 45, 53]]
+
+
+@pytest.mark.parametrize(
+    ("name", "variant"),
+    [
+        ("gaussian_blur", {"kind": "resample", "size": 19.0}),
+        ("gaussian_blur", {"kind": "gaussian", "size": 12.0}),
+        ("pixelation", {"clusters": "slic", "size": 16.0}),
+        ("pixelation", {"clusters": "grid", "size": 16.0}),
+        ("gaussian_noise", {"sigma": 20.0}),
+        ("blackout", {}),
+    ],
+)
+def test_only_the_region_changes(name, variant):
+    given = faces()
+    changed = (method(name, **variant).anonymize(given, seed=1) != given.images).any(axis=(0, 1))
+    assert changed[16:53, 20:45].mean() > 0.9
+    changed[16:53, 20:45] = False
+    assert not changed.any()
+
+
+def test_blackout_is_black():
+    assert (method("blackout").anonymize(faces(), 0)[:, :, 16:53, 20:45] == -1.0).all()
+
+
+def test_noise_has_the_deviation_that_it_says():
+    result = method("gaussian_noise", sigma=20.0).anonymize(faces(8, value=0.0), seed=3)
+    noise = result[:, :, 16:53, 20:45] * 127.5
+    assert noise.std() == pytest.approx(20.0, rel=0.02)
+    assert noise.mean() == pytest.approx(0.0, abs=0.5)
+
+
+def test_grid_gives_each_square_its_mean():
+    region = np.arange(16, dtype=np.float32).reshape(1, 4, 4)
+    assert averaged(region, grid(region, 2.0)).tolist() == [
+        [[2.5, 2.5, 4.5, 4.5], [2.5, 2.5, 4.5, 4.5], [10.5, 10.5, 12.5, 12.5], [10.5, 10.5, 12.5, 12.5]]
+    ]
+
+
+def test_superpixels_keep_an_edge_that_squares_blur():
+    region = np.full((3, 24, 24), -1.0, np.float32)
+    region[:, :, 10:] = 1.0  # an edge that no square of 8 pixels respects
+    slic = np.abs(averaged(region, superpixels(region, 8.0)) - region).mean()
+    squares = np.abs(averaged(region, grid(region, 8.0)) - region).mean()
+    assert slic < 0.25 * squares
+
+
+def test_resampling_keeps_the_mean_and_removes_the_detail():
+    region = np.random.default_rng(0).uniform(-1, 1, (3, 32, 32)).astype(np.float32)
+    blurred = resampled(region, 8.0)
+    assert blurred.mean() == pytest.approx(region.mean(), abs=0.02)
+    assert blurred.std() < 0.2 * region.std()
+
+
+@pytest.mark.parametrize("name", ["gaussian_blur", "pixelation"])
+def test_larger_size_hides_more(name):
+    kind = {"kind": "resample"} if name == "gaussian_blur" else {"clusters": "grid"}
+    given = faces()
+    gaps = [
+        np.abs(method(name, **kind, size=size).anonymize(given, 0) - given.images).mean() for size in (8.0, 16.0, 32.0)
+    ]
+    assert gaps == sorted(gaps)
+
+
+def test_size_that_would_hide_nothing_is_refused():
+    with pytest.raises(ParameterError, match="would hide nothing: take at least 8"):
+        method("pixelation", clusters="grid", size=4.0).anonymize(faces(), 0)
+
+
+def test_unknown_landmarks_name_the_face():
+    given = faces()
+    given.index["landmarks"] = [None, None]
+    with pytest.raises(PictureError, match="f0, f1: its 68 landmarks are not known"):
+        method("blackout").anonymize(given, 0)
+
+
+@pytest.fixture
+def gallery(tmp_path):
+    """Four people of two pictures, each of one brightness: 0.1, 0.2, 0.3, 0.8 (and 0.01 more)."""
+    with ArchiveWriter(tmp_path / "gallery.zip") as out:
+        for person, value in enumerate((0.1, 0.2, 0.3, 0.8)):
+            for number in range(2):
+                picture = np.full((SIZE, SIZE, 3), round(255 * (value + 0.01 * number)), np.uint8)
+                row = {"id": f"g{person}-{number}", "identity": f"g{person}", "split": "train"}
+                out.add(picture, row)
+    return Resources(gallery=FaceArchive(tmp_path / "gallery.zip"))
+
+
+def test_k_same_averages_the_nearest_people_once_each(gallery):
+    probe = faces(1, value=2 * 0.2 - 1)
+    result = method("k_same", {"distance_size": 16}, gallery, k=3).anonymize(probe, 0)
+    # nearest picture of each of the three nearest people: 0.2, 0.11 and 0.3
+    expected = 2 * np.mean([round(255 * value) / 255 for value in (0.2, 0.11, 0.3)]) - 1
+    assert result == pytest.approx(np.full_like(result, expected), abs=1e-5)
+
+
+def test_closest_people_of_hand_worked_distances():
+    distance = np.array([5.0, 1.0, 2.0, 0.5, 3.0])
+    people = np.array([0, 1, 1, 2, 0])
+    assert closest_people(distance, people, 3).tolist() == [3, 1, 4]
+
+
+def test_more_people_than_the_gallery_holds_are_refused(gallery):
+    with pytest.raises(ParameterError, match="k = 5, but its gallery shows 4 people"):
+        method("k_same", {"distance_size": 16}, gallery, k=5)
+
+
+@pytest.mark.parametrize("name", ["k_same", "random_identity"])
+def test_method_without_its_gallery_says_so(name):
+    params, variant = ({"distance_size": 16}, {"k": 2}) if name == "k_same" else ({}, {})
+    with pytest.raises(ArchiveError, match="was given no gallery"):
+        method(name, params, **variant).anonymize(faces(), 0)
+
+
+def test_random_identity_shows_somebody_of_the_gallery(gallery):
+    result = method("random_identity", resources=gallery).anonymize(faces(6), seed=2)
+    known = gallery.gallery.load("train").images
+    for picture in result:
+        assert (picture == known).all(axis=(1, 2, 3)).any()
