@@ -12,6 +12,8 @@ rule backbone:
         f"logs/{SCALE}/backbones/{{backbone}}.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/backbones/{{backbone}}.tsv"
+    # what most other jobs wait for goes first
+    priority: 3
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["backbone"]

@@ -10,6 +10,8 @@ rule method:
         f"logs/{SCALE}/train/{{method}}/{{seed}}.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/train/{{method}}/{{seed}}.tsv"
+    # what most other jobs wait for goes first
+    priority: 2
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["train"]
