@@ -265,10 +265,13 @@ def _fields(where: list) -> list[str]:
     """The names that are allowed at a place of the tree."""
     node: Any = model()
     for part in where:
-        node = node.model_fields[part].annotation if hasattr(node, "model_fields") else node
-        models = [item for item in [node, *getattr(node, "__args__", ())] if _is_model(item)]
-        node = models[0] if models else node
-    return sorted(node.model_fields) if _is_model(node) else []
+        if part not in node.model_fields:  # the key of a mapping or the place in a list: its type was found already
+            continue
+        annotation = node.model_fields[part].annotation
+        node = next((item for item in [annotation, *getattr(annotation, "__args__", ())] if _is_model(item)), None)
+        if node is None:
+            return []
+    return sorted(node.model_fields)
 
 
 def _is_model(item: Any) -> bool:
