@@ -93,18 +93,19 @@ def test_variant_knob_reruns_its_own_cells_and_what_shows_them(built, everything
 
 
 def tables(jobs: set[str]) -> set[str]:
-    return {job for job in jobs if job.split("-")[0] in {"table", "figure"}}
+    return {job for job in jobs if job.split("-")[0] in {"table", "curves", "grid"}}
 
 
 def test_training_knob_reruns_that_training_and_its_cells(built, everything):
-    built.edit_params(lambda tree: tree["methods"]["identitydp"]["params"].update(lambda_id=4.0))
+    built.edit_params(lambda tree: tree["methods"]["identitydp"]["params"]["losses"].update(identity=4.0))
     found = built.out_of_date()
     trainings = {job for job in everything if job.startswith("method-identitydp")}
     assert found - tables(found) == trainings | of_method(everything, "identitydp")
 
 
 def test_metric_knob_reruns_metrics_alone(built, everything):
-    built.edit_params(lambda tree: tree["metrics"]["protection_success_rate"].update(far=0.05))
+    overlay = "scales/tiny.yaml"
+    built.edit_params(lambda tree: tree["metrics"]["protection_success_rate_at_far"].update(far=0.25), overlay)
     found = built.out_of_date()
     assert found - tables(found) == {job for job in everything if job.startswith("metrics-")}
 
@@ -137,33 +138,35 @@ def test_lost_file_is_made_again_and_nothing_else(built):
     archive = next((built.path / "results/tiny/metrics/synthetic_hq/blackout").rglob("*.json"))
     before = archive.read_bytes()
     archive.unlink()
-    assert {job.split("-")[0] for job in built.out_of_date()} <= {"metrics", "table", "figure"}
+    assert {job.split("-")[0] for job in built.out_of_date()} <= {"metrics", "table", "curves"}
     built.snakemake(str(archive.relative_to(built.path)))
     assert archive.read_bytes() == before
 
 
 def test_killed_training_goes_on_bit_for_bit(built):
+    built.edit_params(lambda tree: tree["methods"]["identitydp"]["params"].update(steps=60), "scales/tiny.yaml")
+    built.environment["MASQUERADE_SAVE_EVERY_SECONDS"] = "0"
     checkpoint = built.path / "checkpoints/tiny/methods/identitydp/0.safetensors"
+    target = str(checkpoint.relative_to(built.path))
+    built.snakemake("--", target)
     whole = checkpoint.read_bytes()
     checkpoint.unlink()
     state = built.path / ".masquerade/state/tiny/methods/identitydp/0.pt"
-    built.environment["MASQUERADE_SAVE_EVERY_SECONDS"] = "0"
-    command = ["snakemake", "--cores", "1", "--", str(checkpoint.relative_to(built.path))]
     process = subprocess.Popen(
-        command, cwd=built.path, env=built.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        start_new_session=True,
+        ["snakemake", "--cores", "1", "--", target], cwd=built.path, env=built.environment,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not state.is_file() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert state.is_file(), "the training ended before it could be interrupted"
+        time.sleep(0.01)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    assert state.is_file(), "the training ended before it could be interrupted"
     assert not checkpoint.exists()
     built.snakemake("--unlock")
-    log = built.snakemake("--", str(checkpoint.relative_to(built.path)))
-    assert checkpoint.read_bytes() == whole, log
-    assert "resum" in (built.path / "logs/tiny/train/identitydp/0.log").read_text().lower()
+    built.snakemake("--", target)
+    assert checkpoint.read_bytes() == whole
+    assert "resumed from" in (built.path / "logs/tiny/train/identitydp/0.log").read_text()
     assert not state.exists()
 
 
@@ -185,7 +188,7 @@ def test_damaged_archive_stops_its_job_with_its_name(built):
 
 def test_poor_backbone_stops_the_run_with_its_figure(built):
     overlay = "scales/tiny.yaml"
-    built.edit_params(lambda tree: tree["backbones"]["recogniser_a"].update(floor_auc=0.999999), overlay)
+    built.edit_params(lambda tree: tree["backbones"]["recogniser_a"]["recognition"].update(floor_auc=1.0), overlay)
     output = built.snakemake("backbones", fails=True)
     assert "backbone 'recogniser_a' is too poor to build on: auc is" in output
     assert not (built.path / "checkpoints/tiny/backbones/recogniser_a.safetensors").exists()

@@ -46,7 +46,7 @@ def test_clone_whose_parameters_differ_is_honestly_out_of_date(built, tmp_path):
     built.git("clone", "--quiet", str(built.path), str(clone.path))
     clone.run("dvc", "pull")
     found = clone.out_of_date()
-    assert {job.split("-")[0] for job in found} == {"anonymize", "measure", "metrics", "table", "figure"}
+    assert {job.split("-")[0] for job in found} == {"anonymize", "measure", "metrics", "table", "grid"}
     assert all("gaussian_noise" in job for job in found if job.split("-")[0] == "anonymize")
 
 
@@ -82,10 +82,10 @@ KNOBS = [
     ("params.yaml", "data_seed", 7),
     ("params.yaml", "methods.gaussian_blur.variants.size_7.size", 8.0),
     ("params.yaml", "methods.k_same.variants.k_5.k", 4),
-    ("params.yaml", "methods.identitydp.params.lambda_id", 4.0),
+    ("params.yaml", "methods.identitydp.params.losses.identity", 4.0),
     ("scales/tiny.yaml", "methods.identitydp.params.steps", 3),
     ("params.yaml", "methods.identitydp.variants.eps_6.epsilon", 5.0),
-    ("scales/tiny.yaml", "backbones.recogniser_a.steps", 3),
+    ("scales/tiny.yaml", "backbones.recogniser_a.recognition.steps", 3),
     ("scales/tiny.yaml", "measure.batch", 3),
     ("scales/tiny.yaml", "image.size", 48),
     ("params.yaml", "compute.minutes", 3),
