@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from masquerade import discovery
 from masquerade.metrics import Evidence
-from masquerade.metrics._values import threshold_at
+from masquerade.metrics._values import between, threshold_at
 from masquerade.metrics.frechet_distance import frechet
 
 
@@ -175,3 +175,26 @@ def test_age_and_gender_compare_the_same_judge():
     seen = evidence(original, derived)
     assert compute("age_difference", seen)["g"].value == 3.0
     assert compute("gender_preservation", seen)["g"].value == 0.5
+
+
+def test_faces_of_nobody_known_are_in_no_pair():
+    embeddings = np.array([[0.0], [1.0], [3.0], [7.0]])
+    assert between(embeddings, np.array(["a", "", "b", ""], dtype=object)).tolist() == [3.0]
+
+
+def test_true_acceptance_of_faces_of_nobody_known_says_that_there_is_no_pair():
+    strangers = table([""] * 4, [[0.0], [1.0], [2.0], [3.0]])
+    found = compute("true_acceptance_rate", evidence(strangers, strangers), far=0.5, folds=2, most_pictures=10)
+    assert math.isnan(found["r"].value)
+    assert (found["r"].of, found["r"].note) == (0, "nobody has two pictures")
+
+
+@pytest.mark.parametrize(("many", "few"), [(40, 40), (40, 7), (7, 40)])
+def test_frechet_distance_is_the_same_whether_or_not_there_are_more_faces_than_features(many, few):
+    draw = np.random.default_rng(0)
+    x, y = draw.normal(size=(many, 12)), draw.normal(1.0, 2.0, size=(few, 12))
+    eigenvalues = np.linalg.eigvals(np.cov(x, rowvar=False) @ np.cov(y, rowvar=False)).real.clip(0)
+    shift = x.mean(axis=0) - y.mean(axis=0)
+    spreads = x.var(axis=0, ddof=1).sum() + y.var(axis=0, ddof=1).sum()
+    expected = shift @ shift + spreads - 2 * np.sqrt(eigenvalues).sum()
+    assert frechet(x, y) == pytest.approx(expected, rel=1e-6)

@@ -38,9 +38,10 @@ def impostor_distances(evidence: Evidence, judge: str) -> np.ndarray:
 
 
 def between(embeddings: np.ndarray, names: np.ndarray) -> np.ndarray:
-    """Distances of all pairs of pictures (N, D) of different people."""
+    """Distances of all pairs of pictures (N, D) of different people; a picture of nobody known ('') is in no pair."""
     from scipy.spatial.distance import pdist
 
+    embeddings, names = embeddings[names != ""], names[names != ""]
     first, second = np.triu_indices(len(names), 1)
     return pdist(embeddings)[names[first] != names[second]] if len(names) > 1 else np.empty(0)
 

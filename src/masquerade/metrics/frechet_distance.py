@@ -34,11 +34,12 @@ def frechet(first: np.ndarray, second: np.ndarray) -> float:
     """The Frechet distance of two sets of features (N, D), (M, D).
 
     tr (C1 C2)^(1/2) is the sum of the singular values of X Y^T / sqrt((N - 1)(M - 1)), X and Y being the centred sets:
-    exact also for singular covariances, and quick where N, M < D.
+    exact also for singular covariances. Where N > D the R of X = Q R stands for X: Q changes no singular value.
     """
     x, y = first - first.mean(axis=0), second - second.mean(axis=0)
     n, m = len(x) - 1, len(y) - 1
-    crossed = np.linalg.svd(x @ y.T, compute_uv=False).sum() / np.sqrt(n * m)
+    left, right = (np.linalg.qr(z, mode="r") if len(z) > z.shape[1] else z for z in (x, y))
+    crossed = np.linalg.svd(left @ right.T, compute_uv=False).sum() / np.sqrt(n * m)
     spreads = (x**2).sum() / n + (y**2).sum() / m
     shift = first.mean(axis=0) - second.mean(axis=0)
     return float(max(0.0, shift @ shift + spreads - 2.0 * crossed))

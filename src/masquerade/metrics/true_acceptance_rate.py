@@ -72,5 +72,5 @@ def _genuine(original: np.ndarray, derived: np.ndarray, names: np.ndarray, rows:
     """Distances of (original i, derived j), i < j, of one person each, among the rows of a fold."""
     first, second = np.triu_indices(len(rows), 1)
     first, second = rows[first], rows[second]
-    same = names[first] == names[second]
+    same = (names[first] == names[second]) & (names[first] != "")  # two faces of nobody known may be two people
     return np.linalg.norm(original[first[same]] - derived[second[same]], axis=1)
