@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from submitit.helpers import DelayedSubmission
 
 
+logger = logging.getLogger(__name__)
+
+
 class BelowFloor(MasqueradeError):
     """A backbone was trained and is too poor to judge or to train anything with."""
 
@@ -63,6 +66,7 @@ class Training:
 
     def _judge(self, backbone: Backbone, job: TrainingJob, record: Run) -> None:
         figures = backbone.train(job)
+        logger.info("%s on unseen identities: %s", self.name, ", ".join(f"{k} {v:.4g}" for k, v in figures.items()))
         record.log(0, {f"quality/{name}": value for name, value in figures.items()})
         floors = backbone.floors()
         poor = {name: (figures[name], floor) for name, floor in floors.items() if not figures[name] >= floor}
