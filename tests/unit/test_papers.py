@@ -441,3 +441,17 @@ class TestGrids:
         copy = FaceArchive(first.path)
         copy.facts["seed"] = 2
         return copy
+
+
+def test_judge_that_a_method_saw_in_training_is_named(monkeypatch, root):
+    from masquerade import discovery
+    from masquerade.papers import independence
+
+    table = reference.load(root / "reference/identitydp/table1.yaml")
+    judges = {"facenet_casia": "recogniser_a", "azure_face": "dlib_face", "hog": "dlib_face"}
+    stand_ins = StandIns(datasets={}, judges=judges)
+    context = Context("mini", (0,), stand_ins, "c")
+    assert independence.sentence(table, context) == "No judge of this table was seen in training."
+    monkeypatch.setattr(discovery.load("judges", "recogniser_a"), "needs", ("identity",))
+    told = independence.sentence(table, context)
+    assert told.startswith("Judges seen in training: `recogniser_a` by Ours(ε=0.57), `recogniser_a` by Ours(ε=6)")

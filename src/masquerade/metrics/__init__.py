@@ -17,7 +17,7 @@ class Evidence:
     ``original`` and ``derived`` are measurements of the same faces, row by row (``derived`` is the anonymized set,
     ``original`` its sources); rows whose ``status`` is not ok hold NaN. ``calibration`` are measurements of original
     pictures of identities that are disjoint from the test images (the validation split). ``judges`` are the names
-    that were measured; ``seen_in_training`` those whose network is part of the method's loss.
+    that were measured.
     Columns: id, identity, split, status, reason, and ``<judge>.<quantity>``.
     """
 

@@ -4,6 +4,7 @@ from itertools import count, product
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
+from masquerade.papers import independence
 from masquerade.papers.measured import said
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _notes(result: "TableResult") -> list[str]:
     spreads = {f"{entry.column.title}: ± is the standard deviation over {entry.spread[1]}."
                for line in result.lines for entry in line.entries
                if entry.column.spread == "metric" and entry.spread[0] is not None}  # fmt: skip
-    return [*notes, *sorted(spreads), f"{seeds} Code: commit {context.commit}."]
+    return [*notes, *sorted(spreads), independence.sentence(table, context), f"{seeds} Code: commit {context.commit}."]
 
 
 def _facts(facts: dict[str, list[Any]]) -> str:
