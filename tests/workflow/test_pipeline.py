@@ -202,3 +202,9 @@ def test_training_through_submitit_gives_the_same_bytes(built):
     built.snakemake("--", str(checkpoint.relative_to(built.path)))
     assert checkpoint.read_bytes() == whole
     assert list((built.path / "logs/tiny/submitit").glob("*.out"))
+
+
+def test_paper_scale_and_cluster_profile_can_be_planned(fresh):
+    planned = fresh.snakemake("--dry-run", "--config", "scale=paper", "all")
+    assert "data/paper/anonymized/synthetic_hq/identitydp/eps_800/2.zip" in planned
+    assert "checkpoints/tiny/methods/identitydp/0.safetensors" in fresh.snakemake("--profile", "slurm", "-n", "all")
