@@ -96,6 +96,17 @@ def recover(
     _write(output, rows, known, results, {}, {**archive.facts, "recovered_by": _name(method)})
 
 
+def sample(source: Path, derived: Path, count: int = 8) -> np.ndarray | None:
+    """The first faces and, below each, what became of it: uint8 (2 H, count W, 3); None where all were refused."""
+    results, originals = FaceArchive(derived), FaceArchive(source)
+    rows = results.select().head(count)
+    if rows.empty:
+        return None
+    known = originals.index.set_index("id", drop=False).loc[rows["source_id"]]
+    shown = [to_uint8(originals.load(rows=known).images), to_uint8(results.load(rows=rows).images)]
+    return np.concatenate([np.concatenate(list(pictures), axis=1) for pictures in shown], axis=0)
+
+
 def _name(method: Method) -> str:
     return type(method).__module__.rsplit(".", 1)[-1]
 

@@ -205,3 +205,18 @@ def test_progress_ends_with_the_number_of_usable_faces(faces):
     heard = []
     run(faces, Scripted(), progress=heard.append)
     assert heard == [2, 4]
+
+
+def test_sample_shows_each_original_above_its_result(tmp_path):
+    faces = np.stack([np.full((8, 8, 3), value, np.uint8) for value in (10, 20, 30)])
+    for name, pictures in (("source", faces), ("derived", 255 - faces)):
+        with ArchiveWriter(tmp_path / f"{name}.zip") as out:
+            for number, picture in enumerate(pictures):
+                row = {"id": f"f{number}", "source_id": f"f{number}", "split": "test"}
+                if name == "derived" and number == 1:
+                    out.add(None, {**row, "status": "refused", "reason": "no"})
+                else:
+                    out.add(picture, row)
+    shown = anonymization.sample(tmp_path / "source.zip", tmp_path / "derived.zip")
+    assert shown.shape == (16, 16, 3)
+    assert shown[::8, ::8, 0].tolist() == [[10, 30], [245, 225]]

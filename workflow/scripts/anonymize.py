@@ -29,6 +29,9 @@ def work(run) -> None:
         FaceArchive(given.faces), given.outputs[0], method, given.variant, "test", int(given.seed),
         given.params["measure.batch"],
     )  # fmt: skip
+    sample = anonymization.sample(given.faces, given.outputs[0])
+    if sample is not None:
+        run.picture("sample", sample)
     run.tag({f"statement.{key}": str(value) for key, value in method.statement().items()})
 
 
