@@ -6,9 +6,7 @@ rule anonymize:
         checkpoint=lambda w: CHECKPOINT if capabilities(w.method).trains else [],
         backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
         gallery=lambda w: (
-            indexed(FACES.format(dataset=PARAMETERS.matrix.train_on))
-            if capabilities(w.method).gallery
-            else []
+            indexed(FACES.format(dataset=PARAMETERS.matrix.train_on)) if capabilities(w.method).gallery else []
         ),
     output:
         indexed(ANONYMIZED),

@@ -1,9 +1,7 @@
 # Frozen networks by role, trained on the faces of the scale, each with its quality and a floor under it.
 rule backbone:
     input:
-        code=lambda w: code(
-            f"backbone.{w.backbone}", *modules("backbones", [w.backbone])
-        ),
+        code=lambda w: code(f"backbone.{w.backbone}", *modules("backbones", [w.backbone])),
         faces=indexed(FACES.format(dataset=PARAMETERS.matrix.train_on)),
     output:
         checkpoint=BACKBONE,

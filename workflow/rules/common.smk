@@ -13,17 +13,13 @@ from masquerade.papers import reference
 from snakemake.exceptions import WorkflowError
 
 # Jobs find the same Python as Snakemake itself, activated or not, and report to the same build.
-shell.prefix(
-    f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; set -euo pipefail; "
-)
+shell.prefix(f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; set -euo pipefail; ")
 os.environ.setdefault("MASQUERADE_BUILD", time.strftime("%Y-%m-%d %H:%M:%S"))
 
 try:
     PARAMETERS = params.load(Path(workflow.basedir), config.get("scale"))
     CELLS = matrix.cells(PARAMETERS)
-    ITEMS = {
-        item.key: item for paper in PARAMETERS.papers for item in reference.find(paper)
-    }
+    ITEMS = {item.key: item for paper in PARAMETERS.papers for item in reference.find(paper)}
 except MasqueradeError as error:
     raise WorkflowError(str(error))
 
@@ -73,11 +69,7 @@ def P(*keys):
 def code(step, *modules):
     """The file with the fingerprints of the code of a step: its program, and the modules it loads by name."""
     roots = [Path(f"workflow/scripts/{step.split('.')[0]}.py"), *modules]
-    return str(
-        lineage.write_fingerprints(
-            Path(f".masquerade/code/{step}.json"), roots, Path(workflow.basedir)
-        )
-    )
+    return str(lineage.write_fingerprints(Path(f".masquerade/code/{step}.json"), roots, Path(workflow.basedir)))
 
 
 def modules(room, names):
@@ -121,11 +113,7 @@ def of_cells(pattern):
 
 def finish(outcome):
     """Publish the runs; after a success also record the bytes, unless DVC started this or the scale is not its own."""
-    recorded = (
-        outcome == "success"
-        and not os.environ.get("DVC_STAGE")
-        and "scale" not in config
-    )
+    recorded = outcome == "success" and not os.environ.get("DVC_STAGE") and "scale" not in config
     command = [
         sys.executable,
         "workflow/scripts/finish.py",
@@ -136,17 +124,11 @@ def finish(outcome):
 
 def judges_code(wildcards):
     names = PARAMETERS.measure.judges
-    return code(
-        "measure", *modules("judges", names), *modules("backbones", judges_need())
-    )
+    return code("measure", *modules("judges", names), *modules("backbones", judges_need()))
 
 
 def judges_need():
-    names = [
-        name
-        for judge in PARAMETERS.measure.judges
-        for name in discovery.load("judges", judge).needs
-    ]
+    names = [name for judge in PARAMETERS.measure.judges for name in discovery.load("judges", judge).needs]
     return list(dict.fromkeys(names))
 
 
@@ -161,10 +143,7 @@ def asked(item):
     """The (dataset, method, variant) that a table or figure shows, with the dataset that stands in here."""
     dataset = reference.stand_in(item.dataset, PARAMETERS.stand_ins.datasets)
     offered = [(cell.method, cell.variant) for cell in CELLS if cell.dataset == dataset]
-    return [
-        (dataset, method, variant)
-        for _, method, variant in reference.needs(item, offered)
-    ]
+    return [(dataset, method, variant) for _, method, variant in reference.needs(item, offered)]
 
 
 def shown(pattern):
@@ -172,11 +151,7 @@ def shown(pattern):
 
     def value(wildcards):
         wanted = set(asked(item_of(wildcards)))
-        cells = [
-            cell
-            for cell in RUNNABLE
-            if (cell.dataset, cell.method, cell.variant) in wanted
-        ]
+        cells = [cell for cell in RUNNABLE if (cell.dataset, cell.method, cell.variant) in wanted]
         return [pattern.format(**vars(cell)) for cell in cells]
 
     return value
@@ -206,9 +181,7 @@ TRAINING_RESOURCES = {
     "submission": PARAMETERS.compute.model_dump_json(exclude={"launcher", "threads"}),
 }
 ARCHIVES = [FACES.format(dataset=name) for name in DATASETS]
-TRAINED = sorted(
-    {(cell.method, cell.seed) for cell in RUNNABLE if capabilities(cell.method).trains}
-)
+TRAINED = sorted({(cell.method, cell.seed) for cell in RUNNABLE if capabilities(cell.method).trains})
 TARGETS = {
     "data": [path for archive in ARCHIVES for path in indexed(archive)],
     "backbones": [
@@ -220,15 +193,11 @@ TARGETS = {
         )
     ],
     "train": [CHECKPOINT.format(method=method, seed=seed) for method, seed in TRAINED],
-    "anonymize": [
-        path for archive in of_cells(ANONYMIZED) for path in indexed(archive)
-    ],
+    "anonymize": [path for archive in of_cells(ANONYMIZED) for path in indexed(archive)],
     "measure": [SOURCE.format(dataset=name) for name in DATASETS] + of_cells(MEASURED),
     "metrics": of_cells(METRICS),
     "tables": [
-        f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(
-            paper=item.paper, item=item.name
-        )
+        f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(paper=item.paper, item=item.name)
         for item in ITEMS.values()
         for ending in item.endings
     ],

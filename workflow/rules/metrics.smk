@@ -14,9 +14,7 @@ rule metrics:
     conda:
         "../../environment.yml"
     params:
-        cfg=P(
-            *[f"metrics.{name}" for name in PARAMETERS.metrics], "matrix.calibrate_on"
-        ),
+        cfg=P(*[f"metrics.{name}" for name in PARAMETERS.metrics], "matrix.calibrate_on"),
     shell:
         "python workflow/scripts/metrics.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
