@@ -1,20 +1,24 @@
 # Parameters, cells, and the few functions that the rules share.
 import json
 import os
-import shlex
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+# The code is that of this working copy, whichever copy is installed; jobs find it and this Python, and one build.
+SOURCES = str(Path(workflow.basedir) / "src")
+sys.path.insert(0, SOURCES)
+os.environ.update(
+    PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+    PYTHONPATH=os.pathsep.join([SOURCES, os.environ.get("PYTHONPATH", "")]).strip(os.pathsep),
+    MASQUERADE_BUILD=os.environ.get("MASQUERADE_BUILD") or time.strftime("%Y-%m-%d %H:%M:%S"),
+)
+
 from masquerade import discovery, lineage, matrix, params
 from masquerade.errors import MasqueradeError
 from masquerade.papers import reference
 from snakemake.exceptions import WorkflowError
-
-# Jobs find the same Python as Snakemake itself, activated or not, and report to the same build.
-shell.prefix(f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; set -euo pipefail; ")
-os.environ.setdefault("MASQUERADE_BUILD", time.strftime("%Y-%m-%d %H:%M:%S"))
 
 try:
     PARAMETERS = params.load(Path(workflow.basedir), config.get("scale"))
