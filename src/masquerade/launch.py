@@ -65,7 +65,11 @@ class Training:
             self._judge(cls(params), job, record)
 
     def _judge(self, backbone: Backbone, job: TrainingJob, record: Run) -> None:
-        figures = backbone.train(job)
+        if backbone.published:
+            backbone.adopt(backbone.published, job)
+        else:
+            backbone.train(job)
+        figures = backbone.quality(job)
         logger.info("%s on unseen identities: %s", self.name, ", ".join(f"{k} {v:.4g}" for k, v in figures.items()))
         record.log(0, {f"quality/{name}": value for name, value in figures.items()})
         floors = backbone.floors()
@@ -79,7 +83,8 @@ class Training:
                 f"backbone '{self.name}' is too poor to build on: {told}. Train it longer or on more identities "
                 f"(params.yaml, backbones.{self.name}), or lower its floors there if you know why."
             )
-        steps.write_json(self.quality, {"backbone": self.name, "quality": figures, "floors": floors})
+        about = {"backbone": self.name, "title": backbone.title, "published": str(backbone.published or "")}
+        steps.write_json(self.quality, {**about, "quality": figures, "floors": floors})
 
     def checkpoint(self, *_: Any) -> "DelayedSubmission":
         """submitit calls this when the job is pre-empted or runs out of time: the same training, once more."""

@@ -26,8 +26,9 @@ class Workshop:
 
     def backbone(self, name):
         if name not in self.made:
-            job = self.job(name, {})
-            discovery.load("backbones", name)(self.parameters.backbones[name]).train(job)
+            cls = discovery.load("backbones", name)
+            job = self.job(name, {need: self.backbone(need) for need in cls.needs})
+            cls(self.parameters.backbones[name]).train(job)
             self.made[name] = job.checkpoint
         return self.made[name]
 

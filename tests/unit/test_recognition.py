@@ -168,7 +168,9 @@ def train(archive, folder, log=None, **changes):
         archive, {}, folder / "identity.safetensors", folder / "state.pt", 0, 1,
         log or (lambda step, values: logged.append(values)), lambda name, pixels: None,
     )  # fmt: skip
-    return cls(params).train(job), cls, job, logged
+    backbone = cls(params)
+    backbone.train(job)
+    return backbone.quality(job), cls, job, logged
 
 
 def test_trained_backbone_loads_and_is_repeatable(archive, tmp_path):

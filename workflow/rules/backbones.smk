@@ -1,8 +1,10 @@
 # Frozen networks by role, trained on the faces of the scale, each with its quality and a floor under it.
 rule backbone:
     input:
-        code=lambda w: code(f"backbone.{w.backbone}", *modules("backbones", [w.backbone])),
+        code=lambda w: code(f"backbone.{w.backbone}", *modules("backbones", [w.backbone, *built_on(w.backbone)])),
         faces=indexed(FACES.format(dataset=PARAMETERS.matrix.train_on)),
+        backbones=lambda w: [BACKBONE.format(backbone=name) for name in built_on(w.backbone)],
+        published=lambda w: getattr(PARAMETERS.backbones[w.backbone], "published", "") or [],
     output:
         checkpoint=BACKBONE,
         quality=f"{CHECKPOINTS}/backbones/{{backbone}}.json",
@@ -23,6 +25,6 @@ rule backbone:
         logs=f"logs/{SCALE}/submitit",
     shell:
         "python workflow/scripts/backbone.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --name {wildcards.backbone} --faces {input.faces[0]} --state {params.state} --logs {params.logs}"
-        " --launcher {resources.launcher:q} --resources {resources.submission:q}"
+        " --name {wildcards.backbone} --faces {input.faces[0]} --backbones {input.backbones}"
+        " --state {params.state} --logs {params.logs} --launcher {resources.launcher:q} --resources {resources.submission:q}"
         " --outputs {output.checkpoint} {output.quality} > {log} 2>&1"

@@ -98,6 +98,10 @@ def dataset_of(name):
     return discovery.load("faces", name)(PARAMETERS.datasets[name])
 
 
+def built_on(backbone):
+    return discovery.load("backbones", backbone).needs
+
+
 def needs(method):
     return discovery.load("methods", method).needs
 

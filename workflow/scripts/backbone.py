@@ -4,7 +4,9 @@ import json
 
 from masquerade import launch, steps
 
-given = steps.arguments(__doc__, files=("faces", "state", "logs"), words=("name", "launcher", "resources"))
+given = steps.arguments(
+    __doc__, files=("faces", "state", "logs"), lists=("backbones",), words=("name", "launcher", "resources")
+)
 
 
 def work(run) -> None:
@@ -13,7 +15,7 @@ def work(run) -> None:
         name=given.name,
         params=given.params[f"backbones.{given.name}"],
         faces=given.faces,
-        backbones={},
+        backbones={path.stem: path for path in given.backbones},
         checkpoint_file=given.outputs[0],
         quality=given.outputs[1],
         state=given.state,

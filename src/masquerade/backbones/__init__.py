@@ -1,4 +1,4 @@
-"""Frozen networks by role (identity, recognisers, and later generator, inversion, semantics, parsing, landmarks).
+"""Frozen networks by role (identity, recognisers, generator, inversion, semantics, parsing, landmarks).
 
 At ``mini`` scale they are trained here by ``backbones.smk``; each has a checkpoint, a run, and a quality figure
 with a floor below which the run stops.
@@ -23,6 +23,8 @@ class Backbone(ABC):
 
     title: ClassVar[str]
     source: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]] = ()
+    """Other backbones that it is trained with; their checkpoints come in ``job.backbones``."""
 
     class Params(Settings):
         pass
@@ -30,12 +32,26 @@ class Backbone(ABC):
     def __init__(self, params: Settings):
         self.params = params
 
-    @abstractmethod
-    def train(self, job: TrainingJob) -> dict[str, float]:
-        """Train, write ``job.checkpoint``, and return its quality figures.
+    @property
+    def published(self) -> Path | None:
+        """The published weight file that takes the place of a training; None where it is trained here."""
+        name = getattr(self.params, "published", "")
+        return Path(name) if name else None
 
-        They are measured on the validation split, whose identities were never trained on.
+    @abstractmethod
+    def train(self, job: TrainingJob) -> None:
+        """Train and write ``job.checkpoint``; resumable from ``job.state``."""
+
+    def adopt(self, published: Path, job: TrainingJob) -> None:
+        """Write ``job.checkpoint`` from a published weight file (only where ``Params`` has ``published``).
+
+        Strict: raises CheckpointError naming keys that are missing, left over, or of another shape.
         """
+        raise NotImplementedError(f"{type(self).__name__} knows no published layout of {published}")
+
+    @abstractmethod
+    def quality(self, job: TrainingJob) -> dict[str, float]:
+        """How good ``job.checkpoint`` is on the validation split, whose identities were never trained on."""
 
     @classmethod
     @abstractmethod

@@ -37,13 +37,18 @@ class InceptionRecogniser(Backbone):
                 )
             return given
 
-    def train(self, job: TrainingJob) -> dict[str, float]:
+    def train(self, job: TrainingJob) -> None:
         from masquerade.backbones import _recognition
         from masquerade.networks.inception_resnet import InceptionResnetV1
 
         facts = {"width": self.params.width, "repeats": list(self.params.repeats)}
         name = type(self).__module__.rpartition(".")[2]
-        return _recognition.train(name, lambda: InceptionResnetV1(**facts), self.params.recognition, job, facts)
+        _recognition.train(name, lambda: InceptionResnetV1(**facts), self.params.recognition, job, facts)
+
+    def quality(self, job: TrainingJob) -> dict[str, float]:
+        from masquerade.backbones import _recognition
+
+        return _recognition.quality(self.load(job.checkpoint), job)
 
     @classmethod
     def load(cls, checkpoint: Path) -> "Recogniser":

@@ -98,8 +98,8 @@ def chosen_identities(identities: list[str], part: tuple[float, float]) -> list[
 
 def train(
     name: str, build: Callable[[], nn.Module], params: RecognitionSettings, job: TrainingJob, facts: Mapping
-) -> dict[str, float]:
-    """Train on the train split, write the checkpoint, and return `verification` on the validation split.
+) -> None:
+    """Train on the train split and write the checkpoint.
 
     ``name`` is part of the seed: two judges of one architecture must not start from the same weights.
     """
@@ -130,10 +130,16 @@ def train(
         {**facts, "input_size": params.input_size, "identities": len(mine)},
     )
     training.finish(job.state)
-    recogniser.eval()
+
+
+def quality(recogniser: Recogniser, job: TrainingJob) -> dict[str, float]:
+    """`verification` on the validation split."""
+    torch.set_num_threads(job.threads)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    recogniser = recogniser.to(device)
     parts, names = [], []
     with torch.inference_mode():
-        for faces in archive.batches(64, split="validation"):
+        for faces in FaceArchive(job.faces).batches(64, split="validation"):
             parts.append(recogniser(torch.from_numpy(faces.images).to(device)).cpu().numpy())
             names += faces.index["identity"].tolist()
     return verification(np.concatenate(parts), names)

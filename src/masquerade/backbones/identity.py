@@ -31,13 +31,18 @@ class Identity(Backbone):
         recognition: RecognitionSettings
         """On whom it is trained, how, and how good it must be."""
 
-    def train(self, job: TrainingJob) -> dict[str, float]:
+    def train(self, job: TrainingJob) -> None:
         from masquerade.backbones import _recognition
         from masquerade.networks.ir_se import IRSE
 
         facts = {"widths": self.params.widths, "units": self.params.units}
         size = self.params.recognition.input_size
-        return _recognition.train("identity", lambda: IRSE(size, **facts), self.params.recognition, job, facts)
+        _recognition.train("identity", lambda: IRSE(size, **facts), self.params.recognition, job, facts)
+
+    def quality(self, job: TrainingJob) -> dict[str, float]:
+        from masquerade.backbones import _recognition
+
+        return _recognition.quality(self.load(job.checkpoint), job)
 
     @classmethod
     def load(cls, checkpoint: Path) -> "Recogniser":
