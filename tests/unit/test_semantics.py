@@ -1,0 +1,383 @@
+"""The text-image model: open_clip's forward, CLIP's loss by hand, its words, its figures, and the official files."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import safetensors.torch
+import torch
+
+from masquerade import discovery
+from masquerade.backbones import _semantics as semantics
+from masquerade.backbones import _semantics_quality as measured
+from masquerade.errors import ArchiveError, CheckpointError, ParameterError
+from masquerade.images import ArchiveWriter
+from masquerade.methods import TrainingJob
+
+SMALL = {
+    "published": "", "image_size": 32, "patch": 16, "width": 16, "layers": 2, "heads": 2, "embedding": 8,
+    "activation": "quick_gelu",
+    "text": {"vocabulary": "captions", "context": 12, "width": 8, "layers": 1, "heads": 2},
+    "steps": 6, "batch": 8, "learning_rate": 0.005, "warmup": 2, "betas": (0.9, 0.98), "epsilon": 1e-6,
+    "weight_decay": 0.1, "temperature": 0.07, "floor_zero_shot": 0.0, "floor_retrieval": 0.0, "floor_neighbour": 0.0,
+}  # fmt: skip
+
+
+def backbone(**changes):
+    cls = discovery.load("backbones", "semantics")
+    return cls(cls.Params(**{**SMALL, **changes}))
+
+
+def encoder(words=("red", "blue"), normalisation=semantics.OURS, **changes):
+    torch.manual_seed(0)
+    facts = semantics.architecture(backbone(**changes).params, words) | normalisation
+    return semantics.SemanticEncoder(semantics.build(facts), facts).eval()
+
+
+def test_features_are_those_of_open_clips_own_forward():
+    model = encoder()
+    pictures = torch.rand(3, 3, 32, 32) * 2 - 1
+    last = []
+    model.network.visual.transformer.register_forward_hook(lambda module, given, seen: last.append(seen))
+    with torch.no_grad():
+        expected = model.network.encode_image(pictures)
+        tokens = last[0]
+        cls, both_tokens = model.both(pictures)
+    assert tokens.shape == (3, 1 + 4, 16)
+    assert torch.allclose(cls, expected, atol=1e-6)
+    assert torch.allclose(model.cls(pictures), expected, atol=1e-6)
+    assert torch.allclose(both_tokens, tokens, atol=1e-6)
+    assert torch.allclose(model.tokens(pictures), tokens, atol=1e-6)
+    normed = model.network.visual.ln_post(tokens[:, 0]) @ model.network.visual.proj
+    assert torch.allclose(cls, normed, atol=1e-6)
+
+
+def test_activation_is_the_one_that_the_parameters_name():
+    block = encoder(activation="quick_gelu").network.visual.transformer.resblocks[0].mlp.gelu
+    assert block(torch.tensor(2.0)).item() == pytest.approx(2 / (1 + math.exp(-1.702 * 2)))
+    block = encoder(activation="gelu").network.visual.transformer.resblocks[0].mlp.gelu
+    assert block(torch.tensor(2.0)).item() == pytest.approx(2 * 0.5 * (1 + math.erf(2 / math.sqrt(2))))
+
+
+def test_network_receives_its_own_range_and_size():
+    grey = torch.zeros(1, 3, 20, 20)  # 0 of [-1, 1] is 0.5 of [0, 1]
+    clips = encoder(normalisation=semantics.CLIPS).prepared(grey)
+    assert clips.shape == (1, 3, 32, 32)
+    assert clips[0, :, 5, 5].tolist() == pytest.approx(
+        [(0.5 - 0.48145466) / 0.26862954, (0.5 - 0.4578275) / 0.26130258, (0.5 - 0.40821073) / 0.27577711], abs=1e-5
+    )
+    edges = torch.tensor([-1.0, 1.0]).view(1, 1, 1, 2).expand(1, 3, 32, 2).repeat_interleave(16, 3)
+    assert torch.allclose(encoder().prepared(edges), edges, atol=1e-6)
+
+
+def test_gradients_reach_pictures_of_another_size():
+    pictures = torch.rand(2, 3, 48, 40, requires_grad=True)
+    model = encoder().requires_grad_(False)
+    for feature in (model.cls, model.tokens):
+        (gradient,) = torch.autograd.grad(feature(pictures).square().sum(), pictures)
+        assert gradient.shape == pictures.shape
+        assert (gradient.abs().sum((1, 2, 3)) > 0).all()
+
+
+def test_contrastive_loss_is_figure_3_of_clip():
+    """Cosines worked out by hand: rows (1, 0) and (0.6, 0.8) against columns (1, 0) and (0, 1); scale 2."""
+    pictures, sentences = torch.tensor([[3.0, 0.0], [0.6, 0.8]]), torch.tensor([[1.0, 0.0], [0.0, 5.0]])
+    loss, logits = semantics.contrastive_loss(pictures, sentences, torch.tensor(2.0))
+    assert logits.tolist() == [pytest.approx([2.0, 0.0]), pytest.approx([1.2, 1.6])]
+    by_rows = -(math.log(math.exp(2) / (math.exp(2) + 1)) + math.log(math.exp(1.6) / (math.exp(1.2) + math.exp(1.6))))
+    by_columns = -(
+        math.log(math.exp(2) / (math.exp(2) + math.exp(1.2))) + math.log(math.exp(1.6) / (1 + math.exp(1.6)))
+    )
+    assert loss.item() == pytest.approx((by_rows / 2 + by_columns / 2) / 2, abs=1e-6)
+
+
+def test_words_are_numbered_and_unknown_ones_are_told(caplog):
+    words = semantics.Words(["a", "chin-length", "man"], context=6)
+    rows = words(["A man, chin-length.", "a zebra", "man man man man man man"])
+    assert rows.tolist() == [[5, 2, 4, 3, 6, 0], [5, 2, 1, 6, 0, 0], [5, 4, 4, 4, 4, 6]]
+    assert "holds the words zebra:" in caplog.text
+
+
+def test_sentences_become_unit_features_that_differ():
+    model = encoder(["a", "man", "woman", "with"])
+    features = model.text(["A man.", "A woman.", "a man"])
+    assert torch.allclose(features.norm(dim=1), torch.ones(3), atol=1e-6)
+    assert torch.allclose(features[0], features[2])
+    assert not torch.allclose(features[0], features[1], atol=1e-3)
+
+
+def test_mirrored_picture_gets_the_mirrored_caption():
+    assert semantics.mirrored("A man, looking to the left.") == "A man, looking to the right."
+    assert semantics.mirrored("bright hair, looking to the right") == "bright hair, looking to the left"
+    pictures = torch.arange(2 * 4 * 4 * 3, dtype=torch.uint8).view(2, 4, 4, 3)
+
+    class Centred:
+        def integers(self, low, high, count):
+            return np.zeros(count, int)
+
+    plain, turned = semantics.augmented(pictures, torch.tensor([False, True]), Centred())
+    assert torch.equal(plain, pictures[0].permute(2, 0, 1) / 127.5 - 1)
+    assert torch.equal(turned, pictures[1].permute(2, 0, 1).flip(-1) / 127.5 - 1)
+
+
+def test_sizes_that_do_not_divide_are_refused():
+    with pytest.raises(ParameterError, match="image_size by patch must divide without rest; 33 / 16"):
+        semantics.architecture(backbone(image_size=33).params)
+
+
+class Reader:
+    """Stands for a network that reads sentences: each word of a few is a direction of its own."""
+
+    def __init__(self, *words):
+        self.words = words
+
+    def text(self, sentences):
+        rows = [[float(word in sentence) for word in self.words] + [0.1] for sentence in sentences]
+        return torch.nn.functional.normalize(torch.tensor(rows), dim=-1)
+
+
+def test_zero_shot_reads_attributes_off_by_sentences():
+    truth = np.array([True, True, False, False])
+    pictures = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]])  # three look smiling, two are
+    seen = measured.zero_shot(Reader("smiling"), pictures, {"Smiling": truth, "Chubby": truth})
+    assert seen["zero_shot.Smiling"] == pytest.approx((1.0 + 0.5) / 2)
+    assert seen["zero_shot"] == seen["zero_shot.Smiling"]
+    assert seen["zero_shot_attributes"] == 1  # no sentence says chubby
+
+
+def test_every_prompt_is_in_the_words_of_the_captions():
+    """Each side of each attribute says something that the other does not, in words that captions can hold."""
+    import inspect
+
+    from masquerade.faces import _attributes, _identity, _shot
+
+    source = "".join(inspect.getsource(module) for module in (_attributes, _identity, _shot))
+    for name, (place, yes, no) in measured.PROMPTS.items():
+        assert name in _attributes.NAMES
+        assert place in measured.PLAIN
+        assert not set(yes) & set(no)
+        for word in semantics.words_of(" ".join(yes + no)):
+            assert word in source, f"{name}: no caption says {word}"
+
+
+def test_retrieval_ranks_the_different_captions():
+    captions = ["red", "red", "blue", "green"]
+    pictures = torch.tensor([[1.0, 0.0, 0.2, 0.0], [0.3, 0.5, 0.0, 0.0], [0.0, 0.9, 0.0, 0.0], [0.1, 0.0, 1.0, 0.0]])
+    seen = measured.retrieval(Reader("red", "blue", "green"), pictures, captions)
+    assert seen == {"retrieval_1": 0.75, "retrieval_5": 1.0, "retrieval_captions": 3.0}
+
+
+def test_neighbour_is_of_another_person():
+    features = torch.tensor([[0.0], [0.1], [1.0], [1.2]])
+    glasses = np.array([True, True, True, False])
+    seen = measured.neighbour(features, ["a", "a", "b", "b"], {"Eyeglasses": glasses})
+    # nearest of others: a's -> 1.0 (glasses), b's -> 0.1 (glasses): all said to have them
+    assert seen["neighbour"] == pytest.approx((1.0 + 0.0) / 2)
+
+
+def test_attributes_that_are_too_rare_are_not_asked():
+    rows = pd.DataFrame({"attribute.Male": [True] * 5 + [False] * 5, "attribute.Bald": [True] * 4 + [False] * 6,
+                         "attribute.age": [30.0] * 10})  # fmt: skip
+    assert list(measured.attributes_of(rows)) == ["Male"]
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """Red and blue pictures, who say so."""
+    draw = np.random.default_rng(0)
+    with ArchiveWriter(tmp_path / "faces.zip") as out:
+        for number in range(40):
+            red = number % 2 == 0
+            colour = np.array([200, 40, 40] if red else [40, 40, 200])
+            picture = np.clip(colour + draw.normal(0, 12, (32, 32, 3)), 0, 255).astype(np.uint8)
+            row = {"id": f"p{number}", "identity": f"p{number}", "split": "train" if number < 24 else "validation"}
+            caption = f"A {'man' if red else 'woman'}, looking to the {'left' if number % 3 else 'right'}."
+            out.add(picture, {**row, "caption": caption, "attribute.Male": red})
+    return tmp_path / "faces.zip"
+
+
+def job_in(folder, archive, log=lambda step, values: None):
+    folder.mkdir(exist_ok=True)
+    return TrainingJob(
+        archive, {}, folder / "semantics.safetensors", folder / "state.pt", 0, 1, log, lambda name, pixels: None
+    )
+
+
+def test_trained_network_learns_what_captions_say_and_is_repeatable(archive, tmp_path):
+    trained = backbone(steps=100, learning_rate=0.01)
+    job, again = job_in(tmp_path / "one", archive), job_in(tmp_path / "two", archive)
+    trained.train(job)
+    trained.train(again)
+    assert job.checkpoint.read_bytes() == again.checkpoint.read_bytes()
+    assert not job.state.exists()
+    figures = trained.quality(job)
+    assert figures["zero_shot.Male"] == figures["zero_shot"] == 1.0
+    assert figures["neighbour"] == 1.0
+    assert figures["retrieval_5"] == 1.0  # there are four captions
+    network = trained.load(job.checkpoint)
+    assert not network.training
+    assert not any(weight.requires_grad for weight in network.parameters())
+    assert network.image_size == 32
+
+
+def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkeypatch):
+    trained = backbone()
+    whole = job_in(tmp_path / "whole", archive)
+    trained.train(whole)
+    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+
+    def kill(step, losses):
+        if step == SMALL["steps"] - 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trained.train(job_in(tmp_path / "cut", archive, kill))
+    assert (tmp_path / "cut" / "state.pt").is_file()
+    torch.manual_seed(12345)
+    logged = []
+    cut = job_in(tmp_path / "cut", archive, lambda step, values: logged.append(step))
+    trained.train(cut)
+    assert logged == [SMALL["steps"] - 1]
+    assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
+
+
+def test_floor_that_cannot_be_measured_is_refused(archive, tmp_path):
+    def pictures_only(weights):
+        return {key: value for key, value in weights.items() if key.startswith("visual.")}
+
+    official(tmp_path, pictures_only)
+    demanding = backbone(floor_zero_shot=0.6)
+    assert demanding.floors() == {"zero_shot": 0.6}
+    with pytest.raises(ParameterError, match="floor for zero_shot, which cannot be measured"):
+        demanding.quality(job_in(tmp_path / "one", archive))
+
+
+def test_faces_without_captions_are_refused(tmp_path):
+    with ArchiveWriter(tmp_path / "faces.zip") as out:
+        for number in range(4):
+            row = {"id": f"p{number}", "identity": "p", "split": "train"}
+            out.add(np.zeros((32, 32, 3), np.uint8), row)
+    with pytest.raises(ArchiveError, match="needs a caption of every picture"):
+        backbone().train(job_in(tmp_path / "one", tmp_path / "faces.zip"))
+
+
+CLIP_TEXT = {"vocabulary": "clip", "context": 77, "width": 8, "layers": 1, "heads": 2}
+
+
+def official(tmp_path, change=lambda state: state, wrap=lambda state: state, text=CLIP_TEXT):
+    """A file in CLIP's official layout at reduced size, adopted; returns the backbone, its job and the weights."""
+    torch.manual_seed(1)
+    adopting = backbone(text=text)
+    state = semantics.build(semantics.architecture(adopting.params)).state_dict()
+    torch.save(wrap(change({key: value.half() for key, value in state.items()})), tmp_path / "official.pt")
+    job = job_in(tmp_path / "one", tmp_path / "faces.zip")
+    adopting.adopt(tmp_path / "official.pt", job)
+    return adopting, job, state
+
+
+def test_layout_is_that_of_clip():
+    """Key by key: ViT-B/16 as OpenAI, OpenCLIP and FaRL name it, and 149,620,737 numbers as CLIP has them."""
+    params = {"image_size": 224, "width": 768, "layers": 12, "heads": 12, "embedding": 512}
+    text = {"vocabulary": "clip", "context": 77, "width": 512, "layers": 12, "heads": 8}
+    with torch.device("meta"):
+        state = semantics.build(semantics.architecture(backbone(**params, text=text).params)).state_dict()
+    shapes = {key: tuple(value.shape) for key, value in state.items()}
+    assert sum(math.prod(shape) for shape in shapes.values()) == 149_620_737
+    assert shapes["visual.conv1.weight"] == (768, 3, 16, 16)
+    assert shapes["visual.positional_embedding"] == (197, 768)
+    assert shapes["visual.proj"] == (768, 512)
+    assert shapes["visual.transformer.resblocks.11.attn.in_proj_weight"] == (2304, 768)
+    assert shapes["visual.transformer.resblocks.11.mlp.c_fc.weight"] == (3072, 768)
+    assert shapes["token_embedding.weight"] == (49408, 512)
+    assert shapes["positional_embedding"] == (77, 512)
+    assert shapes["transformer.resblocks.11.ln_2.bias"] == (512,)
+    assert shapes["text_projection"] == (512, 512)
+    assert shapes["logit_scale"] == ()
+    assert "visual.transformer.resblocks.12.ln_1.weight" not in shapes
+
+
+def test_openais_state_dict_is_adopted(tmp_path):
+    numbers = {"input_resolution": torch.tensor(32), "context_length": torch.tensor(77), "vocab_size": torch.tensor(9)}
+    adopting, job, state = official(tmp_path, change=lambda weights: weights | numbers)
+    model = adopting.load(job.checkpoint)
+    kept = model.network.state_dict()
+    assert kept.keys() == state.keys()
+    assert all(torch.equal(kept[key], value.half().float()) for key, value in state.items())
+    assert model.mean.flatten().tolist() == pytest.approx(semantics.CLIPS["mean"])
+    features = model.text(["a photo of a face", "an entirely unheard-of sentence"])
+    assert torch.allclose(features.norm(dim=1), torch.ones(2), atol=1e-5)
+
+
+def farl_heads(weights):
+    heads = {
+        "visual.mask_token": torch.zeros(16), "visual.ln_lm.weight": torch.ones(16),
+        "visual.lm_head.weight": torch.zeros(5, 16),
+        "visual.lm_transformer.resblocks.0.ln_1.weight": torch.ones(16),
+    }  # fmt: skip
+    return weights | heads
+
+
+def test_farls_file_is_adopted_without_its_masked_image_heads(tmp_path):
+    adopting, job, state = official(tmp_path, farl_heads, lambda weights: {"state_dict": weights, "epoch": 64})
+    assert adopting.load(job.checkpoint).network.state_dict().keys() == state.keys()
+
+
+def test_file_of_the_image_encoder_alone_sees_and_does_not_read(archive, tmp_path):
+    def pictures_only(weights):
+        return {key: value for key, value in farl_heads(weights).items() if key.startswith("visual.")}
+
+    adopting, job, _ = official(tmp_path, pictures_only, lambda weights: {"state_dict": weights})
+    model = adopting.load(job.checkpoint)
+    assert model.cls(torch.zeros(1, 3, 32, 32)).shape == (1, 8)
+    with pytest.raises(CheckpointError, match="holds the image encoder only"):
+        model.text(["a man"])
+    assert set(adopting.quality(job_in(tmp_path / "one", archive))) == {"neighbour"}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda state: {k: v for k, v in state.items() if k != "visual.proj"}, "visual.proj is missing"),
+        (lambda state: {k: v for k, v in state.items() if k != "text_projection"}, "text_projection is missing"),
+        (lambda state: state | {"visual.head.weight": torch.zeros(2)}, "visual.head.weight is left over"),
+        (lambda state: state | {"visual.proj": torch.zeros(16, 9)}, "visual.proj is \\(16, 9\\), the network has"),
+        (
+            lambda state: state | {"visual.proj": torch.full((16, 8), torch.nan)},
+            "visual.proj holds values that are not",
+        ),
+        (lambda state: {"weights": torch.zeros(3)}, "the published file is no CLIP"),
+    ],
+)
+def test_file_of_another_layout_is_refused(tmp_path, change, told):
+    with pytest.raises(CheckpointError, match=told):
+        official(tmp_path, change)
+    assert not (tmp_path / "one" / "semantics.safetensors").exists()
+
+
+def test_damaged_foreign_and_missing_files_are_refused(tmp_path):
+    adopting, job, state = official(tmp_path)
+    path = tmp_path / "official.pt"
+    path.write_bytes(path.read_bytes()[:-5000])
+    with pytest.raises(CheckpointError, match="official.pt cannot be read"):
+        adopting.adopt(path, job)
+    with pytest.raises(CheckpointError, match="nowhere.pt is missing"):
+        adopting.adopt(tmp_path / "nowhere.pt", job)
+    torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "jit.pt")
+    with pytest.raises(CheckpointError, match="is a TorchScript program"):
+        adopting.adopt(tmp_path / "jit.pt", job)
+    safetensors.torch.save_file(state, tmp_path / "weights.safetensors")
+    adopting.adopt(tmp_path / "weights.safetensors", job)
+
+
+def test_published_file_for_a_vocabulary_of_captions_is_refused(tmp_path):
+    with pytest.raises(ParameterError, match="set text.vocabulary to clip"):
+        official(tmp_path, text=SMALL["text"])
+
+
+def test_checkpoint_of_another_backbone_is_refused(tmp_path):
+    from masquerade import training
+
+    training.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 3})
+    with pytest.raises(CheckpointError, match="is not a checkpoint of this backbone"):
+        discovery.load("backbones", "semantics").load(tmp_path / "other.safetensors")
