@@ -8,6 +8,8 @@ min_version("9.0")
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/backbones.smk"
+include: "workflow/rules/fakes.smk"
+include: "workflow/rules/inversion.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/anonymize.smk"
 include: "workflow/rules/measure.smk"
@@ -21,6 +23,7 @@ rule all:
     input:
         TARGETS["data"],
         TARGETS["backbones"],
+        TARGETS["latent"],
         TARGETS["train"],
         TARGETS["anonymize"],
         TARGETS["measure"],

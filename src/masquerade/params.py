@@ -37,6 +37,13 @@ class MatrixSettings(Settings):
     """Dataset -> patterns ``method/variant`` (``*`` allowed) of what is anonymized and measured on its test split."""
 
 
+class FakesSettings(Settings):
+    count: Annotated[int, Field(ge=2)]
+    """Faces of nobody; more than the faces of any set that is anonymized with them (falco section 3.2)."""
+    psi: Annotated[float, Field(gt=0, le=1)]
+    """Truncation: 1 draws W as it is, less pulls it towards its mean."""
+
+
 class MeasureSettings(Settings):
     batch: Annotated[int, Field(ge=1)]
     """Pictures that are held in memory and judged at a time."""
@@ -79,6 +86,7 @@ class Common(Settings):
     """Seed of the procedural faces, the splits and the backbones."""
     caution: str
     """What every table and figure must say of this scale; '' where there is nothing to say."""
+    fakes: FakesSettings
     image: ImageSettings
     matrix: MatrixSettings
     measure: MeasureSettings

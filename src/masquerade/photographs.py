@@ -53,8 +53,10 @@ def resources(root: Path, parameters: Parameters, name: str, cls: type[Method]) 
     checkpoint = checkpoints / "methods" / name / f"{parameters.seeds[0]}.safetensors"
     backbones = {need: checkpoints / "backbones" / f"{need}.safetensors" for need in cls.needs}
     gallery = Path("data", parameters.scale, "faces", f"{parameters.matrix.train_on}.zip")
+    fakes = Path("data", parameters.scale, "fakes.safetensors")
     wanted = [checkpoint] * cls.capabilities.trains + list(backbones.values())
     wanted += [gallery, index_path(gallery)] * cls.capabilities.gallery
+    wanted += [fakes] * cls.capabilities.fakes
     missing = [path for path in wanted if not (root / path).is_file()]
     if missing:
         raise CheckpointError(
@@ -65,6 +67,7 @@ def resources(root: Path, parameters: Parameters, name: str, cls: type[Method]) 
         checkpoint=root / checkpoint if cls.capabilities.trains else None,
         backbones={need: root / path for need, path in backbones.items()},
         gallery=FaceArchive(root / gallery) if cls.capabilities.gallery else None,
+        fakes=root / fakes if cls.capabilities.fakes else None,
     )
 
 

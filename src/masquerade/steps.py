@@ -11,10 +11,13 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from masquerade import lineage, tracking
 from masquerade.errors import MasqueradeError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def arguments(
@@ -60,6 +63,13 @@ def tags(given: Namespace) -> dict[str, str]:
     if given.code:
         found["code"] = lineage.md5(given.code)
     return found | {f"input.{path}": lineage.md5(path) for path in given.inputs}
+
+
+def row(pictures: "np.ndarray", most: int = 8) -> "np.ndarray":
+    """The first pictures of uint8 (N, H, W, 3) side by side: uint8 (H, most W, 3)."""
+    import numpy as np
+
+    return np.concatenate(list(pictures[:most]), axis=1)
 
 
 def write_json(path: Path, tree: Any) -> None:

@@ -43,7 +43,18 @@ class Workshop:
                 self.made[method] = job.checkpoint
             checkpoint = self.made[method]
         gallery = self.archive if cls.capabilities.gallery else None
-        return Resources(checkpoint, backbones, gallery)
+        return Resources(checkpoint, backbones, gallery, self.fakes() if cls.capabilities.fakes else None)
+
+    def fakes(self):
+        if "fakes" not in self.made:
+            from masquerade.latent import fakes
+            from masquerade.latent.world import World
+
+            asked = self.parameters.fakes
+            world = World({name: self.backbone(name) for name in ("generator", "semantics")})
+            fakes.write(world, self.folder / "fakes.safetensors", asked.count, asked.psi, seed=0)
+            self.made["fakes"] = self.folder / "fakes.safetensors"
+        return self.made["fakes"]
 
     def method(self, name, observe=True):
         """An instance with the first variant of params.yaml, that has observed the test split."""

@@ -5,9 +5,9 @@ rule anonymize:
         faces=indexed(FACES),
         checkpoint=lambda w: CHECKPOINT if capabilities(w.method).trains else [],
         backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
-        gallery=lambda w: (
-            indexed(FACES.format(dataset=PARAMETERS.matrix.train_on)) if capabilities(w.method).gallery else []
-        ),
+        gallery=lambda w: resources_of(w.method, w.dataset)["gallery"],
+        fakes=lambda w: resources_of(w.method, w.dataset)["fakes"],
+        latents=lambda w: resources_of(w.method, w.dataset)["latents"],
     output:
         indexed(ANONYMIZED),
     log:
@@ -27,4 +27,4 @@ rule anonymize:
         "python workflow/scripts/anonymize.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
         " --faces {input.faces[0]} --checkpoint {input.checkpoint} --backbones {input.backbones}"
-        " --gallery {input.gallery} --outputs {output} > {log} 2>&1"
+        " --gallery {input.gallery} --fakes {input.fakes} --latents {input.latents} --outputs {output} > {log} 2>&1"

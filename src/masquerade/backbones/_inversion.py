@@ -1,0 +1,296 @@
+"""How the inversion is trained, adopted, loaded and judged (Tov et al. 2021, sections 4.1-4.3)."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade import discovery, lineage, seeding, training
+from masquerade.backbones import _layouts
+from masquerade.backbones._generator import pictures_of
+from masquerade.errors import CheckpointError
+from masquerade.images import FaceArchive, to_uint8
+from masquerade.methods import TrainingJob
+from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
+from masquerade.networks.stylegan2 import ActivatedLinear, EqualLinear, Generator
+
+if TYPE_CHECKING:
+    from masquerade.backbones.inversion import Inversion
+
+KINDS = {"e4e": Encoder4Editing, "psp": GradualStyleEncoder}
+ARCHITECTURE = ("kind", "input_size", "widths", "units")
+R1, R1_EVERY = 10.0, 16  # of the discriminator of codes: Tov et al. 2021, appendix A
+COOLDOWN = 0.4  # share of the steps over which the learning rate falls
+SHOWN = 8  # faces of a sample picture
+
+
+class Inverter(nn.Module):
+    """Pictures (N, 3, H, W) in [-1, 1], any size -> W+ (N, layers, style): the mean codes and what the encoder adds.
+
+    ``generator``: the md5 of the checkpoint of the generator whose W+ this is.
+    """
+
+    def __init__(self, encoder: GradualStyleEncoder, mean: Tensor, generator: str):
+        super().__init__()
+        self.encoder, self.generator = encoder, generator
+        self.register_buffer("latent_avg", mean)
+
+    def forward(self, images: Tensor, stage: int | None = None) -> Tensor:
+        size = self.encoder.size
+        if images.shape[-2:] != (size, size):
+            images = functional.interpolate(
+                images, size=(size, size), mode="bilinear", align_corners=False, antialias=True
+            )
+        given = {} if stage is None else {"stage": stage}
+        return self.latent_avg + self.encoder(images, **given)
+
+
+class CodeDiscriminator(nn.Module):
+    """Whether a code is of W: (N, style) -> (N, 1). Nitzan et al. 2020's, as Tov et al. 2021, section 4.1.2."""
+
+    def __init__(self, style: int, layers: int = 4):
+        super().__init__()
+        self.layers = nn.Sequential(*(ActivatedLinear(style, style) for _ in range(layers)), EqualLinear(style, 1))
+
+    def forward(self, codes: Tensor) -> Tensor:
+        return self.layers(codes)
+
+
+class InversionTask:
+    """One update of the encoder, and of the discriminator of codes where it is used."""
+
+    def __init__(self, params: "Inversion.Params", inverter: Inverter, generator: Generator, identity: nn.Module,
+                 pictures: Tensor, seed: int):  # fmt: skip
+        self.params, self.inverter, self.generator, self.identity = params, inverter, generator, identity
+        self.pictures, self.seed, self.device = pictures, seed, inverter.latent_avg.device
+        self.modules: dict[str, nn.Module] = {"inverter": inverter.train()}
+        self.matrices: dict[nn.Parameter, nn.Parameter] = {}
+        self.optimisers: dict[str, torch.optim.Optimizer] = {}
+        weights = list(inverter.parameters())
+        if params.optimiser == "muon":  # it is made for matrices: each kernel is one, in the same memory
+            self.matrices = {nn.Parameter(w.detach().flatten(1)): w for w in weights if w.ndim == 4 and len(w) > 3}
+            known = {id(weight) for weight in self.matrices.values()}
+            weights = [weight for weight in weights if id(weight) not in known]
+            self.optimisers["kernels"] = torch.optim.Muon(
+                list(self.matrices), lr=params.learning_rate, momentum=0.9, weight_decay=0.0,
+                adjust_lr_fn="match_rms_adamw",
+            )  # fmt: skip
+        self.optimisers["encoder"] = torch.optim.Adam(weights, lr=params.learning_rate, betas=(0.9, 0.99))
+        self.discriminator = None
+        if params.weights.adversarial:
+            self.discriminator = CodeDiscriminator(generator.style_width).to(self.device)
+            self.modules["discriminator"] = self.discriminator
+            self.optimisers["discriminator"] = torch.optim.Adam(
+                self.discriminator.parameters(), lr=params.learning_rate, betas=(0.0, 0.99)
+            )
+        self.lpips = _lpips(self.device) if params.weights.lpips else None
+
+    def stage(self, step: int) -> int:
+        """How many offsets are learnt at a step (progressive training; Tov et al. 2021, section 4.1.1)."""
+        started = (step - self.params.offsets_from) // self.params.offsets_every + 1
+        return int(np.clip(started, 0, self.inverter.encoder.layers - 1))
+
+    def step(self, step: int) -> dict[str, float]:
+        params, generator = self.params, self.generator
+        self._schedule(step)
+        draw = seeding.generator(self.seed, "inversion", step)
+        images = self._images(draw)
+        codes = self._encode(images, step)
+        made = generator.synthesize(codes)
+        values = {"pixels": (made - images).square().mean()}
+        if params.weights.identity:
+            values["identity"] = 1 - (self.identity(made) * self.identity(images)).sum(1).mean()
+        if self.lpips is not None:
+            values["lpips"] = self.lpips(made, images).mean()
+        if params.kind == "e4e":
+            values["offsets"] = (codes[:, 1:] - codes[:, :1]).square().sum(2).mean(0).sum()
+        real = self._known(draw)
+        if params.weights.codes:
+            with torch.no_grad():
+                drawn = generator.synthesize(generator.broadcast(real))
+            values["codes"] = (self._encode(drawn, step) - real[:, None]).square().mean()
+        if self.discriminator is not None:
+            values["adversarial"] = self._fool(codes)
+        total = sum(getattr(params.weights, name) * value for name, value in values.items())
+        self._descend(total, ("kernels", "encoder"))
+        if self.discriminator is not None:
+            values["discriminator"] = self._discriminate(codes.detach(), real, step)
+        return {name: value.item() for name, value in (values | {"total": total}).items()}
+
+    def _images(self, draw: np.random.Generator) -> Tensor:
+        chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
+        images = self.pictures[chosen].to(self.device).permute(0, 3, 1, 2).float() / 127.5 - 1.0
+        mirrored = torch.from_numpy(draw.random(len(images)) < 0.5).to(self.device)
+        return torch.where(mirrored[:, None, None, None], images.flip(-1), images)
+
+    def _encode(self, images: Tensor, step: int) -> Tensor:
+        return self.inverter(images, self.stage(step) if self.params.kind == "e4e" else None)
+
+    def _known(self, draw: np.random.Generator) -> Tensor:
+        """W of as many random faces."""
+        z = draw.standard_normal((self.params.batch, self.generator.style_width), dtype=np.float32)
+        return self.generator.map(torch.from_numpy(z).to(self.device))
+
+    def _fool(self, codes: Tensor) -> Tensor:
+        self.discriminator.requires_grad_(False)
+        loss = functional.softplus(-self.discriminator(codes.flatten(0, 1))).mean()  # non-saturating, section 4.1.2
+        self.discriminator.requires_grad_(True)
+        return loss
+
+    def _discriminate(self, codes: Tensor, real: Tensor, step: int) -> Tensor:
+        real = real.detach().requires_grad_(True)
+        judged = self.discriminator(real)
+        loss = functional.softplus(self.discriminator(codes.flatten(0, 1))).mean() + functional.softplus(-judged).mean()
+        if step % R1_EVERY == 0:
+            slope = torch.autograd.grad(judged.sum(), real, create_graph=True)[0]
+            loss = loss + R1 / 2 * R1_EVERY * slope.square().sum(1).mean()
+        self._descend(loss, ("discriminator",))
+        return loss.detach()
+
+    def _descend(self, loss: Tensor, names: tuple[str, ...]) -> None:
+        used = [self.optimisers[name] for name in names if name in self.optimisers]
+        for optimiser in used:
+            optimiser.zero_grad(set_to_none=True)
+        for weight in self.matrices.values():
+            weight.grad = None
+        loss.backward()
+        for matrix, weight in self.matrices.items():
+            matrix.grad = None if weight.grad is None else weight.grad.flatten(1)
+        for optimiser in used:
+            optimiser.step()
+
+    def _schedule(self, step: int) -> None:
+        steps = self.params.steps
+        rate = self.params.learning_rate * min(1.0, max(0.02, (steps - step) / (COOLDOWN * steps)))
+        for name in ("kernels", "encoder"):
+            for group in self.optimisers[name].param_groups if name in self.optimisers else ():
+                group["lr"] = rate
+
+
+def _lpips(device: torch.device) -> nn.Module:
+    from masquerade import _torchvision
+
+    _torchvision.ensure()
+    import lpips
+
+    weights = Path(torch.hub.get_dir(), "checkpoints", "alexnet-owt-7be5be79.pth")
+    if not weights.is_file():
+        raise CheckpointError(
+            f"LPIPS needs AlexNet's weights at {weights}: place them there, or set backbones.inversion.weights.lpips to 0."
+        )
+    return lpips.LPIPS(net="alex", verbose=False).to(device).requires_grad_(False)
+
+
+def build(facts: Mapping, generator: str, mean: Tensor) -> Inverter:
+    """An inverter with the architecture that a checkpoint's facts, or the parameters, name."""
+    layers, style = mean.shape
+    encoder = KINDS[facts["kind"]](layers, facts["input_size"], style, facts["widths"], facts["units"])
+    return Inverter(encoder, mean, generator)
+
+
+def train(params: "Inversion.Params", job: TrainingJob) -> None:
+    torch.set_num_threads(job.threads)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    seed = seeding.derive(job.seed, "inversion")
+    torch.manual_seed(seeding.derive(seed, "weights"))
+    generator, identity = (
+        discovery.load("backbones", name).load(job.backbones[name]).to(device) for name in ("generator", "identity")
+    )
+    archive = FaceArchive(job.faces)
+    mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
+    inverter = build(params.model_dump(), lineage.md5(job.backbones["generator"]), mean).to(device)
+    task = InversionTask(params, inverter, generator, identity, pictures_of(archive, generator.size), seed)
+    seen = archive.load(rows=archive.select("validation").iloc[:SHOWN])
+
+    def sample(step: int) -> None:
+        if (step + 1) % params.samples_every == 0 or step + 1 == params.steps:
+            inverter.eval()
+            job.picture(f"samples_{step + 1:06d}", samples(inverter, generator, seen.images))
+            inverter.train()
+
+    parts = [params.model_dump(mode="json"), seed, archive.facts["checksum"]]
+    training.fit(
+        task,
+        steps=params.steps,
+        state=job.state,
+        fingerprint=json.dumps([*parts, *(lineage.md5(job.backbones[name]) for name in ("generator", "identity"))]),
+        log=job.log,
+        after=sample,
+    )
+    save(job.checkpoint, inverter, params)
+    training.finish(job.state)
+
+
+def adopt(params: "Inversion.Params", published: Path, job: TrainingJob) -> None:
+    """Write the checkpoint from a published file. Raises CheckpointError where it, or its generator, does not fit."""
+    encoder, decoder, mean = _layouts.encoder(_layouts.read(published), published)
+    generator = discovery.load("backbones", "generator").load(job.backbones["generator"])
+    if mean.shape != (generator.layers, generator.style_width):
+        raise CheckpointError(
+            f"{published} is for a generator with {len(mean)} style layers; {job.backbones['generator']} has "
+            f"{generator.layers} (a generator of S pixels has 2 log2(S) - 2)."
+        )
+    own = generator.state_dict()
+    altered = [name for name, value in decoder.items() if name not in own or not torch.equal(own[name], value)]
+    if altered:
+        raise CheckpointError(
+            f"{published} was trained with another generator than {job.backbones['generator']}: {len(altered)} tensors "
+            f"differ (the first: {altered[0]}). Adopt the generator that belongs to it."
+        )
+    inverter = build(params.model_dump(), lineage.md5(job.backbones["generator"]), mean)
+    training.load_into(inverter.encoder, encoder, published)
+    save(job.checkpoint, inverter, params)
+
+
+def save(checkpoint: Path, inverter: Inverter, params: "Inversion.Params") -> None:
+    facts = {name: getattr(params, name) for name in ARCHITECTURE} | {"generator": inverter.generator}
+    training.save_checkpoint(checkpoint, {"inverter": inverter}, facts)
+
+
+def load(checkpoint: Path) -> Inverter:
+    """The inverter of a checkpoint, frozen. Raises CheckpointError where it does not fit."""
+    tensors, facts = training.load_checkpoint(checkpoint)
+    try:
+        inverter = build(facts, facts["generator"], torch.zeros_like(tensors["inverter"]["latent_avg"]))
+    except KeyError as error:
+        raise CheckpointError(f"{checkpoint} is not a checkpoint of an inversion: it has no {error}.") from error
+    training.load_into(inverter, tensors["inverter"], checkpoint)
+    return inverter.eval().requires_grad_(False)
+
+
+@torch.no_grad()
+def reconstruct(inverter: Inverter, generator: Generator, images: np.ndarray) -> np.ndarray:
+    """float32 (N, 3, size, size) in [-1, 1] -> the generator's pictures of their codes, the same shape and range."""
+    device = inverter.latent_avg.device
+    parts = torch.from_numpy(images).split(32)
+    return torch.cat([generator.synthesize(inverter(part.to(device))).clamp(-1, 1).cpu() for part in parts]).numpy()
+
+
+def samples(inverter: Inverter, generator: Generator, images: np.ndarray) -> np.ndarray:
+    """Faces above their reconstructions, uint8 (2 size, N size, 3)."""
+    rows = [to_uint8(part) for part in (images, reconstruct(inverter, generator, images))]
+    return np.concatenate([np.concatenate(list(row), axis=1) for row in rows], axis=0)
+
+
+def quality(inverter: Inverter, job: TrainingJob) -> dict[str, float]:
+    """Reconstructions of the validation split: mean ``identity`` cosine, ``psnr`` (dB), perceptual distance (MobileNetV2)."""
+    torch.set_num_threads(job.threads)
+    generator, identity = (
+        discovery.load("backbones", name).load(job.backbones[name]) for name in ("generator", "identity")
+    )
+    cls = discovery.load("judges", "mobilenet_v2")
+    judge = cls(cls.Params(size=min(max(generator.size, 64), 224)), {})
+    found: dict[str, list[np.ndarray]] = {"identity": [], "psnr": [], "perceptual": []}
+    for faces in FaceArchive(job.faces).batches(32, split="validation"):
+        made = reconstruct(inverter, generator, faces.images)
+        with torch.inference_mode():
+            vectors = [identity(torch.from_numpy(images)) for images in (made, faces.images)]
+        found["identity"].append((vectors[0] * vectors[1]).sum(1).numpy())
+        found["psnr"].append(10 * np.log10(4.0 / np.square(made - faces.images).mean(axis=(1, 2, 3))))
+        found["perceptual"].append(judge.measure(made, faces.images)["perceptual"])
+    return {name: float(np.concatenate(values).mean()) for name, values in found.items()}

@@ -1,0 +1,166 @@
+"""The first phase of a generator's training: from the principal components of a picture to the picture.
+
+What two cores reach in minutes depends on the start. The principal components of the training pictures are codes
+that say, linearly, most of what a picture shows, and that are uncorrelated, so that drawing them at random gives
+faces. The generator learns to decode them; the mapping network learns to draw them. Measured in docs/generator.md.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from masquerade import seeding
+from masquerade.images import FaceArchive
+from masquerade.networks.stylegan2 import Generator
+
+if TYPE_CHECKING:
+    from masquerade.backbones.generator import ReconstructionSettings
+
+PARTS = (2, 3, 4, 5, 6, 10, 11, 12, 13)  # brows, eyes, glasses, nose, mouth, lips: classes of the parsing masks
+SKIN = 1
+SMALL = 32  # pixels of the pictures whose components are taken
+SPREAD = 0.25  # the codes' deviations are those of the components to the power of 2 * SPREAD
+OTHERS_RATE = 0.01  # Adam's learning rate of what is no weight of a convolution or a modulation
+PRIOR = 256  # codes that the mapping network is compared with in a step
+WARMUP, COOLDOWN = 30, 0.4  # steps of a rising, and share of the steps of a falling, learning rate
+
+
+class Reconstruction:
+    """One update of the generator on the codes of a batch, and one of the mapping network on codes alone."""
+
+    def __init__(
+        self,
+        settings: "ReconstructionSettings",
+        generator: Generator,
+        archive: FaceArchive,
+        pictures: Tensor,
+        seed: int,
+    ):
+        self.settings, self.generator, self.seed = settings, generator, seed
+        self.pictures = torch.cat([pictures, pictures.flip(2)])  # faces and their mirror images
+        weights = _weights(archive, generator.size, settings.parts)
+        self.weights = torch.cat([weights, weights.flip(-1)])
+        self.codes = components(self.pictures, self.weights, generator.style_width, seeding.derive(seed, "components"))
+        blocks = [generator.conv1, *generator.convs]
+        with torch.no_grad():
+            for block in blocks:
+                block.conv.modulation.weight.mul_(settings.modulation)
+        kernels = [block.conv.weight for block in blocks]
+        turned = [part.conv.modulation.weight for part in (*blocks, generator.to_rgb1, *generator.to_rgbs)]
+        # Muon is made for matrices: it sees each kernel as one, (outputs, inputs * 9), in the same memory.
+        self.matrices = {torch.nn.Parameter(weight.detach().flatten(0, 1).flatten(1)): weight for weight in kernels}
+        special = {id(weight) for weight in (*kernels, *turned)}
+        mapping = list(generator.style.parameters())
+        special |= {id(weight) for weight in mapping}
+        others = [weight for weight in generator.parameters() if id(weight) not in special]
+        self.optimisers: dict[str, torch.optim.Optimizer] = {
+            "kernels": torch.optim.Muon(
+                [*self.matrices, *turned], lr=settings.learning_rate, momentum=0.9, weight_decay=0.0,
+                adjust_lr_fn="match_rms_adamw",
+            ),
+            "others": torch.optim.Adam(others, lr=OTHERS_RATE, betas=(0.9, 0.99)),
+            "prior": torch.optim.Adam(mapping, lr=0.002, betas=(0.9, 0.99)),
+        }  # fmt: skip
+        self.rates = {"kernels": settings.learning_rate, "others": OTHERS_RATE, "prior": 0.002}
+
+    def step(self, step: int) -> dict[str, float]:
+        self._schedule(step)
+        draw = seeding.generator(self.seed, "reconstruction", step)
+        chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.settings.batch))
+        device = self.generator.latent_avg.device
+        images = self.pictures[chosen].to(device).permute(0, 3, 1, 2).float() / 127.5 - 1.0
+        weights, codes = self.weights[chosen].to(device), self.codes[chosen].to(device)
+        pyramid = self.generator.pyramid(self.generator.broadcast(codes), noise="none")
+        pixels, edges = differences(pyramid[-1], images, weights)
+        coarse = torch.stack([(made - reduced(images, made)).abs().mean() for made in pyramid[:-1]]).sum() / len(
+            pyramid
+        )
+        prior = self._prior(draw)
+        loss = pixels + self.settings.edges * edges + coarse + prior
+        self.generator.zero_grad(set_to_none=True)
+        loss.backward()
+        for matrix, weight in self.matrices.items():
+            matrix.grad = weight.grad.flatten(0, 1).flatten(1)
+        for optimiser in self.optimisers.values():
+            optimiser.step()
+        return {"pixels": pixels.item(), "edges": edges.item(), "prior": prior.item()}
+
+    def _prior(self, draw: np.random.Generator) -> Tensor:
+        """How far W is from the codes of the training pictures: their energy distance."""
+        device = self.generator.latent_avg.device
+        z = torch.from_numpy(draw.standard_normal((PRIOR, self.generator.style_width), dtype=np.float32)).to(device)
+        some = torch.from_numpy(draw.integers(0, len(self.codes), PRIOR))
+        return energy_distance(self.generator.map(z), self.codes[some].to(device))
+
+    def _schedule(self, step: int) -> None:
+        steps = self.settings.steps
+        factor = min(1.0, (step + 1) / WARMUP) * min(1.0, max(0.02, (steps - step) / (COOLDOWN * steps)))
+        for name, optimiser in self.optimisers.items():
+            for group in optimiser.param_groups:
+                group["lr"] = self.rates[name] * factor
+
+
+def components(pictures: Tensor, weights: Tensor, width: int, seed: int) -> Tensor:
+    """The codes of pictures, uint8 (M, S, S, 3) -> float32 (M, width): their principal components, scaled.
+
+    Pixels count by the root of the mean ``weights`` (M, 1, S, S). The codes have mean 0, are uncorrelated, and their
+    deviations are those of the components to the power of 2 SPREAD, with mean 1: what changes much of a picture
+    is a large number, as it is easier to decode, and what changes little is not lost. Where there are fewer pictures
+    than ``width``, the last codes are 0.
+    """
+    torch.manual_seed(seed)
+    by = weights.mean(dim=0).sqrt()
+    small = torch.cat([reduced_to(part.permute(0, 3, 1, 2).float() / 127.5 - 1.0, by) for part in pictures.split(512)])
+    centred = small - small.mean(dim=0)
+    used = min(width, *centred.shape)
+    _, values, basis = torch.pca_lowrank(centred, q=used, center=False, niter=3)
+    deviation = values / len(centred) ** 0.5
+    codes = centred @ basis / deviation.clamp(min=1e-6) * (deviation / deviation.mean()) ** (1 - 2 * SPREAD)
+    return functional.pad(codes, (0, width - used))
+
+
+def reduced_to(images: Tensor, by: Tensor) -> Tensor:
+    """Weighted pictures at SMALL pixels as vectors."""
+    factor = max(1, images.shape[-1] // SMALL)
+    return (functional.avg_pool2d(images, factor) * functional.avg_pool2d(by, factor)).flatten(1)
+
+
+def reduced(images: Tensor, like: Tensor) -> Tensor:
+    """Pictures averaged down to the size of others."""
+    return functional.avg_pool2d(images, images.shape[-1] // like.shape[-1])
+
+
+def differences(made: Tensor, images: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Weighted mean absolute difference of pixels, and of the steps to the next pixel right and below."""
+    error = made - images
+    across, down = error[..., 1:] - error[..., :-1], error[..., 1:, :] - error[..., :-1, :]
+    edges = (across.abs() * weights[..., 1:]).mean() + (down.abs() * weights[..., 1:, :]).mean()
+    return (error.abs() * weights).mean(), edges
+
+
+def energy_distance(first: Tensor, second: Tensor) -> Tensor:
+    """2 E|x - y| - E|x - x'| - E|y - y'| of two samples (N, D), (M, D): 0 where they are of one distribution.
+
+    Szekely and Rizzo 2013, Energy statistics, Journal of Statistical Planning and Inference 143(8), Eq. 6.1.
+    """
+    between = torch.cdist(first, second).mean()
+    return 2 * between - _within(first) - _within(second)
+
+
+def _within(sample: Tensor) -> Tensor:
+    count = len(sample)
+    return torch.cdist(sample, sample).sum() / (count * (count - 1))
+
+
+def _weights(archive: FaceArchive, size: int, parts: float) -> Tensor:
+    """How much each pixel counts, float32 (M, 1, size, size) with mean 1 a picture; from the parsing masks."""
+    rows = archive.select("train")
+    if not parts:
+        return torch.ones(len(rows), 1, size, size)
+    masks = torch.from_numpy(archive.masks(rows))[:, None]
+    inner = torch.isin(masks, torch.tensor(PARTS, dtype=torch.uint8)).float()
+    weights = 1.0 + parts * functional.max_pool2d(inner, 3, 1, 1) + 0.5 * parts * (masks == SKIN)
+    return weights / weights.mean(dim=(1, 2, 3), keepdim=True)

@@ -1,0 +1,249 @@
+"""The style-based generator of StyleGAN2 (Karras et al. 2020, arXiv:1912.04958), in plain PyTorch.
+
+The names of its tensors are those of the rosinality layout (``g_ema``), so that published weights load strictly; a
+narrower generator is the same class with other channels. Layer by layer style codes (W+), skip connections of RGB,
+up-sampling by a transposed convolution and a low-pass filter, noise that is fixed, fresh or left out.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64, 32)  # at 4, 8, ... 1024 pixels: config F
+SLOPE, GAIN = 0.2, math.sqrt(2.0)  # of the leaky rectifiers
+TAPS = (1.0, 3.0, 3.0, 1.0)  # of the low-pass filter
+Noise = Literal["fixed", "fresh", "none"]
+
+
+def style_layers(size: int) -> int:
+    """How many style codes a generator of ``size`` x ``size`` pixels takes: 2 log2(size) - 2."""
+    return 2 * int(math.log2(size)) - 2
+
+
+def activated(x: Tensor) -> Tensor:
+    """Leaky rectifier that keeps the variance."""
+    return functional.leaky_relu(x, SLOPE) * GAIN
+
+
+class EqualLinear(nn.Module):
+    """A linear layer whose weights are scaled at run time (equalised learning rate; Karras et al. 2018)."""
+
+    def __init__(self, inputs: int, outputs: int, bias: float = 0.0, rate: float = 1.0):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(outputs, inputs) / rate)
+        self.bias = nn.Parameter(torch.full((outputs,), bias))
+        self.scale, self.rate = rate / math.sqrt(inputs), rate
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.linear(x, self.weight * self.scale, self.bias * self.rate)
+
+
+class ActivatedLinear(EqualLinear):
+    """`EqualLinear` and a leaky rectifier: a layer of the mapping network."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return activated(super().forward(x))
+
+
+class PixelNorm(nn.Module):
+    """Scales each vector to a mean square of 1."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.rsqrt(x.square().mean(dim=1, keepdim=True) + 1e-8)
+
+
+class LowPass(nn.Module):
+    """The separable filter [1, 3, 3, 1], after ``up`` - 1 zeros were put between the pixels; keeps the brightness."""
+
+    def __init__(self, up: int, padding: tuple[int, int]):
+        super().__init__()
+        taps = torch.tensor(TAPS)
+        kernel = taps[:, None] * taps[None, :]
+        self.register_buffer("kernel", kernel / kernel.sum() * 4)
+        self.up, self.padding = up, padding
+
+    def forward(self, x: Tensor) -> Tensor:
+        count, channels, height, width = x.shape
+        kernel = self.kernel.flip(0, 1).expand(channels, 1, 4, 4)
+        if self.up == 2:  # the zeros and the filter in one: a transposed convolution, cropped
+            first, last = 3 - self.padding[0], 2 - self.padding[1]
+            x = functional.conv_transpose2d(x, self.kernel.expand(channels, 1, 4, 4), stride=2, groups=channels)
+            return x[..., first : x.shape[-2] - last, first : x.shape[-1] - last]
+        first, last = self.padding
+        return functional.conv2d(functional.pad(x, (first, last, first, last)), kernel, groups=channels)
+
+
+class ModulatedConv2d(nn.Module):
+    """A convolution whose weights depend on the style: Karras et al. 2020, Eq. 1 and 3.
+
+    Scaling the weights of each picture is the same as scaling its input by the style and its output by the
+    demodulation, which needs no convolution of its own for each picture of a batch.
+    """
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, style: int, demodulate: bool = True, up: bool = False):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(1, outputs, inputs, kernel, kernel))
+        self.modulation = EqualLinear(style, inputs, bias=1.0)
+        self.scale, self.demodulate, self.up = 1 / math.sqrt(inputs * kernel**2), demodulate, up
+        self.padding = kernel // 2
+        if up:
+            self.blur = LowPass(up=1, padding=(1, 1))
+
+    def forward(self, x: Tensor, code: Tensor) -> Tensor:
+        """x (N, inputs, H, W), code (N, style) -> (N, outputs, H, W), twice the size where ``up``."""
+        style = self.modulation(code)
+        weight = self.weight[0] * self.scale
+        x = x * style[:, :, None, None]  # Eq. 1
+        if self.up:
+            x = self.blur(functional.conv_transpose2d(x, weight.transpose(0, 1), stride=2))
+        else:
+            x = functional.conv2d(x, weight, padding=self.padding)
+        if self.demodulate:  # Eq. 3
+            power = functional.linear(style.square(), weight.square().sum(dim=(2, 3)))
+            x = x * torch.rsqrt(power + 1e-8)[:, :, None, None]
+        return x
+
+
+class NoiseInjection(nn.Module):
+    """Adds noise, (1 or N, 1, H, W), with one learnt strength."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x: Tensor, noise: Tensor) -> Tensor:
+        return x + self.weight * noise
+
+
+class Activation(nn.Module):
+    """A bias for each channel and a leaky rectifier."""
+
+    def __init__(self, channels: int):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return activated(x + self.bias[:, None, None])
+
+
+class StyledConv(nn.Module):
+    """Modulated 3 x 3 convolution, noise, bias, rectifier."""
+
+    def __init__(self, inputs: int, outputs: int, style: int, up: bool = False):
+        super().__init__()
+        self.conv = ModulatedConv2d(inputs, outputs, 3, style, up=up)
+        self.noise = NoiseInjection()
+        self.activate = Activation(outputs)
+
+    def forward(self, x: Tensor, code: Tensor, noise: Tensor | None) -> Tensor:
+        x = self.conv(x, code)
+        return self.activate(x if noise is None else self.noise(x, noise))
+
+
+class ToRGB(nn.Module):
+    """Modulated 1 x 1 convolution to RGB, added to the picture of half the size."""
+
+    def __init__(self, inputs: int, style: int, up: bool = True):
+        super().__init__()
+        self.conv = ModulatedConv2d(inputs, 3, 1, style, demodulate=False)
+        self.bias = nn.Parameter(torch.zeros(1, 3, 1, 1))
+        if up:
+            self.upsample = LowPass(up=2, padding=(2, 1))
+
+    def forward(self, x: Tensor, code: Tensor, skip: Tensor | None = None) -> Tensor:
+        out = self.conv(x, code) + self.bias
+        return out if skip is None else out + self.upsample(skip)
+
+
+class ConstantInput(nn.Module):
+    """The learnt 4 x 4 map where every picture starts."""
+
+    def __init__(self, channels: int):
+        super().__init__()
+        self.input = nn.Parameter(torch.randn(1, channels, 4, 4))
+
+
+class Generator(nn.Module):
+    """Latent vectors -> pictures (N, 3, size, size), about in [-1, 1].
+
+    Z: standard normal (N, D). W = ``map(z)``: (N, D). W+: (N, L, D), a code for each of L = 2 log2(size) - 2 style
+    layers. ``latent_avg``: the mean of W, towards which truncation pulls.
+
+    ``size``: 2^k pixels, 8 or more. ``channels``: at 4, 8, ... ``size`` pixels. ``style``: D. ``mapping``: layers of
+    the mapping network; ``mapping_rate``: their learning rate relative to the others' (0.01: Karras et al. 2019).
+    """
+
+    def __init__(
+        self,
+        size: int = 1024,
+        channels: Sequence[int] = CHANNELS,
+        style: int = 512,
+        mapping: int = 8,
+        mapping_rate: float = 0.01,
+    ):
+        super().__init__()
+        if size < 8 or size != 2 ** int(math.log2(size)):
+            raise ValueError(f"a generator's pictures have 8, 16, 32, ... pixels, not {size}")
+        if len(channels) != int(math.log2(size)) - 1:
+            raise ValueError(f"{size} pixels need {int(math.log2(size)) - 1} numbers of channels, not {len(channels)}")
+        self.size, self.style_width, self.layers = size, style, style_layers(size)
+        layers = [ActivatedLinear(style, style, rate=mapping_rate) for _ in range(mapping)]
+        self.style = nn.Sequential(PixelNorm(), *layers)
+        self.input = ConstantInput(channels[0])
+        self.conv1 = StyledConv(channels[0], channels[0], style)
+        self.to_rgb1 = ToRGB(channels[0], style, up=False)
+        self.convs, self.to_rgbs = nn.ModuleList(), nn.ModuleList()
+        for inputs, outputs in zip(channels, channels[1:], strict=False):
+            self.convs.append(StyledConv(inputs, outputs, style, up=True))
+            self.convs.append(StyledConv(outputs, outputs, style))
+            self.to_rgbs.append(ToRGB(outputs, style))
+        self.noises = nn.Module()
+        for layer in range(self.layers - 1):
+            side = 2 ** ((layer + 5) // 2)
+            self.noises.register_buffer(f"noise_{layer}", torch.randn(1, 1, side, side))
+        self.register_buffer("latent_avg", torch.zeros(style))
+
+    def map(self, z: Tensor) -> Tensor:
+        """Z -> W, (N, D)."""
+        return self.style(z)
+
+    def truncate(self, w: Tensor, psi: float) -> Tensor:
+        """W or W+ pulled towards its mean: w' = mean + psi (w - mean) (Karras et al. 2019, appendix B)."""
+        return self.latent_avg + psi * (w - self.latent_avg)
+
+    def broadcast(self, w: Tensor) -> Tensor:
+        """W -> W+: the same code for every layer."""
+        return w[:, None].expand(-1, self.layers, -1)
+
+    def synthesize(self, w_plus: Tensor, noise: Noise = "fixed") -> Tensor:
+        """W+ (N, L, D) -> pictures (N, 3, size, size). Deterministic unless ``noise`` is 'fresh'."""
+        return self.pyramid(w_plus, noise)[-1]
+
+    def pyramid(self, w_plus: Tensor, noise: Noise = "fixed") -> list[Tensor]:
+        """The pictures at 4, 8, ... ``size`` pixels; each is the one before, enlarged, and what its layers add."""
+        if w_plus.ndim != 3 or w_plus.shape[1:] != (self.layers, self.style_width):
+            raise ValueError(f"W+ must be (N, {self.layers}, {self.style_width}), not {tuple(w_plus.shape)}")
+        codes = w_plus.unbind(1)
+        x = self.input.input.expand(len(w_plus), -1, -1, -1)
+        x = self.conv1(x, codes[0], self._noise(0, x, noise))
+        pictures = [self.to_rgb1(x, codes[1])]
+        for level, to_rgb in enumerate(self.to_rgbs):
+            layer = 2 * level + 1
+            x = self.convs[layer - 1](x, codes[layer], self._noise(layer, x, noise))
+            x = self.convs[layer](x, codes[layer + 1], self._noise(layer + 1, x, noise))
+            pictures.append(to_rgb(x, codes[layer + 2], pictures[-1]))
+        return pictures
+
+    def forward(self, z: Tensor, psi: float = 1.0, noise: Noise = "fixed") -> Tensor:
+        """Z -> pictures, truncated by ``psi``."""
+        return self.synthesize(self.broadcast(self.truncate(self.map(z), psi)), noise)
+
+    def _noise(self, layer: int, x: Tensor, kind: Noise) -> Tensor | None:
+        if kind == "none":
+            return None
+        kept = getattr(self.noises, f"noise_{layer}")
+        return kept if kind == "fixed" else torch.randn(len(x), *kept.shape[1:], device=kept.device, dtype=kept.dtype)
