@@ -1,6 +1,7 @@
 """How the inversion is trained, adopted, loaded and judged (Tov et al. 2021, sections 4.1-4.3)."""
 
 import json
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ from masquerade.networks.stylegan2 import ActivatedLinear, EqualLinear, Generato
 
 if TYPE_CHECKING:
     from masquerade.backbones.inversion import Inversion
+
+logger = logging.getLogger(__name__)
 
 KINDS = {"e4e": Encoder4Editing, "psp": GradualStyleEncoder}
 ARCHITECTURE = ("kind", "input_size", "widths", "units")
@@ -204,6 +207,7 @@ def train(params: "Inversion.Params", job: TrainingJob) -> None:
     archive = FaceArchive(job.faces)
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
     inverter = build(params.model_dump(), lineage.md5(job.backbones["generator"]), mean).to(device)
+    start_from(identity, inverter.encoder)
     task = InversionTask(params, inverter, generator, identity, pictures_of(archive, generator.size), seed)
     seen = archive.load(rows=archive.select("validation").iloc[:SHOWN])
 
@@ -224,6 +228,17 @@ def train(params: "Inversion.Params", job: TrainingJob) -> None:
     )
     save(job.checkpoint, inverter, params)
     training.finish(job.state)
+
+
+def start_from(identity: nn.Module, encoder: GradualStyleEncoder) -> None:
+    """Start the encoder's body from the identity network's, as Richardson et al. 2021, section 4, where both are alike."""
+    given = identity.network.state_dict()
+    own = encoder.state_dict()
+    body = {name: value for name, value in given.items() if name.startswith(("input_layer.", "body."))}
+    if all(name in own and own[name].shape == value.shape for name, value in body.items()):
+        encoder.load_state_dict({**own, **body})
+    else:
+        logger.info("the encoder starts afresh: its widths and units are not those of the identity network")
 
 
 def adopt(params: "Inversion.Params", published: Path, job: TrainingJob) -> None:

@@ -1,0 +1,374 @@
+"""StyleGAN2: the equations against a straightforward loop, and every published layout key for key."""
+
+import collections
+import io
+import math
+import pickle
+import sys
+import types
+
+import pytest
+import torch
+from torch.nn import functional
+
+from masquerade.backbones import _layouts, _nvlabs
+from masquerade.backbones._adversarial import path_lengths
+from masquerade.errors import CheckpointError
+from masquerade.networks.stylegan2 import CHANNELS, Generator, style_layers
+from masquerade.networks.stylegan2_discriminator import Discriminator, deviation
+from masquerade.training import load_into
+
+SMALL = (8, 6, 5, 4)
+
+
+@pytest.fixture
+def generator():
+    torch.manual_seed(0)
+    made = Generator(32, SMALL, style=7, mapping=2, mapping_rate=0.01).eval()
+    for name, value in made.named_parameters():
+        if name.endswith(("noise.weight", "bias")):
+            value.data.normal_(mean=1.0 if "modulation" in name else 0.0)
+    made.latent_avg.normal_()
+    return made
+
+
+def enlarged_with_zeros(x, before, after):
+    out = torch.zeros(x.shape[0], x.shape[1] * 2, x.shape[2] * 2)
+    out[:, ::2, ::2] = x
+    return functional.pad(out, (before, after, before, after))
+
+
+def low_pass(x):
+    taps = torch.tensor([1.0, 3.0, 3.0, 1.0])
+    kernel = torch.outer(taps, taps) / 64 * 4
+    return functional.conv2d(x[:, None], kernel[None, None])[:, 0]
+
+
+def straightforward(state, codes, size):
+    """Karras et al. 2020, Eq. 1 and 3, one picture and one layer at a time, weights modulated explicitly."""
+
+    def linear(name, w):
+        weight = state[f"{name}.weight"]
+        return weight @ w / math.sqrt(weight.shape[1]) + state[f"{name}.bias"]
+
+    def modulated(name, x, w, demodulate, up):
+        weight = state[f"{name}.weight"][0]
+        _, inputs, kernel, _ = weight.shape
+        weight = weight / math.sqrt(inputs * kernel * kernel)
+        weight = weight * linear(f"{name}.modulation", w)[None, :, None, None]  # Eq. 1
+        if demodulate:
+            weight = weight / (weight.square().sum((1, 2, 3), keepdim=True) + 1e-8).sqrt()  # Eq. 3
+        if up:  # a true convolution of the picture with zeros between its pixels, then the filter
+            x = enlarged_with_zeros(x, 2, 1)
+            x = functional.conv2d(x[None], weight.flip(-2, -1))[0]
+            return low_pass(functional.pad(x, (1, 1, 1, 1)))
+        return functional.conv2d(x[None], weight, padding=kernel // 2)[0]
+
+    def styled(name, x, w, noise, up=False):
+        x = modulated(f"{name}.conv", x, w, True, up)
+        x = x + state[f"{name}.noise.weight"] * state[f"noises.noise_{noise}"][0]
+        return functional.leaky_relu(x + state[f"{name}.activate.bias"][:, None, None], 0.2) * math.sqrt(2)
+
+    pictures = []
+    for w_plus in codes:
+        x = styled("conv1", state["input.input"][0], w_plus[0], 0)
+        rgb = modulated("to_rgb1.conv", x, w_plus[1], False, False) + state["to_rgb1.bias"][0]
+        for level in range(int(math.log2(size)) - 2):
+            layer = 2 * level + 1
+            x = styled(f"convs.{2 * level}", x, w_plus[layer], layer, up=True)
+            x = styled(f"convs.{2 * level + 1}", x, w_plus[layer + 1], layer + 1)
+            name = f"to_rgbs.{level}"
+            new = modulated(f"{name}.conv", x, w_plus[layer + 2], False, False) + state[f"{name}.bias"][0]
+            rgb = new + low_pass(enlarged_with_zeros(rgb, 2, 1))
+        pictures.append(rgb)
+    return torch.stack(pictures)
+
+
+def test_batch_of_codes_gives_what_the_equations_give_one_by_one(generator):
+    codes = torch.randn(3, generator.layers, 7)
+    expected = straightforward(generator.state_dict(), codes, 32)
+    torch.testing.assert_close(generator.synthesize(codes), expected, atol=2e-5, rtol=1e-4)
+
+
+def test_each_layer_reads_its_own_code(generator):
+    codes = torch.randn(1, generator.layers, 7)
+    first = generator.synthesize(codes)
+    for layer in range(generator.layers):
+        other = codes.clone()
+        other[:, layer] += 1.0
+        assert not torch.allclose(first, generator.synthesize(other), atol=1e-5), layer
+
+
+def test_later_codes_leave_coarser_pictures_alone(generator):
+    codes = torch.randn(1, generator.layers, 7)
+    other = codes.clone()
+    other[:, 6:] += 1.0  # from 32 pixels on
+    for before, after in list(zip(generator.pyramid(codes), generator.pyramid(other), strict=True))[:3]:
+        assert torch.equal(before, after)
+
+
+def test_noise_is_fixed_unless_asked_for(generator):
+    codes = torch.randn(1, generator.layers, 7)
+    assert torch.equal(generator.synthesize(codes), generator.synthesize(codes))
+    assert not torch.equal(generator.synthesize(codes, "fresh"), generator.synthesize(codes, "fresh"))
+    assert not torch.equal(generator.synthesize(codes, "none"), generator.synthesize(codes))
+
+
+def test_mapping_ignores_the_length_of_z_and_truncation_pulls_to_the_mean(generator):
+    z = torch.randn(4, 7)
+    torch.testing.assert_close(generator.map(z), generator.map(3 * z), atol=1e-4, rtol=1e-4)
+    w = generator.map(z)
+    torch.testing.assert_close(generator.truncate(w, 0.0), generator.latent_avg.expand(4, -1))
+    torch.testing.assert_close(generator.truncate(w, 1.0), w)
+    half = generator.truncate(w, 0.5) - generator.latent_avg
+    torch.testing.assert_close(half, 0.5 * (w - generator.latent_avg))
+
+
+@pytest.mark.parametrize(("size", "layers"), [(64, 10), (256, 14), (512, 16), (1024, 18)])
+def test_style_layers_follow_the_size(size, layers):
+    assert style_layers(size) == layers
+
+
+def test_published_generator_has_its_published_size():
+    with torch.device("meta"):
+        counted = Generator(1024, CHANNELS)
+    weights = sum(value.numel() for value in counted.parameters())
+    assert weights == 30_370_060  # G of StyleGAN2, config F, as its authors print it (30.37 M)
+
+
+@pytest.mark.parametrize("size", [12, 4, 100])
+def test_size_that_is_no_power_of_two_is_refused(size):
+    with pytest.raises(ValueError, match="8, 16, 32"):
+        Generator(size, SMALL)
+
+
+def test_wrong_shape_of_codes_is_refused(generator):
+    with pytest.raises(ValueError, match="must be"):
+        generator.synthesize(torch.randn(1, generator.layers - 1, 7))
+
+
+def test_discriminator_judges_each_picture_and_sees_the_spread_of_its_group():
+    judged = Discriminator(32, SMALL)(torch.randn(4, 3, 32, 32))
+    assert judged.shape == (4, 1)
+    same = torch.ones(4, 2, 4, 4)
+    assert deviation(same).abs().max() < 1e-3
+    apart = torch.stack([torch.zeros(2, 4, 4), torch.full((2, 4, 4), 2.0)])
+    torch.testing.assert_close(deviation(apart), torch.ones(2, 1, 4, 4))  # deviation of 0 and 2
+
+
+def test_path_length_is_that_of_the_jacobian(generator):
+    """Of a generator whose picture is linear in its last code alone, ||J^T y|| has a known value."""
+
+    class Linear(torch.nn.Module):
+        def synthesize(self, codes, noise):
+            return (codes[:, 0, :3, None, None] * 2.0).expand(-1, 3, 4, 4)
+
+    codes = torch.zeros(2000, 1, 3, requires_grad=True)
+    torch.manual_seed(0)
+    lengths = path_lengths(Linear(), codes)
+    # y / 4 sums 16 independent normals a channel: N(0, 1); times 2; the norm over 3 channels squared has mean 12
+    assert abs(lengths.square().mean().item() - 12.0) < 0.6
+
+
+# --- published layouts -------------------------------------------------------------------------------------------
+
+
+def as_genforce(state):
+    """The same weights under GenForce's names, in its orientations."""
+    kernel = state["convs.0.conv.blur.kernel"].reshape(1, 1, 4, 4)
+    out = {"truncation.w_avg": state["latent_avg"], "synthesis.early_layer.const": state["input.input"]}
+    out["synthesis.upsample.kernel"] = kernel
+    for name, value in state.items():
+        parts = name.split(".")
+        if parts[0] == "style":
+            out[f"mapping.dense{int(parts[1]) - 1}.{parts[2]}"] = value
+        elif parts[0] == "noises":
+            out[f"synthesis.layer{parts[1].split('_')[1]}.noise"] = value
+        elif parts[0] in ("conv1", "convs", "to_rgb1", "to_rgbs"):
+            single = parts[0].endswith("1")
+            number = 0 if single else int(parts[1]) + 1
+            rest = ".".join(parts[1:] if single else parts[2:])
+            block = f"synthesis.{'layer' if 'conv' in parts[0] else 'output'}{number}"
+            up = parts[0] == "convs" and number % 2 == 1
+            if rest == "conv.weight":
+                out[f"{block}.weight"] = value[0].flip(-2, -1) if up else value[0]
+            elif rest == "conv.modulation.bias":
+                out[f"{block}.style.bias"] = value - 1.0
+            elif rest == "conv.modulation.weight":
+                out[f"{block}.style.weight"] = value
+            elif rest == "noise.weight":
+                out[f"{block}.noise_strength"] = value.reshape(())
+            elif rest in ("activate.bias", "bias"):
+                out[f"{block}.bias"] = value.reshape(-1)
+            elif rest == "conv.blur.kernel":
+                out[f"{block}.filter.kernel"] = kernel
+    return out
+
+
+def as_nvlabs(state):
+    """The same weights under NVlabs' names."""
+    taps = state["convs.0.conv.blur.kernel"] / 4
+    out = {"mapping.w_avg": state["latent_avg"], "synthesis.b4.const": state["input.input"][0]}
+    for name, value in state.items():
+        parts = name.split(".")
+        if parts[0] == "style":
+            out[f"mapping.fc{int(parts[1]) - 1}.{parts[2]}"] = value
+            continue
+        if parts[0] == "noises":
+            layer = int(parts[1].split("_")[1])
+        elif parts[0] in ("conv1", "convs"):
+            layer = 0 if parts[0] == "conv1" else int(parts[1]) + 1
+        if parts[0] in ("noises", "conv1", "convs"):
+            block = f"synthesis.b{2 ** ((layer + 5) // 2)}.conv{int(layer % 2 == 0)}"
+        elif parts[0] in ("to_rgb1", "to_rgbs"):
+            level = 0 if parts[0] == "to_rgb1" else int(parts[1]) + 1
+            block = f"synthesis.b{4 * 2**level}.torgb"
+        else:
+            continue
+        if name.endswith("conv.weight"):
+            out[f"{block}.weight"] = value[0]
+        elif "modulation" in name:
+            out[f"{block}.affine.{parts[-1]}"] = value
+        elif name.endswith("noise.weight"):
+            out[f"{block}.noise_strength"] = value.reshape(())
+        elif parts[0] == "noises":
+            out[f"{block}.noise_const"] = value[0, 0]
+        elif name.endswith("bias"):
+            out[f"{block}.bias"] = value.reshape(-1)
+        elif name.endswith("kernel"):
+            out[f"{block.rsplit('.', 1)[0]}.resample_filter"] = taps
+    return out
+
+
+def adopted(content, tmp_path, like):
+    torch.save(content, tmp_path / "published.pt")
+    state, layout = _layouts.generator(_layouts.read(tmp_path / "published.pt"), tmp_path / "published.pt")
+    fresh = Generator(32, SMALL, 7, 2)
+    load_into(fresh, state, tmp_path / "published.pt")
+    for name, value in fresh.state_dict().items():
+        torch.testing.assert_close(value, like.state_dict()[name], msg=name)
+    return layout
+
+
+def test_rosinality_layout_is_adopted_key_for_key(generator, tmp_path):
+    state = generator.state_dict()
+    mean = state.pop("latent_avg")
+    assert adopted({"g_ema": state, "latent_avg": mean, "d": {}}, tmp_path, generator) == "rosinality"
+
+
+def test_genforce_layout_is_adopted_key_for_key(generator, tmp_path):
+    content = {"generator": {}, "generator_smooth": as_genforce(generator.state_dict()), "discriminator": {}}
+    assert adopted(content, tmp_path, generator) == "GenForce"
+
+
+def test_genforce_up_sampling_means_the_same_operation(generator):
+    """GenForce turns its kernel before it transposes the convolution."""
+    weight = as_genforce(generator.state_dict())["synthesis.layer1.weight"]
+    x = torch.randn(1, 8, 4, 4)
+    theirs = functional.conv_transpose2d(x, weight.transpose(0, 1).flip(2, 3), stride=2)
+    ours = functional.conv_transpose2d(x, generator.convs[0].conv.weight[0].transpose(0, 1), stride=2)
+    torch.testing.assert_close(theirs, ours)
+
+
+@pytest.mark.parametrize("layout", ["rosinality", "genforce"])
+def test_left_over_and_missing_keys_are_named(generator, layout, tmp_path):
+    def content(change):
+        state = generator.state_dict()
+        mean = state.pop("latent_avg")
+        if layout == "genforce":
+            tree = {"generator_smooth": as_genforce({**state, "latent_avg": mean})}
+            change(tree["generator_smooth"])
+        else:
+            tree = {"g_ema": state, "latent_avg": mean}
+            change(tree["g_ema"])
+        return tree
+
+    with pytest.raises(CheckpointError, match="left over"):
+        adopted(content(lambda state: state.update({"synthesis.more": torch.zeros(1)})), tmp_path, generator)
+    with pytest.raises(CheckpointError, match="missing"):
+        adopted(content(lambda state: state.pop(next(name for name in state if "bias" in name))), tmp_path, generator)
+
+
+def test_file_of_another_resolution_says_what_does_not_fit(generator, tmp_path):
+    other = Generator(16, SMALL[:3], 7, 2)
+    with pytest.raises(CheckpointError, match=r"convs\.4.* is missing"):
+        adopted({"g_ema": other.state_dict()}, tmp_path, generator)
+
+
+def test_cut_and_foreign_files_are_refused(generator, tmp_path):
+    path = tmp_path / "cut.pt"
+    torch.save({"g_ema": generator.state_dict()}, path)
+    path.write_bytes(path.read_bytes()[:-2000])
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        _layouts.read(path)
+    with pytest.raises(CheckpointError, match="missing"):
+        _layouts.read(tmp_path / "nowhere.pt")
+    with pytest.raises(CheckpointError, match="g_ema"):
+        _layouts.generator({"weights": {}}, path)
+
+
+def test_file_that_would_run_code_is_not_opened(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (exec, ("raise SystemExit('executed')",))
+
+    torch.save({"g_ema": Evil()}, tmp_path / "evil.pt")
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        _layouts.read(tmp_path / "evil.pt")
+    (tmp_path / "evil.pkl").write_bytes(pickle.dumps({"G_ema": Evil()}))
+    with pytest.raises(CheckpointError, match="is not opened"):
+        _nvlabs.convert(tmp_path / "evil.pkl", tmp_path / "out.pt")
+
+
+def test_another_low_pass_filter_is_refused(generator, tmp_path):
+    state = generator.state_dict()
+    state["convs.0.conv.blur.kernel"] = torch.ones(4, 4) / 4
+    with pytest.raises(CheckpointError, match="low-pass"):
+        adopted({"g_ema": state}, tmp_path, generator)
+
+
+def nvlabs_pickle(state, monkeypatch):
+    """A pickle as NVlabs write it: modules as records of their class and state, rebuilt by a function of theirs."""
+    wrapper = types.ModuleType("torch_utils.persistence")
+
+    def _reconstruct_persistent_obj(meta):
+        raise AssertionError("the converter must not call what the pickle names")
+
+    name = _reconstruct_persistent_obj.__name__
+    _reconstruct_persistent_obj.__module__, _reconstruct_persistent_obj.__qualname__ = wrapper.__name__, name
+    wrapper._reconstruct_persistent_obj = _reconstruct_persistent_obj
+    monkeypatch.setitem(sys.modules, "torch_utils", types.ModuleType("torch_utils"))
+    monkeypatch.setitem(sys.modules, "torch_utils.persistence", wrapper)
+
+    class Persistent:
+        def __init__(self):
+            self._parameters, self._buffers = collections.OrderedDict(), collections.OrderedDict()
+            self._modules = collections.OrderedDict()
+
+        def __reduce__(self):
+            meta = {"type": "class", "version": 6, "module_src": "import os", "class_name": "X", "state": vars(self)}
+            return (_reconstruct_persistent_obj, (meta,))
+
+    root = Persistent()
+    for name, value in state.items():
+        place = root
+        *path, last = name.split(".")
+        for part in path:
+            place = place._modules.setdefault(part, Persistent())
+        if last in ("w_avg", "noise_const", "resample_filter"):
+            place._buffers[last] = value.clone()
+        else:
+            place._parameters[last] = torch.nn.Parameter(value.clone())
+    buffer = io.BytesIO()
+    pickle.dump({"G": None, "D": None, "G_ema": root, "augment_pipe": None}, buffer)
+    return buffer.getvalue()
+
+
+def test_nvlabs_pickle_is_converted_without_running_it(generator, tmp_path, monkeypatch):
+    path, output = tmp_path / "ffhq.pkl", tmp_path / "ffhq.pt"
+    path.write_bytes(nvlabs_pickle(as_nvlabs(generator.state_dict()), monkeypatch))
+    assert _nvlabs.convert(path, output) == len(generator.state_dict())
+    assert adopted(torch.load(output, weights_only=True), tmp_path, generator) == "rosinality"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        _nvlabs.convert(path, output)
