@@ -1,0 +1,194 @@
+"""FALCO: its equations, its batches, what it refuses, and the latent world it stands on."""
+
+import numpy as np
+import pytest
+import torch
+
+from masquerade import anonymization, discovery, lineage, params, training
+from masquerade.backbones import _generator, _inversion, _recognition, _semantics
+from masquerade.errors import CheckpointError, ParameterError, PictureError
+from masquerade.images import ArchiveWriter, FaceArchive
+from masquerade.latent import codes, fakes, pairing
+from masquerade.latent.world import World
+from masquerade.methods import Resources
+from masquerade.methods.falco import Falco, attribute_loss, identity_loss, scaled
+from masquerade.networks.ir_se import IRSE
+
+SIZE, FACES = 32, 6
+KNOBS = {"first_layer": 3, "last_layer": 7, "steps": 12, "learning_rate": 0.05, "milestones": (0.75, 0.9), "decay": 0.8}
+FULL = {"margin": 0.0, "identity": 10.0, "attributes": 0.1, "start": "nearest"}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Checkpoints of small networks with random weights, a set of fakes, and an archive of noise."""
+    folder = tmp_path_factory.mktemp("falco")
+    torch.manual_seed(0)
+    architecture = {"channels": [16, 16, 16, 8], "style": 12, "mapping": 2, "mapping_rate": 1.0}
+    generator = _generator.build(architecture)
+    generator.latent_avg.copy_(generator.map(torch.randn(500, 12)).mean(0).detach())
+    paths = {name: folder / f"{name}.safetensors" for name in ("generator", "inversion", "semantics", "identity")}
+    _generator.save(paths["generator"], generator, architecture)
+    shape = {"kind": "e4e", "input_size": 32, "widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1]}
+    mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
+    inverter = _inversion.build(shape, lineage.md5(paths["generator"]), mean)
+    training.save_checkpoint(paths["inversion"], {"inverter": inverter}, {**shape, "generator": inverter.generator})
+    seen = {"image_size": 32, "patch": 16, "width": 8, "layers": 1, "heads": 2, "embedding": 8, "activation": "gelu"}
+    facts = {**seen, "text": None, **_semantics.OURS}
+    training.save_checkpoint(paths["semantics"], {"clip": _semantics.build(facts)}, facts)
+    narrow = {"widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
+    recogniser = _recognition.Recogniser(IRSE(32, narrow["widths"], narrow["units"]), 32)
+    training.save_checkpoint(paths["identity"], {"network": recogniser.network}, {**narrow, "identities": 2})
+    fakes.write(World(paths), folder / "fakes.safetensors", 40, 0.7, seed=0)
+    draw = np.random.default_rng(0)
+    with ArchiveWriter(folder / "faces.zip", {"size": SIZE}) as out:
+        for number in range(FACES):
+            picture = draw.integers(0, 256, (SIZE, SIZE, 3)).astype(np.uint8)
+            out.add(picture, {"id": f"f{number}", "identity": f"p{number}", "split": "test"})
+    return folder, paths
+
+
+def falco(world, batch=0, knobs=None, **variant):
+    folder, paths = world
+    resources = Resources(backbones=paths, fakes=folder / "fakes.safetensors")
+    return Falco(
+        Falco.Params(**{**KNOBS, "batch": batch, **(knobs or {})}), Falco.Variant(**{**FULL, **variant}), resources
+    )
+
+
+@pytest.fixture(scope="module")
+def faces(world):
+    return FaceArchive(world[0] / "faces.zip").load()
+
+
+def test_identity_loss_is_the_distance_of_the_cosine_from_the_margin():
+    made, real = torch.tensor([[1.0, 0.0], [0.6, 0.8]]), torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+    torch.testing.assert_close(identity_loss(made, real, 0.9), torch.tensor([0.1, 0.3]))  # |1 - .9|, |.6 - .9|
+    torch.testing.assert_close(identity_loss(made, real, 0.0), torch.tensor([1.0, 0.6]))
+
+
+def test_attribute_loss_is_the_mean_of_a_token_summed_over_tokens():
+    made, real = torch.zeros(1, 3, 2), torch.tensor([[[1.0, -3.0], [0.0, 0.0], [2.0, 2.0]]])
+    torch.testing.assert_close(attribute_loss(made, real), torch.tensor([4.0]))  # 2 + 0 + 2
+
+
+@pytest.mark.parametrize(("layers", "expected"), [(18, [3, 4, 5, 6, 7]), (14, [2, 3, 4, 5, 6]), (10, [2, 3, 4])])
+def test_layers_scale_with_the_generator(layers, expected):
+    assert list(scaled(3, 7, layers)) == expected
+
+
+def test_published_settings_are_those_of_the_papers_parameters(root):
+    block = params.load(root, "paper").methods["falco"]
+    assert (block.params.steps, block.params.learning_rate, block.params.decay) == (50, 0.01, 0.8)
+    assert [int(share * 50) for share in block.params.milestones] == [37, 45]
+    assert list(scaled(block.params.first_layer, block.params.last_layer, 18)) == [3, 4, 5, 6, 7]
+    assert (block.variants["m_0"].identity, block.variants["m_0"].attributes) == (10.0, 0.1)
+
+
+def test_faces_side_by_side_become_what_each_becomes_alone(world, faces):
+    together, alone = falco(world).anonymize(faces, 0), falco(world, batch=1).anonymize(faces, 0)
+    np.testing.assert_allclose(together, alone, atol=2e-3)  # a quarter of a grey level after 12 updates
+    assert np.abs(together - falco(world, knobs={"steps": 1}).anonymize(faces, 0)).max() > 0.02
+
+
+def test_coarse_and_fine_layers_stay_those_of_the_real_face(world, faces):
+    method, (inverted, features) = falco(world), codes.Codes(World(world[1])).of(faces)
+    start = method._fakes.codes[torch.from_numpy(method._chosen(faces, features))]
+    found = method._optimised(torch.from_numpy(faces.images), inverted, start)
+    used = list(scaled(3, 7, 8))
+    rest = [layer for layer in range(8) if layer not in used]
+    assert torch.equal(found[:, rest], inverted[:, rest])
+    moved = (found[:, used] - start[:, None]).abs()
+    assert 0 < moved.max() <= KNOBS["steps"] * KNOBS["learning_rate"] * 1.01  # Adam's largest step is its rate
+
+
+def test_larger_margin_ends_closer_to_the_original(world, faces):
+    identity = discovery.load("backbones", "identity").load(world[1]["identity"])
+
+    def cosine(margin):
+        made = falco(world, margin=margin, attributes=0.0).anonymize(faces, 0)
+        return (identity(torch.from_numpy(made)) * identity(torch.from_numpy(faces.images))).sum(1).mean().item()
+
+    assert cosine(0.9) > cosine(0.0) + 0.05
+
+
+def test_attribute_loss_keeps_the_tokens_closer(world, faces):
+    semantics = World(world[1]).semantics
+
+    def distance(weight):
+        made = falco(world, identity=0.0, attributes=weight).anonymize(faces, 0)
+        pair = (semantics.tokens(torch.from_numpy(images)) for images in (made, faces.images))
+        return attribute_loss(*pair).mean().item()
+
+    assert distance(1.0) < distance(0.0)
+
+
+def test_nearest_fake_is_the_nearest():
+    draw = np.random.default_rng(1)
+    real, made = draw.normal(size=(5, 4)), draw.normal(size=(30, 4))
+    expected = np.linalg.norm(real[:, None] - made[None], axis=2).argmin(1)
+    assert pairing.nearest(real, made).tolist() == expected.tolist()
+
+
+def test_random_start_depends_on_the_face_alone(world, faces):
+    method = falco(world, start="random")
+    chosen = method._chosen(faces, None)
+    assert chosen.tolist() == method._chosen(faces, None).tolist()
+    assert len(set(chosen.tolist())) > 1
+
+
+def test_set_of_fakes_that_is_too_small_says_so(world):
+    archive = FaceArchive(world[0] / "faces.zip")
+    method = falco(world)
+    method._fakes = fakes.Fakes(method._fakes.codes[:FACES], method._fakes.features[:FACES])
+    with pytest.raises(ParameterError, match=r"6 fakes for 6 faces.*fakes\.count"):
+        method.observe(archive.batches(4))
+
+
+def test_inversion_that_diverges_is_a_refusal_of_that_face_alone(world, tmp_path, monkeypatch):
+    archive = FaceArchive(world[0] / "faces.zip")
+    method, invert = falco(world), World.invert
+
+    def astray(self, images):
+        found = invert(self, images)
+        strange = torch.from_numpy(images[:, 0, 0, 0] == archive.load().images[2, 0, 0, 0])
+        found[strange] = torch.nan
+        return found
+
+    monkeypatch.setattr(World, "invert", astray)
+    anonymization.anonymize(archive, tmp_path / "out.zip", method, "m_0", None, 0, batch=4)
+    rows = FaceArchive(tmp_path / "out.zip").index
+    assert rows["status"].tolist() == ["ok", "ok", "refused", "ok", "ok", "ok"]
+    assert "diverged" in rows["reason"][2]
+
+
+def test_far_code_counts_as_diverged(world):
+    known = World(world[1])
+    usual = known.generator.broadcast(known.generator.latent_avg[None]).clone()
+    assert not codes.diverged(usual, known).any()
+    assert codes.diverged(usual + 1e4, known).all()
+
+
+def test_stored_codes_are_those_that_would_be_computed(world, faces, tmp_path):
+    known, archive = World(world[1]), FaceArchive(world[0] / "faces.zip")
+    codes.write(known, archive, tmp_path / "codes.safetensors")
+    stored, fresh = codes.Codes(known, tmp_path / "codes.safetensors").of(faces), codes.Codes(known).of(faces)
+    for one, other in zip(stored, fresh, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+
+
+def test_inversion_of_another_generator_is_refused(world, tmp_path):
+    _, paths = world
+    other = _generator.load(paths["generator"])
+    other.input.input.add_(1.0)
+    architecture = {"channels": [16, 16, 16, 8], "style": 12, "mapping": 2, "mapping_rate": 1.0}
+    _generator.save(tmp_path / "generator.safetensors", other, architecture)
+    with pytest.raises(CheckpointError, match="another generator"):
+        World({**paths, "generator": tmp_path / "generator.safetensors"})
+    with pytest.raises(CheckpointError, match="another generator"):
+        fakes.load(world[0] / "fakes.safetensors", World({"generator": tmp_path / "generator.safetensors"}))
+
+
+def test_picture_of_another_size_is_refused(world, faces):
+    with pytest.raises(PictureError, match="32 x 32"):
+        World(world[1]).invert(np.zeros((1, 3, 64, 64), np.float32))
