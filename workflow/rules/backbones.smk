@@ -7,7 +7,7 @@ rule backbone:
         published=lambda w: getattr(PARAMETERS.backbones[w.backbone], "published", "") or [],
     output:
         checkpoint=BACKBONE,
-        quality=f"{CHECKPOINTS}/backbones/{{backbone}}.json",
+        quality=QUALITY,
     log:
         f"logs/{SCALE}/backbones/{{backbone}}.log",
     benchmark:
@@ -28,3 +28,22 @@ rule backbone:
         " --name {wildcards.backbone} --faces {input.faces[0]} --backbones {input.backbones}"
         " --state {params.state} --logs {params.logs} --launcher {resources.launcher:q} --resources {resources.submission:q}"
         " --outputs {output.checkpoint} {output.quality} > {log} 2>&1"
+
+
+rule backbones_table:
+    input:
+        code=lambda w: code("backbones"),
+        qualities=[QUALITY.format(backbone=name) for name in PARAMETERS.backbones],
+    output:
+        BACKBONES_TABLE,
+    log:
+        f"logs/{SCALE}/tables/backbones.log",
+    benchmark:
+        f"logs/{SCALE}/benchmarks/tables/backbones.tsv"
+    conda:
+        "../../environment.yml"
+    params:
+        cfg=P("scale", "caution"),
+    shell:
+        "python workflow/scripts/backbones.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        " --qualities {input.qualities} --outputs {output} > {log} 2>&1"

@@ -35,6 +35,8 @@ PACKAGE = Path("src/masquerade")
 DATA, CHECKPOINTS, RESULTS = f"data/{SCALE}", f"checkpoints/{SCALE}", f"results/{SCALE}"
 FACES = f"{DATA}/faces/{{dataset}}.zip"
 BACKBONE = f"{CHECKPOINTS}/backbones/{{backbone}}.safetensors"
+QUALITY = f"{CHECKPOINTS}/backbones/{{backbone}}.json"
+BACKBONES_TABLE = f"{RESULTS}/tables/backbones.md"
 FAKES = f"{DATA}/fakes.safetensors"
 LATENTS = f"{DATA}/latents/{{dataset}}.safetensors"
 CHECKPOINT = f"{CHECKPOINTS}/methods/{{method}}/{{seed}}.safetensors"
@@ -212,9 +214,10 @@ TARGETS = {
         for name in PARAMETERS.backbones
         for path in (
             BACKBONE.format(backbone=name),
-            f"{CHECKPOINTS}/backbones/{name}.json",
+            QUALITY.format(backbone=name),
         )
-    ],
+    ]
+    + [BACKBONES_TABLE],
     "latent": [FAKES] * any(capabilities(cell.method).fakes for cell in RUNNABLE)
     + sorted({LATENTS.format(dataset=cell.dataset) for cell in RUNNABLE if capabilities(cell.method).latents}),
     "train": [CHECKPOINT.format(method=method, seed=seed) for method, seed in TRAINED],

@@ -31,9 +31,9 @@ def markdown(result: "TableResult") -> str:
         f"# {table.title}. {table.caption}",
         f"*{table.source}*",
         "\n".join(f"> {line}" for line in _preamble(result)),
-        _grid(head, body, right_from=1),
+        grid(head, body, right_from=1),
         "## What was measured",
-        _grid(LEGEND, _legend(result), right_from=len(LEGEND)),
+        grid(LEGEND, _legend(result), right_from=len(LEGEND)),
         "## Notes",
         "\n".join(f"- {note}" for note in [*_notes(result), *(f"[{mark}] {why}." for why, mark in marks.items())]),
     ]
@@ -211,7 +211,7 @@ def _row(label: str, cells: list[str]) -> str:
     return " & ".join([label, *cells]) + r" \\"
 
 
-def _grid(head: list[str], body: list[list[str]], right_from: int) -> str:
+def grid(head: list[str], body: list[list[str]], right_from: int) -> str:
     """A Markdown table whose columns also line up as plain text."""
     rows = [[cell.replace("|", r"\|") for cell in row] for row in [head, *body]]
     widths = [max(3, *(len(row[place]) for row in rows)) for place in range(len(head))]

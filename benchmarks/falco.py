@@ -1,0 +1,109 @@
+"""FALCO side by side against one picture at a time, same code, same machine, one run: pictures a second and memory.
+
+`python benchmarks/falco.py` measures the checkpoints of scale mini; `--published` measures the published size (1024
+pixels, IR-SE-50, ViT-B/16) with random weights, which needs a GPU. Prints a table and writes benchmarks/falco.md.
+"""
+
+import argparse
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from masquerade import params, training
+from masquerade.images import FaceArchive, Faces
+from masquerade.methods import Resources
+from masquerade.methods.falco import Falco
+
+ROOT = Path(__file__).parents[1]
+
+
+def mini() -> tuple[Resources, Faces, Falco.Params, Falco.Variant]:
+    checkpoints = ROOT / "checkpoints/mini/backbones"
+    backbones = {name: checkpoints / f"{name}.safetensors" for name in Falco.needs}
+    resources = Resources(backbones=backbones, fakes=ROOT / "data/mini/fakes.safetensors")
+    block = params.load(ROOT, "mini").methods["falco"]
+    faces = FaceArchive(ROOT / "data/mini/faces/synthetic_hq.zip").load("test")
+    return resources, faces, block.params, block.variants["m_0"]
+
+
+def published(folder: Path) -> tuple[Resources, Faces, Falco.Params, Falco.Variant]:
+    """The published architectures with random weights: their speed and memory are those of the trained ones."""
+    import pandas as pd
+
+    from masquerade import lineage
+    from masquerade.backbones import _generator, _inversion, _recognition, _semantics
+    from masquerade.latent import fakes
+    from masquerade.latent.world import World
+    from masquerade.networks.ir_se import IRSE, UNITS_50, WIDTHS_50
+    from masquerade.networks.stylegan2 import CHANNELS
+
+    paths = {name: folder / f"{name}.safetensors" for name in Falco.needs}
+    architecture = {"channels": list(CHANNELS), "style": 512, "mapping": 8, "mapping_rate": 0.01}
+    generator = _generator.build(architecture)
+    _generator.save(paths["generator"], generator, architecture)
+    shape = {"kind": "e4e", "input_size": 256, "widths": list(WIDTHS_50), "units": list(UNITS_50)}
+    mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
+    inverter = _inversion.build(shape, lineage.md5(paths["generator"]), mean)
+    training.save_checkpoint(paths["inversion"], {"inverter": inverter}, {**shape, "generator": inverter.generator})
+    seen = {"image_size": 224, "patch": 16, "width": 768, "layers": 12, "heads": 12, "embedding": 512}
+    facts = {**seen, "activation": "quick_gelu", "text": None, **_semantics.CLIPS}
+    training.save_checkpoint(paths["semantics"], {"clip": _semantics.build(facts)}, facts)
+    narrow = {"widths": list(WIDTHS_50), "units": list(UNITS_50), "input_size": 112}
+    recogniser = _recognition.Recogniser(IRSE(112, WIDTHS_50, UNITS_50), 112)
+    training.save_checkpoint(paths["identity"], {"network": recogniser.network}, {**narrow, "identities": 2})
+    fakes.write(World(paths), folder / "fakes.safetensors", 300, 0.7, seed=0)
+    images = np.random.default_rng(0).uniform(-1, 1, (128, 3, 1024, 1024)).astype(np.float32)
+    block = params.load(ROOT, "paper").methods["falco"]
+    faces = Faces(images, pd.DataFrame({"id": [f"f{number}" for number in range(len(images))]}))
+    return Resources(backbones=paths, fakes=folder / "fakes.safetensors"), faces, block.params, block.variants["m_0"]
+
+
+def measured(resources: Resources, faces: Faces, knobs: Falco.Params, variant: Falco.Variant, batch: int, count: int):
+    """(batch, pictures a second, peak memory in GiB of this process or of the GPU)."""
+    method = Falco(Falco.Params(**{**knobs.model_dump(), "batch": batch}), variant, resources)
+    some = Faces(faces.images[:count], faces.index.iloc[:count])
+    gpu = torch.cuda.is_available()
+    warm = min(count, max(batch, 1))
+    method.anonymize(Faces(some.images[:warm], some.index.iloc[:warm]), 0)
+    if gpu:
+        torch.cuda.reset_peak_memory_stats()
+        batch = batch or method._batch(count)
+    start = time.perf_counter()
+    method.anonymize(some, 0)
+    seconds = time.perf_counter() - start
+    memory = torch.cuda.max_memory_allocated() if gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return batch, count / seconds, memory / 2**30
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--published", action="store_true", help="published sizes, random weights, on a GPU")
+    given = parser.parse_args()
+    place = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{torch.get_num_threads()} CPU threads"
+    with tempfile.TemporaryDirectory() as folder:
+        case = published(Path(folder)) if given.published else mini()
+        faces = len(case[1])
+        rows = [measured(*case, batch, count) for batch, count in ((1, 4), (8, 24), (32, min(faces, 64)), (0, faces))]
+    size = case[1].images.shape[-1]
+    steps = case[2].steps
+    lines = [
+        f"# FALCO, {size} x {size} pixels, {steps} steps a picture, {place}",
+        "",
+        "| side by side | pictures a second | against one | peak memory, GiB |",
+        "|---:|---:|---:|---:|",
+        *(
+            f"| {batch or faces} | {speed:.2f} | {speed / rows[0][1]:.1f} | {memory:.2f} |"
+            for batch, speed, memory in rows
+        ),
+    ]
+    text = "\n".join(lines) + "\n"
+    print(text)
+    (ROOT / "benchmarks" / ("falco_published.md" if given.published else "falco.md")).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""Encoders into W+: the published layout key for key, progressive training, and what a file must not be."""
+
+import argparse
+
+import numpy as np
+import pytest
+import torch
+
+from masquerade import discovery, training
+from masquerade.backbones import _generator, _inversion, _recognition
+from masquerade.errors import CheckpointError
+from masquerade.images import ArchiveWriter
+from masquerade.methods import TrainingJob
+from masquerade.networks.ir_se import IRSE
+from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
+
+CLS = discovery.load("backbones", "inversion")
+ARCHITECTURE = {"channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0}
+WIDTHS, UNITS = [4, 4, 8, 8, 8], [1, 1, 1, 1]
+KNOBS = {
+    "published": "", "kind": "e4e", "input_size": 32, "widths": WIDTHS, "units": UNITS, "steps": 6, "batch": 2,
+    "learning_rate": 0.003, "optimiser": "muon", "offsets_from": 2, "offsets_every": 2,
+    "weights": {"pixels": 1.0, "lpips": 0.0, "identity": 0.1, "offsets": 2e-4, "adversarial": 0.1, "codes": 0.1},
+    "samples_every": 3, "floor_identity": -1.0, "floor_psnr": 0.0,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A generator and an identity encoder with random weights, and an archive of coloured noise."""
+    folder = tmp_path_factory.mktemp("inversion")
+    torch.manual_seed(0)
+    generator = _generator.build(ARCHITECTURE)
+    _generator.measure_mean(generator, 0)
+    _generator.save(folder / "generator.safetensors", generator, ARCHITECTURE)
+    facts = {"widths": WIDTHS, "units": UNITS, "input_size": 32, "identities": 2}
+    recogniser = _recognition.Recogniser(IRSE(32, WIDTHS, UNITS), 32)
+    training.save_checkpoint(folder / "identity.safetensors", {"network": recogniser.network}, facts)
+    draw = np.random.default_rng(0)
+    with ArchiveWriter(folder / "faces.zip", {"size": 32}) as out:
+        for number in range(12):
+            split = "train" if number < 8 else "validation"
+            picture = draw.integers(0, 256, (32, 32, 3)).astype(np.uint8)
+            out.add(picture, {"id": f"f{number}", "identity": f"p{number}", "split": split})
+    return folder
+
+
+def job(folder, name="inversion", log=None, picture=None):
+    backbones = {need: folder / f"{need}.safetensors" for need in CLS.needs}
+    return TrainingJob(
+        folder / "faces.zip", backbones, folder / f"{name}.safetensors", folder / f"{name}.pt", 0, 1,
+        log or (lambda step, values: None), picture or (lambda label, pixels: None),
+    )  # fmt: skip
+
+
+def made(**changes):
+    return CLS(CLS.Params(**{**KNOBS, **changes}))
+
+
+def test_published_encoder_has_its_published_keys_and_size():
+    """The encoder of e4e for 1024 pixels: IR-SE-50 body, 18 map2style blocks, two lateral convolutions."""
+    with torch.device("meta"):
+        encoder = Encoder4Editing(18)
+    keys = encoder.state_dict().keys()
+    blocks = {3: 4, 7: 5, 18: 6}  # style layers below 3 look at 16 pixels, below 7 at 32, the others at 64
+    for layer, convolutions in zip(range(18), [4] * 3 + [5] * 4 + [6] * 11, strict=True):
+        found = {key.split(".")[3] for key in keys if key.startswith(f"styles.{layer}.convs.")}
+        assert len(found) == convolutions, (layer, blocks)
+    assert {"latlayer1.weight", "latlayer2.bias", "input_layer.2.weight", "body.23.res_layer.5.fc2.weight"} <= keys
+    assert len({key.split(".")[1] for key in keys if key.startswith("body.")}) == 24
+    shapes = {key: tuple(value.shape) for key, value in encoder.state_dict().items()}
+    assert shapes["latlayer1.weight"] == (512, 256, 1, 1)
+    assert shapes["latlayer2.weight"] == (512, 128, 1, 1)
+    assert shapes["styles.17.linear.weight"] == (512, 512)
+
+
+def test_offsets_start_one_after_another():
+    torch.manual_seed(0)
+    encoder = Encoder4Editing(8, 32, 6, WIDTHS, UNITS).eval()
+    images = torch.randn(2, 3, 32, 32)
+    first = encoder(images, stage=0)
+    assert torch.equal(first, first[:, :1].expand(-1, 8, -1))
+    some, whole = encoder(images, stage=3), encoder(images)
+    torch.testing.assert_close(some[:, :4], whole[:, :4])
+    torch.testing.assert_close(some[:, 4:], first[:, 4:])
+    assert not torch.allclose(whole[:, 4:], first[:, 4:])
+
+
+def test_psp_gives_each_layer_a_code_of_its_own():
+    torch.manual_seed(0)
+    codes = GradualStyleEncoder(8, 32, 6, WIDTHS, UNITS).eval()(torch.randn(1, 3, 32, 32))
+    assert codes.shape == (1, 8, 6)
+    assert len({tuple(code.tolist()) for code in codes[0]}) == 8
+
+
+def test_training_starts_from_the_identity_network_and_reconstructs_better(folder):
+    curve, pictures = {}, {}
+    backbone = made(steps=30)
+    given = job(folder, log=lambda step, values: curve.update({step: values["total"]}), picture=pictures.__setitem__)
+    backbone.train(given)
+    assert curve[max(curve)] < curve[0]
+    assert next(iter(pictures.values())).shape == (64, 4 * 32, 3)
+    assert set(backbone.quality(given)) == {"identity", "psnr", "perceptual"}
+    encoder = Encoder4Editing(8, 32, 6, WIDTHS, UNITS)
+    identity = discovery.load("backbones", "identity").load(folder / "identity.safetensors")
+    _inversion.start_from(identity, encoder)
+    assert torch.equal(encoder.body[0].res_layer[1].weight, identity.network.body[0].res_layer[1].weight)
+
+
+def test_stage_follows_the_schedule(folder):
+    params = CLS.Params(**KNOBS)
+
+    class Known:
+        params = None
+        inverter = type("Inverter", (), {"encoder": type("Encoder", (), {"layers": 8})})
+
+    Known.params = params
+    stages = [_inversion.InversionTask.stage(Known, step) for step in range(20)]
+    assert stages[:8] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert max(stages) == 7
+
+
+def test_interrupted_training_goes_on_bit_for_bit(folder):
+    backbone = made()
+    backbone.train(job(folder, "whole"))
+
+    def stop(step, values):
+        raise KeyboardInterrupt
+
+    cut = job(folder, "cut")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+        ended = _inversion.InversionTask.step
+
+        def fails(self, step):
+            if step == 4:
+                raise RuntimeError("pulled the plug")
+            return ended(self, step)
+
+        patch.setattr(_inversion.InversionTask, "step", fails)
+        with pytest.raises(RuntimeError, match="plug"):
+            backbone.train(cut)
+    assert cut.state.is_file()
+    backbone.train(cut)
+    assert cut.checkpoint.read_bytes() == (folder / "whole.safetensors").read_bytes()
+
+
+def published(folder, change=None, layers=8):
+    """A file in the published layout, with the folder's generator inside."""
+    torch.manual_seed(1)
+    encoder = Encoder4Editing(layers, 32, 6, WIDTHS, UNITS)
+    generator = _generator.load(folder / "generator.safetensors")
+    state = {f"encoder.{name}": value for name, value in encoder.state_dict().items()}
+    decoder = generator.state_dict()
+    del decoder["latent_avg"]
+    state |= {f"decoder.{name}": value.clone() for name, value in decoder.items()}
+    content = {"state_dict": state, "latent_avg": torch.randn(layers, 6), "opts": argparse.Namespace(device="cuda:0")}
+    if change:
+        change(content)
+    torch.save(content, folder / "published.pt")
+    return folder / "published.pt", encoder, content
+
+
+def test_published_layout_is_adopted_key_for_key(folder):
+    path, encoder, content = published(folder)
+    made(published=str(path)).adopt(path, job(folder, "adopted"))
+    inverter = CLS.load(folder / "adopted.safetensors")
+    for name, value in inverter.encoder.state_dict().items():
+        assert torch.equal(value, encoder.state_dict()[name]), name
+    images = torch.randn(2, 3, 32, 32)
+    expected = encoder.eval()(images) + content["latent_avg"]
+    torch.testing.assert_close(inverter(images), expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda content: content["state_dict"].update({"encoder.more": torch.zeros(1)}), "left over"),
+        (lambda content: content["state_dict"].pop("encoder.latlayer1.bias"), "missing"),
+        (lambda content: content["state_dict"].update({"discriminator.x": torch.zeros(1)}), "left over"),
+        (lambda content: content["state_dict"]["decoder.input.input"].add_(1.0), "another generator"),
+        (lambda content: content.pop("latent_avg"), "latent_avg"),
+    ],
+)
+def test_file_that_does_not_fit_says_why(folder, change, told):
+    path, _, _ = published(folder, change)
+    with pytest.raises(CheckpointError, match=told):
+        made().adopt(path, job(folder, "refused"))
+    assert not (folder / "refused.safetensors").exists()
+
+
+def test_file_for_another_resolution_names_the_style_layers(folder):
+    path, _, _ = published(folder, layers=10)
+    with pytest.raises(CheckpointError, match="10 style layers.*has 8"):
+        made().adopt(path, job(folder, "refused"))
