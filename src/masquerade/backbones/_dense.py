@@ -1,7 +1,5 @@
 """What parsing and landmarks share: views of pictures with what is known of them, and training on those views."""
 
-import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +9,6 @@ from torch.nn import functional
 
 from masquerade import seeding
 from masquerade.images import FaceArchive, to_uint8
-
-logger = logging.getLogger(__name__)
 
 TURN, ZOOM, SHIFT = 5.0, 0.05, 0.04
 """The largest change of a view: degrees, share of the scale, share of the picture's side."""

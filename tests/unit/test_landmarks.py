@@ -1,0 +1,237 @@
+"""The landmark network: CNN-6, the Wing loss by hand, mirrored points, the error by hand, training."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from masquerade import discovery, training
+from masquerade.backbones._dense import Views, mirrored_points
+from masquerade.backbones._landmarks import (
+    Landmarker,
+    accuracy,
+    load,
+    mirrored_points_order,
+    normalised_mean_error,
+    to_pixels,
+    to_shares,
+)
+from masquerade.errors import CheckpointError, ParameterError
+from masquerade.faces._geometry import Head, landmarks, rotation
+from masquerade.faces._identity import sample_person
+from masquerade.faces._shot import Conditions, sample_shot
+from masquerade.images import ArchiveWriter
+from masquerade.methods import TrainingJob
+from masquerade.networks.landmark_net import LandmarkNet, wing_loss
+from masquerade.seeding import generator
+
+
+def test_network_is_cnn_6():
+    with torch.device("meta"):
+        shapes = {key: tuple(value.shape) for key, value in LandmarkNet().state_dict().items() if "weight" in key}
+    convolutions = [(32, 3), (64, 32), (128, 64), (256, 128), (512, 256)]
+    assert list(shapes.values()) == [(*pair, 3, 3) for pair in convolutions] + [(1024, 4 * 512), (136, 1024)]
+
+
+def test_input_too_small_for_the_halvings_is_refused():
+    with pytest.raises(ValueError, match="size is 16; 5 halvings need at least 32 pixels"):
+        LandmarkNet(size=16)
+
+
+def test_wing_loss_is_equation_5_worked_by_hand():
+    c = 10 - 10 * math.log(1 + 10 / 2)
+    true = torch.zeros(1, 2, 2)
+    found = torch.tensor([[[0.0, -1.0], [4.0, 25.0]]])
+    expected = (0 + 10 * math.log(1.5) + 10 * math.log(3) + (25 - c)) / 4
+    assert wing_loss(found, true, 10.0, 2.0).item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_wing_loss_has_no_step_at_its_width_and_a_gradient_at_zero_error():
+    just = [wing_loss(torch.tensor([10.0 + step]), torch.zeros(1), 10.0, 2.0).item() for step in (-1e-4, 1e-4)]
+    assert just[0] == pytest.approx(just[1], abs=1e-3)
+    found = torch.tensor([1e-6, 3.0, 20.0], requires_grad=True)
+    wing_loss(found, torch.zeros(3), 10.0, 2.0).backward()
+    assert (3 * found.grad).tolist() == pytest.approx([10 / 2, 10 / (2 + 3), 1.0], rel=1e-4)
+
+
+def test_error_of_hand_worked_points():
+    true = np.zeros((2, 68, 2), np.float32)
+    true[:, 36], true[:, 45] = (10, 20), (40, 60)  # 50 pixels apart
+    found = true.copy()
+    found[0] += (3, 4)  # each point is 5 pixels off
+    found[1, 8] += (0, 68)  # one point is 68 pixels off: one pixel on average
+    assert normalised_mean_error(found, true).tolist() == pytest.approx([10.0, 2.0])
+    figures = accuracy(found, true)
+    assert figures == pytest.approx({"nme": 6.0, "share_below_8": 0.5, "pictures": 2.0})
+
+
+def test_mirroring_twice_is_nothing():
+    order = mirrored_points_order()
+    assert sorted(order.tolist()) == list(range(68))
+    assert torch.equal(order[order], torch.arange(68))
+    points = torch.rand(3, 68, 2) * 64
+    torch.testing.assert_close(mirrored_points(mirrored_points(points, 64, order), 64, order), points)
+
+
+def test_face_that_looks_the_other_way_is_the_mirrored_face():
+    """The renderer's head is symmetrical: turned left, its points are those of turning right, mirrored."""
+    order = mirrored_points_order()
+    still = Conditions(yaw=0, pitch=0, roll=0, jitter=0, light=0, noise=0, blur=0, occlusion=0)
+    for number in range(3):
+        person = sample_person(generator(3, number))
+        shot = sample_shot(generator(4, number), person, still)
+        right, left = (landmarks(Head(person, shot), rotation(yaw, 4.0, roll)) for yaw, roll in ((18, 5), (-18, -5)))
+        mirrored = mirrored_points(torch.from_numpy(left[None, :, :2].copy()), 1, order)[0].numpy()
+        assert np.abs(mirrored - right[:, :2]).max() < 0.1  # millimetres; neighbours are 3 or more apart
+        assert np.abs(left[:, :2] - right[:, :2]).max() > 5
+
+
+def dot(points, size=64):
+    """uint8 (N, size, size, 3): a bright spot at each of the N points (x, y)."""
+    down, across = np.mgrid[:size, :size]
+    spots = [np.exp(-((across - x) ** 2 + (down - y) ** 2) / 4) for x, y in points]
+    return torch.from_numpy(np.repeat((255 * np.stack(spots))[..., None], 3, -1).astype(np.uint8))
+
+
+def test_views_move_the_points_as_they_move_the_picture():
+    draw = np.random.default_rng(1)
+    points = draw.uniform(20, 44, (16, 2))
+    views = Views.drawn(draw, 16)
+    assert 0 < views.mirrored.sum() < 16
+    still = Views(views.mirrored, views.place, torch.ones(16, 1, 1, 1), torch.zeros(16, 1, 1, 1))
+    light = (still.images(dot(points))[:, 0] + 1) / 2
+    across, down = torch.arange(64.0), torch.arange(64.0)[:, None]
+    seen = torch.stack([(light * across).sum((1, 2)), (light * down).sum((1, 2))], 1) / light.sum((1, 2))[:, None]
+    moved = views.points(torch.from_numpy(points[:, None]).float(), (64, 64), torch.tensor([0]))[:, 0]
+    assert (seen - moved).abs().max() < 0.15
+    assert (torch.from_numpy(points) - moved).abs().mean() > 1
+
+
+def test_coordinates_are_pixels_of_the_picture_itself():
+    """A network that always answers the middle of the left upper quarter."""
+    network = LandmarkNet(size=32, widths=(4, 4), hidden=8)
+    torch.nn.init.zeros_(network.places.weight)
+    torch.nn.init.constant_(network.places.bias, 0.25)
+    landmarker = Landmarker(network, 32)
+    with torch.inference_mode():
+        assert landmarker(torch.zeros(1, 3, 32, 32))[0, 0].tolist() == [7.5, 7.5]
+        assert landmarker(torch.zeros(1, 3, 100, 64))[0, 67].tolist() == [15.5, 24.5]
+    points = torch.rand(2, 68, 2) * 60
+    torch.testing.assert_close(to_pixels(to_shares(points, (50, 64)), (50, 64)), points)
+
+
+@pytest.mark.parametrize("size", [(32, 32), (64, 64), (50, 37), (20, 20)])
+def test_pictures_of_any_size_give_points_and_gradients(size):
+    torch.manual_seed(0)
+    landmarker = Landmarker(LandmarkNet(size=32, widths=(4, 8), hidden=16), 32).eval()
+    images = torch.rand(2, 3, *size, requires_grad=True)
+    points = landmarker(images)
+    assert points.shape == (2, 68, 2)
+    points[0].sum().backward()
+    assert images.grad[0].abs().sum() > 0
+    assert images.grad[1].abs().sum() == 0
+
+
+def test_what_is_no_batch_of_pictures_is_refused():
+    landmarker = Landmarker(LandmarkNet(size=32, widths=(4, 8), hidden=16), 32)
+    with pytest.raises(ValueError, match="pictures are float"):
+        landmarker(torch.zeros(3, 32, 32))
+
+
+def test_training_starts_at_the_mean_shape():
+    torch.manual_seed(0)
+    network = LandmarkNet(size=32, widths=(4, 8), hidden=16)
+    shape = torch.rand(68, 2)
+    network.start_at(shape)
+    assert (network(torch.rand(3, 3, 32, 32)) - shape).abs().max() < 0.05
+
+
+def symmetrical_shape():
+    """68 points around 0 that mirroring does not change."""
+    shape = torch.from_numpy(np.random.default_rng(5).uniform(-9, 9, (1, 68, 2)))
+    return ((shape + mirrored_points(shape, 1, mirrored_points_order())) / 2)[0].numpy()
+
+
+SHAPE = symmetrical_shape()
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """Twelve pictures of a spot whose place says where the 68 points are."""
+    draw = np.random.default_rng(0)
+    with ArchiveWriter(tmp_path / "faces.zip") as out:
+        for number in range(12):
+            middle = draw.uniform(14, 18, 2)
+            row = {"id": f"p{number}", "identity": f"p{number}", "split": "train" if number < 8 else "validation"}
+            points = (SHAPE + middle).astype(np.float32).ravel()
+            out.add(dot([middle], 32)[0].numpy(), {**row, "landmarks": points})
+    return tmp_path / "faces.zip"
+
+
+SMALL = {
+    "input_size": 32, "widths": [4, 8, 8], "hidden": 16, "steps": 6, "batch": 4, "learning_rate": 0.01,
+    "weight_decay": 0.0, "wing_width": 10.0, "wing_epsilon": 2.0, "floor_share": 0.5,
+}  # fmt: skip
+
+
+def backbone(**changes):
+    cls = discovery.load("backbones", "landmarks")
+    return cls(cls.Params(**{**SMALL, **changes}))
+
+
+def job_of(archive, folder, log=None):
+    folder.mkdir(exist_ok=True)
+    logged = []
+    job = TrainingJob(
+        archive, {}, folder / "landmarks.safetensors", folder / "state.pt", 0, 1,
+        log or (lambda step, values: logged.append(values)), lambda name, pixels: None,
+    )  # fmt: skip
+    return job, logged
+
+
+def test_training_lowers_the_loss_and_the_checkpoint_answers(archive, tmp_path):
+    job, logged = job_of(archive, tmp_path / "learnt")
+    learning = backbone(steps=61)
+    learning.train(job)
+    assert logged[-1]["loss"] < 0.8 * logged[0]["loss"]
+    figures = learning.quality(job)
+    assert figures["pictures"] == 4
+    assert set(learning.floors()) == {"share_below_8"} <= set(figures)
+    landmarker = learning.load(job.checkpoint)
+    assert not landmarker.training
+    assert not any(weight.requires_grad for weight in landmarker.parameters())
+    assert learning.published is None  # nothing to adopt
+
+
+def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkeypatch):
+    whole, _ = job_of(archive, tmp_path / "whole")
+    backbone().train(whole)
+    assert not whole.state.exists()
+    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+
+    def kill(step, losses):
+        if step == SMALL["steps"] - 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        backbone().train(job_of(archive, tmp_path / "cut", kill)[0])
+    torch.manual_seed(12345)
+    cut, logged = job_of(archive, tmp_path / "cut")
+    assert cut.state.is_file()
+    backbone().train(cut)
+    assert len(logged) == 1  # it went on, and did not start afresh: the first step logs too
+    assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
+
+
+def test_faces_without_landmarks_are_refused(tmp_path):
+    with ArchiveWriter(tmp_path / "photographs.zip") as out:
+        out.add(np.zeros((32, 32, 3), np.uint8), {"id": "a", "identity": "a", "split": "train"})
+    with pytest.raises(ParameterError, match="1 of 1 faces have no 68 landmarks"):
+        backbone().train(job_of(tmp_path / "photographs.zip", tmp_path)[0])
+
+
+def test_checkpoint_of_another_backbone_is_refused(tmp_path):
+    training.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 32})
+    with pytest.raises(CheckpointError, match="other.safetensors is not a checkpoint of this backbone"):
+        load(tmp_path / "other.safetensors")

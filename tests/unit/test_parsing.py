@@ -1,0 +1,370 @@
+"""The face parser: the published layout, mirrored sides, hand-worked losses and figures, training, adoption."""
+
+import math
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+
+from masquerade import discovery, training
+from masquerade.backbones._dense import Views, mirrored_masks
+from masquerade.backbones._parsing import Parser, agreement, confusion, hard_cross_entropy, load, mirrored_classes
+from masquerade.backbones.parsing import CLASSES, FACE
+from masquerade.errors import ArchiveError, CheckpointError
+from masquerade.faces._skin import LABELS
+from masquerade.images import ArchiveWriter
+from masquerade.methods import TrainingJob
+from masquerade.networks.bisenet import BiSeNet
+
+
+def batch_norm(name, channels):
+    sized = {f"{name}.{part}": (channels,) for part in ("weight", "bias", "running_mean", "running_var")}
+    return sized | {f"{name}.num_batches_tracked": ()}
+
+
+def convolution(name, outputs, inputs, kernel, bn="bn"):
+    return {f"{name}.conv.weight": (outputs, inputs, kernel, kernel), **batch_norm(f"{name}.{bn}", outputs)}
+
+
+def published_layout():
+    """The tensors of 79999_iter.pth by name and shape, written out from its model.py and ResNet-18's names."""
+    names = {"cp.resnet.conv1.weight": (64, 3, 7, 7), **batch_norm("cp.resnet.bn1", 64)}
+    inputs = 64
+    for layer, outputs in ((1, 64), (2, 128), (3, 256), (4, 512)):
+        for block in (0, 1):
+            at = f"cp.resnet.layer{layer}.{block}"
+            names |= {f"{at}.conv1.weight": (outputs, inputs if block == 0 else outputs, 3, 3)}
+            names |= {f"{at}.conv2.weight": (outputs, outputs, 3, 3)}
+            names |= batch_norm(f"{at}.bn1", outputs) | batch_norm(f"{at}.bn2", outputs)
+        if layer > 1:
+            at = f"cp.resnet.layer{layer}.0.downsample"
+            names |= {f"{at}.0.weight": (outputs, inputs, 1, 1), **batch_norm(f"{at}.1", outputs)}
+        inputs = outputs
+    for name, inputs in (("cp.arm16", 256), ("cp.arm32", 512)):
+        names |= convolution(f"{name}.conv", 128, inputs, 3) | batch_norm(f"{name}.bn_atten", 128)
+        names |= {f"{name}.conv_atten.weight": (128, 128, 1, 1)}
+    names |= convolution("cp.conv_head32", 128, 128, 3) | convolution("cp.conv_head16", 128, 128, 3)
+    names |= convolution("cp.conv_avg", 128, 512, 1) | convolution("ffm.convblk", 256, 256, 1)
+    names |= {"ffm.conv1.weight": (64, 256, 1, 1), "ffm.conv2.weight": (256, 64, 1, 1)}
+    for name, inputs, middle in (("conv_out", 256, 256), ("conv_out16", 128, 64), ("conv_out32", 128, 64)):
+        names |= convolution(f"{name}.conv", middle, inputs, 3) | {f"{name}.conv_out.weight": (19, middle, 1, 1)}
+    return names
+
+
+def test_bisenet_has_the_tensors_of_the_published_file():
+    with torch.device("meta"):
+        network = BiSeNet()
+    ours = {key: tuple(value.shape) for key, value in network.state_dict().items()}
+    assert ours == published_layout()
+    assert len(ours) == 191  # as counted in 79999_iter.pth
+    assert sum(weight.numel() for weight in network.parameters()) == 13_300_416
+    answering = [key for key in ours if not key.startswith(("conv_out16", "conv_out32")) and "num_" not in key]
+    assert 4 * sum(math.prod(ours[key]) for key in answering) == 52_650_752  # bytes of its 148 tensors that answer
+    assert len(answering) == 148
+
+
+@pytest.mark.parametrize(("stride", "finest"), [(8, 8), (4, 16), (2, 32)])
+def test_stride_is_that_of_the_finest_features(stride, finest):
+    network = BiSeNet(19, 4, stride).eval()
+    with torch.inference_mode():
+        fine, up8, up16 = network.cp(torch.zeros(1, 3, 64, 64))
+        assert [part.shape for part in network(torch.zeros(2, 3, 64, 48))] == 3 * [(2, 19, 64, 48)]
+    assert [part.shape[-1] for part in (fine, up8, up16)] == [finest, finest, finest // 2]
+
+
+def test_stride_that_no_network_has_is_refused():
+    with pytest.raises(ValueError, match="stride is 3; possible are"):
+        BiSeNet(19, 4, 3)
+
+
+def small_parser(size=32):
+    torch.manual_seed(0)
+    return Parser(BiSeNet(19, 4, 2), size, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]).eval()
+
+
+@pytest.mark.parametrize("size", [(32, 32), (64, 64), (50, 37), (20, 20)])
+def test_parser_answers_at_the_size_of_the_picture_and_passes_gradients(size):
+    parser = small_parser()
+    images = torch.rand(2, 3, *size, requires_grad=True)
+    logits = parser(images)
+    assert logits.shape == (2, 19, *size)
+    logits[0, 3].sum().backward()
+    assert images.grad[0].abs().sum() > 0
+    assert images.grad[1].abs().sum() == 0  # a picture's answer does not depend on the others
+    assert parser.labels(images).shape == (2, *size)
+    assert parser.labels(images).dtype == torch.uint8
+
+
+def test_what_is_no_batch_of_pictures_is_refused():
+    with pytest.raises(ValueError, match="pictures are float"):
+        small_parser()(torch.zeros(3, 32, 32))
+    with pytest.raises(ValueError, match="pictures are float"):
+        small_parser()(torch.zeros(1, 3, 32, 32, dtype=torch.uint8))
+
+
+def test_network_receives_pictures_normalised_as_imagenet():
+    images = torch.stack([torch.full((3, 8, 8), -1.0), torch.full((3, 8, 8), 1.0)])
+    prepared = small_parser(16).prepared(images)
+    assert prepared.shape == (2, 3, 16, 16)
+    assert prepared[0, :, 0, 0].tolist() == pytest.approx([-0.485 / 0.229, -0.456 / 0.224, -0.406 / 0.225])
+    assert prepared[1, :, 0, 0].tolist() == pytest.approx([0.515 / 0.229, 0.544 / 0.224, 0.594 / 0.225])
+
+
+def test_face_is_the_probability_of_the_classes_inside_of_the_outline():
+    parser = small_parser()
+    images = torch.rand(1, 3, 24, 24) * 2 - 1
+    face = parser.face(images)
+    probabilities = parser(images).softmax(1)[0]
+    assert face.shape == (1, 1, 24, 24)
+    outside = sum(probabilities[k] for k, name in enumerate(CLASSES) if name not in FACE)
+    torch.testing.assert_close(face[0, 0], 1 - outside)
+    assert {"hair", "neck", "cloth", "hat", "background", "l_ear", "r_ear"} & set(FACE) == set()
+
+
+def test_labels_mean_what_the_masks_of_the_archives_mean():
+    assert CLASSES == LABELS
+
+
+def test_mirroring_swaps_sides_and_twice_is_nothing():
+    partner = mirrored_classes()
+    named = {CLASSES[k]: CLASSES[other] for k, other in enumerate(partner.tolist()) if k != other}
+    sides = {"l_brow": "r_brow", "l_eye": "r_eye", "l_ear": "r_ear"}
+    assert named == sides | {right: left for left, right in sides.items()}
+    masks = torch.randint(0, 19, (3, 5, 7))
+    assert torch.equal(mirrored_masks(mirrored_masks(masks, partner), partner), masks)
+
+
+def still(mirrored, count=1):
+    """Views that change nothing but, where asked, the side."""
+    place = torch.eye(2, 3).repeat(count, 1, 1)
+    return Views(torch.tensor([mirrored] * count), place, torch.ones(count, 1, 1, 1), torch.zeros(count, 1, 1, 1))
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """Six drawn faces of 64 pixels: pictures, masks, landmarks."""
+    cls = discovery.load("faces", "synthetic_hq")
+    block = {
+        "identities": {"train": 3, "validation": 0, "test": 0}, "pictures_per_identity": 2, "yaw": 3.0, "pitch": 2.0,
+        "roll": 1.0, "jitter": 0.0, "light": 0.2, "noise": 0.0, "blur": 0.0, "occlusion": 0.0, "supersampling": 1,
+    }  # fmt: skip
+    return list(cls(cls.Params(**block)).records(64, seed=0, workers=1))
+
+
+def test_drawn_mirrored_face_has_its_left_on_the_left(drawn):
+    masks = torch.from_numpy(np.stack([record.mask for record in drawn]))
+    seen = still(True, len(drawn)).masks(masks, mirrored_classes()).numpy()
+    columns = np.arange(64)
+    for true, mirrored in zip(masks.numpy(), seen, strict=True):
+        for left, right in (("l_eye", "r_eye"), ("l_brow", "r_brow")):
+            on_left, on_right = mirrored == CLASSES.index(left), mirrored == CLASSES.index(right)
+            assert (on_left.sum(0) * columns).sum() / on_left.sum() < (on_right.sum(0) * columns).sum() / on_right.sum()
+            assert on_left.sum() == (true == CLASSES.index(right)).sum()
+        assert (mirrored == CLASSES.index("l_lip")).sum() == (true == CLASSES.index("l_lip")).sum()
+
+
+def test_views_move_the_mask_as_they_move_the_picture(drawn):
+    """A picture that shows its own mask still shows it in every view."""
+    masks = torch.from_numpy(np.stack([record.mask for record in drawn]))
+    nose = masks == CLASSES.index("nose")
+    pictures = (255 * nose[..., None].expand(-1, -1, -1, 3)).to(torch.uint8)
+    draw = np.random.default_rng(0)
+    views = Views.drawn(draw, len(drawn))
+    assert 0 < views.mirrored.sum() < len(drawn)
+    plain = Views(views.mirrored, views.place, torch.ones(6, 1, 1, 1), torch.zeros(6, 1, 1, 1))
+    seen = plain.images(pictures)[:, 0] > 0
+    moved = views.masks(masks, mirrored_classes()) == CLASSES.index("nose")
+    overlap = (seen & moved).sum() / (seen | moved).sum()
+    assert overlap > 0.8
+    assert (nose & moved).sum() / (nose | moved).sum() < overlap - 0.1  # they did move
+
+
+def test_still_view_changes_no_pixel():
+    pictures = torch.randint(0, 256, (2, 9, 9, 3), dtype=torch.uint8)
+    images = still(False, 2).images(pictures)
+    torch.testing.assert_close(images, pictures.permute(0, 3, 1, 2) / 127.5 - 1.0, atol=1e-5, rtol=0)
+    torch.testing.assert_close(still(True, 2).images(pictures), images.flip(-1), atol=1e-5, rtol=0)
+
+
+def test_hard_pixels_of_hand_worked_probabilities():
+    """Four pixels whose true class gets 0.9, 0.8, 0.6 and 0.2: with 0.7 the last two are hard."""
+    true = torch.tensor([0.9, 0.8, 0.6, 0.2])
+    logits = torch.stack([true, 1 - true]).log().reshape(1, 2, 2, 2)
+    labels = torch.zeros(1, 2, 2, dtype=torch.long)
+    hard = -(math.log(0.6) + math.log(0.2)) / 2
+    assert hard_cross_entropy(logits, labels, 0.7, 0.25).item() == pytest.approx(hard, rel=1e-5)
+    at_least_three = -(math.log(0.8) + math.log(0.6) + math.log(0.2)) / 3
+    assert hard_cross_entropy(logits, labels, 0.7, 0.75).item() == pytest.approx(at_least_three, rel=1e-5)
+    plain = torch.nn.functional.cross_entropy(logits, labels).item()
+    assert hard_cross_entropy(logits, labels, 1.0, 0.25).item() == pytest.approx(plain, rel=1e-5)
+    assert hard_cross_entropy(logits, labels, 0.1, 0.0).item() == pytest.approx(-math.log(0.2), rel=1e-5)
+
+
+def test_agreement_of_hand_worked_masks():
+    background, skin, hair, nose = (CLASSES.index(name) for name in ("background", "skin", "hair", "nose"))
+    true = np.array([[[background, background, skin], [skin, skin, nose]]], np.uint8)
+    found = np.array([[[background, skin, skin], [skin, hair, skin]]], np.uint8)
+    seen = agreement(confusion(true, found))
+    assert seen["iou_background"] == 1 / 2  # one right; two are background in truth, one of them found
+    assert seen["iou_skin"] == 2 / 5  # two right; three in truth, four found
+    assert seen["iou_nose"] == 0.0
+    assert "iou_hair" not in seen  # the truth shows none: it costs the others, and has no score of its own
+    assert seen["miou"] == pytest.approx((1 / 2 + 2 / 5 + 0) / 3)
+    assert seen["pixel_accuracy"] == 3 / 6
+    assert seen["iou_face"] == 3 / 5  # truth: 4 pixels of skin or nose; found: 4; three shared
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """Twelve pictures of one bright disc on a dark ground each, the disc called skin."""
+    draw = np.random.default_rng(0)
+    down, across = np.mgrid[:32, :32]
+    with ArchiveWriter(tmp_path / "faces.zip") as out:
+        for number in range(12):
+            middle, radius = draw.uniform(10, 22, 2), draw.uniform(6, 10)
+            mask = ((down - middle[0]) ** 2 + (across - middle[1]) ** 2 < radius**2).astype(np.uint8)
+            picture = np.repeat((40 + 160 * mask + draw.normal(0, 8, mask.shape))[..., None], 3, -1)
+            split = "train" if number < 8 else "validation"
+            row = {"id": f"p{number}", "identity": f"p{number}", "split": split}
+            out.add(np.clip(picture, 0, 255).astype(np.uint8), row, mask)
+    return tmp_path / "faces.zip"
+
+
+SMALL = {
+    "published": "", "input_size": 32, "width": 4, "stride": 2, "steps": 6, "batch": 4, "learning_rate": 0.01,
+    "weight_decay": 0.0, "auxiliary": 1.0, "ohem_probability": 0.7, "ohem_share": 0.0625, "balance": 0.25,
+    "floor_miou": 0.4, "floor_accuracy": 0.5,
+}  # fmt: skip
+
+
+def job_of(archive, folder, log=None):
+    folder.mkdir(exist_ok=True)
+    logged = []
+    job = TrainingJob(
+        archive, {}, folder / "parsing.safetensors", folder / "state.pt", 0, 1,
+        log or (lambda step, values: logged.append(values)), lambda name, pixels: None,
+    )  # fmt: skip
+    return job, logged
+
+
+def backbone(**changes):
+    cls = discovery.load("backbones", "parsing")
+    return cls(cls.Params(**{**SMALL, **changes}))
+
+
+def test_parser_learns_what_the_masks_show(archive, tmp_path):
+    job, logged = job_of(archive, tmp_path / "learnt")
+    learning = backbone(steps=60, auxiliary=0.0)
+    learning.train(job)
+    assert "auxiliary" not in logged[0]
+    figures = learning.quality(job)
+    assert figures["pictures"] == 4
+    assert figures["miou"] > 0.85 < figures["pixel_accuracy"]
+    assert learning.floors() == {"miou": 0.4, "pixel_accuracy": 0.5}
+    parser = learning.load(job.checkpoint)
+    assert not parser.training
+    assert not any(weight.requires_grad for weight in parser.parameters())
+
+
+def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkeypatch):
+    whole, _ = job_of(archive, tmp_path / "whole")
+    backbone().train(whole)
+    assert not whole.state.exists()
+    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+
+    def kill(step, losses):
+        if step == SMALL["steps"] - 1:
+            raise KeyboardInterrupt
+
+    stopped, _ = job_of(archive, tmp_path / "cut", kill)
+    with pytest.raises(KeyboardInterrupt):
+        backbone().train(stopped)
+    assert stopped.state.is_file()
+    torch.manual_seed(12345)
+    cut, logged = job_of(archive, tmp_path / "cut")
+    backbone().train(cut)
+    assert len(logged) == 1  # it went on, and did not start afresh: the first step logs too
+    assert {"loss", "parsing", "auxiliary"} <= set(logged[0])
+    assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
+
+
+def test_input_of_another_size_than_the_pictures_is_trained(archive, tmp_path):
+    job, _ = job_of(archive, tmp_path)
+    backbone(input_size=48, steps=2).train(job)
+    parser = load(job.checkpoint)
+    assert parser.prepared(torch.zeros(1, 3, 32, 32)).shape[-1] == 48
+    assert parser(torch.zeros(1, 3, 32, 32)).shape[-1] == 32
+
+
+def test_faces_without_masks_are_refused(tmp_path):
+    with ArchiveWriter(tmp_path / "photographs.zip") as out:
+        out.add(np.zeros((32, 32, 3), np.uint8), {"id": "a", "identity": "a", "split": "train"})
+    with pytest.raises(ArchiveError, match="not every face has a parsing mask.*give backbones.parsing.published"):
+        backbone().train(job_of(tmp_path / "photographs.zip", tmp_path)[0])
+
+
+def official(folder, **changes):
+    """A file of the published layout with seeded values at a small width, the backbone that adopts it, its job."""
+    folder.mkdir(exist_ok=True)
+    torch.manual_seed(1)
+    state = BiSeNet(19, 4, 8).state_dict()
+    path = folder / "79999_iter.pth"
+    torch.save(state | changes, path, _use_new_zipfile_serialization=False)  # as old PyTorch wrote it
+    return path, backbone(published=str(path), stride=8), job_of(folder / "none.zip", folder)[0], state
+
+
+def test_published_file_is_adopted_bit_for_bit(tmp_path):
+    path, adopting, job, state = official(tmp_path)
+    assert adopting.published == path
+    adopting.adopt(path, job)
+    parser = adopting.load(job.checkpoint)
+    assert all(torch.equal(value, state[key]) for key, value in parser.network.state_dict().items())
+    _, facts = training.load_checkpoint(job.checkpoint)
+    assert facts["mean"] == [0.485, 0.456, 0.406]
+    before = job.checkpoint.read_bytes()
+    safetensors.torch.save_file(state, tmp_path / "weights.safetensors")
+    adopting.adopt(tmp_path / "weights.safetensors", job)
+    assert job.checkpoint.read_bytes() == before
+
+
+def test_file_that_is_not_the_published_network_is_refused(tmp_path):
+    _, adopting, job, state = official(tmp_path)
+    first = "cp.resnet.conv1.weight"
+    wrong = {
+        f"{first} is missing": {key: value for key, value in state.items() if key != first},
+        "fc.weight is left over": state | {"fc.weight": torch.zeros(2)},
+        rf"{first} is \(4, 3, 3, 3\), the network has \(4, 3, 7, 7\)": state | {first: torch.zeros(4, 3, 3, 3)},
+        f"{first} holds values that are not numbers": state | {first: torch.full((4, 3, 7, 7), math.nan)},
+        "is no BiSeNet": {"state_dict": state},
+    }
+    for message, content in wrong.items():
+        torch.save(content, tmp_path / "wrong.pth")
+        with pytest.raises(CheckpointError, match=message):
+            adopting.adopt(tmp_path / "wrong.pth", job)
+    with pytest.raises(CheckpointError, match="the network has"):
+        backbone(width=8, stride=8).adopt(tmp_path / "79999_iter.pth", job)
+    assert not job.checkpoint.exists()
+
+
+def test_missing_cut_and_altered_files_are_refused(tmp_path):
+    path, adopting, job, state = official(tmp_path)
+    with pytest.raises(CheckpointError, match="nowhere.pth is missing. docs/parsing.md says"):
+        adopting.adopt(tmp_path / "nowhere.pth", job)
+    content = path.read_bytes()
+    path.write_bytes(content[:-3000])
+    with pytest.raises(CheckpointError, match="79999_iter.pth cannot be read"):
+        adopting.adopt(path, job)
+    path.write_bytes(b"\x00" * 40 + content[40:])
+    with pytest.raises(CheckpointError, match="79999_iter.pth cannot be read"):
+        adopting.adopt(path, job)
+
+
+def test_checkpoint_of_another_backbone_is_refused(tmp_path):
+    training.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 4})
+    with pytest.raises(CheckpointError, match="other.safetensors is not a checkpoint of this backbone"):
+        load(tmp_path / "other.safetensors")
+    facts = {"width": 4, "stride": 2, "input_size": 32, "mean": [0.5] * 3, "std": [0.5] * 3}
+    training.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, facts)
+    with pytest.raises(CheckpointError, match="does not fit BiSeNet: .* is missing"):
+        load(tmp_path / "other.safetensors")
