@@ -1,6 +1,6 @@
 """Parameters -> cells (dataset, method, variant, seed), each runnable or skipped with a reason. Never imports torch."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -47,6 +47,15 @@ def cells(parameters: Parameters) -> list[Cell]:
             for seed in _seeds(parameters, name)
         ]
     return found
+
+
+def matching(planned: Iterable[Cell], patterns: Mapping[str, Iterable[str]]) -> list[Cell]:
+    """The cells that dataset -> patterns ``method/variant`` asks for."""
+    return [
+        cell
+        for cell in planned
+        if any(fnmatchcase(f"{cell.method}/{cell.variant}", pattern) for pattern in patterns.get(cell.dataset, ()))
+    ]
 
 
 def _seeds(parameters: Parameters, method: str) -> Iterable[int]:

@@ -58,6 +58,32 @@ class StandIns(Settings):
     """A paper's judge -> the one that stands in its place at this scale."""
 
 
+class AttributeSettings(Settings):
+    """FALCO's attribute protocol (falco section 4.1): a classifier learns from anonymized faces."""
+
+    size: Annotated[int, Field(ge=32, multiple_of=32)]
+    """Side in pixels of what the classifier sees (224: Sandler et al. 2018)."""
+    frozen_blocks: Annotated[int, Field(ge=0)]
+    """How many of its blocks keep ImageNet's weights; 0: all are trained."""
+    train_pictures: Annotated[int, Field(ge=0)]
+    """Faces of the train split that are anonymized and learnt from, the same for every method; 0: all."""
+    labeller_pictures: Annotated[int, Field(ge=0)]
+    """Real faces from which the two labellers learn; 0: all."""
+    epochs: Annotated[int, Field(ge=1)]
+    """Passes over the faces."""
+    batch: Annotated[int, Field(ge=2)]
+    """Faces in a batch."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """The largest one of Adam; it falls as a cosine."""
+    test_share: Annotated[float, Field(gt=0, lt=1)]
+    """Share of a dataset without a train split that is tested on (0.2: falco section 4.1)."""
+
+
+class AttributeProtocol(AttributeSettings):
+    cells: dict[Name, list[str]]
+    """dataset -> patterns ``method/variant`` of the cells that are put through the protocol; '*' matches anything."""
+
+
 class ComputeSettings(Settings):
     launcher: Literal["in_process", "local", "slurm"]
     """Where trainings run: in the job's own process, in one made by submitit here, or on SLURM through submitit."""
@@ -90,6 +116,7 @@ class Common(Settings):
     image: ImageSettings
     matrix: MatrixSettings
     measure: MeasureSettings
+    attributes: AttributeProtocol
     stand_ins: StandIns
     papers: list[Name]
     """Which papers' tables and figures are built (folders of reference/)."""

@@ -65,6 +65,11 @@ def tags(given: Namespace) -> dict[str, str]:
     return found | {f"input.{path}": lineage.md5(path) for path in given.inputs}
 
 
+def block(params: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """The knobs ``<prefix>.<knob>`` of a step's slice, by their last names."""
+    return {key.removeprefix(f"{prefix}."): value for key, value in params.items() if key.startswith(f"{prefix}.")}
+
+
 def row(pictures: "np.ndarray", most: int = 8) -> "np.ndarray":
     """The first pictures of uint8 (N, H, W, 3) side by side: uint8 (H, most W, 3)."""
     import numpy as np

@@ -25,6 +25,39 @@ rule anonymize:
         ),
     shell:
         "python workflow/scripts/anonymize.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
+        " --split test --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
+        " --faces {input.faces[0]} --checkpoint {input.checkpoint} --backbones {input.backbones}"
+        " --gallery {input.gallery} --fakes {input.fakes} --latents {input.latents} --outputs {output} > {log} 2>&1"
+
+
+# The part of the train split from which attributes are learnt.
+rule anonymize_train:
+    input:
+        code=method_code("anonymize"),
+        faces=indexed(FACES),
+        checkpoint=lambda w: CHECKPOINT if capabilities(w.method).trains else [],
+        backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
+        gallery=lambda w: resources_of(w.method, w.dataset)["gallery"],
+        fakes=lambda w: resources_of(w.method, w.dataset)["fakes"],
+        latents=lambda w: resources_of(w.method, w.dataset)["latents"],
+    output:
+        indexed(ANONYMIZED_TRAIN),
+    log:
+        f"logs/{SCALE}/anonymize_train/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+    benchmark:
+        f"logs/{SCALE}/benchmarks/anonymize_train/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    conda:
+        "../../environment.yml"
+    threads: PARAMETERS.compute.threads["anonymize"]
+    params:
+        cfg=P(
+            "methods.{method}.params",
+            "methods.{method}.variants.{variant}",
+            "measure.batch",
+            "attributes.train_pictures",
+        ),
+    shell:
+        "python workflow/scripts/anonymize.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        " --split train --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
         " --faces {input.faces[0]} --checkpoint {input.checkpoint} --backbones {input.backbones}"
         " --gallery {input.gallery} --fakes {input.fakes} --latents {input.latents} --outputs {output} > {log} 2>&1"

@@ -18,6 +18,7 @@ os.environ.update(
 from masquerade import discovery, lineage, matrix, params
 from masquerade.errors import MasqueradeError
 from masquerade.papers import reference
+from masquerade.params import AttributeSettings
 from snakemake.exceptions import WorkflowError
 
 try:
@@ -29,6 +30,9 @@ except MasqueradeError as error:
 
 SCALE = PARAMETERS.scale
 RUNNABLE = [cell for cell in CELLS if cell.runnable]
+ATTRIBUTED = matrix.matching(RUNNABLE, PARAMETERS.attributes.cells)
+ATTRIBUTE_DATASETS = sorted({cell.dataset for cell in ATTRIBUTED} | {PARAMETERS.matrix.train_on})
+LEARNING = sorted(AttributeSettings.model_fields)  # knobs of the attribute protocol, less who goes through it
 DATASETS = sorted({cell.dataset for cell in RUNNABLE} | {PARAMETERS.matrix.train_on})
 PACKAGE = Path("src/masquerade")
 
@@ -41,6 +45,9 @@ FAKES = f"{DATA}/fakes.safetensors"
 LATENTS = f"{DATA}/latents/{{dataset}}.safetensors"
 CHECKPOINT = f"{CHECKPOINTS}/methods/{{method}}/{{seed}}.safetensors"
 ANONYMIZED = f"{DATA}/anonymized/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
+ANONYMIZED_TRAIN = f"{DATA}/anonymized_train/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
+PSEUDO_LABELS = f"{DATA}/attributes/pseudo_labels.parquet"
+ATTRIBUTES = f"{DATA}/attributes/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
 SOURCE = f"{DATA}/measurements/{{dataset}}/source.parquet"
 MEASURED = f"{DATA}/measurements/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
 METRICS = f"{RESULTS}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.json"
@@ -111,6 +118,11 @@ def built_on(backbone):
 
 def needs(method):
     return discovery.load("methods", method).needs
+
+
+def own_train(dataset):
+    """Whether a dataset has a train split; one without is split for the attribute protocol."""
+    return dataset == PARAMETERS.matrix.train_on
 
 
 def capabilities(method):
@@ -221,8 +233,19 @@ TARGETS = {
     "latent": [FAKES] * any(capabilities(cell.method).fakes for cell in RUNNABLE)
     + sorted({LATENTS.format(dataset=cell.dataset) for cell in RUNNABLE if capabilities(cell.method).latents}),
     "train": [CHECKPOINT.format(method=method, seed=seed) for method, seed in TRAINED],
-    "anonymize": [path for archive in of_cells(ANONYMIZED) for path in indexed(archive)],
+    "anonymize": [path for archive in of_cells(ANONYMIZED) for path in indexed(archive)]
+    + [
+        path
+        for cell in ATTRIBUTED
+        if own_train(cell.dataset)
+        for path in indexed(ANONYMIZED_TRAIN.format(**vars(cell)))
+    ],
     "measure": [SOURCE.format(dataset=name) for name in DATASETS] + of_cells(MEASURED),
+    "attributes": [
+        PSEUDO_LABELS,
+        f"{RESULTS}/attributes/pseudo_labels.json",
+        *(ATTRIBUTES.format(**vars(cell)) for cell in ATTRIBUTED),
+    ],
     "metrics": of_cells(METRICS),
     "tables": [
         f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(paper=item.paper, item=item.name)

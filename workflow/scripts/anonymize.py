@@ -1,4 +1,4 @@
-"""Anonymize the test split of one dataset with one variant of one method."""
+"""Anonymize the test split, or a part of the train split, of one dataset with one variant of one method."""
 
 from masquerade import anonymization, discovery, steps
 from masquerade.images import FaceArchive
@@ -8,7 +8,7 @@ given = steps.arguments(
     __doc__,
     files=("faces",),
     lists=("checkpoint", "backbones", "gallery", "fakes", "latents"),
-    words=("method", "variant", "seed"),
+    words=("split", "method", "variant", "seed"),
 )
 
 
@@ -28,8 +28,8 @@ def work(run) -> None:
         resources,
     )
     anonymization.anonymize(
-        FaceArchive(given.faces), given.outputs[0], method, given.variant, "test", int(given.seed),
-        given.params["measure.batch"],
+        FaceArchive(given.faces), given.outputs[0], method, given.variant, given.split, int(given.seed),
+        given.params["measure.batch"], most=given.params.get("attributes.train_pictures", 0),
     )  # fmt: skip
     sample = anonymization.sample(given.faces, given.outputs[0])
     if sample is not None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from masquerade import seeding, training
 from masquerade.backbones import _layouts
@@ -57,8 +56,8 @@ def pictures_of(archive: FaceArchive, size: int) -> Tensor:
     """The train split, uint8 (M, size, size, 3). Raises ParameterError where the archive holds another size."""
     if archive.facts["size"] != size:
         raise ParameterError(
-            f"{archive.path} holds pictures of {archive.facts['size']} pixels, and backbones.generator.channels is that "
-            f"of a generator of {size}: it needs log2(pixels) - 1 numbers."
+            f"{archive.path} holds pictures of {archive.facts['size']} pixels, and backbones.generator.channels is "
+            f"that of a generator of {size}: it needs log2(pixels) - 1 numbers."
         )
     return torch.from_numpy(np.concatenate([to_uint8(part.images) for part in archive.batches(256, split="train")]))
 

@@ -184,7 +184,8 @@ def _lpips(device: torch.device) -> nn.Module:
     weights = Path(torch.hub.get_dir(), "checkpoints", "alexnet-owt-7be5be79.pth")
     if not weights.is_file():
         raise CheckpointError(
-            f"LPIPS needs AlexNet's weights at {weights}: place them there, or set backbones.inversion.weights.lpips to 0."
+            f"LPIPS needs AlexNet's weights at {weights}: place them there, or set backbones.inversion.weights.lpips "
+            "to 0."
         )
     return lpips.LPIPS(net="alex", verbose=False).to(device).requires_grad_(False)
 
@@ -231,7 +232,7 @@ def train(params: "Inversion.Params", job: TrainingJob) -> None:
 
 
 def start_from(identity: nn.Module, encoder: GradualStyleEncoder) -> None:
-    """Start the encoder's body from the identity network's, as Richardson et al. 2021, section 4, where both are alike."""
+    """Start the encoder's body from the identity network's where both are alike: Richardson et al. 2021, section 4."""
     given = identity.network.state_dict()
     own = encoder.state_dict()
     body = {name: value for name, value in given.items() if name.startswith(("input_layer.", "body."))}
@@ -293,7 +294,10 @@ def samples(inverter: Inverter, generator: Generator, images: np.ndarray) -> np.
 
 
 def quality(inverter: Inverter, job: TrainingJob) -> dict[str, float]:
-    """Reconstructions of the validation split: mean ``identity`` cosine, ``psnr`` (dB), perceptual distance (MobileNetV2)."""
+    """Reconstructions of the validation split: means of ``identity`` (cosine), ``psnr`` (dB) and ``perceptual``.
+
+    ``perceptual`` is MobileNetV2's distance, see judges/mobilenet_v2.py.
+    """
     torch.set_num_threads(job.threads)
     generator, identity = (
         discovery.load("backbones", name).load(job.backbones[name]) for name in ("generator", "identity")

@@ -28,8 +28,8 @@ def read(path: Path) -> Any:
             return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # noqa: BLE001 - torch raises many kinds for a cut or foreign file
         raise CheckpointError(
-            f"{path} cannot be read ({type(error).__name__}: {str(error).splitlines()[0][:200]}). It is cut, altered, or "
-            "no torch file of tensors; fetch it again. A pickle of NVlabs must be converted first: `masquerade convert`."
+            f"{path} cannot be read ({type(error).__name__}: {str(error).splitlines()[0][:200]}). It is cut, altered, "
+            "or no torch file of tensors; fetch it again. A pickle of NVlabs is converted first: `masquerade convert`."
         ) from error
 
 
@@ -45,8 +45,8 @@ def generator(content: Any, path: Path) -> tuple[State, str]:
             return genforce(content["generator_smooth"], path), "GenForce"
     found = ", ".join(map(str, list(content)[:6])) if isinstance(content, Mapping) else type(content).__name__
     raise CheckpointError(
-        f"{path} is no generator of a known layout: it needs the key g_ema (rosinality) or generator_smooth (GenForce), "
-        f"and holds {found}."
+        f"{path} is no generator of a known layout: it needs the key g_ema (rosinality) or generator_smooth "
+        f"(GenForce), and holds {found}."
     )
 
 
@@ -62,7 +62,7 @@ def rosinality(content: Mapping, path: Path) -> State:
 
 
 def genforce(given: Mapping[str, Tensor], path: Path) -> State:
-    """GenForce (and FALCO's files): style biases start at 0, not 1, and the kernels of up-sampling layers are turned."""
+    """GenForce (and FALCO's files): style biases start at 0, not 1; kernels of up-sampling layers are turned."""
     state: State = {}
     for name, value in given.items():
         if name.endswith("kernel"):

@@ -9,8 +9,8 @@ from tqdm import tqdm
 
 from masquerade import training
 from masquerade.errors import ParameterError
-from masquerade.latent.world import BATCH, World
 from masquerade.latent.store import Table
+from masquerade.latent.world import BATCH, World
 
 
 @dataclass(frozen=True)
