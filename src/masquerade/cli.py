@@ -1,4 +1,4 @@
-"""The command line: ``masquerade anonymize | recover | matrix | doctor | params``.
+"""The command line: ``masquerade anonymize | recover | matrix | convert | doctor | params``.
 
 A mistake gets one paragraph on stderr and status 1 (``masquerade --debug ...`` shows where it came from). Keys come
 from a file or a prompt, never from the command line, and go to no log and no report.
@@ -131,6 +131,18 @@ def recover(
         anonymization.recover(anonymized, Path(place, "recovered.zip"), chosen, key, photographs.BATCH)
         report = photographs.publish(FaceArchive(Path(place, "recovered.zip")), output)
     _summarise(report, output, f"{chosen.title} ({method}/{variant})", {}, "recovered")
+
+
+@app.command()
+def convert(
+    pickled: Annotated[Path, typer.Argument(help="A generator's pickle, as NVlabs publish it.", exists=True)],
+    output: Annotated[Path, typer.Argument(help="The weight file to write, for backbones.generator.published.")],
+) -> None:
+    """Read the tensors of an NVlabs pickle, without executing anything of it, and write them as a weight file."""
+    from masquerade.backbones import _nvlabs
+
+    count = _nvlabs.convert(pickled, output)
+    typer.echo(f"{output}: {count} tensors. Name it in params.yaml as backbones.generator.published.")
 
 
 @app.command()

@@ -372,3 +372,19 @@ def test_nvlabs_pickle_is_converted_without_running_it(generator, tmp_path, monk
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(CheckpointError, match="cannot be read"):
         _nvlabs.convert(path, output)
+
+
+def test_command_line_converts_and_says_what_to_do_next(generator, tmp_path, monkeypatch, capsys):
+    from masquerade import cli
+
+    path, output = tmp_path / "ffhq.pkl", tmp_path / "ffhq.pt"
+    path.write_bytes(nvlabs_pickle(as_nvlabs(generator.state_dict()), monkeypatch))
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["convert", str(path), str(output)])
+    assert ended.value.code == 0
+    assert "backbones.generator.published" in capsys.readouterr().out
+    path.write_bytes(b"no pickle")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["convert", str(path), str(output)])
+    assert ended.value.code == 1
+    assert "cannot be read" in " ".join(capsys.readouterr().err.split())
