@@ -1,0 +1,122 @@
+"""The attribute protocol: the focal loss, who learns from whom, and what is never learnt from."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from masquerade import anonymization
+from masquerade.attributes import classifier, protocol
+from masquerade.errors import ArchiveError
+from masquerade.images import ArchiveWriter, FaceArchive
+from masquerade.params import AttributeSettings
+
+SETTINGS = AttributeSettings(
+    size=32, frozen_blocks=18, train_pictures=0, labeller_pictures=0, epochs=60, batch=8, learning_rate=0.01,
+    test_share=0.25,
+)  # fmt: skip
+BRIGHT, RED = "attribute.Smiling", "attribute.Young"
+
+
+def archive(folder, name, count=24, change=None, split=None, derived=False):
+    """Plain pictures whose two attributes are their brightness and their colour."""
+    draw = np.random.default_rng(0)
+    with ArchiveWriter(folder / f"{name}.zip", {"size": 32}) as out:
+        for number in range(count):
+            bright, red = bool(number % 2), bool(number // 2 % 2)
+            colour = np.array([200 if red else 90, 90, 90 if red else 200]) * (1.0 if bright else 0.4)
+            picture = np.clip(colour + draw.normal(0, 6, (32, 32, 3)), 0, 255).astype(np.uint8)
+            row = {"id": f"f{number:02d}", "identity": f"p{number}", BRIGHT: bright, RED: red, "attribute.age": 30.0}
+            row["split"] = split or ("train" if number < 16 else "test")
+            if derived:
+                row["source_id"] = row["id"]
+            out.add(picture if change is None else change(picture), row)
+    return FaceArchive(folder / f"{name}.zip")
+
+
+def accuracy(found, labels="annotated"):
+    rows = found[found["labels"] == labels]
+    return ((rows["probability"] > 0.5) == rows["label"]).mean()
+
+
+def test_focal_loss_has_its_hand_worked_value():
+    logits = torch.tensor([[0.0, np.log(3.0)]])  # p = 0.5 and 0.75
+    labels = torch.tensor([[1.0, 0.0]])
+    # Lin et al. 2017, Eq. 4: -(1 - 0.5)^2 log 0.5 and -(0.75)^2 log 0.25
+    expected = (0.25 * np.log(2.0) + 0.5625 * np.log(4.0)) / 2
+    assert classifier.focal_loss(logits, labels).item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("architecture", list(classifier.ARCHITECTURES))
+def test_frozen_blocks_and_the_others_are_the_whole_network(architecture):
+    pictures = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3)).astype(np.uint8)
+    cut = classifier.Classifier(architecture, ["a"], SETTINGS, seed=0)
+    whole = classifier.Classifier(architecture, ["a"], SETTINGS.model_copy(update={"frozen_blocks": 0}), seed=0)
+    np.testing.assert_allclose(cut.predict(cut.features(pictures)), whole.predict(whole.features(pictures)), atol=1e-4)
+
+
+def test_only_true_or_false_attributes_are_learnt(tmp_path):
+    assert protocol.names(archive(tmp_path, "faces").index) == ["Smiling", "Young"]
+
+
+def test_what_anonymized_faces_keep_is_learnt_and_what_they_lose_is_not(tmp_path):
+    originals = archive(tmp_path, "faces")
+    kept = archive(tmp_path, "kept", count=16, derived=True)
+    lost = archive(tmp_path, "lost", count=16, derived=True, change=lambda picture: np.full_like(picture, 128))
+    nothing = pd.DataFrame({"labels": [], "id": [], "attribute": [], "label": []})
+    good, bad = (protocol.evaluate(of, originals, True, nothing, SETTINGS, seed=0) for of in (kept, lost))
+    assert set(good["id"]) == set(originals.select("test")["id"])
+    assert accuracy(good) > 0.9
+    assert accuracy(bad) < 0.8
+
+
+def test_split_is_disjoint_complete_and_seeded():
+    rows = pd.DataFrame({"id": [f"f{number}" for number in range(40)]})
+    train, test = protocol.shuffled_split(rows, 0.2, seed=1)
+    assert len(test) == 8
+    assert sorted([*train["id"], *test["id"]]) == sorted(rows["id"])
+    assert test["id"].tolist() == protocol.shuffled_split(rows, 0.2, seed=1)[1]["id"].tolist()
+    assert test["id"].tolist() != protocol.shuffled_split(rows, 0.2, seed=2)[1]["id"].tolist()
+
+
+def test_dataset_without_a_train_split_learns_from_some_and_is_tested_on_others(tmp_path):
+    originals = archive(tmp_path, "wild", split="test")
+    found = protocol.evaluate(
+        archive(tmp_path, "out", split="test", derived=True), originals, False,
+        pd.DataFrame({"labels": [], "id": [], "attribute": [], "label": []}), SETTINGS, seed=0,
+    )  # fmt: skip
+    assert found["id"].nunique() == 6  # a quarter of 24
+
+
+def test_refused_faces_train_nobody(tmp_path):
+    originals = archive(tmp_path, "faces")
+    with ArchiveWriter(tmp_path / "refused.zip", {"size": 32}) as out:
+        for row in originals.select("train").to_dict("records"):
+            out.add(None, {**row, "source_id": row["id"], "status": "refused", "reason": "no face"})
+    with pytest.raises(ArchiveError, match="0 faces to learn"):
+        protocol.evaluate(FaceArchive(tmp_path / "refused.zip"), originals, True, pd.DataFrame(), SETTINGS, seed=0)
+
+
+def test_pseudo_labels_come_from_originals_and_are_learnt_and_tested_as_such(tmp_path):
+    originals = archive(tmp_path, "faces")
+    labels, quality = protocol.pseudo_labels(originals, {"faces": originals}, SETTINGS, seed=0)
+    assert quality["pseudo_a.faces"]["accuracy"] > 0.8
+    assert quality["pseudo_a.faces"]["faces"] == 8  # train faces do not count for the quality
+    assert set(labels["labels"]) == {"pseudo_a", "pseudo_b"}
+    assert set(labels["id"]) == set(originals.index["id"])
+    flipped = labels.assign(label=~labels["label"].astype(bool))
+    found = protocol.evaluate(
+        archive(tmp_path, "kept", count=16, derived=True), originals, True, flipped, SETTINGS, seed=0
+    )
+    truth = found[found["labels"] == "annotated"].set_index(["id", "attribute"])["label"]
+    pseudo = found[found["labels"] == "pseudo_a"].set_index(["id", "attribute"])["label"]
+    assert (truth.loc[pseudo.index] != pseudo).mean() > 0.9  # what was said of the originals, wrong as it is
+    assert accuracy(found, "pseudo_a") > 0.8  # and it is what is learnt
+
+
+def test_part_of_a_split_is_the_same_for_every_method():
+    rows = pd.DataFrame({"id": [f"f{number}" for number in range(30)]})
+    some = anonymization.chosen(rows, 7)
+    assert len(some) == 7
+    assert some["id"].tolist() == anonymization.chosen(rows.iloc[::-1], 7).sort_index()["id"].tolist()
+    assert anonymization.chosen(rows, 0) is rows

@@ -1,0 +1,163 @@
+"""The generator as a backbone: what its training optimises, that it goes on after an interruption, what it adopts."""
+
+import numpy as np
+import pytest
+import torch
+
+from masquerade import discovery
+from masquerade.backbones import _generator, _reconstruction
+from masquerade.errors import CheckpointError, ParameterError
+from masquerade.images import ArchiveWriter
+from masquerade.methods import TrainingJob
+
+CLS = discovery.load("backbones", "generator")
+KNOBS = {
+    "published": "", "channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0, "ema": 0.5,
+    "reconstruction": {"steps": 4, "batch": 2, "learning_rate": 0.05, "modulation": 0.3, "parts": 4.0, "edges": 1.0},
+    "adversarial": {
+        "steps": 4, "batch": 2, "learning_rate": 0.002, "r1": 10.0, "r1_every": 2, "path_length": 2.0,
+        "path_length_every": 2, "mixing": 0.9,
+    },
+    "samples_every": 8, "quality_samples": 4, "floor_detection": 0.0,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Twelve pictures of a bright disc on a dark ground, with masks, at 32 pixels."""
+    folder = tmp_path_factory.mktemp("generator")
+    draw = np.random.default_rng(0)
+    down, across = np.mgrid[:32, :32]
+    with ArchiveWriter(folder / "faces.zip", {"size": 32}) as out:
+        for number in range(12):
+            disc = np.hypot(down - 16, across - 16 + draw.integers(-4, 5)) < 6 + draw.integers(4)
+            picture = np.where(disc[..., None], draw.integers(120, 256, 3), 40).astype(np.uint8)
+            mask = np.where(disc, 10, 0).astype(np.uint8)
+            split = "train" if number < 8 else "validation"
+            out.add(picture, {"id": f"f{number}", "identity": f"p{number}", "split": split}, mask)
+    return folder
+
+
+def job(folder, name="generator", log=None, picture=None):
+    return TrainingJob(
+        folder / "faces.zip", {}, folder / f"{name}.safetensors", folder / f"{name}.pt", 0, 1,
+        log or (lambda step, values: None), picture or (lambda label, pixels: None),
+    )  # fmt: skip
+
+
+def made(**changes):
+    return CLS(CLS.Params(**{**KNOBS, **changes}))
+
+
+def test_energy_distance_has_its_hand_worked_value():
+    first, second = torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [5.0]])
+    # 2 * mean(1, 5, 1, 3) - 2 - 4
+    torch.testing.assert_close(_reconstruction.energy_distance(first, second), torch.tensor(-1.0))
+
+
+def test_energy_distance_tells_distributions_apart():
+    torch.manual_seed(0)
+    one, same, other = torch.randn(500, 3), torch.randn(500, 3), torch.randn(500, 3) + 1.0
+    assert abs(_reconstruction.energy_distance(one, same)) < 0.02
+    assert _reconstruction.energy_distance(one, other) > 0.3
+
+
+def test_differences_weigh_pixels_and_edges():
+    made_, real = torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 2, 2)
+    made_[0, 0, 0, 1] = 4.0
+    weights = torch.tensor([[[[1.0, 2.0], [1.0, 0.0]]]])
+    pixels, edges = _reconstruction.differences(made_, real, weights)
+    assert pixels.item() == 2.0  # 4 * 2 / 4 pixels
+    assert edges.item() == 4.0  # across: 4 * 2 over two; down: 4 * 0 over two
+
+
+def test_codes_are_uncorrelated_centred_and_say_the_picture():
+    draw = torch.Generator().manual_seed(0)
+    pictures = torch.randint(0, 256, (60, 32, 32, 3), generator=draw).to(torch.uint8)
+    codes = _reconstruction.components(pictures, torch.ones(60, 1, 32, 32), 8, seed=0)
+    assert codes.shape == (60, 8)
+    assert codes.mean(0).abs().max() < 1e-4
+    correlation = torch.corrcoef(codes.T) - torch.eye(8)
+    assert correlation.abs().max() < 1e-3
+    few = _reconstruction.components(pictures[:3], torch.ones(3, 1, 32, 32), 8, seed=0)
+    assert few.shape == (3, 8)
+    assert not few[:, 3:].any()
+
+
+def test_reconstruction_lowers_its_loss_and_keeps_samples(folder):
+    curve, pictures = {}, {}
+    settings = {**KNOBS["reconstruction"], "steps": 60}
+    backbone = made(reconstruction=settings, adversarial={**KNOBS["adversarial"], "steps": 0}, samples_every=60)
+    given = job(folder, "longer", lambda step, values: curve.update({step: values["pixels"]}), pictures.__setitem__)
+    backbone.train(given)
+    assert curve[max(curve)] < 0.7 * curve[0]
+    assert next(iter(pictures.values())).shape == (4 * 32, 8 * 32, 3)
+    figures = backbone.quality(given)
+    assert set(figures) >= {"detection", "frechet_distance", "frechet_distance_of_real", "variety"}
+    assert figures["variety"] > 0
+
+
+def test_both_phases_go_on_bit_for_bit(folder, monkeypatch):
+    made().train(job(folder, "whole"))
+    step = _generator.GeneratorTask.step
+
+    for stop in (2, 6):  # in the first phase, then in the second
+
+        def fails(self, number, stop=stop):
+            if number == stop:
+                raise RuntimeError("pulled the plug")
+            return step(self, number)
+
+        with monkeypatch.context() as patch:
+            patch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+            patch.setattr(_generator.GeneratorTask, "step", fails)
+            with pytest.raises(RuntimeError, match="plug"):
+                made().train(job(folder, "cut"))
+    made().train(job(folder, "cut"))
+    assert (folder / "cut.safetensors").read_bytes() == (folder / "whole.safetensors").read_bytes()
+
+
+def test_checkpoint_gives_the_mean_of_w_and_the_same_faces(folder):
+    made().train(job(folder, "kept"))
+    generator = CLS.load(folder / "kept.safetensors")
+    w = generator.map(torch.randn(20_000, 6))
+    torch.testing.assert_close(generator.latent_avg, w.mean(0), atol=0.05, rtol=0.05)
+    z = _generator.normal(0, "z", 3, 6)
+    faces = _generator.faces(generator, z, 0.7)
+    assert torch.equal(faces, _generator.faces(generator, z, 0.7))
+    assert faces.shape == (3, 3, 32, 32)
+    assert not any(weight.requires_grad for weight in generator.parameters())
+
+
+def test_pictures_of_another_size_are_refused(folder):
+    with pytest.raises(ParameterError, match="32 pixels.*channels"):
+        made(channels=[8, 8, 4]).train(job(folder, "wrong"))
+
+
+def test_training_without_steps_is_refused(folder):
+    none = {
+        "reconstruction": {**KNOBS["reconstruction"], "steps": 0},
+        "adversarial": {**KNOBS["adversarial"], "steps": 0},
+    }
+    with pytest.raises(ParameterError, match="both 0"):
+        made(**none).train(job(folder, "none"))
+
+
+def test_published_file_takes_the_place_of_a_training(folder):
+    state = _generator.build({**KNOBS}).state_dict()
+    state.pop("latent_avg")
+    torch.save({"g_ema": state}, folder / "published.pt")
+    backbone = made(published=str(folder / "published.pt"))
+    backbone.adopt(backbone.published, job(folder, "adopted"))
+    generator = CLS.load(folder / "adopted.safetensors")
+    for name, value in state.items():
+        assert torch.equal(generator.state_dict()[name], value), name
+    assert generator.latent_avg.abs().sum() > 0  # measured, as the file had none
+
+
+def test_altered_checkpoint_is_refused(folder):
+    made().train(job(folder, "altered"))
+    path = folder / "altered.safetensors"
+    path.write_bytes(path.read_bytes()[:-64])
+    with pytest.raises(CheckpointError, match="damaged"):
+        CLS.load(path)
