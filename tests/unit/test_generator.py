@@ -51,7 +51,7 @@ def made(**changes):
 
 def test_energy_distance_has_its_hand_worked_value():
     first, second = torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [5.0]])
-    # 2 * mean(1, 5, 1, 3) - 2 - 4
+    # twice the mean of 1, 5, 1 and 3, less 2, less 4
     torch.testing.assert_close(_reconstruction.energy_distance(first, second), torch.tensor(-1.0))
 
 
