@@ -9,14 +9,18 @@ import numpy as np
 import pandas as pd
 
 from masquerade import measuring
+from masquerade.attributes import predictions
 from masquerade.errors import ArchiveError, ProtocolError
 from masquerade.metrics import Evidence, Metric, Value
 
 
-def evidence(source: Path, derived: Path, calibrate_on: str) -> Evidence:
+def evidence(
+    source: Path, derived: Path, calibrate_on: str, target: Path | None = None, attributes: Path | None = None
+) -> Evidence:
     """Pair the measurements of an anonymized set with those of its sources.
 
-    ``source`` measures the dataset's own pictures (test and calibration splits), ``derived`` the anonymized test split.
+    ``source`` measures the dataset's own pictures (test and calibration splits), ``derived`` the anonymized test split,
+    ``target`` the pictures of the set that everything learns from; ``attributes`` holds predictions of attributes.
     Raises ArchiveError where a source was not measured.
     """
     originals, anonymized = measuring.read(source), measuring.read(derived)
@@ -27,7 +31,14 @@ def evidence(source: Path, derived: Path, calibrate_on: str) -> Evidence:
     paired = known.loc[anonymized["source_id"]].reset_index()
     judges = tuple(dict.fromkeys(column.split(".")[0] for column in anonymized.columns if "." in column))
     calibration = originals[(originals["split"] == calibrate_on) & (originals["status"] == "ok")]
-    return Evidence(paired, anonymized.reset_index(drop=True), calibration.reset_index(drop=True), judges)
+    return Evidence(
+        original=paired,
+        derived=anonymized.reset_index(drop=True),
+        calibration=calibration.reset_index(drop=True),
+        judges=judges,
+        target=measuring.read(target) if target else None,
+        attributes=predictions.read(attributes) if attributes else None,
+    )
 
 
 def evaluate(metrics: Mapping[str, Metric], seen: Evidence) -> dict[str, dict[str, Any]]:

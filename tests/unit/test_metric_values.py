@@ -123,6 +123,157 @@ def test_true_acceptance_without_pairs_says_so():
     assert value.note == "nobody has two pictures"
 
 
+def test_re_identification_counts_who_is_below_the_threshold_and_leaves_out_refused_faces():
+    calibration = table(["x", "y", "z"], on_circle(0, 20, 60))  # impostor chords of 20, 40 and 60 degrees
+    names = ["a", "b", "c", "d"]
+    original = table(names, on_circle(0, 0, 0, 0))
+    derived = table(names, np.vstack([on_circle(30, 39, 50), [[np.nan, np.nan]]]))
+    value = compute("re_identification_rate", evidence(original, derived, calibration), far=0.5)["r"]
+    assert value.value == pytest.approx(2 / 3)  # the threshold is the chord of 40 degrees
+    assert (value.over, value.of) == (3, 4)
+    assert "FAR 0.5 of 3 impostor pairs" in value.note
+
+
+def test_re_identification_and_protection_at_one_rate_are_complements():
+    draw = np.random.default_rng(5)
+    seen = evidence(
+        table(list("abcdefgh"), draw.normal(size=(8, 3))), table(list("abcdefgh"), draw.normal(size=(8, 3)))
+    )
+    protected = compute("protection_success_rate_at_far", seen, far=0.3)["r"]
+    assert compute("re_identification_rate", seen, far=0.3)["r"].value == pytest.approx(1 - protected.value)
+
+
+def test_rank1_looks_for_the_person_and_not_for_the_source():
+    """a's face lies on its own source, but b's picture is the nearest of the others; b's second is nearest to b."""
+    names = ["a", "a", "b", "b", "c"]
+    original = table(names, on_circle(0, 90, 10, 30, 200))
+    derived = table(names, on_circle(0, 91, 12, 28, 90))
+    value = compute("rank1_identification_rate", evidence(original, derived))["r"]
+    # 0 -> b at 10; 91 -> b at 30 (its own at 90 is left out); 12 -> a at 0; 28 -> b at 10. c has one picture.
+    assert value.value == 0.25
+    assert (value.over, value.of) == (4, 4)
+    assert value.note == "chance 0.250, nearest of 5 originals without its own"
+
+
+def test_rank1_leaves_out_who_was_refused_and_who_cannot_be_found():
+    names = ["a", "a", "b", "b"]
+    original = table(names, on_circle(0, 1, 90, 91))
+    original.at[3, "r.embedding"] = np.array([np.nan, np.nan])  # b's other picture shows no face
+    derived = table(names, on_circle(2, 2, 90, 91))
+    derived.at[0, "r.embedding"] = np.array([np.nan, np.nan])
+    value = compute("rank1_identification_rate", evidence(original, derived))["r"]
+    # left: a's second picture (nearest 0: a) and b's second picture (nearest 90: b); b's first has no other picture
+    assert (value.value, value.over, value.of) == (1.0, 2, 4)
+
+
+def test_rank1_in_pieces_is_the_whole(monkeypatch):
+    from masquerade.metrics import rank1_identification_rate
+
+    draw = np.random.default_rng(2)
+    names = [f"p{row // 3}" for row in range(30)]
+    people = np.repeat(draw.normal(size=(10, 4)), 3, axis=0)
+    seen = evidence(table(names, people + 0.4 * draw.normal(size=people.shape)), table(names, people + 0.8))
+    whole = compute("rank1_identification_rate", seen)["r"]
+    monkeypatch.setattr(rank1_identification_rate, "AT_ONCE", 7)
+    assert compute("rank1_identification_rate", seen)["r"] == whole
+    assert 0 < whole.value < 1
+
+
+@pytest.mark.parametrize("names", [["a", "b"], ["", ""]])
+def test_rank1_without_a_second_picture_says_so(names):
+    seen = evidence(table(names, on_circle(0, 90)), table(names, on_circle(0, 90)))
+    value = compute("rank1_identification_rate", seen)["r"]
+    assert math.isnan(value.value) and value.note == "nobody has two pictures"
+
+
+def test_distance_to_the_target_is_that_of_the_two_clouds():
+    draw = np.random.default_rng(1)
+    first, second = draw.normal(size=(9, 3)), 2 + draw.normal(size=(12, 3))
+    derived = table(["a"] * 10, **{"n.features": [*first, np.full(3, np.nan)]})
+    seen = Evidence(derived, derived, derived, ("n",), target=table(["b"] * 12, **{"n.features": list(second)}))
+    value = compute("frechet_distance_to_target", seen)["n"]
+    assert value.value == pytest.approx(frechet(first, second))
+    assert (value.over, value.of, value.note) == (9, 10, "from 9 faces to 12")
+
+
+def test_distance_to_the_target_without_one_is_nothing():
+    derived = table(["a"] * 3, **{"n.features": list(np.eye(3))})
+    assert compute("frechet_distance_to_target", evidence(derived, derived)) == {}
+
+
+def attributes(labels, **columns):
+    """{attribute: [(label, probability), ...]} of pictures p0, p1, ... as predictions."""
+    rows = [
+        (f"p{row}", labels, name, bool(label), probability)
+        for name, values in columns.items()
+        for row, (label, probability) in enumerate(values)
+    ]
+    return pd.DataFrame(rows, columns=["id", "labels", "attribute", "label", "probability"])
+
+
+def accuracy(*frames):
+    nothing = table(["a"])
+    seen = Evidence(nothing, nothing, nothing, (), attributes=pd.concat(frames))
+    return compute("attribute_accuracy", seen)
+
+
+KNOWN_FRAME = attributes(
+    "annotated",
+    Male=[(1, 0.5), (1, 0.2), (0, 0.4), (0, 0.1)],  # inner: 3 of 4; balanced (1/2 + 2/2) / 2
+    Bald=[(0, 0.1), (0, 0.1), (0, 0.6), (0, 0.2)],  # outer: 3 of 4; nobody is bald: no balanced accuracy
+    Attractive=[(1, 0.9), (1, 0.9), (0, 0.1), (0, np.nan)],  # neither: 3 of 3
+)
+
+
+def test_attribute_accuracy_of_hand_worked_predictions():
+    found = accuracy(KNOWN_FRAME)
+    values = {part: found[part].value for part in ("Male", "Bald", "Attractive", "inner", "outer", "combined")}
+    assert values == {"Male": 0.75, "Bald": 0.75, "Attractive": 1.0, "inner": 0.75, "outer": 0.75, "combined": 9 / 11}
+    assert (found["combined"].over, found["Attractive"].over, found["Attractive"].of) == (4, 3, 4)
+    assert found["combined"].note == "threshold 0.5"
+
+
+def test_balanced_attribute_accuracy_leaves_out_what_does_not_vary():
+    found = accuracy(KNOWN_FRAME)
+    assert found["inner.balanced"].value == 0.75
+    assert found["combined.balanced"].value == pytest.approx((0.75 + 1.0) / 2)
+    assert found["combined.balanced"].note.endswith("2 of 3 attributes vary")
+    assert math.isnan(found["outer.balanced"].value)
+
+
+def test_always_no_flatters_the_accuracy_and_not_the_balanced_one():
+    found = accuracy(attributes("annotated", Bald=[(1, 0.1)] + [(0, 0.1)] * 9))
+    assert (found["Bald"].value, found["outer.balanced"].value) == (0.9, 0.5)
+
+
+def test_pseudo_labels_are_told_apart_and_judged_by_the_known_ones():
+    pseudo = attributes("pseudo_b", Male=[(1, 0.9), (0, 0.9), (0, 0.1), (0, 0.1)])
+    found = accuracy(KNOWN_FRAME, pseudo)
+    assert (found["Male"].value, found["pseudo_b.Male"].value) == (0.75, 0.75)
+    assert found["pseudo_b.combined"].note.endswith("0.750 of the labels are right")
+
+
+def test_attribute_that_is_not_labelled_has_a_reason():
+    found = accuracy(KNOWN_FRAME)
+    assert math.isnan(found["Sideburns"].value) and found["Sideburns"].note == "these faces have no such label"
+    assert (found["Sideburns"].over, found["Sideburns"].of) == (0, 4)
+
+
+def test_cell_without_a_classifier_has_no_attribute_accuracy():
+    same = table(["a"])
+    assert compute("attribute_accuracy", evidence(same, same)) == {}
+
+
+def test_regions_are_those_of_the_drawn_attributes():
+    from masquerade.attributes import regions
+    from masquerade.faces import _attributes
+
+    assert set(_attributes.INNER) == set(regions.INNER)
+    assert set(regions.OUTER) - set(_attributes.OUTER) == {
+        "Sideburns", "Wearing_Earrings", "Wearing_Necklace", "Wearing_Necktie"
+    }  # fmt: skip
+
+
 def test_detection_rate_counts_and_leaves_out_refused_faces():
     derived = table(["a"] * 4, **{"hog.detected": [1.0, 0.0, 1.0, np.nan]})
     value = compute("detection_rate", evidence(table(["a"] * 4), derived))["hog"]

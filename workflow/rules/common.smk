@@ -125,6 +125,12 @@ def own_train(dataset):
     return dataset == PARAMETERS.matrix.train_on
 
 
+def attributed(wildcards):
+    """Whether the wildcards' cell is put through the attribute protocol."""
+    path = f"{wildcards.dataset}/{wildcards.method}/{wildcards.variant}/{wildcards.seed}"
+    return path in {cell.path for cell in ATTRIBUTED}
+
+
 def capabilities(method):
     return discovery.load("methods", method).capabilities
 
@@ -176,11 +182,16 @@ def item_of(wildcards):
     return ITEMS[f"{wildcards.paper}/{wildcards.item}"]
 
 
+def items_of(kind):
+    """Names of one kind, each behind its own paper: Figure 4 is curves in one paper and a grid in another."""
+    return one_of(f"(?<=/{item.paper}/){item.name}" for item in ITEMS.values() if item.kind == kind)
+
+
 def asked(item):
-    """The (dataset, method, variant) that a table or figure shows, with the dataset that stands in here."""
-    dataset = reference.stand_in(item.dataset, PARAMETERS.stand_ins.datasets)
-    offered = [(cell.method, cell.variant) for cell in CELLS if cell.dataset == dataset]
-    return [(dataset, method, variant) for _, method, variant in reference.needs(item, offered)]
+    """The (dataset, method, variant) that a table or figure shows, with the datasets that stand in here."""
+    here = {named.role: reference.stand_in(named, PARAMETERS.stand_ins.datasets) for named in reference.datasets(item)}
+    offered = dict.fromkeys((cell.method, cell.variant) for cell in CELLS if cell.dataset in here.values())
+    return [(here[role], method, variant) for role, method, variant in reference.needs(item, offered)]
 
 
 def shown(pattern):

@@ -4,6 +4,8 @@ rule metrics:
         code=lambda w: code("metrics", *modules("metrics", PARAMETERS.metrics)),
         source=SOURCE,
         derived=MEASURED,
+        target=SOURCE.format(dataset=PARAMETERS.matrix.train_on),
+        attributes=lambda w: ATTRIBUTES if attributed(w) else [],
         index=ANONYMIZED.replace(".zip", ".parquet"),
     output:
         METRICS,
@@ -19,4 +21,5 @@ rule metrics:
         "python workflow/scripts/metrics.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
         " --seed {wildcards.seed} --source {input.source} --derived {input.derived} --index {input.index}"
+        " --target {input.target} --attributes {input.attributes}"
         " --outputs {output} > {log} 2>&1"

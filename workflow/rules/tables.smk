@@ -11,7 +11,7 @@ rule table:
     benchmark:
         f"logs/{SCALE}/benchmarks/tables/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
-        item=one_of(item.name for item in ITEMS.values() if item.kind == "table"),
+        item=items_of("table"),
     conda:
         "../../environment.yml"
     params:
@@ -35,7 +35,7 @@ rule curves:
     benchmark:
         f"logs/{SCALE}/benchmarks/figures/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
-        item=one_of(item.name for item in ITEMS.values() if item.kind == "curves"),
+        item=items_of("curves"),
     conda:
         "../../environment.yml"
     params:
@@ -62,7 +62,7 @@ rule grid:
     benchmark:
         f"logs/{SCALE}/benchmarks/figures/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
-        item=one_of(item.name for item in ITEMS.values() if item.kind == "grid"),
+        item=items_of("grid"),
     conda:
         "../../environment.yml"
     params:

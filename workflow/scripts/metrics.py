@@ -3,7 +3,12 @@
 from masquerade import discovery, evaluation, steps
 from masquerade.images import index_facts
 
-given = steps.arguments(__doc__, files=("source", "derived", "index"), words=("dataset", "method", "variant", "seed"))
+given = steps.arguments(
+    __doc__,
+    files=("source", "derived", "index", "target"),
+    lists=("attributes",),
+    words=("dataset", "method", "variant", "seed"),
+)
 
 
 def work(run) -> None:
@@ -14,7 +19,13 @@ def work(run) -> None:
             continue
         cls = discovery.load(room, name)
         metrics[name] = cls(cls.Params(**params))
-    seen = evaluation.evidence(given.source, given.derived, given.params["matrix.calibrate_on"])
+    seen = evaluation.evidence(
+        given.source,
+        given.derived,
+        given.params["matrix.calibrate_on"],
+        given.target,
+        next(iter(given.attributes), None),
+    )
     values = evaluation.evaluate(metrics, seen)
     cell = {
         "dataset": given.dataset,

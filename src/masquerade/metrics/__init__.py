@@ -17,7 +17,8 @@ class Evidence:
     ``original`` and ``derived`` are measurements of the same faces, row by row (``derived`` is the anonymized set,
     ``original`` its sources); rows whose ``status`` is not ok hold NaN. ``calibration`` are measurements of original
     pictures of identities that are disjoint from the test images (the validation split). ``judges`` are the names
-    that were measured.
+    that were measured. ``target`` are measurements of the original pictures of the set that everything learns from.
+    ``attributes`` are predictions on real test pictures (attributes/predictions.py), where the cell has some.
     Columns: id, identity, split, status, reason, and ``<judge>.<quantity>``.
     """
 
@@ -25,6 +26,8 @@ class Evidence:
     derived: pd.DataFrame
     calibration: pd.DataFrame
     judges: tuple[str, ...]
+    target: pd.DataFrame | None = None
+    attributes: pd.DataFrame | None = None
 
     def pair(self, column: str) -> tuple[np.ndarray, np.ndarray]:
         """(original, derived) values of one quantity, float64 (N, ...), NaN where missing."""

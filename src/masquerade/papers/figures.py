@@ -56,7 +56,7 @@ def curves(
     to write; the suffix (.png, .svg) says how. A point without a number is told below the figure, with its reason.
     """
     measured = Cells(cells)
-    places = _places(figure, measured, context.dataset(figure))
+    places = _places(figure, measured, context.dataset(figure.dataset))
     notes = _curve_notes(figure, places, measured, skipped, context)
     entries = max(sum(1 + bool(curve.markers) for curve in panel.curves) for panel in figure.panels)
     wide, legend = 3.7 * len(figure.panels), 0.2 * (entries + len(figure.controls))
@@ -88,7 +88,7 @@ def _panel(
         values = [cells.measured(key, curve, context) for _, key in places]
         _curve(ax, curve, colour, [x for x, _ in places], values, context)
     for control, style in zip(figure.controls, (":", "--", "-."), strict=False):
-        _control(ax, panel, control, style, cells, context, context.dataset(figure))
+        _control(ax, panel, control, style, cells, context, context.dataset(figure.dataset))
     ax.set(title=panel.title, xscale="log", xlabel=_axis(figure, places, cells))
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     ax.margins(y=0.12)
@@ -183,7 +183,7 @@ def _columns(
     context: Context,
 ) -> list[tuple[str, tuple[str, str], str]]:
     """(title, (method, variant), why it is not there) of every column, variants of one pattern by their fact."""
-    dataset, columns = context.dataset(figure), []
+    dataset, columns = context.dataset(figure.dataset), []
     for declared in figure.columns:
         part = figure.model_copy(update={"columns": (declared,)})
         offered = [*archives, *((method, variant) for place, method, variant in skipped if place == dataset)]
@@ -234,7 +234,7 @@ def _tile(ax: "Axes", content: np.ndarray | str) -> None:
 
 
 def _where(figure: Curves | Grid, context: Context) -> str:
-    here = context.dataset(figure)
+    here = context.dataset(figure.dataset)
     faces = f"{here} in the place of {figure.dataset.name}" if here != figure.dataset.role else figure.dataset.name
     return f"Scale {context.scale}, {faces}, commit {context.commit}. {context.caution}".rstrip()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from masquerade.papers.reference import Item, Measure, Named, stand_in
+from masquerade.papers.reference import Measure, Named, stand_in
 from masquerade.params import StandIns
 
 COUNTS = ("faces", "refused")
@@ -26,9 +26,9 @@ class Context:
     commit: str
     caution: str = ""
 
-    def dataset(self, item: Item) -> str:
+    def dataset(self, named: Named) -> str:
         """The dataset that stands in the place of the paper's."""
-        return stand_in(item.dataset, self.stand_ins.datasets)
+        return stand_in(named, self.stand_ins.datasets)
 
     def judge(self, named: Named | None) -> str:
         """The judge that stands in the place of the paper's; '' where the metric needs nobody."""
@@ -76,24 +76,24 @@ class Cells:
         """The (method, variant) pairs of one method that were measured on one dataset."""
         return [(key[1], key[2]) for key in self._found if key[:2] == (dataset, method)]
 
-    def facts(self, key: tuple[str, str, str]) -> dict[str, list[Any]]:
-        """What a method states about itself: fact -> its different values over the seeds, in their order."""
+    def facts(self, *keys: tuple[str, str, str]) -> dict[str, list[Any]]:
+        """What a method states about itself: fact -> its different values over datasets and seeds, in their order."""
         facts: dict[str, list[Any]] = {}
-        for cell in self._found.get(key, ()):
+        for cell in (cell for key in keys for cell in self._found.get(key, ())):
             for name, value in cell["statement"].items():
                 if name not in COUNTS and value not in facts.setdefault(name, []):
                     facts[name].append(value)
         return facts
 
-    def refused(self, key: tuple[str, str, str]) -> tuple[int, int]:
-        """(refused, all) faces over all seeds."""
-        statements = [cell["statement"] for cell in self._found.get(key, ())]
+    def refused(self, *keys: tuple[str, str, str]) -> tuple[int, int]:
+        """(refused, all) faces over all datasets and seeds."""
+        statements = [cell["statement"] for key in keys for cell in self._found.get(key, ())]
         return tuple(sum(said.get(name, 0) for said in statements) for name in reversed(COUNTS))
 
     def measured(self, key: tuple[str, str, str], measure: Measure, context: Context) -> Measured:
         """One metric over all seeds of one (dataset, method, variant)."""
-        judge = context.judge(measure.judge)
-        given = [_value(cell["metrics"], measure.metric, judge) for cell in self._found.get(key, ())]
+        name = ".".join(filter(None, [context.judge(measure.judge), measure.part]))
+        given = [_value(cell["metrics"], measure.metric, name) for cell in self._found.get(key, ())]
         numbers = [value for value in given if value["value"] is not None]
         missing = [value["note"].rstrip(".") or "not a number" for value in given if value["value"] is None]
         if not numbers:
@@ -114,13 +114,16 @@ class Cells:
         )
 
 
-def _value(metrics: Mapping[str, Any], metric: str, judge: str) -> Mapping[str, Any]:
-    """The value of one metric and judge; one without a number, with the reason in its note, where there is none."""
+def _value(metrics: Mapping[str, Any], metric: str, name: str) -> Mapping[str, Any]:
+    """The value of one metric by its name (judge and part); one without a number, and the reason as its note, where
+    there is none."""
     if metric not in metrics:
         return {"value": None, "note": f"{metric} was not computed at this scale"}
-    if judge not in metrics[metric]:
-        return {"value": None, "note": f"{metric} has no value by {judge or 'itself'}"}
-    value = metrics[metric][judge]
+    if not metrics[metric]:
+        return {"value": None, "note": f"{metric} was not measured here"}
+    if name not in metrics[metric]:
+        return {"value": None, "note": f"{metric} has no value by {name or 'itself'}"}
+    value = metrics[metric][name]
     if value["value"] is None or not math.isfinite(value["value"]):
         return {**value, "value": None}
     return value

@@ -4,7 +4,6 @@ The files are read as text, without YAML's guessing of types, so that a printed 
 Imports neither torch nor matplotlib: the graph asks ``find`` and ``needs`` while it is built.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -12,9 +11,10 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from masquerade.errors import ReferenceFileError
+from masquerade.papers.printed import PrintedNumber
 from masquerade.settings import Settings
 
 FOLDER = Path("reference")
@@ -25,29 +25,6 @@ Need = tuple[str, str, str]
 
 class Declared(Settings):
     """A block of a reference file. Closed, as parameters are; what is left out means what the field says."""
-
-
-class Printed(Declared):
-    """A number as the paper prints it: its ``text``, and what that text means."""
-
-    text: str
-    value: float
-    spread: float | None = None
-    """What follows the ± sign."""
-
-
-def _printed(text: Any) -> Any:
-    """'0.965 ± 0.016', '1.0280', '97.367%' or 'null' (the paper gives none) -> Printed or None."""
-    if not isinstance(text, str) or text == "null":
-        return None if text == "null" else text
-    number = r"-?\d+(?:\.\d+)?"
-    if not (match := re.fullmatch(rf"({number})(?: ± ({number}))?(%?)", text)):
-        raise ValueError(f"'{text}' is not a printed number such as 1.0280, 0.965 ± 0.016, 97.367%, or null for none")
-    unit = 0.01 if match[3] else 1.0
-    return {"text": text, "value": float(match[1]) * unit, "spread": match[2] and float(match[2]) * unit}
-
-
-PrintedNumber = Annotated[Printed | None, BeforeValidator(_printed)]
 
 
 class Named(Declared):
@@ -66,17 +43,25 @@ class Measure(Declared):
     """The module in metrics/."""
     judge: Named | None = None
     """Who judges; left out where the metric needs nobody."""
+    part: str = ""
+    """Which of several values is meant, where the metric gives more than one a judge (an attribute of a face)."""
 
 
 class Column(Measure):
     title: str
     """The header as printed."""
+    group: str = ""
+    """The header above it, shared with its neighbours."""
+    dataset: Named | None = None
+    """On whose faces, where not on those of the table."""
     substitute: str = ""
     """What the measured value must be called where another judge stands in (FID: 'FD')."""
     direction: Direction
     """Which values are better."""
     digits: Annotated[int, Field(ge=0, le=6)]
     """Digits of the measured value behind the point."""
+    percent: bool = False
+    """Shares are printed as 99.99 and without a sign: the measured share is shown in the same unit."""
     spread: Literal["seeds", "metric"] = "seeds"
     """What ± means: standard deviation over seeds, or the one that the metric's own protocol reports (folds)."""
     printed: bool = True
@@ -128,6 +113,18 @@ class Table(Item):
     kind: Literal["table"]
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    transpose: bool = False
+    """The paper prints what is measured as rows, and the methods as columns."""
+
+    @property
+    def ours(self) -> bool:
+        """Whether the paper prints nothing of this table."""
+        return not any(column.printed for column in self.columns)
+
+    @property
+    def datasets(self) -> list[Named]:
+        """Those of the columns, each once, in their order."""
+        return list(dict.fromkeys(column.dataset or self.dataset for column in self.columns))
 
     @model_validator(mode="after")
     def _rectangular(self) -> "Table":
@@ -139,6 +136,11 @@ class Table(Item):
                 raise ValueError(
                     f"row '{row.title}' has {len(row.printed)} printed values for {sum(printed)} printed columns"
                 )
+            for column, number in zip(self.columns, row.printed, strict=False):
+                if column.percent and number and number.text.endswith("%"):
+                    raise ValueError(
+                        f"row '{row.title}': '{number.text}' has a sign, and column '{column.title}' is in percent"
+                    )
         return self
 
 
@@ -246,12 +248,17 @@ def find(paper: str, folder: Path = FOLDER) -> list[Table | Curves | Grid]:
 def needs(item: Table | Curves | Grid, offered: Iterable[tuple[str, str]] = ()) -> list[Need]:
     """What ``item`` asks the matrix for, each once, in its order.
 
-    ``offered``: the (method, variant) pairs of the matrix on its dataset, among which a pattern such as ``eps_*``
+    ``offered``: the (method, variant) pairs of the matrix on its datasets, among which a pattern such as ``eps_*``
     chooses. A name without a pattern is asked for whether it is offered or not.
     """
     offered = list(offered)
-    wanted = [(item.dataset.role, cell.method, variant) for cell in cells(item) for variant in _variants(cell, offered)]
-    return list(dict.fromkeys(wanted))
+    asked = [(cell.method, variant) for cell in cells(item) for variant in _variants(cell, offered)]
+    return list(dict.fromkeys((dataset.role, *pair) for dataset in datasets(item) for pair in asked))
+
+
+def datasets(item: Table | Curves | Grid) -> list[Named]:
+    """On whose faces; only a table can have several."""
+    return item.datasets if isinstance(item, Table) else [item.dataset]
 
 
 def cells(item: Table | Curves | Grid) -> Sequence[Row | Cell]:

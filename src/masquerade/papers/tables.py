@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from masquerade.papers import layout
+from masquerade.papers import latex, markdown
 from masquerade.papers.measured import Cells, Context, Measured
-from masquerade.papers.reference import Column, Printed, Row, Table
+from masquerade.papers.printed import Printed
+from masquerade.papers.reference import Column, Row, Table
 
 FIELDS = (
-    "row", "method", "variant", "dataset", "column", "metric", "paper_judge", "judge", "direction",
+    "row", "method", "variant", "dataset", "group", "column", "metric", "part", "paper_judge", "judge", "direction",
     "printed", "printed_value", "printed_spread", "measured", "spread", "spread_of", "difference",
     "over", "of", "seeds", "best", "reason", "note",
 )  # fmt: skip
@@ -35,9 +36,14 @@ class Entry:
 
     @property
     def rounded(self) -> float | None:
-        """The measured value as it is shown; values that look the same are equally good."""
+        """The measured value as it is shown, in the unit of its column; what looks the same is equally good."""
         value = self.measured.value
-        return None if value is None else round(value, self.column.digits)
+        return None if value is None else round(value * self.unit, self.column.digits)
+
+    @property
+    def unit(self) -> float:
+        """What a measured share is shown as a multiple of."""
+        return 100.0 if self.column.percent else 1.0
 
 
 @dataclass(frozen=True)
@@ -70,11 +76,11 @@ class TableResult:
 
     def markdown(self) -> str:
         """For people: printed and measured value side by side in each cell, then what stands for what."""
-        return layout.markdown(self)
+        return markdown.page(self)
 
     def latex(self) -> str:
         """A ``table*`` for booktabs and graphicx."""
-        return layout.latex(self)
+        return latex.table(self)
 
     def _record(self, line: Line, entry: Entry) -> dict[str, Any]:
         column, printed, measured = entry.column, entry.printed, entry.measured
@@ -84,9 +90,11 @@ class TableResult:
             "row": line.row.title,
             "method": line.row.method,
             "variant": line.row.variant,
-            "dataset": self.context.dataset(self.table),
+            "dataset": self.context.dataset(column.dataset or self.table.dataset),
+            "group": column.group,
             "column": column.title,
             "metric": column.metric,
+            "part": column.part,
             "paper_judge": column.judge.name if column.judge and column.printed else "",
             "judge": self.context.judge(column.judge),
             "direction": column.direction,
@@ -117,28 +125,25 @@ def build(
     ``skipped`` gives the reason of each (dataset, method, variant) that was not run.
     """
     measured = Cells(cells)
-    dataset = context.dataset(table)
-    lines = [_line(table, row, (dataset, row.method, row.variant), measured, skipped, context) for row in table.rows]
+    lines = [_line(table, row, measured, skipped, context) for row in table.rows]
     best = [_best(column, [line.entries[place] for line in lines if not line.row.control])
             for place, column in enumerate(table.columns)]  # fmt: skip
     return TableResult(table, context, tuple(_marked(line, best) for line in lines))
 
 
-def _line(
-    table: Table,
-    row: Row,
-    key: tuple[str, str, str],
-    cells: Cells,
-    skipped: Mapping[tuple[str, str, str], str],
-    context: Context,
-) -> Line:
-    reason = "" if key in cells else skipped.get(key, "it has no metrics").rstrip(".")
+def _line(table: Table, row: Row, cells: Cells, skipped: Mapping[tuple[str, str, str], str], context: Context) -> Line:
     unprinted = len(table.columns) - len(row.printed)
-    entries = tuple(
-        Entry(column, printed, Measured() if reason else cells.measured(key, column, context))
-        for column, printed in zip(table.columns, (*row.printed, *[None] * unprinted), strict=True)
-    )
-    return Line(row, entries, cells.facts(key), cells.refused(key), reason)
+    keys, entries = [], []
+    for column, printed in zip(table.columns, (*row.printed, *[None] * unprinted), strict=True):
+        keys.append((context.dataset(column.dataset or table.dataset), row.method, row.variant))
+        reason = "" if keys[-1] in cells else skipped.get(keys[-1], "it has no metrics").rstrip(".")
+        value = Measured(reason=reason) if reason else cells.measured(keys[-1], column, context)
+        entries.append(Entry(column, printed.scaled(0.01) if printed and column.percent else printed, value))
+    keys = list(dict.fromkeys(keys))
+    whole = "" if any(key in cells for key in keys) else "; ".join(dict.fromkeys(e.measured.reason for e in entries))
+    if whole:  # said once, of the row
+        entries = [replace(entry, measured=Measured()) for entry in entries]
+    return Line(row, tuple(entries), cells.facts(*keys), cells.refused(*keys), whole)
 
 
 def _best(column: Column, entries: Iterable[Entry]) -> float | None:

@@ -1,0 +1,36 @@
+"""Numbers as a paper prints them: the text, digit by digit, and what it means."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from masquerade.settings import Settings
+
+
+class Printed(Settings):
+    """A number as the paper prints it: its ``text``, and what that text means."""
+
+    text: str
+    value: float
+    spread: float | None = None
+    """What follows the ± sign."""
+
+    def scaled(self, factor: float) -> "Printed":
+        """The same text with its value and spread in another unit."""
+        spread = None if self.spread is None else self.spread * factor
+        return self.model_copy(update={"value": self.value * factor, "spread": spread})
+
+
+def _printed(text: Any) -> Any:
+    """'0.965 ± 0.016', '1.0280', '97.367%' or 'null' (the paper gives none) -> Printed or None."""
+    if not isinstance(text, str) or text == "null":
+        return None if text == "null" else text
+    number = r"-?\d+(?:\.\d+)?"
+    if not (match := re.fullmatch(rf"({number})(?: ± ({number}))?(%?)", text)):
+        raise ValueError(f"'{text}' is not a printed number such as 1.0280, 0.965 ± 0.016, 97.367%, or null for none")
+    unit = 0.01 if match[3] else 1.0
+    return {"text": text, "value": float(match[1]) * unit, "spread": match[2] and float(match[2]) * unit}
+
+
+PrintedNumber = Annotated[Printed | None, BeforeValidator(_printed)]
