@@ -285,7 +285,7 @@ def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkey
     cut, logged = job_of(archive, tmp_path / "cut")
     backbone().train(cut)
     assert len(logged) == 1  # it went on, and did not start afresh: the first step logs too
-    assert {"loss", "parsing", "auxiliary"} <= set(logged[0])
+    assert {"loss", "answer", "auxiliary"} <= set(logged[0])
     assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
 
 

@@ -51,7 +51,7 @@ class Parser(nn.Module):
         return ((images + 1) / 2 - self.mean) / self.std
 
     def forward(self, images: Tensor) -> Tensor:
-        return resized(self.network(self.prepared(images))[0], tuple(images.shape[-2:]))
+        return resized(self.network.answer(self.prepared(images)), tuple(images.shape[-2:]))
 
     def labels(self, images: Tensor) -> Tensor:
         """uint8 (N, H, W), as the masks of an archive."""
@@ -72,7 +72,8 @@ def hard_cross_entropy(
     Where fewer than ``share`` of the pixels are that hard, the hardest ``share`` of them. Online hard example mining
     as in the published training (OhemCELoss of face-parsing.PyTorch, after Shrivastava et al. 2016).
     """
-    losses = functional.cross_entropy(logits, labels, weight=weight, reduction="none").flatten()
+    pixels = logits.permute(0, 2, 3, 1).flatten(0, 2)  # (N H W, C), as they lie in memory
+    losses = functional.cross_entropy(pixels, labels.flatten(), weight=weight, reduction="none")
     hard = losses[losses > -math.log(probability)]
     least = int(share * losses.numel())
     return (hard if hard.numel() > least else losses.topk(max(least, 1)).values).mean()
@@ -94,11 +95,10 @@ class ParsingTask(DenseTask):
         if masks.shape[-2:] != images.shape[-2:]:
             masks = functional.interpolate(masks[:, None].float(), size=images.shape[-2:], mode="nearest")[:, 0].long()
         masks = masks.to(self.device)
-        answer, *others = self.network(images)
-        losses = {"parsing": self._loss(answer, masks)}
-        if self.params.auxiliary > 0:
-            losses["auxiliary"] = sum(self._loss(other, masks) for other in others)
-        return losses | {"loss": losses["parsing"] + self.params.auxiliary * losses.get("auxiliary", 0.0)}
+        if self.params.auxiliary == 0:
+            return {"loss": self._loss(self.network.answer(images), masks)}
+        answer, *others = (self._loss(logits, masks) for logits in self.network(images))
+        return {"loss": answer + self.params.auxiliary * sum(others), "answer": answer, "auxiliary": sum(others)}
 
     def _loss(self, logits: Tensor, masks: Tensor) -> Tensor:
         return hard_cross_entropy(logits, masks, self.params.ohem_probability, self.params.ohem_share, self.weight)

@@ -18,7 +18,7 @@ Count = Annotated[int, Field(ge=1)]
 class Landmarks(Backbone):
     """CNN-6 of Feng et al. 2018 with its Wing loss: the landmark extractor that iFADIT's Eq. 13 and 20 cite.
 
-    Its only public weights are a MatConvNet file, so there is nothing to adopt: it is trained here.
+    No public weights of it in a layout that PyTorch reads are known, so there is nothing to adopt: it is trained here.
     """
 
     title = "landmark network (CNN-6, Wing loss)"
