@@ -65,7 +65,9 @@ class Training:
             self._judge(cls(params), job, record)
 
     def _judge(self, backbone: Backbone, job: TrainingJob, record: Run) -> None:
+        about = {"backbone": self.name, "title": backbone.title, "published": "", "sha256": ""}
         if backbone.published:
+            about |= {"published": str(backbone.published), "sha256": backbone.check_published()}
             backbone.adopt(backbone.published, job)
         else:
             backbone.train(job)
@@ -83,7 +85,6 @@ class Training:
                 f"backbone '{self.name}' is too poor to build on: {told}. Train it longer or on more identities "
                 f"(params.yaml, backbones.{self.name}), or lower its floors there if you know why."
             )
-        about = {"backbone": self.name, "title": backbone.title, "published": str(backbone.published or "")}
         steps.write_json(self.quality, {**about, "quality": figures, "floors": floors})
 
     def checkpoint(self, *_: Any) -> "DelayedSubmission":

@@ -1,5 +1,7 @@
 """The generator as a backbone: what its training optimises, that it goes on after an interruption, what it adopts."""
 
+import hashlib
+
 import numpy as np
 import pytest
 import torch
@@ -153,6 +155,21 @@ def test_published_file_takes_the_place_of_a_training(folder):
     for name, value in state.items():
         assert torch.equal(generator.state_dict()[name], value), name
     assert generator.latent_avg.abs().sum() > 0  # measured, as the file had none
+
+
+def test_altered_published_file_is_refused(folder):
+    path = folder / "checked.pt"
+    torch.save({"g_ema": {}}, path)
+    right = hashlib.sha256(path.read_bytes()).hexdigest()
+    backbone = made(published=f"{path}#sha256={right}")
+    assert backbone.published == path
+    assert backbone.check_published() == right
+    path.write_bytes(path.read_bytes().replace(b"g_ema", b"g_eme"))
+    with pytest.raises(CheckpointError, match="altered or another file.*params"):
+        backbone.check_published()
+    with pytest.raises(CheckpointError, match="missing"):
+        made(published=str(folder / "nowhere.pt")).check_published()
+    made(published=str(path)).check_published()  # nothing was asked for
 
 
 def test_altered_checkpoint_is_refused(folder):

@@ -4,7 +4,7 @@ rule backbone:
         code=lambda w: code(f"backbone.{w.backbone}", *modules("backbones", [w.backbone, *built_on(w.backbone)])),
         faces=indexed(FACES.format(dataset=PARAMETERS.matrix.train_on)),
         backbones=lambda w: [BACKBONE.format(backbone=name) for name in built_on(w.backbone)],
-        published=lambda w: getattr(PARAMETERS.backbones[w.backbone], "published", "") or [],
+        published=lambda w: published(w.backbone),
     output:
         checkpoint=BACKBONE,
         quality=QUALITY,

@@ -116,6 +116,12 @@ def built_on(backbone):
     return discovery.load("backbones", backbone).needs
 
 
+def published(backbone):
+    """The weight file that takes the place of a training; nothing where it is trained here."""
+    path = discovery.load("backbones", backbone)(PARAMETERS.backbones[backbone]).published
+    return str(path) if path else []
+
+
 def needs(method):
     return discovery.load("methods", method).needs
 

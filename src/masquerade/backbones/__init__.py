@@ -4,15 +4,21 @@ At ``mini`` scale they are trained here by ``backbones.smk``; each has a checkpo
 with a floor below which the run stops.
 """
 
+import hashlib
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from masquerade.errors import CheckpointError
 from masquerade.methods import TrainingJob
 from masquerade.settings import Settings
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+CHECKSUM = "#sha256="
+"""Between the path of a published file and its checksum, as in pip's URLs."""
 
 
 class Backbone(ABC):
@@ -34,9 +40,26 @@ class Backbone(ABC):
 
     @property
     def published(self) -> Path | None:
-        """The published weight file that takes the place of a training; None where it is trained here."""
-        name = getattr(self.params, "published", "")
+        """The published weight file that takes the place of a training; None where it is trained here.
+
+        The knob ``published`` names it; what stands behind ``#sha256=`` there is checked by `check_published`.
+        """
+        name = getattr(self.params, "published", "").partition(CHECKSUM)[0]
         return Path(name) if name else None
+
+    def check_published(self) -> str:
+        """SHA-256 of the published file. Raises CheckpointError where it is missing or not the one that is named."""
+        path, _, wanted = self.params.published.partition(CHECKSUM)
+        if not self.published.is_file():
+            raise CheckpointError(f"{path} is missing: place the published weight file there, or correct its path.")
+        with self.published.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if wanted and found != wanted.lower():
+            raise CheckpointError(
+                f"{path} is altered or another file: its SHA-256 is {found}, params.yaml asks for {wanted}. Fetch it "
+                "again from its publisher, or correct the checksum if you trust this file."
+            )
+        return found
 
     @abstractmethod
     def train(self, job: TrainingJob) -> None:
