@@ -264,6 +264,23 @@ def test_cell_without_a_classifier_has_no_attribute_accuracy():
     assert compute("attribute_accuracy", evidence(same, same)) == {}
 
 
+def test_predictions_are_read_and_a_bad_file_is_named(tmp_path):
+    from masquerade.attributes import predictions
+    from masquerade.errors import ArchiveError
+
+    path = tmp_path / "0.parquet"
+    with pytest.raises(ArchiveError, match=f"{path} is missing"):
+        predictions.read(path)
+    path.write_bytes(b"no parquet")
+    with pytest.raises(ArchiveError, match=f"{path} is damaged"):
+        predictions.read(path)
+    table(["a"]).to_parquet(path)  # parquet, but measurements
+    with pytest.raises(ArchiveError, match="holds no predictions of attributes"):
+        predictions.read(path)
+    KNOWN_FRAME.to_parquet(path)
+    assert accuracy(predictions.read(path)) == accuracy(KNOWN_FRAME)
+
+
 def test_regions_are_those_of_the_drawn_attributes():
     from masquerade.attributes import regions
     from masquerade.faces import _attributes

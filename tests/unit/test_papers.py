@@ -366,6 +366,14 @@ class TestWideTables:
         assert rows["Male ↑"] == ["0.84 / **0.80**", "0.69 / –", "0.90"]
         assert rows["Bangs ↑ †"] == ["[b]", "–", "0.60"]
 
+    def test_the_legend_names_a_few_columns_that_agree_and_counts_many(self, tmp_path):
+        column = "  - {{title: {0}, metric: accuracy, part: {0}, direction: higher, digits: 2, printed: false}}"
+        many = [column.format(f"T{number}") for number in range(7)]  # they agree with the column Bangs
+        for count, told in ((7, "| Outer: Bangs, T0, T1 and 5 more |"), (2, "| Outer: Bangs, T0, T1 ")):
+            table = reference.load(written(tmp_path, WIDE.replace("rows:", "\n".join([*many[:count], "rows:"]))))
+            text = tables.build(table, [], {}, WIDE_CONTEXT).markdown()
+            assert told in text and ("more" in text) == (count == 7)
+
     def test_a_sign_in_a_percent_column_is_refused(self, tmp_path):
         with pytest.raises(ReferenceFileError, match="'99.85%' has a sign, and column 'MTCNN"):
             reference.load(written(tmp_path, WIDE.replace("99.85", "99.85%")))

@@ -16,6 +16,8 @@ NONE, SAME = "–", "the same"
 LEGEND = ["Column", "Metric", "In the paper", "Here", "Better", "Over", "Protocol"]
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
 DAGGER = " †"
+FEW = 6
+"""Titles that one line of the legend names in full."""
 
 
 def preamble(result: "TableResult") -> list[str]:
@@ -75,7 +77,12 @@ def legend(result: "TableResult") -> list[list[str]]:
             (protocol[0] if len(protocol) == 1 else "differs by row: see the CSV") if protocol else NONE,
         )
         rows.setdefault(told, []).append(title(result, column).rstrip(" ↑↓†"))
-    return [[", ".join(dict.fromkeys(titles)), *told] for told, titles in rows.items()]
+    return [[_listed(list(dict.fromkeys(titles))), *told] for told, titles in rows.items()]
+
+
+def _listed(titles: list[str]) -> str:
+    """A few titles in full, of many the first."""
+    return ", ".join(titles) if len(titles) <= FEW else f"{', '.join(titles[:3])} and {len(titles) - 3} more"
 
 
 def title(result: "TableResult", column: "Column") -> str:
