@@ -31,9 +31,12 @@ def test_build_from_nothing_leaves_every_target(built_once):
         place = f"{cell['dataset']}/{cell['method']}/{cell['variant']}/{cell['seed']}"
         metrics = json.loads((built_once.path / f"results/tiny/metrics/{place}.json").read_text())
         assert metrics["metrics"]["psnr"][""]["of"] == metrics["statement"]["faces"] > 0
-    for name in ("table1", "table2", "table3"):
+    names = [f"identitydp/table{number}" for number in (1, 2, 3)] + [f"falco/table{number}" for number in range(1, 7)]
+    for name in [*names, "falco/inversion"]:
         for ending in ("csv", "md", "tex"):
-            assert (built_once.path / f"results/tiny/tables/identitydp/{name}.{ending}").stat().st_size > 0
+            assert (built_once.path / f"results/tiny/tables/{name}.{ending}").stat().st_size > 0
+    backbones = (built_once.path / "results/tiny/tables/backbones.md").read_text()
+    assert all(f"`{name}`" in backbones for name in ("generator", "inversion", "semantics", "parsing", "landmarks"))
     assert "numbers mean nothing" in (built_once.path / "results/tiny/tables/identitydp/table1.md").read_text()
 
 
@@ -61,6 +64,10 @@ def test_every_job_is_a_run(built_once):
         "train identitydp",
         "backbone identity",
         "anonymize k_same",
+        "backbone generator",
+        "fakes",
+        "invert synthetic_hq",
+        "pseudo-labels",
         "measure",
         "metrics",
         "table identitydp",
@@ -125,6 +132,29 @@ def test_edited_metric_reruns_metrics_alone(built, everything):
     built.edit("src/masquerade/metrics/psnr.py", "class ", "ADDED = 1\n\n\nclass ")
     found = built.out_of_date()
     assert found - tables(found) == {job for job in everything if job.startswith("metrics-")}
+
+
+def test_margin_reruns_its_own_cell_and_leaves_codes_and_fakes_alone(built, everything):
+    built.edit_params(lambda tree: tree["methods"]["falco"]["variants"]["m_0_9"].update(margin=0.8))
+    found = built.out_of_date()
+    assert found - tables(found) == {job for job in of_method(everything, "falco") if "-m_0_9-" in job}
+
+
+def test_edited_generator_reruns_the_latent_world_and_no_other(built, everything):
+    built.edit("src/masquerade/networks/stylegan2.py", "class PixelNorm", "ADDED = 1\n\n\nclass PixelNorm")
+    found = {job.split("-")[0] for job in built.out_of_date()}
+    assert {"backbone", "fakes", "invert", "anonymize", "attributes"} <= found
+    again = {job for job in built.out_of_date() if job.startswith("backbone-")}
+    assert again == {"backbone-generator", "backbone-inversion"}
+    assert not of_method(everything, "identitydp") & built.out_of_date()
+
+
+def test_too_few_fakes_stop_the_anonymization_with_what_to_do(built):
+    built.edit_params(lambda tree: tree["fakes"].update(count=3), "scales/tiny.yaml")
+    output = built.snakemake("data/tiny/anonymized/synthetic_hq/falco/m_0/0.zip", fails=True)
+    log = (built.path / "logs/tiny/anonymize/synthetic_hq/falco/m_0/0.log").read_text()
+    assert "There are 3 fakes for" in log + output
+    assert "Raise `fakes.count` in params.yaml" in log + output
 
 
 def test_comment_reruns_nothing(built):
