@@ -174,16 +174,16 @@ def confusion(true: np.ndarray, found: np.ndarray) -> np.ndarray:
 
 
 def agreement(counts: np.ndarray) -> dict[str, float]:
-    """Of a `confusion`: ``miou``, ``pixel_accuracy``, ``iou_face`` and ``iou_<class>`` of the classes present.
+    """Of a `confusion`: ``miou``, ``pixel_accuracy``, ``iou.face`` and ``iou.<class>`` of the classes present.
 
     IoU of a class: pixels where truth and answer agree on it, by pixels where either names it; ``miou`` is the mean
-    over the classes that the truth shows. ``iou_face``: of the face region as a whole (`FACE`).
+    over the classes that the truth shows. ``iou.face``: of the face region as a whole (`FACE`).
     """
     both = counts.diagonal()
     union = counts.sum(0) + counts.sum(1) - both
     present = counts.sum(1) > 0
-    each = {f"iou_{name}": float(both[k] / union[k]) for k, name in enumerate(CLASSES) if present[k]}
+    each = {f"iou.{name}": float(both[k] / union[k]) for k, name in enumerate(CLASSES) if present[k]}
     inside = np.isin(CLASSES, FACE)
     face = counts[inside][:, inside].sum() / (counts.sum() - counts[~inside][:, ~inside].sum())
     figures = {"miou": float(np.mean(list(each.values()))), "pixel_accuracy": float(both.sum() / counts.sum())}
-    return figures | {"iou_face": float(face), **each}
+    return figures | {"iou.face": float(face), **each}
