@@ -1,0 +1,29 @@
+"""The table of backbones: figures beside their floors, details left to the JSON."""
+
+from masquerade.papers import backbones
+
+QUALITY = {
+    "backbone": "generator", "title": "generator (StyleGAN2)", "published": "", "sha256": "",
+    "quality": {"detection": 0.98, "pictures": 120.0, "zero_shot.Male": 0.5}, "floors": {"detection": 0.95},
+}  # fmt: skip
+
+
+def test_figures_stand_beside_their_floors():
+    page = backbones.markdown([QUALITY], "mini", "Small networks.", "abc")
+    line = next(line for line in page.splitlines() if "detection" in line)
+    assert [cell.strip() for cell in line.split("|")][1:-1] == [
+        "`generator`", "generator (StyleGAN2)", "trained here", "detection", "0.98", "0.95",
+    ]  # fmt: skip
+    assert "| 120 |" in page.replace("  ", "") or " 120 " in page
+    assert "Male" not in page
+    assert "> Scale `mini`. Small networks." in page
+
+
+def test_published_weights_are_named():
+    page = backbones.markdown([{**QUALITY, "published": "weights/g.pt"}], "paper", "", "abc")
+    assert "`weights/g.pt`" in page
+
+
+def test_rates_at_a_false_accept_rate_are_figures_and_no_details():
+    page = backbones.markdown([{**QUALITY, "quality": {"tar_at_far_0.01": 0.8}, "floors": {}}], "mini", "", "abc")
+    assert "tar at far 0.01" in page
