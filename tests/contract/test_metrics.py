@@ -50,7 +50,7 @@ def predictions(derived):
             label = draw.random(len(derived)) < 0.4
             right = draw.random(len(derived)) < kept
             probability = np.where(np.isfinite(kept), np.where(right == label, 0.9, 0.1), np.nan)
-            about = {"id": derived["id"], "labels": labels, "attribute": attribute}
+            about = {"id": derived["id"], "labels": labels, "learnt_from": 16, "attribute": attribute}
             frames.append(pd.DataFrame({**about, "label": label.astype(float), "probability": probability}))
     return pd.concat(frames, ignore_index=True)
 

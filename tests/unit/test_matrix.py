@@ -33,10 +33,10 @@ def test_pattern_that_matches_nothing_is_an_error(root):
 
 
 def test_missing_backbone_is_the_reason(tiny, monkeypatch):
-    monkeypatch.setattr(discovery.load("methods", "identitydp"), "needs", ("identity", "parsing"))
+    monkeypatch.setattr(discovery.load("methods", "identitydp"), "needs", ("identity", "depth"))
     assert (
         matrix.reason(tiny, "synthetic_hq", "identitydp")
-        == "needs the backbone parsing, which params.yaml does not define"
+        == "needs the backbone depth, which params.yaml does not define"
     )
 
 

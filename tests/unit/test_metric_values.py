@@ -208,7 +208,8 @@ def attributes(labels, **columns):
         for name, values in columns.items()
         for row, (label, probability) in enumerate(values)
     ]
-    return pd.DataFrame(rows, columns=["id", "labels", "attribute", "label", "probability"])
+    frame = pd.DataFrame(rows, columns=["id", "labels", "attribute", "label", "probability"])
+    return frame.assign(learnt_from=16)
 
 
 def accuracy(*frames):
@@ -230,7 +231,7 @@ def test_attribute_accuracy_of_hand_worked_predictions():
     values = {part: found[part].value for part in ("Male", "Bald", "Attractive", "inner", "outer", "combined")}
     assert values == {"Male": 0.75, "Bald": 0.75, "Attractive": 1.0, "inner": 0.75, "outer": 0.75, "combined": 9 / 11}
     assert (found["combined"].over, found["Attractive"].over, found["Attractive"].of) == (4, 3, 4)
-    assert found["combined"].note == "threshold 0.5"
+    assert found["combined"].note == "threshold 0.5; learnt from 16 faces"
 
 
 def test_balanced_attribute_accuracy_leaves_out_what_does_not_vary():

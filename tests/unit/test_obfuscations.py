@@ -22,7 +22,8 @@ def faces(count=2, value=None, seed=0):
         images[:] = value
     points = np.stack([draw.uniform(20, 44, 68), draw.uniform(28, 52, 68)], -1)
     points[0], points[1] = (20, 28), (44, 52)  # the box is 24 x 24, with a forehead of 12 above
-    rows = {"id": [f"f{row}" for row in range(count)], "landmarks": [points.ravel().tolist()] * count}
+    named = {"id": [f"f{row}" for row in range(count)], "identity": [f"p{row}" for row in range(count)]}
+    rows = {**named, "landmarks": [points.ravel().tolist()] * count}
     return Faces(images, pd.DataFrame(rows))
 
 
@@ -152,3 +153,13 @@ def test_random_identity_shows_somebody_of_the_gallery(gallery):
     known = gallery.gallery.load("train").images
     for picture in result:
         assert (picture == known).all(axis=(1, 2, 3)).any()
+
+
+def test_random_identity_of_somebody_in_the_gallery_is_somebody_else(gallery):
+    rows = gallery.gallery.select("train")
+    everybody = gallery.gallery.load("train")
+    for seed in range(4):
+        result = method("random_identity", resources=gallery).anonymize(everybody, seed=seed)
+        for picture, own in zip(result, rows["identity"], strict=True):
+            shown = (picture == everybody.images).all(axis=(1, 2, 3))
+            assert own not in set(rows["identity"][shown])

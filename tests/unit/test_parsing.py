@@ -208,8 +208,8 @@ def test_agreement_of_hand_worked_masks():
     seen = agreement(confusion(true, found))
     assert seen["iou.background"] == 1 / 2  # one right; two are background in truth, one of them found
     assert seen["iou.skin"] == 2 / 5  # two right; three in truth, four found
-    assert seen["iou_nose"] == 0.0
-    assert "iou_hair" not in seen  # the truth shows none: it costs the others, and has no score of its own
+    assert seen["iou.nose"] == 0.0
+    assert "iou.hair" not in seen  # the truth shows none: it costs the others, and has no score of its own
     assert seen["miou"] == pytest.approx((1 / 2 + 2 / 5 + 0) / 3)
     assert seen["pixel_accuracy"] == 3 / 6
     assert seen["iou.face"] == 3 / 5  # truth: 4 pixels of skin or nose; found: 4; three shared

@@ -1,7 +1,7 @@
 """What the classifiers of attributes said of real test pictures (`attributes.protocol.evaluate`), read without torch.
 
 One row a picture, attribute and kind of labels. Columns: ``labels`` (KNOWN, or the pseudo-labeller that gave them),
-``id``, ``attribute``, ``label`` (bool), ``probability`` in [0, 1].
+``learnt_from`` (how many faces), ``id``, ``attribute``, ``label`` (bool), ``probability`` in [0, 1].
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from masquerade.errors import ArchiveError
 
 KNOWN = "annotated"
-COLUMNS = ["labels", "id", "attribute", "label", "probability"]
+COLUMNS = ["labels", "learnt_from", "id", "attribute", "label", "probability"]
 
 
 def read(path: Path) -> pd.DataFrame:

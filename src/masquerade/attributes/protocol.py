@@ -74,7 +74,7 @@ def evaluate(
 
     ``own_train``: ``anonymized`` is the train split, and the whole test split of ``originals`` is the test; else it is
     the test split, which is shuffled and split 80-20. Faces that were refused train nobody. Columns: labels (annotated,
-    pseudo_a, pseudo_b), id, attribute, label, probability: one row a real test face and attribute.
+    pseudo_a, pseudo_b), learnt_from (faces), id, attribute, label, probability: one row a real test face and attribute.
     """
     usable = anonymized.select()
     if own_train:
@@ -96,7 +96,8 @@ def evaluate(
         classifier.fit(seen[0], seen[1], truth.loc[train["source_id"]].to_numpy())
         found = classifier.predict(seen[2])
         known = truth.loc[test["id"]].to_numpy()
-        frames.append(_long(test, list(truth.columns), {"labels": labels}, label=known, probability=found))
+        about = {"labels": labels, "learnt_from": len(train)}
+        frames.append(_long(test, list(truth.columns), about, label=known, probability=found))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -121,7 +122,7 @@ def _wide(pseudo: pd.DataFrame, labels: str) -> pd.DataFrame:
     return pseudo[pseudo["labels"] == labels].pivot(index="id", columns="attribute", values="label")
 
 
-def _long(rows: pd.DataFrame, attributes: list[str], about: dict[str, str], **values: np.ndarray) -> pd.DataFrame:
+def _long(rows: pd.DataFrame, attributes: list[str], about: dict[str, object], **values: np.ndarray) -> pd.DataFrame:
     """One row a face and attribute."""
     count = len(attributes)
     frame = pd.DataFrame({"id": np.repeat(rows["id"].to_numpy(), count), "attribute": attributes * len(rows)})

@@ -20,5 +20,9 @@ class RandomIdentity(Method):
 
     def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
         archive, rows = _gallery.of(self.resources)
-        chosen = [seeding.generator(seed, "random_identity", name).integers(len(rows)) for name in faces.ids]
+        people = rows["identity"].to_numpy()
+        chosen = []
+        for name, own in zip(faces.ids, faces.index["identity"], strict=True):
+            others = np.flatnonzero((people != own) | (people == ""))  # a face of the train split is in the gallery too
+            chosen.append(others[seeding.generator(seed, "random_identity", name).integers(len(others))])
         return _gallery.pictures(archive, rows, np.array(chosen), like=faces.images)

@@ -50,7 +50,7 @@ def _parts(frame: pd.DataFrame, told: str) -> dict[str, Value]:
     label, probability = _matrix(frame, "label"), _matrix(frame, "probability")
     seen = label.notna() & probability.notna()
     right = ((probability >= THRESHOLD) == (label == 1)).astype("float64").where(seen)
-    note = f"threshold {THRESHOLD:g}{told}"
+    note = f"threshold {THRESHOLD:g}; learnt from {frame['learnt_from'].iloc[0]} faces{told}"
     regions = {
         "combined": list(right.columns),
         "inner": [name for name in INNER if name in right],
