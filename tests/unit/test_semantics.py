@@ -11,13 +11,14 @@ import torch
 from masquerade import discovery
 from masquerade.backbones import _semantics as semantics
 from masquerade.backbones import _semantics_quality as measured
+from masquerade.backbones import _semantics_training as trains
 from masquerade.errors import ArchiveError, CheckpointError, ParameterError
 from masquerade.images import ArchiveWriter
 from masquerade.methods import TrainingJob
 
 SMALL = {
     "published": "", "image_size": 32, "patch": 16, "width": 16, "layers": 2, "heads": 2, "embedding": 8,
-    "activation": "quick_gelu",
+    "activation": "quick_gelu", "stem": [], "position_std": 0.25, "attention_gain": 1.0, "word_weight": 0.0,
     "text": {"vocabulary": "captions", "context": 12, "width": 8, "layers": 1, "heads": 2},
     "steps": 6, "batch": 8, "learning_rate": 0.005, "warmup": 2, "betas": (0.9, 0.98), "epsilon": 1e-6,
     "weight_decay": 0.1, "temperature": 0.07, "floor_zero_shot": 0.0, "floor_retrieval": 0.0, "floor_neighbour": 0.0,
@@ -83,7 +84,7 @@ def test_gradients_reach_pictures_of_another_size():
 def test_contrastive_loss_is_figure_3_of_clip():
     """Cosines worked out by hand: rows (1, 0) and (0.6, 0.8) against columns (1, 0) and (0, 1); scale 2."""
     pictures, sentences = torch.tensor([[3.0, 0.0], [0.6, 0.8]]), torch.tensor([[1.0, 0.0], [0.0, 5.0]])
-    loss, logits = semantics.contrastive_loss(pictures, sentences, torch.tensor(2.0))
+    loss, logits = trains.contrastive_loss(pictures, sentences, torch.tensor(2.0))
     assert logits.tolist() == [pytest.approx([2.0, 0.0]), pytest.approx([1.2, 1.6])]
     by_rows = -(math.log(math.exp(2) / (math.exp(2) + 1)) + math.log(math.exp(1.6) / (math.exp(1.2) + math.exp(1.6))))
     by_columns = -(
@@ -107,16 +108,59 @@ def test_sentences_become_unit_features_that_differ():
     assert not torch.allclose(features[0], features[1], atol=1e-3)
 
 
+@pytest.mark.parametrize("vocabulary", ["captions", "clip"])
+def test_sentences_without_their_padding_are_read_as_by_open_clip(vocabulary):
+    text = {"vocabulary": vocabulary, "context": 12, "width": 8, "layers": 2, "heads": 2}
+    model = encoder(["a", "man", "woman", "with"], text=text)
+    ids = model.tokenizer(["A man.", "A woman with a man with a woman."])
+    with torch.no_grad():
+        assert torch.allclose(semantics.encode_sentences(model.network, ids), model.network.encode_text(ids), atol=1e-6)
+
+
+def test_stem_gives_the_patches_of_the_single_convolution():
+    model = encoder(stem=[3, 4, 5, 6])
+    assert model.network.visual.conv1(torch.zeros(2, 3, 32, 32)).shape == (2, 16, 2, 2)
+    assert model.tokens(torch.zeros(2, 3, 32, 32)).shape == (2, 5, 16)
+    with pytest.raises(ParameterError, match="a stem of 2 convolutions makes patches of 4 pixels, and patch is 16"):
+        semantics.architecture(backbone(stem=[3, 4]).params)
+
+
+def test_start_is_drawn_as_told():
+    given, visual = encoder().network.visual, encoder().network.visual
+    trains.start(visual, 2.0, 3.0)
+    old, new = given.transformer.resblocks[1].attn.in_proj_weight, visual.transformer.resblocks[1].attn.in_proj_weight
+    assert torch.equal(new[:32], 3 * old[:32])
+    assert torch.equal(new[32:], old[32:])
+    assert visual.positional_embedding.std().item() == pytest.approx(2.0, rel=0.3)
+
+
+def test_word_losses_are_two_cross_entropies():
+    """One picture, two words that half of the captions hold, a cosine of 1 and of 0 at scale 2, a read-out of 0."""
+    losses = trains.WordLosses(torch.tensor([0.5, 0.5]), numbers=4)
+    losses.log_scale.data.fill_(math.log(2.0))
+    seen = losses(
+        torch.tensor([[3.0, 0.0]]),
+        torch.ones(1, 2, 2),
+        torch.tensor([[0.5, 0.0], [0.0, 1.0]]),
+        torch.tensor([[1.0, 0]]),
+    )
+    by_class_feature = math.log(1 + math.exp(-2.0)) + math.log(2.0)
+    assert seen.item() == pytest.approx(by_class_feature + 2 * math.log(2.0), abs=1e-6)
+    usual = trains.WordLosses(torch.tensor([0.25, 1.0]), numbers=4)
+    assert torch.sigmoid(usual.bias).tolist() == pytest.approx([0.25, 0.99])
+    assert trains.holding(["a man", "a hat"], ["hat", "man"]).tolist() == [[0, 1], [1, 0]]
+
+
 def test_mirrored_picture_gets_the_mirrored_caption():
-    assert semantics.mirrored("A man, looking to the left.") == "A man, looking to the right."
-    assert semantics.mirrored("bright hair, looking to the right") == "bright hair, looking to the left"
+    assert trains.mirrored("A man, looking to the left.") == "A man, looking to the right."
+    assert trains.mirrored("bright hair, looking to the right") == "bright hair, looking to the left"
     pictures = torch.arange(2 * 4 * 4 * 3, dtype=torch.uint8).view(2, 4, 4, 3)
 
     class Centred:
         def integers(self, low, high, count):
             return np.zeros(count, int)
 
-    plain, turned = semantics.augmented(pictures, torch.tensor([False, True]), Centred())
+    plain, turned = trains.augmented(pictures, torch.tensor([False, True]), Centred())
     assert torch.equal(plain, pictures[0].permute(2, 0, 1) / 127.5 - 1)
     assert torch.equal(turned, pictures[1].permute(2, 0, 1).flip(-1) / 127.5 - 1)
 
@@ -204,8 +248,9 @@ def job_in(folder, archive, log=lambda step, values: None):
     )
 
 
-def test_trained_network_learns_what_captions_say_and_is_repeatable(archive, tmp_path):
-    trained = backbone(steps=100, learning_rate=0.01)
+@pytest.mark.parametrize("changes", [{}, {"word_weight": 3.0, "stem": [4, 4, 8, 8]}])
+def test_trained_network_learns_what_captions_say_and_is_repeatable(archive, tmp_path, changes):
+    trained = backbone(steps=100, learning_rate=0.01, **changes)
     job, again = job_in(tmp_path / "one", archive), job_in(tmp_path / "two", archive)
     trained.train(job)
     trained.train(again)
@@ -222,7 +267,7 @@ def test_trained_network_learns_what_captions_say_and_is_repeatable(archive, tmp
 
 
 def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkeypatch):
-    trained = backbone()
+    trained = backbone(word_weight=3.0, stem=[4, 4, 8, 8])
     whole = job_in(tmp_path / "whole", archive)
     trained.train(whole)
     monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")

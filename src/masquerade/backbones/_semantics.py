@@ -1,6 +1,5 @@
-"""CLIP (Radford et al. 2021) as open_clip builds it, what it reads, and its contrastive training on captions."""
+"""CLIP (Radford et al. 2021) as open_clip builds it, behind the image contract, and the words that it reads."""
 
-import json
 import logging
 import math
 import re
@@ -8,16 +7,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade import seeding, training
+from masquerade import training
 from masquerade._torchvision import ensure
 from masquerade.errors import ArchiveError, CheckpointError, ParameterError
-from masquerade.images import FaceArchive, to_uint8
-from masquerade.methods import TrainingJob
+from masquerade.images import FaceArchive
 
 if TYPE_CHECKING:
     from masquerade.backbones.semantics import Semantics
@@ -29,7 +26,6 @@ OURS = {"mean": [0.5] * 3, "std": [0.5] * 3}
 CLIPS = {"mean": [0.48145466, 0.4578275, 0.40821073], "std": [0.26862954, 0.26130258, 0.27577711]}
 """Of CLIP's published weights, and of FaRL's (both in their own code): of pictures in [0, 1]."""
 CLIP_VOCABULARY = 49408
-_LARGEST_SCALE = 100.0  # Radford et al. 2021, section 2.5
 
 
 class SemanticEncoder(nn.Module):
@@ -82,7 +78,22 @@ class SemanticEncoder(nn.Module):
                 "This text-image model holds the image encoder only (its published file had no text encoder), so it "
                 "cannot read sentences. Adopt CLIP's own weights, or train one here (params.yaml, backbones.semantics)."
             )
-        return functional.normalize(self.network.encode_text(self.tokenizer(sentences).to(self.mean.device)), dim=-1)
+        ids = self.tokenizer(sentences).to(self.mean.device)
+        return functional.normalize(encode_sentences(self.network, ids), dim=-1)
+
+
+def encode_sentences(network: nn.Module, ids: Tensor) -> Tensor:
+    """(M, context) -> (M, D): open_clip's ``encode_text``, on as many places as the longest sentence has.
+
+    A place never looks at those after it, and the feature is read off at the end of the sentence, so the padding says
+    nothing and may be left away.
+    """
+    ids = ids[:, : int((ids != 0).sum(1).max())]
+    length = ids.shape[1]
+    seen = network.token_embedding(ids) + network.positional_embedding[:length]
+    seen = network.transformer(seen, attn_mask=network.attn_mask[:length, :length])
+    ends = network.ln_final(seen)[torch.arange(len(ids), device=ids.device), ids.argmax(1)]
+    return ends @ network.text_projection
 
 
 class ImageEncoder(nn.Module):
@@ -144,7 +155,12 @@ def architecture(params: "Semantics.Params", words: Iterable[str] = ()) -> dict[
     ):
         if whole % part:
             raise ParameterError(f"backbones.semantics: {what} must divide without rest; {whole} / {part} does not.")
-    knobs = ("image_size", "patch", "width", "layers", "heads", "embedding", "activation")
+    if params.stem and 2 ** len(params.stem) != params.patch:
+        raise ParameterError(
+            f"backbones.semantics: a stem of {len(params.stem)} convolutions makes patches of {2 ** len(params.stem)} "
+            f"pixels, and patch is {params.patch}."
+        )
+    knobs = ("image_size", "patch", "stem", "width", "layers", "heads", "embedding", "activation")
     text = params.text.model_dump(mode="json") | (
         {"words": list(words)} if params.text.vocabulary == "captions" else {}
     )
@@ -176,112 +192,18 @@ def build(facts: Mapping, temperature: float = 0.07) -> nn.Module:
         quick_gelu=facts["activation"] == "quick_gelu",
         init_logit_scale=math.log(1 / temperature),
     )
+    if facts["stem"]:
+        network.visual.conv1 = stem(facts["stem"], facts["width"])
     return network if facts["text"] else ImageEncoder(network.visual)
 
 
-def contrastive_loss(images: Tensor, sentences: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
-    """Symmetric cross entropy of N pictures against N sentences, and the logits (N, N); features (N, D) of any length.
-
-    Radford et al. 2021, Figure 3: logits = scale * cosines; the diagonal is right, by rows and by columns.
-    """
-    logits = scale * functional.normalize(images, dim=-1) @ functional.normalize(sentences, dim=-1).T
-    right = torch.arange(len(logits), device=logits.device)
-    return (functional.cross_entropy(logits, right) + functional.cross_entropy(logits.T, right)) / 2, logits
-
-
-class ContrastiveTask:
-    """Pictures and their captions, told apart within a batch (Radford et al. 2021, section 2.3)."""
-
-    def __init__(self, encoder: SemanticEncoder, params: "Semantics.Params", pictures: np.ndarray, captions: list[str],
-                 seed: int):  # fmt: skip
-        self.encoder, self.params, self.seed = encoder, params, seed
-        self.device = encoder.mean.device
-        self.pictures = torch.from_numpy(pictures)
-        self.sentences = encoder.tokenizer(captions)
-        self.mirrored_sentences = encoder.tokenizer([mirrored(caption) for caption in captions])
-        network = encoder.network.train()
-        self.modules = {"clip": network}
-        weights = [weight for weight in network.parameters() if weight.ndim > 1]
-        others = [weight for weight in network.parameters() if weight.ndim <= 1]  # gains, biases, the temperature
-        self.optimisers = {
-            "all": torch.optim.AdamW(
-                [{"params": weights, "weight_decay": params.weight_decay}, {"params": others, "weight_decay": 0.0}],
-                lr=params.learning_rate,
-                betas=params.betas,
-                eps=params.epsilon,
-            )  # fmt: skip
-        }
-
-    def step(self, step: int) -> dict[str, float]:
-        rate = self._rate(step)
-        for group in self.optimisers["all"].param_groups:
-            group["lr"] = rate
-        draw = seeding.generator(self.seed, "semantics", step)
-        chosen = torch.from_numpy(draw.permutation(len(self.pictures))[: self.params.batch])
-        turned = torch.from_numpy(draw.random(len(chosen)) < 0.5)
-        images = augmented(self.pictures[chosen], turned, draw).to(self.device)
-        ids = torch.where(turned[:, None], self.mirrored_sentences[chosen], self.sentences[chosen]).to(self.device)
-        network = self.encoder.network
-        features = network.visual(self.encoder.prepared(images))
-        loss, logits = contrastive_loss(features, network.encode_text(ids), network.logit_scale.exp())
-        self.optimisers["all"].zero_grad(set_to_none=True)
-        loss.backward()
-        self.optimisers["all"].step()
-        with torch.no_grad():
-            network.logit_scale.clamp_(max=math.log(_LARGEST_SCALE))
-        right = (logits.argmax(1) == torch.arange(len(logits), device=self.device)).float().mean()
-        return {
-            "loss": loss.item(),
-            "accuracy": right.item(),
-            "temperature": math.exp(-network.logit_scale.item()),
-            "learning_rate": rate,
-        }
-
-    def _rate(self, step: int) -> float:
-        if step < self.params.warmup:
-            return self.params.learning_rate * (step + 1) / self.params.warmup
-        place = (step + 1 - self.params.warmup) / max(1, self.params.steps - self.params.warmup)
-        return self.params.learning_rate * 0.5 * (1 + math.cos(math.pi * place))
-
-
-def mirrored(caption: str) -> str:
-    """The caption of the mirrored picture: left and right change places."""
-    other = {"left": "right", "right": "left"}
-    return re.sub(r"\b(left|right)\b", lambda found: other[found[0]], caption)
-
-
-def augmented(pictures: Tensor, turned: Tensor, draw: np.random.Generator) -> Tensor:
-    """uint8 (N, H, W, 3) -> float (N, 3, H, W) in [-1, 1]: mirrored where ``turned``, all shifted by up to 6 %."""
-    images = pictures.permute(0, 3, 1, 2).float() / 127.5 - 1.0
-    images = torch.where(turned[:, None, None, None], images.flip(-1), images)
-    size = images.shape[-1]
-    reach = max(1, round(0.06 * size))
-    across, down = (int(value) for value in draw.integers(-reach, reach + 1, 2))
-    images = functional.pad(images, (reach,) * 4, mode="replicate")
-    return images[..., reach + down : reach + down + size, reach + across : reach + across + size]
-
-
-def train(params: "Semantics.Params", job: TrainingJob) -> None:
-    """Train on the pictures and captions of the train split and write the checkpoint."""
-    torch.set_num_threads(job.threads)
-    archive = FaceArchive(job.faces)
-    rows = archive.select("train")
-    captions = captions_of(archive, rows)
-    if len(rows) < 2:
-        raise ArchiveError(f"{job.faces} has {len(rows)} usable training pictures; a contrast needs 2.")
-    logger.info("training on %d pictures with %d different captions", len(rows), len(set(captions)))
-    pictures = np.concatenate([to_uint8(part.images) for part in archive.batches(64, rows=rows)])
-    facts = architecture(params, sorted({word for caption in captions for word in words_of(caption)})) | OURS
-    seed = seeding.derive(job.seed, "semantics")
-    torch.manual_seed(seeding.derive(seed, "weights"))
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    encoder = SemanticEncoder(build(facts, params.temperature), facts).to(device)
-    encoder.network.set_grad_checkpointing(device.type == "cuda")  # a large batch is worth more than its time
-    task = ContrastiveTask(encoder, params, pictures, captions, seed)
-    fingerprint = json.dumps([params.model_dump(mode="json"), facts, seed, archive.facts["checksum"]])
-    training.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
-    training.save_checkpoint(job.checkpoint, {"clip": encoder.network}, facts)
-    training.finish(job.state)
+def stem(widths: list[int], out: int) -> nn.Sequential:
+    """(N, 3, S, S) -> (N, out, S / 2^n, S / 2^n) by n convolutions of stride 2 (Xiao et al. 2021)."""
+    layers, before = [], 3
+    for width in widths:
+        layers += [nn.Conv2d(before, width, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(width), nn.GELU()]
+        before = width
+    return nn.Sequential(*layers, nn.Conv2d(before, out, 1, bias=False))
 
 
 def captions_of(archive: FaceArchive, rows) -> list[str]:

@@ -46,6 +46,8 @@ class Semantics(Backbone):
         """Side in pixels of the network's input; pictures are brought to it inside (224: Radford et al. 2021)."""
         patch: Count
         """Side of a patch in pixels; it divides the image size (16: FaRL)."""
+        stem: list[Count]
+        """Channels of convolutions of stride 2 that embed a patch (Xiao et al. 2021); [] = CLIP's single one."""
         width: Count
         """Channels of the image transformer (768: Radford et al. 2021, Table 20)."""
         layers: Count
@@ -74,6 +76,12 @@ class Semantics(Backbone):
         """Of AdamW, on weights that are not gains or biases (0.2: Radford et al. 2021, Table 18)."""
         temperature: Annotated[float, Field(gt=0)]
         """Of the contrastive loss at the start; it is learnt, and never below 0.01 (0.07: Radford et al. 2021, 2.5)."""
+        position_std: Annotated[float, Field(gt=0)]
+        """Standard deviation of the place embeddings at the start (0.036: width^-0.5, OpenAI's CLIP code)."""
+        attention_gain: Annotated[float, Field(gt=0)]
+        """Factor on the image transformer's query and key weights at the start (1: as open_clip draws them)."""
+        word_weight: Annotated[float, Field(ge=0)]
+        """Weight of the losses on single words beside the contrastive one, whose weight is 1 (0: CLIP has none)."""
         floor_zero_shot: Share
         """Mean balanced accuracy of attributes read off by sentences below which the run stops; 0 = not asked."""
         floor_retrieval: Share
@@ -82,9 +90,9 @@ class Semantics(Backbone):
         """Mean balanced accuracy of attributes of the nearest other person below which it stops; 0 = not asked."""
 
     def train(self, job: TrainingJob) -> None:
-        from masquerade.backbones import _semantics
+        from masquerade.backbones import _semantics_training
 
-        _semantics.train(self.params, job)
+        _semantics_training.train(self.params, job)
 
     def adopt(self, published: Path, job: TrainingJob) -> None:
         from masquerade.backbones import _semantics_published

@@ -1,0 +1,203 @@
+"""Contrastive training of a CLIP on faces and their captions."""
+
+import json
+import logging
+import math
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade import seeding, training
+from masquerade.backbones._semantics import (
+    OURS,
+    SemanticEncoder,
+    architecture,
+    build,
+    captions_of,
+    encode_sentences,
+    words_of,
+)
+from masquerade.errors import ArchiveError
+from masquerade.images import FaceArchive, to_uint8
+from masquerade.methods import TrainingJob
+
+if TYPE_CHECKING:
+    from masquerade.backbones.semantics import Semantics
+
+logger = logging.getLogger(__name__)
+
+_LARGEST_SCALE = 100.0  # Radford et al. 2021, section 2.5
+
+
+def contrastive_loss(images: Tensor, sentences: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+    """Symmetric cross entropy of N pictures against N sentences, and the logits (N, N); features (N, D) of any length.
+
+    Radford et al. 2021, Figure 3: logits = scale * cosines; the diagonal is right, by rows and by columns.
+    """
+    logits = scale * functional.normalize(images, dim=-1) @ functional.normalize(sentences, dim=-1).T
+    right = torch.arange(len(logits), device=logits.device)
+    return (functional.cross_entropy(logits, right) + functional.cross_entropy(logits.T, right)) / 2, logits
+
+
+class ContrastiveTask:
+    """Pictures and their captions, told apart within a batch (Radford et al. 2021, section 2.3)."""
+
+    def __init__(
+        self,
+        encoder: SemanticEncoder,
+        params: "Semantics.Params",
+        pictures: np.ndarray,
+        captions: list[str],
+        seed: int,
+    ):
+        self.encoder, self.params, self.seed = encoder, params, seed
+        self.device = encoder.mean.device
+        self.pictures = torch.from_numpy(pictures)
+        both = (captions, [mirrored(caption) for caption in captions])
+        self.sentences = torch.stack([encoder.tokenizer(part) for part in both])  # (2, N, context)
+        self.modules = {"clip": encoder.network.train()}
+        if params.word_weight:
+            words = vocabulary(captions)
+            self.words = encoder.tokenizer(words).to(self.device)
+            self.holds = torch.stack([holding(part, words) for part in both])  # (2, N, V)
+            numbers = encoder.facts["width"] * (encoder.image_size // encoder.facts["patch"]) ** 2
+            self.modules["words"] = WordLosses(self.holds[0].mean(0), numbers).to(self.device)
+        every = [weight for module in self.modules.values() for weight in module.parameters()]
+        groups = [
+            {"params": [weight for weight in every if weight.ndim > 1], "weight_decay": params.weight_decay},
+            {"params": [weight for weight in every if weight.ndim <= 1], "weight_decay": 0.0},  # gains, biases, scales
+        ]
+        self.optimisers = {
+            "all": torch.optim.AdamW(groups, lr=params.learning_rate, betas=params.betas, eps=params.epsilon)
+        }
+
+    def step(self, step: int) -> dict[str, float]:
+        rate = self._rate(step)
+        for group in self.optimisers["all"].param_groups:
+            group["lr"] = rate
+        draw = seeding.generator(self.seed, "semantics", step)
+        chosen = torch.from_numpy(draw.permutation(len(self.pictures))[: self.params.batch])
+        turned = torch.from_numpy(draw.random(len(chosen)) < 0.5)
+        images = augmented(self.pictures[chosen], turned, draw).to(self.device)
+        network = self.encoder.network
+        features, tokens = self.encoder.both(images)
+        sentences = encode_sentences(network, self.sentences[turned.long(), chosen].to(self.device))
+        loss, logits = contrastive_loss(features, sentences, network.logit_scale.exp())
+        losses = {"contrast": loss.item()}
+        if self.params.word_weight:
+            patches = network.visual.ln_post(tokens[:, 1:])
+            holds = self.holds[turned.long(), chosen].to(self.device)
+            words = self.modules["words"](features, patches, encode_sentences(network, self.words), holds)
+            losses["words"] = words.item()
+            loss = loss + self.params.word_weight * words
+        self.optimisers["all"].zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimisers["all"].step()
+        with torch.no_grad():
+            network.logit_scale.clamp_(max=math.log(_LARGEST_SCALE))
+        right = (logits.argmax(1) == torch.arange(len(logits), device=self.device)).float().mean()
+        return losses | {
+            "loss": loss.item(),
+            "accuracy": right.item(),
+            "temperature": math.exp(-network.logit_scale.item()),
+            "learning_rate": rate,
+        }
+
+    def _rate(self, step: int) -> float:
+        if step < self.params.warmup:
+            return self.params.learning_rate * (step + 1) / self.params.warmup
+        place = (step + 1 - self.params.warmup) / max(1, self.params.steps - self.params.warmup)
+        return self.params.learning_rate * 0.5 * (1 + math.cos(math.pi * place))
+
+
+class WordLosses(nn.Module):
+    """Which words a caption holds, told from the picture: two losses that the small network learns details by.
+
+    The class feature is held against the text feature of each word (the sigmoid loss of Zhai et al. 2023, with words
+    for sentences), and a linear layer reads the words off the patches, which lie at one place in aligned faces. Both
+    start at the share of captions that hold a word. Not part of the checkpoint.
+    """
+
+    def __init__(self, shares: Tensor, numbers: int):
+        super().__init__()
+        usual = torch.logit(shares.clamp(0.01, 0.99))
+        self.log_scale, self.bias = nn.Parameter(torch.tensor(math.log(10.0))), nn.Parameter(usual.clone())
+        self.read = nn.Linear(numbers, len(shares))
+        nn.init.zeros_(self.read.weight)
+        self.read.bias.data.copy_(usual)
+
+    def forward(self, features: Tensor, patches: Tensor, words: Tensor, holds: Tensor) -> Tensor:
+        """``features`` (N, D), ``patches`` (N, P, W), ``words`` (V, D), ``holds`` (N, V) of 0 and 1 -> their sum."""
+        cosines = functional.normalize(features, dim=-1) @ functional.normalize(words, dim=-1).T
+        logits = torch.stack([self.log_scale.exp() * cosines + self.bias, self.read(patches.flatten(1))])
+        return functional.binary_cross_entropy_with_logits(logits, holds.expand_as(logits), reduction="sum") / len(
+            holds
+        )
+
+
+def mirrored(caption: str) -> str:
+    """The caption of the mirrored picture: left and right change places."""
+    other = {"left": "right", "right": "left"}
+    return re.sub(r"\b(left|right)\b", lambda found: other[found[0]], caption)
+
+
+def vocabulary(captions: list[str]) -> list[str]:
+    """The words of the captions, sorted."""
+    return sorted({word for caption in captions for word in words_of(caption)})
+
+
+def holding(captions: list[str], words: list[str]) -> Tensor:
+    """float (N, V): 1 where a caption holds a word."""
+    found = [set(words_of(caption)) for caption in captions]
+    return torch.tensor([[float(word in caption) for word in words] for caption in found])
+
+
+def augmented(pictures: Tensor, turned: Tensor, draw: np.random.Generator) -> Tensor:
+    """uint8 (N, H, W, 3) -> float (N, 3, H, W) in [-1, 1]: mirrored where ``turned``, all shifted by up to 2 %."""
+    images = pictures.permute(0, 3, 1, 2).float() / 127.5 - 1.0
+    images = torch.where(turned[:, None, None, None], images.flip(-1), images)
+    size = images.shape[-1]
+    reach = max(1, round(0.02 * size))
+    across, down = (int(value) for value in draw.integers(-reach, reach + 1, 2))
+    images = functional.pad(images, (reach,) * 4, mode="replicate")
+    return images[..., reach + down : reach + down + size, reach + across : reach + across + size]
+
+
+@torch.no_grad()
+def start(visual: nn.Module, position_std: float, attention_gain: float) -> None:
+    """Draw the place and class embeddings anew, and scale the weights of queries and keys.
+
+    Large ones let every head look at a place of its own from the first step on, instead of everywhere alike.
+    """
+    visual.positional_embedding.normal_(std=position_std)
+    visual.class_embedding.normal_(std=position_std)
+    for block in visual.transformer.resblocks:
+        block.attn.in_proj_weight[: -visual.transformer.width].mul_(attention_gain)  # rows: queries, keys, values
+
+
+def train(params: "Semantics.Params", job: TrainingJob) -> None:
+    """Train on the pictures and captions of the train split and write the checkpoint."""
+    torch.set_num_threads(job.threads)
+    archive = FaceArchive(job.faces)
+    rows = archive.select("train")
+    captions = captions_of(archive, rows)
+    if len(rows) < 2:
+        raise ArchiveError(f"{job.faces} has {len(rows)} usable training pictures; a contrast needs 2.")
+    logger.info("training on %d pictures with %d different captions", len(rows), len(set(captions)))
+    pictures = np.concatenate([to_uint8(part.images) for part in archive.batches(64, rows=rows)])
+    facts = architecture(params, vocabulary(captions)) | OURS
+    seed = seeding.derive(job.seed, "semantics")
+    torch.manual_seed(seeding.derive(seed, "weights"))
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    encoder = SemanticEncoder(build(facts, params.temperature), facts).to(device)
+    start(encoder.network.visual, params.position_std, params.attention_gain)
+    encoder.network.set_grad_checkpointing(device.type == "cuda")  # a large batch is worth more than its time
+    task = ContrastiveTask(encoder, params, pictures, captions, seed)
+    fingerprint = json.dumps([params.model_dump(mode="json"), facts, seed, archive.facts["checksum"]])
+    training.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
+    training.save_checkpoint(job.checkpoint, {"clip": encoder.network}, facts)
+    training.finish(job.state)
