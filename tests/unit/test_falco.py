@@ -189,6 +189,17 @@ def test_inversion_of_another_generator_is_refused(world, tmp_path):
         fakes.load(world[0] / "fakes.safetensors", World({"generator": tmp_path / "generator.safetensors"}))
 
 
+def test_batch_is_what_the_free_memory_holds(world, monkeypatch):
+    method, peaks = falco(world), iter([3_000, 5_000])  # a picture more takes 2,000 bytes
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda: None)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: 1_000)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: next(peaks))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (50_000, 80_000))
+    assert method._fitting() == 20  # 80 % of 50,000 by 2,000
+    assert method._batch(7) == 7  # on a processor: all that is handed over
+    assert falco(world, batch=3)._batch(7) == 3
+
+
 def test_picture_of_another_size_is_refused(world, faces):
     with pytest.raises(PictureError, match="32 x 32"):
         World(world[1]).invert(np.zeros((1, 3, 64, 64), np.float32))
