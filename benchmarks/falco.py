@@ -50,7 +50,7 @@ def published(folder: Path) -> tuple[Resources, Faces, Falco.Params, Falco.Varia
     inverter = _inversion.build(shape, lineage.md5(paths["generator"]), mean)
     training.save_checkpoint(paths["inversion"], {"inverter": inverter}, {**shape, "generator": inverter.generator})
     seen = {"image_size": 224, "patch": 16, "width": 768, "layers": 12, "heads": 12, "embedding": 512}
-    facts = {**seen, "activation": "quick_gelu", "text": None, **_semantics.CLIPS}
+    facts = {**seen, "stem": [], "activation": "quick_gelu", "text": None, **_semantics.CLIPS}
     training.save_checkpoint(paths["semantics"], {"clip": _semantics.build(facts)}, facts)
     narrow = {"widths": list(WIDTHS_50), "units": list(UNITS_50), "input_size": 112}
     recogniser = _recognition.Recogniser(IRSE(112, WIDTHS_50, UNITS_50), 112)

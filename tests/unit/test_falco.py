@@ -33,7 +33,16 @@ def world(tmp_path_factory):
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
     inverter = _inversion.build(shape, lineage.md5(paths["generator"]), mean)
     training.save_checkpoint(paths["inversion"], {"inverter": inverter}, {**shape, "generator": inverter.generator})
-    seen = {"image_size": 32, "patch": 16, "width": 8, "layers": 1, "heads": 2, "embedding": 8, "activation": "gelu"}
+    seen = {
+        "image_size": 32,
+        "patch": 16,
+        "width": 8,
+        "layers": 1,
+        "heads": 2,
+        "embedding": 8,
+        "activation": "gelu",
+        "stem": [],
+    }
     facts = {**seen, "text": None, **_semantics.OURS}
     training.save_checkpoint(paths["semantics"], {"clip": _semantics.build(facts)}, facts)
     narrow = {"widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 # The code is that of this working copy, whichever copy is installed; jobs find it and this Python, and one build.
@@ -84,6 +85,7 @@ def P(*keys):
     return value
 
 
+@cache
 def code(step, *modules):
     """The file with the fingerprints of the code of a step: its program, and the modules it loads by name."""
     roots = [Path(f"workflow/scripts/{step.split('.')[0]}.py"), *modules]
