@@ -29,6 +29,7 @@ benchmark: environment
 	python benchmarks/pipeline.py
 	python benchmarks/faces.py
 	python benchmarks/judges.py
+	python benchmarks/falco.py      # of what `make reproduce` has built
 
 dvc.yaml: environment
 	python workflow/scripts/dvc_yaml.py
