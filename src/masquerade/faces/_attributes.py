@@ -2,20 +2,13 @@
 
 import numpy as np
 
+from masquerade.attributes import regions
 from masquerade.faces._identity import Person
 from masquerade.faces._shot import Shot
 
-# FALCO (Barattin et al. 2023), Table 5: which attributes belong to the inner and which to the outer region of the face;
-# its rows, less those that are not drawn here (outer: Sideburns and what is worn on ears and neck).
-INNER = (
-    "5_o_Clock_Shadow", "Arched_Eyebrows", "Bags_Under_Eyes", "Big_Lips", "Big_Nose", "Bushy_Eyebrows", "Eyeglasses",
-    "Goatee", "Heavy_Makeup", "High_Cheekbones", "Male", "Mouth_Slightly_Open", "Mustache", "Narrow_Eyes", "No_Beard",
-    "Pale_Skin", "Pointy_Nose", "Rosy_Cheeks", "Smiling", "Wearing_Lipstick", "Young",
-)  # fmt: skip
-OUTER = (
-    "Bald", "Bangs", "Black_Hair", "Blond_Hair", "Brown_Hair", "Chubby", "Double_Chin", "Gray_Hair", "Oval_Face",
-    "Receding_Hairline", "Straight_Hair", "Wavy_Hair", "Wearing_Hat",
-)  # fmt: skip
+NOT_DRAWN = ("Sideburns", "Wearing_Earrings", "Wearing_Necklace", "Wearing_Necktie")
+INNER = regions.INNER
+OUTER = tuple(name for name in regions.OUTER if name not in NOT_DRAWN)
 NAMES = tuple(sorted(INNER + OUTER))
 
 
