@@ -95,6 +95,11 @@ class ModulatedConv2d(nn.Module):
 
     def forward(self, x: Tensor, code: Tensor) -> Tensor:
         """x (N, inputs, H, W), code (N, style) -> (N, outputs, H, W), twice the size where ``up``."""
+        x, demodulation = self.modulated(x, code)
+        return x if demodulation is None else x * demodulation
+
+    def modulated(self, x: Tensor, code: Tensor) -> tuple[Tensor, Tensor | None]:
+        """What ``forward`` gives before the demodulation, and the demodulation, (N, outputs, 1, 1)."""
         style = self.modulation(code)
         weight = self.weight[0] * self.scale
         x = x * style[:, :, None, None]  # Eq. 1
@@ -102,32 +107,34 @@ class ModulatedConv2d(nn.Module):
             x = self.blur(functional.conv_transpose2d(x, weight.transpose(0, 1), stride=2))
         else:
             x = functional.conv2d(x, weight, padding=self.padding)
-        if self.demodulate:  # Eq. 3
-            power = functional.linear(style.square(), weight.square().sum(dim=(2, 3)))
-            x = x * torch.rsqrt(power + 1e-8)[:, :, None, None]
-        return x
+        if not self.demodulate:
+            return x, None
+        power = functional.linear(style.square(), weight.square().sum(dim=(2, 3)))
+        return x, torch.rsqrt(power + 1e-8)[:, :, None, None]  # Eq. 3
 
 
 class NoiseInjection(nn.Module):
-    """Adds noise, (1 or N, 1, H, W), with one learnt strength."""
+    """One learnt strength for noise, (1 or N, 1, H, W)."""
 
     def __init__(self):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(1))
 
-    def forward(self, x: Tensor, noise: Tensor) -> Tensor:
-        return x + self.weight * noise
+    def forward(self, noise: Tensor) -> Tensor:
+        return self.weight * noise
 
 
 class Activation(nn.Module):
-    """A bias for each channel and a leaky rectifier."""
+    """A bias for each channel and a leaky rectifier: ``activated(scale * x + shift + bias)``, in one pass over x."""
 
     def __init__(self, channels: int):
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(channels))
 
-    def forward(self, x: Tensor) -> Tensor:
-        return activated(x + self.bias[:, None, None])
+    def forward(self, x: Tensor, scale: Tensor, shift: Tensor | None) -> Tensor:
+        bias = self.bias[:, None, None]
+        added = bias if shift is None else bias + shift
+        return functional.leaky_relu_(torch.addcmul(GAIN * added, x, GAIN * scale), SLOPE)
 
 
 class StyledConv(nn.Module):
@@ -140,8 +147,8 @@ class StyledConv(nn.Module):
         self.activate = Activation(outputs)
 
     def forward(self, x: Tensor, code: Tensor, noise: Tensor | None) -> Tensor:
-        x = self.conv(x, code)
-        return self.activate(x if noise is None else self.noise(x, noise))
+        x, demodulation = self.conv.modulated(x, code)
+        return self.activate(x, demodulation, None if noise is None else self.noise(noise))
 
 
 class ToRGB(nn.Module):
