@@ -126,13 +126,12 @@ class Falco(Method):
             (free.grad,) = torch.autograd.grad(loss.sum(), free)
             optimiser.step()
             schedule.step()
-        return self._mixed(inverted, free.detach()).cpu()
+        return torch.stack(self._mixed(inverted, free.detach()), dim=1).cpu()
 
-    def _mixed(self, inverted: "Tensor", free: "Tensor") -> "Tensor":
-        import torch
-
+    def _mixed(self, inverted: "Tensor", free: "Tensor") -> "list[Tensor]":
+        """The codes (N, D) of all layers: those in the middle are free."""
         first, after = self._layers[0], self._layers[-1] + 1
-        return torch.cat([inverted[:, :first], free, inverted[:, after:]], dim=1)
+        return [*inverted[:, :first].unbind(1), *free.unbind(1), *inverted[:, after:].unbind(1)]
 
     def _batch(self, count: int) -> int:
         """Pictures side by side: as asked for, or as many as the free memory holds, measured on one and two."""

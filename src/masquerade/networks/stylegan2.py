@@ -226,16 +226,20 @@ class Generator(nn.Module):
         """W -> W+: the same code for every layer."""
         return w[:, None].expand(-1, self.layers, -1)
 
-    def synthesize(self, w_plus: Tensor, noise: Noise = "fixed") -> Tensor:
-        """W+ (N, L, D) -> pictures (N, 3, size, size). Deterministic unless ``noise`` is 'fresh'."""
+    def synthesize(self, w_plus: Tensor | Sequence[Tensor], noise: Noise = "fixed") -> Tensor:
+        """W+ (N, L, D) -> pictures (N, 3, size, size). Deterministic unless ``noise`` is 'fresh'.
+
+        W+ may come as its L codes (N, D): a gradient is then computed only for those that need one.
+        """
         return self.pyramid(w_plus, noise)[-1]
 
-    def pyramid(self, w_plus: Tensor, noise: Noise = "fixed") -> list[Tensor]:
+    def pyramid(self, w_plus: Tensor | Sequence[Tensor], noise: Noise = "fixed") -> list[Tensor]:
         """The pictures at 4, 8, ... ``size`` pixels; each is the one before, enlarged, and what its layers add."""
-        if w_plus.ndim != 3 or w_plus.shape[1:] != (self.layers, self.style_width):
-            raise ValueError(f"W+ must be (N, {self.layers}, {self.style_width}), not {tuple(w_plus.shape)}")
-        codes = w_plus.unbind(1)
-        x = self.input.input.expand(len(w_plus), -1, -1, -1)
+        codes = w_plus.unbind(1) if isinstance(w_plus, Tensor) and w_plus.ndim == 3 else list(w_plus)
+        shape = (len(codes), codes[0].shape[-1])
+        if codes[0].ndim != 2 or shape != (self.layers, self.style_width):
+            raise ValueError(f"W+ must be (N, {self.layers}, {self.style_width}), not (N, {shape[0]}, {shape[1]})")
+        x = self.input.input.expand(len(codes[0]), -1, -1, -1)
         x = self.conv1(x, codes[0], self._noise(0, x, noise))
         pictures = [self.to_rgb1(x, codes[1])]
         for level, to_rgb in enumerate(self.to_rgbs):
