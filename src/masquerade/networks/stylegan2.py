@@ -81,7 +81,8 @@ class ModulatedConv2d(nn.Module):
     """A convolution whose weights depend on the style: Karras et al. 2020, Eq. 1 and 3.
 
     Scaling the weights of each picture is the same as scaling its input by the style and its output by the
-    demodulation, which needs no convolution of its own for each picture of a batch.
+    demodulation, which needs no convolution of its own for each picture of a batch. A kernel of one pixel is a product
+    of matrices, where the weights are smaller than the map.
     """
 
     def __init__(self, inputs: int, outputs: int, kernel: int, style: int, demodulate: bool = True, up: bool = False):
@@ -102,11 +103,14 @@ class ModulatedConv2d(nn.Module):
         """What ``forward`` gives before the demodulation, and the demodulation, (N, outputs, 1, 1)."""
         style = self.modulation(code)
         weight = self.weight[0] * self.scale
-        x = x * style[:, :, None, None]  # Eq. 1
-        if self.up:
+        if not self.padding:
+            per_picture = weight[:, :, 0, 0] * style[:, None]  # Eq. 1: (N, outputs, inputs)
+            x = torch.bmm(per_picture, x.flatten(2)).unflatten(2, x.shape[2:])
+        elif self.up:
+            x = x * style[:, :, None, None]  # Eq. 1, on the input
             x = self.blur(functional.conv_transpose2d(x, weight.transpose(0, 1), stride=2))
         else:
-            x = functional.conv2d(x, weight, padding=self.padding)
+            x = functional.conv2d(x * style[:, :, None, None], weight, padding=self.padding)
         if not self.demodulate:
             return x, None
         power = functional.linear(style.square(), weight.square().sum(dim=(2, 3)))
