@@ -20,19 +20,6 @@ UNCHANGED = "the method returned the original picture"
 Progress = Callable[[int], None]
 
 
-def experiment_key(seed: int) -> bytes:
-    """The key of an experiment, 32 bytes. Anyone can derive it: it measures a method, and protects nobody."""
-    return hashlib.sha256(f"masquerade experiment key {seed}".encode()).digest()
-
-
-def secret_key(secret: bytes) -> bytes:
-    """A 32-byte key from a pass phrase or the content of a key file, by scrypt (RFC 7914; 32 MiB, about 0.1 s).
-
-    The salt is fixed, because a photograph has no room for one: the secret itself must not be guessable.
-    """
-    return hashlib.scrypt(secret, salt=b"masquerade key", n=2**15, r=8, p=1, maxmem=2**26, dklen=32)
-
-
 def anonymize(
     archive: FaceArchive,
     output: Path,
@@ -60,9 +47,9 @@ def anonymize(
     if method.capabilities.landmarks:
         known = {**dict.fromkeys(_without_landmarks(rows), NO_LANDMARKS), **known}
     key_id = ""
-    if method.capabilities.keyed:
+    if method.capabilities.keys:
         key_id = f"experiment {seed}" if key is None else "secret"
-        key = experiment_key(seed) if key is None else key
+        key = method.capabilities.keys.experiment(seed) if key is None else key
     usable = rows[~rows["id"].isin(known.keys())]
     if len(usable):
         method.observe(archive.batches(batch, rows=usable))

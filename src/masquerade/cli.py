@@ -85,8 +85,8 @@ def anonymize(
     photographs.check_output(output, pictures, overwrite)
     chosen, variant = photographs.method(root, parameters, method, variant, strict=seed is None)
     key = None
-    if chosen.capabilities.keyed:
-        key = anonymization.secret_key(_secret(key_file, confirm=True))
+    if chosen.capabilities.keys:
+        key = chosen.capabilities.keys.of(_secret(key_file, confirm=True))
     if parameters.caution:
         Console(stderr=True).print(Text(f"Scale {parameters.scale}: {parameters.caution.strip()}", style="yellow"))
     if seed is None:
@@ -124,7 +124,7 @@ def recover(
     chosen, variant = photographs.method(root, parameters, method, variant, strict=False)
     if not chosen.capabilities.invertible:
         raise MasqueradeError(f"'{method}' is not invertible: it has no key that brings a face back.")
-    key = anonymization.secret_key(_secret(key_file, confirm=False))
+    key = chosen.capabilities.keys.of(_secret(key_file, confirm=False)) if chosen.capabilities.keys else None
     folder = photographs.folder(parameters, pictures, faces="refuse", alignment="none")
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place, Console(stderr=True).status("") as status:
         anonymized = photographs.build(folder, Path(place, "anonymized.zip"), parameters.image.size, _looking(status))
@@ -228,12 +228,8 @@ def params_template(method: Annotated[str, typer.Argument(help="A module of meth
 def _secret(key_file: Path | None, confirm: bool) -> bytes:
     """The secret of the user: the content of a file, without its last line break, or what is typed unseen."""
     if key_file is None:
-        secret = typer.prompt("Pass phrase", hide_input=True, confirmation_prompt=confirm).encode()
-    else:
-        secret = key_file.read_bytes().rstrip(b"\r\n")
-    if len(secret) < 8:
-        raise MasqueradeError("The key is shorter than 8 bytes, which can be guessed. Use a longer one.")
-    return secret
+        return typer.prompt("Key", hide_input=True, confirmation_prompt=confirm).encode()
+    return key_file.read_bytes().rstrip(b"\r\n")
 
 
 def _looking(status: Status) -> Callable[[int], None]:

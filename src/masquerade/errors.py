@@ -27,3 +27,7 @@ class ProtocolError(MasqueradeError):
 
 class PictureError(MasqueradeError):
     """One picture cannot be used; recorded as a refusal with this text as its reason."""
+
+
+class KeyFormatError(MasqueradeError):
+    """A secret is not one that the method can use; the text never repeats it."""

@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 from masquerade import anonymization, discovery
-from masquerade.images import FaceArchive, Faces, to_uint8
+from masquerade.images import FaceArchive, Faces, to_float, to_uint8
 
 METHODS = discovery.names("methods")
 SEED = 5
-KEY = b"0" * 32
+
+
+def key(name, *purpose) -> bytes | None:
+    keys = discovery.load("methods", name).capabilities.keys
+    return keys.experiment(SEED, *purpose) if keys else None
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +22,7 @@ def faces(workshop) -> Faces:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_result_is_a_picture_of_the_same_size_in_range(workshop, faces, name):
-    result = workshop.method(name).anonymize(faces, SEED, KEY)
+    result = workshop.method(name).anonymize(faces, SEED, key(name))
     assert isinstance(result, np.ndarray)
     assert result.dtype == np.float32
     assert result.shape == faces.images.shape
@@ -28,37 +32,37 @@ def test_result_is_a_picture_of_the_same_size_in_range(workshop, faces, name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_face_does_not_depend_on_its_batch(workshop, faces, name):
-    together = workshop.method(name).anonymize(faces, SEED, KEY)
+    together = workshop.method(name).anonymize(faces, SEED, key(name))
     rows = [3, 1]
     some = Faces(faces.images[rows], faces.index.iloc[rows])
-    apart = workshop.method(name).anonymize(some, SEED, KEY)
+    apart = workshop.method(name).anonymize(some, SEED, key(name))
     np.testing.assert_allclose(apart, together[rows], atol=2e-5)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_same_seed_gives_the_same_bytes(workshop, faces, name):
-    first = workshop.method(name).anonymize(faces, SEED, KEY)
-    assert np.array_equal(first, workshop.method(name).anonymize(faces, SEED, KEY))
+    first = workshop.method(name).anonymize(faces, SEED, key(name))
+    assert np.array_equal(first, workshop.method(name).anonymize(faces, SEED, key(name)))
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_seed_matters_exactly_where_the_method_says_so(workshop, faces, name):
     method = workshop.method(name)
-    first, second = method.anonymize(faces, SEED, KEY), method.anonymize(faces, SEED + 1, KEY)
+    first, second = method.anonymize(faces, SEED, key(name)), method.anonymize(faces, SEED + 1, key(name))
     assert np.array_equal(first, second) == method.capabilities.deterministic
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_input_is_left_as_it_was(workshop, faces, name):
     before = faces.images.copy()
-    workshop.method(name).anonymize(faces, SEED, KEY)
+    workshop.method(name).anonymize(faces, SEED, key(name))
     assert np.array_equal(faces.images, before)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_no_face_comes_out_as_it_went_in(workshop, faces, name):
     method = workshop.method(name)
-    result = to_uint8(method.anonymize(faces, SEED, KEY))
+    result = to_uint8(method.anonymize(faces, SEED, key(name)))
     unchanged = (result == to_uint8(faces.images)).all(axis=(1, 2, 3))
     assert unchanged.all() if name == "original" else not unchanged.any()
 
@@ -96,3 +100,27 @@ def test_face_without_landmarks_is_refused_with_that_reason(workshop, name, tmp_
 def test_private_method_states_its_budget_and_sensitivity(workshop, name):
     statement = workshop.method(name).statement()
     assert {"epsilon", "sensitivity"} <= set(statement)
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if discovery.load("methods", name).capabilities.keys])
+def test_key_decides_and_only_the_key(workshop, faces, name):
+    method = workshop.method(name)
+    first, second = (method.anonymize(faces, SEED, key(name, number)) for number in range(2))
+    assert not np.array_equal(to_uint8(first), to_uint8(second))
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if discovery.load("methods", name).capabilities.invertible])
+def test_recovery_is_a_picture_from_the_picture_whatever_the_key(workshop, faces, name):
+    method = workshop.method(name)
+    pictures = to_float(to_uint8(method.anonymize(faces, SEED, key(name))))
+    attempts = {"right": method.recover(pictures, key(name))}
+    if method.capabilities.keys:
+        attempts |= {"wrong": method.recover(pictures, key(name, "wrong"))}
+        attempts |= method.recover_nearly(pictures, key(name))
+    if method.capabilities.saves:
+        attempts["saved"] = method.recover_saved(method.save(faces, SEED, key(name)), key(name))
+    if method.capabilities.pastes:
+        attempts["pasted"] = method.recover_onto(pictures, key(name), faces.images)
+    for attempt, result in (attempts | method.views(faces)).items():
+        assert result.dtype == np.float32 and result.shape == faces.images.shape, attempt
+        assert np.isfinite(result).all() and np.abs(result).max() <= 1.0, attempt

@@ -62,8 +62,14 @@ def test_capabilities_are_those_of_the_functions(room, name):
     cls = discovery.load(room, name)
     able = cls.capabilities
     assert ("train" in vars(cls)) == able.trains
-    assert ("recover" in vars(cls)) == able.invertible
-    assert not able.invertible or able.keyed
+    assert _defines(cls, "recover") == able.invertible
+    assert _defines(cls, "save") == _defines(cls, "recover_saved") == able.saves
+    assert _defines(cls, "recover_onto") == able.pastes
+    assert able.invertible or not (able.saves or able.pastes)
+
+
+def _defines(cls, name) -> bool:
+    return name in vars(cls)
 
 
 def test_no_module_prints_or_hides_errors(root):

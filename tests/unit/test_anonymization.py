@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from masquerade import anonymization
+from masquerade import anonymization, keys
 from masquerade.errors import PictureError, ProtocolError
 from masquerade.images import ArchiveWriter, FaceArchive, Faces, to_float, to_uint8
 from masquerade.methods import Capabilities, Method, Resources
@@ -155,10 +155,10 @@ def test_a_method_that_breaks_the_protocol_is_named_and_leaves_no_archive(faces,
 
 
 def test_a_keyed_method_gets_the_experiment_key_of_the_seed_or_the_users_own(faces):
-    method = Scripted(capabilities=Capabilities(keyed=True))
+    method = Scripted(capabilities=Capabilities(keys=keys.Secret()))
     assert run(faces, method, seed=7).index["key_id"].unique().tolist() == ["experiment 7"]
-    assert method.keys == {anonymization.experiment_key(7)}
-    assert anonymization.experiment_key(7) != anonymization.experiment_key(8)
+    assert method.keys == {keys.Secret().experiment(7)}
+    assert keys.Secret().experiment(7) != keys.Secret().experiment(8)
     method.keys.clear()
     result = run(faces, method, key=b"my secret")
     assert method.keys == {b"my secret"} and result.index["key_id"].unique().tolist() == ["secret"]
@@ -171,11 +171,11 @@ def test_a_key_comes_from_scrypt():
     from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
     expected = Scrypt(salt=b"masquerade key", length=32, n=2**15, r=8, p=1).derive(b"correct horse")
-    assert anonymization.secret_key(b"correct horse") == expected
+    assert keys.Secret().of(b"correct horse") == expected
 
 
 def test_recovery_brings_the_picture_back_with_the_right_key_alone(faces):
-    method = Scripted(capabilities=Capabilities(keyed=True, invertible=True))
+    method = Scripted(capabilities=Capabilities(keys=keys.Secret(), invertible=True))
     anonymized = run(faces, method)
     faces.path.unlink()  # recovery sees the anonymized archive and nothing else
     outputs = {key: faces.path.with_name(f"{key.decode()}.zip") for key in (b"right", b"wrong")}

@@ -9,7 +9,7 @@ import yaml
 from PIL import Image
 from skimage.data import astronaut
 
-from masquerade import cli, doctor, params, photographs
+from masquerade import cli, doctor, keys, params, photographs
 
 ROOT = Path(__file__).parents[2]
 FOLDER = {
@@ -199,7 +199,7 @@ class TestKeys:
             moved = to_uint8(images).astype(int) + sign * key[0]
             return to_float((moved % 256).astype(np.uint8))
 
-        monkeypatch.setattr(original.Original, "capabilities", Capabilities(keyed=True, invertible=True))
+        monkeypatch.setattr(original.Original, "capabilities", Capabilities(keys=keys.Secret(), invertible=True))
         monkeypatch.setattr(
             original.Original, "anonymize", lambda self, faces, seed, key=None: shifted(faces.images, key, 1)
         )

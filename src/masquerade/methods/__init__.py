@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from masquerade.images import FaceArchive, Faces
+from masquerade.keys import Keys
 from masquerade.settings import Settings
 
 
@@ -17,8 +18,14 @@ class Capabilities:
     """What a method can do and needs; the matrix plans with it and the contract tests hold the method to it."""
 
     trains: bool = False
-    keyed: bool = False
+    keys: Keys | None = None
+    """Which keys it takes; None where it takes none."""
     invertible: bool = False
+    """`Method.recover` brings faces back from the anonymized pictures (and the key, where it takes one)."""
+    saves: bool = False
+    """Faces can be recovered from a saved representation too: `Method.save` and `Method.recover_saved`."""
+    pastes: bool = False
+    """It refines the background; `Method.recover_onto` does so with the original's, as a published evaluation did."""
     attribute_selective: bool = False
     differentially_private: bool = False
     control: bool = False
@@ -53,7 +60,8 @@ class TrainingJob:
     """One training: pictures in, checkpoint out. Small and stateless, so that a cluster can requeue it.
 
     ``state`` is where the loop keeps what it needs to go on after an interruption; ``log(step, {name: value})``
-    receives the curves; ``picture(name, uint8 (H, W, 3))`` receives sample pictures.
+    receives the curves; ``picture(name, uint8 (H, W, 3))`` receives sample pictures. ``base``: of an ablation, the
+    checkpoint of the training without it, of which what the ablation does not concern need not be learnt again.
     """
 
     faces: Path
@@ -64,6 +72,7 @@ class TrainingJob:
     threads: int
     log: Callable[[int, Mapping[str, float]], None]
     picture: Callable[[str, np.ndarray], None]
+    base: Path | None = None
 
 
 class Method(ABC):
@@ -106,9 +115,39 @@ class Method(ABC):
         A face's result depends on the face, the seed and the key, not on the batch it is in.
         """
 
-    def recover(self, images: np.ndarray, key: bytes) -> np.ndarray:
-        """The original faces back from the anonymized PICTURES alone (only where ``capabilities.invertible``)."""
+    def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
+        """The original faces back from the anonymized PICTURES alone (only where ``capabilities.invertible``).
+
+        float32 (N, 3, H, W) in [-1, 1] twice. A wrong key gives a face as well, and never an error. ``key`` is None
+        where the method takes none.
+        """
         raise NotImplementedError(f"{type(self).__name__} is not invertible")
+
+    def recover_nearly(self, images: np.ndarray, key: bytes) -> dict[str, np.ndarray]:
+        """What a key that is almost right brings back, by what is wrong with it."""
+        return {wrong: self.recover(images, near) for wrong, near in self.capabilities.keys.near(key).items()}
+
+    def save(self, faces: Faces, seed: int, key: bytes) -> object:
+        """The representation of the anonymized faces that could be kept beside their pictures (``capabilities.saves``).
+
+        What `anonymize` draws the pictures from; it holds nothing of the key.
+        """
+        raise NotImplementedError(f"{type(self).__name__} saves nothing")
+
+    def recover_saved(self, saved: object, key: bytes) -> np.ndarray:
+        """The original faces back from what `save` gave: float32 (N, 3, H, W) in [-1, 1]."""
+        raise NotImplementedError(f"{type(self).__name__} saves nothing")
+
+    def recover_onto(self, images: np.ndarray, key: bytes, originals: np.ndarray) -> np.ndarray:
+        """As `recover`, with the background of the ORIGINAL pictures, which nobody who recovers has.
+
+        Only where ``capabilities.pastes``; a published evaluation did so, and its numbers compare with these.
+        """
+        raise NotImplementedError(f"{type(self).__name__} refines no background")
+
+    def views(self, faces: Faces) -> dict[str, np.ndarray]:
+        """Further pictures of the same faces that a figure of the paper shows, by name: float32 (N, 3, H, W)."""
+        return {}
 
     def statement(self) -> dict[str, object]:
         """Facts about this run that tables and runs must print (e.g. epsilon with its sensitivity)."""
