@@ -1,9 +1,11 @@
 """Training Stage I: IdentityDP (Wen et al. 2022), section IV.D and Eq. 18."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor, nn
 
@@ -92,11 +94,19 @@ class Stage1:
         self.optimisers[name].step()
 
 
-def train(settings: DisentanglementSettings, job: TrainingJob, identity: nn.Module, alter: Alter | None = None) -> None:
+def train(
+    settings: DisentanglementSettings,
+    job: TrainingJob,
+    identity: nn.Module,
+    alter: Alter | None = None,
+    beside: Mapping[str, nn.Module] | None = None,
+) -> None:
     """Train Stage I on the train split of ``job.faces`` and write ``job.checkpoint`` (the averaged generator).
 
     ``identity``: the frozen identity encoder. ``alter``: identity vectors (N, D) -> (N, D), what the method does in
-    Stage II, for one more column of the sample pictures. Raises ParameterError where pictures and widths do not fit.
+    Stage II, for one more column of the sample pictures. ``beside``: what else the checkpoint is to hold. Where
+    ``job.base`` is the checkpoint of the very same training, its generator is taken over. Raises ParameterError where
+    pictures and widths do not fit.
     """
     torch.set_num_threads(job.threads)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -105,6 +115,11 @@ def train(settings: DisentanglementSettings, job: TrainingJob, identity: nn.Modu
     identity = identity.to(device)
     task = Stage1(settings, identity, pictures, encode(identity, pictures).to(device), job.seed)
     average = training.Average(task.network, settings.ema)
+    digest = fingerprint(settings, job, archive)
+    facts = {"identity": lineage.md5(job.backbones["identity"]), "size": settings.size, "training": digest}
+    if job.base is not None and _taken_over(job.base, digest, average.module):
+        training.save_checkpoint(job.checkpoint, {"network": average.module, **(beside or {})}, facts)
+        return
     seen = decoded(archive, "validation", settings.size, SAMPLES)
 
     def sample(step: int) -> None:
@@ -115,19 +130,37 @@ def train(settings: DisentanglementSettings, job: TrainingJob, identity: nn.Modu
         task,
         steps=settings.steps,
         state=job.state,
-        fingerprint=fingerprint(settings, job, archive),
+        fingerprint=digest,
         log=job.log,
         averages={"network": average},
         after=sample,
     )
-    facts = {"identity": lineage.md5(job.backbones["identity"]), "size": settings.size}
-    training.save_checkpoint(job.checkpoint, {"network": average.module}, facts)
+    training.save_checkpoint(job.checkpoint, {"network": average.module, **(beside or {})}, facts)
     training.finish(job.state)
+
+
+def _taken_over(base: Path, digest: str, network: nn.Module) -> bool:
+    """Whether ``base`` was made by the training ``digest``; its generator is then loaded into ``network``."""
+    tensors, facts = training.load_checkpoint(base)
+    if facts.get("training") != digest:
+        return False
+    training.load_into(network, tensors["network"], base)
+    return True
+
+
+def people(faces: Path, identity: nn.Module, size: int) -> Tensor:
+    """The mean identity vector of each person of the train split, unit, in the order of the archive: (M, D)."""
+    archive = FaceArchive(faces)
+    vectors = encode(identity, decoded(archive, "train", size))
+    codes, _ = pd.factorize(archive.select("train")["identity"])
+    sums = torch.zeros(codes.max() + 1, vectors.shape[1]).index_add_(0, torch.from_numpy(codes), vectors)
+    return torch.nn.functional.normalize(sums)
 
 
 def fingerprint(settings: DisentanglementSettings, job: TrainingJob, archive: FaceArchive) -> str:
     """A digest of all that this training depends on: an unfinished one with another digest is not gone on with."""
-    parts = (settings.model_dump_json(), job.seed, archive.facts["checksum"], lineage.md5(job.backbones["identity"]))
+    knobs = settings.model_dump_json(include=set(DisentanglementSettings.model_fields))
+    parts = (knobs, job.seed, archive.facts["checksum"], lineage.md5(job.backbones["identity"]))
     return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
 
 

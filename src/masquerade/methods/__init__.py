@@ -60,8 +60,9 @@ class TrainingJob:
     """One training: pictures in, checkpoint out. Small and stateless, so that a cluster can requeue it.
 
     ``state`` is where the loop keeps what it needs to go on after an interruption; ``log(step, {name: value})``
-    receives the curves; ``picture(name, uint8 (H, W, 3))`` receives sample pictures. ``base``: of an ablation, the
-    checkpoint of the training without it, of which what the ablation does not concern need not be learnt again.
+    receives the curves; ``picture(name, uint8 (H, W, 3))`` receives sample pictures. ``base``: a
+    checkpoint of which what both trainings have in common need not be learnt again: of an ablation, the training
+    without it; else that of the method's kin.
     """
 
     faces: Path
@@ -87,6 +88,8 @@ class Method(ABC):
     paper: ClassVar[str]
     capabilities: ClassVar[Capabilities]
     needs: ClassVar[tuple[str, ...]] = ()
+    kin: ClassVar[str] = ""
+    """Another method with the same networks: where both ask for the same training, one is enough (job.base)."""
 
     class Params(Settings):
         pass

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from masquerade import discovery, privacy
 from masquerade.disentanglement.settings import DisentanglementSettings
-from masquerade.errors import CheckpointError, PictureError, ProtocolError
+from masquerade.errors import ProtocolError
 from masquerade.images import Faces
 from masquerade.methods import Capabilities, Method, Resources, TrainingJob
 from masquerade.settings import Settings
@@ -42,22 +42,13 @@ class IdentityDP(Method):
         """``seeded``: repeatable, claims nothing; ``opendp``: vetted noise for real photographs, not repeatable."""
 
     def __init__(self, params: Settings, variant: Settings, resources: Resources):
-        from masquerade import lineage, training
-        from masquerade.disentanglement.network import Disentanglement
+        from masquerade.disentanglement.frozen import Frozen
 
         super().__init__(params, variant, resources)
-        self._identity = discovery.load("backbones", "identity").load(resources.backbones["identity"])
-        tensors, facts = training.load_checkpoint(resources.checkpoint)
-        if facts.get("identity") != lineage.md5(resources.backbones["identity"]):
-            raise CheckpointError(
-                f"{resources.checkpoint} was trained with another identity encoder than "
-                f"{resources.backbones['identity']}: its generator would not understand these identity vectors."
-            )
-        self._network = Disentanglement(params).eval().requires_grad_(False)
-        training.load_into(self._network, tensors.get("network", {}), resources.checkpoint)
+        self._networks = Frozen(params, resources.checkpoint, resources.backbones["identity"])
         self._mechanism: privacy.LaplaceMechanism | None = None
         if variant.sensitivity == "bound":
-            self._calibrate(privacy.sensitivity_bound(self._network.identity_width))
+            self._calibrate(privacy.sensitivity_bound(self._networks.network.identity_width))
 
     @classmethod
     def train(cls, params: Settings, job: TrainingJob) -> None:
@@ -75,21 +66,14 @@ class IdentityDP(Method):
     def observe(self, batches: Iterable[Faces]) -> None:
         """Measure the sensitivity on the whole set (Eq. 12), where the variant asks for that."""
         if self.variant.sensitivity == "measured":
-            vectors = [self._identities(faces.images) for faces in batches]
+            vectors = [self._networks.identities(faces.images) for faces in batches]
             self._calibrate(privacy.measured_sensitivity(np.concatenate(vectors)))
 
     def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
         """X~ = h(M(X), g(X)), Eq. 13. Raises PictureError where the pictures are not of the network's size."""
-        import torch
-
-        vectors = zip(self._identities(faces.images), faces.ids, strict=True)
+        vectors = zip(self._networks.identities(faces.images), faces.ids, strict=True)
         noised = np.stack([self.mechanism.perturb(vector, seed, name) for vector, name in vectors])
-        with torch.inference_mode():
-            parts = [
-                self._network(torch.from_numpy(noised[part].astype(np.float32)), torch.from_numpy(faces.images[part]))
-                for part in self._parts(len(faces))
-            ]
-        return torch.cat(parts).numpy()
+        return self._networks.fuse(noised, self._networks.attributes(faces.images))
 
     @property
     def mechanism(self) -> privacy.LaplaceMechanism:
@@ -104,20 +88,3 @@ class IdentityDP(Method):
     def _calibrate(self, sensitivity: float) -> None:
         variant = self.variant
         self._mechanism = privacy.LaplaceMechanism(variant.epsilon, sensitivity, variant.sensitivity, variant.sampler)
-
-    def _identities(self, images: np.ndarray) -> np.ndarray:
-        """r_id(X), Eq. 7: float32 (N, 3, S, S) -> unit vectors, float32 (N, D)."""
-        import torch
-
-        if images.shape[-2:] != (self._network.size, self._network.size):
-            height, width = images.shape[-2:]
-            raise PictureError(
-                f"is {width} x {height} pixels; this network takes {self._network.size} x {self._network.size}"
-            )
-        with torch.inference_mode():
-            parts = [self._identity(torch.from_numpy(images[part])) for part in self._parts(len(images))]
-        return torch.cat(parts).numpy()
-
-    def _parts(self, count: int) -> list[slice]:
-        """Rows in parts of the training's batch: what fits into memory there fits here."""
-        return [slice(start, start + self.params.batch) for start in range(0, count, self.params.batch)]
