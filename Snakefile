@@ -13,6 +13,7 @@ include: "workflow/rules/inversion.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/anonymize.smk"
 include: "workflow/rules/measure.smk"
+include: "workflow/rules/recover.smk"
 include: "workflow/rules/attributes.smk"
 include: "workflow/rules/metrics.smk"
 include: "workflow/rules/tables.smk"
@@ -29,6 +30,7 @@ rule all:
         TARGETS["anonymize"],
         TARGETS["measure"],
         TARGETS["attributes"],
+        TARGETS["recovery"],
         TARGETS["metrics"],
         TARGETS["tables"],
 

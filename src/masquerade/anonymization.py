@@ -151,13 +151,14 @@ def _attempt(
             one = Faces(faces.images[place : place + 1], faces.index.iloc[place : place + 1])
             yield from _attempt(one, method, work, forbidden)
         return
-    _check_protocol(images, faces, method)
+    check_protocol(images, faces, method)
     for image, original in zip(images, faces.images, strict=True):
-        reason = _fault(image, original, forbidden)
+        reason = fault(image, original, forbidden)
         yield (None, reason) if reason else (to_uint8(image), "")
 
 
-def _check_protocol(images: object, faces: Faces, method: Method) -> None:
+def check_protocol(images: object, faces: Faces, method: Method) -> None:
+    """Raises ProtocolError unless ``images`` are what a method must return for ``faces``."""
     told = f"{type(images).__name__}"
     if isinstance(images, np.ndarray):
         told = f"{images.dtype} {images.shape}"
@@ -168,7 +169,7 @@ def _check_protocol(images: object, faces: Faces, method: Method) -> None:
     )
 
 
-def _fault(image: np.ndarray, original: np.ndarray, forbidden: str | None) -> str:
+def fault(image: np.ndarray, original: np.ndarray, forbidden: str | None) -> str:
     """Why this result may not be written; '' where it may."""
     if not np.isfinite(image).all():
         return "the method returned values that are not finite"
@@ -191,10 +192,10 @@ def _write(
         for source in rows.to_dict("records"):
             picture, reason = (None, known[source["id"]]) if source["id"] in known else next(results)
             status = REFUSED if picture is None else OK
-            out.add(picture, {**_carried(source), **about, "status": status, "reason": reason})
+            out.add(picture, {**carried(source), **about, "status": status, "reason": reason})
 
 
-def _carried(source: dict) -> dict:
+def carried(source: dict) -> dict:
     """What a derived face keeps of its source's row. The landmarks are the source's: the new face may lie elsewhere."""
     kept = {
         name: value

@@ -43,6 +43,7 @@ class Training:
     seed: int
     threads: int
     run: str
+    base: Path | None = None
 
     def __call__(self) -> None:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
@@ -56,6 +57,7 @@ class Training:
             self.threads,
             record.log,
             record.picture,
+            self.base,
         )
         cls = discovery.load(self.room, self.name)
         params = cls.Params(**self.params)

@@ -59,8 +59,9 @@ def matching(planned: Iterable[Cell], patterns: Mapping[str, Iterable[str]]) -> 
 
 
 def _seeds(parameters: Parameters, method: str) -> Iterable[int]:
-    """A method that the seed cannot change is run once."""
-    return parameters.seeds[:1] if discovery.load("methods", method).capabilities.deterministic else parameters.seeds
+    """A method that the seed changes in nothing, neither training nor key nor result, is run once."""
+    able = discovery.load("methods", method).capabilities
+    return parameters.seeds[:1] if able.deterministic and not (able.trains or able.keys) else parameters.seeds
 
 
 def reason(parameters: Parameters, dataset: str, method: str) -> str:

@@ -17,6 +17,8 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 
 from masquerade import discovery
 from masquerade.errors import ParameterError
+from masquerade.guessing import GuessingSettings
+from masquerade.recovery import RecoverySettings
 from masquerade.settings import Settings
 
 PARAMS, SCALES, SCHEMA = "params.yaml", "scales", "schemas/params.schema.json"
@@ -84,6 +86,18 @@ class AttributeProtocol(AttributeSettings):
     """dataset -> patterns ``method/variant`` of the cells that are put through the protocol; '*' matches anything."""
 
 
+class RecoveryProtocol(RecoverySettings):
+    judges: list[Name]
+    """The judges that look at what was recovered."""
+    cells: dict[Name, list[str]]
+    """dataset -> patterns ``method/variant`` of the cells whose faces are brought back."""
+
+
+class GuessingProtocol(GuessingSettings):
+    cells: dict[Name, list[str]]
+    """dataset -> patterns ``method/variant`` of the cells whose keys are guessed."""
+
+
 class ComputeSettings(Settings):
     launcher: Literal["in_process", "local", "slurm"]
     """Where trainings run: in the job's own process, in one made by submitit here, or on SLURM through submitit."""
@@ -117,6 +131,8 @@ class Common(Settings):
     matrix: MatrixSettings
     measure: MeasureSettings
     attributes: AttributeProtocol
+    recovery: RecoveryProtocol
+    guessing: GuessingProtocol
     stand_ins: StandIns
     papers: list[Name]
     """Which papers' tables and figures are built (folders of reference/)."""
@@ -130,8 +146,12 @@ def _method_block(name: str) -> type[Settings]:
         __base__=Settings,
         params=(method.Params, ...),
         variants=(dict[Name, method.Variant], ...),
+        ablations=(dict[Name, dict[str, Any]] | None, None),
     )
-    block.__doc__ = f"{method.title}: `params` make the checkpoint, `variants` are anonymizations with it."
+    block.__doc__ = (
+        f"{method.title}: `params` make the checkpoint, `variants` are anonymizations with it; a variant of "
+        "`ablations` has a checkpoint of its own, trained with these other params."
+    )
     return block
 
 
@@ -192,8 +212,24 @@ class Parameters:
         return {name: getattr(block, name) for name in type(block).model_fields if getattr(block, name) is not None}
 
     def slice(self, keys: tuple[str, ...]) -> dict[str, Any]:
-        """The named parts, e.g. ``methods.falco.params``, by their dotted keys. Raises ParameterError."""
-        return {key: self._at(key) for key in keys}
+        """The named parts, e.g. ``methods.falco.params``, by their dotted keys; one with a ``?`` behind may be missing.
+
+        Raises ParameterError.
+        """
+        asked = {key.removesuffix("?"): key.endswith("?") for key in keys}
+        return {key: self._at(key) for key, optional in asked.items() if not optional or self._has(key)}
+
+    def ablations(self, method: str) -> dict[str, dict[str, Any]]:
+        """variant -> the knobs in which its training differs from that of the method's other variants."""
+        return getattr(self.methods[method], "ablations", None) or {}
+
+    def _has(self, key: str) -> bool:
+        node = self.tree
+        for name in key.split("."):
+            if not isinstance(node, dict) or name not in node:
+                return False
+            node = node[name]
+        return True
 
     def _at(self, key: str) -> Any:
         node = self.tree
@@ -260,11 +296,27 @@ def _check_references(parameters: Parameters) -> None:
         "matrix.train_on": ([parameters.matrix.train_on], parameters.datasets),
         "matrix.evaluate": (parameters.matrix.evaluate, parameters.datasets),
         "measure.judges": (parameters.measure.judges, parameters.judges),
+        "recovery.judges": (parameters.recovery.judges, parameters.judges),
+        "guessing.judge": ([parameters.guessing.judge], parameters.judges),
     }
+    for method, block in parameters.methods.items():
+        known[f"methods.{method}.ablations"] = (parameters.ablations(method), block.variants)
     for where, (used, defined) in known.items():
         for name in used:
             if name not in defined:
                 raise ParameterError(f"{PARAMS}: {where} names '{name}'. {_nearest(name, defined)}")
+    for method in parameters.methods:
+        for variant, knobs in parameters.ablations(method).items():
+            try:
+                trained_with(discovery.load("methods", method), parameters.tree["methods"][method]["params"], knobs)
+            except ValidationError as error:
+                told = "; ".join(f"'{'.'.join(map(str, item['loc']))}': {item['msg']}" for item in error.errors())
+                raise ParameterError(f"{PARAMS}: methods.{method}.ablations.{variant}: {told}.") from error
+
+
+def trained_with(cls: type, knobs: Mapping[str, Any], ablation: Mapping[str, Any] | None = None) -> Settings:
+    """The Params of a method with the other knobs of an ablation. Raises pydantic's ValidationError."""
+    return cls.Params(**overlay(knobs, ablation or {}))
 
 
 def _nearest(name: str, known: Iterator[str]) -> str:

@@ -19,11 +19,20 @@ from masquerade.errors import MasqueradeError
 if TYPE_CHECKING:
     import numpy as np
 
+    from masquerade.methods import Method
+
 
 def arguments(
-    description: str, files: Sequence[str] = (), lists: Sequence[str] = (), words: Sequence[str] = ()
+    description: str,
+    files: Sequence[str] = (),
+    lists: Sequence[str] = (),
+    words: Sequence[str] = (),
+    options: Sequence[str] = (),
 ) -> Namespace:
-    """Parse ``--params JSON``, ``--threads N``, ``--code FILE``, ``--outputs FILE ...``, and what is named here."""
+    """Parse ``--params JSON``, ``--threads N``, ``--code FILE``, ``--outputs FILE ...``, and what is named here.
+
+    ``options`` are words that may be left out.
+    """
     parser = ArgumentParser(description=description)
     parser.add_argument("--params", type=json.loads, required=True, help="the step's slice of the parameters, JSON")
     parser.add_argument("--code", type=Path, help="fingerprints of the code of this step")
@@ -35,6 +44,8 @@ def arguments(
         parser.add_argument(f"--{name}", type=Path, nargs="*", default=[])
     for name in words:
         parser.add_argument(f"--{name}", required=True)
+    for name in options:
+        parser.add_argument(f"--{name}", default="")
     parsed = parser.parse_args()
     parsed.inputs = [path for name in (*files, *lists) for path in _as_list(getattr(parsed, name)) if path.is_file()]
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -63,6 +74,32 @@ def tags(given: Namespace) -> dict[str, str]:
     if given.code:
         found["code"] = lineage.md5(given.code)
     return found | {f"input.{path}": lineage.md5(path) for path in given.inputs}
+
+
+METHOD_FILES = ("checkpoint", "backbones", "gallery", "fakes", "latents")
+"""What a program that uses a method takes beside its own files, as lists: `method` reads them."""
+
+
+def method(given: Namespace) -> "Method":
+    """The method that the arguments ``method`` and ``variant`` and the files METHOD_FILES name, loaded."""
+    from masquerade import discovery, params
+    from masquerade.images import FaceArchive
+    from masquerade.methods import Resources
+
+    cls, knobs = discovery.load("methods", given.method), f"methods.{given.method}"
+    return cls(
+        params.trained_with(
+            cls, given.params[f"{knobs}.params"], given.params.get(f"{knobs}.ablations.{given.variant}")
+        ),
+        cls.Variant(**given.params[f"{knobs}.variants.{given.variant}"]),
+        Resources(
+            checkpoint=next(iter(given.checkpoint), None),
+            backbones={path.stem: path for path in given.backbones},
+            gallery=FaceArchive(given.gallery[0]) if given.gallery else None,
+            fakes=next(iter(given.fakes), None),
+            latents=next(iter(given.latents), None),
+        ),
+    )
 
 
 def block(params: dict[str, Any], prefix: str) -> dict[str, Any]:

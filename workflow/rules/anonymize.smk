@@ -3,7 +3,7 @@ rule anonymize:
     input:
         code=method_code("anonymize"),
         faces=indexed(FACES),
-        checkpoint=lambda w: CHECKPOINT if capabilities(w.method).trains else [],
+        checkpoint=checkpoint_of,
         backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
         gallery=lambda w: resources_of(w.method, w.dataset)["gallery"],
         fakes=lambda w: resources_of(w.method, w.dataset)["fakes"],
@@ -20,6 +20,7 @@ rule anonymize:
     params:
         cfg=P(
             "methods.{method}.params",
+            "methods.{method}.ablations.{variant}?",
             "methods.{method}.variants.{variant}",
             "measure.batch",
         ),
@@ -35,7 +36,7 @@ rule anonymize_train:
     input:
         code=method_code("anonymize"),
         faces=indexed(FACES),
-        checkpoint=lambda w: CHECKPOINT if capabilities(w.method).trains else [],
+        checkpoint=checkpoint_of,
         backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
         gallery=lambda w: resources_of(w.method, w.dataset)["gallery"],
         fakes=lambda w: resources_of(w.method, w.dataset)["fakes"],
@@ -52,6 +53,7 @@ rule anonymize_train:
     params:
         cfg=P(
             "methods.{method}.params",
+            "methods.{method}.ablations.{variant}?",
             "methods.{method}.variants.{variant}",
             "measure.batch",
             "attributes.train_pictures",

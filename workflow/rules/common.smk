@@ -18,8 +18,10 @@ os.environ.update(
 
 from masquerade import discovery, lineage, matrix, params
 from masquerade.errors import MasqueradeError
+from masquerade.guessing import GuessingSettings
 from masquerade.papers import reference
 from masquerade.params import AttributeSettings
+from masquerade.recovery import RecoverySettings
 from snakemake.exceptions import WorkflowError
 
 try:
@@ -34,6 +36,10 @@ RUNNABLE = [cell for cell in CELLS if cell.runnable]
 ATTRIBUTED = matrix.matching(RUNNABLE, PARAMETERS.attributes.cells)
 ATTRIBUTE_DATASETS = sorted({cell.dataset for cell in ATTRIBUTED} | {PARAMETERS.matrix.train_on})
 LEARNING = sorted(AttributeSettings.model_fields)  # knobs of the attribute protocol, less who goes through it
+TRIED = matrix.matching(RUNNABLE, PARAMETERS.recovery.cells)
+GUESSED = matrix.matching(RUNNABLE, PARAMETERS.guessing.cells)
+TRYING = sorted(RecoverySettings.model_fields)
+GUESSING = sorted(GuessingSettings.model_fields)
 DATASETS = sorted({cell.dataset for cell in RUNNABLE} | {PARAMETERS.matrix.train_on})
 PACKAGE = Path("src/masquerade")
 
@@ -45,10 +51,15 @@ BACKBONES_TABLE = f"{RESULTS}/tables/backbones.md"
 FAKES = f"{DATA}/fakes.safetensors"
 LATENTS = f"{DATA}/latents/{{dataset}}.safetensors"
 CHECKPOINT = f"{CHECKPOINTS}/methods/{{method}}/{{seed}}.safetensors"
+ABLATED = f"{CHECKPOINTS}/ablations/{{method}}/{{variant}}/{{seed}}.safetensors"
 ANONYMIZED = f"{DATA}/anonymized/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
 ANONYMIZED_TRAIN = f"{DATA}/anonymized_train/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
 PSEUDO_LABELS = f"{DATA}/attributes/pseudo_labels.parquet"
 ATTRIBUTES = f"{DATA}/attributes/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
+ATTEMPTS = f"{DATA}/attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
+ATTEMPTS_MEASURED = f"{DATA}/measurements_of_attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
+GUESSES = f"{RESULTS}/guesses/{{dataset}}/{{method}}/{{variant}}/{{seed}}.json"
+GUESSING_TABLE = f"{RESULTS}/tables/guessing.md"
 SOURCE = f"{DATA}/measurements/{{dataset}}/source.parquet"
 MEASURED = f"{DATA}/measurements/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
 METRICS = f"{RESULTS}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.json"
@@ -128,15 +139,32 @@ def needs(method):
     return discovery.load("methods", method).needs
 
 
+def checkpoint_of(wildcards):
+    """The checkpoint of a cell: an ablation has its own."""
+    if not capabilities(wildcards.method).trains:
+        return []
+    return ABLATED if wildcards.variant in PARAMETERS.ablations(wildcards.method) else CHECKPOINT
+
+
+def kin_of(wildcards):
+    """The checkpoint of the method's kin, where both ask for the same training."""
+    kin = discovery.load("methods", wildcards.method).kin
+    if kin not in PARAMETERS.methods:
+        return []
+    own, other = (PARAMETERS.tree["methods"][name]["params"] for name in (wildcards.method, kin))
+    same = all(own.get(knob) == value for knob, value in other.items())
+    return CHECKPOINT.format(method=kin, seed=wildcards.seed) if same else []
+
+
 def own_train(dataset):
     """Whether a dataset has a train split; one without is split for the attribute protocol."""
     return dataset == PARAMETERS.matrix.train_on
 
 
-def attributed(wildcards):
-    """Whether the wildcards' cell is put through the attribute protocol."""
+def among(cells, wildcards):
+    """Whether the wildcards' cell is one of them."""
     path = f"{wildcards.dataset}/{wildcards.method}/{wildcards.variant}/{wildcards.seed}"
-    return path in {cell.path for cell in ATTRIBUTED}
+    return path in {cell.path for cell in cells}
 
 
 def capabilities(method):
@@ -173,17 +201,26 @@ def finish(outcome):
     subprocess.run(command, check=False)
 
 
-def judges_code(wildcards):
-    names = PARAMETERS.measure.judges
-    return code("measure", *modules("judges", names), *modules("backbones", judges_need()))
+def judges_of(block):
+    """Who looks at every set (``measure``), or at what was recovered (``recovery``)."""
+    return getattr(PARAMETERS, block).judges
 
 
-def judges_need():
-    names = [name for judge in PARAMETERS.measure.judges for name in discovery.load("judges", judge).needs]
+def judges_code(wildcards, block):
+    loaded = modules("judges", judges_of(block))
+    return code(f"measure.{block}", *loaded, *modules("backbones", judges_need(block)))
+
+
+def judges_need(block):
+    names = [name for judge in judges_of(block) for name in discovery.load("judges", judge).needs]
     return list(dict.fromkeys(names))
 
 
-JUDGED = [f"judges.{name}" for name in PARAMETERS.measure.judges]
+def judged(block):
+    return [f"judges.{name}" for name in judges_of(block)]
+
+
+GUESSER = discovery.load("judges", PARAMETERS.guessing.judge).needs
 
 
 def item_of(wildcards):
@@ -237,7 +274,7 @@ TRAINING_RESOURCES = {
     "submission": PARAMETERS.compute.model_dump_json(exclude={"launcher", "threads"}),
 }
 ARCHIVES = [FACES.format(dataset=name) for name in DATASETS]
-TRAINED = sorted({(cell.method, cell.seed) for cell in RUNNABLE if capabilities(cell.method).trains})
+TRAINED = sorted({checkpoint_of(cell).format(**vars(cell)) for cell in RUNNABLE if capabilities(cell.method).trains})
 TARGETS = {
     "data": [path for archive in ARCHIVES for path in indexed(archive)],
     "backbones": [
@@ -251,7 +288,7 @@ TARGETS = {
     + [BACKBONES_TABLE],
     "latent": [FAKES] * any(capabilities(cell.method).fakes for cell in RUNNABLE)
     + sorted({LATENTS.format(dataset=cell.dataset) for cell in RUNNABLE if capabilities(cell.method).latents}),
-    "train": [CHECKPOINT.format(method=method, seed=seed) for method, seed in TRAINED],
+    "train": TRAINED,
     "anonymize": [path for archive in of_cells(ANONYMIZED) for path in indexed(archive)]
     + [
         path
@@ -265,6 +302,10 @@ TARGETS = {
         f"{RESULTS}/attributes/pseudo_labels.json",
         *(ATTRIBUTES.format(**vars(cell)) for cell in ATTRIBUTED),
     ],
+    "recovery": [path for cell in TRIED for path in indexed(ATTEMPTS.format(**vars(cell)))]
+    + [ATTEMPTS_MEASURED.format(**vars(cell)) for cell in TRIED]
+    + [GUESSES.format(**vars(cell)) for cell in GUESSED]
+    + [GUESSING_TABLE],
     "metrics": of_cells(METRICS),
     "tables": [
         f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(paper=item.paper, item=item.name)

@@ -1,9 +1,9 @@
 # Every judge looks at every picture once; one file of measurements a set.
 rule measure_source:
     input:
-        code=judges_code,
+        code=lambda w: judges_code(w, "measure"),
         faces=indexed(FACES),
-        backbones=[BACKBONE.format(backbone=name) for name in judges_need()],
+        backbones=[BACKBONE.format(backbone=name) for name in judges_need("measure")],
     output:
         SOURCE,
     log:
@@ -14,7 +14,7 @@ rule measure_source:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["measure"]
     params:
-        cfg=P(*JUDGED, "measure.judges", "measure.batch"),
+        cfg=P(*judged("measure"), "measure.judges", "measure.batch"),
         splits=f"{PARAMETERS.matrix.calibrate_on},test",
     shell:
         "python workflow/scripts/measure.py --params {params.cfg:q} --code {input.code} --threads {threads}"
@@ -24,10 +24,10 @@ rule measure_source:
 
 rule measure:
     input:
-        code=judges_code,
+        code=lambda w: judges_code(w, "measure"),
         faces=indexed(ANONYMIZED),
         source=indexed(FACES),
-        backbones=[BACKBONE.format(backbone=name) for name in judges_need()],
+        backbones=[BACKBONE.format(backbone=name) for name in judges_need("measure")],
     output:
         MEASURED,
     log:
@@ -38,7 +38,7 @@ rule measure:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["measure"]
     params:
-        cfg=P(*JUDGED, "measure.judges", "measure.batch"),
+        cfg=P(*judged("measure"), "measure.judges", "measure.batch"),
     shell:
         "python workflow/scripts/measure.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --faces {input.faces[0]} --source {input.source[0]} --backbones {input.backbones} --splits test"

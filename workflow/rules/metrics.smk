@@ -5,7 +5,8 @@ rule metrics:
         source=SOURCE,
         derived=MEASURED,
         target=SOURCE.format(dataset=PARAMETERS.matrix.train_on),
-        attributes=lambda w: ATTRIBUTES if attributed(w) else [],
+        attributes=lambda w: ATTRIBUTES if among(ATTRIBUTED, w) else [],
+        attempts=lambda w: ATTEMPTS_MEASURED if among(TRIED, w) else [],
         index=ANONYMIZED.replace(".zip", ".parquet"),
     output:
         METRICS,
@@ -21,5 +22,5 @@ rule metrics:
         "python workflow/scripts/metrics.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
         " --seed {wildcards.seed} --source {input.source} --derived {input.derived} --index {input.index}"
-        " --target {input.target} --attributes {input.attributes}"
+        " --target {input.target} --attributes {input.attributes} --attempts {input.attempts}"
         " --outputs {output} > {log} 2>&1"

@@ -4,6 +4,7 @@ rule method:
         code=method_code("train"),
         faces=indexed(FACES.format(dataset=PARAMETERS.matrix.train_on)),
         backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
+        base=kin_of,
     output:
         CHECKPOINT,
     log:
@@ -24,6 +25,38 @@ rule method:
     shell:
         "python workflow/scripts/train.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --method {wildcards.method} --seed {wildcards.seed} --faces {input.faces[0]}"
-        " --backbones {input.backbones} --state {params.state} --logs {params.logs}"
+        " --backbones {input.backbones} --base {input.base} --state {params.state} --logs {params.logs}"
+        " --launcher {resources.launcher:q} --resources {resources.submission:q}"
+        " --outputs {output} > {log} 2>&1"
+
+
+# A training of the same module with other knobs (params.yaml, `ablations`), for one variant.
+rule ablation:
+    input:
+        code=method_code("train"),
+        faces=indexed(FACES.format(dataset=PARAMETERS.matrix.train_on)),
+        backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
+        base=CHECKPOINT,
+    output:
+        ABLATED,
+    log:
+        f"logs/{SCALE}/ablate/{{method}}/{{variant}}/{{seed}}.log",
+    benchmark:
+        f"logs/{SCALE}/benchmarks/ablate/{{method}}/{{variant}}/{{seed}}.tsv"
+    # what most other jobs wait for goes first
+    priority: 1
+    conda:
+        "../../environment.yml"
+    threads: PARAMETERS.compute.threads["train"]
+    resources:
+        **TRAINING_RESOURCES,
+    params:
+        cfg=P("methods.{method}.params", "methods.{method}.ablations.{variant}"),
+        state=f".masquerade/state/{SCALE}/ablations/{{method}}/{{variant}}/{{seed}}.pt",
+        logs=f"logs/{SCALE}/submitit",
+    shell:
+        "python workflow/scripts/train.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        " --method {wildcards.method} --ablation {wildcards.variant} --seed {wildcards.seed} --faces {input.faces[0]}"
+        " --backbones {input.backbones} --base {input.base} --state {params.state} --logs {params.logs}"
         " --launcher {resources.launcher:q} --resources {resources.submission:q}"
         " --outputs {output} > {log} 2>&1"

@@ -8,7 +8,8 @@ given = steps.arguments(__doc__, files=("faces",), lists=("source", "backbones")
 def work(_) -> None:
     backbones = {path.stem: path for path in given.backbones}
     judges = {}
-    for name in given.params["measure.judges"]:
+    (asked,) = (names for key, names in given.params.items() if key.endswith(".judges"))
+    for name in asked:
         cls = discovery.load("judges", name)
         judges[name] = cls(cls.Params(**given.params[f"judges.{name}"]), backbones)
     measuring.measure(

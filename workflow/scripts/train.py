@@ -2,21 +2,25 @@
 
 import json
 
-from masquerade import launch, steps
+from masquerade import launch, params, steps
 
 given = steps.arguments(
     __doc__,
     files=("faces", "state", "logs"),
-    lists=("backbones",),
+    lists=("backbones", "base"),
     words=("method", "seed", "launcher", "resources"),
+    options=("ablation",),
 )
 
 
 def work(run) -> None:
+    block = f"methods.{given.method}"
     training = launch.Training(
         room="methods",
         name=given.method,
-        params=given.params[f"methods.{given.method}.params"],
+        params=params.overlay(
+            given.params[f"{block}.params"], given.params.get(f"{block}.ablations.{given.ablation}", {})
+        ),
         faces=given.faces,
         backbones={path.stem: path for path in given.backbones},
         checkpoint_file=given.outputs[0],
@@ -25,9 +29,10 @@ def work(run) -> None:
         seed=int(given.seed),
         threads=given.threads,
         run=run.id,
+        base=next(iter(given.base), None),
     )
     launch.run(training, given.launcher, json.loads(given.resources), given.logs)
 
 
 if __name__ == "__main__":
-    steps.main(f"train {given.method} seed {given.seed}", given, work)
+    steps.main(f"train {given.method} {given.ablation} seed {given.seed}".replace("  ", " "), given, work)
