@@ -29,7 +29,8 @@ def faces(count=2, value=None, seed=0):
 
 def method(name, params=None, resources=None, **variant):
     cls = discovery.load("methods", name)
-    return cls(cls.Params(**(params or {})), cls.Variant(**variant), resources or Resources())
+    where = {"where": "face"} if "where" in cls.Variant.model_fields else {}
+    return cls(cls.Params(**(params or {})), cls.Variant(**where | variant), resources or Resources())
 
 
 def test_region_is_the_landmarks_and_a_forehead():
@@ -163,3 +164,31 @@ def test_random_identity_of_somebody_in_the_gallery_is_somebody_else(gallery):
         for picture, own in zip(result, rows["identity"], strict=True):
             shown = (picture == everybody.images).all(axis=(1, 2, 3))
             assert own not in set(rows["identity"][shown])
+
+
+@pytest.mark.parametrize(
+    ("name", "variant"),
+    [
+        ("gaussian_blur", {"kind": "gaussian", "size": 8.0}),
+        ("pixelation", {"clusters": "grid", "size": 8.0}),
+        ("gaussian_noise", {"sigma": 15.0}),
+    ],
+)
+def test_classical_restoration_brings_the_picture_nearer_to_what_it_was(tiny, tmp_path, name, variant):
+    from masquerade import discovery
+    from masquerade.faces import build
+    from masquerade.images import FaceArchive, to_float, to_uint8
+
+    build(discovery.load("faces", "synthetic_hq")(tiny.datasets["synthetic_hq"]), tmp_path / "faces.zip", 64, seed=0)
+    drawn = FaceArchive(tmp_path / "faces.zip").load("test")
+    hiding = method(name, where="picture", **variant)
+    hidden = to_float(to_uint8(hiding.anonymize(drawn, seed=0)))
+    restored = hiding.recover(hidden, None)
+    errors = [np.square(pictures - drawn.images).mean() for pictures in (restored, hidden)]
+    assert errors[0] < errors[1]
+
+
+def test_whole_picture_is_hidden_where_that_is_asked_for():
+    given = faces(8, value=0.0)
+    changed = method("gaussian_noise", sigma=20.0, where="picture").anonymize(given, seed=3) != given.images
+    assert changed.all(axis=1).mean() > 0.9

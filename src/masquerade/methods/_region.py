@@ -1,6 +1,7 @@
 """The face region that the classical methods hide, and their unit of length."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
@@ -9,6 +10,9 @@ from masquerade.images import Faces
 
 REFERENCE_SIZE = 256
 """IdentityDP states its sizes for pictures of 256 x 256 pixels (section V.A)."""
+
+Where = Literal["face", "picture"]
+"""What is hidden: the face region (IdentityDP, section V.E), or the whole picture (cao21, Figure 1)."""
 
 FOREHEAD = 0.5
 """The 68 landmarks end at the brows. Hairline to brows, brows to nose base and nose base to chin are about one third
@@ -32,8 +36,10 @@ def boxes(faces: Faces) -> np.ndarray:
     return corners
 
 
-def edit(faces: Faces, change: Callable[[np.ndarray, str], np.ndarray]) -> np.ndarray:
-    """A copy of the pictures in which ``change(region, id)``, float32 (3, h, w), replaces the face region."""
+def edit(faces: Faces, change: Callable[[np.ndarray, str], np.ndarray], where: Where = "face") -> np.ndarray:
+    """A copy of the pictures in which ``change(region, id)``, float32 (3, h, w), replaces the region."""
+    if where == "picture":
+        return np.stack([change(image, name) for image, name in zip(faces.images, faces.ids, strict=True)])
     images = faces.images.copy()
     for image, name, (left, top, right, bottom) in zip(images, faces.ids, boxes(faces), strict=True):
         image[:, top:bottom, left:right] = change(image[:, top:bottom, left:right], name)

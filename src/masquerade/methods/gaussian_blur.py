@@ -10,6 +10,8 @@ from masquerade.images import Faces
 from masquerade.methods import Capabilities, Method, _region
 from masquerade.settings import Settings
 
+BALANCE = 0.01  # of Wiener's filter: how much smoothness counts against fidelity
+
 
 class GaussianBlur(Method):
     """Removes the fine detail of the face region.
@@ -22,21 +24,40 @@ class GaussianBlur(Method):
 
     title = "Blur"
     paper = "Wen et al. 2022, IdentityDP (doi:10.1016/j.neucom.2022.06.039), V.E; Ryoo et al. 2017 (arXiv:1604.03196)"
-    capabilities = Capabilities(landmarks=True)
+    capabilities = Capabilities(landmarks=True, invertible=True)
 
     class Variant(Settings):
         kind: Literal["resample", "gaussian"]
         """resample: down and up again (IdentityDP, section V.E); gaussian: a Gaussian filter."""
         size: Annotated[float, Field(gt=0)]
         """In pixels of a 256-pixel picture. resample: side of the block that becomes one sample (7, 19: IdentityDP,
-        Table I; 8, 16: Figure 7). gaussian: standard deviation of the filter."""
+        Table I; 8, 16: Figure 7). gaussian: standard deviation of the filter (8: cao21, Figure 1)."""
+        where: _region.Where
+        """The face region (IdentityDP, section V.E) or the whole picture (cao21, Figure 1)."""
 
     def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
         if self.variant.kind == "resample":
             block = _region.in_pixels(self.variant.size, faces.images, at_least=1.5)
-            return _region.edit(faces, lambda region, name: resampled(region, block))
+            return _region.edit(faces, lambda region, name: resampled(region, block), self.variant.where)
         sigma = _region.in_pixels(self.variant.size, faces.images)
-        return _region.edit(faces, lambda region, name: filtered(region, sigma))
+        return _region.edit(faces, lambda region, name: filtered(region, sigma), self.variant.where)
+
+    def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
+        """Wiener deconvolution (cao21, Table 4) of the whole picture, its point spread known."""
+        from skimage.restoration import wiener
+
+        spread = self._point_spread(_region.in_pixels(self.variant.size, images))
+        restored = [
+            [wiener(plane, spread, BALANCE, clip=True) for plane in image] for image in images.astype(np.float64)
+        ]
+        return np.array(restored, dtype=np.float32)
+
+    def _point_spread(self, size: float) -> np.ndarray:
+        """What a point becomes, float64 (2 r + 1, 2 r + 1), sum 1: a Gaussian; for a block, one of its variance."""
+        sigma = size if self.variant.kind == "gaussian" else size / np.sqrt(12)
+        along = np.arange(-max(1, round(3 * sigma)), max(1, round(3 * sigma)) + 1)
+        spread = np.exp(-0.5 * np.add.outer(along**2, along**2) / sigma**2)
+        return spread / spread.sum()
 
 
 def resampled(region: np.ndarray, block: float) -> np.ndarray:

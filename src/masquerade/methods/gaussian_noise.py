@@ -20,11 +20,14 @@ class GaussianNoise(Method):
 
     title = "Noise"
     paper = "Wen et al. 2022, IdentityDP (doi:10.1016/j.neucom.2022.06.039), section V.E"
-    capabilities = Capabilities(landmarks=True, deterministic=False)
+    capabilities = Capabilities(landmarks=True, deterministic=False, invertible=True)
 
     class Variant(Settings):
         sigma: Annotated[float, Field(gt=0)]
-        """Standard deviation in steps of 8-bit RGB (9 and 49: IdentityDP, Table I; 9 and 18: Figure 7)."""
+        """Standard deviation in steps of 8-bit RGB (9 and 49: IdentityDP, Table I; 9 and 18: Figure 7;
+        15: cao21, Figure 1)."""
+        where: _region.Where
+        """The face region (IdentityDP, section V.E) or the whole picture (cao21, Figure 1)."""
 
     def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
         sigma = self.variant.sigma / 127.5  # [-1, 1] spans 255 steps
@@ -33,4 +36,20 @@ class GaussianNoise(Method):
             noise = seeding.generator(seed, "gaussian_noise", name).standard_normal(region.shape, dtype=np.float32)
             return np.clip(region + sigma * noise, -1.0, 1.0)
 
-        return _region.edit(faces, noisy)
+        return _region.edit(faces, noisy, self.variant.where)
+
+    def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
+        """Non-local means (cao21, Table 4) on the whole picture, its sigma known; patches of 5, at most 6 away."""
+        from skimage.restoration import denoise_nl_means
+
+        sigma = self.variant.sigma / 127.5
+        return (
+            np.stack(
+                [
+                    denoise_nl_means(image, 5, 6, h=0.8 * sigma, sigma=sigma, fast_mode=True, channel_axis=0)
+                    for image in images
+                ]
+            )
+            .clip(-1, 1)
+            .astype(np.float32)
+        )

@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 import numpy as np
+from PIL import Image
 from pydantic import Field
 
 from masquerade.images import Faces
@@ -23,18 +24,36 @@ class Pixelation(Method):
 
     title = "Pixelation"
     paper = "Wen et al. 2022, IdentityDP (doi:10.1016/j.neucom.2022.06.039), section V.E"
-    capabilities = Capabilities(landmarks=True)
+    capabilities = Capabilities(landmarks=True, invertible=True)
 
     class Variant(Settings):
         clusters: Literal["slic", "grid"]
         """slic: near in place and colour (IdentityDP, section V.E); grid: squares."""
         size: Annotated[float, Field(gt=0)]
-        """Side of a cluster in pixels of a 256-pixel picture (8, 16: IdentityDP, Table I; 4, 8: Figure 7)."""
+        """Side of a cluster in pixels of a 256-pixel picture (8, 16: IdentityDP, Table I; 4, 8: Figure 7;
+        8: cao21, Figure 1)."""
+        where: _region.Where
+        """The face region (IdentityDP, section V.E) or the whole picture (cao21, Figure 1)."""
 
     def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
         side = _region.in_pixels(self.variant.size, faces.images, at_least=2.0)
         clusters = superpixels if self.variant.clusters == "slic" else grid
-        return _region.edit(faces, lambda region, name: averaged(region, clusters(region, side)))
+        return _region.edit(faces, lambda region, name: averaged(region, clusters(region, side)), self.variant.where)
+
+    def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
+        """Bilinear interpolation between the means of the blocks of the whole picture (cao21, Table 4)."""
+        side = _region.in_pixels(self.variant.size, images)
+        return np.stack([interpolated(image, side) for image in images])
+
+
+def interpolated(picture: np.ndarray, side: float) -> np.ndarray:
+    """The picture, float32 (3, H, W), as one sample for each ``side`` x ``side`` pixels, enlarged bilinearly."""
+    height, width = picture.shape[-2:]
+    few = (max(1, round(width / side)), max(1, round(height / side)))
+    box, linear = Image.Resampling.BOX, Image.Resampling.BILINEAR
+    return np.stack(
+        [np.asarray(Image.fromarray(plane).resize(few, box).resize((width, height), linear)) for plane in picture]
+    )
 
 
 def grid(region: np.ndarray, side: float) -> np.ndarray:
