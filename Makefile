@@ -29,7 +29,8 @@ benchmark: environment
 	python benchmarks/pipeline.py
 	python benchmarks/faces.py
 	python benchmarks/judges.py
-	python benchmarks/falco.py      # of what `make reproduce` has built
+	python benchmarks/methods.py    # this one and the next: of what `make reproduce` has built
+	python benchmarks/falco.py
 
 dvc.yaml: environment
 	python workflow/scripts/dvc_yaml.py

@@ -122,9 +122,9 @@ def recover(
     parameters = params.load(root, scale)
     photographs.check_output(output, pictures, overwrite)
     chosen, variant = photographs.method(root, parameters, method, variant, strict=False)
-    if not chosen.capabilities.invertible:
-        raise MasqueradeError(f"'{method}' is not invertible: it has no key that brings a face back.")
-    key = chosen.capabilities.keys.of(_secret(key_file, confirm=False)) if chosen.capabilities.keys else None
+    if not (chosen.capabilities.invertible and chosen.capabilities.keys):
+        raise MasqueradeError(f"'{method}' has no key that brings a face back.")
+    key = chosen.capabilities.keys.of(_secret(key_file, confirm=False))
     folder = photographs.folder(parameters, pictures, faces="refuse", alignment="none")
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place, Console(stderr=True).status("") as status:
         anonymized = photographs.build(folder, Path(place, "anonymized.zip"), parameters.image.size, _looking(status))

@@ -297,7 +297,7 @@ def _check_references(parameters: Parameters) -> None:
         "matrix.evaluate": (parameters.matrix.evaluate, parameters.datasets),
         "measure.judges": (parameters.measure.judges, parameters.judges),
         "recovery.judges": (parameters.recovery.judges, parameters.judges),
-        "guessing.judge": ([parameters.guessing.judge], parameters.judges),
+        "guessing.judge": ([parameters.guessing.judge] if parameters.guessing.cells else [], parameters.judges),
     }
     for method, block in parameters.methods.items():
         known[f"methods.{method}.ablations"] = (parameters.ablations(method), block.variants)

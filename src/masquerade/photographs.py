@@ -11,7 +11,7 @@ from masquerade.errors import CheckpointError, MasqueradeError, ParameterError
 from masquerade.faces.folder import Folder
 from masquerade.images import OK, ArchiveWriter, FaceArchive, index_path, to_uint8
 from masquerade.methods import Method, Resources
-from masquerade.params import Parameters
+from masquerade.params import Parameters, trained_with
 
 REPORT = "report.csv"
 COLUMNS = ("file", "output", "status", "reason")
@@ -44,13 +44,15 @@ def method(root: Path, parameters: Parameters, name: str, variant: str | None, s
     if strict:
         overruled = {knob: value for knob, value in STRICT.items() if knob in type(knobs).model_fields}
         knobs = type(knobs)(**{**knobs.model_dump(), **overruled})
-    return cls(block.params, knobs, resources(root, parameters, name, cls)), variant
+    trained = trained_with(cls, parameters.tree["methods"][name]["params"], parameters.ablations(name).get(variant))
+    return cls(trained, knobs, resources(root, parameters, name, variant)), variant
 
 
-def resources(root: Path, parameters: Parameters, name: str, cls: type[Method]) -> Resources:
+def resources(root: Path, parameters: Parameters, name: str, variant: str) -> Resources:
     """The files that a method needs, at their places in the repository. Raises CheckpointError naming a missing one."""
-    checkpoints = Path("checkpoints", parameters.scale)
-    checkpoint = checkpoints / "methods" / name / f"{parameters.seeds[0]}.safetensors"
+    cls, checkpoints = discovery.load("methods", name), Path("checkpoints", parameters.scale)
+    place = Path("ablations", name, variant) if variant in parameters.ablations(name) else Path("methods", name)
+    checkpoint = checkpoints / place / f"{parameters.seeds[0]}.safetensors"
     backbones = {need: checkpoints / "backbones" / f"{need}.safetensors" for need in cls.needs}
     gallery = Path("data", parameters.scale, "faces", f"{parameters.matrix.train_on}.zip")
     fakes = Path("data", parameters.scale, "fakes.safetensors")

@@ -25,7 +25,7 @@ FOLDER = {
     "smallest": 32,
 }
 METHODS = {
-    "gaussian_noise": {"params": {}, "variants": {"strong": {"sigma": 100}}},
+    "gaussian_noise": {"params": {}, "variants": {"strong": {"sigma": 100, "where": "face"}}},
     "original": {"params": {}, "variants": {"control": {}}},
     "k_same": {"params": {"distance_size": 8}, "variants": {"k_5": {"k": 5}}},
 }
@@ -39,6 +39,8 @@ def tree() -> dict:
     rooms = {"datasets": {"folder": FOLDER}, "backbones": {}, "judges": {}, "metrics": {}, "methods": METHODS}
     measure = {"batch": 8, "judges": []}
     common["caution"] = "Networks of a test."
+    common["recovery"] |= {"judges": [], "cells": {}}
+    common["guessing"] |= {"cells": {}}
     return {**common, **rooms, "scale": "mini", "image": {"size": 64}, "matrix": matrix, "measure": measure}
 
 
@@ -257,6 +259,8 @@ def test_real_photographs_get_vetted_noise_and_a_bound_that_holds_for_everyone(r
     knobs = Knobs(epsilon=6.0, sampler="seeded", sensitivity="measured")
     block = type("Block", (), {"params": cls.Params(), "variants": {"control": knobs}})
     parameters = type("P", (), {"methods": {"original": block}, "scale": "mini", "seeds": [0]})
+    parameters.tree = {"methods": {"original": {"params": {}}}}
+    parameters.ablations = lambda name: {}
     parameters.matrix = type("M", (), {"train_on": "folder"})
     strict, _ = photographs.method(root, parameters, "original", None, strict=True)
     as_written, _ = photographs.method(root, parameters, "original", None, strict=False)

@@ -1,0 +1,54 @@
+"""Keys: repeatable for experiments, derived for people, and never repeated in an error."""
+
+import pytest
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+from hypothesis import given
+from hypothesis import strategies as st
+
+from masquerade import keys
+from masquerade.errors import KeyFormatError
+
+KINDS = [keys.Digits(6), keys.Bits(16), keys.Secret()]
+kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__name__)
+
+
+@kinds
+def test_experiment_keys_follow_from_seed_and_purpose(kind):
+    assert kind.experiment(1) == kind.experiment(1)
+    drawn = {kind.experiment(seed, "wrong", number) for seed in range(5) for number in range(5)}
+    assert len(drawn) > 20 and {len(key) for key in drawn} == {len(kind.experiment(0))}
+
+
+@kinds
+def test_near_keys_differ_in_one_place(kind):
+    key = kind.experiment(7)
+    for near in kind.near(key).values():
+        assert len(near) == len(key) and sum(a != b for a, b in zip(near, key, strict=True)) == 1
+
+
+@given(st.integers(0, 999_999))
+def test_six_digits_are_taken_as_they_are(number):
+    assert keys.Digits(6).of(b"%06d" % number) == b"%06d" % number
+
+
+@pytest.mark.parametrize("secret", [b"12345", b"1234567", b"12345a", b"", b"\xb2" * 6])
+def test_other_secrets_are_refused_and_not_repeated(secret):
+    with pytest.raises(KeyFormatError, match="6 digits") as raised:
+        keys.Digits(6).of(secret)
+    assert not secret or secret.decode("latin-1") not in str(raised.value)
+
+
+def test_a_secret_of_any_length_becomes_32_bytes_by_scrypt():
+    for secret in (b"correct horse", b"x" * 10_000):
+        expected = Scrypt(salt=b"masquerade key", length=32, n=2**15, r=8, p=1).derive(secret)
+        assert keys.Secret().of(secret) == expected and keys.Bits(16).of(secret) == expected[:2]
+    with pytest.raises(KeyFormatError, match="shorter than 8"):
+        keys.Secret().of(b"1234567")
+
+
+def test_expansion_is_hkdf():
+    # RFC 5869, test case 3: zero-length salt and info
+    assert keys.expanded(b"\x0b" * 22, 42, "").hex() == (
+        "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"
+    )
+    assert keys.expanded(b"k" * 32, 16, "one") != keys.expanded(b"k" * 32, 16, "two")

@@ -1,0 +1,172 @@
+"""Recovery by right and by wrong means, and guessing, on a method that can be worked out by hand."""
+
+import numpy as np
+import pytest
+
+from masquerade import anonymization, guessing, measuring, recovery
+from masquerade.errors import PictureError, ProtocolError
+from masquerade.images import ArchiveWriter, FaceArchive, to_float, to_uint8
+from masquerade.judges import Judge
+from masquerade.keys import Digits
+from masquerade.methods import Capabilities, Method, Resources
+
+SIDE, PEOPLE = 8, 6
+SETTINGS = recovery.RecoverySettings(pictures=0, wrong_keys=2, other_keys=3)
+
+
+class Shift(Method):
+    """Adds its one-digit key, ten grey levels each, and takes it away; refuses to recover a picture that is white."""
+
+    title, paper = "Shift", "this test"
+    capabilities = Capabilities(keys=Digits(1), invertible=True, saves=True, pastes=True)
+
+    def anonymize(self, faces, seed, key=None):
+        return self._shifted(faces.images, int(key))
+
+    def recover(self, images, key):
+        if (images == 1).all(axis=(1, 2, 3)).any():
+            raise PictureError("is white")
+        return self._shifted(images, -int(key))
+
+    def recover_onto(self, images, key, originals):
+        return originals
+
+    def save(self, faces, seed, key):
+        return self.anonymize(faces, seed, key)
+
+    def recover_saved(self, saved, key):
+        return self.recover(saved, key)
+
+    def views(self, faces):
+        return {"mirrored": faces.images[..., ::-1].copy()}
+
+    @staticmethod
+    def _shifted(images, steps):
+        return to_float(((to_uint8(images).astype(int) + 10 * steps) % 256).astype(np.uint8))
+
+
+class Brightness(Judge):
+    """One number that is the same for pictures of the same brightness."""
+
+    title, source, quantities = "brightness", "this test", {"embedding": (1,)}
+
+    def measure(self, images, reference=None):
+        return {"embedding": images.mean(axis=(1, 2, 3))[:, None]}
+
+
+@pytest.fixture
+def method():
+    return Shift(Shift.Params(), Shift.Variant(), Resources())
+
+
+@pytest.fixture
+def originals(tmp_path) -> FaceArchive:
+    with ArchiveWriter(tmp_path / "faces.zip") as out:
+        for split in ("test", "validation"):
+            for person in range(PEOPLE):
+                pixels = np.full((SIDE, SIDE, 3), 3 + 40 * person, dtype=np.uint8)
+                out.add(pixels, {"id": f"{split}{person}", "identity": f"{split}{person}", "split": split})
+    return FaceArchive(tmp_path / "faces.zip")
+
+
+@pytest.fixture
+def anonymized(originals, method, tmp_path) -> FaceArchive:
+    anonymization.anonymize(originals, tmp_path / "hidden.zip", method, "v", "test", seed=3, batch=4)
+    return FaceArchive(tmp_path / "hidden.zip")
+
+
+def attempted(originals, anonymized, method, tmp_path, settings=SETTINGS) -> FaceArchive:
+    recovery.attempt_all(originals, anonymized, tmp_path / "attempts.zip", method, settings, batch=4)
+    return FaceArchive(tmp_path / "attempts.zip")
+
+
+def pictures(archive, attempt, number=0) -> np.ndarray:
+    index = archive.index
+    return to_uint8(archive.load(rows=index[(index["attempt"] == attempt) & (index["number"] == number)]).images)
+
+
+def test_every_attempt_is_kept_with_its_name_and_its_source(originals, anonymized, method, tmp_path):
+    archive = attempted(originals, anonymized, method, tmp_path)
+    counts = archive.index.groupby("attempt").size() / PEOPLE
+    assert counts.to_dict() == {
+        "recovered": 1, "pasted": 1, "view.mirrored": 1, "wrong": 2, "near.digit": 1, "saved": 1, "saved_wrong": 1,
+        "key": 3,
+    }  # fmt: skip
+    assert set(archive.index["source_id"]) == set(originals.select("test")["id"])
+    assert archive.index["id"].is_unique
+    assert archive.index["key_id"].unique().tolist() == ["experiment 3"]
+
+
+def test_right_key_alone_brings_the_pictures_back(originals, anonymized, method, tmp_path):
+    archive = attempted(originals, anonymized, method, tmp_path)
+    wanted = to_uint8(originals.load("test").images)
+    for attempt in ("recovered", "saved", "pasted"):
+        assert np.array_equal(pictures(archive, attempt), wanted), attempt
+    for attempt in ("near.digit", "saved_wrong"):
+        assert not (pictures(archive, attempt) == wanted).any(), attempt
+    keys = method.capabilities.keys
+    for number in range(2):
+        off = 10 * (int(keys.experiment(3)) - int(keys.experiment(3, "wrong", number)))
+        assert np.array_equal(pictures(archive, "wrong", number), (wanted.astype(int) + off) % 256)
+
+
+def test_faces_that_cannot_be_recovered_are_refused_and_the_others_are_not(originals, anonymized, method, tmp_path):
+    monkey = method.recover
+
+    def recover(images, key):
+        if (to_uint8(images)[:, 0, 0, 0] == to_uint8(anonymized.load().images)[2, 0, 0, 0]).any():
+            raise PictureError("is the third")
+        return monkey(images, key)
+
+    method.recover = recover
+    archive = attempted(originals, anonymized, method, tmp_path)
+    refused = archive.index[archive.index["status"] != "ok"]
+    assert refused[["source_id", "attempt", "reason"]].to_numpy().tolist() == [["test2", "recovered", "is the third"]]
+    assert archive.index.groupby("attempt").size()["wrong"] == 2 * (PEOPLE - 1)
+
+
+def test_so_many_faces_as_asked_for_are_tried(originals, anonymized, method, tmp_path):
+    some = SETTINGS.model_copy(update={"pictures": 2})
+    assert attempted(originals, anonymized, method, tmp_path, some).index["source_id"].nunique() == 2
+
+
+def test_what_is_not_invertible_is_not_tried(originals, anonymized, method, tmp_path, monkeypatch):
+    monkeypatch.setattr(Shift, "capabilities", Capabilities())
+    with pytest.raises(ProtocolError, match="not invertible"):
+        attempted(originals, anonymized, method, tmp_path)
+
+
+class TestGuessing:
+    def found(self, originals, anonymized, method, tmp_path, far=0.1):
+        judge = Brightness(Brightness.Params(), {})
+        measuring.measure(
+            originals.path, tmp_path / "source.parquet", {"brightness": judge}, ["validation", "test"], progress=False
+        )
+        settings = guessing.GuessingSettings(judge="brightness", far=far, pictures=4, guesses=10)
+        return guessing.guess(anonymized, method, judge, tmp_path / "source.parquet", "validation", settings)
+
+    def test_only_the_right_key_is_accepted_where_every_wrong_one_shows(self, originals, anonymized, method, tmp_path):
+        found = self.found(originals, anonymized, method, tmp_path)
+        assert found["keys"] == 10 and found["pictures"] == 4
+        assert 0 < found["guesses"] < 10 and found["tried"] == 4 * found["guesses"]
+        assert found["accepted_right"] == 4 and found["accepted_unopened"] < 4
+        # a key one step off moves the brightness by ten levels, less than the 40 that lie between two strangers
+        keys = method.capabilities.keys
+        tried = {int(keys.experiment(3, "guess", number)) for number in range(10)} - {int(keys.experiment(3))}
+        steps = [abs(key - int(keys.experiment(3))) for key in tried]
+        assert found["accepted"] >= 4 * sum(10 * step < 40 for step in steps) * 0.5
+        assert found["accepted"] < found["tried"]
+
+    def test_too_few_strangers_give_no_threshold_and_no_acceptance(self, originals, anonymized, method, tmp_path):
+        judge = Brightness(Brightness.Params(), {})
+        measuring.measure(
+            originals.path, tmp_path / "s.parquet", {"brightness": judge}, ["validation", "test"], progress=False
+        )
+        settings = guessing.GuessingSettings(judge="brightness", far=0.0001, pictures=2, guesses=2)
+        found = guessing.guess(anonymized, method, judge, tmp_path / "s.parquet", "validation", settings)
+        assert found["threshold"] is None and found["accepted_right"] == 0
+
+    def test_a_method_without_a_key_cannot_be_guessed(self, originals, anonymized, method, tmp_path, monkeypatch):
+        monkeypatch.setattr(Shift, "capabilities", Capabilities(invertible=True))
+        with pytest.raises(ProtocolError, match="takes no key"):
+            self.found(originals, anonymized, method, tmp_path)
