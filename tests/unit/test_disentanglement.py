@@ -1,5 +1,7 @@
 """The network, the losses and the training of Stage I, against values worked out by hand and the published sizes."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -235,6 +237,23 @@ def test_an_interrupted_training_goes_on_bit_for_bit(identity, job, monkeypatch)
     task.train(settings(), job("cut"), identity)
     assert job("cut").checkpoint.read_bytes() == job("whole").checkpoint.read_bytes()
     assert not job("cut").state.exists()
+
+
+def test_the_same_training_is_taken_over_and_another_is_not(identity, job, monkeypatch):
+    first_job = job("first")
+    task.train(settings(), first_job, identity)
+    beside = {"library": nn.Linear(2, 3)}
+    kin = dataclasses.replace(job("kin"), base=first_job.checkpoint)
+    with monkeypatch.context() as patched:
+        patched.setattr(training, "fit", lambda *_, **__: pytest.fail("it was trained again"))
+        task.train(settings(), kin, identity, beside=beside)
+    (first, _), (second, facts) = (training.load_checkpoint(of.checkpoint) for of in (first_job, kin))
+    assert first["network"].keys() == second["network"].keys() and second["library"].keys() == {"weight", "bias"}
+    assert all(torch.equal(value, second["network"][name]) for name, value in first["network"].items())
+    task.train(settings(same_pairs=1.0), kin, identity)
+    other, other_facts = training.load_checkpoint(kin.checkpoint)
+    assert other_facts["training"] != facts["training"]
+    assert not all(torch.equal(value, other["network"][name]) for name, value in first["network"].items())
 
 
 def test_samples_show_every_column_at_the_asked_intervals(identity, job):

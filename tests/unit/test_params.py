@@ -115,3 +115,33 @@ def test_overlay_wins_and_keeps_the_rest(base, over):
 
 def test_null_in_an_overlay_removes():
     assert params.overlay({"a": {"b": 1, "c": 2}}, {"a": {"b": None}}) == {"a": {"c": 2}}
+
+
+def ablated(repository, **ablations):
+    edit(repository, lambda tree: tree["methods"]["cao21"].update(ablations=ablations))
+    return params.load(repository, "mini")
+
+
+def test_ablation_differs_from_its_method_in_the_named_knobs_alone(repository):
+    parameters = ablated(repository, d_9={"same_pairs": 1.0})
+    assert parameters.ablations("cao21") == {"d_9": {"same_pairs": 1.0}} and parameters.ablations("identitydp") == {}
+    from masquerade.methods.cao21 import Cao21
+
+    knobs = parameters.tree["methods"]["cao21"]["params"]
+    trained = params.trained_with(Cao21, knobs, parameters.ablations("cao21")["d_9"])
+    assert trained.model_dump(mode="json") == knobs | {"same_pairs": 1.0}
+
+
+def test_ablation_of_no_variant_and_with_an_unknown_knob_are_refused(repository):
+    with pytest.raises(ParameterError, match=r"methods.cao21.ablations names 'd_10'. Did you mean 'd_0'|'d_1'"):
+        ablated(repository, d_10={"same_pairs": 1.0})
+    with pytest.raises(ParameterError, match="ablations.d_9: 'same_pears'"):
+        ablated(repository, d_9={"same_pears": 1.0})
+
+
+def test_slice_leaves_out_what_may_be_missing_and_is_missing(repository):
+    parameters = ablated(repository, d_9={"same_pairs": 1.0})
+    keys = ("seeds", "methods.cao21.ablations.d_9?", "methods.cao21.ablations.d_8?")
+    assert parameters.slice(keys) == {"seeds": [0], "methods.cao21.ablations.d_9": {"same_pairs": 1.0}}
+    with pytest.raises(ParameterError, match="no 'methods.cao21.ablations.d_8'"):
+        parameters.slice(("methods.cao21.ablations.d_8",))
