@@ -85,8 +85,8 @@ class Row(Declared):
     """Why there is no printed number, or what a reader must know of it."""
 
     def attempt_in(self, column: Column) -> str:
-        """Which pictures a place of the table is about; a control is measured as it is, to bracket every column."""
-        return "" if self.control else column.attempt or self.attempt
+        """Which pictures a place of the table is about; a control is the same in every column, to bracket it."""
+        return self.attempt if self.control else column.attempt or self.attempt
 
     @model_validator(mode="after")
     def _says_why(self) -> "Row":
