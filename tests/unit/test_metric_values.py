@@ -134,6 +134,12 @@ def test_wrong_recoveries_are_versions_among_themselves():
     assert found["wrong"]["key_angle"]["r"]["value"] == pytest.approx((60 + 30) / 2, abs=1e-3)
 
 
+def test_a_judge_that_did_not_look_at_attempts_has_no_angle():
+    seen = versions((0, 10), (30, 10))
+    seen = replace(seen, attempts=seen.attempts.drop(columns="r.embedding"))
+    assert compute("key_angle", seen)["r"].note == "no face has two versions"
+
+
 def test_one_version_of_each_face_has_no_angle():
     for seen in (versions((0, 10)), replace(versions((0, 10), (5, 5)), attempts=None)):
         value = compute("key_angle", seen)["r"]

@@ -59,14 +59,14 @@ def between_versions(
     Versions are the rows of ``derived`` with one ``source_id``, and the rows of the attempts `key` with it. ``over``
     counts the faces with two measured versions or more, ``of`` those that should have them; NaN where there are none.
     """
-    frames = [evidence.derived]
-    if evidence.attempts is not None:
+    column, frames = f"{judge}.embedding", [evidence.derived]
+    if evidence.attempts is not None and column in evidence.attempts:  # fewer judges may have looked at attempts
         frames.append(evidence.attempts[evidence.attempts["attempt"] == "key"])
-    versions = pd.concat([frame[["source_id", f"{judge}.embedding"]] for frame in frames], ignore_index=True)
+    versions = pd.concat([frame[["source_id", column]] for frame in frames], ignore_index=True)
     several = versions[versions.duplicated("source_id", keep=False)]
     if several.empty:
         return Value(float("nan"), 0, evidence.derived["source_id"].nunique(), note="no face has two versions")
-    embeddings = unit(stack(several[f"{judge}.embedding"]))
+    embeddings = unit(stack(several[column]))
     means, counts = [], []
     for rows in several.groupby("source_id", sort=False).indices.values():
         own = embeddings[rows][np.isfinite(embeddings[rows]).all(axis=1)]
