@@ -1,7 +1,7 @@
 """From the measurements of one cell to its metrics: aligns the rows, asks every metric, writes plain JSON."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +15,29 @@ from masquerade.metrics import Evidence, Metric, Value
 
 
 def evidence(
-    source: Path, derived: Path, calibrate_on: str, target: Path | None = None, attributes: Path | None = None
+    source: Path,
+    derived: Path,
+    calibrate_on: str,
+    target: Path | None = None,
+    attributes: Path | None = None,
+    attempts: Path | None = None,
 ) -> Evidence:
     """Pair the measurements of an anonymized set with those of its sources.
 
     ``source`` measures the dataset's own pictures (test and calibration splits), ``derived`` the anonymized test split,
-    ``target`` the pictures of the set that everything learns from; ``attributes`` holds predictions of attributes.
-    Raises ArchiveError where a source was not measured.
+    ``target`` the pictures of the set that everything learns from; ``attributes`` holds predictions of attributes;
+    ``attempts`` measures what was brought back of the same faces. Raises ArchiveError where a source was not measured,
+    or pictures of another size than their sources.
     """
     originals, anonymized = measuring.read(source), measuring.read(derived)
+    tried = measuring.read(attempts) if attempts else None
+    size = _size(source, derived, *([attempts] if attempts else []))
     known = originals.set_index("id")
     lost = [name for name in anonymized["source_id"] if name not in known.index]
     if lost:
         raise ArchiveError(f"{source} does not measure {len(lost)} sources of {derived} (the first: {lost[0]}).")
+    if tried is not None and not tried["source_id"].isin(anonymized["source_id"]).all():
+        raise ArchiveError(f"{attempts} holds attempts at faces that {derived} has not. Measure both again.")
     paired = known.loc[anonymized["source_id"]].reset_index()
     judges = tuple(dict.fromkeys(column.split(".")[0] for column in anonymized.columns if "." in column))
     calibration = originals[(originals["split"] == calibrate_on) & (originals["status"] == "ok")]
@@ -38,12 +48,42 @@ def evidence(
         judges=judges,
         target=measuring.read(target) if target else None,
         attributes=predictions.read(attributes) if attributes else None,
+        attempts=tried,
+        size=size,
     )
+
+
+def _size(*files: Path) -> int | None:
+    """The side of the pictures of all files; None where all of them were refused."""
+    sizes = {path: size for path in files if (size := measuring.size(path)) is not None}
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{path}: {size}" for path, size in sizes.items())
+        raise ArchiveError(f"Measurements of pictures of different sizes cannot be compared ({told}).")
+    return next(iter(sizes.values()), None)
 
 
 def evaluate(metrics: Mapping[str, Metric], seen: Evidence) -> dict[str, dict[str, Any]]:
     """{metric: {judge: value with its denominator}}; a value that is not a number is None. Raises ProtocolError."""
     return {name: _plain(name, metric.compute(seen)) for name, metric in metrics.items()}
+
+
+def evaluate_attempts(metrics: Mapping[str, Metric], seen: Evidence) -> dict[str, dict[str, dict[str, Any]]]:
+    """{attempt: what `evaluate` gives for its pictures in the place of the anonymized ones}; {} without attempts.
+
+    An attempt may have several pictures of a face (several wrong keys): each is compared with its original, and the
+    metrics whose protocol has one picture a face are left out. Raises ProtocolError.
+    """
+    if seen.attempts is None:
+        return {}
+    counted = {name: metric for name, metric in metrics.items() if metric.repeats}
+    sources = seen.original.drop_duplicates("id").set_index("id")
+    found = {}
+    for attempt, rows in seen.attempts.groupby("attempt", sort=False):
+        originals = sources.loc[rows["source_id"]].reset_index()
+        derived = rows.reset_index(drop=True)
+        part = replace(seen, original=originals, derived=derived, attributes=None, attempts=None)
+        found[attempt] = evaluate(counted, part)
+    return found
 
 
 def _plain(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
@@ -61,9 +101,15 @@ def _number(item: Any) -> Any:
     return int(item) if isinstance(item, np.integer) else item
 
 
-def row(cell: Mapping[str, Any], statement: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON of one cell, as the tables read it."""
-    return {"cell": dict(cell), "statement": dict(statement), "metrics": dict(values)}
+def row(
+    cell: Mapping[str, Any],
+    statement: Mapping[str, Any],
+    values: Mapping[str, Any],
+    attempts: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The JSON of one cell, as the tables read it; with what `evaluate_attempts` gave, where there were attempts."""
+    known = {"cell": dict(cell), "statement": dict(statement), "metrics": dict(values)}
+    return known | ({"attempts": dict(attempts)} if attempts else {})
 
 
 def counts(measurements: pd.DataFrame) -> dict[str, int]:

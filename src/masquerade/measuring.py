@@ -21,7 +21,8 @@ from masquerade.errors import ArchiveError, ProtocolError
 from masquerade.images import OK, FaceArchive
 from masquerade.judges import Judge
 
-KEPT = ("id", "identity", "split", "status", "reason", "source_id", "method", "variant", "key_id", "seed")
+KEPT = ("id", "identity", "split", "status", "reason", "source_id", "method", "variant", "key_id", "seed", "attempt",
+        "number")  # fmt: skip
 """Columns of the index that the measurements repeat, where it has them."""
 
 
@@ -51,8 +52,10 @@ def measure(
         rows = rows[rows["split"].isin([split] if isinstance(split, str) else list(split))]
     measured = rows[rows["status"] == OK]
     seen: dict[str, list[np.ndarray]] = {}
+    side = None
     with held_to(threads), tqdm(total=len(measured), unit="face", disable=None if progress else True) as bar:
         for part in faces.batches(batch, rows=measured):
+            side = part.images.shape[-1]
             reference = references.of(part.index, part.images.shape) if references else None
             for name, judge in judges.items():
                 for quantity, values in _checked(name, judge, part.images, reference).items():
@@ -64,7 +67,7 @@ def measure(
     uneven = [column for column, parts in seen.items() if sum(map(len, parts)) != len(measured)]
     if uneven:
         raise ProtocolError(f"{uneven[0]} was measured for some batches of {archive} and not for others.")
-    _write(output, rows, seen, facts(judges) | {"archive": faces.facts["checksum"]})
+    _write(output, rows, seen, facts(judges) | {"archive": faces.facts["checksum"], "size": side})
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -88,6 +91,16 @@ def read(path: Path) -> pd.DataFrame:
     except (pa.ArrowException, OSError) as error:
         raise ArchiveError(
             f"{path} is damaged ({error}). Delete it and run `snakemake {path}` again, or fetch it with `dvc pull`."
+        ) from error
+
+
+def size(path: Path) -> int | None:
+    """The side of the pictures that were measured, in pixels; None where every one was refused. Raises ArchiveError."""
+    try:
+        return json.loads(pq.read_schema(path).metadata[b"masquerade"])["size"]
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise ArchiveError(
+            f"{path} does not say the size of its pictures. Build it again: `snakemake {path}`."
         ) from error
 
 

@@ -19,6 +19,7 @@ def measurements(embeddings, noise, refused=()):
     draw = np.random.default_rng(3)
     columns = {
         "id": [f"f{row}" for row in range(count)],
+        "source_id": [f"f{row}" for row in range(count)],
         "identity": [f"p{row // PICTURES}" for row in range(count)],
         "status": ["refused" if row in refused else "ok" for row in range(count)],
     }
@@ -27,17 +28,33 @@ def measurements(embeddings, noise, refused=()):
         "hog.detected": (draw.random(count) >= noise * 0.9).astype(float),
         "pixels.psnr": psnr,
         "pixels.ssim": np.full(count, 1.0 - noise),
+        "pixels.mse": np.full(count, 255.0**2 * noise),
+        "pixels.mae": np.full(count, 255.0 * noise),
         "mobilenet_v2.perceptual": np.full(count, noise),
         "age_gender.age": 30.0 + 20.0 * noise * draw.random(count),
         "age_gender.male": np.full(count, 0.8 - 0.5 * noise),
     }
-    vectors = {"dlib_face.embedding": embeddings, "mobilenet_v2.features": np.hstack([embeddings, embeddings * 2])}
+    moved = noise * draw.normal(size=(count, 136))
+    vectors = {
+        "dlib_face.embedding": embeddings,
+        "mobilenet_v2.features": np.hstack([embeddings, embeddings * 2]),
+        "dlib_face.box": 30.0 + moved[:, :4],
+        "dlib_face.landmarks": 30.0 + moved,
+        "mtcnn.points": 30.0 + moved[:, :10],
+    }
     for row in refused:
         for values in numbers.values():
             values[row] = np.nan
         for values in vectors.values():
             values[row] = np.nan
     return pd.DataFrame({**columns, **numbers, **{name: list(values) for name, values in vectors.items()}})
+
+
+def attempts(derived, embeddings, noise):
+    """One further key a face: the further from the first the more it changes."""
+    draw = np.random.default_rng(5)
+    others = unit(embeddings + noise * draw.normal(size=embeddings.shape))
+    return derived.assign(attempt="key", number=0, **{"dlib_face.embedding": list(others)})
 
 
 def predictions(derived):
@@ -69,13 +86,14 @@ def sets():
     return original, mild, strong
 
 
-def compute(name, root, derived, original):
+def compute(name, root, derived, original, keys=None):
     from masquerade import params
 
     block = params.load(root, "tiny").metrics[name]
     metric = discovery.load("metrics", name)(block)
     judges = tuple(dict.fromkeys(column.split(".")[0] for column in derived if "." in column))
-    seen = Evidence(original, derived, original, judges, target=original, attributes=predictions(derived))
+    about = {"target": original, "attributes": predictions(derived), "attempts": keys, "size": 64}
+    seen = Evidence(original, derived, original, judges, **about)
     found = evaluation.evaluate({name: metric}, seen)
     return metric, found[name]
 
@@ -86,13 +104,19 @@ def test_controls_bracket_the_methods(root, sets, name):
     original = measurements(sets[0].copy(), 0.0)
     values = []
     for embeddings, noise in zip(sets, (0.0, 0.2, 0.9), strict=True):
-        metric, found = compute(name, root, measurements(embeddings.copy(), noise), original)
+        derived = measurements(embeddings.copy(), noise)
+        metric, found = compute(name, root, derived, original, attempts(derived, embeddings, noise))
         assert found, "a metric must say something of a set that every judge saw"
         values.append(next(iter(found.values()))["value"])
     first = values[0] if values[0] is not None else math.inf  # PSNR of identical pictures
-    privacy = {"identity_distance", "protection_success_rate", "protection_success_rate_at_far"}
+    if name == "people_similarity":  # of the set alone: nothing is compared with the originals
+        assert all(-1 <= value <= 1 for value in values)
+        return
+    privacy = {"identity_distance", "identity_l1", "key_angle", "protection_success_rate"}
+    privacy |= {"protection_success_rate_at_far"}
     more_is_further = metric.direction == "lower" or name in privacy
     recognised = {"true_acceptance_rate", "re_identification_rate", "rank1_identification_rate"}
+    recognised |= {"identity_similarity", "key_similarity"}
     if name in recognised:  # lower is better for privacy, and originals are recognised most
         more_is_further = False
     ordered = (first, *values[1:])
@@ -103,8 +127,10 @@ def test_controls_bracket_the_methods(root, sets, name):
 @pytest.mark.parametrize("name", METRICS)
 def test_refused_faces_are_in_the_denominator_and_not_in_the_value(root, sets, name):
     original = measurements(sets[0].copy(), 0.0)
-    whole = compute(name, root, measurements(sets[1].copy(), 0.2), original)[1]
-    cut = compute(name, root, measurements(sets[1].copy(), 0.2, refused=(0, 1, 2)), original)[1]
+    every = measurements(sets[1].copy(), 0.2)
+    keys = attempts(every, sets[1], 0.2)
+    whole = compute(name, root, every, original, keys)[1]
+    cut = compute(name, root, measurements(sets[1].copy(), 0.2, refused=(0, 1, 2)), original, keys)[1]
     assert {judge for judge, value in whole.items() if value["over"]}
     for judge, value in cut.items():
         assert value["of"] == whole[judge]["of"]
@@ -124,4 +150,28 @@ def test_set_of_refused_faces_has_no_value_and_says_so(root, sets, name):
 def test_metric_computes_twice_the_same(root, sets, name):
     original = measurements(sets[0].copy(), 0.0)
     derived = measurements(sets[1].copy(), 0.2)
-    assert compute(name, root, derived, original)[1] == compute(name, root, derived, original)[1]
+    keys = attempts(derived, sets[1], 0.2)
+    assert compute(name, root, derived, original, keys)[1] == compute(name, root, derived, original, keys)[1]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_attempts_are_measured_as_an_anonymized_set_is(root, sets, name):
+    """What was recovered with two keys of each of some faces, in any order, is compared with their originals."""
+    from masquerade import params
+
+    original, derived = measurements(sets[0].copy(), 0.0), measurements(sets[2].copy(), 0.9)
+    some = measurements(sets[1].copy(), 0.2).iloc[::-2]
+    tried = pd.concat([some.assign(attempt="wrong", number=number) for number in (0, 1)], ignore_index=True)
+    metric = discovery.load("metrics", name)(params.load(root, "tiny").metrics[name])
+    judges = ("dlib_face", "mobilenet_v2", "pixels", "mtcnn", "hog", "age_gender")
+    seen = Evidence(original, derived, original, judges, target=original, attempts=tried, size=64)
+    found = evaluation.evaluate_attempts({name: metric}, seen)
+    assert found == {"wrong": {}} if not metric.repeats else list(found["wrong"]) == [name]
+    paired = original.set_index("id").loc[some["source_id"]].reset_index()
+    alone = Evidence(paired, some.reset_index(drop=True), original, judges, target=original, size=64)
+    values = evaluation.evaluate({name: metric}, alone)[name]
+    for judge, value in found["wrong"].get(name, {}).items():
+        if not name.startswith("key_"):  # of one picture a face there is none
+            few = 0.05 if name.startswith("frechet") else 1e-6  # its covariances divide by N - 1
+            assert value["value"] == pytest.approx(values[judge]["value"], rel=few)
+            assert value["of"] == 2 * values[judge]["of"]

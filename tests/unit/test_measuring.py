@@ -9,11 +9,12 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from masquerade import measuring
+from masquerade import evaluation, measuring
 from masquerade.errors import ArchiveError, ProtocolError
 from masquerade.images import ArchiveWriter, to_float
 from masquerade.judges import Judge
-from masquerade.metrics import stack
+from masquerade.metrics import Metric, stack
+from masquerade.metrics._values import mean
 
 RNG = np.random.default_rng(0)
 PICTURES = RNG.integers(0, 256, (5, 16, 16, 3), dtype=np.uint8)
@@ -223,3 +224,78 @@ def test_threads_are_given_back(source, tmp_path, monkeypatch):
     measuring.measure(source, tmp_path / "m.parquet", {"means": Watching(Means.Params(), {})}, threads=3)
     assert set(during) == {3}
     assert library.threads == 7
+
+
+def test_the_size_of_the_pictures_is_kept_and_asked_for(source, derived, tmp_path):
+    measuring.measure(derived, tmp_path / "m.parquet", means(), source=source)
+    assert measuring.size(tmp_path / "m.parquet") == 16
+    pq.write_table(
+        pq.read_table(tmp_path / "m.parquet").replace_schema_metadata({"masquerade": "{}"}), tmp_path / "old"
+    )
+    with pytest.raises(ArchiveError, match="does not say the size of its pictures"):
+        measuring.size(tmp_path / "old")
+    with ArchiveWriter(tmp_path / "none.zip") as out:
+        out.add(None, {"id": "d", "identity": "p", "split": "test", "source_id": "s0"} | REFUSED)
+    measuring.measure(tmp_path / "none.zip", tmp_path / "none.parquet", means(), source=source)
+    assert measuring.size(tmp_path / "none.parquet") is None
+
+
+@pytest.fixture
+def attempts(tmp_path):
+    """What came back of s0 and s1: the same picture with the right key, a grey one with either of two wrong keys."""
+    path = tmp_path / "attempts.zip"
+    with ArchiveWriter(path) as out:
+        for name in (1, 0):
+            for attempt, count in (("recovered", 1), ("wrong", 2)):
+                for number in range(count):
+                    row = {"id": f"{name}{attempt}{number}", "source_id": f"s{name}", "identity": f"p{name}",
+                           "split": "test", "attempt": attempt, "number": number}  # fmt: skip
+                    out.add(PICTURES[name] if attempt == "recovered" else np.full((16, 16, 3), 128, np.uint8), row)
+    return path
+
+
+class Recovered(Metric):
+    """How far pictures are from their sources."""
+
+    title, direction, unit = "recovered", "lower", "levels"
+
+    def compute(self, evidence):
+        assert (evidence.original["id"] == evidence.derived["source_id"]).all()
+        return {"means": mean(stack(evidence.derived["means.difference"]))}
+
+
+def test_attempts_are_measured_and_evaluated_beside_the_anonymized_set(source, derived, attempts, tmp_path):
+    files = {"source": source, "derived": derived, "attempts": attempts}
+    for name, archive in files.items():
+        other = source if name != "source" else None
+        measuring.measure(archive, tmp_path / f"m_{name}.parquet", means(), split="test", source=other)
+    paths = {name: tmp_path / f"m_{name}.parquet" for name in files}
+    seen = evaluation.evidence(paths["source"], paths["derived"], "test", attempts=paths["attempts"])
+    assert seen.size == 16 and seen.attempts["number"].tolist() == [0, 0, 1, 0, 0, 1]
+    metrics = {"recovered": Recovered(None)}
+    found = evaluation.evaluate_attempts(metrics, seen)
+    assert found["recovered"]["recovered"]["means"]["value"] == 0.0
+    assert found["wrong"]["recovered"]["means"]["of"] == 4 and found["wrong"]["recovered"]["means"]["value"] > 0
+    row = evaluation.row({"seed": 0}, {}, evaluation.evaluate(metrics, seen), found)
+    assert json.loads(json.dumps(row))["attempts"] == found
+    assert "attempts" not in evaluation.row({"seed": 0}, {}, {})
+    assert evaluation.evaluate_attempts(metrics, evaluation.evidence(paths["source"], paths["derived"], "test")) == {}
+
+
+def test_attempts_at_other_faces_and_of_other_sizes_are_refused(source, derived, attempts, tmp_path):
+    small = tmp_path / "small.zip"
+    with ArchiveWriter(small) as out:
+        row = {"id": "d", "identity": "p", "split": "test", "source_id": "s0"}
+        out.add(PICTURES[0][:8, :8], row)
+        out.add(None, row | REFUSED | {"id": "e", "source_id": "s1"})
+    measuring.measure(source, tmp_path / "m_source.parquet", means(), split="test")
+    measuring.measure(small, tmp_path / "m_small.parquet", means())
+    with pytest.raises(ArchiveError, match="different sizes"):
+        evaluation.evidence(tmp_path / "m_source.parquet", tmp_path / "m_small.parquet", "test")
+    measuring.measure(attempts, tmp_path / "m_attempts.parquet", means(), source=source)
+    with ArchiveWriter(tmp_path / "one.zip") as out:
+        out.add(PICTURES[0], row)
+    measuring.measure(tmp_path / "one.zip", tmp_path / "m_one.parquet", means(), source=source)
+    with pytest.raises(ArchiveError, match="attempts at faces that"):
+        evaluation.evidence(tmp_path / "m_source.parquet", tmp_path / "m_one.parquet", "test",
+                            attempts=tmp_path / "m_attempts.parquet")  # fmt: skip

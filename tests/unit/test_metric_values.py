@@ -1,6 +1,7 @@
 """Metrics against independent implementations and numbers worked out by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from masquerade import discovery
+from masquerade import discovery, evaluation
+from masquerade.errors import ProtocolError
 from masquerade.metrics import Evidence
 from masquerade.metrics._values import between, threshold_at
 from masquerade.metrics.frechet_distance import frechet
@@ -48,6 +50,117 @@ def test_face_that_could_not_be_measured_leaves_the_denominator():
     derived["r.embedding"] = [np.array([0.5, 0.8]), np.array([np.nan, np.nan])]
     value = compute("identity_distance", evidence(table(["a", "b"], on_circle(0, 90)), derived))["r"]
     assert (value.over, value.of) == (1, 2)
+
+
+def test_identity_similarity_is_the_cosine_whatever_the_length():
+    seen = evidence(table(["a", "b"], on_circle(0, 90)), table(["a", "b"], 3 * on_circle(60, 90)))
+    value = compute("identity_similarity", seen)["r"]
+    assert value.value == pytest.approx((0.5 + 1.0) / 2) and (value.over, value.of) == (2, 2)
+
+
+def test_identity_l1_is_the_mean_over_coordinates():
+    seen = evidence(table(["a"], [[2.0, 0.0]]), table(["a"], [[0.0, 5.0]]))
+    assert compute("identity_l1", seen)["r"].value == pytest.approx(1.0)  # (|1 - 0| + |0 - 1|) / 2
+
+
+def test_identity_l1_of_random_directions_is_that_of_the_paper():
+    draw = np.random.default_rng(0)
+    first, second = draw.normal(size=(2, 200, 512))
+    names = ["a"] * 200
+    value = compute("identity_l1", evidence(table(names, first), table(names, second)))["r"].value
+    assert value == pytest.approx(0.050, abs=0.0005)  # 2 / sqrt(pi 512); the paper prints 0.048
+
+
+def test_distances_are_in_pixels_of_256_over_faces_found_in_both():
+    boxes = [[10.0, 10.0, 50.0, 50.0], [np.nan] * 4, [0.0, 0.0, 60.0, 60.0]]
+    moved = [[12.0, 10.0, 50.0, 46.0], [0.0, 0.0, 60.0, 60.0], [np.nan] * 4]
+    seen = evidence(table("abc", **{"d.box": boxes}), table("abc", **{"d.box": moved}))
+    value = compute("box_distance", replace(seen, size=64))["d"]
+    assert value.value == pytest.approx((2 + 4) / 4 * 4) and (value.over, value.of) == (1, 3)
+    with pytest.raises(ProtocolError, match="size of the pictures"):
+        compute("box_distance", seen)
+
+
+def test_landmark_distances_of_hand_worked_regions():
+    still = np.zeros((68, 2))
+    moved = still.copy()
+    moved[36:48] = (3.0, 4.0)  # eyes: 5 pixels
+    moved[27:36] = (0.0, 1.0)  # nose
+    moved[48:68] = (6.0, 8.0)  # mouth
+    moved[:17] = (1.0, 0.0)  # jaw
+    five = np.arange(10.0)
+    seen = evidence(
+        table("a", **{"d.landmarks": [still.ravel()], "m.points": [five]}),
+        table("a", **{"d.landmarks": [moved.ravel()], "m.points": [five + 2]}),
+    )
+    found = {name: value.value for name, value in compute("landmark_distance", replace(seen, size=256)).items()}
+    assert found == pytest.approx({
+        "d": (12 * 5 + 9 * 1 + 20 * 10 + 17 * 1) / 68, "d.eyes": 5.0, "d.nose": 1.0, "d.mouth": 10.0,
+        "d.l1": (12 * 7 + 9 * 1 + 20 * 14 + 17 * 1) / 136, "m": math.sqrt(8), "m.l1": 2.0,
+    })  # fmt: skip
+
+
+def test_errors_of_pixels_are_on_the_scale_of_one():
+    seen = evidence(table("a"), table("a", **{"pixels.mse": [65.025], "pixels.mae": [5.1]}))
+    assert compute("mse", seen)[""].value == pytest.approx(1e-3)
+    assert compute("mae", seen)[""].value == pytest.approx(0.02)
+
+
+def versions(first, *others, **columns):
+    """A face's picture under the first key, and under others as attempts."""
+    derived = table(["a"] * len(first), on_circle(*first)).assign(source_id=[f"f{row}" for row in range(len(first))])
+    tried = [derived.assign(attempt="key", number=number, **{"r.embedding": list(on_circle(*angles))})
+             for number, angles in enumerate(others)]  # fmt: skip
+    seen = evidence(derived, derived)
+    return replace(seen, attempts=pd.concat([*tried, derived.assign(attempt="wrong", number=0)]) if tried else None)
+
+
+def test_angle_between_keys_is_the_mean_over_pairs_of_each_face():
+    seen = versions((0, 10), (30, 10), (90, 40))
+    angle, similarity = compute("key_angle", seen)["r"], compute("key_similarity", seen)["r"]
+    assert angle.value == pytest.approx(((30 + 90 + 60) / 3 + (0 + 30 + 30) / 3) / 2, abs=1e-3)
+    cosines = [[np.cos(np.radians(x)) for x in face] for face in ((30, 90, 60), (0, 30, 30))]
+    assert similarity.value == pytest.approx(np.mean([np.mean(face) for face in cosines]))
+    assert (angle.over, angle.of, angle.note) == (2, 2, "3 versions of each")
+
+
+def test_wrong_recoveries_are_versions_among_themselves():
+    seen = versions((0, 10), (30, 10), (90, 40))
+    rows = pd.concat([seen.attempts[seen.attempts["attempt"] == "key"]], ignore_index=True)
+    wrong = replace(seen, attempts=rows.assign(attempt="wrong"))
+    metric = {name: discovery.load("metrics", name)(None) for name in ("key_angle", "true_acceptance_rate")}
+    found = evaluation.evaluate_attempts(metric, wrong)
+    assert list(found) == ["wrong"] and list(found["wrong"]) == ["key_angle"]
+    assert found["wrong"]["key_angle"]["r"]["value"] == pytest.approx((60 + 30) / 2, abs=1e-3)
+
+
+def test_a_judge_that_did_not_look_at_attempts_has_no_angle():
+    seen = versions((0, 10), (30, 10))
+    seen = replace(seen, attempts=seen.attempts.drop(columns="r.embedding"))
+    assert compute("key_angle", seen)["r"].note == "no face has two versions"
+
+
+def test_one_version_of_each_face_has_no_angle():
+    for seen in (versions((0, 10)), replace(versions((0, 10), (5, 5)), attempts=None)):
+        value = compute("key_angle", seen)["r"]
+        assert math.isnan(value.value) and (value.over, value.of, value.note) == (0, 2, "no face has two versions")
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), count=st.integers(3, 30))
+def test_similarity_between_people_is_the_mean_over_their_pairs(seed, count):
+    draw = np.random.default_rng(seed)
+    names = np.array([*"ab", *draw.choice(["a", "b", "c", ""], count)])
+    embeddings = draw.normal(size=(len(names), 5)).astype(np.float32)
+    keys = draw.integers(0, 2, len(names))
+    keys[:2] = 0
+    derived = table(names, embeddings, number=keys)
+    unit = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
+    pairs = [unit[i] @ unit[j] for i in range(len(names)) for j in range(i)
+             if names[i] and names[j] and names[i] != names[j] and keys[i] == keys[j]]  # fmt: skip
+    value = compute("people_similarity", evidence(derived, derived))["r"]
+    assert value.value == pytest.approx(np.mean(pairs), abs=1e-5)
+    assert value.note == f"{len(pairs)} pairs of different people"
 
 
 def test_protection_needs_the_threshold_to_be_reached():

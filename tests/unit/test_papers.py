@@ -474,7 +474,7 @@ class TestCurves:
 
     def test_points_are_sorted_by_the_stated_fact(self, tmp_path):
         figure = reference.load(written(tmp_path, CURVES, "figure4"))
-        places = figures._places(figure, figures.Cells(SWEEP), "synthetic_hq")
+        places = figures._places(figure, figures.Cells(SWEEP), CONTEXT)
         assert [x for x, _ in places] == [6.0, 100.0, 800.0]
 
     def test_a_figure_without_any_number_is_still_drawn(self, tmp_path):
@@ -503,8 +503,8 @@ class TestGrids:
 
     def test_columns_are_ordered_by_their_fact_and_a_missing_one_has_its_reason(self, tmp_path, pictures):
         figure = reference.load(written(tmp_path, GRID, "figure6"))
-        columns = figures._columns(figure, choice.by_cell(pictures[1]), SKIPPED, CONTEXT)
-        assert columns == [
+        columns = figures._columns(figure, choice.by_cell(pictures[1]), SKIPPED, CONTEXT, {})
+        assert [(title, key, reason) for title, key, _, reason in columns] == [
             ("e = 6", ("ours", "eps_6"), ""), ("e = 10", ("ours", "eps_10"), ""),
             ("Other", ("other", "default"), "other is not built yet"),
         ]  # fmt: skip
@@ -564,6 +564,123 @@ class TestGrids:
         copy = FaceArchive(first.path)
         copy.facts["seed"] = 2
         return copy
+
+
+RECOVERY = """
+kind: table
+title: Table 3
+caption: What comes back
+source: Table 3, section 4
+dataset: {name: CelebA-HQ, role: celeba_hq}
+columns:
+  - {title: PSR, metric: psr, judge: {name: Azure Face, role: azure}, direction: none, digits: 2}
+  - {title: Recovered, metric: psr, judge: {name: Azure Face, role: azure}, attempt: recovered, direction: none,
+     digits: 2}
+rows:
+  - {title: Ours, method: ours, variant: eps_6, printed: [3.9e-4, 28.08]}
+  - {title: Wrong key, method: ours, variant: eps_6, attempt: wrong, note: another key}
+  - {title: Saved, method: ours, variant: eps_6, attempt: saved, note: from what was saved}
+  - {title: Original, method: original, variant: control, control: true, note: "control: the picture itself"}
+"""
+
+
+def tried(seed, recovered, wrong):
+    attempts = {"recovered": {"psr": {"dlib_face": recovered}}, "wrong": {"psr": {"dlib_face": wrong}}}
+    ours = cell("ours", "eps_6", number(0.9), number(1.0), tar(0.1), seed, epsilon=6.0)
+    return ours | {"attempts": attempts}
+
+
+class TestAttempts:
+    """Rows, columns, curves and grids of what was brought back."""
+
+    @pytest.fixture
+    def recovery(self, tmp_path):
+        cells = [tried(0, number(0.1), number(0.7)), tried(1, number(0.2), number(0.8)), CELLS[-1]]
+        return tables.build(reference.load(written(tmp_path, RECOVERY)), cells, {}, CONTEXT)
+
+    def test_a_row_and_a_column_name_their_pictures_and_the_columns_own_counts(self, recovery):
+        values = [[entry.measured.value for entry in line.entries] for line in recovery.lines]
+        assert values[0] == pytest.approx([0.9, 0.15]) and values[1] == pytest.approx([0.75, 0.15])
+
+    def test_a_control_is_measured_as_it_is_in_every_column(self, recovery):
+        assert [entry.measured.value for entry in recovery.lines[3].entries] == [1.0, 1.0]
+
+    def test_an_attempt_that_was_not_made_says_so(self, recovery):
+        assert recovery.lines[2].entries[0].measured.reason == "ours has no attempt 'saved'"
+
+    def test_the_csv_names_the_attempt_only_where_a_table_has_some(self, recovery, result):
+        records = list(csv.DictReader(io.StringIO(recovery.csv())))
+        assert [record["attempt"] for record in records] == ["", "recovered", "wrong", "recovered", "saved",
+                                                             "recovered", "", ""]  # fmt: skip
+        assert "attempt" not in result.csv().splitlines()[0]
+
+    def test_what_a_method_states_is_told_once(self, recovery):
+        assert recovery.markdown().count("epsilon = 6") == 1
+
+    def test_printed_powers_of_ten_are_numbers(self, recovery):
+        assert (recovery.table.rows[0].printed[0].text, recovery.table.rows[0].printed[0].value) == ("3.9e-4", 3.9e-4)
+
+    def test_the_workflow_is_told_whose_attempts_are_needed(self, recovery, table, tmp_path):
+        assert reference.attempted(recovery.table) == [("celeba_hq", "ours", "eps_6")]
+        assert reference.attempted(table) == []
+        grid = GRID.replace("variant: default}", "variant: default, attempt: wrong, number: 1}")
+        assert reference.attempted(reference.load(written(tmp_path, grid))) == [("celeba_hq", "other", "default")]
+        curves = CURVES.replace("metric: psr\n", "metric: psr\n        attempt: recovered\n")
+        offered = [("ours", "eps_6"), ("ours", "plain")]
+        found = reference.attempted(reference.load(written(tmp_path, curves)), offered)
+        assert found == [("celeba_hq", "ours", "eps_6")]
+
+    @pytest.mark.parametrize("axis", ["axis: Privacy budget", "fact: epsilon\nx: {metric: psr}\naxis: Privacy budget"])
+    def test_curves_have_one_x_axis(self, tmp_path, axis):
+        with pytest.raises(ReferenceFileError, match="either a 'fact' of the statement or a metric"):
+            reference.load(written(tmp_path, CURVES.replace("fact: epsilon\naxis: Privacy budget", axis)))
+
+    def test_curves_are_placed_by_a_metric(self, tmp_path):
+        x = "x: {metric: psr, judge: {name: Azure Face, role: azure}}\nscale: linear"
+        figure = reference.load(written(tmp_path, CURVES.replace("fact: epsilon", x)))
+        places = figures._places(figure, figures.Cells(SWEEP), CONTEXT)
+        assert [key[2] for _, key in places] == ["eps_800", "eps_100", "eps_6"]
+        assert [x for x, _ in places] == pytest.approx([0.205, 0.905, 0.999])
+        assert figures._axis(figure, places, figures.Cells(SWEEP), CONTEXT) == "Privacy budget (here by dlib_face)"
+        outputs = [tmp_path / "x.png"]
+        figures.curves(figure, SWEEP, {}, CONTEXT, outputs)
+        assert outputs[0].stat().st_size > 5000
+
+    def test_a_grid_shows_the_attempt_and_number_that_it_names(self, tmp_path, pictures):
+        attempts = self.archive(tmp_path)
+        columns = "\n".join([
+            "  - {title: right, method: ours, variant: eps_10, attempt: recovered}",
+            "  - {title: second wrong, method: ours, variant: eps_10, attempt: wrong, number: 1}",
+            "  - {title: pasted, method: ours, variant: eps_10, attempt: pasted}",
+            "  - {title: Other, method: other, variant: default, attempt: wrong}",
+        ])  # fmt: skip
+        text = GRID.replace("closest_to_mean", "first").split("columns:")[0] + "columns:\n" + columns
+        figure = reference.load(written(tmp_path, text))
+        outputs = [tmp_path / "attempts.png"]
+        figures.grid(figure, *pictures, SKIPPED, CONTEXT, outputs, attempts=[attempts])
+        seen = np.asarray(Image.open(outputs[0]).convert("L"))
+        tile, gap, head = 192, 6, 42
+        for column, shade in enumerate((255, 50, 81)):  # f2: of f0 there was no attempt
+            left = gap + column * (tile + gap)
+            assert (seen[head : head + tile, left : left + tile] == shade).all()
+        ids = choice.faces(figure, pictures[0], None, [attempts])
+        assert ids == ["f2", "f4"]
+        assert choice.attempt("f2", [attempts], figure.columns[2]) == "no attempt 'pasted' of this face"
+        assert choice.attempt("f4", [attempts], figure.columns[0]) == "no face was found"
+
+    @staticmethod
+    def archive(folder):
+        facts = {"method": "ours", "variant": "eps_10", "seed": 0}
+        with ArchiveWriter(folder / "attempts.zip", facts) as writer:
+            for name in ("f2", "f4"):
+                for shade, (attempt, count) in zip((50, 80), (("recovered", 1), ("wrong", 2)), strict=True):
+                    for which in range(count):
+                        row = {"id": f"{name}.{attempt}.{which}", "source_id": name, "identity": "p", "split": "test",
+                               "attempt": attempt, "number": which}  # fmt: skip
+                        refused = {"status": "refused", "reason": "no face was found"} if name == "f4" else {}
+                        picture = None if refused else np.full((32, 32, 3), shade + which, np.uint8)
+                        writer.add(picture, row | refused)
+        return FaceArchive(folder / "attempts.zip")
 
 
 def test_judge_that_a_method_saw_in_training_is_named(monkeypatch, root):

@@ -5,7 +5,7 @@ from masquerade.images import FaceArchive
 from masquerade.papers import choice, figures, reference
 
 given = steps.arguments(
-    __doc__, files=("declared", "faces"), lists=("derived", "source", "measured"), words=("skipped",)
+    __doc__, files=("declared", "faces"), lists=("derived", "source", "measured", "attempts"), words=("skipped",)
 )
 
 
@@ -15,10 +15,9 @@ def work(run) -> None:
     if given.source:
         cells = {(*path.parts[-3:-1], int(path.stem)): path for path in given.measured}
         apart = choice.distances(given.source[0], cells, context.judge(figure.judge))
-    derived = [FaceArchive(path) for path in given.derived]
-    figures.grid(
-        figure, FaceArchive(given.faces), derived, papers.skipped(given.skipped), context, given.outputs, apart
-    )
+    derived, attempts = ([FaceArchive(path) for path in paths] for paths in (given.derived, given.attempts))
+    skipped = papers.skipped(given.skipped)
+    figures.grid(figure, FaceArchive(given.faces), derived, skipped, context, given.outputs, apart, attempts)
     run.artifact(given.outputs[0])
 
 

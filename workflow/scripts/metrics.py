@@ -6,7 +6,7 @@ from masquerade.images import index_facts
 given = steps.arguments(
     __doc__,
     files=("source", "derived", "index", "target"),
-    lists=("attributes",),
+    lists=("attributes", "attempts"),
     words=("dataset", "method", "variant", "seed"),
 )
 
@@ -25,8 +25,9 @@ def work(run) -> None:
         given.params["matrix.calibrate_on"],
         given.target,
         next(iter(given.attributes), None),
+        next(iter(given.attempts), None),
     )
-    values = evaluation.evaluate(metrics, seen)
+    values, attempts = evaluation.evaluate(metrics, seen), evaluation.evaluate_attempts(metrics, seen)
     cell = {
         "dataset": given.dataset,
         "method": given.method,
@@ -34,7 +35,7 @@ def work(run) -> None:
         "seed": int(given.seed),
     }
     statement = index_facts(given.index)["statement"] | evaluation.counts(seen.derived)
-    steps.write_json(given.outputs[0], evaluation.row(cell, statement, values))
+    steps.write_json(given.outputs[0], evaluation.row(cell, statement, values, attempts))
     numbers = {
         f"{name}.{judge}".strip("."): value["value"] for name, of in values.items() for judge, value in of.items()
     }

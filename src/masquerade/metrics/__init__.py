@@ -19,6 +19,9 @@ class Evidence:
     pictures of identities that are disjoint from the test images (the validation split). ``judges`` are the names
     that were measured. ``target`` are measurements of the original pictures of the set that everything learns from.
     ``attributes`` are predictions on real test pictures (attributes/predictions.py), where the cell has some.
+    ``attempts`` are measurements of further pictures of the same faces: what was brought back with the right key, with
+    a wrong one, ..., and what further keys make of them; columns ``attempt``, ``number``, ``source_id`` say which.
+    ``size`` is the side of the pictures judged, in pixels; judges give coordinates in them.
     Columns: id, identity, split, status, reason, and ``<judge>.<quantity>``.
     """
 
@@ -28,6 +31,8 @@ class Evidence:
     judges: tuple[str, ...]
     target: pd.DataFrame | None = None
     attributes: pd.DataFrame | None = None
+    attempts: pd.DataFrame | None = None
+    size: int | None = None
 
     def pair(self, column: str) -> tuple[np.ndarray, np.ndarray]:
         """(original, derived) values of one quantity, float64 (N, ...), NaN where missing."""
@@ -69,6 +74,8 @@ class Metric(ABC):
     direction: ClassVar[Literal["higher", "lower", "none"]]
     unit: ClassVar[str]
     digits: ClassVar[int] = 4
+    repeats: ClassVar[bool] = True
+    """Several derived pictures of one face may be counted; False where its protocol has one picture a face."""
 
     class Params(Settings):
         pass

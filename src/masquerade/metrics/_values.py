@@ -1,10 +1,15 @@
-"""What the metrics share: means with their denominators, and distances between embeddings."""
+"""What the metrics share: means with their denominators, distances and angles between embeddings."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
+import pandas as pd
 
+from masquerade.errors import ProtocolError
 from masquerade.metrics import Evidence, Value, stack
+
+PAPERS_SIZE = 256
+"""Side of the pictures on which the papers give distances in pixels."""
 
 
 def mean(values: np.ndarray, note: str = "") -> Value:
@@ -27,6 +32,54 @@ def distances(evidence: Evidence, judge: str) -> np.ndarray:
     """Euclidean distance of the embeddings of each original and its derived face, (N,); NaN where one is missing."""
     original, derived = evidence.pair(f"{judge}.embedding")
     return np.linalg.norm(original - derived, axis=1)
+
+
+def unit(embeddings: np.ndarray) -> np.ndarray:
+    """Embeddings (N, D) at length 1; NaN where one is missing."""
+    return embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
+
+
+def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Of unit vectors, row by row: (N, D) twice -> (N,)."""
+    return (first * second).sum(axis=1)
+
+
+def to_papers_size(evidence: Evidence) -> float:
+    """Pixels of a picture of 256 pixels for each of the pictures judged. Raises ProtocolError where it is not known."""
+    if evidence.size is None:
+        raise ProtocolError("A distance in pixels says nothing without the size of the pictures: give Evidence.size.")
+    return PAPERS_SIZE / evidence.size
+
+
+def between_versions(
+    evidence: Evidence, judge: str, of: Callable[[np.ndarray], np.ndarray] = lambda cosines: cosines
+) -> Value:
+    """Mean over faces of the mean of ``of(cosine)`` over all pairs of a face's versions under different keys.
+
+    Versions are the rows of ``derived`` with one ``source_id``, and the rows of the attempts `key` with it. ``over``
+    counts the faces with two measured versions or more, ``of`` those that should have them; NaN where there are none.
+    """
+    column, frames = f"{judge}.embedding", [evidence.derived]
+    if evidence.attempts is not None and column in evidence.attempts:  # fewer judges may have looked at attempts
+        frames.append(evidence.attempts[evidence.attempts["attempt"] == "key"])
+    versions = pd.concat([frame[["source_id", column]] for frame in frames], ignore_index=True)
+    several = versions[versions.duplicated("source_id", keep=False)]
+    if several.empty:
+        return Value(float("nan"), 0, evidence.derived["source_id"].nunique(), note="no face has two versions")
+    embeddings = unit(stack(several[column]))
+    means, counts = [], []
+    for rows in several.groupby("source_id", sort=False).indices.values():
+        own = embeddings[rows][np.isfinite(embeddings[rows]).all(axis=1)]
+        if len(own) < 2:
+            means.append(np.nan)
+            continue
+        first, second = np.triu_indices(len(own), 1)
+        means.append(of(cosine(own[first], own[second])).mean())
+        counts.append(len(own))
+    told = (
+        f"{min(counts)}{f' to {max(counts)}' if max(counts) > min(counts) else ''} versions of each" if counts else ""
+    )
+    return mean(np.array(means), told)
 
 
 def impostor_distances(evidence: Evidence, judge: str) -> np.ndarray:

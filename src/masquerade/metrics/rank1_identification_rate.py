@@ -24,6 +24,7 @@ class Rank1IdentificationRate(Metric):
     title = "rank-1 identification rate"
     direction = "lower"
     unit = "share of faces of people with several pictures"
+    repeats = False
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         return {judge: _judged(evidence, f"{judge}.embedding") for judge in judges_with(evidence, "embedding")}

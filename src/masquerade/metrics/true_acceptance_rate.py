@@ -24,6 +24,7 @@ class TrueAcceptanceRate(Metric):
     title = "true-acceptance rate"
     direction = "lower"
     unit = "share of genuine pairs"
+    repeats = False
 
     class Params(Settings):
         far: Annotated[float, Field(gt=0, lt=1)]

@@ -10,7 +10,7 @@ from masquerade import measuring
 from masquerade.errors import ArchiveError
 from masquerade.images import OK, FaceArchive
 from masquerade.metrics import stack
-from masquerade.papers.reference import Grid
+from masquerade.papers.reference import Grid, Picture
 
 Archives = Mapping[tuple[str, str], Sequence[FaceArchive]]
 """(method, variant) -> its anonymized archives, by seed."""
@@ -50,19 +50,24 @@ def distances(source: Path, derived: Mapping[tuple[str, str, int], Path], judge:
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-def faces(figure: Grid, source: FaceArchive, apart: Distances | None) -> list[str]:
-    """The ids of the faces to show, of the test split, one a person.
+def faces(
+    figure: Grid, source: FaceArchive, apart: Distances | None, attempts: Sequence[FaceArchive] = ()
+) -> list[str]:
+    """The ids of the faces to show, of the test split, one a person; of those that were in all ``attempts``.
 
     ``first`` (and where no distance is known): in archive order. ``closest_to_mean``: those whose distances are closest
     to the mean over all faces, in units of the standard deviation, added over the variants; of faces that every variant
     gave. Raises ArchiveError where no face is left.
     """
-    rows = source.select("test").drop_duplicates("identity")
+    every = source.select("test")
+    for archive in attempts:
+        every = every[every["id"].isin(archive.index["source_id"])]
+    rows = every.drop_duplicates("identity")
     if figure.choose == "closest_to_mean" and apart is not None and len(apart):
         each = apart.pivot_table(index="source_id", columns=["method", "variant"], values="distance")
         off = ((each - each.mean()) / each.std().replace(0, np.nan)).abs().sum(axis=1)[each.notna().all(axis=1)]
-        every = source.select("test").set_index("id", drop=False)
-        rows = every.loc[off.sort_values(kind="stable").index].drop_duplicates("identity")
+        nearest = [name for name in off.sort_values(kind="stable").index if name in set(every["id"])]
+        rows = every.set_index("id", drop=False).loc[nearest].drop_duplicates("identity")
     if rows.empty:
         raise ArchiveError(f"{source.path} holds no test face for {figure.key} that every method was measured on.")
     return rows["id"].head(figure.faces).tolist()
@@ -87,3 +92,13 @@ def draw(face: str, archives: Sequence[FaceArchive], key: tuple[str, str], apart
             seed = (mine - mine.mean()).abs().idxmin()
     archive = next(archive for archive in archives if archive.facts["seed"] == seed)
     return archive.load(rows=good[seed]).images[0]
+
+
+def attempt(face: str, archives: Sequence[FaceArchive], picture: Picture) -> np.ndarray | str:
+    """One further picture of ``face``, float32 (3, H, W), or the reason why there is none; of the first seed."""
+    archive = archives[0]
+    rows = archive.index
+    rows = rows[(rows["source_id"] == face) & (rows["attempt"] == picture.attempt) & (rows["number"] == picture.number)]
+    if rows.empty:
+        return f"no attempt '{picture.attempt}' of this face"
+    return archive.load(rows=rows).images[0] if rows["status"].iloc[0] == OK else rows["reason"].iloc[0]

@@ -11,7 +11,7 @@ import numpy as np
 from masquerade.images import FaceArchive, to_uint8
 from masquerade.papers import choice
 from masquerade.papers.measured import Cells, Context, Measured, said
-from masquerade.papers.reference import Cell, Curve, Curves, Grid, Need, Panel, needs
+from masquerade.papers.reference import Cell, Curve, Curves, Grid, Need, Panel, Picture, needs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +56,7 @@ def curves(
     to write; the suffix (.png, .svg) says how. A point without a number is told below the figure, with its reason.
     """
     measured = Cells(cells)
-    places = _places(figure, measured, context.dataset(figure.dataset))
+    places = _places(figure, measured, context)
     notes = _curve_notes(figure, places, measured, skipped, context)
     entries = max(sum(1 + bool(curve.markers) for curve in panel.curves) for panel in figure.panels)
     wide, legend = 3.7 * len(figure.panels), 0.2 * (entries + len(figure.controls))
@@ -70,13 +70,13 @@ def curves(
         _save(drawing, outputs, dpi=200)
 
 
-def _places(figure: Curves, cells: Cells, dataset: str) -> list[tuple[float, Need]]:
-    """(x, (dataset, method, variant)) of every variant that was measured and states its x, by x."""
-    found = []
+def _places(figure: Curves, cells: Cells, context: Context) -> list[tuple[float, Need]]:
+    """(x, (dataset, method, variant)) of every variant that was measured and has an x, by x."""
+    found, dataset = [], context.dataset(figure.dataset)
     for _, method, variant in needs(figure, cells.variants(dataset, figure.method)):
         key = (dataset, method, variant)
-        values = cells.facts(key).get(figure.fact, [])
-        if method == figure.method and len(values) == 1:
+        values = [cells.measured(key, figure.x, context).value] if figure.x else cells.facts(key).get(figure.fact, [])
+        if method == figure.method and len(values) == 1 and values[0] is not None:
             found.append((float(values[0]), key))
     return sorted(found)
 
@@ -89,7 +89,7 @@ def _panel(
         _curve(ax, curve, colour, [x for x, _ in places], values, context)
     for control, style in zip(figure.controls, (":", "--", "-."), strict=False):
         _control(ax, panel, control, style, cells, context, context.dataset(figure.dataset))
-    ax.set(title=panel.title, xscale="log", xlabel=_axis(figure, places, cells))
+    ax.set(title=panel.title, xscale=figure.scale, xlabel=_axis(figure, places, cells, context))
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     ax.margins(y=0.12)
     if panel.percent:
@@ -120,7 +120,7 @@ def _curve(
 
 def _control(ax: "Axes", panel: Panel, control: Cell, style: str, cells: Cells, context: Context, dataset: str) -> None:
     """A horizontal line for each control, by the first judge of the panel: floor or ceiling."""
-    value = cells.measured((dataset, control.method, control.variant), panel.curves[0], context)
+    value = cells.measured((dataset, control.method, control.variant), panel.curves[0], context, attempt="")
     if value.value is not None:
         judge = context.judge(panel.curves[0].judge)
         label = f"control: {control.title}{f', by {judge}' if judge else ''}"
@@ -139,8 +139,10 @@ def _curve_notes(
     return [over + _where(figure, context), " ".join(sorted(left_out)), figure.note]
 
 
-def _axis(figure: Curves, places: Sequence[tuple[float, Need]], cells: Cells) -> str:
-    """The label of the x axis, with the facts without which its numbers say nothing."""
+def _axis(figure: Curves, places: Sequence[tuple[float, Need]], cells: Cells, context: Context) -> str:
+    """The label of the x axis, with the judge here, and the facts without which its numbers say nothing."""
+    if figure.x and context.judge(figure.x.judge):
+        return f"{figure.axis} (here by {context.judge(figure.x.judge)})"
     facts = [cells.facts(key) for _, key in places]
     stated = [f"{name} {said([value for fact in facts for value in fact.get(name, [])])}" for name in figure.states]
     return f"{figure.axis} ({', '.join(stated)})" if stated and places else figure.axis
@@ -154,25 +156,30 @@ def grid(
     context: Context,
     outputs: Sequence[Path],
     distances: choice.Distances | None = None,
+    attempts: Sequence[FaceArchive] = (),
 ) -> None:
     """Draw faces: the original first, then what each method made of it; a refusal is a grey tile with its reason.
 
     ``source``: the archive of the originals; ``derived``: the anonymized archives, any seeds, in any order;
+    ``attempts``: the archives of further pictures of the same faces, where a column shows one;
     ``distances`` (where the figure chooses by them): see `choice.distances`. Of several seeds the figure shows the
     draw whose distance is closest to the face's mean, or the first.
     """
-    archives = choice.by_cell(derived)
-    columns = _columns(figure, archives, skipped, context)
-    ids = choice.faces(figure, source, distances)
+    archives, tried = choice.by_cell(derived), choice.by_cell(attempts)
+    columns = _columns(figure, archives, skipped, context, tried)
+    ids = choice.faces(figure, source, distances, attempts)
     originals = source.index.set_index("id", drop=False)
     side = source.load(rows=originals.loc[ids[:1]]).images.shape[-1]
     with _style():
         notes = [_where(figure, context), figure.note]
-        drawing, tiles = _mosaic(len(ids), ["original", *(title for title, _, _ in columns)], notes)
+        drawing, tiles = _mosaic(len(ids), ["original", *(title for title, *_ in columns)], notes)
         for face, row in zip(ids, tiles, strict=True):
             _tile(row[0], source.load(rows=originals.loc[[face]]).images[0])
-            for (_, key, reason), ax in zip(columns, row[1:], strict=True):
-                _tile(ax, reason or choice.draw(face, archives[key], key, distances))
+            for (_, key, declared, reason), ax in zip(columns, row[1:], strict=True):
+                if declared.attempt:
+                    _tile(ax, reason or choice.attempt(face, tried[key], declared))
+                else:
+                    _tile(ax, reason or choice.draw(face, archives[key], key, distances))
         _save(drawing, outputs, dpi=side * max(1, 192 // side))
 
 
@@ -181,8 +188,10 @@ def _columns(
     archives: Mapping[tuple[str, str], Sequence[FaceArchive]],
     skipped: Mapping[Need, str],
     context: Context,
-) -> list[tuple[str, tuple[str, str], str]]:
-    """(title, (method, variant), why it is not there) of every column, variants of one pattern by their fact."""
+    attempts: Mapping[tuple[str, str], Sequence[FaceArchive]],
+) -> list[tuple[str, tuple[str, str], Picture, str]]:
+    """(title, (method, variant), which picture, why it is not there) of every column, variants of one pattern by their
+    fact."""
     dataset, columns = context.dataset(figure.dataset), []
     for declared in figure.columns:
         part = figure.model_copy(update={"columns": (declared,)})
@@ -192,9 +201,10 @@ def _columns(
             key = (method, variant)
             facts = archives[key][0].facts.get("statement", {}) if key in archives else {}
             title = declared.title.format(**facts) if facts or "{" not in declared.title else variant
-            reason = "" if key in archives else skipped.get((dataset, *key), "was not run")
+            there = attempts if declared.attempt else archives
+            reason = "" if key in there else skipped.get((dataset, *key), "was not run")
             found.append((facts.get(figure.fact, np.inf), title, key, reason))
-        columns += [(title, key, reason) for _, title, key, reason in sorted(found, key=lambda item: item[0])]
+        columns += [(title, key, declared, reason) for _, title, key, reason in sorted(found, key=lambda item: item[0])]
     return columns
 
 

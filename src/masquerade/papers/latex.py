@@ -13,7 +13,7 @@ LETTERS = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "ε": r"$\varepsilon$", "σ": r"$\sigma$", "Δ": r"$\Delta$", "λ": r"$\lambda$", "×": r"$\times$", "±": r"$\pm$",
     "≥": r"$\geq$", "≤": r"$\leq$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "†": r"$^{\dagger}$", "–": "--",
-    "√": r"$\surd$", "·": r"$\cdot$", "`": "", "…": r"\dots{}",
+    "√": r"$\surd$", "τ": r"$\tau$", "·": r"$\cdot$", "`": "", "…": r"\dots{}",
 }  # fmt: skip
 
 

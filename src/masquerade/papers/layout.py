@@ -46,8 +46,10 @@ def notes(result: "TableResult") -> list[str]:
     found = ours if table.ours else [f"† is not in the paper. {' '.join(ours)}".rstrip()]
     found += [f"{line.row.title}: {line.row.note}." for line in result.lines if line.row.printed and line.row.note]
     found += [table.note] if table.note else []
-    found += [f"{line.row.title}: {_facts(line.facts)}." for line in result.lines if line.facts]
-    for line in result.lines:
+    once = {(line.row.method, line.row.variant): line for line in reversed(result.lines)}.values()  # several attempts
+    lines = [line for line in result.lines if any(line is first for first in once)]
+    found += [f"{line.row.title}: {_facts(line.facts)}." for line in lines if line.facts]
+    for line in lines:
         if line.refused[0]:
             found.append(f"{line.row.title}: {line.refused[0]} of {line.refused[1]} faces were refused.")
     spreads = {f"{entry.column.title}: ± is the standard deviation over {entry.spread[1]}."

@@ -90,10 +90,14 @@ class Cells:
         statements = [cell["statement"] for key in keys for cell in self._found.get(key, ())]
         return tuple(sum(said.get(name, 0) for said in statements) for name in reversed(COUNTS))
 
-    def measured(self, key: tuple[str, str, str], measure: Measure, context: Context) -> Measured:
-        """One metric over all seeds of one (dataset, method, variant)."""
+    def measured(
+        self, key: tuple[str, str, str], measure: Measure, context: Context, attempt: str | None = None
+    ) -> Measured:
+        """One metric over all seeds of one (dataset, method, variant), of the pictures of ``attempt`` ('' = the
+        anonymized ones; None = what the measure says)."""
         name = ".".join(filter(None, [context.judge(measure.judge), measure.part]))
-        given = [_value(cell["metrics"], measure.metric, name) for cell in self._found.get(key, ())]
+        tried = measure.attempt if attempt is None else attempt
+        given = [_value(_metrics(cell, tried), measure.metric, name) for cell in self._found.get(key, ())]
         numbers = [value for value in given if value["value"] is not None]
         missing = [value["note"].rstrip(".") or "not a number" for value in given if value["value"] is None]
         if not numbers:
@@ -114,9 +118,18 @@ class Cells:
         )
 
 
-def _value(metrics: Mapping[str, Any], metric: str, name: str) -> Mapping[str, Any]:
+def _metrics(cell: Mapping[str, Any], attempt: str) -> Mapping[str, Any] | str:
+    """The metrics of one kind of pictures of a cell, or why there are none."""
+    if not attempt:
+        return cell["metrics"]
+    return cell.get("attempts", {}).get(attempt, f"{cell['cell']['method']} has no attempt '{attempt}'")
+
+
+def _value(metrics: Mapping[str, Any] | str, metric: str, name: str) -> Mapping[str, Any]:
     """The value of one metric by its name (judge and part); one without a number, and the reason as its note, where
     there is none."""
+    if isinstance(metrics, str):
+        return {"value": None, "note": metrics}
     if metric not in metrics:
         return {"value": None, "note": f"{metric} was not computed at this scale"}
     if not metrics[metric]:

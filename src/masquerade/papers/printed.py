@@ -23,10 +23,10 @@ class Printed(Settings):
 
 
 def _printed(text: Any) -> Any:
-    """'0.965 ± 0.016', '1.0280', '97.367%' or 'null' (the paper gives none) -> Printed or None."""
+    """'0.965 ± 0.016', '1.0280', '3.2e-4', '97.367%' or 'null' (the paper gives none) -> Printed or None."""
     if not isinstance(text, str) or text == "null":
         return None if text == "null" else text
-    number = r"-?\d+(?:\.\d+)?"
+    number = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
     if not (match := re.fullmatch(rf"({number})(?: ± ({number}))?(%?)", text)):
         raise ValueError(f"'{text}' is not a printed number such as 1.0280, 0.965 ± 0.016, 97.367%, or null for none")
     unit = 0.01 if match[3] else 1.0

@@ -45,6 +45,8 @@ class Measure(Declared):
     """Who judges; left out where the metric needs nobody."""
     part: str = ""
     """Which of several values is meant, where the metric gives more than one a judge (an attribute of a face)."""
+    attempt: str = ""
+    """Of which pictures: what was recovered, or a wrong key brought back, ...; '' = the anonymized pictures."""
 
 
 class Column(Measure):
@@ -73,12 +75,18 @@ class Row(Declared):
     """The label as printed."""
     method: str
     variant: str
+    attempt: str = ""
+    """Of which pictures, in every column that names no attempt of its own."""
     printed: tuple[PrintedNumber, ...] = ()
     """One number for each printed column, in their order; left out where the paper has no such row."""
     control: bool = False
     """Floor and ceiling of the metrics: never the best of a column."""
     note: str = ""
     """Why there is no printed number, or what a reader must know of it."""
+
+    def attempt_in(self, column: Column) -> str:
+        """Which pictures a place of the table is about; a control is the same in every column, to bracket it."""
+        return self.attempt if self.control else column.attempt or self.attempt
 
     @model_validator(mode="after")
     def _says_why(self) -> "Row":
@@ -176,21 +184,40 @@ class Cell(Declared):
 
 
 class Curves(Item):
-    """Metrics of one method over the variants that match ``variant``, placed by a fact of the method's statement."""
+    """Metrics of one method over the variants that match ``variant``, each placed by what it states or measures."""
 
     endings: ClassVar[tuple[str, ...]] = ("png", "svg")
     kind: Literal["curves"]
     method: str
     variant: str
-    fact: str
+    fact: str = ""
     """The key of the statement that gives the x axis."""
+    x: Measure | None = None
+    """The metric that gives the x axis, where no statement does."""
     axis: str
     """The label of the x axis."""
+    scale: Literal["log", "linear"] = "log"
+    """Of the x axis."""
     states: tuple[str, ...] = ()
     """Further keys of the statement without which the x axis says nothing (the sensitivity)."""
     controls: tuple[Cell, ...] = ()
     """Drawn as horizontal lines."""
     panels: tuple[Panel, ...]
+
+    @model_validator(mode="after")
+    def _has_one_axis(self) -> "Curves":
+        if bool(self.fact) == (self.x is not None):
+            raise ValueError("the x axis is either a 'fact' of the statement or a metric, 'x'")
+        return self
+
+
+class Picture(Cell):
+    """A column of a grid."""
+
+    attempt: str = ""
+    """Which picture of the face: what was recovered, what a wrong key brought back, ...; '' = the anonymized one."""
+    number: Annotated[int, Field(ge=0)] = 0
+    """Which of several pictures of one attempt (the second wrong key is 1)."""
 
 
 class Grid(Item):
@@ -206,7 +233,7 @@ class Grid(Item):
     """Whose distance decides."""
     fact: str = ""
     """The key of the statement by which variants of one pattern are ordered."""
-    columns: tuple[Cell, ...]
+    columns: tuple[Picture, ...]
 
     @model_validator(mode="after")
     def _has_judge(self) -> "Grid":
@@ -254,6 +281,26 @@ def needs(item: Table | Curves | Grid, offered: Iterable[tuple[str, str]] = ()) 
     offered = list(offered)
     asked = [(cell.method, variant) for cell in cells(item) for variant in _variants(cell, offered)]
     return list(dict.fromkeys((dataset.role, *pair) for dataset in datasets(item) for pair in asked))
+
+
+def attempted(item: Table | Curves | Grid, offered: Iterable[tuple[str, str]] = ()) -> list[Need]:
+    """Of `needs`, those of which ``item`` shows an attempt: further pictures of the same faces, such as recovered ones.
+
+    Tables and curves find their numbers under ``attempts`` of a cell's metrics, grids their pictures in the cell's
+    archive of attempts.
+    """
+    if isinstance(item, Table):
+        pairs = [(row, column) for column in item.columns for row in item.rows if row.attempt_in(column)]
+        asked = [((column.dataset or item.dataset).role, row) for row, column in pairs]
+    elif isinstance(item, Grid):
+        asked = [(item.dataset.role, column) for column in item.columns if column.attempt]
+    else:
+        measures = [curve for panel in item.panels for curve in panel.curves] + [item.x] * (item.x is not None)
+        asked = [(item.dataset.role, cells(item)[0])] if any(measure.attempt for measure in measures) else []
+    offered = list(offered)
+    return list(dict.fromkeys(
+        (role, cell.method, variant) for role, cell in asked for variant in _variants(cell, offered)
+    ))  # fmt: skip
 
 
 def datasets(item: Table | Curves | Grid) -> list[Named]:

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from masquerade.papers import latex, markdown
+from masquerade.papers import latex, markdown, reference
 from masquerade.papers.measured import Cells, Context, Measured
 from masquerade.papers.printed import Printed
 from masquerade.papers.reference import Column, Row, Table
 
 FIELDS = (
-    "row", "method", "variant", "dataset", "group", "column", "metric", "part", "paper_judge", "judge", "direction",
-    "printed", "printed_value", "printed_spread", "measured", "spread", "spread_of", "difference",
+    "row", "method", "variant", "dataset", "group", "column", "metric", "part", "attempt", "paper_judge", "judge",
+    "direction", "printed", "printed_value", "printed_spread", "measured", "spread", "spread_of", "difference",
     "over", "of", "seeds", "best", "reason", "note",
 )  # fmt: skip
 
@@ -68,7 +68,8 @@ class TableResult:
     def csv(self) -> str:
         """Tidy: one record a place of the table, numbers at full precision, nothing where there is none."""
         text = io.StringIO()
-        writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
+        fields = [field for field in FIELDS if field != "attempt" or reference.attempted(self.table)]
+        writer = csv.DictWriter(text, fields, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         for line in self.lines:
             writer.writerows(self._record(line, entry) for entry in line.entries)
@@ -95,6 +96,7 @@ class TableResult:
             "column": column.title,
             "metric": column.metric,
             "part": column.part,
+            "attempt": line.row.attempt_in(column),
             "paper_judge": column.judge.name if column.judge and column.printed else "",
             "judge": self.context.judge(column.judge),
             "direction": column.direction,
@@ -137,7 +139,8 @@ def _line(table: Table, row: Row, cells: Cells, skipped: Mapping[tuple[str, str,
     for column, printed in zip(table.columns, (*row.printed, *[None] * unprinted), strict=True):
         keys.append((context.dataset(column.dataset or table.dataset), row.method, row.variant))
         reason = "" if keys[-1] in cells else skipped.get(keys[-1], "it has no metrics").rstrip(".")
-        value = Measured(reason=reason) if reason else cells.measured(keys[-1], column, context)
+        attempt = row.attempt_in(column)
+        value = Measured(reason=reason) if reason else cells.measured(keys[-1], column, context, attempt)
         entries.append(Entry(column, printed.scaled(0.01) if printed and column.percent else printed, value))
     keys = list(dict.fromkeys(keys))
     whole = "" if any(key in cells for key in keys) else "; ".join(dict.fromkeys(e.measured.reason for e in entries))
