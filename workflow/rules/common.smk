@@ -232,19 +232,19 @@ def items_of(kind):
     return one_of(f"(?<=/{item.paper}/){item.name}" for item in ITEMS.values() if item.kind == kind)
 
 
-def asked(item):
+def asked(item, needed=reference.needs):
     """The (dataset, method, variant) that a table or figure shows, with the datasets that stand in here."""
     here = {named.role: reference.stand_in(named, PARAMETERS.stand_ins.datasets) for named in reference.datasets(item)}
     offered = dict.fromkeys((cell.method, cell.variant) for cell in CELLS if cell.dataset in here.values())
-    return [(here[role], method, variant) for role, method, variant in reference.needs(item, offered)]
+    return [(here[role], method, variant) for role, method, variant in needed(item, offered)]
 
 
-def shown(pattern):
-    """``input`` function: the files of the runnable cells that the wildcards' table or figure shows."""
+def shown(pattern, needed=reference.needs, offered=RUNNABLE):
+    """``input`` function: the files of those cells that the wildcards' table or figure shows."""
 
     def value(wildcards):
-        wanted = set(asked(item_of(wildcards)))
-        cells = [cell for cell in RUNNABLE if (cell.dataset, cell.method, cell.variant) in wanted]
+        wanted = set(asked(item_of(wildcards), needed))
+        cells = [cell for cell in offered if (cell.dataset, cell.method, cell.variant) in wanted]
         return [pattern.format(**vars(cell)) for cell in cells]
 
     return value

@@ -53,6 +53,7 @@ rule grid:
         declared="reference/{paper}/{item}.yaml",
         faces=source_of(FACES),
         derived=shown(ANONYMIZED),
+        attempts=shown(ATTEMPTS, reference.attempted, TRIED),
         source=distances_of(source_of(SOURCE)),
         measured=distances_of(shown(MEASURED)),
     output:
@@ -71,5 +72,5 @@ rule grid:
     shell:
         "python workflow/scripts/grid.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --skipped {params.skipped:q} --declared {input.declared} --faces {input.faces}"
-        " --derived {input.derived} --source {input.source} --measured {input.measured}"
+        " --derived {input.derived} --attempts {input.attempts} --source {input.source} --measured {input.measured}"
         " --outputs {output} > {log} 2>&1"
