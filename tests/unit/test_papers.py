@@ -665,6 +665,8 @@ class TestAttempts:
             assert (seen[head : head + tile, left : left + tile] == shade).all()
         ids = choice.faces(figure, pictures[0], None, [attempts])
         assert ids == ["f2", "f4"]
+        columns = figures._columns(figure, choice.by_cell(pictures[1]), SKIPPED, CONTEXT, {})
+        assert [reason for *_, reason in columns] == ["nothing was tried here"] * 3 + ["other is not built yet"]
         assert choice.attempt("f2", [attempts], figure.columns[2]) == "no attempt 'pasted' of this face"
         assert choice.attempt("f4", [attempts], figure.columns[0]) == "no face was found"
 

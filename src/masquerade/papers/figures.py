@@ -201,8 +201,8 @@ def _columns(
             key = (method, variant)
             facts = archives[key][0].facts.get("statement", {}) if key in archives else {}
             title = declared.title.format(**facts) if facts or "{" not in declared.title else variant
-            there = attempts if declared.attempt else archives
-            reason = "" if key in there else skipped.get((dataset, *key), "was not run")
+            there, why = (attempts, "nothing was tried here") if declared.attempt else (archives, "was not run")
+            reason = "" if key in there else skipped.get((dataset, *key), why)
             found.append((facts.get(figure.fact, np.inf), title, key, reason))
         columns += [(title, key, declared, reason) for _, title, key, reason in sorted(found, key=lambda item: item[0])]
     return columns

@@ -5,15 +5,15 @@ Imports neither torch nor matplotlib: the graph asks ``find`` and ``needs`` whil
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal
 
 import yaml
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from masquerade.errors import ReferenceFileError
+from masquerade.papers import mistakes
 from masquerade.papers.printed import PrintedNumber
 from masquerade.settings import Settings
 
@@ -260,7 +260,8 @@ def load(path: Path) -> Table | Curves | Grid:
     try:
         return KINDS[kind](**(tree | {"paper": path.parent.name, "name": path.stem}))
     except ValidationError as error:
-        raise ReferenceFileError("\n".join(f"{path}: {line}" for line in _for_people(error, KINDS[kind]))) from error
+        told = mistakes.told(error, KINDS[kind], given=("paper", "name"))
+        raise ReferenceFileError("\n".join(f"{path}: {line}" for line in told)) from error
 
 
 def find(paper: str, folder: Path = FOLDER) -> list[Table | Curves | Grid]:
@@ -268,7 +269,7 @@ def find(paper: str, folder: Path = FOLDER) -> list[Table | Curves | Grid]:
     paths = sorted((folder / paper).glob("*.yaml"))
     if not paths:
         papers = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
-        raise ReferenceFileError(f"{folder / paper} declares no table or figure. {_nearest(paper, papers)}")
+        raise ReferenceFileError(f"{folder / paper} declares no table or figure. {mistakes.nearest(paper, papers)}")
     return [load(path) for path in paths]
 
 
@@ -326,37 +327,3 @@ def _variants(cell: Row | Cell, offered: Iterable[tuple[str, str]]) -> list[str]
 def stand_in(named: Named, stand_ins: Mapping[str, str]) -> str:
     """Who stands here in the place of a paper's dataset or judge; a role without an entry is our own judge."""
     return stand_ins.get(named.role, named.role)
-
-
-def _for_people(error: ValidationError, kind: type[Item]) -> list[str]:
-    lines = []
-    for item in error.errors():
-        where = item["loc"]
-        key = ".".join(map(str, where)) or "the file"
-        if item["type"] == "extra_forbidden":
-            lines.append(f"unknown key '{key}'. {_nearest(str(where[-1]), _fields(kind, where[:-1]))}")
-        elif item["type"] == "missing":
-            lines.append(f"'{key}' is missing.")
-        else:
-            lines.append(f"{key}: {item['msg'].removeprefix('Value error, ')}.")
-    return list(dict.fromkeys(lines))
-
-
-def _fields(model: type[BaseModel], where: Iterable[str | int]) -> list[str]:
-    """The keys that are allowed at one place of a file."""
-    for part in where:
-        if part in model.model_fields:
-            model = _model_in(model.model_fields[part].annotation) or model
-    return sorted(set(model.model_fields) - {"paper", "name"} if issubclass(model, Item) else model.model_fields)
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The Settings class that an annotation such as ``tuple[Column, ...]`` is made of."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return (f"Did you mean '{near[0]}'? " if near else "") + f"Known: {', '.join(known) or 'none'}."
