@@ -58,8 +58,10 @@ def attempt_all(
     with ArchiveWriter(output, facts) as out:
         for faces in anonymized.batches(batch, rows=rows):
             source = originals.load(rows=sources.loc[faces.index["source_id"]])
-            for part, attempts in _attempted(faces, source, method, seed, settings):
-                _write(out, part, attempts, method)
+            parts = list(_attempted(faces, source, method, seed, settings))
+            names = list(dict.fromkeys(name for _, made in parts if isinstance(made, dict) for name in made))
+            for part, attempts in parts:
+                _write(out, part, attempts, method, names or [("recovered", 0)])
             done += len(faces)
             if progress:
                 progress(done)
@@ -121,10 +123,14 @@ def _attempts(
         yield ("key", number), method.anonymize(source, seed, able.keys.experiment(seed, "other", number))
 
 
-def _write(out: ArchiveWriter, faces: Faces, attempts: Attempts | str, method: Method) -> None:
+def _write(
+    out: ArchiveWriter, faces: Faces, attempts: Attempts | str, method: Method, names: list[tuple[str, int]]
+) -> None:
+    """``names``: the attempts that are made on others; a face that cannot be done is refused in each of them."""
     if isinstance(attempts, str):
         for row in faces.index.to_dict("records"):
-            out.add(None, _row(row, "recovered", 0) | {"status": REFUSED, "reason": attempts})
+            for attempt, number in names:
+                out.add(None, _row(row, attempt, number) | {"status": REFUSED, "reason": attempts})
         return
     for (attempt, number), images in attempts.items():
         anonymization.check_protocol(images, faces, method)

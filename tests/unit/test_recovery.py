@@ -121,8 +121,10 @@ def test_faces_that_cannot_be_recovered_are_refused_and_the_others_are_not(origi
     method.recover = recover
     archive = attempted(originals, anonymized, method, tmp_path)
     refused = archive.index[archive.index["status"] != "ok"]
-    assert refused[["source_id", "attempt", "reason"]].to_numpy().tolist() == [["test2", "recovered", "is the third"]]
-    assert archive.index.groupby("attempt").size()["wrong"] == 2 * (PEOPLE - 1)
+    assert refused["source_id"].unique().tolist() == ["test2"] and refused["reason"].unique().tolist() == [
+        "is the third"
+    ]
+    assert len(refused) * PEOPLE == len(archive.index), "it counts in the denominator of every attempt"
 
 
 def test_so_many_faces_as_asked_for_are_tried(originals, anonymized, method, tmp_path):

@@ -47,10 +47,10 @@ class GaussianBlur(Method):
         from skimage.restoration import wiener
 
         spread = self._point_spread(_region.in_pixels(self.variant.size, images))
-        restored = [
-            [wiener(plane, spread, BALANCE, clip=True) for plane in image] for image in images.astype(np.float64)
-        ]
-        return np.array(restored, dtype=np.float32)
+        margin = spread.shape[0] // 2 + 1  # mirrored, or the filter would wrap one border around to the other
+        padded = np.pad(images.astype(np.float64), ((0, 0), (0, 0), (margin, margin), (margin, margin)), mode="reflect")
+        restored = np.array([[wiener(plane, spread, BALANCE, clip=True) for plane in image] for image in padded])
+        return restored[..., margin:-margin, margin:-margin].astype(np.float32)
 
     def _point_spread(self, size: float) -> np.ndarray:
         """What a point becomes, float64 (2 r + 1, 2 r + 1), sum 1: a Gaussian; for a block, one of its variance."""
