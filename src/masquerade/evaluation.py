@@ -39,18 +39,22 @@ def evidence(
     if tried is not None and not tried["source_id"].isin(anonymized["source_id"]).all():
         raise ArchiveError(f"{attempts} holds attempts at faces that {derived} has not. Measure both again.")
     paired = known.loc[anonymized["source_id"]].reset_index()
-    judges = tuple(dict.fromkeys(column.split(".")[0] for column in anonymized.columns if "." in column))
     calibration = originals[(originals["split"] == calibrate_on) & (originals["status"] == "ok")]
     return Evidence(
         original=paired,
         derived=anonymized.reset_index(drop=True),
         calibration=calibration.reset_index(drop=True),
-        judges=judges,
+        judges=_judges(anonymized),
         target=measuring.read(target) if target else None,
         attributes=predictions.read(attributes) if attributes else None,
         attempts=tried,
         size=size,
     )
+
+
+def _judges(measurements: pd.DataFrame) -> tuple[str, ...]:
+    """Who looked at these pictures."""
+    return tuple(dict.fromkeys(column.split(".")[0] for column in measurements.columns if "." in column))
 
 
 def _size(*files: Path) -> int | None:
@@ -81,7 +85,9 @@ def evaluate_attempts(metrics: Mapping[str, Metric], seen: Evidence) -> dict[str
     for attempt, rows in seen.attempts.groupby("attempt", sort=False):
         originals = sources.loc[rows["source_id"]].reset_index()
         derived = rows.reset_index(drop=True)
-        part = replace(seen, original=originals, derived=derived, attributes=None, attempts=None)
+        part = replace(
+            seen, original=originals, derived=derived, judges=_judges(derived), attributes=None, attempts=None
+        )
         found[attempt] = evaluate(counted, part)
     return found
 
