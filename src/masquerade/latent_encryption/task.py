@@ -1,0 +1,257 @@
+"""Training the latent encryptor: Li et al. 2023 (RiDDLE)."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade import discovery, lineage, seeding, training
+from masquerade.errors import CheckpointError
+from masquerade.images import FaceArchive, to_float, to_uint8
+from masquerade.latent.world import BATCH, World
+from masquerade.latent_encryption import losses
+from masquerade.latent_encryption.optimiser import Ranger
+from masquerade.latent_encryption.settings import EncryptorSettings
+from masquerade.methods import TrainingJob
+from masquerade.networks.latent_encryptor import LatentEncryptor
+
+OURS = ("generator", "inversion", "identity")  # the backbones that a checkpoint belongs to
+PASSWORDS = 4  # of a face in an update: two that encrypt it, two that are wrong
+DECODED = 256  # pictures at a time
+SAMPLES = 6  # rows of a sample picture
+MEASURED = 4096  # codes of W whose deviation is taken
+OTHERS_RATE = 0.1  # Adam's learning rate beside Muon's, of what is no matrix
+
+
+class EncryptorTask:
+    """One update of the encryptor on a batch of training faces.
+
+    ``pictures`` uint8 (M, S, S, 3); ``codes`` their W+ (M, layers, style); ``identities`` their unit vectors (M, D).
+    The batch of a step depends on the seed and the number of the step alone.
+    """
+
+    def __init__(self, settings: EncryptorSettings, world: World, identity: nn.Module, pictures: np.ndarray,
+                 seed: int):  # fmt: skip
+        torch.manual_seed(seeding.derive(seed, "weights"))
+        self.settings, self.world, self.identity, self.pictures, self.seed = settings, world, identity, pictures, seed
+        parts = np.split(pictures, range(DECODED, len(pictures), DECODED))
+        self.codes = torch.cat([world.invert(to_float(part)) for part in parts])
+        with torch.no_grad():
+            self.identities = torch.cat(
+                [identity(torch.from_numpy(to_float(part)).to(world.device)).cpu() for part in parts]
+            )
+        self.network = build(settings, world).to(world.device)
+        self.felt = influence(self.network, world).sqrt() if settings.codes_alone else None
+        self.modules = {"network": self.network}
+        self.optimisers = optimisers(self.network, settings)
+        self.lpips = losses.lpips_network(world.device) if settings.losses.lpips else None
+
+    def step(self, step: int) -> dict[str, float]:
+        self._schedule(step)
+        draw, weights = seeding.generator(self.seed, "riddle", step), self.settings.losses
+        values = self._drawn(draw) if step % self.settings.pictures_every == 0 else {}
+        if self.settings.codes_alone:
+            values |= self._codes_alone(draw)
+        total = sum(getattr(weights, name) * value for name, value in values.items())
+        self.network.zero_grad(set_to_none=True)
+        total.backward()
+        for optimiser in self.optimisers.values():
+            optimiser.step()
+        return {name: value.item() for name, value in (values | {"total": total}).items()}
+
+    def _drawn(self, draw: np.random.Generator) -> dict[str, Tensor]:
+        """The terms of the paper, on pictures of a few faces, and recovery from the picture."""
+        weights, margin = self.settings.losses, self.settings.margin
+        rows, codes = self._faces(draw, self.settings.batch)
+        right, other, *wrong = self._passwords(draw, self.settings.batch)
+        images = torch.from_numpy(to_float(self.pictures[rows])).to(codes.device)
+        known = self.identities[rows].to(codes.device)
+        encrypted = self.network(codes, right)
+        made = [
+            encrypted,
+            self.network(codes, other),
+            self.network(encrypted, right),
+            *(self.network(encrypted, key) for key in wrong),
+        ]
+        five = self.world.generator.synthesize(torch.cat(made))
+        vectors = self.identity(five).unflatten(0, (len(made), -1))
+        hidden, hidden_other, recovered, *unlocked = vectors
+        cosines = losses.different(known, hidden, hidden_other, *unlocked)
+        values = {
+            "reversed_identity": losses.reversed_identity(cosines, margin),
+            "identity_recovery": losses.identity_recovery(recovered, known),
+            "pixels": (five.unflatten(0, (len(made), -1))[2] - images).square().mean(),
+        }
+        wanted = images.repeat(len(made), 1, 1, 1)
+        if self.lpips is not None:
+            values["lpips"] = self.lpips(five, wanted).mean()
+        if weights.layout:
+            values["layout"] = losses.layout(five, wanted)
+        if weights.reinverted:
+            values["reinverted"] = self._reinverted(five[: len(codes)], right, images, known)
+        return values
+
+    def _reinverted(self, hidden: Tensor, right: Tensor, images: Tensor, known: Tensor) -> Tensor:
+        """Recovery from the picture: the encrypted face drawn, saved in 8 bits, encoded, decrypted and drawn."""
+        decrypted = self.network(self.world.inverter(losses.as_saved(hidden)), right)
+        made = self.world.generator.synthesize(decrypted)
+        return losses.identity_recovery(self.identity(made), known) + (made - images).square().mean()
+
+    def _codes_alone(self, draw: np.random.Generator) -> dict[str, Tensor]:
+        """The same game with codes that nobody draws, which is cheap: they take the place of identities."""
+        count = self.settings.code_batch
+        codes, others = self._faces(draw, count)[1], self._faces(draw, count)[1]
+        right, other, *wrong = self._passwords(draw, count)
+        encrypted = self.network(codes, right)
+        made = [
+            encrypted,
+            self.network(codes, other),
+            self.network(encrypted, right),
+            *(self.network(encrypted, key) for key in wrong),
+        ]
+        known, hidden, hidden_other, decrypted, *unlocked = (self._felt(part) for part in (codes, *made))
+        real = self._felt(others)
+        unit = [functional.normalize(part) for part in (known, hidden, hidden_other, *unlocked)]
+        return {
+            "latents": (decrypted - known).square().mean(),
+            "reversed_latents": losses.reversed_latents(losses.different(*unit), self.settings.margin),
+            "distribution": torch.stack([losses.distribution(part, real) for part in (hidden, unlocked[0])]).mean(),
+        }
+
+    def _felt(self, codes: Tensor) -> Tensor:
+        """Standardised codes (N, layers, style), each number by the root of what it changes in a picture, as rows."""
+        return (self.network.standardised(codes) * self.felt).flatten(1)
+
+    def _faces(self, draw: np.random.Generator, count: int) -> tuple[np.ndarray, Tensor]:
+        """Rows of training faces (count,) and their codes (count, layers, style)."""
+        rows = draw.integers(0, len(self.codes), count)
+        return rows, self.codes[torch.from_numpy(rows)].to(self.world.device)
+
+    def _passwords(self, draw: np.random.Generator, count: int) -> list[Tensor]:
+        """z ~ N(0, I) through the mapping network: PASSWORDS times (count, style)."""
+        z = draw.standard_normal((PASSWORDS * count, self.world.generator.style_width), dtype=np.float32)
+        with torch.no_grad():
+            return list(self.world.generator.map(torch.from_numpy(z).to(self.world.device)).chunk(PASSWORDS))
+
+    def _schedule(self, step: int) -> None:
+        steps, cooldown = self.settings.steps, self.settings.cooldown
+        factor = min(1.0, max(0.02, (steps - step) / (cooldown * steps))) if cooldown else 1.0
+        for name, optimiser in self.optimisers.items():
+            for group in optimiser.param_groups:
+                group["lr"] = self.settings.learning_rate * factor * (OTHERS_RATE if name == "others" else 1.0)
+
+
+def build(settings: EncryptorSettings, world: World) -> LatentEncryptor:
+    """An encryptor with the widths of ``settings`` for the generator of ``world``, and its W's mean and deviation."""
+    generator = world.generator
+    network = LatentEncryptor(
+        generator.layers, generator.style_width, settings.groups, settings.width, settings.heads, settings.hidden
+    )
+    z = seeding.generator(0, "riddle", "deviation").standard_normal((MEASURED, generator.style_width), dtype=np.float32)
+    with torch.no_grad():
+        drawn = generator.map(torch.from_numpy(z).to(world.device)).cpu()
+        network.mean.copy_(generator.latent_avg)
+        network.deviation.copy_((drawn - network.mean).square().mean().sqrt())
+    return network
+
+
+@torch.no_grad()
+def influence(network: LatentEncryptor, world: World) -> Tensor:
+    """How much each number of W+ changes the picture of the mean face, (layers, style) with mean 1.
+
+    The root mean square of the picture's change where the number is one deviation higher in all layers of its group.
+    """
+    generator, width = world.generator, world.generator.style_width
+    mean = generator.broadcast(generator.latent_avg[None])
+    still, steps = generator.synthesize(mean), torch.eye(width, device=world.device) * network.deviation
+    found, first = [], 0
+    for size in network.sizes:
+        moved = mean.repeat(width, 1, 1)
+        moved[:, first : first + size] += steps[:, None]
+        made = torch.cat([generator.synthesize(part) for part in moved.split(BATCH)])
+        found.append((made - still).square().mean(dim=(1, 2, 3)).sqrt().expand(size, -1))
+        first += size
+    felt = torch.cat(found)
+    return felt / felt.mean()
+
+
+def optimisers(network: nn.Module, settings: EncryptorSettings) -> dict[str, torch.optim.Optimizer]:
+    rate = settings.learning_rate
+    if settings.optimiser == "ranger":
+        return {"all": Ranger(network.parameters(), lr=rate)}
+    matrices = [weight for weight in network.parameters() if weight.ndim == 2]
+    others = [weight for weight in network.parameters() if weight.ndim != 2]
+    return {
+        "matrices": torch.optim.Muon(matrices, lr=rate, momentum=0.9, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
+        "others": torch.optim.Adam(others, lr=rate * OTHERS_RATE, betas=(0.9, 0.99)),
+    }
+
+
+def train(settings: EncryptorSettings, job: TrainingJob) -> None:
+    """Train on the train split of ``job.faces`` and write ``job.checkpoint`` (the averaged encryptor).
+
+    Raises PictureError where the archive holds another size than the generator draws, and CheckpointError where
+    generator and inversion do not belong together.
+    """
+    torch.set_num_threads(job.threads)
+    world = World({name: job.backbones[name] for name in ("generator", "inversion")})
+    identity = discovery.load("backbones", "identity").load(job.backbones["identity"]).to(world.device)
+    archive = FaceArchive(job.faces)
+    parts = archive.batches(DECODED, split="train")
+    task = EncryptorTask(settings, world, identity, np.concatenate([to_uint8(part.images) for part in parts]), job.seed)
+    average = training.Average(task.network, settings.ema)
+    seen = archive.load(rows=archive.select("validation").iloc[:SAMPLES])
+
+    def sample(step: int) -> None:
+        if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
+            job.picture(f"samples_{step + 1:06d}", samples(average.module, world, seen.images))
+
+    made_with = {name: lineage.md5(job.backbones[name]) for name in OURS}
+    training.fit(
+        task,
+        steps=settings.steps,
+        state=job.state,
+        fingerprint=json.dumps([settings.model_dump(mode="json"), job.seed, archive.facts["checksum"], made_with]),
+        log=job.log,
+        averages={"network": average},
+        after=sample,
+    )
+    training.save_checkpoint(job.checkpoint, {"network": average.module}, made_with)
+    training.finish(job.state)
+
+
+def load(settings: EncryptorSettings, checkpoint: Path, backbones: Mapping[str, Path], world: World) -> LatentEncryptor:
+    """The encryptor of a checkpoint, frozen. Raises CheckpointError where it or a backbone does not belong to it."""
+    tensors, facts = training.load_checkpoint(checkpoint)
+    for name in OURS:
+        if facts.get(name) != lineage.md5(backbones[name]):
+            raise CheckpointError(
+                f"{checkpoint} was trained with another {name} than {backbones[name]}: its codes would mean nothing. "
+                f"Run `snakemake {checkpoint}` again."
+            )
+    generator = world.generator
+    network = LatentEncryptor(
+        generator.layers, generator.style_width, settings.groups, settings.width, settings.heads, settings.hidden
+    )
+    training.load_into(network, tensors.get("network", {}), checkpoint)
+    return network.to(world.device).eval().requires_grad_(False)
+
+
+@torch.no_grad()
+def samples(network: LatentEncryptor, world: World, images: np.ndarray) -> np.ndarray:
+    """A picture, uint8 (rows, columns): original | encrypted | another password | right | wrong | from the picture."""
+    device, count = world.device, len(images)
+    codes = world.invert(images).to(device)
+    z = seeding.generator(0, "riddle", "samples").standard_normal((3, world.generator.style_width), dtype=np.float32)
+    right, other, wrong = (key.expand(count, -1) for key in world.generator.map(torch.from_numpy(z).to(device)))
+    encrypted = network(codes, right)
+    drawn = world.draw(encrypted.cpu())
+    reinverted = world.invert(losses.as_saved(drawn).numpy()).to(device)
+    shown = [encrypted, network(codes, other), network(encrypted, right), network(encrypted, wrong),
+             network(reinverted, right)]  # fmt: skip
+    columns = [images, *(world.draw(part.cpu()).numpy() for part in shown)]
+    return np.concatenate([np.concatenate(list(to_uint8(column))) for column in columns], axis=1)

@@ -1,0 +1,320 @@
+"""RiDDLE: its network, password, losses and optimiser, its training, and what brings a face back and what does not."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scipy import stats
+
+from masquerade import keys, lineage, training
+from masquerade.backbones import _generator, _inversion, _recognition, _semantics
+from masquerade.errors import CheckpointError, PictureError
+from masquerade.images import ArchiveWriter, FaceArchive, to_float, to_uint8
+from masquerade.latent.world import World
+from masquerade.latent_encryption import losses, password, task
+from masquerade.latent_encryption.optimiser import EVERY, Ranger
+from masquerade.methods import Resources, TrainingJob
+from masquerade.methods.riddle import Riddle
+from masquerade.networks.ir_se import IRSE
+from masquerade.networks.latent_encryptor import LatentEncryptor, scaled
+
+SIZE, STYLE = 32, 12
+WEIGHTS = {
+    "lpips": 0.0, "reversed_identity": 1.0, "identity_recovery": 1.0, "pixels": 0.05, "layout": 1.0, "latents": 1.0,
+    "reversed_latents": 1.0, "distribution": 1.0, "reinverted": 1.0,
+}  # fmt: skip
+KNOBS = {
+    "groups": [4, 4, 6], "width": 16, "heads": 4, "hidden": 32, "losses": WEIGHTS, "margin": 0.1, "steps": 6,
+    "batch": 2, "pictures_every": 2, "code_batch": 8, "optimiser": "ranger", "learning_rate": 0.002, "cooldown": 0.5,
+    "ema": 0.0, "samples_every": 3,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Checkpoints of small networks with random weights, and an archive of smooth noise."""
+    folder = tmp_path_factory.mktemp("riddle")
+    torch.manual_seed(0)
+    architecture = {"channels": [16, 16, 16, 8], "style": STYLE, "mapping": 2, "mapping_rate": 1.0}
+    generator = _generator.build(architecture)
+    _generator.measure_mean(generator, 0)
+    _generator.save(folder / "generator.safetensors", generator, architecture)
+    shape = {"kind": "e4e", "input_size": 32, "widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1]}
+    mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
+    inverter = _inversion.build(shape, lineage.md5(folder / "generator.safetensors"), mean)
+    facts = {**shape, "generator": inverter.generator}
+    training.save_checkpoint(folder / "inversion.safetensors", {"inverter": inverter}, facts)
+    seen = {"image_size": 32, "patch": 16, "width": 8, "layers": 1, "heads": 2, "embedding": 8, "stem": []}
+    facts = {**seen, "activation": "gelu", "text": None, **_semantics.OURS}
+    training.save_checkpoint(folder / "semantics.safetensors", {"clip": _semantics.build(facts)}, facts)
+    narrow = {"widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
+    recogniser = _recognition.Recogniser(IRSE(32, narrow["widths"], narrow["units"]), 32)
+    facts = {**narrow, "identities": 2}
+    training.save_checkpoint(folder / "identity.safetensors", {"network": recogniser.network}, facts)
+    draw = np.random.default_rng(0)
+    with ArchiveWriter(folder / "faces.zip", {"size": SIZE}) as out:
+        for number in range(14):
+            picture = np.kron(draw.integers(0, 256, (4, 4, 3)), np.ones((8, 8, 1))).astype(np.uint8)
+            split = "train" if number < 8 else "validation" if number < 10 else "test"
+            out.add(picture, {"id": f"f{number}", "identity": f"p{number}", "split": split})
+    return folder
+
+
+def backbones(folder):
+    return {name: folder / f"{name}.safetensors" for name in Riddle.needs}
+
+
+def job(folder, name, log=None, picture=None):
+    return TrainingJob(
+        folder / "faces.zip", backbones(folder), folder / f"{name}.safetensors", folder / f"{name}.pt", 0, 1,
+        log or (lambda step, values: None), picture or (lambda label, pixels: None),
+    )  # fmt: skip
+
+
+def knobs(**changes):
+    weights = {**WEIGHTS, **changes.pop("losses", {})}
+    return Riddle.Params(**{**KNOBS, **changes, "losses": weights})
+
+
+CODES = {
+    "losses": {"reversed_identity": 0.0, "identity_recovery": 0.0, "layout": 0.0, "reinverted": 0.0, "latents": 4.0},
+    "pictures_every": 1000, "steps": 150, "code_batch": 16, "optimiser": "muon", "learning_rate": 0.01, "hidden": 64,
+    "width": 24,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def method(folder):
+    """Trained for a few seconds, on codes."""
+    given, params = job(folder, "trained"), knobs(**CODES)
+    Riddle.train(params, given)
+    return Riddle(params, Riddle.Variant(), Resources(given.checkpoint, backbones(folder)))
+
+
+@pytest.fixture(scope="module")
+def faces(folder):
+    return FaceArchive(folder / "faces.zip").load("test")
+
+
+def key(*purpose):
+    return keys.Secret().experiment(0, *purpose)
+
+
+def test_groups_keep_their_proportion():
+    assert scaled((4, 4, 6), 14) == [4, 4, 6]  # 256 pixels: the paper's
+    assert scaled((4, 4, 6), 10) == [3, 3, 4]  # 64 pixels
+    assert scaled((4, 4, 6), 18) == [5, 5, 8]  # 1024 pixels
+
+
+@given(st.integers(4, 18))
+def test_groups_are_all_layers_and_none_is_empty(layers):
+    sizes = scaled((4, 4, 6), layers)
+    assert sum(sizes) == layers
+    assert min(sizes) >= 1
+
+
+def test_more_groups_than_layers_are_refused():
+    with pytest.raises(ValueError, match="cannot be divided"):
+        scaled((1, 1, 1, 1, 1), 4)
+
+
+def test_published_encryptor_has_the_published_widths():
+    with torch.device("meta"):
+        network = LatentEncryptor(14)
+    shapes = {name: tuple(value.shape) for name, value in network.state_dict().items()}
+    assert network.sizes == [4, 4, 6]
+    for group in range(3):
+        assert shapes[f"groups.{group}.layer.multihead_attn.in_proj_weight"] == (3 * 512, 512)
+        assert shapes[f"groups.{group}.layer.linear1.weight"] == (1024, 512)
+    assert network.groups[0].layer.self_attn.num_heads == 4
+
+
+def test_a_group_sees_its_own_layers_and_the_password_alone():
+    torch.manual_seed(0)
+    network = LatentEncryptor(8, STYLE, width=16, hidden=16).eval()  # groups of 2, 3 and 3
+    codes, secret = torch.randn(1, 8, STYLE), torch.randn(1, STYLE)
+    changed = codes.clone()
+    changed[:, 3] += 1
+    first, second = network(codes, secret), network(changed, secret)
+    same = (first == second).all(dim=2)[0]
+    assert same.tolist() == [True, True, False, False, False, True, True, True]
+    assert not torch.isclose(network(codes, secret + 1), first).any()
+
+
+def test_heads_that_do_not_divide_the_width_are_refused():
+    with pytest.raises(ValueError, match="3 heads"):
+        LatentEncryptor(10, STYLE, width=16, heads=3)
+
+
+def test_password_is_the_normal_quantile_of_the_derived_bytes():
+    derived = np.frombuffer(keys.expanded(b"k" * 32, 8 * 7, "riddle password"), dtype=">u8")
+    wanted = stats.norm.ppf(((derived >> np.uint64(11)).astype(np.float64) + 0.5) / 2**53)
+    np.testing.assert_allclose(password.of(b"k" * 32, 7), wanted, rtol=1e-6)
+
+
+@given(st.binary(min_size=32, max_size=32))
+def test_password_is_finite_and_one_bit_makes_another(secret):
+    z, near = password.of(secret, 64), password.of(keys.Secret().near(secret)["bit"], 64)
+    assert z.dtype == np.float32
+    assert np.isfinite(z).all()
+    assert np.array_equal(z, password.of(secret, 64))
+    assert (z != near).all()
+
+
+def test_passwords_are_standard_normal():
+    drawn = np.concatenate([password.of(key(number), 512) for number in range(20)])
+    assert stats.kstest(drawn, "norm").pvalue > 0.001
+
+
+def test_only_likeness_above_the_margin_costs():
+    known, hidden = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.6, 0.8]])
+    opposite = -known
+    cosines = losses.different(known, hidden, opposite, hidden, opposite)
+    wanted = [0.6, -1.0, -0.6, 0.6, -1.0, -0.6]  # by hand, in the order of `different`
+    torch.testing.assert_close(cosines[:, 0], torch.tensor(wanted))
+    assert losses.reversed_identity(cosines, 0.1).item() == pytest.approx((0.5 + 0.5) / 6)
+    assert losses.reversed_latents(cosines, 0.1).item() == pytest.approx((4 * 0.5 + 2 * 0.9) / 6)
+
+
+def test_recovered_identity_costs_its_distance():
+    made, wanted = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[1.0, 0.0], [0.6, 0.8]])
+    assert losses.identity_recovery(made, wanted).item() == pytest.approx(0.1)  # 1 - (1 + 0.8) / 2
+
+
+def test_layout_sees_colours_and_not_what_is_finer():
+    flat = torch.zeros(1, 3, SIZE, SIZE)
+    fine = torch.ones(1, 3, SIZE, SIZE)
+    fine[..., ::2] = -1
+    assert losses.layout(fine, flat).item() == 0
+    assert losses.layout(flat + 0.25, flat).item() == pytest.approx(0.25)
+
+
+def test_distribution_is_nothing_between_equals_and_grows_with_their_distance():
+    torch.manual_seed(0)
+    first, second = torch.randn(400, 6), torch.randn(400, 6)
+    near, far = losses.distribution(first, second), losses.distribution(first, second + 2)
+    assert abs(near.item()) < 0.02 < far.item()
+
+
+def test_picture_is_trained_with_as_its_file_holds_it():
+    images = (torch.rand(2, 3, 8, 8, generator=torch.Generator().manual_seed(0)) * 2.4 - 1.2).requires_grad_(True)
+    saved = losses.as_saved(images)
+    np.testing.assert_allclose(saved.detach().numpy(), to_float(to_uint8(images.detach().numpy())), atol=1e-6)
+    (slope,) = torch.autograd.grad(saved.sum(), images)
+    assert torch.equal(slope, (images.abs() <= 1).float())
+
+
+def test_ranger_is_radam_that_goes_half_of_the_way_every_sixth_step():
+    torch.manual_seed(0)
+    mine = torch.nn.Parameter(torch.randn(5))
+    start, theirs = mine.detach().clone(), torch.nn.Parameter(mine.detach().clone())
+    ranger, radam = Ranger([mine], lr=0.1), torch.optim.RAdam([theirs], lr=0.1, betas=(0.95, 0.999), eps=1e-5)
+    for number in range(1, EVERY + 1):
+        for weight, optimiser in ((mine, ranger), (theirs, radam)):
+            weight.grad = torch.arange(5.0) * number
+            optimiser.step()
+        wanted = theirs if number < EVERY else start + 0.5 * (theirs - start)
+        torch.testing.assert_close(mine, wanted, msg=f"step {number}")
+    assert "slow" in ranger.state_dict()["state"][0]
+
+
+def test_training_goes_on_where_it_stopped_bit_for_bit(folder, monkeypatch):
+    pictures = {}
+    for optimiser in ("ranger", "muon"):
+        params = knobs(optimiser=optimiser, steps=5)
+        whole = job(folder, f"whole-{optimiser}", picture=pictures.__setitem__)
+        Riddle.train(params, whole)
+        cut = job(folder, f"cut-{optimiser}")
+        step = task.EncryptorTask.step
+
+        def interrupted(self, number, step=step):
+            if number == 3:
+                raise KeyboardInterrupt
+            return step(self, number)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(task.EncryptorTask, "step", interrupted)
+            patch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+            with pytest.raises(KeyboardInterrupt):
+                Riddle.train(params, cut)
+        assert cut.state.is_file()
+        Riddle.train(params, cut)
+        assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
+        assert not cut.state.exists()
+    assert next(iter(pictures.values())).shape == (2 * SIZE, 6 * SIZE, 3)
+
+
+def test_each_loss_is_a_curve(folder):
+    curves = {}
+    Riddle.train(knobs(steps=1), job(folder, "curves", log=lambda step, values: curves.update(values)))
+    assert set(curves) == set(WEIGHTS) - {"lpips"} | {"total"}
+
+
+def test_updates_that_learn_nothing_are_refused():
+    nothing = {"latents": 0.0, "reversed_latents": 0.0, "distribution": 0.0}
+    with pytest.raises(ValidationError, match="pictures_every must be 1"):
+        knobs(losses=nothing, pictures_every=2)
+
+
+def test_perceptual_loss_without_its_weights_says_what_to_do(folder, monkeypatch, tmp_path):
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
+    with pytest.raises(CheckpointError, match=r"methods.riddle.params.losses.lpips"):
+        Riddle.train(knobs(losses={"lpips": 1.0}), job(folder, "lpips"))
+
+
+def code_error(method, faces, saved, secret):
+    codes = method._world.invert(faces.images)
+    return (method._turned(torch.from_numpy(saved), secret) - codes).square().mean().item()
+
+
+def test_right_key_decrypts_and_wrong_or_nearly_right_keys_do_not(method, faces):
+    saved = method.save(faces, 0, key())
+    right = code_error(method, faces, saved, key())
+    assert method.save(faces, 1, key()).dtype == np.float32
+    for wrong in (key("wrong"), *keys.Secret().near(key()).values()):
+        assert code_error(method, faces, saved, wrong) > 1.5 * right
+
+
+def test_saved_code_is_what_the_picture_is_drawn_from(method, faces):
+    drawn = method._world.draw(torch.from_numpy(method.save(faces, 0, key()))).numpy()
+    np.testing.assert_array_equal(method.anonymize(faces, 0, key()), drawn)
+
+
+def test_recovery_from_the_picture_needs_nothing_but_picture_and_key(method, faces):
+    picture = to_float(to_uint8(method.anonymize(faces, 0, key())))
+    wanted = method.recover_saved(method._world.invert(picture).numpy(), key())
+    np.testing.assert_array_equal(method.recover(picture, key()), wanted)
+
+
+def test_other_keys_give_other_faces(method, faces):
+    first, second = (method.anonymize(faces, 0, key(name)) for name in ("a", "b"))
+    assert np.abs(first - second).mean(axis=(1, 2, 3)).min() > 0.01
+
+
+def test_statement_says_the_groups_and_nothing_of_the_key(method, faces):
+    method.anonymize(faces, 0, key())
+    told = json.dumps(method.statement())
+    assert "2-3-3" in told
+    assert key().hex() not in told
+
+
+@pytest.mark.parametrize("name", ["generator", "inversion", "identity"])
+def test_checkpoint_of_other_backbones_is_refused(folder, method, tmp_path, name):
+    files, other = backbones(folder), tmp_path / "other.safetensors"
+    other.write_bytes(files[name].read_bytes() + b" ")
+    with pytest.raises(CheckpointError, match=f"another {name}"):
+        task.load(method.params, method.resources.checkpoint, {**files, name: other}, World(backbones(folder)))
+
+
+def test_checkpoint_of_another_width_is_refused(folder, method):
+    with pytest.raises(CheckpointError, match="does not fit LatentEncryptor"):
+        Riddle(knobs(**{**CODES, "width": 32}), Riddle.Variant(), method.resources)
+
+
+def test_picture_of_another_size_is_refused(method, faces):
+    with pytest.raises(PictureError, match="16 x 16 pixels"):
+        method.recover(faces.images[:, :, ::2, ::2].copy(), key())
