@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import torch
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as some
 from torch import nn
 
@@ -13,7 +14,7 @@ from masquerade.errors import CheckpointError, KeyFormatError, ParameterError, P
 from masquerade.identity_transformer import losses, passwords, task
 from masquerade.images import ArchiveWriter, Faces, to_float, to_uint8
 from masquerade.methods import Resources, TrainingJob
-from masquerade.networks.identity_transformer import IdentityTransformer, PasswordClassifier
+from masquerade.networks.identity_transformer import INSIDE, IdentityTransformer, PasswordClassifier
 
 METHOD = discovery.load("methods", "fit")
 KEY, OTHER = b"\x12\x34", b"\xfe\x01"
@@ -24,7 +25,7 @@ def settings(**changes):
         "width": 4,
         "halvings": 1,
         "blocks": 1,
-        "residual": True,
+        "reach": 0.8,
         "discriminator": {"width": 4, "depth": 2, "scales": 2},
         "classifier": {"width": 4, "depth": 2},
         "losses": {
@@ -38,6 +39,7 @@ def settings(**changes):
             "reconstruction": 100,
         },
         "margin": 0.0,
+        "grey": 0.5,
         "steps": 6,
         "batch": 2,
         "learning_rate": 1e-3,
@@ -150,41 +152,65 @@ def test_drawn_passwords_are_right_where_they_should_be_and_never_by_chance(seed
 
 def test_the_published_transformer_has_its_sizes():
     with torch.device("meta"):
-        network = IdentityTransformer(16, 64, 2, 9, residual=False)
+        network = IdentityTransformer(16, 64, 2, 9, reach=0.0)
         made = network(torch.empty(2, 3, 128, 128), torch.empty(2, 16))
     assert made.shape == (2, 3, 128, 128)
     kernels = [tuple(weight.shape) for weight in network.parameters() if weight.ndim == 4]
-    assert kernels[:3] == [(64, 19, 7, 7), (128, 64, 3, 3), (256, 128, 3, 3)]
+    assert kernels[:3] == [(64, 3, 7, 7), (128, 64, 3, 3), (256, 128, 3, 3)]
     assert kernels[3:21] == [(256, 256, 3, 3)] * 18
     assert kernels[21:] == [(128, 256, 3, 3), (64, 128, 3, 3), (3, 64, 7, 7)]
 
 
 def test_the_password_enters_as_constant_channels_beside_the_picture():
     torch.manual_seed(0)
-    network = IdentityTransformer(16, 8, 1, 1, residual=False)
+    network = IdentityTransformer(16, 8, 1, 1, reach=0.0)
     images, given_ = torch.rand(2, 3, 16, 16) * 2 - 1, torch.from_numpy(passwords.encoded(np.array([3, 40000])))
     beside = torch.cat([images, given_[:, :, None, None].expand(-1, -1, 16, 16)], dim=1)
     padded = nn.functional.pad(beside, (3, 3, 3, 3), mode="reflect")
-    assert torch.allclose(network._enter(images, given_), network.first(padded), atol=1e-5)
+    # A kernel of 16 more channels whose sums are the weights of the password, as the published network has.
+    shares = torch.rand(1, 1, 7, 7)
+    of_bits = network.password.weight[:, :, None, None] * shares / shares.sum()
+    expected = nn.functional.conv2d(padded, torch.cat([network.first.weight, of_bits], dim=1))
+    entered = network.first(images) + network.password(given_)[:, :, None, None]
+    assert torch.allclose(entered, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("residual", [False, True])
-def test_every_bit_of_the_password_changes_the_picture(residual):
+@pytest.mark.parametrize("reach", [0.0, 0.8])
+def test_every_bit_of_the_password_changes_the_picture(reach):
     torch.manual_seed(0)
-    network = IdentityTransformer(16, 16, 2, 1, residual)
+    network = IdentityTransformer(16, 16, 2, 1, reach)
     image = torch.rand(1, 3, 16, 16) * 2 - 1
     numbers = np.array([0, *(1 << bit for bit in range(16))])
     made = network(image.expand(17, -1, -1, -1), torch.from_numpy(passwords.encoded(numbers)))
     assert ((made[1:] - made[:1]).abs().amax(dim=(1, 2, 3)) > 1e-4).all()
 
 
-def test_a_residual_network_draws_the_change():
-    network = IdentityTransformer(16, 4, 1, 1, residual=True)
+@given(some.integers(0, 2**16 - 1), some.floats(0.1, 2))
+@hypothesis_settings(deadline=None, max_examples=20)
+def test_a_change_has_its_reach_and_the_inverse_password_makes_the_opposite_one(number, reach):
+    torch.manual_seed(0)
+    network = IdentityTransformer(16, 4, 1, 1, reach).double()
     with torch.no_grad():
-        network.last.weight.zero_()
-        network.last.bias.zero_()
-    images = torch.rand(2, 3, 16, 16) * 2 - 1
-    assert torch.equal(network(images, torch.full((2, 16), 0.5)), images)
+        network.last.weight.mul_(100)
+    images = torch.rand(1, 3, 8, 8, dtype=torch.float64) * 1.8 - 0.9
+    password = torch.from_numpy(passwords.encoded(np.array([number]))).double()
+    before = (INSIDE * images).atanh()
+    change, opposite = (network(images, way * password).atanh() - before for way in (1, -1))
+    assert torch.allclose(change, -opposite, atol=1e-6)
+    assert 0 < change.abs().max() <= reach + 1e-6
+
+
+def test_black_and_white_stay_in_range_and_come_back():
+    torch.manual_seed(0)
+    network = IdentityTransformer(16, 4, 1, 1, 1.0)
+    with torch.no_grad():  # f that does not look at the picture: what was added is taken away
+        network.first.weight.zero_()
+    images = torch.tensor([-1.0, -0.9, 0.0, 1.0]).repeat(1, 3, 8, 2)
+    password = torch.from_numpy(passwords.encoded(np.array([12345])))
+    hidden = network(images, password)
+    assert hidden.abs().max() <= 1
+    assert (hidden - images).abs().max() > 0.01
+    assert torch.allclose(network(hidden, -password), images, atol=0.02)
 
 
 def test_the_classifier_gives_a_logit_for_each_class_of_each_group():
@@ -202,9 +228,11 @@ def test_faces_that_are_already_two_peoples_cost_nothing():
 
 
 def test_identity_asks_for_the_likeness_of_the_recovered_and_of_nobody_else():
-    original, half, against = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.6, 0.8]]), torch.tensor([[-1.0, 0.0]])
-    assert losses.identity(original, against, original, against, 0.0).item() == 0
-    assert losses.identity(original, original, against, half, 0.0).item() == pytest.approx((1 + 2 + 0.6) / 3)
+    same, half, against = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.6, 0.8]]), torch.tensor([[-1.0, 0.0]])
+    good = {"anonymized": against, "other": against, "recovered": same, "wrong": against, "wrong_too": against}
+    assert losses.identity(same, good, 0.0).item() == 0
+    bad = {"anonymized": same, "other": against, "recovered": against, "wrong": half, "wrong_too": same}
+    assert losses.identity(same, bad, 0.0).item() == pytest.approx((2 + 0.5 + 0.8) / 3)
 
 
 def test_least_squares_losses_by_hand():
@@ -232,7 +260,7 @@ def test_total_is_the_weighted_sum_of_the_losses(transforming):
 
 
 def test_what_is_recovered_is_the_picture_that_was_saved():
-    drawn = torch.tensor([-1.7, -0.4999, 0.1, 1.2], requires_grad=True)
+    drawn = torch.tensor([-1.0, -0.4999, 0.1, 0.998], requires_grad=True)
     kept = task.stored(drawn)
     as_images = drawn.detach().numpy().reshape(1, 1, 2, 2).repeat(3, axis=1)
     expected = to_float(to_uint8(as_images))[0, 0].flatten()
@@ -262,8 +290,8 @@ def test_each_optimiser_changes_its_own_networks_only(transforming):
 
 def test_training_learns_to_bring_faces_back(job):
     curve = {}
-    only = {name: 0.0 for name in type(settings().losses).model_fields} | {"reconstruction": 100.0}
-    chosen = settings(steps=40, residual=False, losses=only, width=8, samples_every=40)
+    only = dict.fromkeys(type(settings().losses).model_fields, 0.0) | {"reconstruction": 100.0}
+    chosen = settings(steps=40, reach=0.0, losses=only, width=8, samples_every=40)
     METHOD.train(chosen, job(log=lambda step, values: curve.update({step: values["reconstruction"]})))
     assert curve[39] < 0.8 * curve[0]
 

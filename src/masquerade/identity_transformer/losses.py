@@ -1,6 +1,6 @@
 """What FIT's transformer is asked for (Gu et al. 2020, section 3, and the published code)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -17,14 +17,16 @@ def features(first: Tensor, second: Tensor, margin: float) -> Tensor:
     return relu(cosine(first, second) - margin).mean()
 
 
-def identity(original: Tensor, anonymized: Tensor, recovered: Tensor, wrong: Tensor, margin: float) -> Tensor:
-    """L_adv and L_rec_cls: who the recovered face is, and who the anonymized and the wrongly recovered are not.
+def identity(original: Tensor, who: Mapping[str, Tensor], margin: float) -> Tensor:
+    """L_adv and L_rec_cls: who the recovered face is, and who the hidden and the wrongly recovered ones are not.
 
-    Unit vectors (N, D) -> the mean of 1 - cos for ``recovered`` and of `features` for the two others. The paper asks a
-    classifier that it trains along for the name; here an encoder that stays as it is, for the likeness (docs/fit.md).
+    Unit vectors (N, D), by how the face was made (`passwords.drawn`) -> the mean of three: 1 - cos of ``recovered``,
+    `features` of what is hidden, and of what came back wrong. The paper asks a classifier that it trains along for the
+    name; here an encoder that stays as it is, for the likeness (docs/fit.md).
     """
-    hidden = [features(made, original, margin) for made in (anonymized, wrong)]
-    return torch.stack([(1 - cosine(recovered, original)).mean(), *hidden]).mean()
+    hidden = [features(who[name], original, margin) for name in ("anonymized", "other")]
+    wrong = [features(who[name], original, margin) for name in ("wrong", "wrong_too")]
+    return ((1 - cosine(who["recovered"], original)).mean() + sum(hidden) / 2 + sum(wrong) / 2) / 3
 
 
 def password(logits: Tensor, targets: Tensor) -> Tensor:
@@ -41,6 +43,6 @@ def adversarial(fake: Sequence[Tensor]) -> Tensor:
 
 
 def discrimination(real: Sequence[Tensor], fake: Sequence[Tensor]) -> Tensor:
-    """L_GAN of a discriminator: 1/2 mean (D(real) - 1)^2 + 1/2 mean D(fake)^2, summed over the scales (LSGAN, Eq. 9)."""
+    """L_GAN of a discriminator: 1/2 mean (D(real) - 1)^2 + 1/2 mean D(fake)^2, summed over scales (LSGAN, Eq. 9)."""
     losses = [(r - 1).square().mean() + f.square().mean() for r, f in zip(real, fake, strict=True)]
     return 0.5 * torch.stack(losses).sum()

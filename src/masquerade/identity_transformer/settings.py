@@ -52,8 +52,9 @@ class TransformerSettings(Settings):
     """How often the transformer halves the picture (2: the published code)."""
     blocks: Annotated[int, Field(ge=1)]
     """Its residual blocks (9: the published code)."""
-    residual: bool
-    """Whether it draws the change of the picture and not the picture itself (false: the published code)."""
+    reach: Annotated[float, Field(ge=0, le=2)]
+    """The largest change of the artanh of a colour, where it draws a change that the inverse password takes back; 0:
+    it draws the picture itself (0: the published code)."""
     discriminator: DiscriminatorSettings
     """The networks that tell drawn from real pictures, one for each of: anonymized, recovered, wrongly recovered."""
     classifier: ClassifierSettings
@@ -62,6 +63,8 @@ class TransformerSettings(Settings):
     """The weights of the sum of losses."""
     margin: Annotated[float, Field(ge=-1, le=1)]
     """Cosine of two faces up to which they count as two people's (0: torch's CosineEmbeddingLoss, published code)."""
+    grey: Annotated[float, Field(ge=0, le=1)]
+    """Share of the faces that the identity encoder sees in grey, so that colour alone hides nobody (0: the paper)."""
     steps: Annotated[int, Field(ge=1)]
     """Updates of the transformer, one of the discriminators before each (284,000: 30 epochs of 454,590 pictures of
     CASIA-WebFace in batches of 48; the published code)."""

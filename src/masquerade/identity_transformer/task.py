@@ -12,8 +12,7 @@ from masquerade.identity_transformer import losses, passwords
 from masquerade.identity_transformer.settings import TransformerSettings
 from masquerade.images import FaceArchive, to_float, to_uint8
 from masquerade.methods import TrainingJob
-from masquerade.networks.identity_transformer import IdentityTransformer, PasswordClassifier
-from masquerade.networks.patchgan import MultiScaleDiscriminator
+from masquerade.networks.identity_transformer import Discriminators, IdentityTransformer, PasswordClassifier
 
 SAMPLES = 6  # rows of a sample picture
 DECODED = 256  # pictures decoded at a time
@@ -32,11 +31,11 @@ class TransformerTask:
         self.settings, self.identity, self.pictures, self.seed = settings, identity, pictures, seed
         self.device = next(identity.parameters()).device
         self.network = transformer(settings).to(self.device)
-        self.classifier = PasswordClassifier(
-            passwords.BITS, passwords.GROUP, **settings.classifier.model_dump()
-        ).to(self.device)
+        self.classifier = PasswordClassifier(passwords.BITS, passwords.GROUP, **settings.classifier.model_dump()).to(
+            self.device
+        )
         self.discriminators = nn.ModuleDict(
-            {kind: MultiScaleDiscriminator(**settings.discriminator.model_dump()) for kind in KINDS}
+            {kind: Discriminators(**settings.discriminator.model_dump()) for kind in KINDS}
         ).to(self.device)
         self.modules = {
             "network": self.network,
@@ -63,6 +62,7 @@ class TransformerTask:
 
     def step(self, step: int) -> dict[str, float]:
         self._schedule(step)
+        torch.manual_seed(seeding.derive(self.seed, "grey", step))
         draw = seeding.generator(self.seed, "batch", step)
         rows = draw.integers(len(self.pictures), size=self.settings.batch)
         images = torch.from_numpy(to_float(self.pictures[rows])).to(self.device)
@@ -82,7 +82,7 @@ class TransformerTask:
     def _turned(self, images: Tensor, names: tuple[str, ...], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
         """The same pictures with passwords of several kinds, all at once."""
         by = np.concatenate([passwords.encoded(numbers[name]) for name in names])
-        drawn = self.network.draw(images.repeat(len(names), 1, 1, 1), torch.from_numpy(by).to(self.device))
+        drawn = self.network(images.repeat(len(names), 1, 1, 1), torch.from_numpy(by).to(self.device))
         return dict(zip(names, stored(drawn).chunk(len(names)), strict=True))
 
     def _update_discriminators(self, images: Tensor, made: dict[str, Tensor]) -> Tensor:
@@ -109,19 +109,19 @@ class TransformerTask:
         self._descend(total, ("kernels", "others"))
         return values | {"total": total}
 
-    def _values(
-        self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]
-    ) -> dict[str, Tensor]:
+    def _values(self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
         """Each loss by the name of its weight."""
-        with torch.no_grad():
-            original = self.identity(images)
-        who = dict(zip(made, self.identity(torch.cat(list(made.values()))).chunk(len(made)), strict=True))
+        seen = torch.stack([images, *made.values()])
+        grey = (torch.rand(len(images), 1, 1, 1) < self.settings.grey).to(self.device)
+        seen = torch.where(grey, seen.mean(dim=2, keepdim=True), seen)
+        original, *others = self.identity(seen.flatten(0, 1)).chunk(len(made) + 1)
+        who = dict(zip(made, others, strict=True))
         margin = self.settings.margin
         fooled = [losses.adversarial(self.discriminators[kind](made[kind])) for kind in KINDS]
         return {
             "adversarial": torch.stack(fooled).mean(),
             "password": self._named(images, made, numbers),
-            "identity": losses.identity(original, *(who[kind] for kind in KINDS), margin),
+            "identity": losses.identity(original, who, margin),
             "feature": losses.features(who["anonymized"], who["other"], margin),
             "wrong_feature": losses.features(who["wrong"], who["wrong_too"], margin),
             "between_feature": losses.features(who["anonymized"], who["wrong"], margin),
@@ -159,9 +159,8 @@ class TransformerTask:
 
 def transformer(settings: TransformerSettings) -> IdentityTransformer:
     """The network with the widths of ``settings``."""
-    return IdentityTransformer(
-        passwords.BITS, settings.width, settings.halvings, settings.blocks, settings.residual
-    )
+    shape = settings.width, settings.halvings, settings.blocks, settings.reach
+    return IdentityTransformer(passwords.BITS, *shape)
 
 
 def stored(drawn: Tensor) -> Tensor:
@@ -169,7 +168,7 @@ def stored(drawn: Tensor) -> Tensor:
 
     What is recovered is a picture that was saved: what the network hides in it must survive that.
     """
-    saved = ((drawn.detach().clamp(-1, 1) + 1) * 127.5).round() / 127.5 - 1
+    saved = ((drawn.detach() + 1) * 127.5).round() / 127.5 - 1
     return drawn + (saved - drawn.detach())
 
 
@@ -217,7 +216,7 @@ def decoded(archive: FaceArchive, split: str, halvings: int, limit: int | None =
     """
     size, rows = archive.facts["size"], archive.select(split).iloc[:limit]
     if size % 2**halvings:
-        raise ParameterError(f"{archive.path} holds pictures of {size} pixels, which cannot be halved {halvings} times.")
+        raise ParameterError(f"{archive.path}: pictures of {size} pixels cannot be halved {halvings} times (halvings).")
     if rows.empty:
         raise ParameterError(f"{archive.path} holds no usable face in split {split}.")
     return np.concatenate([to_uint8(faces.images) for faces in archive.batches(DECODED, rows=rows)])

@@ -22,9 +22,9 @@ PART = 32  # pictures at a time
 class FIT(Method):
     """One network turns a face into another person's under a 16-bit password, and back under the inverse password.
 
-    Gu, Luo, Ryoo, Lee 2020, Password-conditioned Anonymization and Deanonymization with Face Identity Transformers, ECCV
-    (arXiv:1911.11759). The training: `masquerade.identity_transformer`. What the paper leaves open, where this differs,
-    and why 16 bits protect nobody from whoever holds the network: docs/fit.md.
+    Gu, Luo, Ryoo, Lee 2020, Password-conditioned Anonymization and Deanonymization with Face Identity Transformers,
+    ECCV (arXiv:1911.11759). The training: `masquerade.identity_transformer`. What the paper leaves open, where this
+    differs, and why 16 bits keep nobody out who holds the network: docs/fit.md.
     """
 
     title = "FIT"
@@ -86,7 +86,5 @@ class FIT(Method):
             raise PictureError(f"is {width} x {height} pixels; this network takes {self._size} x {self._size}")
         with torch.inference_mode():
             given = torch.from_numpy(password)
-            parts = [
-                self._network(part, given.expand(len(part), -1)) for part in torch.from_numpy(images).split(PART)
-            ]
+            parts = [self._network(part, given.expand(len(part), -1)) for part in torch.from_numpy(images).split(PART)]
         return torch.cat(parts).numpy()
