@@ -66,8 +66,8 @@ class TransformerSettings(Settings):
     grey: Annotated[float, Field(ge=0, le=1)]
     """Share of the faces that the identity encoder sees in grey, so that colour alone hides nobody (0: the paper)."""
     steps: Annotated[int, Field(ge=1)]
-    """Updates of the transformer, one of the discriminators before each (284,000: 30 epochs of 454,590 pictures of
-    CASIA-WebFace in batches of 48; the published code)."""
+    """Updates of the transformer, one of the discriminators before each (284,000: 30 epochs of some 0.45 million
+    pictures of CASIA-WebFace in batches of 48; the published code)."""
     batch: Annotated[int, Field(ge=2)]
     """Faces in one update, each of which is drawn five times (48: the published code)."""
     learning_rate: Annotated[float, Field(gt=0)]

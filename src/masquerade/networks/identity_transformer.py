@@ -29,7 +29,7 @@ class IdentityTransformer(nn.Module):
 
     def __init__(self, bits: int, width: int, halvings: int, blocks: int, reach: float):
         super().__init__()
-        self.bits, self.reach = bits, reach
+        self.reach = reach
         self.first = nn.Conv2d(3, width, 7, padding=3, padding_mode="reflect", bias=False)
         # The bits as constant channels of that convolution: of a constant it gives a constant, the sum of its kernel.
         self.password = nn.Linear(bits, width, bias=False)
@@ -100,7 +100,7 @@ class Discriminators(nn.Module):
 
     Input (N, 3, S, S) in [-1, 1]. Output: ``scales`` maps of scores, finest first; 1 means real, 0 drawn. ``depth``
     convolutions before the one that scores, of ``width`` channels at first, doubled by each up to 8 times; all but
-    the last halve.
+    the last halve. Unlike `patchgan`'s, which have an instance norm, they see whether a colour is a face's.
     """
 
     def __init__(self, width: int, depth: int, scales: int):
