@@ -1,0 +1,238 @@
+"""Training the face identity transformer: Gu et al. 2020, section 3."""
+
+import hashlib
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from masquerade import lineage, seeding, training
+from masquerade.errors import ParameterError
+from masquerade.identity_transformer import losses, passwords
+from masquerade.identity_transformer.settings import TransformerSettings
+from masquerade.images import FaceArchive, to_float, to_uint8
+from masquerade.methods import TrainingJob
+from masquerade.networks.identity_transformer import Discriminators, IdentityTransformer, PasswordClassifier
+
+SAMPLES = 6  # rows of a sample picture
+DECODED = 256  # pictures decoded at a time
+KINDS = ("anonymized", "recovered", "wrong")  # each has its discriminator
+
+
+class TransformerTask:
+    """One update of the discriminators and one of the transformer and the password classifier.
+
+    ``pictures`` uint8 (M, S, S, 3); ``identity`` the frozen identity encoder. The batch and the passwords of a step
+    depend on the seed and the number of the step alone.
+    """
+
+    def __init__(self, settings: TransformerSettings, identity: nn.Module, pictures: np.ndarray, seed: int):
+        torch.manual_seed(seeding.derive(seed, "weights"))
+        self.settings, self.identity, self.pictures, self.seed = settings, identity, pictures, seed
+        self.device = next(identity.parameters()).device
+        self.network = transformer(settings).to(self.device)
+        self.classifier = PasswordClassifier(passwords.BITS, passwords.GROUP, **settings.classifier.model_dump()).to(
+            self.device
+        )
+        self.discriminators = nn.ModuleDict(
+            {kind: Discriminators(**settings.discriminator.model_dump()) for kind in KINDS}
+        ).to(self.device)
+        self.modules = {
+            "network": self.network,
+            "classifier": self.classifier,
+            "discriminators": self.discriminators,
+        }
+        self.matrices: dict[nn.Parameter, nn.Parameter] = {}
+        self.optimisers: dict[str, torch.optim.Optimizer] = {}
+        weights = list(self.network.parameters())
+        if settings.kernel_rate:  # Muon is made for matrices: it sees each kernel as one, in the same memory
+            kernels = [weight for weight in weights if weight.ndim == 4 and len(weight) > 3]
+            self.matrices = {nn.Parameter(weight.detach().flatten(1)): weight for weight in kernels}
+            known = {id(weight) for weight in kernels}
+            weights = [weight for weight in weights if id(weight) not in known]
+            self.optimisers["kernels"] = torch.optim.Muon(
+                list(self.matrices), lr=settings.kernel_rate, momentum=0.9, weight_decay=0.0,
+                adjust_lr_fn="match_rms_adamw",
+            )  # fmt: skip
+        self.optimisers["others"] = self._adam([*weights, *self.classifier.parameters()])
+        self.optimisers["discriminators"] = self._adam(self.discriminators.parameters())
+
+    def _adam(self, weights) -> torch.optim.Optimizer:
+        return torch.optim.Adam(weights, lr=self.settings.learning_rate, betas=self.settings.betas)
+
+    def step(self, step: int) -> dict[str, float]:
+        self._schedule(step)
+        torch.manual_seed(seeding.derive(self.seed, "grey", step))
+        draw = seeding.generator(self.seed, "batch", step)
+        rows = draw.integers(len(self.pictures), size=self.settings.batch)
+        images = torch.from_numpy(to_float(self.pictures[rows])).to(self.device)
+        mirrored = torch.from_numpy(draw.random(len(images)) < 0.5).to(self.device)
+        images = torch.where(mirrored[:, None, None, None], images.flip(-1), images)
+        numbers = passwords.drawn(draw, len(images))
+        made = self._made(images, numbers)
+        values = {"discriminators": self._update_discriminators(images, made)}
+        values |= self._update_transformer(images, made, numbers)
+        return {name: value.item() for name, value in values.items()}
+
+    def _made(self, images: Tensor, numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
+        """Faces (B, 3, S, S) by how they were made: see `passwords.drawn`. What is recovered is ``anonymized``."""
+        hidden = self._turned(images, ("anonymized", "other"), numbers)
+        return hidden | self._turned(hidden["anonymized"], ("recovered", "wrong", "wrong_too"), numbers)
+
+    def _turned(self, images: Tensor, names: tuple[str, ...], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
+        """The same pictures with passwords of several kinds, all at once."""
+        by = np.concatenate([passwords.encoded(numbers[name]) for name in names])
+        drawn = self.network(images.repeat(len(names), 1, 1, 1), torch.from_numpy(by).to(self.device))
+        return dict(zip(names, stored(drawn).chunk(len(names)), strict=True))
+
+    def _update_discriminators(self, images: Tensor, made: dict[str, Tensor]) -> Tensor:
+        """The mean over the kinds. Both pictures that were hidden, and both that came back wrong, are shown."""
+        shown = {name: value.detach() for name, value in made.items()}
+        fake = {
+            "anonymized": torch.cat([shown["anonymized"], shown["other"]]),
+            "recovered": shown["recovered"],
+            "wrong": torch.cat([shown["wrong"], shown["wrong_too"]]),
+        }
+        found = [losses.discrimination(self.discriminators[kind](images), self.discriminators[kind](fake[kind]))
+                 for kind in KINDS]  # fmt: skip
+        loss = torch.stack(found).mean()
+        self._descend(loss, ("discriminators",))
+        return loss
+
+    def _update_transformer(
+        self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]
+    ) -> dict[str, Tensor]:
+        self.discriminators.requires_grad_(False)
+        values = self._values(images, made, numbers)
+        self.discriminators.requires_grad_(True)
+        total = sum(getattr(self.settings.losses, name) * value for name, value in values.items())
+        self._descend(total, ("kernels", "others"))
+        return values | {"total": total}
+
+    def _values(self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
+        """Each loss by the name of its weight."""
+        seen = torch.stack([images, *made.values()])
+        grey = (torch.rand(len(images), 1, 1, 1) < self.settings.grey).to(self.device)
+        seen = torch.where(grey, seen.mean(dim=2, keepdim=True), seen)
+        original, *others = self.identity(seen.flatten(0, 1)).chunk(len(made) + 1)
+        who = dict(zip(made, others, strict=True))
+        margin = self.settings.margin
+        fooled = [losses.adversarial(self.discriminators[kind](made[kind])) for kind in KINDS]
+        return {
+            "adversarial": torch.stack(fooled).mean(),
+            "password": self._named(images, made, numbers),
+            "identity": losses.identity(original, who, margin),
+            "feature": losses.features(who["anonymized"], who["other"], margin),
+            "wrong_feature": losses.features(who["wrong"], who["wrong_too"], margin),
+            "between_feature": losses.features(who["anonymized"], who["wrong"], margin),
+            "pixels": (made["anonymized"] - images).abs().mean() + (made["wrong"] - images).abs().mean(),
+            "reconstruction": (made["recovered"] - images).abs().mean(),
+        }
+
+    def _named(self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> Tensor:
+        """L_aux of the three kinds, summed: Q sees what went in and what came out."""
+        before = torch.cat([images, made["anonymized"], made["anonymized"]])
+        logits = self.classifier(before, torch.cat([made[kind] for kind in KINDS]))
+        targets = np.concatenate([passwords.classes(numbers[kind]) for kind in KINDS])
+        return losses.password(logits, torch.from_numpy(targets).to(self.device)) * len(KINDS)
+
+    def _descend(self, loss: Tensor, names: tuple[str, ...]) -> None:
+        used = [self.optimisers[name] for name in names if name in self.optimisers]
+        for optimiser in used:
+            optimiser.zero_grad(set_to_none=True)
+        for weight in self.matrices.values():
+            weight.grad = None
+        loss.backward()
+        for matrix, weight in self.matrices.items():
+            matrix.grad = None if weight.grad is None else weight.grad.flatten(1)
+        for optimiser in used:
+            optimiser.step()
+
+    def _schedule(self, step: int) -> None:
+        settings = self.settings
+        falling = max(0.02, (settings.steps - step) / (settings.cooldown * settings.steps)) if settings.cooldown else 1
+        rates = {"kernels": settings.kernel_rate, "others": settings.learning_rate}
+        for name, rate in rates.items():
+            for group in self.optimisers[name].param_groups if name in self.optimisers else ():
+                group["lr"] = rate * min(1.0, falling)
+
+
+def transformer(settings: TransformerSettings) -> IdentityTransformer:
+    """The network with the widths of ``settings``."""
+    shape = settings.width, settings.halvings, settings.blocks, settings.reach
+    return IdentityTransformer(passwords.BITS, *shape)
+
+
+def stored(drawn: Tensor) -> Tensor:
+    """Pictures as they come back from 8-bit files; the gradient is that of the pictures before.
+
+    What is recovered is a picture that was saved: what the network hides in it must survive that.
+    """
+    saved = ((drawn.detach() + 1) * 127.5).round() / 127.5 - 1
+    return drawn + (saved - drawn.detach())
+
+
+def train(settings: TransformerSettings, job: TrainingJob, identity: nn.Module) -> None:
+    """Train on the train split of ``job.faces`` and write ``job.checkpoint`` (the averaged transformer).
+
+    ``identity``: the frozen identity encoder. Raises ParameterError where pictures and ``halvings`` do not fit.
+    """
+    torch.set_num_threads(job.threads)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    archive = FaceArchive(job.faces)
+    pictures = decoded(archive, "train", settings.halvings)
+    task = TransformerTask(settings, identity.to(device), pictures, job.seed)
+    average = training.Average(task.network, settings.ema)
+    seen = to_float(decoded(archive, "validation", settings.halvings, SAMPLES))
+
+    def sample(step: int) -> None:
+        if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
+            job.picture(f"samples_{step + 1:06d}", samples(average.module, seen, job.seed))
+
+    training.fit(
+        task,
+        steps=settings.steps,
+        state=job.state,
+        fingerprint=fingerprint(settings, job, archive),
+        log=job.log,
+        averages={"network": average},
+        after=sample,
+    )
+    facts = {"identity": lineage.md5(job.backbones["identity"]), "size": archive.facts["size"]}
+    training.save_checkpoint(job.checkpoint, {"network": average.module}, facts)
+    training.finish(job.state)
+
+
+def fingerprint(settings: TransformerSettings, job: TrainingJob, archive: FaceArchive) -> str:
+    """A digest of all that this training depends on: an unfinished one with another digest is not gone on with."""
+    parts = (settings.model_dump_json(), job.seed, archive.facts["checksum"], lineage.md5(job.backbones["identity"]))
+    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
+
+
+def decoded(archive: FaceArchive, split: str, halvings: int, limit: int | None = None) -> np.ndarray:
+    """The pictures of a split (at most ``limit``), uint8 (M, S, S, 3).
+
+    Raises ParameterError where there is none, or S cannot be halved so often.
+    """
+    size, rows = archive.facts["size"], archive.select(split).iloc[:limit]
+    if size % 2**halvings:
+        raise ParameterError(f"{archive.path}: pictures of {size} pixels cannot be halved {halvings} times (halvings).")
+    if rows.empty:
+        raise ParameterError(f"{archive.path} holds no usable face in split {split}.")
+    return np.concatenate([to_uint8(faces.images) for faces in archive.batches(DECODED, rows=rows)])
+
+
+@torch.no_grad()
+def samples(network: IdentityTransformer, images: np.ndarray, seed: int) -> np.ndarray:
+    """A picture, uint8 (rows, columns): original | anonymized | with another password | recovered | wrongly, twice."""
+    device = next(network.parameters()).device
+    numbers = passwords.drawn(seeding.generator(seed, "samples"), len(images))
+
+    def turned(pictures: np.ndarray, name: str) -> np.ndarray:
+        given = torch.from_numpy(pictures).to(device), torch.from_numpy(passwords.encoded(numbers[name])).to(device)
+        return to_float(to_uint8(network(*given).cpu().numpy()))
+
+    hidden = turned(images, "anonymized")
+    columns = [images, hidden, turned(images, "other")]
+    columns += [turned(hidden, name) for name in ("recovered", "wrong", "wrong_too")]
+    return np.concatenate([np.concatenate(list(to_uint8(column))) for column in columns], axis=1)

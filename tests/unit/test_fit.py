@@ -1,0 +1,381 @@
+"""FIT: its passwords, networks, losses and training, and what the method does and refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as some
+from torch import nn
+
+from masquerade import discovery, training
+from masquerade.errors import CheckpointError, KeyFormatError, ParameterError, PictureError
+from masquerade.identity_transformer import losses, passwords, task
+from masquerade.images import ArchiveWriter, Faces, to_float, to_uint8
+from masquerade.methods import Resources, TrainingJob
+from masquerade.networks.identity_transformer import INSIDE, IdentityTransformer, PasswordClassifier
+
+METHOD = discovery.load("methods", "fit")
+KEY, OTHER = b"\x12\x34", b"\xfe\x01"
+
+
+def settings(**changes):
+    small = {
+        "width": 4,
+        "halvings": 1,
+        "blocks": 1,
+        "reach": 0.8,
+        "discriminator": {"width": 4, "depth": 2, "scales": 2},
+        "classifier": {"width": 4, "depth": 2},
+        "losses": {
+            "adversarial": 1,
+            "password": 1,
+            "identity": 2,
+            "feature": 2,
+            "wrong_feature": 1,
+            "between_feature": 1,
+            "pixels": 10,
+            "reconstruction": 100,
+        },
+        "margin": 0.0,
+        "grey": 0.5,
+        "steps": 6,
+        "batch": 2,
+        "learning_rate": 1e-3,
+        "betas": [0.5, 0.999],
+        "kernel_rate": 0.01,
+        "cooldown": 0.5,
+        "ema": 0.5,
+        "samples_every": 3,
+    }
+    return METHOD.Params(**{**small, **changes})
+
+
+class SmallIdentity(nn.Module):
+    """A differentiable substitute for the identity encoder: pictures of any size -> unit (N, 8)."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(5)
+        self.project = nn.Linear(48, 8)
+
+    def forward(self, images):
+        pooled = nn.functional.adaptive_avg_pool2d(images, 4).flatten(1)
+        return nn.functional.normalize(self.project(pooled))
+
+
+@pytest.fixture(autouse=True)
+def substitute_encoder(monkeypatch):
+    loaded = SmallIdentity().eval().requires_grad_(False)
+    monkeypatch.setattr(discovery.load("backbones", "identity"), "load", lambda checkpoint: loaded)
+
+
+@pytest.fixture
+def job(tmp_path):
+    generator = np.random.default_rng(2)
+    with ArchiveWriter(tmp_path / "faces.zip", {"size": 32}) as out:
+        for number in range(10):
+            picture = generator.integers(0, 256, (2, 2, 3), dtype=np.uint8).repeat(16, axis=0).repeat(16, axis=1)
+            split = "train" if number < 8 else "validation"
+            out.add(picture, {"id": f"f{number}", "identity": str(number), "split": split})
+    backbone = tmp_path / "identity.safetensors"
+    backbone.write_bytes(b"stands for the encoder's file")
+
+    def make(name="a", log=lambda step, values: None, picture=lambda name, pixels: None):
+        return TrainingJob(
+            tmp_path / "faces.zip",
+            {"identity": backbone},
+            tmp_path / f"{name}.safetensors",
+            tmp_path / f"{name}.pt",
+            7,
+            1,
+            log,
+            picture,
+        )
+
+    return make
+
+
+@pytest.fixture
+def trained(job):
+    METHOD.train(settings(), job())
+    return job()
+
+
+@pytest.fixture
+def transforming():
+    pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
+    return task.TransformerTask(settings(), SmallIdentity().requires_grad_(False), pictures, 7)
+
+
+def method(job, params=None, backbones=None):
+    return METHOD(params or settings(), METHOD.Variant(), Resources(job.checkpoint, backbones or job.backbones))
+
+
+def faces(count=3, size=32):
+    images = np.random.default_rng(9).uniform(-1, 1, (count, 3, size, size)).astype(np.float32)
+    return Faces(images, pd.DataFrame({"id": [f"face{number}" for number in range(count)]}))
+
+
+# Passwords.
+
+
+def test_a_password_is_its_bits_as_plus_and_minus_one_half():
+    assert passwords.of_key(b"\x80\x01").tolist() == [0.5, *[-0.5] * 14, 0.5]
+    assert passwords.encoded(np.array([0x8001])).tolist() == [passwords.of_key(b"\x80\x01").tolist()]
+
+
+@given(some.integers(0, 2**16 - 1))
+def test_the_inverse_password_has_every_bit_turned_round(number):
+    assert np.array_equal(passwords.encoded(passwords.inverse(number)), -passwords.encoded(number))
+    assert np.array_equal(passwords.of_key(number.to_bytes(2, "big")), passwords.encoded(number))
+
+
+def test_the_classifier_names_groups_of_four_bits():
+    assert passwords.classes(np.array([0x1234, 0xF00A])).tolist() == [[1, 2, 3, 4], [15, 0, 0, 10]]
+
+
+@given(some.integers(0, 2**32))
+def test_drawn_passwords_are_right_where_they_should_be_and_never_by_chance(seed):
+    made = passwords.drawn(np.random.default_rng(seed), 50)
+    assert all(((value >= 0) & (value < 2**16)).all() for value in made.values())
+    assert np.array_equal(made["recovered"], passwords.inverse(made["anonymized"]))
+    assert (made["anonymized"] != made["other"]).all()
+    for name in ("wrong", "wrong_too"):
+        assert (made[name] != made["recovered"]).all()
+    assert (made["wrong"] != made["wrong_too"]).all()
+
+
+# The networks.
+
+
+def test_the_published_transformer_has_its_sizes():
+    with torch.device("meta"):
+        network = IdentityTransformer(16, 64, 2, 9, reach=0.0)
+        made = network(torch.empty(2, 3, 128, 128), torch.empty(2, 16))
+    assert made.shape == (2, 3, 128, 128)
+    kernels = [tuple(weight.shape) for weight in network.parameters() if weight.ndim == 4]
+    assert kernels[:3] == [(64, 3, 7, 7), (128, 64, 3, 3), (256, 128, 3, 3)]
+    assert kernels[3:21] == [(256, 256, 3, 3)] * 18
+    assert kernels[21:] == [(128, 256, 3, 3), (64, 128, 3, 3), (3, 64, 7, 7)]
+
+
+def test_the_password_enters_as_constant_channels_beside_the_picture():
+    torch.manual_seed(0)
+    network = IdentityTransformer(16, 8, 1, 1, reach=0.0)
+    images, given_ = torch.rand(2, 3, 16, 16) * 2 - 1, torch.from_numpy(passwords.encoded(np.array([3, 40000])))
+    beside = torch.cat([images, given_[:, :, None, None].expand(-1, -1, 16, 16)], dim=1)
+    padded = nn.functional.pad(beside, (3, 3, 3, 3), mode="reflect")
+    # A kernel of 16 more channels whose sums are the weights of the password, as the published network has.
+    shares = torch.rand(1, 1, 7, 7)
+    of_bits = network.password.weight[:, :, None, None] * shares / shares.sum()
+    expected = nn.functional.conv2d(padded, torch.cat([network.first.weight, of_bits], dim=1))
+    entered = network.first(images) + network.password(given_)[:, :, None, None]
+    assert torch.allclose(entered, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("reach", [0.0, 0.8])
+def test_every_bit_of_the_password_changes_the_picture(reach):
+    torch.manual_seed(0)
+    network = IdentityTransformer(16, 16, 2, 1, reach)
+    image = torch.rand(1, 3, 16, 16) * 2 - 1
+    numbers = np.array([0, *(1 << bit for bit in range(16))])
+    made = network(image.expand(17, -1, -1, -1), torch.from_numpy(passwords.encoded(numbers)))
+    assert ((made[1:] - made[:1]).abs().amax(dim=(1, 2, 3)) > 1e-4).all()
+
+
+@given(some.integers(0, 2**16 - 1), some.floats(0.1, 2))
+@hypothesis_settings(deadline=None, max_examples=20)
+def test_a_change_has_its_reach_and_the_inverse_password_makes_the_opposite_one(number, reach):
+    torch.manual_seed(0)
+    network = IdentityTransformer(16, 4, 1, 1, reach).double()
+    with torch.no_grad():
+        network.last.weight.mul_(100)
+    images = torch.rand(1, 3, 8, 8, dtype=torch.float64) * 1.8 - 0.9
+    password = torch.from_numpy(passwords.encoded(np.array([number]))).double()
+    before = (INSIDE * images).atanh()
+    change, opposite = (network(images, way * password).atanh() - before for way in (1, -1))
+    assert torch.allclose(change, -opposite, atol=1e-6)
+    assert 0 < change.abs().max() <= reach + 1e-6
+
+
+def test_black_and_white_stay_in_range_and_come_back():
+    torch.manual_seed(0)
+    network = IdentityTransformer(16, 4, 1, 1, 1.0)
+    with torch.no_grad():  # f that does not look at the picture: what was added is taken away
+        network.first.weight.zero_()
+    images = torch.tensor([-1.0, -0.9, 0.0, 1.0]).repeat(1, 3, 8, 2)
+    password = torch.from_numpy(passwords.encoded(np.array([12345])))
+    hidden = network(images, password)
+    assert hidden.abs().max() <= 1
+    assert (hidden - images).abs().max() > 0.01
+    assert torch.allclose(network(hidden, -password), images, atol=0.02)
+
+
+def test_the_classifier_gives_a_logit_for_each_class_of_each_group():
+    assert PasswordClassifier(16, 4, 4, 2)(torch.zeros(3, 3, 16, 16), torch.zeros(3, 3, 16, 16)).shape == (3, 4, 16)
+
+
+# The losses.
+
+
+def test_faces_that_are_already_two_peoples_cost_nothing():
+    first = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+    second = torch.tensor([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]])
+    assert losses.features(first, second, 0.0).item() == pytest.approx((1 + 0.6 + 0) / 3)
+    assert losses.features(first, second, 0.5).item() == pytest.approx((0.5 + 0.1 + 0) / 3)
+
+
+def test_identity_asks_for_the_likeness_of_the_recovered_and_of_nobody_else():
+    same, half, against = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.6, 0.8]]), torch.tensor([[-1.0, 0.0]])
+    good = {"anonymized": against, "other": against, "recovered": same, "wrong": against, "wrong_too": against}
+    assert losses.identity(same, good, 0.0).item() == 0
+    bad = {"anonymized": same, "other": against, "recovered": against, "wrong": half, "wrong_too": same}
+    assert losses.identity(same, bad, 0.0).item() == pytest.approx((2 + 0.5 + 0.8) / 3)
+
+
+def test_least_squares_losses_by_hand():
+    real, fake = [torch.tensor([1.0, 0.0]), torch.tensor([2.0])], [torch.tensor([0.0, 1.0]), torch.tensor([3.0])]
+    # Finer scale: 0.5 * (0.5 + 0.5); coarser: 0.5 * (1 + 9).
+    assert losses.discrimination(real, fake).item() == pytest.approx(0.5 + 5)
+    assert losses.adversarial(fake).item() == pytest.approx(0.5 + 4)
+
+
+def test_a_guess_of_a_password_costs_the_logarithm_of_their_number():
+    targets = torch.tensor([[1, 2, 3, 4], [0, 0, 15, 15]])
+    assert losses.password(torch.zeros(2, 4, 16), targets).item() == pytest.approx(16 * np.log(2))
+    sure = 50 * nn.functional.one_hot(targets, 16).float()
+    assert losses.password(sure, targets).item() == pytest.approx(0, abs=1e-6)
+
+
+# The training.
+
+
+def test_total_is_the_weighted_sum_of_the_losses(transforming):
+    values = transforming.step(0)
+    weights = transforming.settings.losses.model_dump()
+    assert values["total"] == pytest.approx(sum(weight * values[name] for name, weight in weights.items()), rel=1e-5)
+    assert set(values) == {*weights, "discriminators", "total"}
+
+
+def test_what_is_recovered_is_the_picture_that_was_saved():
+    drawn = torch.tensor([-1.0, -0.4999, 0.1, 0.998], requires_grad=True)
+    kept = task.stored(drawn)
+    as_images = drawn.detach().numpy().reshape(1, 1, 2, 2).repeat(3, axis=1)
+    expected = to_float(to_uint8(as_images))[0, 0].flatten()
+    assert np.allclose(kept.detach().numpy(), expected, atol=1e-6)
+    kept.sum().backward()
+    assert torch.equal(drawn.grad, torch.ones(4))
+
+
+def test_each_optimiser_changes_its_own_networks_only(transforming):
+    def weights():
+        return {name: [p.clone() for p in module.parameters()] for name, module in transforming.modules.items()}
+
+    def changed(before):
+        after = weights()
+        return {n for n in after if not all(map(torch.equal, before[n], after[n]))}
+
+    numbers = passwords.drawn(np.random.default_rng(0), 2)
+    images = torch.rand(2, 3, 32, 32)
+    made = transforming._made(images, numbers)
+    before = weights()
+    transforming._update_discriminators(images, made)
+    assert changed(before) == {"discriminators"}
+    before = weights()
+    transforming._update_transformer(images, made, numbers)
+    assert changed(before) == {"network", "classifier"}
+
+
+def test_training_learns_to_bring_faces_back(job):
+    curve = {}
+    only = dict.fromkeys(type(settings().losses).model_fields, 0.0) | {"reconstruction": 100.0}
+    chosen = settings(steps=40, reach=0.0, losses=only, width=8, samples_every=40)
+    METHOD.train(chosen, job(log=lambda step, values: curve.update({step: values["reconstruction"]})))
+    assert curve[39] < 0.8 * curve[0]
+
+
+@pytest.mark.parametrize("kernel_rate", [0.0, 0.01])
+def test_an_interrupted_training_goes_on_bit_for_bit(job, monkeypatch, kernel_rate):
+    chosen = settings(kernel_rate=kernel_rate)
+    METHOD.train(chosen, job("whole"))
+
+    def stop(step, values):
+        if step:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+        patched.setattr(training.fit, "__kwdefaults__", {**training.fit.__kwdefaults__, "log_every": 3})
+        with pytest.raises(KeyboardInterrupt):
+            METHOD.train(chosen, job("cut", log=stop))
+    assert job("cut").state.is_file()
+    assert not job("cut").checkpoint.exists()
+    METHOD.train(chosen, job("cut"))
+    assert job("cut").checkpoint.read_bytes() == job("whole").checkpoint.read_bytes()
+    assert not job("cut").state.exists()
+
+
+def test_samples_show_every_column_at_the_asked_intervals(job):
+    seen = {}
+    METHOD.train(settings(), job(picture=seen.__setitem__))
+    assert sorted(seen) == ["samples_000003", "samples_000006"]
+    # Two faces of the validation split; original, anonymized, with another password, recovered, wrongly twice.
+    assert {pixels.shape for pixels in seen.values()} == {(2 * 32, 6 * 32, 3)}
+
+
+def test_pictures_that_cannot_be_halved_are_refused(job):
+    with pytest.raises(ParameterError, match="cannot be halved 6 times"):
+        METHOD.train(settings(halvings=6), job())
+
+
+# The method.
+
+
+def test_recovery_is_the_same_network_with_the_inverse_password(trained):
+    made = method(trained)
+    given_ = faces().images
+    key, turned = KEY, bytes(255 - value for value in KEY)
+    assert np.array_equal(made.recover(given_, key), made.anonymize(Faces(given_, faces().index), 0, turned))
+    assert not np.array_equal(made.recover(given_, key), made.recover(given_, OTHER))
+
+
+def test_a_face_does_not_depend_on_who_else_is_in_the_batch(trained):
+    together = method(trained).anonymize(faces(5), 0, KEY)
+    alone = method(trained).anonymize(Faces(faces(5).images[3:4], faces(5).index[3:4]), 0, KEY)
+    np.testing.assert_allclose(alone, together[3:4], atol=2e-5)
+
+
+def test_a_picture_of_another_size_is_refused_with_the_size_it_should_have(trained):
+    with pytest.raises(PictureError, match="takes 32 x 32"):
+        method(trained).anonymize(faces(size=64), 0, KEY)
+    with pytest.raises(PictureError, match="is 64 x 64 pixels"):
+        method(trained).recover(faces(size=64).images, KEY)
+
+
+@pytest.mark.parametrize("key", [None, b"", b"\x01", b"\x01\x02\x03"])
+def test_a_key_of_another_length_is_refused_and_not_repeated(trained, key):
+    with pytest.raises(KeyFormatError, match="16 bits") as refused:
+        method(trained).anonymize(faces(), 0, key)
+    assert repr(key) not in str(refused.value)
+
+
+def test_a_checkpoint_of_other_widths_is_refused(trained):
+    with pytest.raises(CheckpointError, match="does not fit"):
+        method(trained, settings(width=8))
+
+
+def test_a_checkpoint_of_another_identity_encoder_is_refused(trained, tmp_path):
+    other = tmp_path / "other.safetensors"
+    other.write_bytes(b"another encoder")
+    with pytest.raises(CheckpointError, match="another identity encoder"):
+        method(trained, backbones={"identity": other})
+
+
+def test_the_statement_says_how_many_passwords_there_are_and_holds_no_key(trained):
+    made = method(trained)
+    made.anonymize(faces(), 0, KEY)
+    assert made.statement()["password_bits"] == 16
+    assert "65536" in made.statement()["limits"]
+    assert KEY.hex() not in str(made.statement())
