@@ -184,9 +184,7 @@ def perceptual(device: torch.device, knob: str) -> nn.Module:
 
     weights = Path(torch.hub.get_dir(), "checkpoints", "alexnet-owt-7be5be79.pth")
     if not weights.is_file():
-        raise CheckpointError(
-            f"LPIPS needs AlexNet's weights at {weights}: place them there, or set {knob} to 0."
-        )
+        raise CheckpointError(f"LPIPS needs AlexNet's weights at {weights}: place them there, or set {knob} to 0.")
     return lpips.LPIPS(net="alex", verbose=False).to(device).requires_grad_(False)
 
 

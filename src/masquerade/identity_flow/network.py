@@ -48,42 +48,38 @@ class Disentangler(nn.Module):
 class Transform(nn.Module):
     """T and C (Eq. 3 and 10): identity vectors (N, 512) and secret vectors (N, style) -> identity vectors.
 
-    The flow works between two fixed matrices, one the inverse of the other; both are the unit matrix until `whiten`.
+    The flow works in the coordinates of a fixed rotation, which is none until `align`.
     """
 
     def __init__(self, settings: IdentityFlowSettings, style: int):
         super().__init__()
         flow = settings.flow
         self.flow = SecureFlow(IDENTITY, style, flow.blocks, flow.hidden, flow.limit, flow.start)
-        self.gain, self.floor = flow.secret, flow.whitening
-        self.register_buffer("entry", torch.eye(IDENTITY))
-        self.register_buffer("exit", torch.eye(IDENTITY))
+        self.gain = flow.secret
+        self.register_buffer("rotation", torch.eye(IDENTITY))
         self.compensation = (
             IdentityCompensation(IDENTITY, settings.compensation_widths) if settings.compensation else nn.Identity()
         )
 
-    def whiten(self, vectors: Tensor) -> None:
-        """Let identity vectors like these (M, 512) enter the flow whitened, with a mean square of 1 / 512.
+    def align(self, vectors: Tensor) -> None:
+        """Let the flow work along the principal directions of identity vectors (M, 512), with shifts as they vary.
 
-        Identities vary in few of 512 directions. What the flow adds in the others, no face can show; behind the exit
-        it is small. Directions of less variance than ``floor`` of the largest are not raised further.
+        Identities vary in few of 512 directions, and what a flow adds in the others no face can show. The directions go
+        to both halves in turn.
         """
-        if not self.floor:
-            return
         moments = vectors.double().cpu().T @ vectors.double().cpu() / len(vectors)
-        values, directions = torch.linalg.eigh(moments)
-        spread = (values.clamp(min=0) + self.floor * values.max()).sqrt()
-        spread = spread * (values.clamp(min=0) / spread.square()).sum().sqrt()
-        self.entry.copy_(directions / spread @ directions.T)
-        self.exit.copy_(directions * spread @ directions.T)
+        values, directions = torch.linalg.eigh(moments)  # rising
+        order = torch.arange(IDENTITY).flip(0).view(-1, 2).T.flatten()
+        self.rotation.copy_(directions[:, order])
+        self.flow.set_reach(values[order].clamp(min=0).sqrt().to(self.rotation))
 
     def forward(self, identity: Tensor, secret: Tensor) -> Tensor:
         """T(z, k)."""
-        return self.flow(identity @ self.entry, self.gain * secret) @ self.exit
+        return self.flow(identity @ self.rotation, self.gain * secret) @ self.rotation.T
 
     def inverse(self, identity: Tensor, secret: Tensor) -> Tensor:
         """T^-1(z, k)."""
-        return self.flow.inverse(identity @ self.entry, self.gain * secret) @ self.exit
+        return self.flow.inverse(identity @ self.rotation, self.gain * secret) @ self.rotation.T
 
 
 def started(settings: IdentityFlowSettings, mean: Tensor, identity: nn.Module, inverter: Inverter) -> Disentangler:

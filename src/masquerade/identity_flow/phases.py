@@ -88,7 +88,9 @@ class PhaseOne(PicturePhase):
         batch = self.known.batch(draw.integers(0, len(self.known), asked.batch))
         others = round(asked.swapped * asked.batch)  # the first of the batch get another's identity
         identity = batch.identity.clone()
-        identity[:others] = self.known.identity[torch.from_numpy(draw.integers(0, len(self.known), others))].to(identity)
+        identity[:others] = self.known.identity[torch.from_numpy(draw.integers(0, len(self.known), others))].to(
+            identity
+        )
         attributes = self.disentangler.attributes(batch.images)
         made = self.draw(identity, attributes)
         values = {}

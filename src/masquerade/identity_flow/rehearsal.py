@@ -2,8 +2,8 @@
 
 A picture costs a hundred times what an identity vector costs, and most of what the flow must learn (other identities
 under other secrets, and the way back) can be said in vectors. A vector that is seen in an anonymized face is here the
-one that it was drawn from, with a share of somebody else's added; and where the flow sends identities, there should be
-identities that faces can have.
+one that it was drawn from, as far as faces vary in its direction, with a share of somebody else's added; and where
+the flow sends identities, there should be identities that faces can have.
 """
 
 import numpy as np
@@ -32,6 +32,7 @@ class Rehearsal(Phase):
         self.steps, self.transform = asked.steps, transform
         self.modules = {"transform": transform}
         self.optimisers = Optimisers(self.modules, asked.learning_rate, settings.betas)
+        self.visible = visible(known.identity, asked.floor).to(world.device)
 
     def step(self, step: int) -> dict[str, float]:
         asked, transform = self.settings.rehearsal, self.transform
@@ -39,7 +40,7 @@ class Rehearsal(Phase):
         identity = self.identities(pairs(draw, len(self.known), asked.batch))
         first, second = drawn_secrets(self.world.generator, draw, asked.batch)
         hidden = torch.cat([transform(identity, first), transform(identity, second)])
-        drawn = normalize(hidden)
+        drawn = normalize(hidden @ self.visible)
         others = self.identities(draw.integers(0, len(self.known), len(drawn)))
         corrected = transform.compensation(normalize(drawn + asked.noise * others))
         mine = corrected[: len(first)]
@@ -58,3 +59,14 @@ class Rehearsal(Phase):
 
     def identities(self, rows: np.ndarray) -> Tensor:
         return self.known.identity[torch.from_numpy(rows)].to(self.world.device)
+
+
+def visible(identity: Tensor, floor: float) -> Tensor:
+    """What pictures show of an identity vector, (D, D): each principal direction of ``identity`` (M, D) by v / (v + f).
+
+    v: its mean square; f: ``floor`` of the largest one. No face tells apart what no faces differ in.
+    """
+    moments = identity.double().cpu().T @ identity.double().cpu() / len(identity)
+    values, directions = torch.linalg.eigh(moments)
+    values = values.clamp(min=0)
+    return (directions * (values / (values + floor * values.max())) @ directions.T).float()

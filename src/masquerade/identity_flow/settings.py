@@ -36,9 +36,9 @@ class FlowSettings(Settings):
     """How strongly a sub-network answers before it has learnt, relative to its input (the paper says nothing)."""
     secret: Annotated[float, Field(gt=0)]
     """Factor of the secret vector where it enters a block (1: Eq. 5-8)."""
-    whitening: Share
-    """Identities enter the flow whitened; the variance, as a share of the largest, below which a direction is not
-    raised further (ours; 0: not whitened)."""
+    aligned: bool
+    """Whether the flow works along the principal directions of the training identities, with shifts as large as
+    identities vary there (ours; false: on the coordinates as they are)."""
 
 
 class PhaseOneSettings(Settings):
@@ -82,6 +82,8 @@ class RehearsalSettings(Settings):
     """The largest one, of Adam."""
     noise: Weight
     """Length of another person's vector in what is seen of a vector of length 1."""
+    floor: Annotated[float, Field(gt=0, le=1)]
+    """The share of the largest variance of identity vectors at which a direction is seen by half in a picture."""
     spread: Weight
     """Weight of the energy distance between changed identities and those of the training pictures."""
 

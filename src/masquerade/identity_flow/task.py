@@ -39,7 +39,8 @@ def train(settings: IdentityFlowSettings, job: TrainingJob) -> None:
     transform = Transform(settings, world.generator.style_width).to(world.device)
     learnt = _first_phase(settings, job, archive)
     known = Known(world, decoded(archive, "train", size), masks=settings.refined)
-    transform.whiten(known.identity)
+    if settings.flow.aligned:
+        transform.align(known.identity)
     given = (settings, world, known, job.seed)
     phases: list[Phase] = [PhaseTwo(*given, disentangler, transform, joint=not settings.dual_phase)]
     if settings.dual_phase:

@@ -118,9 +118,7 @@ class Ifadit(Method):
                 self._draw(identity, attributes * 0),
             )
 
-        return dict(
-            zip(("reconstructed", "de_identity", "de_attributes"), self._each(part, faces.images), strict=True)
-        )
+        return dict(zip(("reconstructed", "de_identity", "de_attributes"), self._each(part, faces.images), strict=True))
 
     def _hidden(self, images: "Tensor", key: bytes) -> tuple["Tensor", "Tensor"]:
         """Identity under the secret, T(E_ID(X), s), and attributes E_Attr(X): Eq. 9."""

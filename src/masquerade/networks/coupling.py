@@ -34,31 +34,31 @@ def subnetwork(inputs: int, outputs: int, hidden: Sequence[int] = HIDDEN, start:
 class SecureCouplingBlock(nn.Module):
     """One SACB: the halves (N, half) of a vector and the secret vector (N, secret) -> both halves, changed.
 
-    ``limit``: the constant of a(x) = limit * sigmoid(x), so that no scale leaves (1, e^limit).
+    ``limit``: the constant of a(x) = limit * sigmoid(x), so that no scale leaves (1, e^limit). ``reach`` (2, half):
+    how far the shifts of the first and the second half go, relative to phi and eta; ones: as Eq. 5 and 6.
     """
 
     def __init__(self, half: int, secret: int, hidden: Sequence[int] = HIDDEN, limit: float = 1.0, start: float = 1.0):
         super().__init__()
         self.limit = limit
         # omega and phi say how the second half changes, rho and eta the first
-        self.omega, self.phi, self.rho, self.eta = (
-            subnetwork(half + secret, half, hidden, start) for _ in range(4)
-        )  # fmt: skip
+        self.omega, self.phi, self.rho, self.eta = (subnetwork(half + secret, half, hidden, start) for _ in range(4))
+        self.register_buffer("reach", torch.ones(2, half))
 
     def forward(self, first: Tensor, second: Tensor, secret: Tensor) -> tuple[Tensor, Tensor]:
         """Eq. 5 and 6."""
         known = torch.cat([first, secret], dim=1)
-        second = second * torch.exp(self._bounded(self.omega(known))) + self.phi(known)  # Eq. 5
+        second = second * torch.exp(self._bounded(self.omega(known))) + self.reach[1] * self.phi(known)  # Eq. 5
         known = torch.cat([second, secret], dim=1)
-        first = first * torch.exp(self._bounded(self.rho(known))) + self.eta(known)  # Eq. 6
+        first = first * torch.exp(self._bounded(self.rho(known))) + self.reach[0] * self.eta(known)  # Eq. 6
         return first, second
 
     def inverse(self, first: Tensor, second: Tensor, secret: Tensor) -> tuple[Tensor, Tensor]:
         """Eq. 7 and 8: what `forward` was given, where the secret is the same."""
         known = torch.cat([second, secret], dim=1)
-        first = (first - self.eta(known)) * torch.exp(-self._bounded(self.rho(known)))  # Eq. 7
+        first = (first - self.reach[0] * self.eta(known)) * torch.exp(-self._bounded(self.rho(known)))  # Eq. 7
         known = torch.cat([first, secret], dim=1)
-        second = (second - self.phi(known)) * torch.exp(-self._bounded(self.omega(known)))  # Eq. 8
+        second = (second - self.reach[1] * self.phi(known)) * torch.exp(-self._bounded(self.omega(known)))  # Eq. 8
         return first, second
 
     def _bounded(self, x: Tensor) -> Tensor:
@@ -86,7 +86,14 @@ class SecureFlow(nn.Module):
         if width % 2:
             raise ValueError(f"a vector of {width} numbers has no halves")
         self.gain = math.sqrt(width)
-        self.blocks = nn.ModuleList(SecureCouplingBlock(width // 2, secret, hidden, limit, start) for _ in range(blocks))
+        self.blocks = nn.ModuleList(
+            SecureCouplingBlock(width // 2, secret, hidden, limit, start) for _ in range(blocks)
+        )
+
+    def set_reach(self, reach: Tensor) -> None:
+        """Let shifts go as far as ``reach`` (width,) says, relative to one another."""
+        for block in self.blocks:
+            block.reach.copy_(reach.view(2, -1) / reach.square().mean().sqrt())
 
     def forward(self, vectors: Tensor, secret: Tensor) -> Tensor:
         first, second = (vectors * self.gain).chunk(2, dim=1)
