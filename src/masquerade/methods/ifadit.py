@@ -153,7 +153,7 @@ class Ifadit(Method):
         return secret_vectors(generator, pseudorandom[None]).expand(count, -1)
 
     def _each(self, function, *batch: np.ndarray):
-        """``function`` of parts of arrays with a row a face, joined; raises PictureError for pictures of another size."""
+        """``function`` of parts of arrays with a row a face, joined; PictureError for another size."""
         import torch
 
         size = self._world.generator.size
