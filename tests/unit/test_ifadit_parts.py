@@ -12,6 +12,7 @@ from masquerade.identity_flow import losses
 from masquerade.identity_flow.network import Transform, drawn_secrets, secret_vectors
 from masquerade.identity_flow.phases import pairs
 from masquerade.identity_flow.refinement import blurred, refine, rounded, soft_mask
+from masquerade.identity_flow.rehearsal import visible
 from masquerade.identity_flow.settings import FlowSettings, IdentityFlowSettings
 from masquerade.images import to_float
 from masquerade.judges.pixels import Pixels
@@ -99,6 +100,12 @@ def test_aligned_identities_come_back_too_and_stay_where_identities_are():
         changed = made(identity, key)
         assert (made.inverse(changed, key) - identity).abs().max() <= 1e-5
         assert inside(changed) > 0.99
+
+
+def test_a_picture_shows_the_directions_in_which_faces_differ():
+    identity = torch.diag(torch.tensor([2.0, 1.0, 0.0]))  # mean squares 4/3, 1/3, 0
+    shown = visible(identity, floor=0.25)
+    np.testing.assert_allclose(shown, np.diag([1 / 1.25, 0.5, 0.0]), atol=1e-6)
 
 
 def test_the_secret_vector_is_the_mapped_code_of_bytes_from_minus_one_to_one():

@@ -48,9 +48,10 @@ class Rehearsal(Phase):
         values = {
             "anonymity": losses.anonymity(drawn, torch.cat([identity, identity])),
             "recovery": losses.recovery(*back, identity),
-            "compensation": losses.compensation(corrected, hidden),
             "spread": energy_distance(hidden, others),
         }
+        if self.settings.compensation:
+            values["compensation"] = losses.compensation(corrected, hidden)
         if self.settings.diversity_loss:
             values["diversity"] = losses.diversity(*drawn.chunk(2))
         total = sum(asked.spread * value if name == "spread" else value for name, value in values.items())
