@@ -61,27 +61,27 @@ class Batch:
 
 
 class Known:
-    """Training pictures, uint8 (M, S, S, 3), their identity vectors (M, 512), points (M, 68, 2) and masks."""
+    """Training pictures, uint8 (M, S, S, 3), their identity vectors (M, 512) and points (M, 68, 2), computed once.
+
+    ``masks``: whether batches have masks too. They are found when they are asked for: a training sees fewer pictures
+    than there are, or has no memory for all their masks.
+    """
 
     def __init__(self, world: World, pictures: np.ndarray, masks: bool):
-        self.pictures, self.device = pictures, world.device
-        found: dict[str, list[Tensor]] = {"identity": [], "points": [], "mask": []}
+        self.world, self.pictures, self.masks = world, pictures, masks
+        found: dict[str, list[Tensor]] = {"identity": [], "points": []}
         with torch.no_grad():
             for start in range(0, len(pictures), SEEN):
                 images = torch.from_numpy(to_float(pictures[start : start + SEEN])).to(world.device)
                 found["identity"].append(world.identity(images).cpu())
                 found["points"].append(world.points(images).cpu())
-                if masks:
-                    found["mask"].append(world.mask(images).mul(255).round().to(torch.uint8).cpu())
         self.identity, self.points = torch.cat(found["identity"]), torch.cat(found["points"])
-        self.mask = torch.cat(found["mask"]) if masks else None
 
     def __len__(self) -> int:
         return len(self.pictures)
 
     def batch(self, rows: np.ndarray) -> Batch:
-        images = torch.from_numpy(to_float(self.pictures[rows])).to(self.device)
-        chosen = torch.from_numpy(rows)
-        identity, points = self.identity[chosen].to(self.device), self.points[chosen].to(self.device)
-        mask = None if self.mask is None else self.mask[chosen].to(self.device).float() / 255
-        return Batch(images, identity, points, mask)
+        device, chosen = self.world.device, torch.from_numpy(rows)
+        images = torch.from_numpy(to_float(self.pictures[rows])).to(device)
+        identity, points = self.identity[chosen].to(device), self.points[chosen].to(device)
+        return Batch(images, identity, points, self.world.mask(images) if self.masks else None)
