@@ -91,7 +91,7 @@ class InversionTask:
             self.optimisers["discriminator"] = torch.optim.Adam(
                 self.discriminator.parameters(), lr=params.learning_rate, betas=(0.0, 0.99)
             )
-        self.lpips = _lpips(self.device) if params.weights.lpips else None
+        self.lpips = perceptual(self.device, "backbones.inversion.weights.lpips") if params.weights.lpips else None
 
     def stage(self, step: int) -> int:
         """How many offsets are learnt at a step (progressive training; Tov et al. 2021, section 4.1.1)."""
@@ -175,7 +175,8 @@ class InversionTask:
                 group["lr"] = rate
 
 
-def _lpips(device: torch.device) -> nn.Module:
+def perceptual(device: torch.device, knob: str) -> nn.Module:
+    """LPIPS by AlexNet. Raises CheckpointError, naming the weight in params.yaml, where AlexNet is not in place."""
     from masquerade import _torchvision
 
     _torchvision.ensure()
@@ -183,10 +184,7 @@ def _lpips(device: torch.device) -> nn.Module:
 
     weights = Path(torch.hub.get_dir(), "checkpoints", "alexnet-owt-7be5be79.pth")
     if not weights.is_file():
-        raise CheckpointError(
-            f"LPIPS needs AlexNet's weights at {weights}: place them there, or set backbones.inversion.weights.lpips "
-            "to 0."
-        )
+        raise CheckpointError(f"LPIPS needs AlexNet's weights at {weights}: place them there, or set {knob} to 0.")
     return lpips.LPIPS(net="alex", verbose=False).to(device).requires_grad_(False)
 
 

@@ -1,0 +1,84 @@
+"""The two small networks beside iFADIT's flow: the mapping into W+ (Eq. 2) and the identity compensation layer."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+SLOPE = 0.2  # of the mapping's leaky rectifier: the published code
+COMPENSATION = (1024, 2048, 1024)
+"""Widths inside the identity compensation layer: the published code's."""
+
+
+class LayerwiseLinear(nn.Module):
+    """A linear layer of its own for each style layer: (N, layers, inputs) -> (N, layers, outputs)."""
+
+    def __init__(self, layers: int, inputs: int, outputs: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(layers, inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(layers, outputs))
+        nn.init.normal_(self.weight, std=1 / math.sqrt(inputs))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.baddbmm(self.bias[:, None], x.transpose(0, 1), self.weight).transpose(0, 1)
+
+
+class IdentityMapping(nn.Module):
+    """M of Eq. 2: identity (N, D) and attributes (N, layers, style) -> W+ (N, layers, style) without its mean.
+
+    For each style layer an MLP of two layers sees the identity beside that layer's attributes. The identity, a unit
+    vector, is scaled by sqrt(D), so that its coordinates are about 1, as those of the attributes are.
+    """
+
+    def __init__(self, layers: int, identity: int = 512, style: int = 512, hidden: int = 512):
+        super().__init__()
+        self.identity_width, self.style_width = identity, style
+        self.first = LayerwiseLinear(layers, identity + style, hidden)
+        self.second = LayerwiseLinear(layers, hidden, style)
+
+    def forward(self, identity: Tensor, attributes: Tensor) -> Tensor:
+        scaled = identity * math.sqrt(self.identity_width)
+        replicated = scaled[:, None].expand(-1, attributes.shape[1], -1)  # R(z): (N, layers, D)
+        x = self.first(torch.cat([replicated, attributes], dim=2))  # [R(z), a]
+        return self.second(functional.leaky_relu(x, SLOPE))
+
+    @torch.no_grad()
+    def start_at_attributes(self) -> None:
+        """Start as M(z, a) = a, in which z counts for nothing yet. Raises ValueError where it is too narrow for that.
+
+        leaky(x) - leaky(-x) = (1 + SLOPE) x: two hidden units hand a number on. The further ones start with the
+        identity and have no weight in the second layer.
+        """
+        style, hidden = self.style_width, self.first.bias.shape[1]
+        if hidden < 2 * style:
+            raise ValueError(f"{hidden} hidden units cannot hand on {style} numbers: {2 * style} are needed")
+        unit = torch.eye(style)
+        self.first.weight[:, :, : 2 * style] = 0.0
+        self.first.weight[:, self.identity_width :, :style] = unit
+        self.first.weight[:, self.identity_width :, style : 2 * style] = -unit
+        self.second.weight.zero_()
+        self.second.weight[:, :style] = unit / (1 + SLOPE)
+        self.second.weight[:, style : 2 * style] = -unit / (1 + SLOPE)
+
+
+class IdentityCompensation(nn.Module):
+    """C of Eq. 10: the identity vector that is seen in an anonymized face -> the one that the face was drawn from.
+
+    An MLP of four layers whose output is added to its input, and starts at 0: (N, D) -> (N, D).
+    """
+
+    def __init__(self, width: int = 512, hidden: Sequence[int] = COMPENSATION):
+        super().__init__()
+        self.gain = math.sqrt(width)
+        widths = [width, *hidden, width]
+        layers: list[nn.Module] = []
+        for before, after in zip(widths, widths[1:], strict=False):
+            layers += [nn.Linear(before, after), nn.LeakyReLU(SLOPE)]
+        self.layers = nn.Sequential(*layers[:-1])
+        nn.init.zeros_(self.layers[-1].weight)
+        nn.init.zeros_(self.layers[-1].bias)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        return vectors + self.layers(vectors * self.gain) / self.gain

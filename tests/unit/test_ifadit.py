@@ -1,0 +1,259 @@
+"""iFADIT as a method: its key, its ways back, its two phases, and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from masquerade import discovery, lineage, training
+from masquerade.backbones._inversion import Inverter
+from masquerade.errors import CheckpointError, ParameterError, PictureError
+from masquerade.identity_flow.phases import PhaseOne, PhaseTwo
+from masquerade.images import ArchiveWriter, Faces, to_float, to_uint8
+from masquerade.methods import Resources, TrainingJob
+from masquerade.networks.psp import Encoder4Editing
+from masquerade.networks.stylegan2 import Generator
+
+METHOD = discovery.load("methods", "ifadit")
+SIZE, STYLE = 32, 8
+WIDTHS, UNITS = [4, 4, 4, 4, 4], [1, 1, 1, 1]
+IMAGE = {"pixels": 1.0, "lpips": 0.0, "landmarks": 0.1, "parsing": 0.01}
+PARAMS = METHOD.Params(
+    encoder={"kind": "e4e", "input_size": SIZE, "widths": WIDTHS, "units": UNITS, "start": "inversion"},
+    mapping=20,
+    flow={"blocks": 2, "hidden": [8], "limit": 0.5, "start": 0.5, "secret": 1.0, "aligned": True},
+    compensation_widths=[8, 8, 8],
+    phase_one={
+        "steps": 2, "batch": 4, "learning_rate": 1e-3, "optimiser": "muon", "structure": 0.84, "pixels": 0.16,
+        "quality": 0.01, "swapped": 0.5, "cycle": 1.0,
+    },
+    rehearsal={"steps": 2, "batch": 4, "learning_rate": 1e-3, "noise": 0.5, "floor": 0.01, "spread": 1.0},
+    phase_two={
+        "steps": 2, "batch": 4, "learning_rate": 1e-3, "recovered": IMAGE, "altered": IMAGE, "compensation": 1.0,
+        "alone": 2,
+    },
+    betas=[0.9, 0.99], cooldown=0.4, region="face", refined=True,
+    diversity_loss=True, image_loss=True, compensation=True, dual_phase=True, samples_every=2,
+)  # fmt: skip
+KEY, OTHER = (METHOD.capabilities.keys.experiment(0, number) for number in range(2))
+
+
+class SmallIdentity(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.project = nn.Linear(192, 512)
+
+    def forward(self, images):
+        return nn.functional.normalize(self.project(nn.functional.adaptive_avg_pool2d(images, 8).flatten(1)))
+
+
+class SmallLandmarks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.project = nn.Linear(48, 136)
+
+    def forward(self, images):
+        return self.project(nn.functional.adaptive_avg_pool2d(images, 4).flatten(1)).view(-1, 68, 2)
+
+
+class SmallParser(nn.Module):
+    """Calls the middle of every picture skin."""
+
+    def __init__(self):
+        super().__init__()
+        self.project = nn.Conv2d(3, 19, 1)
+
+    def forward(self, images):
+        return self.project(images)
+
+    def labels(self, images):
+        labels = torch.zeros(len(images), *images.shape[2:], dtype=torch.uint8)
+        labels[:, 8:24, 8:24] = 1
+        return labels
+
+
+def backbone(name):
+    torch.manual_seed(5)
+    generator = Generator(SIZE, (4, 4, 4, 4), style=STYLE, mapping=2)
+    if name == "inversion":
+        mean = torch.zeros(generator.layers, STYLE)
+        network = Inverter(Encoder4Editing(generator.layers, SIZE, STYLE, WIDTHS, UNITS), mean, "its generator")
+    else:
+        network = {"generator": generator, "identity": SmallIdentity(), "landmarks": SmallLandmarks(),
+                   "parsing": SmallParser()}[name]  # fmt: skip
+    return network.eval().requires_grad_(False)
+
+
+@pytest.fixture(autouse=True)
+def small_backbones(monkeypatch):
+    for name in METHOD.needs:
+        monkeypatch.setattr(discovery.load("backbones", name), "load", lambda checkpoint: backbone(checkpoint.stem))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """An archive, files that stand for the backbones, and a trained checkpoint."""
+    folder = tmp_path_factory.mktemp("ifadit")
+    for name in METHOD.needs:
+        (folder / f"{name}.safetensors").write_bytes(f"stands for the {name}".encode())
+    pictures = np.random.default_rng(4).integers(0, 256, (10, SIZE, SIZE, 3), dtype=np.uint8)
+    with ArchiveWriter(folder / "faces.zip", {"size": SIZE}) as out:
+        for number, picture in enumerate(pictures):
+            out.add(picture, {"id": f"f{number}", "identity": "", "split": "train" if number < 8 else "validation"})
+    with pytest.MonkeyPatch.context() as patch:
+        for name in METHOD.needs:
+            patch.setattr(discovery.load("backbones", name), "load", lambda checkpoint: backbone(checkpoint.stem))
+        METHOD.train(PARAMS, job(folder, "checkpoint"))
+    return folder
+
+
+def job(folder, name, base=None, log=lambda step, values: None):
+    backbones = {need: folder / f"{need}.safetensors" for need in METHOD.needs}
+    paths = folder / "faces.zip", backbones, folder / f"{name}.safetensors", folder / f"{name}.state"
+    return TrainingJob(*paths, 0, 1, log, lambda name, pixels: None, base)
+
+
+def changed(**fields):
+    return PARAMS.model_copy(update=fields)
+
+
+def faces(count=5, size=SIZE):
+    images = np.random.default_rng(9).uniform(-1, 1, (count, 3, size, size)).astype(np.float32)
+    return Faces(images, pd.DataFrame({"id": [f"face{number}" for number in range(count)]}))
+
+
+def method(folder, params=PARAMS, name="checkpoint"):
+    resources = Resources(folder / f"{name}.safetensors", job(folder, name).backbones)
+    return METHOD(params, METHOD.Variant(), resources)
+
+
+def logged(folder, params, base):
+    """The names of the losses of a training, in order."""
+    seen = []
+    METHOD.train(params, job(folder, "ablation", base, lambda step, values: seen.extend(values)))
+    return {name.partition("/")[0] for name in seen}
+
+
+def test_the_background_stays_and_the_face_does_not(folder):
+    original = faces().images
+    made = method(folder).anonymize(faces(), 0, KEY)
+    assert np.array_equal(made[..., :4], original[..., :4])
+    assert np.abs(made - original)[..., 12:20, 12:20].mean() > 0.1
+
+
+def test_the_saved_representation_and_the_right_key_bring_back_the_reconstruction(folder):
+    chosen = method(folder)
+    saved = chosen.save(faces(), 0, KEY)
+    back, wrong = (chosen.recover_saved(saved, key) for key in (KEY, OTHER))
+    reconstructed = chosen.views(faces())["reconstructed"]
+    middle = (slice(None), slice(None), slice(12, 20), slice(12, 20))
+    np.testing.assert_allclose(back[middle], reconstructed[middle], atol=1e-4)
+    assert np.abs(wrong[middle] - reconstructed[middle]).max() > 1e-3
+
+
+def test_what_is_saved_holds_nothing_of_the_key(folder):
+    saved = method(folder).save(faces(), 0, KEY)
+    everything = b"".join(part.tobytes() for part in (saved.identity, saved.attributes, saved.pictures))
+    assert KEY not in everything and KEY.hex().encode() not in everything
+
+
+def test_recovery_takes_the_background_of_the_picture_and_the_other_one_that_of_the_original(folder):
+    chosen = method(folder)
+    public = to_float(to_uint8(chosen.anonymize(faces(), 0, KEY)))
+    originals = faces().images
+    assert np.array_equal(chosen.recover(public, KEY)[..., :4], public[..., :4])
+    assert np.array_equal(chosen.recover_onto(public, KEY, originals)[..., :4], originals[..., :4])
+
+
+def test_without_attributes_everybody_has_the_same_of_them(folder):
+    views = method(folder).views(faces())
+    assert set(views) == {"reconstructed", "de_identity", "de_attributes"}
+    assert not np.allclose(views["reconstructed"], views["de_attributes"], atol=1e-4)
+
+
+def test_pictures_of_another_size_are_refused(folder):
+    with pytest.raises(PictureError, match="draws 32 x 32"):
+        method(folder).anonymize(faces(size=16), 0, KEY)
+    with pytest.raises(PictureError, match="draws 32 x 32"):
+        method(folder).recover(faces(size=16).images, KEY)
+
+
+def test_a_checkpoint_of_other_parts_is_refused(folder):
+    with pytest.raises(CheckpointError, match="left over"):
+        method(folder, changed(compensation=False))
+    with pytest.raises(CheckpointError, match="does not fit"):
+        method(folder, changed(mapping=24))
+
+
+@pytest.mark.parametrize("name", ["generator", "identity", "parsing"])
+def test_a_checkpoint_of_another_backbone_is_refused(folder, tmp_path, name):
+    backbones = dict(job(folder, "checkpoint").backbones)
+    backbones[name] = tmp_path / f"{name}.safetensors"
+    backbones[name].write_bytes(b"another one")
+    with pytest.raises(CheckpointError, match=f"another backbone '{name}'"):
+        METHOD(PARAMS, METHOD.Variant(), Resources(folder / "checkpoint.safetensors", backbones))
+
+
+def test_an_interrupted_training_ends_with_the_same_bytes(folder, monkeypatch):
+    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+    for phase in (PhaseOne, PhaseTwo):
+        with monkeypatch.context() as patch:
+            whole = phase.step
+
+            def step(self, step, whole=whole):
+                if step == 1:
+                    raise KeyboardInterrupt
+                return whole(self, step)
+
+            patch.setattr(phase, "step", step)
+            with pytest.raises(KeyboardInterrupt):
+                METHOD.train(PARAMS, job(folder, "resumed"))
+    METHOD.train(PARAMS, job(folder, "resumed"))
+    assert lineage.md5(folder / "resumed.safetensors") == lineage.md5(folder / "checkpoint.safetensors")
+
+
+def test_the_second_phase_leaves_what_the_first_has_learnt(folder):
+    longer = changed(phase_two=PARAMS.phase_two.model_copy(update={"steps": 4}))
+    METHOD.train(longer, job(folder, "longer"))
+    parts = [training.load_checkpoint(folder / f"{name}.safetensors")[0] for name in ("checkpoint", "longer")]
+    assert all(torch.equal(parts[0]["disentangler"][key], value) for key, value in parts[1]["disentangler"].items())
+    assert any(not torch.equal(parts[0]["transform"][key], value) for key, value in parts[1]["transform"].items())
+
+
+def test_an_ablation_takes_the_first_phase_over_and_learns_the_same(folder):
+    without = changed(diversity_loss=False)
+    METHOD.train(without, job(folder, "alone"))
+    assert logged(folder, without, folder / "checkpoint.safetensors") == {"rehearsal", "phase_two"}
+    assert lineage.md5(folder / "alone.safetensors") == lineage.md5(folder / "ablation.safetensors")
+
+
+def test_the_first_phase_of_another_training_is_not_taken_over(folder):
+    other = changed(phase_one=PARAMS.phase_one.model_copy(update={"quality": 0.5}))
+    assert "phase_one" in logged(folder, other, folder / "checkpoint.safetensors")
+    assert "phase_one" in logged(folder, PARAMS, folder / "missing.safetensors")
+
+
+@pytest.mark.parametrize("switch", ["image_loss", "compensation", "dual_phase"])
+def test_every_ablation_trains_and_is_a_method(folder, switch):
+    params = changed(**{switch: False})
+    phases = logged(folder, params, folder / "checkpoint.safetensors")
+    assert phases == ({"phase_two"} if switch == "dual_phase" else {"rehearsal", "phase_two"})
+    assert method(folder, params, "ablation").anonymize(faces(), 0, KEY).shape == faces().images.shape
+
+
+def test_an_encoder_unlike_the_inversion_cannot_start_from_it(folder):
+    encoder = PARAMS.encoder.model_copy(update={"kind": "psp"})
+    with pytest.raises(ParameterError, match="set start to 'identity'"):
+        METHOD.train(changed(encoder=encoder), job(folder, "refused"))
+
+
+def test_as_published_it_starts_from_the_identity_encoder_and_trains_on_the_pictures_as_drawn(folder):
+    encoder = PARAMS.encoder.model_copy(update={"kind": "psp", "start": "identity"})
+    monkey = changed(encoder=encoder, refined=False)
+    network = backbone("identity")
+    network.network = nn.Module()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(discovery.load("backbones", "identity"), "load", lambda checkpoint: network)
+        METHOD.train(monkey, job(folder, "published"))
+    assert (folder / "published.safetensors").is_file()

@@ -1,0 +1,204 @@
+"""iFADIT's parts: the flow and its inverse, the mapping, the losses and the refinement, against independent values."""
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn.functional import leaky_relu, normalize
+
+from masquerade.identity_flow import losses
+from masquerade.identity_flow.network import Transform, drawn_secrets, secret_vectors
+from masquerade.identity_flow.phases import pairs
+from masquerade.identity_flow.refinement import blurred, refine, rounded, soft_mask
+from masquerade.identity_flow.rehearsal import visible
+from masquerade.identity_flow.settings import FlowSettings, IdentityFlowSettings
+from masquerade.images import to_float
+from masquerade.judges.pixels import Pixels
+from masquerade.networks.coupling import SecureCouplingBlock, SecureFlow
+from masquerade.networks.identity_mapping import IdentityCompensation, IdentityMapping
+from masquerade.networks.stylegan2 import Generator
+
+WIDTH, STYLE = 512, 24
+SEEDS = st.integers(0, 2**31)
+
+
+def unit(count, seed):
+    return normalize(torch.randn(count, WIDTH, generator=torch.Generator().manual_seed(seed)))
+
+
+def transform(**changed):
+    flow = {"blocks": 4, "hidden": [32], "limit": 0.5, "start": 0.5, "secret": 1.0, "aligned": False} | changed
+    asked = {"flow": FlowSettings(**flow), "compensation": True, "compensation_widths": [8, 8, 8]}
+    return Transform(IdentityFlowSettings.model_construct(**asked), STYLE)
+
+
+@settings(max_examples=25, deadline=None)
+@given(weights=SEEDS, vectors=SEEDS, secret=SEEDS, limit=st.floats(0.1, 1.0), start=st.floats(0.01, 0.6))
+def test_the_inverse_gives_back_every_identity_under_every_secret(weights, vectors, secret, limit, start):
+    torch.manual_seed(weights)
+    flow = SecureFlow(WIDTH, STYLE, blocks=4, limit=limit, start=start)
+    identity = unit(5, vectors)
+    key = torch.randn(5, STYLE, generator=torch.Generator().manual_seed(secret))
+    with torch.no_grad():
+        back = flow.inverse(flow(identity, key), key)
+    assert (back - identity).abs().max() <= 1e-5
+
+
+def test_another_secret_does_not_give_it_back():
+    torch.manual_seed(0)
+    flow, identity, key = SecureFlow(WIDTH, STYLE), unit(5, 1), torch.randn(5, STYLE)
+    with torch.no_grad():
+        back = flow.inverse(flow(identity, key), torch.randn(5, STYLE))
+    assert (back - identity).norm(dim=1).min() > 0.1
+
+
+def test_a_block_is_equations_5_and_6():
+    block = SecureCouplingBlock(half=2, secret=1, hidden=[], limit=2.0)
+    answers = {"omega": 0.0, "phi": 0.5, "rho": 1.0, "eta": -1.0}
+    for name, value in answers.items():
+        getattr(block, name)[0].weight.data.zero_()
+        getattr(block, name)[0].bias.data.fill_(value)
+    first, second = block(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0]]), torch.zeros(1, 1))
+    np.testing.assert_allclose(second.detach(), [[3 * np.e + 0.5, 4 * np.e + 0.5]], rtol=1e-6)  # a(0) = 2 / 2
+    scale = np.exp(2 / (1 + np.exp(-1.0)))
+    np.testing.assert_allclose(first.detach(), [[scale - 1, 2 * scale - 1]], rtol=1e-6)
+
+
+def test_the_first_half_changes_by_what_the_second_has_become():
+    torch.manual_seed(3)
+    block, key = SecureCouplingBlock(2, 3, [5], 1.0), torch.randn(1, 3)
+    first, second = torch.randn(1, 2), torch.randn(1, 2)
+    changed = second * block._bounded(block.omega(torch.cat([first, key], 1))).exp() + block.phi(
+        torch.cat([first, key], 1)
+    )
+    known = torch.cat([changed, key], 1)
+    wanted = first * torch.sigmoid(block.rho(known)).exp() + block.eta(known)
+    found = block(first, second, key)
+    np.testing.assert_allclose(found[0].detach(), wanted.detach(), rtol=1e-5)
+    np.testing.assert_allclose(found[1].detach(), changed.detach(), rtol=1e-5)
+
+
+def test_a_vector_without_halves_is_refused():
+    with pytest.raises(ValueError, match="no halves"):
+        SecureFlow(7, STYLE)
+
+
+def test_aligned_identities_come_back_too_and_stay_where_identities_are():
+    torch.manual_seed(0)
+    basis = torch.linalg.qr(torch.randn(WIDTH, 12)).Q.T
+    identity = normalize(torch.randn(300, 12) @ basis)
+    made, key = transform(), torch.randn(300, STYLE)
+
+    def inside(vectors):
+        return ((vectors @ basis.T).square().sum(1) / vectors.square().sum(1)).mean()
+
+    with torch.no_grad():
+        assert inside(made(identity, key)) < 0.7
+        made.align(identity)
+        changed = made(identity, key)
+        assert (made.inverse(changed, key) - identity).abs().max() <= 1e-5
+        assert inside(changed) > 0.99
+
+
+def test_a_picture_shows_the_directions_in_which_faces_differ():
+    identity = torch.diag(torch.tensor([2.0, 1.0, 0.0]))  # mean squares 4/3, 1/3, 0
+    shown = visible(identity, floor=0.25)
+    np.testing.assert_allclose(shown, np.diag([1 / 1.25, 0.5, 0.0]), atol=1e-6)
+
+
+def test_the_secret_vector_is_the_mapped_code_of_bytes_from_minus_one_to_one():
+    torch.manual_seed(0)
+    generator = Generator(8, (4, 4), style=3, mapping=2)
+    pseudorandom = torch.tensor([[0, 255, 127]], dtype=torch.uint8)
+    wanted = generator.map(torch.tensor([[-1.0, 1.0, 127 / 127.5 - 1]]))
+    np.testing.assert_allclose(secret_vectors(generator, pseudorandom), wanted.detach(), atol=1e-6)
+
+
+def test_two_faces_share_their_two_secrets_and_are_two():
+    generator, draw = Generator(8, (4, 4), style=3, mapping=2), np.random.default_rng(0)
+    first, second = drawn_secrets(generator, draw, 6)
+    assert torch.equal(first[0::2], first[1::2]) and torch.equal(second[0::2], second[1::2])
+    assert not torch.isclose(first, second).all(dim=1).any()
+    rows = pairs(draw, 3, 400)
+    assert (rows[0::2] != rows[1::2]).all() and rows.max() < 3
+
+
+def test_the_mapping_is_an_mlp_of_two_layers_for_each_style_layer():
+    torch.manual_seed(0)
+    mapping = IdentityMapping(layers=3, identity=4, style=2, hidden=5)
+    identity, attributes = torch.randn(6, 4), torch.randn(6, 3, 2)
+    for layer in range(3):
+        x = torch.cat([2 * identity, attributes[:, layer]], dim=1)  # sqrt(4) times the replicated identity
+        x = leaky_relu(x @ mapping.first.weight[layer] + mapping.first.bias[layer], 0.2)
+        wanted = x @ mapping.second.weight[layer] + mapping.second.bias[layer]
+        np.testing.assert_allclose(mapping(identity, attributes)[:, layer].detach(), wanted.detach(), atol=1e-5)
+
+
+def test_a_mapping_can_start_with_the_attributes_alone():
+    mapping, attributes = IdentityMapping(2, 4, 3, hidden=8), torch.randn(5, 2, 3)
+    mapping.start_at_attributes()
+    np.testing.assert_allclose(mapping(torch.randn(5, 4), attributes).detach(), attributes, atol=1e-6)
+    with pytest.raises(ValueError, match="6 are needed"):
+        IdentityMapping(2, 4, 3, hidden=5).start_at_attributes()
+
+
+def test_the_compensation_starts_by_changing_nothing_and_has_four_layers():
+    layer, vectors = IdentityCompensation(8, (5, 6, 7)), torch.randn(3, 8)
+    assert torch.equal(layer(vectors), vectors)
+    assert sum(isinstance(part, torch.nn.Linear) for part in layer.layers) == 4
+
+
+def test_structural_similarity_is_that_of_the_judge():
+    pictures = np.random.default_rng(0).integers(0, 256, (3, 24, 20, 3), dtype=np.uint8)
+    pair = to_float(pictures), to_float(pictures // 2 + 40)
+    judged = Pixels(Pixels.Params(), {}).measure(*pair)["ssim"]
+    np.testing.assert_allclose(losses.structural_similarity(*map(torch.from_numpy, pair)), judged, atol=1e-5)
+
+
+def test_visual_quality_is_equation_12():
+    made, wanted = torch.rand(2, 3, 16, 16) * 2 - 1, torch.rand(2, 3, 16, 16) * 2 - 1
+    by_hand = 0.84 * (1 - losses.structural_similarity(made, wanted).mean()) + 0.16 * (made - wanted).abs().mean()
+    assert losses.visual_quality(made, wanted, 0.84, 0.16).item() == pytest.approx(by_hand.item())
+
+
+def test_identity_losses_are_equations_15_to_19():
+    east, north = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
+    between = torch.tensor([[0.6, 0.8]])
+    assert losses.anonymity(between, east).item() == pytest.approx(0.6)
+    assert losses.anonymity(-between, east).item() == 0.0  # theta^+ ignores what is opposite
+    assert losses.dissimilar(-between, east).item() == pytest.approx(1.6)  # theta^- does not
+    assert losses.recovery(between, -east, east).item() == pytest.approx(0.4)
+    # two faces under two secrets: cosines of faces 0 and 0.6, their mean 0.3; of secrets 1 and 0.8, their mean 0.9
+    first, second = torch.cat([east, north]), torch.cat([east, between])
+    assert losses.diversity(first, second).item() == pytest.approx(0.3 + 0.9)
+
+
+def test_the_mask_at_256_pixels_is_blurred_as_opencv_does_with_15_pixels():
+    mask = np.zeros((256, 256), np.float32)
+    mask[60:200, 90:170] = 1
+    wanted = cv2.GaussianBlur(mask, (15, 15), 0)
+    np.testing.assert_allclose(blurred(torch.from_numpy(mask)[None, None])[0, 0], wanted, atol=1e-4)
+
+
+def test_the_head_has_hair_and_the_face_has_not():
+    labels = torch.zeros(1, 64, 64, dtype=torch.uint8)
+    labels[:, :32], labels[:, 32:48] = 17, 1  # hair, skin
+    face, head = (soft_mask(labels, region)[0, 0, :, 32] for region in ("face", "head"))
+    assert face[10] == 0 and head[10] == pytest.approx(1) and face[40] == pytest.approx(1)
+    assert 0 < face[32] < 1 and 0 < head[47] < 1 and head[60] == 0
+
+
+def test_refinement_keeps_the_background_and_only_it():
+    made, background = torch.full((1, 3, 4, 4), 0.5), torch.full((1, 3, 4, 4), -0.5)
+    mask = torch.tensor([0.0, 0.25, 1.0, 1.0]).expand(1, 1, 4, 4)
+    np.testing.assert_allclose(refine(made, background, mask)[0, 0, 0], [-0.5, -0.25, 0.5, 0.5])
+
+
+def test_a_rounded_picture_is_one_of_8_bits_and_has_a_gradient():
+    images = torch.linspace(-1.2, 1.2, 48).view(1, 3, 4, 4).requires_grad_(True)
+    levels = (rounded(images) + 1) * 127.5
+    np.testing.assert_allclose(levels.detach(), levels.detach().round(), atol=1e-3)
+    rounded(images).sum().backward()
+    assert torch.equal(images.grad, (images.detach().abs() <= 1).float())
