@@ -32,11 +32,14 @@ def test_build_from_nothing_leaves_every_target(built_once):
         metrics = json.loads((built_once.path / f"results/tiny/metrics/{place}.json").read_text())
         assert metrics["metrics"]["psnr"][""]["of"] == metrics["statement"]["faces"] > 0
     names = [f"identitydp/table{number}" for number in (1, 2, 3)] + [f"falco/table{number}" for number in range(1, 7)]
-    for name in [*names, "falco/inversion"]:
+    names += [f"cao21/table{number}" for number in range(1, 5)] + [f"ifadit/table{number}" for number in range(1, 6)]
+    for name in [*names, "falco/inversion", "ifadit/recovery"]:
         for ending in ("csv", "md", "tex"):
             assert (built_once.path / f"results/tiny/tables/{name}.{ending}").stat().st_size > 0
     backbones = (built_once.path / "results/tiny/tables/backbones.md").read_text()
     assert all(f"`{name}`" in backbones for name in ("generator", "inversion", "semantics", "parsing", "landmarks"))
+    guessed = (built_once.path / "results/tiny/tables/guessing.md").read_text()
+    assert "`cao21/d_9`" in guessed and "1,000,000" in guessed
     assert "numbers mean nothing" in (built_once.path / "results/tiny/tables/identitydp/table1.md").read_text()
 
 
@@ -62,6 +65,9 @@ def test_every_job_is_a_run(built_once):
     names = " ".join(lines)
     for expected in (
         "train identitydp",
+        "train ifadit without_div",
+        "recover ifadit/full",
+        "guess the key of cao21/d_9",
         "backbone identity",
         "anonymize k_same",
         "backbone generator",
@@ -108,6 +114,22 @@ def test_training_knob_reruns_that_training_and_its_cells(built, everything):
     found = built.out_of_date()
     trainings = {job for job in everything if job.startswith("method-identitydp")}
     assert found - tables(found) == trainings | of_method(everything, "identitydp")
+
+
+def test_ablation_knob_reruns_that_ablation_alone(built, everything):
+    built.edit_params(lambda tree: tree["methods"]["ifadit"]["ablations"]["without_div"].update(compensation=False))
+    found = built.out_of_date()
+    cells = {job for job in of_method(everything, "ifadit") if "-without_div-" in job}
+    assert found - tables(found) == cells | {"ablation-ifadit-without_div-0"}
+
+
+def test_more_wrong_keys_rerun_what_is_recovered_and_nothing_that_is_anonymized(built, everything):
+    built.edit_params(lambda tree: tree["recovery"].update(wrong_keys=2), "scales/tiny.yaml")
+    found = built.out_of_date()
+    tried = {job for job in everything if job.startswith(("recover-", "measure_attempts-"))}
+    assert tried and found - tables(found) - tried == {
+        job.replace("recover-", "metrics-") for job in tried if job.startswith("recover-")
+    }
 
 
 def test_metric_knob_reruns_metrics_alone(built, everything):
