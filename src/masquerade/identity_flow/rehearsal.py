@@ -1,9 +1,9 @@
 """What the flow learns before it sees pictures: the losses of phase II on identity vectors alone (ours).
 
-A picture costs a hundred times what an identity vector costs, and most of what the flow must learn (other identities
-under other secrets, and the way back) can be said in vectors. A vector that is seen in an anonymized face is here the
-one that it was drawn from, as far as faces vary in its direction, with a share of somebody else's added; and where
-the flow sends identities, there should be identities that faces can have.
+An update on pictures costs seven times what one on identity vectors costs, and most of what the flow must learn (other
+identities under other secrets, and the way back) can be said in vectors. A vector that is seen in an anonymized face is
+here the one that it was drawn from, as far as faces vary in its direction, with a share of somebody else's added; and
+where the flow sends identities, there should be identities that faces can have.
 """
 
 import numpy as np
