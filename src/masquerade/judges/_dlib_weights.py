@@ -1,0 +1,52 @@
+"""Reads the weights of dlib's face recogniser from dlib's own file, without executing anything of it.
+
+dlib writes its layers one after the other, from the input to the output; of each, its parameters are one array: the
+number 2 (the format's version), four sizes, and float32 values. A number is a byte that counts bytes, and these.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from masquerade.errors import CheckpointError
+from masquerade.networks.dlib_resnet import Affine, DlibResNet
+
+VERSION = 2
+
+
+def load(path: Path) -> DlibResNet:
+    """The recogniser, frozen. Raises CheckpointError where the file does not hold its arrays in their order."""
+    network, data, place = DlibResNet(), path.read_bytes(), 0
+    for layer in network.modules():
+        parts = _parts(layer)
+        if not parts:
+            continue
+        count = sum(part.numel() for part in parts)
+        sizes = (layer.in_features, layer.out_features) if isinstance(layer, nn.Linear) else (count, 1)
+        header = b"".join(map(_number, (VERSION, *sizes, 1, 1)))
+        found = data.find(header, place)
+        start = found + len(header)
+        if found < 0 or start + 4 * count > len(data):
+            raise CheckpointError(f"{path} is damaged or of another network: it lacks an array of {count} numbers.")
+        values = torch.from_numpy(np.frombuffer(data, "<f4", count, start).copy())
+        with torch.no_grad():
+            for part, value in zip(parts, values.split([part.numel() for part in parts]), strict=True):
+                part.copy_(value.view(part.shape[::-1]).T if isinstance(layer, nn.Linear) else value.view(part.shape))
+        place = start + 4 * count
+    return network.eval().requires_grad_(False)
+
+
+def _parts(layer: nn.Module) -> list[nn.Parameter]:
+    """The parameters of one layer, in the order in which dlib writes them."""
+    if isinstance(layer, nn.Conv2d):
+        return [layer.weight, layer.bias]
+    if isinstance(layer, Affine):
+        return [layer.gamma, layer.beta]
+    return [layer.weight] if isinstance(layer, nn.Linear) else []
+
+
+def _number(value: int) -> bytes:
+    size = (value.bit_length() + 7) // 8
+    return bytes([size]) + value.to_bytes(size, "little")
