@@ -95,8 +95,8 @@ def test_nothing_belongs_to_one_machine(root):
 
 
 def test_tracked_files_are_small(root):
-    large = [path for path in tracked(root) if path.stat().st_size > 200_000]
-    assert [path for path in large if path.name != "dvc.yaml"] == []  # a stage a job: it grows with the matrix
+    bounds = {"dvc.yaml": 500_000}  # text, generated, a stage a job: DVC reads it from git
+    assert [path for path in tracked(root) if path.stat().st_size > bounds.get(path.name, 200_000)] == []
 
 
 @pytest.mark.parametrize("room", ["faces", "judges", "metrics", "methods", "backbones", "papers"])
