@@ -13,6 +13,7 @@ from masquerade.identity_transformer.settings import TransformerSettings
 from masquerade.images import FaceArchive, to_float, to_uint8
 from masquerade.methods import TrainingJob
 from masquerade.networks.identity_transformer import Discriminators, IdentityTransformer, PasswordClassifier
+from masquerade.optimisers import cooled
 
 SAMPLES = 6  # rows of a sample picture
 DECODED = 256  # pictures decoded at a time
@@ -150,11 +151,11 @@ class TransformerTask:
 
     def _schedule(self, step: int) -> None:
         settings = self.settings
-        falling = max(0.02, (settings.steps - step) / (settings.cooldown * settings.steps)) if settings.cooldown else 1
+        share = cooled(step, settings.steps, settings.cooldown)
         rates = {"kernels": settings.kernel_rate, "others": settings.learning_rate}
         for name, rate in rates.items():
             for group in self.optimisers[name].param_groups if name in self.optimisers else ():
-                group["lr"] = rate * min(1.0, falling)
+                group["lr"] = rate * share
 
 
 def transformer(settings: TransformerSettings) -> IdentityTransformer:
