@@ -10,7 +10,9 @@ class Optimisers:
     """Optimises all weights of some modules. ``named``: the optimisers whose state a training keeps.
 
     ``muon``: weights of so many dimensions are optimised by Muon; of 2 they are matrices, a convolution's kernel (4) it
-    sees as one in the same memory. ``others``: the learning rate of what is left to Adam, as a share of ``rate``.
+    sees as one in the same memory; those whose name holds a word of ``spared`` stay with Adam. ``others``: the learning
+    rate of what is left to Adam, as a share of ``rate``. ``decay``: weight decay, decoupled (AdamW), of all but gains
+    and biases.
     """
 
     def __init__(
@@ -20,17 +22,32 @@ class Optimisers:
         betas: tuple[float, float],
         muon: Collection[int] = (),
         others: float = 1.0,
+        *,
+        spared: Collection[str] = (),
+        decay: float = 0.0,
+        epsilon: float = 1e-8,
     ):
-        self.weights = [weight for module in modules.values() for weight in module.parameters()]
-        chosen = [weight for weight in self.weights if weight.ndim in muon and len(weight) > 3]
+        named = [item for module in modules.values() for item in module.named_parameters()]
+        self.weights = [weight for _, weight in named]
+        chosen = [
+            weight
+            for name, weight in named
+            if weight.ndim in muon and len(weight) > 3 and not any(word in name for word in spared)
+        ]
         self.matrices = {nn.Parameter(weight.detach().flatten(1)): weight for weight in chosen}
         known = {id(weight) for weight in chosen}
         left = [weight for weight in self.weights if id(weight) not in known]
-        self.named: dict[str, torch.optim.Optimizer] = {"adam": torch.optim.Adam(left, lr=rate * others, betas=betas)}
+        groups = [
+            {"params": [weight for weight in left if weight.ndim > 1], "weight_decay": decay},
+            {"params": [weight for weight in left if weight.ndim <= 1], "weight_decay": 0.0},
+        ]
         self._rates = {"adam": rate * others, "muon": rate}
+        self.named: dict[str, torch.optim.Optimizer] = {
+            "adam": torch.optim.AdamW(groups, lr=self._rates["adam"], betas=betas, eps=epsilon)
+        }
         if chosen:
             self.named["muon"] = torch.optim.Muon(
-                list(self.matrices), lr=rate, momentum=0.9, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"
+                list(self.matrices), lr=rate, momentum=0.9, weight_decay=decay, adjust_lr_fn="match_rms_adamw"
             )
 
     def descend(self, loss: Tensor, share: float) -> None:

@@ -96,13 +96,13 @@ class LReOrg(Method):
         """Raises PictureError where a picture is not of the generator's size, or its inversion diverged."""
         return self._drawn(self._recovered(self._hidden(faces, seed), faces))
 
-    def save(self, faces: Faces, seed: int, key: bytes | None = None) -> dict[str, "Tensor"]:
+    def save(self, faces: Faces, seed: int, key: bytes | None) -> dict[str, "Tensor"]:
         """The anonymized code, and the original key features of what was hidden: whoever has these can undo it."""
         original, _ = self._codes.of(faces)
         features = {name: self._apart(original, name)[0] for name in self.variant.hide}
         return {"code": self._recovered(self._hidden(faces, seed), faces), **features}
 
-    def recover_saved(self, saved: dict[str, "Tensor"], key: bytes | None = None) -> np.ndarray:
+    def recover_saved(self, saved: dict[str, "Tensor"], key: bytes | None) -> np.ndarray:
         """The hidden features fused back, the last one first."""
         code = saved["code"]
         for name in reversed(self.variant.hide):
