@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from masquerade.latent_reorganization import anonymizers
 
 
+DRAWS = (1, 2, 3)
+"""Seeds of further draws, for a picture of how diverse they are (Figure 6)."""
+
+
 class LReOrg(Method):
     """Takes the code of a face apart by keywords, changes the features to hide, and fuses back those to keep.
 
@@ -110,11 +114,18 @@ class LReOrg(Method):
         return self._drawn(code)
 
     def views(self, faces: Faces) -> dict[str, np.ndarray]:
-        """``inverted``: the face as the generator draws its code; ``hidden``: before anything is brought back."""
+        """``draw.<n>``: other draws of the hidden identity; ``plus.<keyword>``: before the next keyword is brought back.
+
+        Of the variants that keep something; the others are steps on its way.
+        """
+        if not self.variant.keep:
+            return {}
+        found = {f"draw.{number}": self.anonymize(faces, number) for number in DRAWS}
+        code = self._hidden(faces, 0)
         original, _ = self._codes.of(faces)
-        found = {"inverted": self._drawn(original)}
-        if self.variant.keep:
-            found["hidden"] = self._drawn(self._hidden(faces, 0))
+        for name in self.variant.keep[:-1]:
+            code = self._with(self._apart(original, name)[0], code, name)
+            found[f"plus.{name}"] = self._drawn(code)
         return found
 
     def statement(self) -> dict[str, object]:
@@ -127,9 +138,10 @@ class LReOrg(Method):
         return told
 
     def features(self, faces: Faces) -> dict[str, np.ndarray]:
-        """Key features of every keyword, float32 (N, layers * width)."""
+        """Key features of every keyword, and the ``codes`` that they are part of: float32 (N, layers * width)."""
         codes, _ = self._codes.of(faces)
-        return {name: self._apart(codes, name)[0].flatten(1).numpy() for name in self._keywords}
+        found = {name: self._apart(codes, name)[0] for name in self._keywords}
+        return {name: part.flatten(1).numpy() for name, part in (found | {"codes": codes}).items()}
 
     def _hidden(self, faces: Faces, seed: int) -> "Tensor":
         """Anonymous reorganization (section 3.1): W+ (N, layers, style) with the features of K_1 anonymized."""

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 SLOPE = 0.2  # of the leaky rectifiers: the dense blocks' of Wang et al. 2018 (ESRGAN)
+START = 0.1  # of what keeps the variance: how large the last layer of a block is at first
 DENSE_LAYERS = 5  # of a dense block: Wang et al. 2018, as HiNet has them
 
 
@@ -22,7 +23,7 @@ class LinearBlock(nn.Module):
         super().__init__()
         self.of_feature, self.of_condition = nn.Linear(width, hidden), nn.Linear(condition, hidden)
         self.out = nn.Linear(2 * hidden, width)
-        _start_at_zero(self.out)
+        _start_small(self.out)
 
     def forward(self, feature: Tensor, condition: Tensor) -> Tensor:
         both = torch.cat([self.of_feature(feature), self.of_condition(condition)], dim=-1)
@@ -39,7 +40,7 @@ class DenseBlock(nn.Module):
         for layer in self.layers:
             nn.init.kaiming_normal_(layer.weight, a=SLOPE)
             nn.init.zeros_(layer.bias)
-        _start_at_zero(self.out)
+        _start_small(self.out)
 
     def forward(self, feature: Tensor) -> Tensor:
         seen = feature
@@ -114,7 +115,12 @@ def _spread(condition: Tensor, shape: Sequence[int]) -> Tensor:
     return condition.view(len(condition), *[1] * between, -1).expand(*shape[:-1], -1)
 
 
-def _start_at_zero(layer: nn.Linear) -> None:
-    """A block changes nothing at first (HiNet)."""
-    nn.init.zeros_(layer.weight)
+def _start_small(layer: nn.Linear) -> None:
+    """A block changes little at first.
+
+    Not nothing, as HiNet's: the first of the pair is 0 here, and with zeros everywhere no gradient reaches any weight.
+    """
+    nn.init.kaiming_normal_(layer.weight, a=SLOPE)
     nn.init.zeros_(layer.bias)
+    with torch.no_grad():
+        layer.weight.mul_(START)
