@@ -58,6 +58,7 @@ PSEUDO_LABELS = f"{DATA}/attributes/pseudo_labels.parquet"
 ATTRIBUTES = f"{DATA}/attributes/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
 ATTEMPTS = f"{DATA}/attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
 ATTEMPTS_MEASURED = f"{DATA}/measurements_of_attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
+FEATURES = f"{DATA}/features/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
 GUESSES = f"{RESULTS}/guesses/{{dataset}}/{{method}}/{{variant}}/{{seed}}.json"
 GUESSING_TABLE = f"{RESULTS}/tables/guessing.md"
 SOURCE = f"{DATA}/measurements/{{dataset}}/source.parquet"
@@ -239,15 +240,16 @@ def asked(item, needed=reference.needs):
     return [(here[role], method, variant) for role, method, variant in needed(item, offered)]
 
 
+def files_of(item, pattern, needed=reference.needs, offered=RUNNABLE):
+    """The files of those cells that a table or figure shows."""
+    wanted = set(asked(item, needed))
+    cells = [cell for cell in offered if (cell.dataset, cell.method, cell.variant) in wanted]
+    return [pattern.format(**vars(cell)) for cell in cells]
+
+
 def shown(pattern, needed=reference.needs, offered=RUNNABLE):
     """``input`` function: the files of those cells that the wildcards' table or figure shows."""
-
-    def value(wildcards):
-        wanted = set(asked(item_of(wildcards), needed))
-        cells = [cell for cell in offered if (cell.dataset, cell.method, cell.variant) in wanted]
-        return [pattern.format(**vars(cell)) for cell in cells]
-
-    return value
+    return lambda wildcards: files_of(item_of(wildcards), pattern, needed, offered)
 
 
 def not_shown(wildcards):
@@ -306,6 +308,14 @@ TARGETS = {
     + [ATTEMPTS_MEASURED.format(**vars(cell)) for cell in TRIED]
     + [GUESSES.format(**vars(cell)) for cell in GUESSED]
     + [GUESSING_TABLE],
+    "features": sorted(
+        {
+            path
+            for item in ITEMS.values()
+            if item.kind == "clusters"
+            for path in files_of(item, FEATURES)
+        }
+    ),
     "metrics": of_cells(METRICS),
     "tables": [
         f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(paper=item.paper, item=item.name)
