@@ -240,16 +240,15 @@ def asked(item, needed=reference.needs):
     return [(here[role], method, variant) for role, method, variant in needed(item, offered)]
 
 
-def files_of(item, pattern, needed=reference.needs, offered=RUNNABLE):
-    """The files of those cells that a table or figure shows."""
-    wanted = set(asked(item, needed))
-    cells = [cell for cell in offered if (cell.dataset, cell.method, cell.variant) in wanted]
-    return [pattern.format(**vars(cell)) for cell in cells]
-
-
 def shown(pattern, needed=reference.needs, offered=RUNNABLE):
     """``input`` function: the files of those cells that the wildcards' table or figure shows."""
-    return lambda wildcards: files_of(item_of(wildcards), pattern, needed, offered)
+
+    def value(wildcards):
+        wanted = set(asked(item_of(wildcards), needed))
+        cells = [cell for cell in offered if (cell.dataset, cell.method, cell.variant) in wanted]
+        return [pattern.format(**vars(cell)) for cell in cells]
+
+    return value
 
 
 def not_shown(wildcards):
@@ -267,6 +266,7 @@ def distances_of(pattern):
     return lambda w: pattern(w) if item_of(w).choose == "closest_to_mean" else []
 
 
+CLUSTERED = {cell for item in ITEMS.values() if item.kind == "clusters" for cell in asked(item)}
 ABOUT = P("scale", "seeds", "stand_ins", "caution")
 
 
@@ -308,14 +308,9 @@ TARGETS = {
     + [ATTEMPTS_MEASURED.format(**vars(cell)) for cell in TRIED]
     + [GUESSES.format(**vars(cell)) for cell in GUESSED]
     + [GUESSING_TABLE],
-    "features": sorted(
-        {
-            path
-            for item in ITEMS.values()
-            if item.kind == "clusters"
-            for path in files_of(item, FEATURES)
-        }
-    ),
+    "features": [
+        FEATURES.format(**vars(cell)) for cell in RUNNABLE if (cell.dataset, cell.method, cell.variant) in CLUSTERED
+    ],
     "metrics": of_cells(METRICS),
     "tables": [
         f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(paper=item.paper, item=item.name)

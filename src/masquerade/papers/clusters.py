@@ -17,7 +17,7 @@ from masquerade.features import ATTRIBUTE, PREFIX
 from masquerade.images import OK
 from masquerade.metrics import stack
 from masquerade.papers import canvas
-from masquerade.papers.canvas import COLOURS, FAINT, INK
+from masquerade.papers.canvas import COLOURS, FAINT, INK, TILE
 from masquerade.papers.measured import Context
 from masquerade.papers.reference import Clustered, Clusters, Need
 
@@ -84,11 +84,15 @@ def clusters(
         drawing, rows = canvas.sheet(wide, (SIDE, WORDS), len(figure.panels), _notes(figure, context))
         for panel, ax, below in zip(figure.panels, *rows, strict=True):
             ax.set(title=panel.title, xticks=[], yticks=[])
+            ax.spines[:].set(visible=True, color=TILE)
             below.axis("off")
             if cells:
                 _panel(figure, panel, ax, below, cells)
             else:
-                ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", fontsize=7, color=INK, wrap=True)
+                ax.set_facecolor(TILE)
+                ax.text(
+                    0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", fontsize=7, color=INK, wrap=True
+                )
         canvas.save(drawing, outputs, dpi=200)
 
 
@@ -104,7 +108,9 @@ def _panel(figure: Clusters, panel: Clustered, ax: "Axes", below: "Axes", cells:
             ax.scatter(*places[here].T, s=16, marker=shape, color=colour, alpha=0.8, lw=0, label=said)
         ax.margins(0.08)
     told = f"{_apart(panel, cells, panel.features)} of {len(faces)} faces\n"
-    ax.set_xlabel(f"silhouette {told}{figure.against.title}: {_apart(panel, cells, figure.against.features)}", fontsize=8)
+    ax.set_xlabel(
+        f"silhouette {told}{figure.against.title}: {_apart(panel, cells, figure.against.features)}", fontsize=8
+    )
     if panel.names:
         below.legend(*ax.get_legend_handles_labels(), loc="upper center", borderaxespad=0, handletextpad=0.1)
     else:
@@ -120,7 +126,7 @@ def _apart(panel: Clustered, cells: Sequence[Cell], features: str) -> str:
         values.append(silhouette(_vectors(faces, features), labels) if len(faces) else None)
     if None in values:
         return "none"
-    return f"{fmean(values):.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
+    return f"{round(fmean(values), 2) + 0.0:.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
 
 
 def _vectors(rows: pd.DataFrame, features: str) -> np.ndarray:
