@@ -113,6 +113,19 @@ class TestFigure:
         clusters.clusters(declared(tmp_path), [], why, CONTEXT, [])
         assert [ax.texts[0].get_text() for ax in drawn[0].axes[:2]] == ["ours is not built yet"] * 2
 
+    def test_features_that_tell_nobody_apart_have_no_picture_and_no_crash(self, tmp_path, monkeypatch):
+        """scikit-learn's t-SNE ends in a segmentation fault where all points are one."""
+        assert clusters.projected(np.zeros((8, 3))) == "all faces have the same feature"
+        assert clusters.projected(np.eye(2)) == "fewer than three faces"
+        rows, facts = cell()
+        rows["features.gender"] = [np.zeros(5, np.float32)] * len(rows)
+        drawn = []
+        monkeypatch.setattr(clusters.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
+        clusters.clusters(declared(tmp_path), [(rows, facts)], {}, CONTEXT, [])
+        panel = drawn[0].axes[1]
+        assert panel.texts[0].get_text() == "all faces have the same feature"
+        assert panel.get_xlabel().startswith("silhouette 0.00 of 24 faces")
+
     def test_refused_faces_are_left_out(self, tmp_path):
         rows, _ = cell()
         rows.loc[:5, "status"] = "refused"

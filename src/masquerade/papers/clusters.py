@@ -4,6 +4,7 @@ A picture of clusters proves little: t-SNE pulls groups apart that are hardly ap
 score of its labels in the features themselves, and in others for comparison.
 """
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
@@ -45,10 +46,17 @@ def silhouette(features: np.ndarray, labels: np.ndarray) -> float | None:
     return float(silhouette_score(features, labels))
 
 
-def projected(features: np.ndarray) -> np.ndarray:
-    """Features (N, D) in two dimensions, (N, 2): t-SNE from their principal components, with a fixed seed."""
+def projected(features: np.ndarray) -> np.ndarray | str:
+    """Features (N, D) in two dimensions, (N, 2): t-SNE from their principal components, with a fixed seed.
+
+    Or the reason why there is no picture of them.
+    """
     from sklearn.manifold import TSNE
 
+    if len(features) < 3:
+        return "fewer than three faces"
+    if not np.ptp(features, axis=0).any():  # no principal component: scikit-learn 1.9 crashes
+        return "all faces have the same feature"
     perplexity = min(PERPLEXITY, (len(features) - 1) / 3)
     return TSNE(2, perplexity=perplexity, init="pca", random_state=0).fit_transform(features)
 
@@ -89,18 +97,17 @@ def clusters(
             if cells:
                 _panel(figure, panel, ax, below, cells)
             else:
-                ax.set_facecolor(TILE)
-                ax.text(
-                    0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", fontsize=7, color=INK, wrap=True
-                )
+                _instead(ax, why)
         canvas.save(drawing, outputs, dpi=200)
 
 
 def _panel(figure: Clusters, panel: Clustered, ax: "Axes", below: "Axes", cells: Sequence[Cell]) -> None:
     faces, labels = chosen(panel, cells[0][0])
     names = panel.names or tuple(dict.fromkeys(labels))
-    if len(faces) > 2:
-        places = projected(_vectors(faces, panel.features))
+    places = projected(_vectors(faces, panel.features)) if len(faces) else "no face"
+    if isinstance(places, str):
+        _instead(ax, places)
+    else:
         for number, name in enumerate(names):
             shape, colour = SHAPES[number // len(COLOURS) % len(SHAPES)], COLOURS[number % len(COLOURS)]
             here = labels == name
@@ -111,11 +118,17 @@ def _panel(figure: Clusters, panel: Clustered, ax: "Axes", below: "Axes", cells:
     ax.set_xlabel(
         f"silhouette {told}{figure.against.title}: {_apart(panel, cells, figure.against.features)}", fontsize=8
     )
-    if panel.names:
+    if panel.names and not isinstance(places, str):
         below.legend(*ax.get_legend_handles_labels(), loc="upper center", borderaxespad=0, handletextpad=0.1)
-    else:
+    elif not panel.names:
         below.text(0.5, 0.97, f"{len(names)} people,\na colour and shape each", ha="center", va="top", fontsize=8,
                    color=FAINT, transform=below.transAxes)  # fmt: skip
+
+
+def _instead(ax: "Axes", why: str) -> None:
+    """The reason in the place of a picture."""
+    ax.set_facecolor(TILE)
+    ax.text(0.5, 0.5, textwrap.fill(why, 36), ha="center", va="center", fontsize=7, color=INK, transform=ax.transAxes)
 
 
 def _apart(panel: Clustered, cells: Sequence[Cell], features: str) -> str:
