@@ -58,6 +58,7 @@ PSEUDO_LABELS = f"{DATA}/attributes/pseudo_labels.parquet"
 ATTRIBUTES = f"{DATA}/attributes/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
 ATTEMPTS = f"{DATA}/attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
 ATTEMPTS_MEASURED = f"{DATA}/measurements_of_attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
+FEATURES = f"{DATA}/features/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
 GUESSES = f"{RESULTS}/guesses/{{dataset}}/{{method}}/{{variant}}/{{seed}}.json"
 GUESSING_TABLE = f"{RESULTS}/tables/guessing.md"
 SOURCE = f"{DATA}/measurements/{{dataset}}/source.parquet"
@@ -265,6 +266,7 @@ def distances_of(pattern):
     return lambda w: pattern(w) if item_of(w).choose == "closest_to_mean" else []
 
 
+CLUSTERED = {cell for item in ITEMS.values() if item.kind == "clusters" for cell in asked(item)}
 ABOUT = P("scale", "seeds", "stand_ins", "caution")
 
 
@@ -306,6 +308,9 @@ TARGETS = {
     + [ATTEMPTS_MEASURED.format(**vars(cell)) for cell in TRIED]
     + [GUESSES.format(**vars(cell)) for cell in GUESSED]
     + [GUESSING_TABLE],
+    "features": [
+        FEATURES.format(**vars(cell)) for cell in RUNNABLE if (cell.dataset, cell.method, cell.variant) in CLUSTERED
+    ],
     "metrics": of_cells(METRICS),
     "tables": [
         f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(paper=item.paper, item=item.name)

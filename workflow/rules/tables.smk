@@ -47,6 +47,30 @@ rule curves:
         " --outputs {output} > {log} 2>&1"
 
 
+rule clusters:
+    input:
+        code=lambda w: code("clusters"),
+        declared="reference/{paper}/{item}.yaml",
+        features=shown(FEATURES),
+    output:
+        multiext(FIGURE, ".png", ".svg"),
+    log:
+        f"logs/{SCALE}/figures/{{paper}}/{{item}}.log",
+    benchmark:
+        f"logs/{SCALE}/benchmarks/figures/{{paper}}/{{item}}.tsv"
+    wildcard_constraints:
+        item=items_of("clusters"),
+    conda:
+        "../../environment.yml"
+    params:
+        cfg=ABOUT,
+        skipped=not_shown,
+    shell:
+        "python workflow/scripts/clusters.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        " --skipped {params.skipped:q} --declared {input.declared} --features {input.features}"
+        " --outputs {output} > {log} 2>&1"
+
+
 rule grid:
     input:
         code=lambda w: code("grid"),

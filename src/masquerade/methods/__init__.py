@@ -153,6 +153,13 @@ class Method(ABC):
         """Further pictures of the same faces that a figure of the paper shows, by name: float32 (N, 3, H, W)."""
         return {}
 
+    def features(self, faces: Faces) -> dict[str, np.ndarray]:
+        """The features that it takes faces apart into, by name: float32 (N, D), the same for a face in every batch.
+
+        ``codes`` among them: the representation that was taken apart. None where it takes nothing apart.
+        """
+        return {}
+
     def statement(self) -> dict[str, object]:
         """Facts about this run that tables and runs must print (e.g. epsilon with its sensitivity)."""
         return {}
