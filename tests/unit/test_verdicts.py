@@ -6,6 +6,8 @@ import re
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from masquerade.errors import ReferenceFileError
 from masquerade.papers import claims, claims_page, verdicts
@@ -117,6 +119,22 @@ class TestMargins:
         assert [margin.value for margin in found.margins.values()] == pytest.approx([0.4, -0.1, 0.3])
 
 
+@given(
+    a=st.lists(st.integers(0, 10), min_size=3, max_size=3),
+    b=st.lists(st.integers(0, 10), min_size=3, max_size=3),
+    c=st.lists(st.integers(0, 10), min_size=3, max_size=3),
+)
+def test_a_claim_holds_exactly_where_every_difference_of_every_seed_is_above_zero(a, b, c):
+    claim = claims.Claim(**(CLAIM | {"greater": [side("a")], "than": [side("b"), side("c")]}))
+    cells = [
+        cell(name, value, seed) for name, of in zip("abc", (a, b, c), strict=True) for seed, value in enumerate(of)
+    ]
+    [found] = verdicts.judge([claim], cells, {}, CONTEXT)
+    differences = [one - other for others in (b, c) for one, other in zip(a, others, strict=True)]
+    assert (found.word == verdicts.HOLDS) == (min(differences) > 0)
+    assert found.smallest.value == min(differences)
+
+
 class TestMissingNumbers:
     @pytest.mark.parametrize(
         ("cells", "skipped", "reason"),
@@ -177,6 +195,7 @@ class TestPage:
         assert "> Scale `tiny`. Numbers mean nothing." in page
         assert "`synthetic_hq` stands in the place of CelebA-HQ" in page
         assert "Azure Face" in page and "`dlib_face`" in page
+        assert "No judge of this page was seen in training." in page
 
     def test_a_row_shows_both_sides_with_denominators_and_the_margin_in_faces(self, found):
         rows = [re.sub(r" +", " ", line) for line in claims_page.markdown(found, ONE).splitlines()]

@@ -110,8 +110,8 @@ def _preamble(verdicts: Sequence[Verdict], context: Context) -> list[str]:
         *layout.places(datasets, context),
         f"What the papers assert, checked on the numbers measured here. A claim **holds** where its margin, the "
         f"smallest difference between what is to be greater and what is to be less, is above 0 in {seeds}; where a "
-        "number is missing it cannot be told. Bold numbers: the two of several that the margin is between. No test of "
-        "significance: read a margin beside its numbers, their ± and over how many they are.",
+        "number is missing it cannot be told. Bold: of several numbers, the two between which the margin is. No test "
+        "of significance: read a margin beside its numbers, their ± and over how many they are.",
     ]
 
 
