@@ -19,7 +19,7 @@ os.environ.update(
 from masquerade import discovery, lineage, matrix, params
 from masquerade.errors import MasqueradeError
 from masquerade.guessing import GuessingSettings
-from masquerade.papers import reference
+from masquerade.papers import claims, reference
 from masquerade.params import AttributeSettings
 from masquerade.recovery import RecoverySettings
 from snakemake.exceptions import WorkflowError
@@ -28,6 +28,7 @@ try:
     PARAMETERS = params.load(Path(workflow.basedir), config.get("scale"))
     CELLS = matrix.cells(PARAMETERS)
     ITEMS = {item.key: item for paper in PARAMETERS.papers for item in reference.find(paper)}
+    CLAIMS = claims.of_papers(claims.load(), PARAMETERS.papers)
 except MasqueradeError as error:
     raise WorkflowError(str(error))
 
@@ -61,6 +62,7 @@ ATTEMPTS_MEASURED = f"{DATA}/measurements_of_attempts/{{dataset}}/{{method}}/{{v
 FEATURES = f"{DATA}/features/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
 GUESSES = f"{RESULTS}/guesses/{{dataset}}/{{method}}/{{variant}}/{{seed}}.json"
 GUESSING_TABLE = f"{RESULTS}/tables/guessing.md"
+CLAIMS_TABLE = f"{RESULTS}/tables/claims"
 SOURCE = f"{DATA}/measurements/{{dataset}}/source.parquet"
 MEASURED = f"{DATA}/measurements/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
 METRICS = f"{RESULTS}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.json"
@@ -251,10 +253,28 @@ def shown(pattern, needed=reference.needs, offered=RUNNABLE):
     return value
 
 
+def reasons(wanted):
+    """Why those of the wanted cells that are not there are not, as JSON."""
+    found = matrix.skipped(PARAMETERS, wanted, CELLS)
+    return json.dumps([[*cell, reason] for cell, reason in sorted(found.items())])
+
+
 def not_shown(wildcards):
-    """Why the other cells are not there, as JSON."""
-    reasons = matrix.skipped(PARAMETERS, asked(item_of(wildcards)), CELLS)
-    return json.dumps([[*cell, reason] for cell, reason in sorted(reasons.items())])
+    """Why the other cells of the wildcards' table or figure are not there."""
+    return reasons(asked(item_of(wildcards)))
+
+
+def claimed():
+    """The (dataset, method, variant) of every number that the claims compare."""
+    stand_ins = PARAMETERS.stand_ins.datasets
+    return [(stand_ins.get(role, role), method, variant) for role, method, variant in claims.needs(CLAIMS)]
+
+
+def behind_claims(pattern):
+    """The files of those cells that the claims compare."""
+    wanted = set(claimed())
+    cells = [cell for cell in RUNNABLE if (cell.dataset, cell.method, cell.variant) in wanted]
+    return [pattern.format(**vars(cell)) for cell in cells]
 
 
 def source_of(pattern):
@@ -316,5 +336,6 @@ TARGETS = {
         f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(paper=item.paper, item=item.name)
         for item in ITEMS.values()
         for ending in item.endings
-    ],
+    ]
+    + [f"{CLAIMS_TABLE}.{ending}" for ending in ("csv", "md", "tex")],
 }

@@ -1,4 +1,4 @@
-# What the papers print, rebuilt: tables from metrics, curves from metrics, grids from pictures.
+# What the papers print, rebuilt: tables from metrics, curves from metrics, grids from pictures; and which claims hold.
 rule table:
     input:
         code=lambda w: code("table"),
@@ -97,4 +97,26 @@ rule grid:
         "python workflow/scripts/grid.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --skipped {params.skipped:q} --declared {input.declared} --faces {input.faces}"
         " --derived {input.derived} --attempts {input.attempts} --source {input.source} --measured {input.measured}"
+        " --outputs {output} > {log} 2>&1"
+
+
+rule claims_table:
+    input:
+        code=lambda w: code("claims"),
+        declared="reference/claims.yaml",
+        metrics=lambda w: behind_claims(METRICS),
+    output:
+        multiext(CLAIMS_TABLE, ".csv", ".md", ".tex"),
+    log:
+        f"logs/{SCALE}/tables/claims.log",
+    benchmark:
+        f"logs/{SCALE}/benchmarks/tables/claims.tsv"
+    conda:
+        "../../environment.yml"
+    params:
+        cfg=P("scale", "seeds", "stand_ins", "caution", "papers"),
+        skipped=lambda w: reasons(claimed()),
+    shell:
+        "python workflow/scripts/claims.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        " --skipped {params.skipped:q} --declared {input.declared} --metrics {input.metrics}"
         " --outputs {output} > {log} 2>&1"
