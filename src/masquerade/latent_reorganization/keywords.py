@@ -13,12 +13,13 @@ from masquerade.latent_reorganization.settings import Keyword
 class Vocabulary:
     """``conditions``: keyword -> the feature (D,) that the network is told; ``contents``: -> features (C, D) of t_ij.
 
-    All of length 1, on the encoder's device. Raises CheckpointError where the text-image model reads no sentences.
+    The first of length sqrt(D), so that its numbers are about 1 as those of standardised codes are; the others of
+    length 1. On the encoder's device. Raises CheckpointError where the text-image model reads no sentences.
     """
 
     @torch.no_grad()
     def __init__(self, encoder: SemanticEncoder, keywords: Mapping[str, Keyword]):
-        self.conditions = {name: encoder.text([keyword.condition])[0] for name, keyword in keywords.items()}
+        self.conditions = {name: _spread(encoder.text([keyword.condition])[0]) for name, keyword in keywords.items()}
         self.contents = {
             name: encoder.text(keyword.sentences) for name, keyword in keywords.items() if keyword.contents
         }
@@ -35,3 +36,8 @@ class Vocabulary:
         """
         cosines = functional.normalize(features, dim=-1) @ self.contents[keyword].T
         return (self._scale * cosines).log_softmax(-1)
+
+
+def _spread(feature: Tensor) -> Tensor:
+    """A unit vector (D,) at the length sqrt(D)."""
+    return feature * len(feature) ** 0.5
