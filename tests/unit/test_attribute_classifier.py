@@ -11,18 +11,31 @@ from masquerade.errors import CheckpointError, ParameterError
 from masquerade.faces._attributes import NAMES
 from masquerade.images import ArchiveWriter, to_float
 from masquerade.methods import TrainingJob
+from masquerade.networks.strided_vgg import StridedVGG
 
 
-def test_body_has_the_tensors_of_resnet_18():
-    from masquerade import _torchvision
-
-    _torchvision.ensure()
-    from torchvision.models import resnet18
-
+def test_network_has_the_convolutions_of_vgg_16_of_which_five_halve():
     with torch.device("meta"):
-        ours = {name: value.shape for name, value in Classifier(224, 64, 8, 0.0).body.state_dict().items()}
-        theirs = {name: value.shape for name, value in resnet18(weights=None).state_dict().items() if name[:2] != "fc"}
-    assert ours == theirs
+        network = StridedVGG(9, 192)
+        layers = [part for part in network.features if isinstance(part, torch.nn.Conv2d)]
+        assert network(torch.empty(2, 3, 192, 192)).shape == (2, 9)
+    assert [layer.out_channels for layer in layers] == [64] * 2 + [128] * 2 + [256] * 3 + [512] * 6  # Table 1, column D
+    assert [number for number, layer in enumerate(layers) if layer.stride == (2, 2)] == [0, 2, 4, 7, 10]
+    assert network.head[-1].in_features == 512 * 6 * 6
+
+
+def test_picture_too_small_for_the_halvings_is_refused():
+    with pytest.raises(ValueError, match="size is 16; 5 halvings need at least 32 pixels"):
+        StridedVGG(9, 16)
+
+
+def test_network_sees_the_crop_at_its_size():
+    classifier = Classifier((0.25, 0.5, 0.75, 1.0), 16, [4, 4], [1, 1], 0.0)
+    picture = torch.zeros(1, 3, 64, 64)
+    picture[..., 32:, 16:48] = 1.0
+    torch.testing.assert_close(classifier.prepared(picture), torch.ones(1, 3, 16, 16))
+    picture[..., :32, :] = 9.0  # above the crop
+    assert classifier.prepared(picture).max() == 1.0
 
 
 def test_drawn_faces_are_annotated_with_every_attribute():
@@ -81,7 +94,8 @@ def archive(tmp_path):
 
 
 SMALL = {
-    "input_size": 32, "width": 4, "stride": 4, "dropout": 0.2, "steps": 6, "batch": 8, "optimiser": "muon",
+    "crop": (0.0, 0.0, 1.0, 1.0), "input_size": 32, "widths": [4, 8, 8], "units": [1, 2, 1],
+    "dropout": 0.2, "steps": 6, "batch": 8, "optimiser": "muon",
     "learning_rate": 0.02, "cooldown": 0.5, "balance": 1.0, "floor_balanced_accuracy": 0.6,
 }  # fmt: skip
 
@@ -151,7 +165,8 @@ def test_checkpoint_of_another_backbone_is_refused(tmp_path):
 
 
 def test_checkpoint_of_other_attributes_is_refused(tmp_path):
-    path, facts = tmp_path / "bald.safetensors", {"input_size": 32, "width": 4, "stride": 4, "dropout": 0.0}
+    path = tmp_path / "bald.safetensors"
+    facts = {"crop": (0.0, 0.0, 1.0, 1.0), "input_size": 16, "widths": [4], "units": [1], "dropout": 0.0}
     training.save_checkpoint(path, {"classifier": Classifier(**facts)}, {**facts, "attributes": ["Bald"]})
     with pytest.raises(CheckpointError, match=r"knows the attributes Bald, not Male"):
         load(path)
@@ -160,13 +175,26 @@ def test_checkpoint_of_other_attributes_is_refused(tmp_path):
 @pytest.mark.parametrize("size", [(32, 32), (64, 64), (50, 37)])
 def test_pictures_of_any_size_give_logits_and_gradients(size):
     torch.manual_seed(0)
-    network = Classifier(32, 4, 4, 0.2).eval()
+    network = Classifier((0.1, 0.1, 0.9, 0.9), 32, [4, 8], [1, 1], 0.2).eval()
     images = torch.rand(2, 3, *size, requires_grad=True)
     logits = network(images)
     assert logits.shape == (2, len(ATTRIBUTES))
     logits[0].sum().backward()
     assert images.grad[0].abs().sum() > 0
     assert images.grad[1].abs().sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"crop": (0.5, 0.0, 0.5, 1.0)}, "left must lie before right"),
+        ({"units": [1, 1]}, "units has 2 stages and widths 3"),
+        ({"input_size": 8, "widths": [4] * 4, "units": [1] * 4}, "4 stages halve it to nothing"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(changes, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        backbone(**changes)
 
 
 def test_judge_gives_the_probability_of_each_attribute_whatever_the_batch(archive, tmp_path):

@@ -61,9 +61,8 @@ def derived(tmp_path):
     path = tmp_path / "derived.zip"
     with ArchiveWriter(path) as out:
         for number in (3, 2, 1, 0):
-            row = {"id": f"d{number}", "identity": f"p{number}", "split": "test", "source_id": f"s{number}"} | known(
-                number
-            )
+            row = {"id": f"d{number}", "identity": f"p{number}", "split": "test", "source_id": f"s{number}"}
+            row |= known(number)
             out.add(*((None, row | REFUSED) if number == 2 else (255 - PICTURES[number], row | {"key_id": "k"})))
     return path
 
@@ -115,13 +114,13 @@ def test_without_a_source_nothing_is_compared(source, tmp_path):
 
 
 def test_originals_keep_their_annotations_and_derived_faces_have_none(source, derived, tmp_path):
-    measuring.measure(source, tmp_path / "source.parquet", means())
-    measuring.measure(derived, tmp_path / "derived.parquet", means(), source=source)
-    originals, others = (measuring.read(tmp_path / f"{name}.parquet") for name in ("source", "derived"))
+    measuring.measure(source, tmp_path / "m_source.parquet", means())
+    measuring.measure(derived, tmp_path / "m_derived.parquet", means(), source=source)
+    originals, others = (measuring.read(tmp_path / f"m_{name}.parquet") for name in ("source", "derived"))
     assert originals["attribute.Young"].tolist() == [1.0, 0.0, 1.0, 0.0, 1.0]
     assert "attribute.age" not in originals, "only what is true or false of a face is an annotation"
     assert not [name for name in others if name.startswith("attribute.")], "a dot says that a judge measured it"
-    seen = evaluation.evidence(tmp_path / "source.parquet", tmp_path / "derived.parquet", "train")
+    seen = evaluation.evidence(tmp_path / "m_source.parquet", tmp_path / "m_derived.parquet", "train")
     assert seen.original["attribute.Young"].tolist() == [0.0, 1.0, 0.0, 1.0]
     assert seen.judges == ("means",)
 

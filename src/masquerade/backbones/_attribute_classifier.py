@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade import seeding, training
-from masquerade.backbones._dense import Views, device, pictures_of, resized
+from masquerade.backbones._dense import device, pictures_of, resized
+from masquerade.backbones._recognition import augmented
 from masquerade.backbones.attribute_classifier import ATTRIBUTES
 from masquerade.errors import CheckpointError, ParameterError
 from masquerade.images import FaceArchive
 from masquerade.methods import TrainingJob
-from masquerade.networks.bisenet import ResNet18
+from masquerade.networks.strided_vgg import StridedVGG
 from masquerade.optimisers import Optimisers, cooled
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ARCHITECTURE = ("input_size", "width", "stride", "dropout")
+ARCHITECTURE = ("crop", "input_size", "widths", "units", "dropout")
 """The parameters that a checkpoint states of its network."""
 BETAS = (0.9, 0.99)
 ADAM_RATE = 0.3
@@ -35,20 +37,22 @@ ADAM_RATE = 0.3
 class Classifier(nn.Module):
     """(N, 3, H, W) in [-1, 1], any size -> logits (N, A) of `ATTRIBUTES`. Differentiable in the pictures."""
 
-    def __init__(self, input_size: int, width: int, stride: int, dropout: float):
+    def __init__(
+        self, crop: Sequence[float], input_size: int, widths: Sequence[int], units: Sequence[int], dropout: float
+    ):
         super().__init__()
-        self.input_size = input_size
-        self.body = ResNet18(width, stride)
-        self.dropout = nn.Dropout(dropout)
-        self.head = nn.Linear(8 * width, len(ATTRIBUTES))
-        for module in self.body.modules():
-            if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")  # He et al. 2015
+        self.crop, self.input_size = tuple(crop), input_size
+        self.network = StridedVGG(len(ATTRIBUTES), input_size, widths, units, dropout)
+
+    def prepared(self, images: Tensor) -> Tensor:
+        """The crop of each picture at the network's size. In channels-last order: a sixth faster on a processor."""
+        height, width = images.shape[-2:]
+        left, top, right, bottom = self.crop
+        images = images[..., round(top * height) : round(bottom * height), round(left * width) : round(right * width)]
+        return resized(images, (self.input_size,) * 2).contiguous(memory_format=torch.channels_last)
 
     def forward(self, images: Tensor) -> Tensor:
-        images = resized(images, (self.input_size,) * 2)
-        images = images.contiguous(memory_format=torch.channels_last)  # a sixth faster on a CPU; weights may be either
-        return self.head(self.dropout(self.body(images)[-1].mean((2, 3))))
+        return self.network(self.prepared(images))
 
 
 class AttributeTask:
@@ -72,10 +76,10 @@ class AttributeTask:
         self.optimisers = self._optimisers.named
 
     def step(self, step: int) -> dict[str, float]:
-        draw = seeding.generator(self.seed, "views", step)
+        draw = seeding.generator(self.seed, "attributes", step)
         torch.manual_seed(seeding.derive(self.seed, "dropout", step))
         chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
-        images = Views.drawn(draw, len(chosen)).images(self.pictures[chosen]).to(self.device)
+        images = augmented(self.pictures[chosen], draw).to(self.device)
         labels, weights = self.labels[chosen].to(self.device), self.weights[chosen].to(self.device)
         logits = self.classifier(images)
         loss = functional.binary_cross_entropy_with_logits(logits, labels, weights)
@@ -122,7 +126,7 @@ def annotations(rows: pd.DataFrame, archive: Path) -> np.ndarray:
             "attributes is trained and judged on annotated faces. Drawn faces have them: set matrix.train_on to one of "
             "those datasets."
         )
-    return rows[columns].to_numpy(dtype=bool)
+    return rows[columns].to_numpy(dtype=bool, copy=True)
 
 
 def load(checkpoint: Path) -> Classifier:

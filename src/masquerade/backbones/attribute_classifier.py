@@ -1,9 +1,9 @@
 """The classifier of attributes: what a face shows, learnt from real annotated faces. It only judges."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from masquerade.backbones import Backbone
 from masquerade.methods import TrainingJob
@@ -22,24 +22,27 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class AttributeClassifier(Backbone):
-    """The "pre-trained classifiers" of LReOrg (section 4.1), of which it says no more: ResNet-18 (He et al. 2016).
+    """The "pre-trained classifiers" of LReOrg (section 4.1), of which it says no more: a VGG (Simonyan and Zisserman
+    2015) with strides in the place of maxima (Springenberg et al. 2015).
 
     One network with one logit for each of `ATTRIBUTES`, trained on the annotations of the train split: real pictures
     alone, and nothing of the text-image model that LReOrg learns from.
     """
 
-    title = "classifier of attributes (ResNet-18)"
+    title = "classifier of attributes (VGG)"
     source = "trained here on the annotations of the train split"
 
     class Params(Settings):
-        input_size: Annotated[int, Field(ge=32)]
-        """Side in pixels of the network's input; pictures are brought to it inside (224: He et al. 2016)."""
-        width: Annotated[int, Field(ge=4)]
-        """Channels of the stem; the four stages have 1, 2, 4 and 8 times as many (64: ResNet-18)."""
-        stride: Literal[2, 4, 8]
-        """Pixels of the input per position of the second stage (8: ResNet-18); small pictures need a smaller one."""
+        crop: tuple[Share, Share, Share, Share]
+        """What is looked at of an aligned picture: left, top, right, bottom as shares of its side."""
+        input_size: Annotated[int, Field(ge=8)]
+        """Side in pixels of the network's input; the crop is brought to it inside."""
+        widths: Annotated[list[Count], Field(min_length=1)]
+        """Channels of the stages, each of which halves the picture (64, 128, 256, 512, 512: VGG-16)."""
+        units: Annotated[list[Count], Field(min_length=1)]
+        """Convolutions of each stage (2, 2, 3, 3, 3: VGG-16)."""
         dropout: Annotated[float, Field(ge=0, lt=1)]
-        """Share of the last features that a training step leaves out."""
+        """Share of the last features that a training step leaves out (0.5: VGG-16)."""
         steps: Count
         """Batches."""
         batch: Annotated[int, Field(ge=2)]
@@ -55,6 +58,17 @@ class AttributeClassifier(Backbone):
         those that have an attribute weigh as much as those that have it not, so that 0.5 is a fair threshold."""
         floor_balanced_accuracy: Share
         """Mean over attributes of the balanced accuracy on unseen people below which the run stops."""
+
+        @model_validator(mode="after")
+        def _fits(self) -> Self:
+            left, top, right, bottom = self.crop
+            if not (left < right and top < bottom):
+                raise ValueError(f"crop is {list(self.crop)}; left must lie before right, and top above bottom")
+            if len(self.units) != len(self.widths):
+                raise ValueError(f"units has {len(self.units)} stages and widths {len(self.widths)}")
+            if self.input_size < 2 ** len(self.widths):
+                raise ValueError(f"input_size is {self.input_size}; {len(self.widths)} stages halve it to nothing")
+            return self
 
     def train(self, job: TrainingJob) -> None:
         from masquerade.backbones import _attribute_classifier

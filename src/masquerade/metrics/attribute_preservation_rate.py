@@ -30,7 +30,7 @@ class AttributePreservationRate(Metric):
     gives 1 by their number; no value where all have the same); and ``.changed``: the share of faces whose predicted
     content is not that which is predicted of their original, whatever the annotations.
 
-    Reference: LReOrg, section 4.1: "we evaluate the attribute preservation rate (APR) by using pre-trained
+    Reference: LReOrg (2024), section 4.1: "we evaluate the attribute preservation rate (APR) by using pre-trained
     classifiers"; its Table 2 gives the original pictures 92.2 %, so it is counted against annotations.
     """
 
