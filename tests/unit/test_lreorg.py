@@ -36,10 +36,11 @@ COLOR = {"color": {"condition": "hair", "template": "$ hair", "contents": ["blac
 WEIGHTS = {
     "swapped_identity": 24.0, "perceptual": 1.2, "latent": 3.0, "information": 10.0, "kept_identity": 0.2,
     "swapped_attribute": 30.0, "others": 1.0,
+    "distribution": 1.0,
 }  # fmt: skip
 KNOBS = {
     "keywords": KEYWORDS, "blocks": 2, "hidden": 8, "growth": 4, "truncation": 1.0, "faces": 40, "losses": WEIGHTS,
-    "steps": 6, "batch": 4, "optimiser": "muon", "learning_rate": 0.01, "betas": [0.5, 0.99], "cooldown": 0.5,
+    "steps": 6, "batch": 4, "pictures_every": 2, "code_batch": 8, "reader_steps": 20, "optimiser": "muon", "learning_rate": 0.01, "betas": [0.5, 0.99], "cooldown": 0.5,
     "ema": 0.0, "samples_every": 3,
 }  # fmt: skip
 VARIANT = {

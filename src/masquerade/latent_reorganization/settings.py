@@ -52,6 +52,8 @@ class LossSettings(Settings):
     """alpha_2, of the attribute that a swap takes along, Eq. 9 (30: section 4.1)."""
     others: Weight
     """Of the attributes of the other keywords, which no swap is to change (0: ours, not in the paper)."""
+    distribution: Weight
+    """Of swapped codes that are unlike drawn ones: their energy distance (0: ours, not in the paper)."""
 
 
 class ReorganizationSettings(Settings):
@@ -73,6 +75,12 @@ class ReorganizationSettings(Settings):
     """Updates, of the identity and of a random attribute by turns (the paper does not say)."""
     batch: Annotated[int, Field(ge=1)]
     """Pairs of an update (the paper does not say)."""
+    pictures_every: Annotated[int, Field(ge=1)]
+    """Every how many updates pictures are drawn (1: the paper); in the others what they show is read off the codes."""
+    code_batch: Annotated[int, Field(ge=1)]
+    """Pairs of an update without pictures."""
+    reader_steps: Annotated[int, Field(ge=0)]
+    """Updates of the network that reads codes, where ``pictures_every`` is more than 1."""
     optimiser: Literal["adam", "muon"]
     """Adam (section 4.1), or Muon for the matrices and Adam for the rest."""
     learning_rate: Annotated[float, Field(gt=0)]

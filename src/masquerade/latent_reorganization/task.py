@@ -9,10 +9,11 @@ from torch import Tensor
 
 from masquerade import discovery, lineage, seeding, training
 from masquerade.backbones._recognition import Recogniser
+from masquerade.backbones._reconstruction import energy_distance
 from masquerade.errors import CheckpointError
 from masquerade.images import to_float, to_uint8
 from masquerade.latent.world import BATCH, World
-from masquerade.latent_reorganization import losses
+from masquerade.latent_reorganization import losses, reader
 from masquerade.latent_reorganization.keywords import Vocabulary
 from masquerade.latent_reorganization.settings import IDENTITY, ReorganizationSettings
 from masquerade.methods import TrainingJob
@@ -42,9 +43,15 @@ class SwapTask:
         self.network.mean.copy_(self.codes.mean(0))
         self.network.deviation.copy_((self.codes - self.codes.mean(0)).square().mean().sqrt())
         self.modules = {"network": self.network}
+        if settings.pictures_every > 1:
+            self.reader = reader.learnt(self.codes, self.identities, self.features, settings.reader_steps, seed)
+            logger.info("codes are read with these cosines: %s", self._read_well())
         muon, others = ((2,), OTHERS_RATE) if settings.optimiser == "muon" else ((), 1.0)
         self._optimisers = Optimisers(self.modules, settings.learning_rate, settings.betas, muon, others)
         self.optimisers = self._optimisers.named
+
+    def _read_well(self) -> dict[str, float]:
+        return reader.agreement(self.reader, self.codes, self.identities, self.features)
 
     @torch.no_grad()
     def _draw(self, faces: int, truncation: float) -> None:
@@ -60,52 +67,56 @@ class SwapTask:
         self.pictures = to_uint8(images.numpy())
 
     def step(self, step: int) -> dict[str, float]:
-        draw, weights = seeding.generator(self.seed, "lreorg", step), self.settings.losses
-        rows = torch.from_numpy(draw.choice(len(self.codes), 2 * min(self.settings.batch, len(self.codes) // 2), False))
+        draw, settings = seeding.generator(self.seed, "lreorg", step), self.settings
         swapped = IDENTITY if step % 2 == 0 else str(draw.choice(self.attributes))
-        values = self._of_identity(rows) if swapped == IDENTITY else self._of_attribute(rows, swapped)
-        total = sum(getattr(weights, name) * value for name, value in values.items())
-        self._optimisers.descend(total, cooled(step, self.settings.steps, self.settings.cooldown))
-        found = values | {"total": total}
-        return {f"{'identity' if swapped == IDENTITY else 'attribute'}.{name}": found[name].item() for name in found}
+        drawn = step % (2 * settings.pictures_every) < 2  # both turns, or neither
+        pairs = min(settings.batch if drawn else settings.code_batch, len(self.codes) // 2)
+        rows = torch.from_numpy(draw.choice(len(self.codes), 2 * pairs, replace=False))
+        values = self._losses(rows, swapped, drawn)
+        total = sum(getattr(settings.losses, name) * value for name, value in values.items())
+        self._optimisers.descend(total, cooled(step, settings.steps, settings.cooldown))
+        kind = ("" if drawn else "codes.") + ("identity" if swapped == IDENTITY else "attribute")
+        return {f"{kind}.{name}": value.item() for name, value in (values | {"total": total}).items()}
 
-    def _of_identity(self, rows: Tensor) -> dict[str, Tensor]:
-        """Eq. 5."""
-        values, images = self._swapped(rows, IDENTITY)
-        pictures = torch.from_numpy(to_float(self.pictures[rows.numpy()])).to(images.device)
-        with torch.no_grad():
-            _, known = seen(self.identity, pictures)
-        vectors, maps = seen(self.identity, images)
-        values["swapped_identity"] = losses.swapped_identity(self.identities[rows], vectors)
-        values["perceptual"] = losses.perceptual(known, maps)
-        if self.settings.losses.others:
-            values["others"] = self._kept(rows, images, self.attributes)
-        return values
-
-    def _of_attribute(self, rows: Tensor, keyword: str) -> dict[str, Tensor]:
-        """Eq. 8."""
-        values, images = self._swapped(rows, keyword)
-        features = self.world.semantics.cls(images)
-        known, made = (self.words.log_shares(keyword, part) for part in (self.features[rows], features))
-        values["kept_identity"] = losses.kept_identity(self.identities[rows], self.identity(images))
-        values["swapped_attribute"] = losses.swapped_attribute(known, made)
-        if self.settings.losses.others:
-            values["others"] = self._kept(rows, images, [name for name in self.attributes if name != keyword], features)
-        return values
-
-    def _swapped(self, rows: Tensor, keyword: str) -> tuple[dict[str, Tensor], Tensor]:
-        """Key features of pairs exchanged under a keyword: what both losses share, and the pictures I'."""
+    def _losses(self, rows: Tensor, keyword: str, drawn: bool) -> dict[str, Tensor]:
+        """The terms of Eq. 5 (identity) or Eq. 8: key features of pairs are exchanged under a keyword."""
         codes, condition = self.codes[rows], self.words.condition(keyword, len(rows))
         key, residual = self.network.disentangle(codes, condition)
         lost, swapped = self.network.fuse(losses.exchanged(key), residual, condition)
         values = {"latent": losses.latent(codes, swapped), "information": losses.information(lost)}
-        return values, self.world.generator.synthesize(self.world.generator.broadcast(swapped))
+        if self.settings.losses.distribution:
+            values["distribution"] = energy_distance(swapped, codes) / codes.shape[1] ** 0.5
+        if drawn:
+            vectors, features, maps = self._seen(
+                self.world.generator.synthesize(self.world.generator.broadcast(swapped))
+            )
+        else:
+            (vectors, features), maps = self.reader(swapped), None
+        known = self.identities[rows]
+        if keyword == IDENTITY:
+            values["swapped_identity"] = losses.swapped_identity(known, vectors)
+            if maps is not None:
+                with torch.no_grad():
+                    pictures = torch.from_numpy(to_float(self.pictures[rows.numpy()])).to(codes.device)
+                    *_, before = self._seen(pictures)
+                values["perceptual"] = losses.perceptual(before, maps)
+        else:
+            values["kept_identity"] = losses.kept_identity(known, vectors)
+            values["swapped_attribute"] = losses.swapped_attribute(*self._contents(keyword, rows, features))
+        if self.settings.losses.others:
+            left = [name for name in self.attributes if name != keyword]
+            parts = [losses.others(*self._contents(name, rows, features)) for name in left]
+            values["others"] = sum(parts) / len(parts)
+        return values
 
-    def _kept(self, rows: Tensor, images: Tensor, keywords: list[str], features: Tensor | None = None) -> Tensor:
-        features = self.world.semantics.cls(images) if features is None else features
-        parts = [losses.others(*(self.words.log_shares(name, part) for part in (self.features[rows], features)))
-                 for name in keywords]  # fmt: skip
-        return sum(parts) / max(len(parts), 1)
+    def _contents(self, keyword: str, rows: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+        """log D of the original faces and of swapped ones, by their features."""
+        return self.words.log_shares(keyword, self.features[rows]), self.words.log_shares(keyword, features)
+
+    def _seen(self, images: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Identities, features, and maps of the identity encoder, of pictures."""
+        vectors, maps = seen(self.identity, images)
+        return vectors, self.world.semantics.cls(images), maps
 
 
 def seen(identity: Recogniser, images: Tensor) -> tuple[Tensor, list[Tensor]]:
