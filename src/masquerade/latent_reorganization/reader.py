@@ -31,7 +31,7 @@ class Reader(nn.Module):
 
 
 def learnt(codes: Tensor, identities: Tensor, features: Tensor, steps: int, seed: int) -> Reader:
-    """A reader of faces whose codes (F, style), identities (F, D) and features (F, E) are known; the same for a seed."""
+    """A reader of faces whose codes (F, style), identities (F, D) and features (F, E) are known."""
     torch.manual_seed(seeding.derive(seed, "reader"))
     reader = Reader(codes, identities, features).to(codes.device)
     optimisers = Optimisers({"reader": reader}, RATE, BETAS, (2,), OTHERS_RATE)

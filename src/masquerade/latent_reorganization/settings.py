@@ -65,6 +65,8 @@ class ReorganizationSettings(Settings):
     """Numbers inside a linear block (the paper does not say; the width of W)."""
     growth: Annotated[int, Field(ge=1)]
     """Numbers that a layer of a dense block adds (32: Wang et al. 2018)."""
+    limit: Annotated[float, Field(gt=0)]
+    """Of sigma, Eq. 1-4: a scale is at most e to the power of it (2: HiNet's published code)."""
     truncation: Annotated[float, Field(gt=0, le=1)]
     """psi of the faces that are drawn for training (the paper does not say)."""
     faces: Annotated[int, Field(ge=2)]

@@ -1,6 +1,7 @@
 """Training the conditional disentanglement-fusion network by swapping what keywords name (section 3.4)."""
 
 import json
+import logging
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ from masquerade.latent_reorganization.settings import IDENTITY, ReorganizationSe
 from masquerade.methods import TrainingJob
 from masquerade.networks.cdfnet import CDFNet
 from masquerade.optimisers import Optimisers, cooled
+
+logger = logging.getLogger(__name__)
 
 OURS = ("generator", "semantics", "identity")  # the backbones that a checkpoint belongs to
 SAMPLES = 6  # pairs of a sample picture
@@ -87,9 +90,8 @@ class SwapTask:
         if self.settings.losses.distribution:
             values["distribution"] = energy_distance(swapped, codes) / codes.shape[1] ** 0.5
         if drawn:
-            vectors, features, maps = self._seen(
-                self.world.generator.synthesize(self.world.generator.broadcast(swapped))
-            )
+            generator = self.world.generator
+            vectors, features, maps = self._seen(generator.synthesize(generator.broadcast(swapped)))
         else:
             (vectors, features), maps = self.reader(swapped), None
         known = self.identities[rows]
@@ -137,7 +139,8 @@ def seen(identity: Recogniser, images: Tensor) -> tuple[Tensor, list[Tensor]]:
 def build(settings: ReorganizationSettings, world: World) -> CDFNet:
     """A network with the widths of ``settings`` for the generator and the text-image model of ``world``."""
     condition = world.semantics.facts["embedding"]
-    return CDFNet(world.generator.style_width, condition, settings.blocks, settings.hidden, settings.growth)
+    width = world.generator.style_width
+    return CDFNet(width, condition, settings.blocks, settings.hidden, settings.growth, settings.limit)
 
 
 def train(settings: ReorganizationSettings, job: TrainingJob) -> None:

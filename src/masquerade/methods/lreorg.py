@@ -114,7 +114,7 @@ class LReOrg(Method):
         return self._drawn(code)
 
     def views(self, faces: Faces) -> dict[str, np.ndarray]:
-        """``draw.<n>``: other draws of the hidden identity; ``plus.<keyword>``: before the next keyword is brought back.
+        """``draw.<n>``: other draws of the hidden identity; ``plus.<keyword>``: before the next one is brought back.
 
         Of the variants that keep something; the others are steps on its way.
         """
