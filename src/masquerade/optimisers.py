@@ -1,5 +1,6 @@
 """Adam as the papers have it, or Muon for the matrices of a network with Adam for the rest."""
 
+import math
 from collections.abc import Collection, Mapping
 
 import torch
@@ -50,6 +51,20 @@ class Optimisers:
                 list(self.matrices), lr=rate, momentum=0.9, weight_decay=decay, adjust_lr_fn="match_rms_adamw"
             )
 
+    @classmethod
+    def with_kernels(
+        cls,
+        modules: Mapping[str, nn.Module],
+        learning_rate: float,
+        kernel_rate: float,
+        betas: tuple[float, float],
+        muon: Collection[int] = (4,),
+        **more,
+    ) -> "Optimisers":
+        """Muon at ``kernel_rate`` for weights of ``muon`` dimensions (0: Adam for these too), Adam for the rest."""
+        rate = kernel_rate or learning_rate
+        return cls(modules, rate, betas, muon if kernel_rate else (), learning_rate / rate, **more)
+
     def descend(self, loss: Tensor, share: float) -> None:
         """One step down the loss at a share of the largest learning rates."""
         for weight in self.weights:
@@ -61,6 +76,12 @@ class Optimisers:
             for group in optimiser.param_groups:
                 group["lr"] = self._rates[name] * share
             optimiser.step()
+
+
+def risen(step: int, steps: int) -> float:
+    """The share of the largest learning rate at a step: it rises over the first tenth of them and falls as a cosine."""
+    place = (step + 1) / steps
+    return place / 0.1 if place < 0.1 else 0.5 * (1 + math.cos(math.pi * (place - 0.1) / 0.9))
 
 
 def cooled(step: int, steps: int, cooldown: float) -> float:

@@ -71,9 +71,8 @@ class ContrastiveTask:
             self.holds = torch.stack([holding(part, words) for part in both])  # (2, N, V)
             numbers = encoder.facts["width"] * (encoder.image_size // encoder.facts["patch"]) ** 2
             self.modules["words"] = WordLosses(self.holds[0].mean(0), numbers).to(self.device)
-        rate = params.kernel_rate or params.learning_rate
-        self._optimisers = Optimisers(
-            self.modules, rate, params.betas, (2, 4) if params.kernel_rate else (), params.learning_rate / rate,
+        self._optimisers = Optimisers.with_kernels(
+            self.modules, params.learning_rate, params.kernel_rate, params.betas, (2, 4),
             spared=SPARED, decay=params.weight_decay, epsilon=params.epsilon,
         )  # fmt: skip
         self.optimisers = self._optimisers.named
