@@ -57,6 +57,10 @@ rule tables:
         TARGETS["tables"],
 
 
+onstart:
+    look_when_jobs_end()
+
+
 onsuccess:
     finish("success")
 

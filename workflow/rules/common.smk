@@ -193,6 +193,15 @@ def of_cells(pattern):
     return [pattern.format(**vars(cell)) for cell in RUNNABLE]
 
 
+def look_when_jobs_end():
+    """Let the scheduler look at the waiting jobs only when a job has ended.
+
+    For its limit of jobs a second (100, far above what runs here) it looks again a second after every look; each job
+    that ends adds one more such chain of looks, and a hundred chains keep a core busy (Snakemake 9.27).
+    """
+    workflow.scheduler.job_rate_limiter = None
+
+
 def finish(outcome):
     """Publish the runs; after a success also record the bytes, unless DVC started this or the scale is not its own."""
     recorded = outcome == "success" and not os.environ.get("DVC_STAGE") and "scale" not in config
