@@ -28,7 +28,7 @@ class Optimisers:
         decay: float = 0.0,
         epsilon: float = 1e-8,
     ):
-        named = [item for module in modules.values() for item in module.named_parameters()]
+        named = [item for key, module in modules.items() for item in module.named_parameters(prefix=key)]
         self.weights = [weight for _, weight in named]
         chosen = [
             weight
