@@ -205,12 +205,10 @@ def look_when_jobs_end():
 def finish(outcome):
     """Publish the runs; after a success also record the bytes, unless DVC started this or the scale is not its own."""
     recorded = outcome == "success" and not os.environ.get("DVC_STAGE") and "scale" not in config
-    command = [
-        sys.executable,
-        "workflow/scripts/finish.py",
-        *(["--record"] if recorded else []),
-    ]
-    subprocess.run(command, check=False)
+    deeds = ["publish", "record"] if recorded else ["publish"]
+    commands = [[sys.executable, "workflow/scripts/finish.py", deed] for deed in deeds]
+    for process in [subprocess.Popen(command) for command in commands]:  # side by side
+        process.wait()
 
 
 def judges_of(block):
