@@ -33,6 +33,7 @@ def test_build_from_nothing_leaves_every_target(built_once):
         assert metrics["metrics"]["psnr"][""]["of"] == metrics["statement"]["faces"] > 0
     names = [f"identitydp/table{number}" for number in (1, 2, 3)] + [f"falco/table{number}" for number in range(1, 7)]
     names += [f"cao21/table{number}" for number in range(1, 5)] + [f"ifadit/table{number}" for number in range(1, 6)]
+    names += [f"lreorg/table{number}" for number in range(2, 11)]
     for name in [*names, "falco/inversion", "ifadit/recovery", "claims"]:
         for ending in ("csv", "md", "tex"):
             assert (built_once.path / f"results/tiny/tables/{name}.{ending}").stat().st_size > 0
@@ -68,6 +69,7 @@ def test_every_job_is_a_run(built_once):
     for expected in (
         "train identitydp",
         "train ifadit without_div",
+        "train lreorg",
         "recover ifadit/full",
         "guess the key of cao21/d_9",
         "backbone identity",
