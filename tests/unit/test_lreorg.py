@@ -295,7 +295,7 @@ class TestAnonymizers:
 
     def test_attribute_becomes_the_farthest_content(self, features):
         contents = np.repeat([0, 1, 2, 1, 0], 20)
-        one = anonymizers.FarthestContentAnonymizer.of("age", features, contents)
+        one = anonymizers.FarthestContentAnonymizer.of(features, np.eye(3)[contents])
         averages = np.stack([features[contents == number].mean(0) for number in range(3)])
         for row in (5, 45, 70):
             wanted = averages[np.linalg.norm(averages - features[row], axis=1).argmax()]
@@ -303,9 +303,10 @@ class TestAnonymizers:
             assert made.shape == (1, 4, 8)
             np.testing.assert_allclose(made[0], np.repeat(wanted[None], 4, 0), rtol=1e-6)
 
-    def test_one_content_alone_cannot_be_hidden(self, features):
-        with pytest.raises(ParameterError, match="one content of the keyword 'age'"):
-            anonymizers.FarthestContentAnonymizer.of("age", features, np.zeros(100, dtype=int))
+    def test_a_face_counts_for_a_content_as_much_as_it_is_likely(self, features):
+        one = anonymizers.FarthestContentAnonymizer.of(features[:2], np.array([[0.75, 0.2], [0.25, 0.8]]))
+        wanted = [0.75 * features[0] + 0.25 * features[1], 0.2 * features[0] + 0.8 * features[1]]
+        np.testing.assert_allclose(one.averages, wanted, rtol=1e-6)
 
     def test_farthest_group_takes_everybody_near(self, features):
         groups = anonymizers.Groups(features, 5)

@@ -157,18 +157,12 @@ class FarthestContentAnonymizer:
         return _for_layers(self.averages[apart.argmax(1)], features)
 
     @classmethod
-    def of(cls, keyword: str, features: np.ndarray, contents: np.ndarray) -> "FarthestContentAnonymizer":
-        """From key features (M, width) of drawn faces and the content of each, int (M,).
+    def of(cls, features: np.ndarray, shares: np.ndarray) -> "FarthestContentAnonymizer":
+        """From key features (M, width) of drawn faces and how likely each content is of each, (M, C), 0 .. 1.
 
-        Raises ParameterError where all of them have one content: there is no other to choose.
+        A face counts for a sub-category as much as it is likely to belong to it.
         """
-        found = np.unique(contents)
-        if len(found) < 2:
-            raise ParameterError(
-                f"All {len(contents)} drawn faces have one content of the keyword '{keyword}': nothing can take its "
-                "place. Word its contents so that the text-image model tells them apart, or raise `fakes.count`."
-            )
-        return cls(np.stack([features[contents == content].mean(0) for content in found]).astype(np.float32))
+        return cls((shares.T @ features / shares.sum(0)[:, None]).astype(np.float32))
 
 
 def _for_layers(chosen: np.ndarray, features: np.ndarray) -> np.ndarray:

@@ -192,8 +192,8 @@ class LReOrg(Method):
 
         variant = self.variant
         if name != IDENTITY:
-            contents = self._words.log_shares(name, self._fakes.features.to(self._world.device)).argmax(1)
-            return anonymizers.FarthestContentAnonymizer.of(name, features, contents.cpu().numpy())
+            shares = self._words.log_shares(name, self._fakes.features.to(self._world.device)).exp()
+            return anonymizers.FarthestContentAnonymizer.of(features, shares.cpu().numpy())
         if variant.identity == "laplace":
             dimensions = features.shape[1] * self._world.generator.layers
             mechanism = privacy.LaplaceMechanism(
