@@ -62,6 +62,8 @@ class LaplaceMechanism:
     sensitivity: float
     kind: Sensitivity
     sampler: Sampler
+    rest: str = "attribute maps"
+    """What a picture is made of beside the vector, and what noise does not cover."""
 
     @property
     def scale(self) -> float:
@@ -119,7 +121,7 @@ class LaplaceMechanism:
                 "any face (pure epsilon, OpenDP); k releases of one face cost k times epsilon."
             )
         return claim + (
-            " The attribute maps are released without noise, so the picture as a whole is not differentially private: "
+            f" The {self.rest} are released without noise, so the picture as a whole is not differentially private: "
             "what they tell of the person is not covered."
         )
 

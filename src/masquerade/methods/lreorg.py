@@ -197,7 +197,7 @@ class LReOrg(Method):
         if variant.identity == "laplace":
             dimensions = features.shape[1] * self._world.generator.layers
             mechanism = privacy.LaplaceMechanism(
-                variant.epsilon, privacy.sensitivity_bound(dimensions), "bound", variant.sampler
+                variant.epsilon, privacy.sensitivity_bound(dimensions), "bound", variant.sampler, "residual features"
             )
             return anonymizers.LaplaceAnonymizer(mechanism, float(np.linalg.norm(features, axis=1).mean()))
         groups = anonymizers.Groups(features, variant.groups)
