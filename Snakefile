@@ -12,6 +12,7 @@ include: "workflow/rules/fakes.smk"
 include: "workflow/rules/inversion.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/anonymize.smk"
+include: "workflow/rules/features.smk"
 include: "workflow/rules/measure.smk"
 include: "workflow/rules/recover.smk"
 include: "workflow/rules/attributes.smk"
@@ -28,6 +29,7 @@ rule all:
         TARGETS["latent"],
         TARGETS["train"],
         TARGETS["anonymize"],
+        TARGETS["features"],
         TARGETS["measure"],
         TARGETS["attributes"],
         TARGETS["recovery"],
@@ -53,6 +55,10 @@ rule train:
 rule tables:
     input:
         TARGETS["tables"],
+
+
+onstart:
+    look_when_jobs_end()
 
 
 onsuccess:

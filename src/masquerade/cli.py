@@ -71,6 +71,8 @@ def anonymize(
     output: Output,
     variant: VariantName = None,
     faces: Annotated[Several, typer.Option(help="What to do with a picture of several people.")] = Several.refuse,
+    hide: Annotated[str | None, typer.Option(help="Keywords of what to hide, with commas: identity,age.")] = None,
+    keep: Annotated[str | None, typer.Option(help="Keywords of what to keep, with commas; '' for nothing.")] = None,
     seed: Annotated[int | None, typer.Option(help="For experiments: makes the result predictable.")] = None,
     key_file: KeyFile = None,
     scale: Scale = None,
@@ -83,7 +85,7 @@ def anonymize(
 
     parameters = params.load(root, scale)
     photographs.check_output(output, pictures, overwrite)
-    chosen, variant = photographs.method(root, parameters, method, variant, strict=seed is None)
+    chosen, variant = photographs.method(root, parameters, method, variant, seed is None, _listed(hide), _listed(keep))
     key = None
     if chosen.capabilities.keys:
         key = chosen.capabilities.keys.of(_secret(key_file, confirm=True))
@@ -223,6 +225,11 @@ def params_template(method: Annotated[str, typer.Argument(help="A module of meth
     from masquerade import params
 
     typer.echo(params.template(method), nl=False)
+
+
+def _listed(words: str | None) -> list[str] | None:
+    """The words between commas; None where none were asked for, [] where nothing stands there."""
+    return None if words is None else [word.strip() for word in words.split(",") if word.strip()]
 
 
 def _secret(key_file: Path | None, confirm: bool) -> bytes:

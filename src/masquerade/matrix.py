@@ -59,9 +59,13 @@ def matching(planned: Iterable[Cell], patterns: Mapping[str, Iterable[str]]) -> 
 
 
 def _seeds(parameters: Parameters, method: str) -> Iterable[int]:
-    """A method that the seed changes in nothing, neither training nor key nor result, is run once."""
+    return parameters.seeds[:1] if runs_once(method) else parameters.seeds
+
+
+def runs_once(method: str) -> bool:
+    """Whether the seed changes nothing of a method, neither training nor key nor result: the first stands for all."""
     able = discovery.load("methods", method).capabilities
-    return parameters.seeds[:1] if able.deterministic and not (able.trains or able.keys) else parameters.seeds
+    return able.deterministic and not (able.trains or able.keys)
 
 
 def reason(parameters: Parameters, dataset: str, method: str) -> str:

@@ -1,7 +1,8 @@
 """Lets every judge look at every picture of a set once, and keeps what they saw in one Parquet file.
 
 One row a face, in the order of the archive; refused faces keep their row with nothing measured. Columns: what the
-index says of the face (id, identity, split, status, reason, source_id, ...), then ``<judge>.<quantity>``.
+index says of the face (id, identity, split, status, reason, source_id, ...), then ``<judge>.<quantity>``. A set of
+originals keeps its annotations too: ``attribute.<name>``, as in its index.
 """
 
 import json
@@ -25,6 +26,9 @@ KEPT = ("id", "identity", "split", "status", "reason", "source_id", "method", "v
         "number")  # fmt: skip
 """Columns of the index that the measurements repeat, where it has them."""
 
+ANNOTATION = "attribute."
+"""Before the name of what is known of a face. Of originals alone, and only what is true or false, is it repeated."""
+
 
 def measure(
     archive: Path,
@@ -39,9 +43,9 @@ def measure(
     """Measure ``archive`` (all of it, one split, or several) and write ``output``, which appears only when complete.
 
     ``source``: the archive of the pictures that these were derived from, matched by ``source_id``, or by ``id`` where
-    the index has none; judges get them as the reference. At most ``batch`` pictures (and as many references) are in
-    memory at a time. ``threads``: CPU threads of PyTorch and OpenCV while this runs. ``progress``: show a bar
-    when standard error is a terminal.
+    the index has none; judges get them as the reference. Without it, these are originals. At most ``batch`` pictures
+    (and as many references) are in memory at a time. ``threads``: CPU threads of PyTorch and OpenCV while this runs.
+    ``progress``: show a bar when standard error is a terminal.
 
     Raises ArchiveError where an archive is damaged or lacks a reference, ProtocolError where a judge breaks its word.
     """
@@ -67,7 +71,13 @@ def measure(
     uneven = [column for column, parts in seen.items() if sum(map(len, parts)) != len(measured)]
     if uneven:
         raise ProtocolError(f"{uneven[0]} was measured for some batches of {archive} and not for others.")
-    _write(output, rows, seen, facts(judges) | {"archive": faces.facts["checksum"], "size": side})
+    kept = [column for column in KEPT if column in rows] + (annotations(rows) if references is None else [])
+    _write(output, rows[kept], seen, facts(judges) | {"archive": faces.facts["checksum"], "size": side})
+
+
+def annotations(rows: pd.DataFrame) -> list[str]:
+    """The columns of an index, or of measurements, that say of every face whether an attribute is true."""
+    return [name for name in rows if name.startswith(ANNOTATION) and rows[name].dtype == bool]
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -174,7 +184,7 @@ def held_to(number: int) -> Iterator[None]:
 
 def _write(output: Path, rows: pd.DataFrame, seen: Mapping[str, list[np.ndarray]], told: Mapping[str, object]) -> None:
     """Write under a temporary name and rename."""
-    table = pa.Table.from_pandas(rows[[column for column in KEPT if column in rows]], preserve_index=False)
+    table = pa.Table.from_pandas(rows, preserve_index=False)
     refused = (rows["status"] != OK).to_numpy()
     for column, parts in seen.items():
         table = table.append_column(column, _column(np.concatenate(parts), refused))

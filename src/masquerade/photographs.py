@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image
+from pydantic import ValidationError
 
 from masquerade import discovery
 from masquerade.errors import CheckpointError, MasqueradeError, ParameterError
@@ -12,6 +13,7 @@ from masquerade.faces.folder import Folder
 from masquerade.images import OK, ArchiveWriter, FaceArchive, index_path, to_uint8
 from masquerade.methods import Method, Resources
 from masquerade.params import Parameters, trained_with
+from masquerade.settings import Settings
 
 REPORT = "report.csv"
 COLUMNS = ("file", "output", "status", "reason")
@@ -31,8 +33,14 @@ def check_output(output: Path, source: Path, overwrite: bool) -> None:
         raise MasqueradeError(f"{output} is not empty. Name another folder, or add --overwrite.")
 
 
-def method(root: Path, parameters: Parameters, name: str, variant: str | None, strict: bool) -> tuple[Method, str]:
-    """The method, loaded, and the name of its variant, whose knobs become those of STRICT if ``strict``."""
+def method(
+    root: Path, parameters: Parameters, name: str, variant: str | None, strict: bool,
+    hide: list[str] | None = None, keep: list[str] | None = None,
+) -> tuple[Method, str]:  # fmt: skip
+    """The method, loaded, and the name of its variant, whose knobs become those of STRICT if ``strict``.
+
+    ``hide`` and ``keep`` take the place of the variant's own, of a method that lets one choose. Raises ParameterError.
+    """
     cls = discovery.load("methods", name)
     if name not in parameters.methods:
         raise ParameterError(f"params.yaml has no block methods.{name} at scale {parameters.scale}.")
@@ -44,8 +52,28 @@ def method(root: Path, parameters: Parameters, name: str, variant: str | None, s
     if strict:
         overruled = {knob: value for knob, value in STRICT.items() if knob in type(knobs).model_fields}
         knobs = type(knobs)(**{**knobs.model_dump(), **overruled})
+    if hide is not None or keep is not None:
+        knobs = _choosing(name, cls, knobs, hide, keep)
     trained = trained_with(cls, parameters.tree["methods"][name]["params"], parameters.ablations(name).get(variant))
     return cls(trained, knobs, resources(root, parameters, name, variant)), variant
+
+
+def _choosing(
+    name: str, cls: type[Method], knobs: Settings, hide: list[str] | None, keep: list[str] | None
+) -> Settings:
+    """The knobs of a variant with other attributes: what is named on one side goes from the other's usual ones."""
+    if not cls.capabilities.attribute_selective:
+        able = [
+            one for one in discovery.names("methods") if discovery.load("methods", one).capabilities.attribute_selective
+        ]
+        raise ParameterError(f"'{name}' does not let you choose what it hides. These do: {', '.join(able)}.")
+    hidden = [one for one in knobs.hide if one not in keep] if hide is None else hide
+    kept = [one for one in knobs.keep if one not in hide] if keep is None else keep
+    try:
+        return type(knobs)(**{**knobs.model_dump(), "hide": hidden, "keep": kept})
+    except ValidationError as error:
+        told = "; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors())
+        raise ParameterError(f"--hide {','.join(hidden)} --keep {','.join(kept)}: {told}.") from error
 
 
 def resources(root: Path, parameters: Parameters, name: str, variant: str) -> Resources:

@@ -1,4 +1,7 @@
-"""The Laplace mechanism on identity vectors: IdentityDP (Wen et al. 2022), Definition 3, Eq. 10-12.
+"""Mechanisms of differential privacy: Laplace noise on identity vectors, and the choice of one group of several.
+
+The first is that of IdentityDP (Wen et al. 2022), Definition 3, Eq. 10-12; the second, the exponential mechanism of
+McSherry and Talwar 2007, that of LReOrg (section 3.3).
 
 Two samplers. ``seeded`` repeats an experiment and protects nobody: who knows the seed takes the noise away again, and
 floating-point Laplace noise leaks (Mironov 2012, On Significance of the Least Significant Bits). ``opendp`` is for
@@ -12,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from scipy.special import softmax
 
 from masquerade import seeding
 from masquerade.errors import ParameterError
@@ -58,6 +62,8 @@ class LaplaceMechanism:
     sensitivity: float
     kind: Sensitivity
     sampler: Sampler
+    rest: str = "attribute maps"
+    """What a picture is made of beside the vector, and what noise does not cover."""
 
     @property
     def scale(self) -> float:
@@ -115,9 +121,51 @@ class LaplaceMechanism:
                 "any face (pure epsilon, OpenDP); k releases of one face cost k times epsilon."
             )
         return claim + (
-            " The attribute maps are released without noise, so the picture as a whole is not differentially private: "
+            f" The {self.rest} are released without noise, so the picture as a whole is not differentially private: "
             "what they tell of the person is not covered."
         )
+
+
+@dataclass(frozen=True)
+class ExponentialMechanism:
+    """Chooses j with P(j) proportional to exp(epsilon u_j / (2 Delta u)) (McSherry and Talwar 2007, Definition 2).
+
+    u_j are scores, higher is better; ``sensitivity`` is Delta u, the most by which one score can differ between any two
+    faces. Sampled by adding Gumbel noise to the scores and taking the largest, which has exactly these probabilities.
+    """
+
+    epsilon: float
+    sensitivity: float
+    sampler: Sampler
+
+    @property
+    def scale(self) -> float:
+        """2 Delta u / epsilon, of the Gumbel noise."""
+        return 2 * self.sensitivity / self.epsilon
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """(J,) scores -> (J,) probabilities."""
+        return softmax(np.asarray(scores, dtype=np.float64) / self.scale)
+
+    def choose(self, scores: np.ndarray, seed: int, name: str) -> int:
+        """One place in ``scores`` (J,). ``seeded`` choices depend on ``seed`` and ``name``; ``opendp`` ignores both."""
+        scores = np.asarray(scores, dtype=np.float64)
+        if self.sampler == "opendp":
+            return int(self.measurement(scores.tolist()))
+        noise = seeding.generator(seed, "exponential", name).gumbel(scale=self.scale, size=len(scores))
+        return int(np.argmax(scores + noise))
+
+    @cached_property
+    def measurement(self) -> "dp.Measurement":
+        """OpenDP's report-noisy-max with Gumbel noise: the exponential mechanism, which is epsilon-private.
+
+        OpenDP states the same noise in the terms of concentrated privacy: rho = epsilon^2 / 8 for ``sensitivity``.
+        """
+        import opendp.prelude as dp
+
+        dp.enable_features("contrib")
+        space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
+        return dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=self.scale)
 
 
 def unit(vector: np.ndarray) -> np.ndarray:

@@ -47,9 +47,9 @@ def attempt_all(
     """Write all attempts on the faces of ``anonymized`` to the archive ``output``, one row an attempt.
 
     The key is that of the experiment which made ``anonymized``. What cannot be recovered is a refusal with its reason.
-    Raises ProtocolError where the method is not invertible, or returns pictures of a wrong shape or type.
+    Raises ProtocolError where the method brings nothing back, or returns pictures of a wrong shape or type.
     """
-    if not method.capabilities.invertible:
+    if not (method.capabilities.invertible or method.capabilities.saves):
         raise ProtocolError(f"{anonymized.facts['method']} is not invertible: there is nothing to try.")
     rows = anonymization.chosen(anonymized.select(), settings.pictures)
     sources = originals.index.set_index("id", drop=False)
@@ -61,7 +61,13 @@ def attempt_all(
             parts = list(_attempted(faces, source, method, seed, settings))
             names = list(dict.fromkeys(name for _, made in parts if isinstance(made, dict) for name in made))
             for part, attempts in parts:
-                _write(out, part, attempts, method, names or [("recovered", 0)])
+                _write(
+                    out,
+                    part,
+                    attempts,
+                    method,
+                    names or [("recovered" if method.capabilities.invertible else "saved", 0)],
+                )
             done += len(faces)
             if progress:
                 progress(done)
@@ -103,12 +109,15 @@ def _attempts(
 ) -> Iterator[tuple[tuple[str, int], np.ndarray]]:
     able = method.capabilities
     key = able.keys.experiment(seed) if able.keys else None
-    yield ("recovered", 0), method.recover(faces.images, key)
+    if able.invertible:
+        yield ("recovered", 0), method.recover(faces.images, key)
     if able.pastes:
         yield ("pasted", 0), method.recover_onto(faces.images, key, source.images)
     for name, images in method.views(source).items():
         yield (f"view.{name}", 0), images
     if able.keys is None:
+        if able.saves:
+            yield ("saved", 0), method.recover_saved(method.save(source, seed, key), key)
         return
     wrong = [able.keys.experiment(seed, "wrong", number) for number in range(settings.wrong_keys)]
     for number, other in enumerate(wrong):

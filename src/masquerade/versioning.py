@@ -6,8 +6,7 @@ Snakemake knows by itself that nothing is out of date. Uses Snakemake's private 
 
 import hashlib
 import json
-import subprocess
-import sys
+import logging
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from functools import cache
@@ -109,14 +108,13 @@ def _holds(tree: Any, key: str) -> bool:
     return True
 
 
-def document() -> str:
-    """dvc.yaml as it should be."""
-    jobs, _ = graph(force_all=True)
+def document(jobs: list["Job"]) -> str:
+    """dvc.yaml as it should be, of every job of `rule all`."""
     return _HEADER + yaml.safe_dump(stages(jobs), sort_keys=False, width=1000)
 
 
 def record() -> int:
-    """Put a finished build under DVC (``dvc commit``); returns the number of stages.
+    """Put a finished build under DVC (`dvc commit`); returns the number of stages.
 
     Raises NotRecorded, saying why, where a job was interrupted or is out of date, an output has no record, an input
     changed behind Snakemake's back, or dvc.yaml is not that of the graph.
@@ -132,12 +130,29 @@ def record() -> int:
     stale = sorted(set(_changed_inputs(jobs)))
     if stale:
         raise NotRecorded(f"inputs changed behind Snakemake's back; run `snakemake all --forcerun {' '.join(stale)}`")
-    if not DVC_YAML.is_file() or DVC_YAML.read_text(encoding="utf-8") != document():
+    if not DVC_YAML.is_file() or DVC_YAML.read_text(encoding="utf-8") != document(jobs):
         raise NotRecorded("dvc.yaml is not that of the graph; run `make dvc.yaml`, then `snakemake all`")
-    done = subprocess.run([sys.executable, "-m", "dvc", "commit", "--force", "--quiet"], check=False)
-    if done.returncode:
-        raise NotRecorded("`dvc commit` failed (is another dvc at work here?)")
+    _commit()
     return len(jobs) + 1
+
+
+def _commit() -> None:
+    """`dvc commit --force --no-relink`, with each parameter file read once: DVC would parse both twice a stage, which
+    takes it longer than all else. Raises NotRecorded.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+    from dvc.utils import serialize
+
+    logging.getLogger("dvc").setLevel(logging.WARNING)
+    serialize.LOADERS[".yaml"] = cache(serialize.load_yaml)
+    try:
+        with Repo() as repo:
+            repo.commit(force=True, relink=False)
+    except DvcException as error:
+        raise NotRecorded(f"`dvc commit` failed: {error}") from error
+    finally:
+        del serialize.LOADERS[".yaml"]
 
 
 def _changed_inputs(jobs: list["Job"]) -> Iterator[str]:

@@ -124,3 +124,16 @@ def test_recovery_is_a_picture_from_the_picture_whatever_the_key(workshop, faces
     for attempt, result in (attempts | method.views(faces)).items():
         assert result.dtype == np.float32 and result.shape == faces.images.shape, attempt
         assert np.isfinite(result).all() and np.abs(result).max() <= 1.0, attempt
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if "features" in vars(discovery.load("methods", name))])
+def test_features_are_vectors_that_do_not_depend_on_the_batch(workshop, faces, name):
+    method = workshop.method(name)
+    together = method.features(faces)
+    assert "codes" in together
+    rows = [3, 1]
+    apart = method.features(Faces(faces.images[rows], faces.index.iloc[rows]))
+    for feature, values in together.items():
+        assert values.dtype == np.float32 and values.ndim == 2 and len(values) == len(faces), feature
+        assert np.isfinite(values).all(), feature
+        np.testing.assert_allclose(apart[feature], values[rows], rtol=1e-3, atol=1e-4)

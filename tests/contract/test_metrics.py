@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from masquerade import discovery, evaluation
+from masquerade.backbones.attribute_classifier import ATTRIBUTES
 from masquerade.metrics import Evidence
 
 METRICS = discovery.names("metrics")
@@ -42,12 +43,29 @@ def measurements(embeddings, noise, refused=()):
         "dlib_face.landmarks": 30.0 + moved,
         "mtcnn.points": 30.0 + moved[:, :10],
     }
+    turned = np.random.default_rng(6).random((count, len(ATTRIBUTES))) < noise * 0.9
+    for place, (name, known) in enumerate(annotations(count).items()):
+        numbers[f"attribute_classifier.{name.lower()}"] = np.where(turned[:, place], 1 - known, known) * 0.8 + 0.1
     for row in refused:
         for values in numbers.values():
             values[row] = np.nan
         for values in vectors.values():
             values[row] = np.nan
     return pd.DataFrame({**columns, **numbers, **{name: list(values) for name, values in vectors.items()}})
+
+
+def annotations(count):
+    """What is known of each original: every third has an attribute, and every fourth has hair of one colour."""
+    rows = np.arange(count)
+    colours = [name for name in ATTRIBUTES if name.endswith("_Hair") and name != "Wavy_Hair"]
+    return {
+        name: (rows % 4 == colours.index(name) if name in colours else rows % 3 == 0).astype(float)
+        for name in ATTRIBUTES
+    }
+
+
+def annotated(original):
+    return original.assign(**{f"attribute.{name}": known for name, known in annotations(len(original)).items()})
 
 
 def attempts(derived, embeddings, noise):
@@ -93,7 +111,7 @@ def compute(name, root, derived, original, keys=None):
     metric = discovery.load("metrics", name)(block)
     judges = tuple(dict.fromkeys(column.split(".")[0] for column in derived if "." in column))
     about = {"target": original, "attributes": predictions(derived), "attempts": keys, "size": 64}
-    seen = Evidence(original, derived, original, judges, **about)
+    seen = Evidence(annotated(original), derived, original, judges, **about)
     found = evaluation.evaluate({name: metric}, seen)
     return metric, found[name]
 
@@ -163,7 +181,7 @@ def test_attempts_are_measured_as_an_anonymized_set_is(root, sets, name):
     some = measurements(sets[1].copy(), 0.2).iloc[::-2]
     tried = pd.concat([some.assign(attempt="wrong", number=number) for number in (0, 1)], ignore_index=True)
     metric = discovery.load("metrics", name)(params.load(root, "tiny").metrics[name])
-    judges = ("dlib_face", "mobilenet_v2", "pixels", "mtcnn", "hog", "age_gender")
+    judges = ("dlib_face", "mobilenet_v2", "pixels", "mtcnn", "hog", "age_gender", "attribute_classifier")
     seen = Evidence(original, derived, original, judges, target=original, attempts=tried, size=64)
     found = evaluation.evaluate_attempts({name: metric}, seen)
     assert found == {"wrong": {}} if not metric.repeats else list(found["wrong"]) == [name]

@@ -10,6 +10,7 @@ from PIL import Image
 from skimage.data import astronaut
 
 from masquerade import cli, doctor, keys, params, photographs
+from masquerade.errors import ParameterError
 
 ROOT = Path(__file__).parents[2]
 FOLDER = {
@@ -266,6 +267,46 @@ def test_real_photographs_get_vetted_noise_and_a_bound_that_holds_for_everyone(r
     as_written, _ = photographs.method(root, parameters, "original", None, strict=False)
     assert strict.variant == Knobs(epsilon=6.0, sampler="opendp", sensitivity="bound")
     assert as_written.variant == knobs
+
+
+class TestHideAndKeep:
+    """What a person names on one side leaves the usual list of the other."""
+
+    @pytest.fixture
+    def chosen(self, monkeypatch):
+        """The variant that lreorg would be built with."""
+        from masquerade.methods.lreorg import LReOrg
+
+        variants = params.load(ROOT, "mini").methods["lreorg"].variants
+
+        def choose(**asked):
+            return photographs._choosing("lreorg", LReOrg, variants["default"], asked.get("hide"), asked.get("keep"))
+
+        return choose
+
+    def test_what_is_hidden_is_no_longer_kept(self, chosen):
+        knobs = chosen(hide=["identity", "age"])
+        assert (knobs.hide, knobs.keep) == (["identity", "age"], ["gender", "expression", "makeup"])
+
+    def test_what_is_kept_takes_the_place_of_the_usual(self, chosen):
+        assert chosen(keep=["expression"]).keep == ["expression"]
+        assert chosen(keep=[]).keep == []
+        assert chosen(hide=["gender"], keep=[]).hide == ["gender"]
+
+    def test_a_contradiction_is_told(self, chosen):
+        with pytest.raises(ParameterError, match=r"--hide age --keep age: age cannot be hidden and kept at once\."):
+            chosen(hide=["age"], keep=["age"])
+        with pytest.raises(ParameterError, match="hide must name a keyword"):
+            chosen(keep=["identity"])
+
+    def test_other_methods_say_who_can(self, root, pictures, tmp_path, capsys):
+        assert anonymize(root, pictures, tmp_path / "out", "--hide", "age") == 1
+        assert "'gaussian_noise' does not let you choose what it hides. These do: lreorg." in capsys.readouterr().err
+
+    def test_words_stand_between_commas(self):
+        assert cli._listed(None) is None
+        assert cli._listed("") == []
+        assert cli._listed(" identity, age,") == ["identity", "age"]
 
 
 def test_params_show_check_and_schema(root, capsys):

@@ -30,6 +30,8 @@ def settings(**changes):
         "batch": 4,
         "same_pairs": 0.5,
         "learning_rate": 4e-4,
+        "kernel_rate": 0.01,
+        "cooldown": 0.5,
         "betas": [0.0, 0.999],
         "ema": 0.5,
         "samples_every": 3,
@@ -204,7 +206,7 @@ def test_total_is_equation_18_and_the_identity_encoder_stays_as_it_was(stage1, i
 def test_each_optimiser_changes_its_own_network_only(stage1):
     weights = {name: next(module.parameters()).clone() for name, module in stage1.modules.items()}
     images, vectors = torch.rand(4, 3, 32, 32), stage1.identities[:4]
-    _, made = stage1._update_generator(images, vectors, torch.tensor([True] * 4))
+    _, made = stage1._update_generator(images, vectors, torch.tensor([True] * 4), 1.0)
     assert torch.equal(next(stage1.discriminator.parameters()), weights["discriminator"])
     changed = next(stage1.network.parameters()).clone()
     assert not torch.equal(changed, weights["network"])

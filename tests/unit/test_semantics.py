@@ -20,7 +20,8 @@ SMALL = {
     "published": "", "image_size": 32, "patch": 16, "width": 16, "layers": 2, "heads": 2, "embedding": 8,
     "activation": "quick_gelu", "stem": [], "position_std": 0.25, "attention_gain": 1.0, "word_weight": 0.0,
     "text": {"vocabulary": "captions", "context": 12, "width": 8, "layers": 1, "heads": 2},
-    "steps": 6, "batch": 8, "learning_rate": 0.005, "warmup": 2, "betas": (0.9, 0.98), "epsilon": 1e-6,
+    "steps": 6, "batch": 8, "learning_rate": 0.005,
+    "kernel_rate": 0.0, "per_person": 0, "warmup": 2, "betas": (0.9, 0.98), "epsilon": 1e-6,
     "weight_decay": 0.1, "temperature": 0.07, "floor_zero_shot": 0.0, "floor_retrieval": 0.0, "floor_neighbour": 0.0,
 }  # fmt: skip
 

@@ -33,13 +33,16 @@ def test_build_from_nothing_leaves_every_target(built_once):
         assert metrics["metrics"]["psnr"][""]["of"] == metrics["statement"]["faces"] > 0
     names = [f"identitydp/table{number}" for number in (1, 2, 3)] + [f"falco/table{number}" for number in range(1, 7)]
     names += [f"cao21/table{number}" for number in range(1, 5)] + [f"ifadit/table{number}" for number in range(1, 6)]
-    for name in [*names, "falco/inversion", "ifadit/recovery"]:
+    names += [f"lreorg/table{number}" for number in range(2, 11)]
+    for name in [*names, "falco/inversion", "ifadit/recovery", "claims"]:
         for ending in ("csv", "md", "tex"):
             assert (built_once.path / f"results/tiny/tables/{name}.{ending}").stat().st_size > 0
     backbones = (built_once.path / "results/tiny/tables/backbones.md").read_text()
     assert all(f"`{name}`" in backbones for name in ("generator", "inversion", "semantics", "parsing", "landmarks"))
     guessed = (built_once.path / "results/tiny/tables/guessing.md").read_text()
     assert "`cao21/d_9`" in guessed and "1,000,000" in guessed
+    claims = (built_once.path / "results/tiny/tables/claims.md").read_text()
+    assert "numbers mean nothing" in claims and "deepprivacy is not built yet" in claims
     assert "numbers mean nothing" in (built_once.path / "results/tiny/tables/identitydp/table1.md").read_text()
 
 
@@ -66,6 +69,7 @@ def test_every_job_is_a_run(built_once):
     for expected in (
         "train identitydp",
         "train ifadit without_div",
+        "train lreorg",
         "recover ifadit/full",
         "guess the key of cao21/d_9",
         "backbone identity",
@@ -106,7 +110,7 @@ def test_variant_knob_reruns_its_own_cells_and_what_shows_them(built, everything
 
 
 def tables(jobs: set[str]) -> set[str]:
-    return {job for job in jobs if job.split("-")[0] in {"table", "curves", "grid"}}
+    return {job for job in jobs if job.split("-")[0] in {"table", "curves", "grid", "claims_table"}}
 
 
 def test_training_knob_reruns_that_training_and_its_cells(built, everything):
@@ -190,7 +194,7 @@ def test_lost_file_is_made_again_and_nothing_else(built):
     archive = next((built.path / "results/tiny/metrics/synthetic_hq/blackout").rglob("*.json"))
     before = archive.read_bytes()
     archive.unlink()
-    assert {job.split("-")[0] for job in built.out_of_date()} <= {"metrics", "table", "curves"}
+    assert {job.split("-")[0] for job in built.out_of_date()} <= {"metrics", "table", "curves", "claims_table"}
     built.snakemake(str(archive.relative_to(built.path)))
     assert archive.read_bytes() == before
 

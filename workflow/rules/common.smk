@@ -19,7 +19,7 @@ os.environ.update(
 from masquerade import discovery, lineage, matrix, params
 from masquerade.errors import MasqueradeError
 from masquerade.guessing import GuessingSettings
-from masquerade.papers import reference
+from masquerade.papers import claims, reference
 from masquerade.params import AttributeSettings
 from masquerade.recovery import RecoverySettings
 from snakemake.exceptions import WorkflowError
@@ -28,6 +28,7 @@ try:
     PARAMETERS = params.load(Path(workflow.basedir), config.get("scale"))
     CELLS = matrix.cells(PARAMETERS)
     ITEMS = {item.key: item for paper in PARAMETERS.papers for item in reference.find(paper)}
+    CLAIMS = claims.of_papers(claims.load(), PARAMETERS.papers)
 except MasqueradeError as error:
     raise WorkflowError(str(error))
 
@@ -58,8 +59,10 @@ PSEUDO_LABELS = f"{DATA}/attributes/pseudo_labels.parquet"
 ATTRIBUTES = f"{DATA}/attributes/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
 ATTEMPTS = f"{DATA}/attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
 ATTEMPTS_MEASURED = f"{DATA}/measurements_of_attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
+FEATURES = f"{DATA}/features/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
 GUESSES = f"{RESULTS}/guesses/{{dataset}}/{{method}}/{{variant}}/{{seed}}.json"
 GUESSING_TABLE = f"{RESULTS}/tables/guessing.md"
+CLAIMS_TABLE = f"{RESULTS}/tables/claims"
 SOURCE = f"{DATA}/measurements/{{dataset}}/source.parquet"
 MEASURED = f"{DATA}/measurements/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
 METRICS = f"{RESULTS}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.json"
@@ -190,15 +193,22 @@ def of_cells(pattern):
     return [pattern.format(**vars(cell)) for cell in RUNNABLE]
 
 
+def look_when_jobs_end():
+    """Let the scheduler look at the waiting jobs only when a job has ended.
+
+    For its limit of jobs a second (100, far above what runs here) it looks again a second after every look; each job
+    that ends adds one more such chain of looks, and a hundred chains keep a core busy (Snakemake 9.27).
+    """
+    workflow.scheduler.job_rate_limiter = None
+
+
 def finish(outcome):
     """Publish the runs; after a success also record the bytes, unless DVC started this or the scale is not its own."""
     recorded = outcome == "success" and not os.environ.get("DVC_STAGE") and "scale" not in config
-    command = [
-        sys.executable,
-        "workflow/scripts/finish.py",
-        *(["--record"] if recorded else []),
-    ]
-    subprocess.run(command, check=False)
+    deeds = ["publish", "record"] if recorded else ["publish"]
+    commands = [[sys.executable, "workflow/scripts/finish.py", deed] for deed in deeds]
+    for process in [subprocess.Popen(command) for command in commands]:  # side by side
+        process.wait()
 
 
 def judges_of(block):
@@ -250,10 +260,28 @@ def shown(pattern, needed=reference.needs, offered=RUNNABLE):
     return value
 
 
+def reasons(wanted):
+    """Why those of the wanted cells that are not there are not, as JSON."""
+    found = matrix.skipped(PARAMETERS, wanted, CELLS)
+    return json.dumps([[*cell, reason] for cell, reason in sorted(found.items())])
+
+
 def not_shown(wildcards):
-    """Why the other cells are not there, as JSON."""
-    reasons = matrix.skipped(PARAMETERS, asked(item_of(wildcards)), CELLS)
-    return json.dumps([[*cell, reason] for cell, reason in sorted(reasons.items())])
+    """Why the other cells of the wildcards' table or figure are not there."""
+    return reasons(asked(item_of(wildcards)))
+
+
+def claimed():
+    """The (dataset, method, variant) of every number that the claims compare."""
+    stand_ins = PARAMETERS.stand_ins.datasets
+    return [(stand_ins.get(role, role), method, variant) for role, method, variant in claims.needs(CLAIMS)]
+
+
+def behind_claims(pattern):
+    """The files of those cells that the claims compare."""
+    wanted = set(claimed())
+    cells = [cell for cell in RUNNABLE if (cell.dataset, cell.method, cell.variant) in wanted]
+    return [pattern.format(**vars(cell)) for cell in cells]
 
 
 def source_of(pattern):
@@ -265,6 +293,7 @@ def distances_of(pattern):
     return lambda w: pattern(w) if item_of(w).choose == "closest_to_mean" else []
 
 
+CLUSTERED = {cell for item in ITEMS.values() if item.kind == "clusters" for cell in asked(item)}
 ABOUT = P("scale", "seeds", "stand_ins", "caution")
 
 
@@ -306,10 +335,14 @@ TARGETS = {
     + [ATTEMPTS_MEASURED.format(**vars(cell)) for cell in TRIED]
     + [GUESSES.format(**vars(cell)) for cell in GUESSED]
     + [GUESSING_TABLE],
+    "features": [
+        FEATURES.format(**vars(cell)) for cell in RUNNABLE if (cell.dataset, cell.method, cell.variant) in CLUSTERED
+    ],
     "metrics": of_cells(METRICS),
     "tables": [
         f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(paper=item.paper, item=item.name)
         for item in ITEMS.values()
         for ending in item.endings
-    ],
+    ]
+    + [f"{CLAIMS_TABLE}.{ending}" for ending in ("csv", "md", "tex")],
 }

@@ -1,4 +1,4 @@
-# What the papers print, rebuilt: tables from metrics, curves from metrics, grids from pictures.
+# What the papers print, rebuilt: tables from metrics, curves from metrics, grids from pictures; and which claims hold.
 rule table:
     input:
         code=lambda w: code("table"),
@@ -47,6 +47,30 @@ rule curves:
         " --outputs {output} > {log} 2>&1"
 
 
+rule clusters:
+    input:
+        code=lambda w: code("clusters"),
+        declared="reference/{paper}/{item}.yaml",
+        features=shown(FEATURES),
+    output:
+        multiext(FIGURE, ".png", ".svg"),
+    log:
+        f"logs/{SCALE}/figures/{{paper}}/{{item}}.log",
+    benchmark:
+        f"logs/{SCALE}/benchmarks/figures/{{paper}}/{{item}}.tsv"
+    wildcard_constraints:
+        item=items_of("clusters"),
+    conda:
+        "../../environment.yml"
+    params:
+        cfg=ABOUT,
+        skipped=not_shown,
+    shell:
+        "python workflow/scripts/clusters.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        " --skipped {params.skipped:q} --declared {input.declared} --features {input.features}"
+        " --outputs {output} > {log} 2>&1"
+
+
 rule grid:
     input:
         code=lambda w: code("grid"),
@@ -73,4 +97,26 @@ rule grid:
         "python workflow/scripts/grid.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --skipped {params.skipped:q} --declared {input.declared} --faces {input.faces}"
         " --derived {input.derived} --attempts {input.attempts} --source {input.source} --measured {input.measured}"
+        " --outputs {output} > {log} 2>&1"
+
+
+rule claims_table:
+    input:
+        code=lambda w: code("claims"),
+        declared="reference/claims.yaml",
+        metrics=lambda w: behind_claims(METRICS),
+    output:
+        multiext(CLAIMS_TABLE, ".csv", ".md", ".tex"),
+    log:
+        f"logs/{SCALE}/tables/claims.log",
+    benchmark:
+        f"logs/{SCALE}/benchmarks/tables/claims.tsv"
+    conda:
+        "../../environment.yml"
+    params:
+        cfg=P("scale", "seeds", "stand_ins", "caution", "papers"),
+        skipped=lambda w: reasons(claimed()),
+    shell:
+        "python workflow/scripts/claims.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        " --skipped {params.skipped:q} --declared {input.declared} --metrics {input.metrics}"
         " --outputs {output} > {log} 2>&1"

@@ -3,4 +3,4 @@
 from masquerade import versioning
 
 if __name__ == "__main__":
-    versioning.DVC_YAML.write_text(versioning.document(), encoding="utf-8")
+    versioning.DVC_YAML.write_text(versioning.document(versioning.graph(force_all=True)[0]), encoding="utf-8")

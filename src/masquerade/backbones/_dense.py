@@ -9,11 +9,14 @@ from torch.nn import functional
 
 from masquerade import seeding
 from masquerade.images import FaceArchive, to_uint8
+from masquerade.optimisers import Optimisers, risen
 
 TURN, ZOOM, SHIFT = 5.0, 0.05, 0.04
 """The largest change of a view: degrees, share of the scale, share of the picture's side."""
 GAIN, LIFT = 0.2, 0.15
 """The largest change of its contrast (a share) and its brightness (of [-1, 1])."""
+BETAS = (0.9, 0.999)
+"""Of AdamW: its usual ones."""
 
 
 def device() -> torch.device:
@@ -96,10 +99,10 @@ def mirrored_points(points: Tensor, width: int, partner: Tensor) -> Tensor:
 
 
 class DenseTask:
-    """Views of pictures against what is known of them, under AdamW with a rise and a cosine.
+    """Views of pictures against what is known of them, under AdamW, or Muon for the kernels, with a rise and a cosine.
 
     A subclass says what is lost: ``losses(views, pictures, targets)`` gives the losses by name, "loss" among them.
-    ``params`` has ``steps``, ``batch``, ``learning_rate`` and ``weight_decay``.
+    ``params`` has ``steps``, ``batch``, ``learning_rate``, ``kernel_rate`` and ``weight_decay``.
     """
 
     def __init__(self, network: nn.Module, params, pictures: np.ndarray, targets: np.ndarray, seed: int):
@@ -107,29 +110,24 @@ class DenseTask:
         self.device = next(network.parameters()).device
         self.pictures, self.targets = torch.from_numpy(pictures), torch.from_numpy(targets)
         self.modules = {"network": network}
-        optimiser = torch.optim.AdamW(network.parameters(), lr=params.learning_rate, weight_decay=params.weight_decay)
-        self.optimisers = {"all": optimiser}
+        self._optimisers = Optimisers.with_kernels(
+            self.modules, params.learning_rate, params.kernel_rate, BETAS, decay=params.weight_decay
+        )
+        self.optimisers = self._optimisers.named
 
     def losses(self, views: Views, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:
         raise NotImplementedError
 
     def step(self, step: int) -> dict[str, float]:
-        rate = self._rate(step)
-        for group in self.optimisers["all"].param_groups:
-            group["lr"] = rate
         draw = seeding.generator(self.seed, "views", step)
         chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
         views = Views.drawn(draw, len(chosen))
         losses = self.losses(views, self.pictures[chosen], self.targets[chosen])
-        self.optimisers["all"].zero_grad(set_to_none=True)
-        losses["loss"].backward()
-        self.optimisers["all"].step()
-        return {name: value.item() for name, value in losses.items()} | {"learning_rate": rate}
-
-    def _rate(self, step: int) -> float:
-        place = (step + 1) / self.params.steps
-        shape = place / 0.1 if place < 0.1 else 0.5 * (1 + np.cos(np.pi * (place - 0.1) / 0.9))
-        return self.params.learning_rate * float(shape)
+        share = risen(step, self.params.steps)
+        self._optimisers.descend(losses["loss"], share)
+        return {name: value.item() for name, value in losses.items()} | {
+            "learning_rate": self.params.learning_rate * share
+        }
 
 
 def pictures_of(archive: FaceArchive, rows) -> np.ndarray:

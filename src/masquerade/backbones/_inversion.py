@@ -19,6 +19,7 @@ from masquerade.images import FaceArchive, to_uint8
 from masquerade.methods import TrainingJob
 from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
 from masquerade.networks.stylegan2 import ActivatedLinear, EqualLinear, Generator
+from masquerade.optimisers import Optimisers, cooled
 
 if TYPE_CHECKING:
     from masquerade.backbones.inversion import Inversion
@@ -72,25 +73,15 @@ class InversionTask:
         self.params, self.inverter, self.generator, self.identity = params, inverter, generator, identity
         self.pictures, self.seed, self.device = pictures, seed, inverter.latent_avg.device
         self.modules: dict[str, nn.Module] = {"inverter": inverter.train()}
-        self.matrices: dict[nn.Parameter, nn.Parameter] = {}
-        self.optimisers: dict[str, torch.optim.Optimizer] = {}
-        weights = list(inverter.parameters())
-        if params.optimiser == "muon":  # it is made for matrices: each kernel is one, in the same memory
-            self.matrices = {nn.Parameter(w.detach().flatten(1)): w for w in weights if w.ndim == 4 and len(w) > 3}
-            known = {id(weight) for weight in self.matrices.values()}
-            weights = [weight for weight in weights if id(weight) not in known]
-            self.optimisers["kernels"] = torch.optim.Muon(
-                list(self.matrices), lr=params.learning_rate, momentum=0.9, weight_decay=0.0,
-                adjust_lr_fn="match_rms_adamw",
-            )  # fmt: skip
-        self.optimisers["encoder"] = torch.optim.Adam(weights, lr=params.learning_rate, betas=(0.9, 0.99))
+        kernels = (4,) if params.optimiser == "muon" else ()
+        self._encoding = Optimisers({"inverter": inverter}, params.learning_rate, (0.9, 0.99), kernels)
+        self.optimisers = dict(self._encoding.named)
         self.discriminator = None
         if params.weights.adversarial:
             self.discriminator = CodeDiscriminator(generator.style_width).to(self.device)
             self.modules["discriminator"] = self.discriminator
-            self.optimisers["discriminator"] = torch.optim.Adam(
-                self.discriminator.parameters(), lr=params.learning_rate, betas=(0.0, 0.99)
-            )
+            self._telling = Optimisers({"discriminator": self.discriminator}, params.learning_rate, (0.0, 0.99))
+            self.optimisers["discriminator"] = self._telling.named["adam"]
         self.lpips = perceptual(self.device, "backbones.inversion.weights.lpips") if params.weights.lpips else None
 
     def stage(self, step: int) -> int:
@@ -100,7 +91,6 @@ class InversionTask:
 
     def step(self, step: int) -> dict[str, float]:
         params, generator = self.params, self.generator
-        self._schedule(step)
         draw = seeding.generator(self.seed, "inversion", step)
         images = self._images(draw)
         codes = self._encode(images, step)
@@ -120,7 +110,7 @@ class InversionTask:
         if self.discriminator is not None:
             values["adversarial"] = self._fool(codes)
         total = sum(getattr(params.weights, name) * value for name, value in values.items())
-        self._descend(total, ("kernels", "encoder"))
+        self._encoding.descend(total, cooled(step, params.steps, COOLDOWN))
         if self.discriminator is not None:
             values["discriminator"] = self._discriminate(codes.detach(), real, step)
         return {name: value.item() for name, value in (values | {"total": total}).items()}
@@ -152,27 +142,8 @@ class InversionTask:
         if step % R1_EVERY == 0:
             slope = torch.autograd.grad(judged.sum(), real, create_graph=True)[0]
             loss = loss + R1 / 2 * R1_EVERY * slope.square().sum(1).mean()
-        self._descend(loss, ("discriminator",))
+        self._telling.descend(loss, 1.0)
         return loss.detach()
-
-    def _descend(self, loss: Tensor, names: tuple[str, ...]) -> None:
-        used = [self.optimisers[name] for name in names if name in self.optimisers]
-        for optimiser in used:
-            optimiser.zero_grad(set_to_none=True)
-        for weight in self.matrices.values():
-            weight.grad = None
-        loss.backward()
-        for matrix, weight in self.matrices.items():
-            matrix.grad = None if weight.grad is None else weight.grad.flatten(1)
-        for optimiser in used:
-            optimiser.step()
-
-    def _schedule(self, step: int) -> None:
-        steps = self.params.steps
-        rate = self.params.learning_rate * min(1.0, max(0.02, (steps - step) / (COOLDOWN * steps)))
-        for name in ("kernels", "encoder"):
-            for group in self.optimisers[name].param_groups if name in self.optimisers else ():
-                group["lr"] = rate
 
 
 def perceptual(device: torch.device, knob: str) -> nn.Module:

@@ -17,10 +17,13 @@ from masquerade.errors import CheckpointError, ParameterError
 from masquerade.images import FaceArchive, to_uint8
 from masquerade.methods import TrainingJob
 from masquerade.networks.margin import ArcMargin
+from masquerade.optimisers import Optimisers, risen
 
 logger = logging.getLogger(__name__)
 
 EMBEDDING = 512
+BETAS = (0.9, 0.999)
+"""Of AdamW: its usual ones."""
 
 
 class Recogniser(nn.Module):
@@ -49,30 +52,22 @@ class RecognitionTask:
         self.pictures, self.labels = torch.from_numpy(pictures), torch.from_numpy(labels)
         self.head = ArcMargin(EMBEDDING, int(labels.max()) + 1, params.scale, params.margin).to(self.device)
         self.modules = {"recogniser": recogniser.train(), "head": self.head}
-        weights = [weight for module in self.modules.values() for weight in module.parameters()]
-        optimiser = torch.optim.AdamW(weights, lr=params.learning_rate, weight_decay=params.weight_decay)
-        self.optimisers = {"all": optimiser}
+        self._optimisers = Optimisers.with_kernels(
+            self.modules, params.learning_rate, params.kernel_rate, BETAS, decay=params.weight_decay
+        )
+        self.optimisers = self._optimisers.named
 
     def step(self, step: int) -> dict[str, float]:
-        rate = self._rate(step)
-        for group in self.optimisers["all"].param_groups:
-            group["lr"] = rate
+        share = risen(step, self.params.steps)
         draw = seeding.generator(self.seed, "recognition", step)
         torch.manual_seed(seeding.derive(self.seed, "dropout", step))
         chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
         images, labels = augmented(self.pictures[chosen], draw).to(self.device), self.labels[chosen].to(self.device)
         logits = self.head(self.recogniser(images), labels)
         loss = functional.cross_entropy(logits, labels)
-        self.optimisers["all"].zero_grad(set_to_none=True)
-        loss.backward()
-        self.optimisers["all"].step()
+        self._optimisers.descend(loss, share)
         right = (logits.argmax(1) == labels).float().mean()
-        return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": rate}
-
-    def _rate(self, step: int) -> float:
-        place = (step + 1) / self.params.steps
-        shape = place / 0.1 if place < 0.1 else 0.5 * (1 + np.cos(np.pi * (place - 0.1) / 0.9))
-        return self.params.learning_rate * float(shape)
+        return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": self.params.learning_rate * share}
 
 
 def augmented(pictures: Tensor, draw: np.random.Generator) -> Tensor:

@@ -3,6 +3,7 @@
 import logging
 import math
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -139,7 +140,7 @@ def words_of(sentence: str) -> list[str]:
 def tokenizer(text: Mapping):
     """What turns a list of sentences into int64 (M, context), by the facts of the text encoder."""
     if text["vocabulary"] == "clip":
-        ensure()
+        _import_open_clip()
         from open_clip.tokenizer import SimpleTokenizer
 
         return SimpleTokenizer(context_length=text["context"])
@@ -169,7 +170,7 @@ def architecture(params: "Semantics.Params", words: Iterable[str] = ()) -> dict[
 
 def build(facts: Mapping, temperature: float = 0.07) -> nn.Module:
     """open_clip's CLIP of these facts, with random weights; without its text side where ``facts['text']`` is None."""
-    ensure()
+    _import_open_clip()
     from open_clip.model import CLIP
 
     text = facts["text"] or {"vocabulary": "captions", "words": [], "context": 4, "width": 1, "layers": 1, "heads": 1}
@@ -195,6 +196,19 @@ def build(facts: Mapping, temperature: float = 0.07) -> nn.Module:
     if facts["stem"]:
         network.visual.conv1 = stem(facts["stem"], facts["width"])
     return network if facts["text"] else ImageEncoder(network.visual)
+
+
+def _import_open_clip() -> None:
+    """Import it as if timm were not installed: nothing of timm is used here, and its models take 1.6 of 1.9 seconds."""
+    ensure()
+    hidden = "timm" not in sys.modules
+    if hidden:
+        sys.modules["timm"] = None
+    try:
+        import open_clip  # noqa: F401
+    finally:
+        if hidden:
+            del sys.modules["timm"]
 
 
 def stem(widths: list[int], out: int) -> nn.Sequential:

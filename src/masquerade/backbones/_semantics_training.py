@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -24,6 +25,7 @@ from masquerade.backbones._semantics import (
 from masquerade.errors import ArchiveError
 from masquerade.images import FaceArchive, to_uint8
 from masquerade.methods import TrainingJob
+from masquerade.optimisers import Optimisers
 
 if TYPE_CHECKING:
     from masquerade.backbones.semantics import Semantics
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LARGEST_SCALE = 100.0  # Radford et al. 2021, section 2.5
+SPARED = ("embedding", "read")
+"""Weights that Muon is not made for: tables of words and places, and the read-out of words (WordLosses)."""
 
 
 def contrastive_loss(images: Tensor, sentences: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
@@ -52,11 +56,12 @@ class ContrastiveTask:
         params: "Semantics.Params",
         pictures: np.ndarray,
         captions: list[str],
+        identities: np.ndarray,
         seed: int,
     ):
         self.encoder, self.params, self.seed = encoder, params, seed
         self.device = encoder.mean.device
-        self.pictures = torch.from_numpy(pictures)
+        self.pictures, self.identities = torch.from_numpy(pictures), identities
         both = (captions, [mirrored(caption) for caption in captions])
         self.sentences = torch.stack([encoder.tokenizer(part) for part in both])  # (2, N, context)
         self.modules = {"clip": encoder.network.train()}
@@ -66,21 +71,16 @@ class ContrastiveTask:
             self.holds = torch.stack([holding(part, words) for part in both])  # (2, N, V)
             numbers = encoder.facts["width"] * (encoder.image_size // encoder.facts["patch"]) ** 2
             self.modules["words"] = WordLosses(self.holds[0].mean(0), numbers).to(self.device)
-        every = [weight for module in self.modules.values() for weight in module.parameters()]
-        groups = [
-            {"params": [weight for weight in every if weight.ndim > 1], "weight_decay": params.weight_decay},
-            {"params": [weight for weight in every if weight.ndim <= 1], "weight_decay": 0.0},  # gains, biases, scales
-        ]
-        self.optimisers = {
-            "all": torch.optim.AdamW(groups, lr=params.learning_rate, betas=params.betas, eps=params.epsilon)
-        }
+        self._optimisers = Optimisers.with_kernels(
+            self.modules, params.learning_rate, params.kernel_rate, params.betas, (2, 4),
+            spared=SPARED, decay=params.weight_decay, epsilon=params.epsilon,
+        )  # fmt: skip
+        self.optimisers = self._optimisers.named
 
     def step(self, step: int) -> dict[str, float]:
-        rate = self._rate(step)
-        for group in self.optimisers["all"].param_groups:
-            group["lr"] = rate
+        share = self._share(step)
         draw = seeding.generator(self.seed, "semantics", step)
-        chosen = torch.from_numpy(draw.permutation(len(self.pictures))[: self.params.batch])
+        chosen = torch.from_numpy(self._chosen(draw))
         turned = torch.from_numpy(draw.random(len(chosen)) < 0.5)
         images = augmented(self.pictures[chosen], turned, draw).to(self.device)
         network = self.encoder.network
@@ -94,9 +94,7 @@ class ContrastiveTask:
             words = self.modules["words"](features, patches, encode_sentences(network, self.words), holds)
             losses["words"] = words.item()
             loss = loss + self.params.word_weight * words
-        self.optimisers["all"].zero_grad(set_to_none=True)
-        loss.backward()
-        self.optimisers["all"].step()
+        self._optimisers.descend(loss, share)
         with torch.no_grad():
             network.logit_scale.clamp_(max=math.log(_LARGEST_SCALE))
         right = (logits.argmax(1) == torch.arange(len(logits), device=self.device)).float().mean()
@@ -104,14 +102,24 @@ class ContrastiveTask:
             "loss": loss.item(),
             "accuracy": right.item(),
             "temperature": math.exp(-network.logit_scale.item()),
-            "learning_rate": rate,
+            "learning_rate": self.params.learning_rate * share,
         }
 
-    def _rate(self, step: int) -> float:
+    def _chosen(self, draw: np.random.Generator) -> np.ndarray:
+        """Rows of a batch: any pictures, or ``per_person`` of one random person after another (then all the others)."""
+        order = draw.permutation(len(self.pictures))
+        if self.params.per_person:
+            people = pd.Series(pd.factorize(self.identities[order])[0])  # numbered by their first picture in the order
+            surplus = people.groupby(people).cumcount() >= self.params.per_person
+            order = order[np.lexsort((people, surplus))]
+        return order[: self.params.batch]
+
+    def _share(self, step: int) -> float:
+        """Of the largest learning rate."""
         if step < self.params.warmup:
-            return self.params.learning_rate * (step + 1) / self.params.warmup
+            return (step + 1) / self.params.warmup
         place = (step + 1 - self.params.warmup) / max(1, self.params.steps - self.params.warmup)
-        return self.params.learning_rate * 0.5 * (1 + math.cos(math.pi * place))
+        return 0.5 * (1 + math.cos(math.pi * place))
 
 
 class WordLosses(nn.Module):
@@ -196,7 +204,7 @@ def train(params: "Semantics.Params", job: TrainingJob) -> None:
     encoder = SemanticEncoder(build(facts, params.temperature), facts).to(device)
     start(encoder.network.visual, params.position_std, params.attention_gain)
     encoder.network.set_grad_checkpointing(device.type == "cuda")  # a large batch is worth more than its time
-    task = ContrastiveTask(encoder, params, pictures, captions, seed)
+    task = ContrastiveTask(encoder, params, pictures, captions, rows["identity"].to_numpy(), seed)
     fingerprint = json.dumps([params.model_dump(mode="json"), facts, seed, archive.facts["checksum"]])
     training.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
     training.save_checkpoint(job.checkpoint, {"clip": encoder.network}, facts)

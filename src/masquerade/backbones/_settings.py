@@ -18,6 +18,8 @@ class RecognitionSettings(Settings):
     """Pictures in a batch."""
     learning_rate: Annotated[float, Field(gt=0)]
     """The largest one of AdamW; it rises over the first tenth of the steps and falls as a cosine."""
+    kernel_rate: Annotated[float, Field(ge=0)]
+    """Of Muon, for the kernels, with the same rise and fall (0: AdamW for these too)."""
     weight_decay: Annotated[float, Field(ge=0)]
     """Of AdamW (0.0005: Deng et al. 2019, section 3.1)."""
     scale: Annotated[float, Field(gt=0)]

@@ -49,6 +49,8 @@ class Parsing(Backbone):
         """Pictures in a batch (16 on each of two GPUs: the published code)."""
         learning_rate: Annotated[float, Field(gt=0)]
         """The largest one of AdamW; it rises over the first tenth of the steps and falls as a cosine."""
+        kernel_rate: Annotated[float, Field(ge=0)]
+        """Of Muon, for the kernels, with the same rise and fall (0: AdamW for these too)."""
         weight_decay: Annotated[float, Field(ge=0)]
         """Of AdamW (0.0005: the published code)."""
         auxiliary: Annotated[float, Field(ge=0)]

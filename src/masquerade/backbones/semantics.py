@@ -66,6 +66,10 @@ class Semantics(Backbone):
         """Pictures, with their captions, in a batch (32,768 of 400 million: Radford et al. 2021, Table 18)."""
         learning_rate: Annotated[float, Field(gt=0)]
         """The largest one of AdamW (0.0005: Radford et al. 2021, Table 20); it rises, then falls as a cosine."""
+        kernel_rate: Annotated[float, Field(ge=0)]
+        """Of Muon, for matrices and kernels (0: AdamW for these too, as published)."""
+        per_person: Annotated[int, Field(ge=0)]
+        """Pictures of each person in a batch, so that its captions differ in little (0: CLIP has no such rule)."""
         warmup: Annotated[int, Field(ge=0)]
         """Steps of the rise (2,000: Radford et al. 2021, Table 18)."""
         betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]

@@ -48,6 +48,10 @@ class DisentanglementSettings(Settings):
     """Share of a batch whose identity and attributes come from one picture (identitydp IV.D gives no number)."""
     learning_rate: Annotated[float, Field(gt=0)]
     """Of Adam, for the generator and the discriminator (0.0004: identitydp, section V.C)."""
+    kernel_rate: Annotated[float, Field(ge=0)]
+    """Of Muon, for the generator's kernels (0: Adam for these too, as published)."""
+    cooldown: Annotated[float, Field(ge=0, le=1)]
+    """Share of the steps over which the generator's rates fall to a fiftieth (0: never, as published)."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
     """Of Adam (0, 0.999: identitydp, section V.C)."""
     ema: Annotated[float, Field(ge=0, lt=1)]

@@ -16,8 +16,10 @@ from masquerade.disentanglement.settings import DisentanglementSettings
 from masquerade.errors import ParameterError
 from masquerade.images import FaceArchive, to_float, to_uint8
 from masquerade.methods import TrainingJob
+from masquerade.optimisers import Optimisers, cooled
 
 SAMPLES = 6  # rows of a sample picture
+SPARED = ("start",)  # r_id to 2 x 2: a kernel so large that Muon costs more there than it brings
 DECODED = 256  # pictures decoded, or encoded to identity vectors, at a time
 
 Alter = Callable[[np.ndarray], np.ndarray]
@@ -45,10 +47,11 @@ class Stage1:
         self.network = Disentanglement(settings, identities.shape[1]).to(self.device)
         self.discriminator = discriminator(settings).to(self.device)
         self.modules = {"network": self.network, "discriminator": self.discriminator}
-        self.optimisers = {
-            name: torch.optim.Adam(module.parameters(), lr=settings.learning_rate, betas=settings.betas)
-            for name, module in self.modules.items()
-        }
+        self._generating = Optimisers.with_kernels(
+            {"network": self.network}, settings.learning_rate, settings.kernel_rate, settings.betas, spared=SPARED
+        )
+        self._telling = Optimisers({"discriminator": self.discriminator}, settings.learning_rate, settings.betas)
+        self.optimisers = {**self._generating.named, "discriminator": self._telling.named["adam"]}
 
     def pairs(self, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows that give identity, rows that give attributes, whether they are the same picture: (batch,) each."""
@@ -63,11 +66,14 @@ class Stage1:
         giver, rows, same = self.pairs(step)
         images = torch.from_numpy(to_float(self.pictures[rows])).to(self.device)
         identity = self.identities[torch.from_numpy(giver)]
-        values, made = self._update_generator(images, identity, torch.from_numpy(same).to(self.device))
+        share = cooled(step, self.settings.steps, self.settings.cooldown)
+        values, made = self._update_generator(images, identity, torch.from_numpy(same).to(self.device), share)
         values["discriminator"] = self._update_discriminator(images, made)
         return {name: value.item() for name, value in values.items()}
 
-    def _update_generator(self, images: Tensor, identity: Tensor, same: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+    def _update_generator(
+        self, images: Tensor, identity: Tensor, same: Tensor, share: float
+    ) -> tuple[dict[str, Tensor], Tensor]:
         maps = self.network.attributes(images)
         made = self.network.fuse(identity, maps)
         self.discriminator.requires_grad_(False)
@@ -79,19 +85,14 @@ class Stage1:
         }
         weights = self.settings.losses
         total = sum(getattr(weights, name) * value for name, value in values.items())  # Eq. 18
-        self._descend("network", total)
+        self._generating.descend(total, share)
         self.discriminator.requires_grad_(True)
         return values | {"total": total}, made.detach()
 
     def _update_discriminator(self, images: Tensor, made: Tensor) -> Tensor:
         loss = losses.discrimination(self.discriminator(images), self.discriminator(made))
-        self._descend("discriminator", loss)
+        self._telling.descend(loss, 1.0)
         return loss
-
-    def _descend(self, name: str, loss: Tensor) -> None:
-        self.optimisers[name].zero_grad(set_to_none=True)
-        loss.backward()
-        self.optimisers[name].step()
 
 
 def train(

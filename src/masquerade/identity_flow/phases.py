@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from masquerade import seeding
 from masquerade.identity_flow import losses
 from masquerade.identity_flow.network import Disentangler, Transform, drawn_secrets
-from masquerade.identity_flow.optimisers import Optimisers
 from masquerade.identity_flow.refinement import refine, rounded
 from masquerade.identity_flow.settings import IdentityFlowSettings, ImageWeights
 from masquerade.identity_flow.world import Batch, Known, World
+from masquerade.optimisers import Optimisers, cooled
 
 
 class Phase:
@@ -31,8 +31,7 @@ class Phase:
 
     def rate(self, step: int) -> float:
         """The share of the largest learning rate."""
-        fall = self.settings.cooldown * self.steps
-        return min(1.0, max(0.02, (self.steps - step) / fall)) if fall else 1.0
+        return cooled(step, self.steps, self.settings.cooldown)
 
 
 class PicturePhase(Phase):
@@ -78,7 +77,7 @@ class PhaseOne(PicturePhase):
         self.steps = asked.steps
         self.modules = {"disentangler": self.disentangler}
         self.optimisers = Optimisers(
-            self.modules, asked.learning_rate, self.settings.betas, matrices=asked.optimiser == "muon"
+            self.modules, asked.learning_rate, self.settings.betas, (4,) if asked.optimiser == "muon" else ()
         )
 
     def step(self, step: int) -> dict[str, float]:
@@ -127,8 +126,8 @@ class PhaseTwo(PicturePhase):
         self.steps = asked.alone if joint else asked.steps
         self.modules = {"transform": transform}
         learning = self.modules | ({"disentangler": disentangler} if joint else {})
-        matrices = joint and settings.phase_one.optimiser == "muon"
-        self.optimisers = Optimisers(learning, asked.learning_rate, settings.betas, matrices)
+        kernels = (4,) if joint and settings.phase_one.optimiser == "muon" else ()
+        self.optimisers = Optimisers(learning, asked.learning_rate, settings.betas, kernels)
         self.lpips = None
         if settings.image_loss and (asked.recovered.lpips or asked.altered.lpips):
             from masquerade.backbones._inversion import perceptual

@@ -15,10 +15,10 @@ from masquerade import seeding
 from masquerade.backbones._reconstruction import energy_distance
 from masquerade.identity_flow import losses
 from masquerade.identity_flow.network import Transform, drawn_secrets
-from masquerade.identity_flow.optimisers import Optimisers
 from masquerade.identity_flow.phases import Phase, pairs
 from masquerade.identity_flow.settings import IdentityFlowSettings
 from masquerade.identity_flow.world import Known, World
+from masquerade.optimisers import Optimisers
 
 
 class Rehearsal(Phase):

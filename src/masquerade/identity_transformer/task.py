@@ -13,6 +13,7 @@ from masquerade.identity_transformer.settings import TransformerSettings
 from masquerade.images import FaceArchive, to_float, to_uint8
 from masquerade.methods import TrainingJob
 from masquerade.networks.identity_transformer import Discriminators, IdentityTransformer, PasswordClassifier
+from masquerade.optimisers import Optimisers, cooled
 
 SAMPLES = 6  # rows of a sample picture
 DECODED = 256  # pictures decoded at a time
@@ -42,26 +43,13 @@ class TransformerTask:
             "classifier": self.classifier,
             "discriminators": self.discriminators,
         }
-        self.matrices: dict[nn.Parameter, nn.Parameter] = {}
-        self.optimisers: dict[str, torch.optim.Optimizer] = {}
-        weights = list(self.network.parameters())
-        if settings.kernel_rate:  # Muon is made for matrices: it sees each kernel as one, in the same memory
-            kernels = [weight for weight in weights if weight.ndim == 4 and len(weight) > 3]
-            self.matrices = {nn.Parameter(weight.detach().flatten(1)): weight for weight in kernels}
-            known = {id(weight) for weight in kernels}
-            weights = [weight for weight in weights if id(weight) not in known]
-            self.optimisers["kernels"] = torch.optim.Muon(
-                list(self.matrices), lr=settings.kernel_rate, momentum=0.9, weight_decay=0.0,
-                adjust_lr_fn="match_rms_adamw",
-            )  # fmt: skip
-        self.optimisers["others"] = self._adam([*weights, *self.classifier.parameters()])
-        self.optimisers["discriminators"] = self._adam(self.discriminators.parameters())
-
-    def _adam(self, weights) -> torch.optim.Optimizer:
-        return torch.optim.Adam(weights, lr=self.settings.learning_rate, betas=self.settings.betas)
+        rate, betas = settings.learning_rate, settings.betas
+        hiding = {"network": self.network, "classifier": self.classifier}
+        self._hiding = Optimisers.with_kernels(hiding, rate, settings.kernel_rate, betas, spared=("classifier.",))
+        self._telling = Optimisers({"discriminators": self.discriminators}, rate, betas)
+        self.optimisers = {**self._hiding.named, "discriminators": self._telling.named["adam"]}
 
     def step(self, step: int) -> dict[str, float]:
-        self._schedule(step)
         torch.manual_seed(seeding.derive(self.seed, "grey", step))
         draw = seeding.generator(self.seed, "batch", step)
         rows = draw.integers(len(self.pictures), size=self.settings.batch)
@@ -71,7 +59,9 @@ class TransformerTask:
         numbers = passwords.drawn(draw, len(images))
         made = self._made(images, numbers)
         values = {"discriminators": self._update_discriminators(images, made)}
-        values |= self._update_transformer(images, made, numbers)
+        values |= self._update_transformer(
+            images, made, numbers, cooled(step, self.settings.steps, self.settings.cooldown)
+        )
         return {name: value.item() for name, value in values.items()}
 
     def _made(self, images: Tensor, numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
@@ -96,17 +86,17 @@ class TransformerTask:
         found = [losses.discrimination(self.discriminators[kind](images), self.discriminators[kind](fake[kind]))
                  for kind in KINDS]  # fmt: skip
         loss = torch.stack(found).mean()
-        self._descend(loss, ("discriminators",))
+        self._telling.descend(loss, 1.0)
         return loss
 
     def _update_transformer(
-        self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]
+        self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray], share: float
     ) -> dict[str, Tensor]:
         self.discriminators.requires_grad_(False)
         values = self._values(images, made, numbers)
         self.discriminators.requires_grad_(True)
         total = sum(getattr(self.settings.losses, name) * value for name, value in values.items())
-        self._descend(total, ("kernels", "others"))
+        self._hiding.descend(total, share)
         return values | {"total": total}
 
     def _values(self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
@@ -135,26 +125,6 @@ class TransformerTask:
         logits = self.classifier(before, torch.cat([made[kind] for kind in KINDS]))
         targets = np.concatenate([passwords.classes(numbers[kind]) for kind in KINDS])
         return losses.password(logits, torch.from_numpy(targets).to(self.device)) * len(KINDS)
-
-    def _descend(self, loss: Tensor, names: tuple[str, ...]) -> None:
-        used = [self.optimisers[name] for name in names if name in self.optimisers]
-        for optimiser in used:
-            optimiser.zero_grad(set_to_none=True)
-        for weight in self.matrices.values():
-            weight.grad = None
-        loss.backward()
-        for matrix, weight in self.matrices.items():
-            matrix.grad = None if weight.grad is None else weight.grad.flatten(1)
-        for optimiser in used:
-            optimiser.step()
-
-    def _schedule(self, step: int) -> None:
-        settings = self.settings
-        falling = max(0.02, (settings.steps - step) / (settings.cooldown * settings.steps)) if settings.cooldown else 1
-        rates = {"kernels": settings.kernel_rate, "others": settings.learning_rate}
-        for name, rate in rates.items():
-            for group in self.optimisers[name].param_groups if name in self.optimisers else ():
-                group["lr"] = rate * min(1.0, falling)
 
 
 def transformer(settings: TransformerSettings) -> IdentityTransformer:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,23 @@ def load_weights(network: "torch.nn.Module", path: Path) -> "torch.nn.Module":
     except (RuntimeError, OSError, EOFError, pickle.UnpicklingError) as error:
         raise CheckpointError(f"{path} does not fit {type(network).__name__}: {error}") from error
     return network.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # faster on CPUs
+
+
+def folded(network: "torch.nn.Module") -> "torch.nn.Module":
+    """The frozen network with each batch normalisation made part of the convolution right before it.
+
+    Float noise aside it computes the same, MobileNetV2 in half of the time. Not for what is trained further. It changes
+    ``network`` and returns it.
+    """
+    from torch.nn import BatchNorm2d, Conv2d, Identity
+    from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+    for parent in network.modules():
+        for (first, layer), (second, after) in pairwise(list(parent.named_children())):
+            if isinstance(layer, Conv2d) and isinstance(after, BatchNorm2d):
+                setattr(parent, first, fuse_conv_bn_eval(layer, after))
+                setattr(parent, second, Identity())
+    return network
 
 
 def piecewise(function: Callable[..., dict[str, np.ndarray]], *images: np.ndarray) -> dict[str, np.ndarray]:

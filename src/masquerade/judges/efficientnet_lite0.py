@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from masquerade.judges import Judge
-from masquerade.judges._preparing import load_weights, packaged, piecewise, tensor
+from masquerade.judges._preparing import folded, load_weights, packaged, piecewise, tensor
 from masquerade.settings import Settings
 
 MEAN, STD = (127 / 255,) * 3, (128 / 255,) * 3  # (x - 127) / 128 on 8-bit values, as the Lite networks were trained
@@ -37,7 +37,7 @@ class EfficientnetLite0(Judge):
         )  # fmt: skip
         from efficientnet_lite_pytorch import EfficientNet
 
-        self._network = load_weights(EfficientNet.from_name("efficientnet-lite0"), path)
+        self._network = folded(load_weights(EfficientNet.from_name("efficientnet-lite0"), path))
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return piecewise(self._measure, images)

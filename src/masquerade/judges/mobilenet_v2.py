@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from masquerade.judges import Judge
-from masquerade.judges._preparing import load_weights, packaged, piecewise, tensor
+from masquerade.judges._preparing import folded, load_weights, packaged, piecewise, tensor
 from masquerade.settings import Settings
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class MobilenetV2(Judge):
         _torchvision.ensure()
         from torchvision.models import mobilenet_v2
 
-        self._layers = load_weights(mobilenet_v2(weights=None), path).features
+        self._layers = folded(load_weights(mobilenet_v2(weights=None), path)).features
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return piecewise(self._measure, images, *([] if reference is None else [reference]))

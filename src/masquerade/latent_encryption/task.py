@@ -18,6 +18,7 @@ from masquerade.latent_encryption.optimiser import Ranger
 from masquerade.latent_encryption.settings import EncryptorSettings
 from masquerade.methods import TrainingJob
 from masquerade.networks.latent_encryptor import LatentEncryptor
+from masquerade.optimisers import cooled
 
 OURS = ("generator", "inversion", "identity")  # the backbones that a checkpoint belongs to
 PASSWORDS = 4  # of a face in an update: two that encrypt it, two that are wrong
@@ -138,8 +139,7 @@ class EncryptorTask:
             return list(self.world.generator.map(torch.from_numpy(z).to(self.world.device)).chunk(PASSWORDS))
 
     def _schedule(self, step: int) -> None:
-        steps, cooldown = self.settings.steps, self.settings.cooldown
-        factor = min(1.0, max(0.02, (steps - step) / (cooldown * steps))) if cooldown else 1.0
+        factor = cooled(step, self.settings.steps, self.settings.cooldown)
         for name, optimiser in self.optimisers.items():
             for group in optimiser.param_groups:
                 group["lr"] = self.settings.learning_rate * factor * (OTHERS_RATE if name == "others" else 1.0)

@@ -23,7 +23,7 @@ class Capabilities:
     invertible: bool = False
     """`Method.recover` brings faces back from the anonymized pictures (and the key, where it takes one)."""
     saves: bool = False
-    """Faces can be recovered from a saved representation too: `Method.save` and `Method.recover_saved`."""
+    """Faces can be recovered from a saved representation: `Method.save` and `Method.recover_saved`."""
     pastes: bool = False
     """It refines the background; `Method.recover_onto` does so with the original's, as a published evaluation did."""
     attribute_selective: bool = False
@@ -130,14 +130,15 @@ class Method(ABC):
         """What a key that is almost right brings back, by what is wrong with it."""
         return {wrong: self.recover(images, near) for wrong, near in self.capabilities.keys.near(key).items()}
 
-    def save(self, faces: Faces, seed: int, key: bytes) -> object:
+    def save(self, faces: Faces, seed: int, key: bytes | None) -> object:
         """The representation of the anonymized faces that could be kept beside their pictures (``capabilities.saves``).
 
-        What `anonymize` draws the pictures from; it holds nothing of the key.
+        What `anonymize` draws the pictures from; it holds nothing of the key. A method that takes no key keeps with it
+        what undoes the anonymization: then it is itself the secret.
         """
         raise NotImplementedError(f"{type(self).__name__} saves nothing")
 
-    def recover_saved(self, saved: object, key: bytes) -> np.ndarray:
+    def recover_saved(self, saved: object, key: bytes | None) -> np.ndarray:
         """The original faces back from what `save` gave: float32 (N, 3, H, W) in [-1, 1]."""
         raise NotImplementedError(f"{type(self).__name__} saves nothing")
 
@@ -150,6 +151,13 @@ class Method(ABC):
 
     def views(self, faces: Faces) -> dict[str, np.ndarray]:
         """Further pictures of the same faces that a figure of the paper shows, by name: float32 (N, 3, H, W)."""
+        return {}
+
+    def features(self, faces: Faces) -> dict[str, np.ndarray]:
+        """The features that it takes faces apart into, by name: float32 (N, D), the same for a face in every batch.
+
+        ``codes`` among them: the representation that was taken apart. None where it takes nothing apart.
+        """
         return {}
 
     def statement(self) -> dict[str, object]:

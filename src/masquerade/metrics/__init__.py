@@ -22,7 +22,8 @@ class Evidence:
     ``attempts`` are measurements of further pictures of the same faces: what was brought back with the right key, with
     a wrong one, ..., and what further keys make of them; columns ``attempt``, ``number``, ``source_id`` say which.
     ``size`` is the side of the pictures judged, in pixels; judges give coordinates in them.
-    Columns: id, identity, split, status, reason, and ``<judge>.<quantity>``.
+    Columns: id, identity, split, status, reason, and ``<judge>.<quantity>``; of originals that are annotated also
+    ``attribute.<name>`` (1 or 0).
     """
 
     original: pd.DataFrame

@@ -2,14 +2,14 @@
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from masquerade.images import FaceArchive, to_uint8
-from masquerade.papers import choice
+from masquerade.papers import canvas, choice
+from masquerade.papers.canvas import COLOURS, FAINT, INK, NOTES, TILE
 from masquerade.papers.measured import Cells, Context, Measured, said
 from masquerade.papers.reference import Cell, Curve, Curves, Grid, Need, Panel, Picture, needs
 
@@ -17,28 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-STYLE = {
-    "svg.hashsalt": "masquerade",  # ids of an SVG, which are random otherwise
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.7,
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-}
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Okabe and Ito (2008): told apart by colour-blind readers and in grey print."""
-INK, FAINT, TILE = "#222222", "#777777", "#e4e4e4"
-NOTES = {"va": "top", "fontsize": 6.5, "color": FAINT, "linespacing": 1.3}
-LETTER = 0.052
-"""Width of a letter of the notes in inches."""
 GAP, HEAD = 1 / 32, 7 / 32
 """Between the pictures of a grid, and above them for titles, in inches."""
 
@@ -60,14 +38,14 @@ def curves(
     notes = _curve_notes(figure, places, measured, skipped, context)
     entries = max(sum(1 + bool(curve.markers) for curve in panel.curves) for panel in figure.panels)
     wide, legend = 3.7 * len(figure.panels), 0.2 * (entries + len(figure.controls))
-    with _style():
-        drawing, rows = _sheet(wide, (2.7, legend), len(figure.panels), notes)
+    with canvas.style():
+        drawing, rows = canvas.sheet(wide, (2.7, legend), len(figure.panels), notes)
         for panel, ax, below in zip(figure.panels, *rows, strict=True):
             _panel(figure, panel, ax, places, measured, context)
             names = below.legend(*ax.get_legend_handles_labels(), loc="upper left", handlelength=2.6, borderaxespad=0)
             names.set_in_layout(False)
             below.axis("off")
-        _save(drawing, outputs, dpi=200)
+        canvas.save(drawing, outputs, dpi=200)
 
 
 def _places(figure: Curves, cells: Cells, context: Context) -> list[tuple[float, Need]]:
@@ -136,7 +114,7 @@ def _curve_notes(
     for curve in (curve for panel in figure.panels for curve in panel.curves):
         values = [cells.measured(key, curve, context) for _, key in places]
         left_out |= {f"{curve.title}: {value.reason}." for value in values if value.reason}
-    return [over + _where(figure, context), " ".join(sorted(left_out)), figure.note]
+    return [over + canvas.where(figure, context), " ".join(sorted(left_out)), figure.note]
 
 
 def _axis(figure: Curves, places: Sequence[tuple[float, Need]], cells: Cells, context: Context) -> str:
@@ -170,8 +148,8 @@ def grid(
     ids = choice.faces(figure, source, distances, attempts)
     originals = source.index.set_index("id", drop=False)
     side = source.load(rows=originals.loc[ids[:1]]).images.shape[-1]
-    with _style():
-        notes = [_where(figure, context), figure.note]
+    with canvas.style():
+        notes = [canvas.where(figure, context), figure.note]
         drawing, tiles = _mosaic(len(ids), ["original", *(title for title, *_ in columns)], notes)
         for face, row in zip(ids, tiles, strict=True):
             _tile(row[0], source.load(rows=originals.loc[[face]]).images[0])
@@ -180,7 +158,7 @@ def grid(
                     _tile(ax, reason or choice.attempt(face, tried[key], declared))
                 else:
                     _tile(ax, reason or choice.draw(face, archives[key], key, distances))
-        _save(drawing, outputs, dpi=side * max(1, 192 // side))
+        canvas.save(drawing, outputs, dpi=side * max(1, 192 // side))
 
 
 def _columns(
@@ -213,7 +191,7 @@ def _mosaic(rows: int, titles: Sequence[str], notes: Iterable[str]) -> tuple["Fi
     import matplotlib.pyplot as plt
 
     wide = len(titles) * (1 + GAP) + GAP
-    text, below = _lines(notes, wide)
+    text, below = canvas.lines(notes, wide)
     high = HEAD + rows * (1 + GAP) + below
     drawing = plt.figure(figsize=(wide, high))
 
@@ -241,52 +219,3 @@ def _tile(ax: "Axes", content: np.ndarray | str) -> None:
                 transform=ax.transAxes, wrap=True)  # fmt: skip
     else:
         ax.imshow(to_uint8(content), interpolation="nearest")
-
-
-def _where(figure: Curves | Grid, context: Context) -> str:
-    here = context.dataset(figure.dataset)
-    faces = f"{here} in the place of {figure.dataset.name}" if here != figure.dataset.role else figure.dataset.name
-    return f"Scale {context.scale}, {faces}, commit {context.commit}. {context.caution}".rstrip()
-
-
-def _sheet(
-    wide: float, heights: Sequence[float], columns: int, notes: Iterable[str]
-) -> tuple["Figure", list[list["Axes"]]]:
-    """A drawing ``wide`` inches wide: rows of axes of the given heights in inches, and the notes below them."""
-    import matplotlib.pyplot as plt
-
-    text, below = _lines(notes, wide)
-    drawing = plt.figure(figsize=(wide, sum(heights) + below), layout="constrained")
-    drawing.get_layout_engine().set(w_pad=0.06, h_pad=0.05, wspace=0, hspace=0)
-    spec = drawing.add_gridspec(len(heights) + 1, columns, height_ratios=[*heights, below])
-    axes = [[drawing.add_subplot(spec[row, column]) for column in range(columns)] for row in range(len(heights))]
-    foot = drawing.add_subplot(spec[-1, :])
-    foot.axis("off")
-    foot.text(0, 1, text, transform=foot.transAxes, **NOTES)
-    return drawing, axes
-
-
-def _lines(notes: Iterable[str], wide: float) -> tuple[str, float]:
-    """The notes as lines that fit ``wide`` inches, and the inches that they are high."""
-    text = "\n".join(textwrap.fill(note, int(wide / LETTER)) for note in notes if note)
-    return text, 0.125 * (text.count("\n") + 1) + 3 / 32
-
-
-def _style() -> AbstractContextManager:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    return matplotlib.rc_context(STYLE)
-
-
-def _save(drawing: "Figure", outputs: Sequence[Path], dpi: int) -> None:
-    """Write under a temporary name and rename; nothing in the file depends on when or by whom it was made."""
-    import matplotlib.pyplot as plt
-
-    unsaid: dict[str, dict[str, None]] = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
-    for path in map(Path, outputs):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}")
-        drawing.savefig(temporary, format=path.suffix[1:], dpi=dpi, metadata=unsaid[path.suffix])
-        temporary.replace(path)
-    plt.close(drawing)

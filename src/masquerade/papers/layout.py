@@ -9,7 +9,8 @@ from masquerade.papers import independence
 from masquerade.papers.measured import said
 
 if TYPE_CHECKING:
-    from masquerade.papers.reference import Column, Row
+    from masquerade.papers.measured import Context
+    from masquerade.papers.reference import Column, Named, Row
     from masquerade.papers.tables import Entry, Line, TableResult
 
 NONE, SAME = "–", "the same"
@@ -23,15 +24,23 @@ FEW = 6
 def preamble(result: "TableResult") -> list[str]:
     """What must be read before the numbers."""
     table, context = result.table, result.context
-    faces = [(named.name, context.dataset(named)) for named in table.datasets if context.dataset(named) != named.role]
-    places = " and ".join(f"`{here}` stands in the place of {name}" for name, here in faces)
-    own = " and ".join(named.name for named in table.datasets if context.dataset(named) == named.role)
     numbers = "Measured here: the paper has no such table." if table.ours else "Printed in the paper / measured here."
     return [
         f"Scale `{context.scale}`. {context.caution}".rstrip(),
-        *([f"{places}: these are not the paper's data."] if faces else []),
-        *([f"Measured on {own}."] if own else []),
+        *places(table.datasets, context),
         f"{numbers} Bold: the best measured value of a {'row' if table.transpose else 'column'}, controls excepted.",
+    ]
+
+
+def places(datasets: Iterable["Named"], context: "Context") -> list[str]:
+    """Which datasets stand in the places of the paper's."""
+    datasets = list(datasets)
+    faces = [(named.name, context.dataset(named)) for named in datasets if context.dataset(named) != named.role]
+    instead = " and ".join(f"`{here}` stands in the place of {name}" for name, here in faces)
+    own = " and ".join(named.name for named in datasets if context.dataset(named) == named.role)
+    return [
+        *([f"{instead}: these are not the paper's data."] if faces else []),
+        *([f"Measured on {own}."] if own else []),
     ]
 
 

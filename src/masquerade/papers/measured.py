@@ -95,9 +95,7 @@ class Cells:
     ) -> Measured:
         """One metric over all seeds of one (dataset, method, variant), of the pictures of ``attempt`` ('' = the
         anonymized ones; None = what the measure says)."""
-        name = ".".join(filter(None, [context.judge(measure.judge), measure.part]))
-        tried = measure.attempt if attempt is None else attempt
-        given = [_value(_metrics(cell, tried), measure.metric, name) for cell in self._found.get(key, ())]
+        given = list(self.by_seed(key, measure, context, attempt).values())
         numbers = [value for value in given if value["value"] is not None]
         missing = [value["note"].rstrip(".") or "not a number" for value in given if value["value"] is None]
         if not numbers:
@@ -116,6 +114,16 @@ class Cells:
             note="; ".join(dict.fromkeys(value["note"] for value in numbers if value.get("note"))),
             reason=few if missing else "",
         )
+
+    def by_seed(
+        self, key: tuple[str, str, str], measure: Measure, context: Context, attempt: str | None = None
+    ) -> dict[int, Mapping[str, Any]]:
+        """One metric of each seed, in their order, as its file has it (value, over, of, spread, ...); where a seed gave
+        no number, ``value`` is None and ``note`` says why."""
+        name = ".".join(filter(None, [context.judge(measure.judge), measure.part]))
+        tried = measure.attempt if attempt is None else attempt
+        cells = self._found.get(key, ())
+        return {cell["cell"]["seed"]: _value(_metrics(cell, tried), measure.metric, name) for cell in cells}
 
 
 def _metrics(cell: Mapping[str, Any], attempt: str) -> Mapping[str, Any] | str:

@@ -242,11 +242,50 @@ class Grid(Item):
         return self
 
 
-Figure = Curves | Grid
-KINDS: dict[str, type[Item]] = {"table": Table, "curves": Curves, "grid": Grid}
+class Feature(Declared):
+    """One of the features that a method takes faces apart into."""
+
+    title: str
+    features: str
+    """Its key in `Method.features`."""
 
 
-def load(path: Path) -> Table | Curves | Grid:
+class Clustered(Feature):
+    """A panel: the features of the test faces, coloured by one label."""
+
+    label: str
+    """``identity``, or an attribute in CelebA's words."""
+    names: tuple[str, ...] = ()
+    """What faces are called that have the attribute, and that have it not."""
+    people: Annotated[int, Field(ge=0)] = 0
+    """The first so many people of the archive alone, where the label is their identity."""
+
+    @model_validator(mode="after")
+    def _is_told_apart(self) -> "Clustered":
+        identity = self.label == "identity"
+        if (identity and (self.names or self.people < 2)) or (not identity and (len(self.names) != 2 or self.people)):
+            raise ValueError("an attribute has two 'names', with it and without; identity has 'people', two or more")
+        return self
+
+
+class Clusters(Item):
+    """Features of one method in two dimensions, with how well each panel's label is told apart in them."""
+
+    endings: ClassVar[tuple[str, ...]] = ("png", "svg")
+    kind: Literal["clusters"]
+    method: str
+    variant: str
+    against: Feature
+    """In which features the same labels are told apart for comparison."""
+    panels: tuple[Clustered, ...]
+
+
+Figure = Curves | Grid | Clusters
+Reference = Table | Figure
+KINDS: dict[str, type[Item]] = {"table": Table, "curves": Curves, "grid": Grid, "clusters": Clusters}
+
+
+def load(path: Path) -> Reference:
     """Read one reference file. Raises ReferenceFileError naming the file and the key, for the person who wrote it."""
     try:
         tree = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CBaseLoader)  # noqa: S506 - text only
@@ -264,7 +303,7 @@ def load(path: Path) -> Table | Curves | Grid:
         raise ReferenceFileError("\n".join(f"{path}: {line}" for line in told)) from error
 
 
-def find(paper: str, folder: Path = FOLDER) -> list[Table | Curves | Grid]:
+def find(paper: str, folder: Path = FOLDER) -> list[Reference]:
     """Every table and figure of one paper, by file name. Raises ReferenceFileError where there is none."""
     paths = sorted((folder / paper).glob("*.yaml"))
     if not paths:
@@ -273,7 +312,7 @@ def find(paper: str, folder: Path = FOLDER) -> list[Table | Curves | Grid]:
     return [load(path) for path in paths]
 
 
-def needs(item: Table | Curves | Grid, offered: Iterable[tuple[str, str]] = ()) -> list[Need]:
+def needs(item: Reference, offered: Iterable[tuple[str, str]] = ()) -> list[Need]:
     """What ``item`` asks the matrix for, each once, in its order.
 
     ``offered``: the (method, variant) pairs of the matrix on its datasets, among which a pattern such as ``eps_*``
@@ -284,7 +323,7 @@ def needs(item: Table | Curves | Grid, offered: Iterable[tuple[str, str]] = ()) 
     return list(dict.fromkeys((dataset.role, *pair) for dataset in datasets(item) for pair in asked))
 
 
-def attempted(item: Table | Curves | Grid, offered: Iterable[tuple[str, str]] = ()) -> list[Need]:
+def attempted(item: Reference, offered: Iterable[tuple[str, str]] = ()) -> list[Need]:
     """Of `needs`, those of which ``item`` shows an attempt: further pictures of the same faces, such as recovered ones.
 
     Tables and curves find their numbers under ``attempts`` of a cell's metrics, grids their pictures in the cell's
@@ -295,27 +334,30 @@ def attempted(item: Table | Curves | Grid, offered: Iterable[tuple[str, str]] = 
         asked = [((column.dataset or item.dataset).role, row) for row, column in pairs]
     elif isinstance(item, Grid):
         asked = [(item.dataset.role, column) for column in item.columns if column.attempt]
-    else:
+    elif isinstance(item, Curves):
         measures = [curve for panel in item.panels for curve in panel.curves] + [item.x] * (item.x is not None)
         asked = [(item.dataset.role, cells(item)[0])] if any(measure.attempt for measure in measures) else []
+    else:
+        asked = []
     offered = list(offered)
     return list(dict.fromkeys(
         (role, cell.method, variant) for role, cell in asked for variant in _variants(cell, offered)
     ))  # fmt: skip
 
 
-def datasets(item: Table | Curves | Grid) -> list[Named]:
+def datasets(item: Reference) -> list[Named]:
     """On whose faces; only a table can have several."""
     return item.datasets if isinstance(item, Table) else [item.dataset]
 
 
-def cells(item: Table | Curves | Grid) -> Sequence[Row | Cell]:
-    """The methods of a table's rows, a grid's columns, or a figure's curves and controls."""
+def cells(item: Reference) -> Sequence[Row | Cell]:
+    """The methods of a table's rows, a grid's columns, a figure's curves and controls, or its features."""
     if isinstance(item, Table):
         return item.rows
     if isinstance(item, Grid):
         return item.columns
-    return (Cell(title="", method=item.method, variant=item.variant), *item.controls)
+    controls = item.controls if isinstance(item, Curves) else ()
+    return (Cell(title="", method=item.method, variant=item.variant), *controls)
 
 
 def _variants(cell: Row | Cell, offered: Iterable[tuple[str, str]]) -> list[str]:

@@ -1,0 +1,89 @@
+"""Adam as the papers have it, or Muon for the matrices of a network with Adam for the rest."""
+
+import math
+from collections.abc import Collection, Mapping
+
+import torch
+from torch import Tensor, nn
+
+
+class Optimisers:
+    """Optimises all weights of some modules. ``named``: the optimisers whose state a training keeps.
+
+    ``muon``: weights of so many dimensions are optimised by Muon; of 2 they are matrices, a convolution's kernel (4) it
+    sees as one in the same memory; those whose name holds a word of ``spared`` stay with Adam. ``others``: the learning
+    rate of what is left to Adam, as a share of ``rate``. ``decay``: weight decay, decoupled (AdamW), of all but gains
+    and biases.
+    """
+
+    def __init__(
+        self,
+        modules: Mapping[str, nn.Module],
+        rate: float,
+        betas: tuple[float, float],
+        muon: Collection[int] = (),
+        others: float = 1.0,
+        *,
+        spared: Collection[str] = (),
+        decay: float = 0.0,
+        epsilon: float = 1e-8,
+    ):
+        named = [item for key, module in modules.items() for item in module.named_parameters(prefix=key)]
+        self.weights = [weight for _, weight in named]
+        chosen = [
+            weight
+            for name, weight in named
+            if weight.ndim in muon and len(weight) > 3 and not any(word in name for word in spared)
+        ]
+        self.matrices = {nn.Parameter(weight.detach().flatten(1)): weight for weight in chosen}
+        known = {id(weight) for weight in chosen}
+        left = [weight for weight in self.weights if id(weight) not in known]
+        groups = [
+            {"params": [weight for weight in left if weight.ndim > 1], "weight_decay": decay},
+            {"params": [weight for weight in left if weight.ndim <= 1], "weight_decay": 0.0},
+        ]
+        self._rates = {"adam": rate * others, "muon": rate}
+        self.named: dict[str, torch.optim.Optimizer] = {
+            "adam": torch.optim.AdamW(groups, lr=self._rates["adam"], betas=betas, eps=epsilon)
+        }
+        if chosen:
+            self.named["muon"] = torch.optim.Muon(
+                list(self.matrices), lr=rate, momentum=0.9, weight_decay=decay, adjust_lr_fn="match_rms_adamw"
+            )
+
+    @classmethod
+    def with_kernels(
+        cls,
+        modules: Mapping[str, nn.Module],
+        learning_rate: float,
+        kernel_rate: float,
+        betas: tuple[float, float],
+        muon: Collection[int] = (4,),
+        **more,
+    ) -> "Optimisers":
+        """Muon at ``kernel_rate`` for weights of ``muon`` dimensions (0: Adam for these too), Adam for the rest."""
+        rate = kernel_rate or learning_rate
+        return cls(modules, rate, betas, muon if kernel_rate else (), learning_rate / rate, **more)
+
+    def descend(self, loss: Tensor, share: float) -> None:
+        """One step down the loss at a share of the largest learning rates."""
+        for weight in self.weights:
+            weight.grad = None
+        loss.backward()
+        for matrix, weight in self.matrices.items():
+            matrix.grad = None if weight.grad is None else weight.grad.flatten(1)
+        for name, optimiser in self.named.items():
+            for group in optimiser.param_groups:
+                group["lr"] = self._rates[name] * share
+            optimiser.step()
+
+
+def risen(step: int, steps: int) -> float:
+    """The share of the largest learning rate at a step: it rises over the first tenth of them and falls as a cosine."""
+    place = (step + 1) / steps
+    return place / 0.1 if place < 0.1 else 0.5 * (1 + math.cos(math.pi * (place - 0.1) / 0.9))
+
+
+def cooled(step: int, steps: int, cooldown: float) -> float:
+    """The share of the largest learning rate at a step: it falls to a fiftieth over the last ``cooldown`` of them."""
+    return min(1.0, max(0.02, (steps - step) / (cooldown * steps))) if cooldown else 1.0

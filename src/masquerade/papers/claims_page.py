@@ -1,0 +1,266 @@
+"""The page of claims: which hold at this scale, by what margin, in how many seeds; the same as CSV and LaTeX."""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from masquerade import discovery
+from masquerade.papers import independence, latex, layout
+from masquerade.papers.claims import Claim
+from masquerade.papers.measured import Context
+from masquerade.papers.reference import Measure
+from masquerade.papers.verdicts import FAILS, HOLDS, UNTOLD, Side, Verdict
+
+SUMMARY = ["Paper", "Claims", "Hold here", "Do not hold", "Cannot be told"]
+HEAD = ["Claim", "Here", "Margin", "Seeds", "Compared", "Measure", "In the paper"]
+MEASURES = ["Metric", "Unit", "Judge in the paper", "Here", "±", "Protocol"]
+SIDE = ("method", "variant", "attempt", "metric", "part", "judge", "value", "spread", "over", "of")
+FIELDS = (
+    "paper", "name", "says", "source", "dataset", "verdict", "seed", "margin",
+    *(f"greater_{field}" for field in SIDE), *(f"than_{field}" for field in SIDE), "difference", "reason",
+)  # fmt: skip
+
+
+def markdown(verdicts: Sequence[Verdict], context: Context) -> str:
+    """For people: how many claims of each paper hold, then a row a claim, then what was measured."""
+    papers = list(dict.fromkeys(verdict.claim.paper for verdict in verdicts))
+    sections = []
+    for paper in papers:
+        mine = [verdict for verdict in verdicts if verdict.claim.paper == paper]
+        sections += [_heading(paper), layout.grid(HEAD, [_row(verdict, context) for verdict in mine], right_from=9)]
+    parts = [
+        "# Claims",
+        "\n".join(f"> {line}" for line in _preamble(verdicts, context)),
+        layout.grid(SUMMARY, [*(_count(paper, verdicts) for paper in papers), _count("", verdicts)], right_from=1),
+        *sections,
+        "## What was measured",
+        layout.grid(MEASURES, _measures(verdicts, context), right_from=len(MEASURES)),
+        "## Notes",
+        "\n".join(f"- {note}" for note in _notes(verdicts, context)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def longtable(verdicts: Sequence[Verdict], context: Context) -> str:
+    """LaTeX, for the packages longtable and booktabs: claims, verdicts and margins; the CSV has the numbers."""
+    lines = [r"\begin{longtable}{p{0.42\linewidth}p{0.2\linewidth}lp{0.16\linewidth}}"]
+    lines += [r"\toprule", r"Claim & Here & Margin & In the paper \\", r"\midrule", r"\endhead"]
+    for paper in dict.fromkeys(verdict.claim.paper for verdict in verdicts):
+        lines.append(rf"\multicolumn{{4}}{{l}}{{\textbf{{{latex.escape(paper)}}}}} \\")
+        for verdict in (verdict for verdict in verdicts if verdict.claim.paper == paper):
+            here = verdict.word + (f": {verdict.reason}" if verdict.reason else f" ({_seeds(verdict)} seeds)")
+            cells = (verdict.claim.says, here, _margin(verdict), verdict.claim.source)
+            lines.append(" & ".join(map(latex.escape, cells)) + r" \\")
+    sentences = [*_preamble(verdicts, context), *_notes(verdicts, context)]
+    lines += [
+        r"\bottomrule",
+        r"\end{longtable}",
+        *(latex.escape(line.replace("**", "")) + r"\par" for line in sentences),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def table(verdicts: Sequence[Verdict], context: Context) -> str:
+    """CSV: one record a comparison and seed, numbers at full precision, nothing where there is none."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    for verdict in verdicts:
+        for one, other in verdict.claim.pairs:
+            writer.writerows(_record(verdict, seed, one, other, context) for seed in verdict.seeds)
+    return text.getvalue()
+
+
+def _record(verdict: Verdict, seed: int, one: int, other: int, context: Context) -> dict[str, Any]:
+    claim, margin = verdict.claim, verdict.margins.get(seed)
+    sides = {
+        f"{which}_{field}": value
+        for which, place in (("greater", one), ("than", other))
+        for field, value in _told(claim, verdict.sides[place], seed, context).items()
+    }
+    known = None not in (sides["greater_value"], sides["than_value"])
+    return sides | {
+        "paper": claim.paper,
+        "name": claim.name,
+        "says": claim.says,
+        "source": claim.source,
+        "dataset": verdict.dataset,
+        "verdict": verdict.word,
+        "seed": seed,
+        "margin": margin.value if margin else None,
+        "difference": sides["greater_value"] - sides["than_value"] if known else None,
+        "reason": verdict.reason,
+    }
+
+
+def _told(claim: Claim, side: Side, seed: int, context: Context) -> dict[str, Any]:
+    measure, value = claim.measure_of(side.compared), side.by_seed.get(seed, {})
+    found = {field: value.get(field) for field in ("value", "spread", "over", "of")}
+    where = {field: getattr(side.compared, field) for field in ("method", "variant", "attempt")}
+    what = {"metric": measure.metric, "part": measure.part, "judge": context.judge(measure.judge)}
+    return where | what | found
+
+
+def _preamble(verdicts: Sequence[Verdict], context: Context) -> list[str]:
+    datasets = dict.fromkeys(verdict.claim.dataset for verdict in verdicts)
+    seeds = f"each of the seeds {', '.join(map(str, context.seeds))}" if len(context.seeds) > 1 else "the one seed"
+    return [
+        f"Scale `{context.scale}`. {context.caution}".rstrip(),
+        *layout.places(datasets, context),
+        f"What the papers assert, checked on the numbers measured here. A claim **holds** where its margin, the "
+        f"smallest difference between what is to be greater and what is to be less, is above 0 in {seeds}; where a "
+        "number is missing it cannot be told. Bold: of several numbers, the two between which the margin is. No test "
+        "of significance: read a margin beside its numbers, their ± and over how many they are.",
+    ]
+
+
+def _heading(paper: str) -> str:
+    known = paper in discovery.names("methods")
+    return f"## {paper}" + (f"\n\n*{discovery.load('methods', paper).paper}*" if known else "")
+
+
+def _count(paper: str, verdicts: Sequence[Verdict]) -> list[str]:
+    words = [verdict.word for verdict in verdicts if paper in ("", verdict.claim.paper)]
+    return [
+        f"`{paper}`" if paper else "all",
+        str(len(words)),
+        *(str(words.count(word)) for word in (HOLDS, FAILS, UNTOLD)),
+    ]
+
+
+def _row(verdict: Verdict, context: Context) -> list[str]:
+    return [
+        verdict.claim.says,
+        f"**{verdict.word}**" + (f": {verdict.reason}" if verdict.reason else ""),
+        _margin(verdict),
+        _seeds(verdict),
+        _compared(verdict),
+        f"{_measures_of(verdict.claim, context)} on `{verdict.dataset}`",
+        verdict.claim.source,
+    ]
+
+
+def _seeds(verdict: Verdict) -> str:
+    return f"{verdict.held} of {len(verdict.seeds)}" if verdict.margins else layout.NONE
+
+
+def _margin(verdict: Verdict) -> str:
+    """The margin of the worst seed with that of the best; of a share of faces also in faces."""
+    worst = verdict.smallest
+    if worst is None:
+        return layout.NONE
+    best = max(margin.value for margin in verdict.margins.values())
+    text = _number(worst.value) + (f" to {_number(best)}" if best > worst.value else "")
+    unit = _unit(verdict.claim.measure_of(verdict.sides[worst.pair[0]].compared))
+    faces = worst.value * verdict.over[0] if verdict.over else 0.5
+    if unit == "share of faces" and abs(faces - round(faces)) < 1e-6:
+        text += f" ({round(faces)} of {verdict.over[0]})"
+    return text
+
+
+def _compared(verdict: Verdict) -> str:
+    """The numbers of both sides, each with its own spread and, where they differ, its denominator."""
+    claim = verdict.claim
+    closest = verdict.smallest.pair if verdict.smallest and len(claim.pairs) > 1 else ()
+    texts = [_side(verdict, side, place in closest) for place, side in enumerate(verdict.sides)]
+    first = len(claim.greater)
+    if claim.descending:
+        text = " > ".join(texts)
+    elif claim.paired:
+        text = "; ".join(f"{one} > {other}" for one, other in zip(texts[:first], texts[first:], strict=True))
+    else:
+        text = f"{_each(texts[:first])} > {_each(texts[first:])}"
+    return text + (f"; over {_of(*verdict.over)}" if verdict.over else "")
+
+
+def _each(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"each of ({', '.join(texts)})"
+
+
+def _side(verdict: Verdict, side: Side, closest: bool) -> str:
+    cell, measured = side.compared, side.measured
+    parts = [f"`{cell.method}/{cell.variant}`"]
+    parts += [f"*{cell.attempt}*"] if cell.attempt else []
+    parts += [f"({_short(verdict.claim, cell.measure)})"] if cell.measure else []
+    if measured.value is None:
+        return " ".join([*parts, layout.NONE])
+    spread = f" ± {_number(measured.own_spread)}" if measured.own_spread is not None else ""
+    over = "" if verdict.over else f" (over {_of(measured.over // measured.seeds, measured.of // measured.seeds)})"
+    number = f"**{_number(measured.value)}**" if closest else _number(measured.value)
+    return " ".join([*parts, f"{number}{spread}{over}"])
+
+
+def _short(claim: Claim, measure: Measure) -> str:
+    """What tells a measure from the others of its claim: its part, its judge, or its metric."""
+    others = _distinct(claim)
+    if len({(other.metric, other.judge) for other in others}) == 1:
+        return measure.part or measure.metric
+    if len({other.metric for other in others}) == 1 and measure.judge:
+        return measure.judge.name
+    return f"{measure.metric}.{measure.part}".rstrip(".")
+
+
+def _of(over: int, of: int) -> str:
+    return f"{over}" if over == of else f"{over} of {of}"
+
+
+def _number(value: float) -> str:
+    return f"{value + 0.0:.4g}"
+
+
+def _distinct(claim: Claim) -> list[Measure]:
+    return list(dict.fromkeys(claim.measure_of(side) for side in claim.sides))
+
+
+def _measures_of(claim: Claim, context: Context) -> str:
+    """The metrics of a claim with their parts and judges, each metric and judge once."""
+    parts: dict[tuple[str, str], list[str]] = {}
+    for measure in _distinct(claim):
+        parts.setdefault((measure.metric, context.judge(measure.judge)), []).append(measure.part)
+    return ", ".join(
+        f"`{metric}`" + (f" ({', '.join(names)})" if any(names) else "") + (f" by `{judge}`" if judge else "")
+        for (metric, judge), names in parts.items()
+    )
+
+
+def _unit(measure: Measure) -> str:
+    known = measure.metric in discovery.names("metrics")
+    return discovery.load("metrics", measure.metric).unit if known else layout.NONE
+
+
+def _measures(verdicts: Sequence[Verdict], context: Context) -> list[list[str]]:
+    """What the paper used, what stands for it here, what its spread is of, by which protocol: a row a measure."""
+    rows: dict[Measure, list[Side]] = {}
+    for verdict in verdicts:
+        for side in verdict.sides:
+            rows.setdefault(verdict.claim.measure_of(side.compared), []).append(side)
+    found = []
+    for measure, sides in rows.items():
+        spreads = dict.fromkeys(side.measured.own_spread_of for side in sides if side.measured.own_spread_of)
+        protocols = list(dict.fromkeys(side.measured.note for side in sides if side.measured.note))
+        found.append([
+            f"`{'.'.join(filter(None, [measure.metric, measure.part]))}`",
+            _unit(measure),
+            measure.judge.name if measure.judge else layout.SAME,
+            f"`{context.judge(measure.judge)}`" if measure.judge else layout.SAME,
+            ", ".join(spreads) or layout.NONE,
+            protocols[0] if len(protocols) == 1 else "differs by cell: see the metrics" if protocols else layout.NONE,
+        ])  # fmt: skip
+    return found
+
+
+def _notes(verdicts: Sequence[Verdict], context: Context) -> list[str]:
+    notes = [f"{verdict.claim.says.rstrip('.')}: {verdict.claim.note}." for verdict in verdicts if verdict.claim.note]
+    asked = {
+        (context.judge(measure.judge), side.compared.method, side.compared.method)
+        for verdict in verdicts
+        for side in verdict.sides
+        if (measure := verdict.claim.measure_of(side.compared)).judge
+    }
+    several = len(context.seeds) > 1
+    seeds = f"{'Seeds' if several else 'Seed'} {', '.join(map(str, context.seeds))}" + (
+        ": values are means over them, margins those of the worst and of the best." if several else "."
+    )
+    spread = "± is the standard deviation that the metric's own protocol reports, over what the table above says."
+    return [*notes, spread, independence.told(asked, "page"), f"{seeds} Code: commit {context.commit}."]

@@ -1,0 +1,70 @@
+"""Every claim of reference/claims.yaml can be put to what there is here, or says why it cannot."""
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from masquerade import discovery, matrix, params
+from masquerade.papers import claims, reference
+
+ROOT = Path(__file__).parents[2]
+CLAIMS = claims.load(ROOT / claims.FILE)
+PARAMETERS = params.load(ROOT, "paper")
+ASKED = claims.of_papers(CLAIMS, PARAMETERS.papers)
+"""Those that the graph puts to the metrics."""
+VARIANTS = {(name, variant) for name, block in PARAMETERS.methods.items() for variant in block.variants}
+ITEMS = [reference.load(path) for path in sorted((ROOT / reference.FOLDER).glob("*/*.yaml"))]
+PRINTED = {cell.method for item in ITEMS for cell in reference.cells(item)}
+"""Methods that a table or figure shows, built or not."""
+
+
+def measures(claim):
+    return {claim.measure_of(side) for side in claim.sides}
+
+
+def test_every_paper_has_claims():
+    counts = {paper: sum(claim.paper == paper for claim in CLAIMS) for paper in PARAMETERS.papers}
+    assert set(counts) <= {claim.paper for claim in CLAIMS} <= set(discovery.names("methods"))
+    assert min(counts.values()) >= 4
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.paper}-{claim.name}")
+def test_a_claim_is_a_sentence_with_its_source(claim):
+    assert claim.says.endswith(".") and claim.says[0].isupper()
+    assert "section" in claim.source or "abstract" in claim.source
+    assert not claim.note.endswith(".") and claim.name.isidentifier()
+
+
+@pytest.mark.parametrize("claim", ASKED, ids=lambda claim: f"{claim.paper}-{claim.name}")
+def test_metrics_judges_and_faces_exist(claim):
+    assert {measure.metric for measure in measures(claim)} <= set(discovery.names("metrics"))
+    for judge in (measure.judge for measure in measures(claim) if measure.judge):
+        assert reference.stand_in(judge, PARAMETERS.stand_ins.judges) in discovery.names("judges")
+    assert reference.stand_in(claim.dataset, PARAMETERS.stand_ins.datasets) in discovery.names("faces")
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.paper}-{claim.name}")
+def test_variants_exist_and_methods_are_built_or_named_by_a_table(claim):
+    for side in claim.sides:
+        assert (side.method, side.variant) in VARIANTS or side.method not in PARAMETERS.methods
+        assert side.method in PARAMETERS.methods or side.method in PRINTED
+
+
+@pytest.mark.parametrize("scale", ["tiny", "mini", "paper"])
+def test_every_cell_that_is_compared_is_planned_or_has_a_reason(scale):
+    planned = params.load(ROOT, scale)
+    cells = matrix.cells(planned)
+    there = {(cell.dataset, cell.method, cell.variant) for cell in cells if cell.runnable}
+    stand_ins = planned.stand_ins.datasets
+    wanted = {(stand_ins.get(role, role), *cell) for role, *cell in claims.needs(ASKED)}
+    assert wanted == there & wanted | set(matrix.skipped(planned, wanted, cells))
+    if scale == "mini":  # what `make reproduce` leaves out are methods that are not built
+        assert {method for _, method, _ in wanted - there} & set(discovery.names("methods")) == set()
+
+
+@pytest.mark.parametrize("claim", ASKED, ids=lambda claim: f"{claim.paper}-{claim.name}")
+def test_what_is_recovered_is_asked_for_by_the_parameters(claim):
+    for (role, method, variant), _ in claims.attempted([claim]):
+        patterns = PARAMETERS.recovery.cells[PARAMETERS.stand_ins.datasets.get(role, role)]
+        assert any(fnmatchcase(f"{method}/{variant}", pattern) for pattern in patterns)

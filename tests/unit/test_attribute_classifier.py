@@ -1,0 +1,226 @@
+"""The classifier of attributes: class weights and figures by hand, training, its judge; nobody else may use it."""
+
+import numpy as np
+import pytest
+import torch
+
+from masquerade import discovery, training
+from masquerade.backbones._attribute_classifier import Classifier, agreement, class_weights, load
+from masquerade.backbones.attribute_classifier import ATTRIBUTES
+from masquerade.errors import CheckpointError, ParameterError
+from masquerade.faces._attributes import NAMES
+from masquerade.images import ArchiveWriter, to_float
+from masquerade.methods import TrainingJob
+from masquerade.networks.strided_vgg import StridedVGG
+
+
+def test_network_has_the_convolutions_of_vgg_16_of_which_five_halve():
+    with torch.device("meta"):
+        network = StridedVGG(9, 192)
+        layers = [part for part in network.features if isinstance(part, torch.nn.Conv2d)]
+        assert network(torch.empty(2, 3, 192, 192)).shape == (2, 9)
+    assert [layer.out_channels for layer in layers] == [64] * 2 + [128] * 2 + [256] * 3 + [512] * 6  # Table 1, column D
+    assert [number for number, layer in enumerate(layers) if layer.stride == (2, 2)] == [0, 2, 4, 7, 10]
+    assert network.head[-1].in_features == 512 * 6 * 6
+
+
+def test_picture_too_small_for_the_halvings_is_refused():
+    with pytest.raises(ValueError, match="size is 16; 5 halvings need at least 32 pixels"):
+        StridedVGG(9, 16)
+
+
+def test_network_sees_the_crop_at_its_size():
+    classifier = Classifier((0.25, 0.5, 0.75, 1.0), 16, [4, 4], [1, 1], 0.0)
+    picture = torch.zeros(1, 3, 64, 64)
+    picture[..., 32:, 16:48] = 1.0
+    torch.testing.assert_close(classifier.prepared(picture), torch.ones(1, 3, 16, 16))
+    picture[..., :32, :] = 9.0  # above the crop
+    assert classifier.prepared(picture).max() == 1.0
+
+
+def test_drawn_faces_are_annotated_with_every_attribute():
+    assert set(ATTRIBUTES) <= set(NAMES)
+
+
+def test_both_classes_weigh_the_same_in_full_balance():
+    labels = np.array([[True, True], [False, True], [False, False], [False, False]])
+    weights = class_weights(labels, 1.0).numpy()
+    np.testing.assert_allclose(weights[:, 0], [2, 2 / 3, 2 / 3, 2 / 3])  # one of four: 1/2 of the weight for each class
+    np.testing.assert_allclose(weights[:, 1], 1.0)
+    np.testing.assert_allclose(class_weights(labels, 0.0), 1.0)
+    np.testing.assert_allclose(class_weights(labels, 0.5).mean(0), 1.0)
+
+
+def test_attribute_that_nobody_has_weighs_something():
+    assert torch.isfinite(class_weights(np.zeros((3, 2), bool), 1.0)).all()
+
+
+def test_figures_of_hand_worked_answers():
+    true, found = np.zeros((2, 4, len(ATTRIBUTES)), bool)
+    male, young = ATTRIBUTES.index("Male"), ATTRIBUTES.index("Young")
+    true[0, male], found[:2, male] = True, True  # the one is found, one of the other three too
+    true[:2, young] = True  # always saying no
+    figures = agreement(true, found, "faces.zip")
+    assert figures["balanced_accuracy.Male"] == pytest.approx((1 + 2 / 3) / 2)
+    assert figures["balanced_accuracy.Young"] == 0.5
+    assert figures["balanced_accuracy"] == pytest.approx((5 / 6 + 1 / 2) / 2)
+    assert figures["worst_balanced_accuracy"] == 0.5
+    assert figures["accuracy.Male"] == 0.75 and figures["accuracy.Smiling"] == 1.0
+    assert "balanced_accuracy.Smiling" not in figures  # nobody smiles
+    assert (figures["attributes"], figures["pictures"]) == (2, 4)
+
+
+def test_figures_of_people_who_are_all_alike_are_refused():
+    same = np.zeros((3, len(ATTRIBUTES)), bool)
+    with pytest.raises(ParameterError, match="give it more people"):
+        agreement(same, same, "faces.zip")
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """Sixteen pictures: bright where Male, red where Young, a white bar where Smiling; the rest is drawn by lot."""
+    draw = np.random.default_rng(0)
+    with ArchiveWriter(tmp_path / "faces.zip") as out:
+        for number in range(16):
+            known = dict.fromkeys(ATTRIBUTES, False) | {"Wavy_Hair": bool(draw.random() < 0.5)}
+            known |= {name: bool(number >> place & 1) for place, name in enumerate(("Male", "Young", "Smiling"))}
+            picture = np.full((32, 32, 3), 170 if known["Male"] else 60) + draw.normal(0, 8, (32, 32, 3))
+            picture[..., 1:] *= 0.5 if known["Young"] else 1.0
+            picture[20:26, 8:24] = 255 if known["Smiling"] else 0
+            row = {"id": f"p{number}", "identity": f"p{number}", "split": "train" if number < 8 else "validation"}
+            row |= {f"attribute.{name}": value for name, value in known.items()}
+            out.add(np.clip(picture, 0, 255).astype(np.uint8), row)
+    return tmp_path / "faces.zip"
+
+
+SMALL = {
+    "crop": (0.0, 0.0, 1.0, 1.0), "input_size": 32, "widths": [4, 8, 8], "units": [1, 2, 1],
+    "dropout": 0.2, "steps": 6, "batch": 8, "optimiser": "muon",
+    "learning_rate": 0.02, "cooldown": 0.5, "balance": 1.0, "floor_balanced_accuracy": 0.6,
+}  # fmt: skip
+
+
+def backbone(**changes):
+    cls = discovery.load("backbones", "attribute_classifier")
+    return cls(cls.Params(**{**SMALL, **changes}))
+
+
+def job_of(archive, folder, log=None):
+    folder.mkdir(exist_ok=True)
+    logged = []
+    job = TrainingJob(
+        archive, {}, folder / "attribute_classifier.safetensors", folder / "state.pt", 0, 1,
+        log or (lambda step, values: logged.append(values)), lambda name, pixels: None,
+    )  # fmt: skip
+    return job, logged
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "muon"])
+def test_classifier_learns_what_the_pictures_show(archive, tmp_path, optimiser):
+    job, logged = job_of(archive, tmp_path / "learnt")
+    learning = backbone(steps=80, optimiser=optimiser)
+    learning.train(job)
+    assert logged[-1]["loss"] < 0.8 * logged[0]["loss"]
+    figures = learning.quality(job)
+    assert set(learning.floors()) == {"balanced_accuracy"} <= set(figures)
+    assert figures["balanced_accuracy.Male"] > 0.7
+    network = learning.load(job.checkpoint)
+    assert not network.training
+    assert not any(weight.requires_grad for weight in network.parameters())
+
+
+def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkeypatch):
+    whole, _ = job_of(archive, tmp_path / "whole")
+    backbone().train(whole)
+    assert not whole.state.exists()
+    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+
+    def kill(step, losses):
+        if step == SMALL["steps"] - 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        backbone().train(job_of(archive, tmp_path / "cut", kill)[0])
+    torch.manual_seed(12345)
+    cut, logged = job_of(archive, tmp_path / "cut")
+    assert cut.state.is_file()
+    backbone().train(cut)
+    assert len(logged) == 1  # it went on, and did not start afresh: the first step logs too
+    assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
+
+
+def test_faces_without_annotations_are_refused(tmp_path):
+    with ArchiveWriter(tmp_path / "photographs.zip") as out:
+        row = {f"attribute.{name}": True for name in ATTRIBUTES if name != "Smiling"}
+        out.add(np.zeros((32, 32, 3), np.uint8), {"id": "a", "identity": "a", "split": "train", **row})
+    with pytest.raises(ParameterError, match=r"not every face is annotated with attribute\.Smiling .*matrix\.train_on"):
+        backbone().train(job_of(tmp_path / "photographs.zip", tmp_path)[0])
+
+
+def test_checkpoint_of_another_backbone_is_refused(tmp_path):
+    path = tmp_path / "other.safetensors"
+    training.save_checkpoint(path, {"network": torch.nn.Linear(2, 2)}, {"input_size": 32})
+    with pytest.raises(CheckpointError, match=r"other.safetensors is not a checkpoint of this backbone"):
+        load(path)
+
+
+def test_checkpoint_of_other_attributes_is_refused(tmp_path):
+    path = tmp_path / "bald.safetensors"
+    facts = {"crop": (0.0, 0.0, 1.0, 1.0), "input_size": 16, "widths": [4], "units": [1], "dropout": 0.0}
+    training.save_checkpoint(path, {"classifier": Classifier(**facts)}, {**facts, "attributes": ["Bald"]})
+    with pytest.raises(CheckpointError, match=r"knows the attributes Bald, not Male"):
+        load(path)
+
+
+@pytest.mark.parametrize("size", [(32, 32), (64, 64), (50, 37)])
+def test_pictures_of_any_size_give_logits_and_gradients(size):
+    torch.manual_seed(0)
+    network = Classifier((0.1, 0.1, 0.9, 0.9), 32, [4, 8], [1, 1], 0.2).eval()
+    images = torch.rand(2, 3, *size, requires_grad=True)
+    logits = network(images)
+    assert logits.shape == (2, len(ATTRIBUTES))
+    logits[0].sum().backward()
+    assert images.grad[0].abs().sum() > 0
+    assert images.grad[1].abs().sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"crop": (0.5, 0.0, 0.5, 1.0)}, "left must lie before right"),
+        ({"units": [1, 1]}, "units has 2 stages and widths 3"),
+        ({"input_size": 8, "widths": [4] * 4, "units": [1] * 4}, "4 stages halve it to nothing"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(changes, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        backbone(**changes)
+
+
+def test_judge_gives_the_probability_of_each_attribute_whatever_the_batch(archive, tmp_path):
+    job, _ = job_of(archive, tmp_path / "judge")
+    backbone().train(job)
+    cls = discovery.load("judges", "attribute_classifier")
+    judge = cls(cls.Params(), {"attribute_classifier": job.checkpoint})
+    images = to_float(np.random.default_rng(1).integers(0, 256, (5, 40, 40, 3), dtype=np.uint8))
+    found = judge.measure(images, images[::-1].copy())
+    assert list(found) == [name.lower() for name in ATTRIBUTES] == list(cls.quantities)
+    with torch.inference_mode():
+        expected = 1 / (1 + np.exp(-load(job.checkpoint)(torch.from_numpy(images)).numpy()))
+    for place, values in enumerate(found.values()):
+        assert values.dtype == np.float32 and values.shape == (5,)
+        np.testing.assert_allclose(values, expected[:, place], atol=1e-5)
+    np.testing.assert_allclose(judge.measure(images[3:4])["male"], found["male"][3:4], atol=1e-5)
+
+
+def test_judge_without_its_checkpoint_says_what_it_needs():
+    cls = discovery.load("judges", "attribute_classifier")
+    with pytest.raises(CheckpointError, match="needs the checkpoint of the backbone 'attribute_classifier'"):
+        cls(cls.Params(), {})
+
+
+def test_no_method_and_no_backbone_uses_it():
+    for room in ("methods", "backbones"):
+        for name in discovery.names(room):
+            assert "attribute_classifier" not in discovery.load(room, name).needs, f"{room}/{name}"
+    assert discovery.load("backbones", "attribute_classifier").needs == ()

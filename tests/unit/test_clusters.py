@@ -1,0 +1,210 @@
+"""Figures of clusters: what a picture claims, its silhouette scores say; and the features that they come from."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from masquerade import features
+from masquerade.errors import ArchiveError, PictureError, ProtocolError, ReferenceFileError
+from masquerade.images import ArchiveWriter, FaceArchive
+from masquerade.papers import clusters, reference
+from masquerade.papers.measured import Context
+from masquerade.params import StandIns
+
+CONTEXT = Context("tiny", (0,), StandIns(datasets={"celeba_hq": "drawn"}, judges={}), "abc1234", "Nothing is meant.")
+CLUSTERS = """
+kind: clusters
+title: Figure 12
+caption: Clusters
+source: Figure 12, section V
+dataset: {name: CelebA-HQ, role: celeba_hq}
+method: ours
+variant: default
+against: {title: codes, features: codes}
+panels:
+  - {title: identity, features: identity, label: identity, people: 3}
+  - {title: gender, features: gender, label: Male, names: [male, female]}
+"""
+
+
+def declared(folder, text=CLUSTERS):
+    path = folder / "paper" / "figure12.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return reference.load(path)
+
+
+def cell(seed=0, people=4, each=6, apart=8.0):
+    """Features in which people and men and women are ``apart``; codes in which nobody is."""
+    random = np.random.default_rng(seed)
+    person = np.repeat(np.arange(people), each)
+    male = person % 2 == 0
+    rows = pd.DataFrame({
+        "id": [f"f{number}" for number in range(len(person))], "identity": [f"p{number}" for number in person],
+        "status": "ok", "reason": "", "attribute.Male": male,
+    })  # fmt: skip
+    noise = random.normal(size=(3, len(person), 5))
+    for name, values in {
+        "identity": noise[0] + apart * np.eye(5)[person % 5],
+        "gender": noise[1] + apart * male[:, None],
+        "codes": noise[2],
+    }.items():
+        rows[f"features.{name}"] = list(values.astype(np.float32))
+    return rows, {"method": "ours", "variant": "default", "seed": seed}
+
+
+class TestSilhouette:
+    def test_it_is_the_value_worked_by_hand(self):
+        """On a line at 0, 1 | 4, 6: (b - a) / max for each, a within and b to the others."""
+        by_hand = [(5 - 1) / 5, (4 - 1) / 4, (3.5 - 2) / 3.5, (5.5 - 2) / 5.5]
+        found = clusters.silhouette(np.array([[0.0], [1], [4], [6]]), np.array(["a", "a", "b", "b"]))
+        assert found == pytest.approx(np.mean(by_hand))
+
+    def test_labels_at_random_are_not_told_apart(self):
+        random = np.random.default_rng(0)
+        assert abs(clusters.silhouette(random.normal(size=(300, 8)), random.integers(2, size=300))) < 0.02
+
+    @pytest.mark.parametrize("labels", [["a", "a", "a"], ["a", "b", "c"], []])
+    def test_one_label_or_one_a_face_has_none(self, labels):
+        assert clusters.silhouette(np.zeros((len(labels), 2)), np.array(labels)) is None
+
+    def test_it_is_of_the_features_and_not_of_the_picture(self, tmp_path):
+        """In two dimensions t-SNE would tell them apart far better than they are."""
+        figure, cells = declared(tmp_path), [cell(apart=2.0)]
+        faces, labels = clusters.chosen(figure.panels[1], cells[0][0])
+        own = clusters._vectors(faces, "gender")
+        told = clusters._apart(figure.panels[1], cells, "gender")
+        assert told == f"{clusters.silhouette(own, labels):.2f}"
+        assert clusters.silhouette(clusters.projected(own), labels) != pytest.approx(float(told), abs=0.01)
+
+
+class TestFigure:
+    def draw(self, folder, name, cells, skipped=()):
+        outputs = [folder / f"{name}.{ending}" for ending in reference.Clusters.endings]
+        clusters.clusters(declared(folder), cells, dict(skipped), CONTEXT, outputs)
+        return [path.read_bytes() for path in outputs]
+
+    def test_the_same_features_give_the_same_bytes(self, tmp_path):
+        first = self.draw(tmp_path, "a", [cell()])
+        assert first == self.draw(tmp_path, "b", [cell()]) and all(len(data) > 5000 for data in first)
+        assert first != self.draw(tmp_path, "c", [cell(apart=0.0)])
+
+    def test_number_of_faces_and_silhouettes_stand_in_the_panel(self, tmp_path, monkeypatch):
+        drawn = []
+        monkeypatch.setattr(clusters.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
+        clusters.clusters(declared(tmp_path), [cell()], {}, CONTEXT, [])
+        identity, gender = (ax.get_xlabel() for ax in drawn[0].axes[:2])
+        assert "of 18 faces" in identity and "of 24 faces" in gender  # three of the four people are shown
+        assert "codes: " in identity and "silhouette 0." in gender
+
+    def test_several_seeds_give_mean_and_spread(self, tmp_path):
+        panel, cells = declared(tmp_path).panels[1], [cell(0), cell(1)]
+        values = []
+        for rows, _ in cells:
+            faces, labels = clusters.chosen(panel, rows)
+            values.append(clusters.silhouette(clusters._vectors(faces, "gender"), labels))
+        expected = f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}"
+        assert clusters._apart(panel, cells, "gender") == expected
+
+    def test_a_cell_that_was_not_run_leaves_its_reason_and_no_blank(self, tmp_path, monkeypatch):
+        drawn = []
+        monkeypatch.setattr(clusters.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
+        why = {("drawn", "ours", "default"): "ours is not built yet"}
+        clusters.clusters(declared(tmp_path), [], why, CONTEXT, [])
+        assert [ax.texts[0].get_text() for ax in drawn[0].axes[:2]] == ["ours is not built yet"] * 2
+
+    def test_features_that_tell_nobody_apart_have_no_picture_and_no_crash(self, tmp_path, monkeypatch):
+        """scikit-learn's t-SNE ends in a segmentation fault where all points are one."""
+        assert clusters.projected(np.zeros((8, 3))) == "all faces have the same feature"
+        assert clusters.projected(np.eye(2)) == "fewer than three faces"
+        rows, facts = cell()
+        rows["features.gender"] = [np.zeros(5, np.float32)] * len(rows)
+        drawn = []
+        monkeypatch.setattr(clusters.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
+        clusters.clusters(declared(tmp_path), [(rows, facts)], {}, CONTEXT, [])
+        panel = drawn[0].axes[1]
+        assert panel.texts[0].get_text() == "all faces have the same feature"
+        assert panel.get_xlabel().startswith("silhouette 0.00 of 24 faces")
+
+    def test_refused_faces_are_left_out(self, tmp_path):
+        rows, _ = cell()
+        rows.loc[:5, "status"] = "refused"
+        faces, labels = clusters.chosen(declared(tmp_path).panels[0], rows)
+        assert sorted(set(labels)) == ["p1", "p2", "p3"] and len(faces) == 18
+
+    def test_what_is_missing_is_named(self, tmp_path):
+        figure, (rows, _) = declared(tmp_path), cell()
+        with pytest.raises(ArchiveError, match="no annotation 'Male', which the panel 'gender'"):
+            clusters.chosen(figure.panels[1], rows.drop(columns="attribute.Male"))
+        with pytest.raises(ArchiveError, match="no features 'hair'; it gives: identity, gender, codes"):
+            clusters._vectors(rows, "hair")
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [(", people: 3", ""), ("names: [male, female]", "names: [male]"), (", names: [male, female]", "")],
+    )
+    def test_a_panel_without_its_labels_is_refused(self, tmp_path, old, new):
+        with pytest.raises(ReferenceFileError, match="two 'names', with it and without; identity has 'people'"):
+            declared(tmp_path, CLUSTERS.replace(old, new))
+
+    def test_it_needs_its_cell_and_no_attempts(self, tmp_path):
+        figure = declared(tmp_path)
+        assert reference.needs(figure) == [("celeba_hq", "ours", "default")]
+        assert reference.attempted(figure) == []
+
+
+class Halves:
+    """A method that takes a picture apart into its upper and lower half; it cannot do a black one."""
+
+    def features(self, faces):
+        if (faces.images.max(axis=(1, 2, 3)) < -0.99).any():
+            raise PictureError("it is black")
+        flat = faces.images.mean(axis=1).reshape(len(faces), 2, -1)
+        return {"upper": flat[:, 0], "lower": flat[:, 1], "codes": flat.reshape(len(faces), -1)}
+
+
+class TestFeatures:
+    @pytest.fixture
+    def archive(self, tmp_path):
+        with ArchiveWriter(tmp_path / "faces.zip") as writer:
+            for number in range(5):
+                row = {"id": f"f{number}", "identity": "p", "split": "test", "attribute.Male": number > 2}
+                if number == 4:
+                    writer.add(None, row | {"status": "refused", "reason": "no face was found"})
+                else:
+                    writer.add(np.full((4, 4, 3), 60 * number, np.uint8), row)
+        return FaceArchive(tmp_path / "faces.zip")
+
+    def test_every_face_has_its_row_and_a_refused_one_its_reason(self, archive, tmp_path):
+        features.write(archive, tmp_path / "out.parquet", Halves(), "test", 2, {"seed": 3})
+        rows, facts = features.read(tmp_path / "out.parquet")
+        assert facts == {"seed": 3} and rows["id"].tolist() == archive.index["id"].tolist()
+        assert rows["status"].tolist() == ["refused", "ok", "ok", "ok", "refused"]
+        assert rows["reason"].tolist() == ["it is black", "", "", "", "no face was found"]
+        assert rows["attribute.Male"].tolist() == [False, False, False, True, True]
+        assert rows["features.upper"][2] == pytest.approx(np.full(8, 120 / 127.5 - 1))
+        assert np.isnan(rows["features.codes"][0]).all() and len(rows["features.codes"][4]) == 16
+
+    def test_a_method_that_takes_nothing_apart_is_an_error(self, archive, tmp_path):
+        class Nothing(Halves):
+            def features(self, faces):
+                return {}
+
+        with pytest.raises(ProtocolError, match="gives no features"):
+            features.write(archive, tmp_path / "out.parquet", Nothing(), "test", 2, {})
+        assert not (tmp_path / "out.parquet").exists()
+
+    def test_features_of_another_shape_are_an_error(self, archive, tmp_path):
+        class Cubes(Halves):
+            def features(self, faces):
+                return {"cube": faces.images}
+
+        with pytest.raises(ProtocolError, match=r"'cube' as float32 \(\d, D\); it gave float32 \(\d, 3, 4, 4\)"):
+            features.write(archive, tmp_path / "out.parquet", Cubes(), "test", 2, {})
+
+    def test_a_missing_or_damaged_file_is_named(self, tmp_path):
+        with pytest.raises(ArchiveError, match="none.parquet is missing"):
+            features.read(tmp_path / "none.parquet")
+        (tmp_path / "bad.parquet").write_bytes(b"PAR1 and no more")
+        with pytest.raises(ArchiveError, match="bad.parquet is damaged, or holds no features"):
+            features.read(tmp_path / "bad.parquet")

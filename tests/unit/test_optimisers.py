@@ -1,0 +1,64 @@
+"""Optimisers: who changes which weight, at which rate."""
+
+import pytest
+import torch
+from torch import nn
+
+from masquerade.optimisers import Optimisers, cooled, risen
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8, 4))
+
+
+def optimised(net, kernel_rate, **more):
+    return Optimisers.with_kernels({"net": net}, 0.002, kernel_rate, (0.9, 0.999), **more)
+
+
+def test_each_weight_belongs_to_one_optimiser_and_a_kernel_to_muon():
+    net = network()
+    made = optimised(net, 0.01)
+    (matrix,) = made.named["muon"].param_groups[0]["params"]
+    assert matrix.data_ptr() == net[0].weight.data_ptr()
+    left = [weight for group in made.named["adam"].param_groups for weight in group["params"]]
+    assert {id(weight) for weight in left} == {id(net[0].bias), id(net[2].weight), id(net[2].bias)}
+    assert len(left) == 3
+
+
+def test_without_a_rate_for_kernels_all_is_adam_at_the_one_rate():
+    one, other = network(), network()
+    made = optimised(one, 0.0)
+    assert set(made.named) == {"adam"}
+    adam = torch.optim.Adam(other.parameters(), lr=0.001)
+    for _ in range(3):
+        pictures = torch.randn(2, 3, 3, 3)
+        made.descend(one(pictures).square().sum(), 0.5)
+        adam.zero_grad()
+        other(pictures).square().sum().backward()
+        adam.step()
+    for mine, theirs in zip(one.parameters(), other.parameters(), strict=True):
+        assert torch.allclose(mine, theirs, atol=1e-7)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_rates_are_those_of_their_optimisers_times_the_share(share):
+    net = network()
+    made = optimised(net, 0.01)
+    before = [weight.detach().clone() for weight in net.parameters()]
+    made.descend(net(torch.randn(64, 3, 3, 3)).square().sum(), share)
+    kernel, *others = (weight.detach() - old for weight, old in zip(net.parameters(), before, strict=True))
+    # Adam's first step is its rate in every weight; Muon's has a mean square of about 0.2 of its rate
+    for change in others:
+        assert change.abs().max().item() == pytest.approx(0.002 * share, rel=1e-3)
+    assert 0.1 * 0.01 * share < kernel.square().mean().sqrt().item() < 0.3 * 0.01 * share
+
+
+def test_schedules_rise_and_fall():
+    shares = [risen(step, 100) for step in range(100)]
+    assert shares[0] == pytest.approx(0.1)
+    assert shares[9] == pytest.approx(1.0) == max(shares)
+    assert shares[-1] == pytest.approx(0.0)
+    assert shares[54] == pytest.approx(0.5)  # half of the way down
+    assert [cooled(step, 100, 0.5) for step in (0, 50, 75, 99)] == pytest.approx([1.0, 1.0, 0.5, 0.02])
+    assert cooled(99, 100, 0.0) == 1.0

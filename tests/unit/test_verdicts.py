@@ -1,0 +1,282 @@
+"""Claims: every margin by hand, never a claim that holds without its numbers, and mistakes told by name."""
+
+import csv
+import io
+import re
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from masquerade.errors import ReferenceFileError
+from masquerade.papers import claims, claims_page, verdicts
+from masquerade.papers.measured import Context
+from masquerade.params import StandIns
+
+CONTEXT = Context(
+    scale="tiny",
+    seeds=(0, 1, 2),
+    stand_ins=StandIns(datasets={"celeba_hq": "synthetic_hq"}, judges={"azure": "dlib_face"}),
+    commit="abc1234",
+    caution="Numbers mean nothing.",
+)
+ONE = CONTEXT.__class__(**(vars(CONTEXT) | {"seeds": (0,)}))
+AZURE = {"metric": "protection_success_rate", "judge": {"name": "Azure Face", "role": "azure"}}
+CLAIM = {
+    "paper": "falco",
+    "name": "a_is_greater",
+    "says": "A protects more than B.",
+    "source": "Table 1, section 4",
+    "dataset": {"name": "CelebA-HQ", "role": "celeba_hq"},
+    "measure": AZURE,
+    "greater": [{"method": "falco", "variant": "a"}],
+    "than": [{"method": "falco", "variant": "b"}],
+}
+
+
+def side(variant, method="falco", **more):
+    return {"method": method, "variant": variant, **more}
+
+
+def declared(tmp_path, *changes, drop=()):
+    """The claims that these changes of CLAIM make, read from a file."""
+    tree = [{key: value for key, value in (CLAIM | change).items() if key not in drop} for change in changes]
+    path = tmp_path / "claims.yaml"
+    path.write_text(yaml.safe_dump(tree), encoding="utf-8")
+    return claims.load(path)
+
+
+def number(value, over=10, of=10, **more):
+    return {"value": value, "over": over, "of": of, "spread": None, "spread_of": "", "note": "", **more}
+
+
+def cell(variant, value, seed=0, method="falco", metrics=None, attempts=None):
+    where = {"dataset": "synthetic_hq", "method": method, "variant": variant, "seed": seed}
+    value = value if isinstance(value, dict) else number(value)
+    found = {"protection_success_rate": {"dlib_face": value}} if metrics is None else metrics
+    return {"cell": where, "statement": {"faces": 10, "refused": 0}, "metrics": found, "attempts": attempts or {}}
+
+
+def verdict(tmp_path, cells, change=None, skipped=None, context=ONE, drop=()):
+    [claim] = declared(tmp_path, change or {}, drop=drop)
+    return verdicts.judge([claim], cells, skipped or {}, context)[0]
+
+
+class TestMargins:
+    def test_the_margin_is_the_smallest_of_every_pair(self, tmp_path):
+        found = verdict(
+            tmp_path,
+            [cell("a", 0.9), cell("b", 0.5), cell("c", 0.8), cell("d", 0.6)],
+            {"greater": [side("a"), side("c")], "than": [side("b"), side("d")]},
+        )
+        assert found.word == verdicts.HOLDS and found.held == 1
+        assert found.smallest.value == pytest.approx(0.8 - 0.6)
+        assert [found.sides[place].compared.variant for place in found.smallest.pair] == ["c", "d"]
+
+    def test_counterparts_are_compared_with_each_other_alone(self, tmp_path):
+        cells = [cell("a", 0.9), cell("b", 0.5), cell("c", 0.4), cell("d", 0.1)]
+        sides = {"greater": [side("a"), side("c")], "than": [side("b"), side("d")]}
+        found = verdict(tmp_path, cells, sides | {"paired": True})
+        assert found.word == verdicts.HOLDS and found.smallest.value == pytest.approx(0.3)
+        assert verdict(tmp_path, cells, sides).word == verdicts.FAILS  # 0.4 is below 0.5
+
+    def test_a_chain_is_as_good_as_its_smallest_step(self, tmp_path):
+        cells = [cell("a", 0.9), cell("b", 0.7), cell("c", 0.65), cell("d", 0.1)]
+        chain = {"descending": [side(name) for name in "abcd"]}
+        found = verdict(tmp_path, cells, chain, drop=("greater", "than"))
+        assert found.word == verdicts.HOLDS and found.smallest.value == pytest.approx(0.05)
+        wrong = verdict(tmp_path, cells, {"descending": [side(name) for name in "acbd"]}, drop=("greater", "than"))
+        assert wrong.word == verdicts.FAILS and wrong.smallest.value == pytest.approx(-0.05)
+
+    def test_equal_is_not_greater(self, tmp_path):
+        found = verdict(tmp_path, [cell("a", 1.0), cell("b", 1.0)])
+        assert found.word == verdicts.FAILS and found.smallest.value == 0 and found.held == 0
+
+    def test_a_claim_holds_where_it_holds_in_every_seed(self, tmp_path):
+        a = [cell("a", value, seed) for seed, value in enumerate((0.9, 0.8, 0.9))]
+        b = [cell("b", value, seed) for seed, value in enumerate((0.5, 0.7, 0.6))]
+        found = verdict(tmp_path, [*a, *b], context=CONTEXT)
+        assert found.word == verdicts.HOLDS and found.held == 3
+        assert [margin.value for margin in found.margins.values()] == pytest.approx([0.4, 0.1, 0.3])
+        b[1] = cell("b", 0.85, 1)  # the means still are in order, the second seed is not
+        found = verdict(tmp_path, [*a, *b], context=CONTEXT)
+        assert found.word == verdicts.FAILS and found.held == 2
+        assert found.smallest.value == pytest.approx(-0.05)
+
+    def test_a_number_of_another_measure_and_attempt_is_taken_from_there(self, tmp_path):
+        back = {"recovered": {"identity_similarity": {"dlib_face.eyes": number(0.7, over=4, of=4)}}}
+        cells = [cell("a", 0.2, attempts=back), cell("b", 0.5)]
+        measure = {"metric": "identity_similarity", "part": "eyes", "judge": {"name": "dlib", "role": "dlib_face"}}
+        found = verdict(tmp_path, cells, {"greater": [side("a", attempt="recovered", measure=measure)]})
+        assert found.word == verdicts.HOLDS and found.smallest.value == pytest.approx(0.2)
+
+    def test_a_method_that_the_seed_does_not_change_counts_in_every_seed(self, tmp_path):
+        a = [cell("a", value, seed, method="identitydp") for seed, value in enumerate((0.9, 0.4, 0.8))]
+        change = {"greater": [side("a", "identitydp")], "than": [side("control", "original")]}
+        found = verdict(tmp_path, [*a, cell("control", 0.5, method="original")], change, context=CONTEXT)
+        assert found.word == verdicts.FAILS and found.held == 2
+        assert [margin.value for margin in found.margins.values()] == pytest.approx([0.4, -0.1, 0.3])
+
+
+@given(
+    a=st.lists(st.integers(0, 10), min_size=3, max_size=3),
+    b=st.lists(st.integers(0, 10), min_size=3, max_size=3),
+    c=st.lists(st.integers(0, 10), min_size=3, max_size=3),
+)
+def test_a_claim_holds_exactly_where_every_difference_of_every_seed_is_above_zero(a, b, c):
+    claim = claims.Claim(**(CLAIM | {"greater": [side("a")], "than": [side("b"), side("c")]}))
+    cells = [
+        cell(name, value, seed) for name, of in zip("abc", (a, b, c), strict=True) for seed, value in enumerate(of)
+    ]
+    [found] = verdicts.judge([claim], cells, {}, CONTEXT)
+    differences = [one - other for others in (b, c) for one, other in zip(a, others, strict=True)]
+    assert (found.word == verdicts.HOLDS) == (min(differences) > 0)
+    assert found.smallest.value == min(differences)
+
+
+class TestMissingNumbers:
+    @pytest.mark.parametrize(
+        ("cells", "skipped", "reason"),
+        [
+            ([cell("a", 1.0)], {("synthetic_hq", "falco", "b"): "not in the matrix at scale tiny"},
+             "`falco/b`: not in the matrix at scale tiny"),
+            ([cell("a", 1.0)], {}, "`falco/b`: it has no metrics"),
+            ([cell("a", 1.0), cell("b", number(None, 0, note="too few strangers."))], {},
+             "`falco/b`: too few strangers"),
+            ([cell("a", 1.0), cell("b", number(float("nan"), 0))], {}, "`falco/b`: not a number"),
+            ([cell("a", 1.0), cell("b", 0, metrics={})], {}, "protection_success_rate was not computed"),
+            ([cell("a", 1.0), cell("b", 0, metrics={"protection_success_rate": {"haar": number(0)}})], {},
+             "has no value by dlib_face"),
+        ],
+    )  # fmt: skip
+    def test_a_claim_without_its_numbers_is_not_told(self, tmp_path, cells, skipped, reason):
+        found = verdict(tmp_path, cells, skipped=skipped)
+        assert found.word == verdicts.UNTOLD and reason in found.reason
+        assert found.margins == {} and found.held == 0
+
+    def test_a_missing_attempt_is_told(self, tmp_path):
+        found = verdict(tmp_path, [cell("a", 1.0), cell("b", 0.0)], {"than": [side("b", attempt="wrong")]})
+        assert found.word == verdicts.UNTOLD and "falco has no attempt 'wrong'" in found.reason
+
+    def test_one_seed_without_a_number_is_enough(self, tmp_path):
+        a = [cell("a", 0.9, seed) for seed in range(3)]
+        found = verdict(tmp_path, [*a, cell("b", 0.1, 0), cell("b", 0.2, 2)], context=CONTEXT)
+        assert found.word == verdicts.UNTOLD and found.held == 2
+        assert "seed 1 was not measured" in found.reason
+
+    def test_a_seed_that_contradicts_does_so_whatever_is_missing(self, tmp_path):
+        a = [cell("a", 0.9, seed) for seed in range(3)]
+        found = verdict(tmp_path, [*a, cell("b", 0.95, 0), cell("b", 0.2, 2)], context=CONTEXT)
+        assert found.word == verdicts.FAILS
+
+
+class TestPage:
+    @pytest.fixture
+    def found(self, tmp_path):
+        tree = declared(
+            tmp_path,
+            {},
+            {"name": "fails", "says": "B protects more than A.", "greater": CLAIM["than"], "than": CLAIM["greater"]},
+            {"name": "untold", "than": [side("default", "deepprivacy")], "note": "what it is about"},
+            {"name": "chain", "paper": "cao21", "descending": [side("a"), side("b"), side("c")],
+             "greater": [], "than": []},
+        )  # fmt: skip
+        cells = [
+            cell("a", number(0.9, spread=0.2, spread_of="folds")), cell("b", 0.5), cell("c", number(0.25, 8, 10)),
+        ]  # fmt: skip
+        skipped = {("synthetic_hq", "deepprivacy", "default"): "deepprivacy is not built yet"}
+        return verdicts.judge(tree, cells, skipped, ONE)
+
+    def test_it_says_how_many_hold_under_the_caution_of_the_scale(self, found):
+        page = claims_page.markdown(found, ONE)
+        counts = [re.sub(r"\s+", "", line) for line in page.splitlines()]
+        assert "|`falco`|3|1|1|1|" in counts and "|`cao21`|1|1|0|0|" in counts and "|all|4|2|1|1|" in counts
+        assert "> Scale `tiny`. Numbers mean nothing." in page
+        assert "`synthetic_hq` stands in the place of CelebA-HQ" in page
+        assert "Azure Face" in page and "`dlib_face`" in page
+        assert "No judge of this page was seen in training." in page
+
+    def test_a_row_shows_both_sides_with_denominators_and_the_margin_in_faces(self, found):
+        rows = [re.sub(r" +", " ", line) for line in claims_page.markdown(found, ONE).splitlines()]
+        first = next(row for row in rows if row.startswith("| A protects more than B. | **holds** |"))
+        assert "| 0.4 (4 of 10) | 1 of 1 | `falco/a` 0.9 ± 0.2 > `falco/b` 0.5; over 10 |" in first
+        assert "`protection_success_rate` by `dlib_face` on `synthetic_hq` | Table 1, section 4 |" in first
+        assert any("| **does not hold** | -0.4 (-4 of 10) | 0 of 1 |" in row for row in rows)
+        untold = next(row for row in rows if "cannot be told**" in row)
+        assert "**cannot be told**: `deepprivacy/default`: deepprivacy is not built yet | – | – |" in untold
+        chain = next(row for row in rows if "(over 8 of 10)" in row)
+        assert (
+            "`falco/a` 0.9 ± 0.2 (over 10) > `falco/b` **0.5** (over 10) > `falco/c` **0.25** (over 8 of 10)" in chain
+        )
+
+    def test_the_csv_holds_every_comparison_of_every_seed(self, found):
+        rows = list(csv.DictReader(io.StringIO(claims_page.table(found, ONE))))
+        assert [row["name"] for row in rows] == ["a_is_greater", "fails", "untold", "chain", "chain"]
+        assert [row["difference"] for row in rows] == ["0.4", "-0.4", "", "0.4", "0.25"]
+        assert [row["margin"] for row in rows][-2:] == ["0.25", "0.25"]
+        assert rows[2]["reason"] == "`deepprivacy/default`: deepprivacy is not built yet"
+        assert rows[2]["greater_value"] == "0.9" and rows[2]["than_value"] == ""
+
+    def test_the_same_claims_give_latex_without_strange_letters(self, found):
+        text = claims_page.longtable(found, ONE)
+        assert text.isascii() and text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 1
+        assert "holds (1 of 1 seeds) & 0.4 (4 of 10) & Table 1, section 4" in text
+
+    def test_the_margin_of_several_seeds_is_a_range(self, tmp_path):
+        cells = [cell("a", 0.9, seed) for seed in range(3)] + [cell("b", 0.5 + seed / 10, seed) for seed in range(3)]
+        page = claims_page.markdown([verdict(tmp_path, cells, context=CONTEXT)], CONTEXT)
+        assert "| 0.2 to 0.4 (2 of 10) | 3 of 3 |" in re.sub(r" +", " ", page)
+
+
+class TestReading:
+    @pytest.mark.parametrize(
+        ("change", "drop", "words"),
+        [
+            ({"grater": []}, (), ["unknown key 'grater'", "Did you mean 'greater'"]),
+            ({"greater": [side("a", methud="x")]}, (), ["greater.0.methud", "Did you mean 'method'"]),
+            ({"measure": {"metrik": "psnr"}}, (), ["measure.metrik", "Did you mean 'metric'"]),
+            ({}, ("source",), ["'source' is missing"]),
+            ({}, ("than",), ["'than' is missing: greater than what?"]),
+            ({"descending": [side("a"), side("b")]}, (), ["either 'greater' and 'than', or 'descending'"]),
+            ({"descending": [side("a")]}, ("greater", "than"), ["two cells or more"]),
+            ({}, ("greater", "than"), ["either 'greater' and 'than', or 'descending'"]),
+            ({"paired": True, "than": [side("b"), side("c")]}, (), ["1 greater and 2 than"]),
+            ({}, ("measure",), ["what is compared of falco/a?"]),
+            ({"measure": AZURE | {"attempt": "wrong"}}, (), ["'attempt' stands beside method and variant"]),
+            ({"greater": [side("a", measure=AZURE | {"attempt": "wrong"})]}, (), ["greater.0", "'attempt' stands"]),
+            ({"than": [side("a")]}, (), ["falco/a is compared with itself"]),
+        ],
+    )
+    def test_a_mistake_is_told_with_file_claim_and_key(self, tmp_path, change, drop, words):
+        with pytest.raises(ReferenceFileError) as error:
+            declared(tmp_path, change, drop=drop)
+        for word in ["claims.yaml: claim 1 ('a_is_greater'): ", *words]:
+            assert word in str(error.value)
+
+    def test_a_name_is_used_once_in_a_paper(self, tmp_path):
+        assert len(declared(tmp_path, {}, {"paper": "cao21"})) == 2
+        with pytest.raises(ReferenceFileError, match="falco has two claims with the name 'a_is_greater'"):
+            declared(tmp_path, {}, {})
+
+    def test_a_broken_file_is_named(self, tmp_path):
+        path = tmp_path / "claims.yaml"
+        with pytest.raises(ReferenceFileError, match=r"claims\.yaml cannot be read"):
+            claims.load(path)
+        path.write_text("- [")
+        with pytest.raises(ReferenceFileError, match="not valid YAML"):
+            claims.load(path)
+        path.write_text("paper: falco")
+        with pytest.raises(ReferenceFileError, match="must be a list of claims"):
+            claims.load(path)
+
+    def test_the_graph_learns_which_cells_and_attempts_are_compared(self, tmp_path):
+        found = declared(
+            tmp_path,
+            {"than": [side("b", attempt="wrong")]},
+            {"name": "other", "paper": "cao21", "greater": [side("c")], "than": [side("b")]},
+        )
+        assert claims.needs(found) == [("celeba_hq", "falco", name) for name in ("a", "b", "c")]
+        assert claims.attempted(found) == [(("celeba_hq", "falco", "b"), "wrong")]
+        assert [claim.paper for claim in claims.of_papers(found, ["cao21", "falco"])] == ["cao21", "falco"]
+        assert claims.of_papers(found, ["ifadit"]) == []
