@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -44,6 +45,12 @@ def test_build_from_nothing_leaves_every_target(built_once):
     claims = (built_once.path / "results/tiny/tables/claims.md").read_text()
     assert "numbers mean nothing" in claims and "deepprivacy is not built yet" in claims
     assert "numbers mean nothing" in (built_once.path / "results/tiny/tables/identitydp/table1.md").read_text()
+
+
+def test_one_table_alone_can_be_asked_for_where_nothing_was_planned_before(fresh, tmp_path):
+    shutil.copytree(fresh.path, tmp_path / "repository", ignore=shutil.ignore_patterns(".masquerade", ".snakemake"))
+    planned = type(fresh)(tmp_path / "repository").snakemake("--dry-run", "--", "results/tiny/tables/falco/table1.md")
+    assert "table1" in planned
 
 
 def test_no_anonymized_picture_is_an_original(built_once):

@@ -101,9 +101,14 @@ def P(*keys):
 
 @cache
 def code(step, *modules):
-    """The file with the fingerprints of the code of a step: its program, and the modules it loads by name."""
+    """The file with the fingerprints of the code of a step: its program, and the modules it loads by name.
+
+    Snakemake lists a folder once and would not see a file that planning has written since: it is told.
+    """
     roots = [Path(f"workflow/scripts/{step.split('.')[0]}.py"), *modules]
-    return str(lineage.write_fingerprints(Path(f".masquerade/code/{step}.json"), roots, Path(workflow.basedir)))
+    file = str(lineage.write_fingerprints(Path(f".masquerade/code/{step}.json"), roots, Path(workflow.basedir)))
+    workflow.iocache.exists_local[file] = True
+    return file
 
 
 def modules(room, names):
