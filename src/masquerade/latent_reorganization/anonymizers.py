@@ -36,8 +36,8 @@ class Groups:
 
         if len(features) < count:
             raise ParameterError(f"{len(features)} drawn faces cannot make {count} groups: lower `groups`.")
-        self.features, self._places = features, directions(features)
-        self.labels = KMeans(count, n_init=1, random_state=0).fit_predict(self._places)
+        self.features = features
+        self.labels = KMeans(count, n_init=1, random_state=0).fit_predict(directions(features))
         self.count = len(np.unique(self.labels))
 
     @cached_property

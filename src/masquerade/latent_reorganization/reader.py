@@ -7,9 +7,10 @@ from torch.nn import functional
 from masquerade import seeding
 from masquerade.optimisers import Optimisers, cooled
 
-HIDDEN, BATCH, RATE, COOLDOWN = 384, 128, 0.01, 0.5
-BETAS = (0.9, 0.99)
-OTHERS_RATE = 0.1
+HIDDEN = 384  # numbers of each of its two inner layers
+BATCH = 128  # faces of an update
+RATE, COOLDOWN = 0.01, 0.5  # Muon's learning rate of the matrices, and over which share of the updates it falls
+OTHERS_RATE, BETAS = 0.1, (0.9, 0.99)  # Adam's, of the biases, as a share of it
 
 
 class Reader(nn.Module):

@@ -96,6 +96,12 @@ class ReorganizationSettings(Settings):
     samples_every: Annotated[int, Field(ge=1)]
     """Updates between two pictures of samples."""
 
+    @model_validator(mode="after")
+    def _reader_is_trained(self) -> Self:
+        if self.pictures_every > 1 and not self.reader_steps:
+            raise ValueError("reader_steps must be 1 or more where pictures_every is: codes are read in between")
+        return self
+
     @field_validator("keywords")
     @classmethod
     def _identity_and_another(cls, keywords: dict[str, Keyword]) -> dict[str, Keyword]:

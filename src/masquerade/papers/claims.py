@@ -5,6 +5,7 @@ matplotlib: the graph asks `load` and `needs` while it is built.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import yaml
@@ -66,7 +67,7 @@ class Claim(Declared):
         """Which of ``sides`` must be greater than which, by their places."""
         first, places = len(self.greater), range(len(self.sides))
         if self.descending:
-            return list(zip(places, places[1:], strict=False))
+            return list(pairwise(places))
         if self.paired:
             return list(zip(places[:first], places[first:], strict=True))
         return [(one, other) for one in places[:first] for other in places[first:]]
