@@ -17,6 +17,10 @@ class CheckpointError(MasqueradeError):
     """A checkpoint is missing, damaged, or does not fit the network that should load it."""
 
 
+class BelowFloor(MasqueradeError):
+    """A backbone was trained and is too poor to judge or to train anything with."""
+
+
 class ReferenceFileError(MasqueradeError):
     """A file of reference/ holds something that is unknown, missing or of the wrong kind."""
 

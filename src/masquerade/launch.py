@@ -1,132 +1,186 @@
-"""Where a training runs: in this process, in a process of its own here, or on SLURM; the same call, the same object.
+"""Where a step runs: in this process, in one of its own on this machine, or on SLURM through submitit.
 
-A `Training` is small and stateless: paths, parameters and a seed. What must survive an interruption lies in its
-``state`` file, so that submitit can requeue it and the loop goes on where it was.
+What travels to the cluster is small: the command line of one of the programs of workflow/scripts/. A step that ran
+into its time limit or was pre-empted is requeued and is the same command once more; what must survive lies in the
+files that it names. Whoever waits here shows the job's log as it grows, and cancels the job when told to stop.
 """
 
-import logging
+import os
+import re
+import runpy
+import signal
 import sys
-from collections.abc import Mapping
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from masquerade import discovery, steps
-from masquerade.backbones import Backbone
 from masquerade.errors import MasqueradeError
-from masquerade.methods import TrainingJob
-from masquerade.tracking import Run
+from masquerade.tracking import RUN
 
 if TYPE_CHECKING:
+    from submitit import Job
     from submitit.helpers import DelayedSubmission
 
+_STATE_SECONDS = 30  # how long a job that ended without a word may go unnoticed; each look is a query of the cluster's
+_HINTS = {
+    "CANCELLED": "Somebody cancelled it; run the same command again to go on.",
+    "TIMEOUT": "It ran into its time limit: raise `minutes` in params.yaml, compute.",
+    "OUT_OF_MEMORY": "It needs more memory: raise `memory_gb` in params.yaml, compute.",
+    "NODE_FAIL": "Its node failed; run the same command again to go on.",
+}
 
-logger = logging.getLogger(__name__)
 
-
-class BelowFloor(MasqueradeError):
-    """A backbone was trained and is too poor to judge or to train anything with."""
+class LaunchError(MasqueradeError):
+    """A job could not be submitted, or ended without its outputs."""
 
 
 @dataclass(frozen=True)
-class Training:
-    """One training of a method (``room='methods'``) or a backbone (``room='backbones'``)."""
+class Program:
+    """A program of workflow/scripts/ with its arguments, as submitit takes it to another process."""
 
-    room: str
-    name: str
-    params: Mapping[str, Any]
-    faces: Path
-    backbones: Mapping[str, Path]
-    checkpoint_file: Path
-    quality: Path | None
-    state: Path
-    seed: int
-    threads: int
+    script: str
+    arguments: tuple[str, ...]
     run: str
-    base: Path | None = None
+    """The identifier of its tracked run, the same when it is requeued."""
 
     def __call__(self) -> None:
-        logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-        record = Run(self.run)
-        job = TrainingJob(
-            self.faces,
-            self.backbones,
-            self.checkpoint_file,
-            self.state,
-            self.seed,
-            self.threads,
-            record.log,
-            record.picture,
-            self.base,
-        )
-        cls = discovery.load(self.room, self.name)
-        params = cls.Params(**self.params)
-        if self.room == "methods":
-            cls.train(params, job)
-        else:
-            self._judge(cls(params), job, record)
+        os.environ[RUN] = self.run
+        sys.argv = [self.script, *self.arguments]
+        try:
+            runpy.run_path(self.script, run_name="__main__")
+        except SystemExit as end:  # a program's last words; a number is submitit's, that has requeued the job
+            if isinstance(end.code, str):
+                raise LaunchError(end.code) from None
+            raise
 
-    def _judge(self, backbone: Backbone, job: TrainingJob, record: Run) -> None:
-        about = {"backbone": self.name, "title": backbone.title, "published": "", "sha256": ""}
-        if backbone.published:
-            about |= {"published": str(backbone.published), "sha256": backbone.check_published()}
-            backbone.adopt(backbone.published, job)
-        else:
-            backbone.train(job)
-        figures = backbone.quality(job)
-        logger.info("%s on unseen identities: %s", self.name, ", ".join(f"{k} {v:.4g}" for k, v in figures.items()))
-        record.log(0, {f"quality/{name}": value for name, value in figures.items()})
-        floors = backbone.floors()
-        poor = {name: (figures[name], floor) for name, floor in floors.items() if not figures[name] >= floor}
-        if poor:
-            job.checkpoint.unlink(missing_ok=True)
-            told = "; ".join(
-                f"{name} is {value:.4f}, the floor is {floor:.4f}" for name, (value, floor) in poor.items()
-            )
-            raise BelowFloor(
-                f"backbone '{self.name}' is too poor to build on: {told}. Train it longer or on more identities "
-                f"(params.yaml, backbones.{self.name}), or lower its floors there if you know why."
-            )
-        steps.write_json(self.quality, {**about, "quality": figures, "floors": floors})
 
-    def checkpoint(self, *_: Any) -> "DelayedSubmission":
-        """submitit calls this when the job is pre-empted or runs out of time: the same training, once more."""
+class Resumable(Program):
+    """A program that saves its state: worth another go after its time limit."""
+
+    def checkpoint(self) -> "DelayedSubmission":
+        """submitit calls this when the job is pre-empted or runs out of time."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
 
 
-def run(training: Training, launcher: str, resources: Mapping[str, Any], logs: Path) -> None:
-    """Run ``training`` to its end with ``launcher`` (``in_process``, ``local`` or ``slurm``).
+def run(launcher: str, submission: Mapping[str, Any], logs: Path, script: str, arguments: Sequence[str]) -> None:
+    """Run a program to its end with ``launcher`` (``in_process``, ``local`` or ``slurm``).
 
-    Raises MasqueradeError, in one paragraph with the path of the log, where the job failed.
+    ``submission`` is what is asked of the cluster (params.yaml, compute), with ``name``, ``cpus`` and ``resumable``.
+    Raises LaunchError, in one paragraph with the path of the log, where the job cannot be submitted, fails or is
+    cancelled.
     """
     if launcher == "in_process":
-        training()
+        sys.argv = [script, *arguments]
+        runpy.run_path(script, run_name="__main__")
         return
+    kind = Resumable if submission["resumable"] else Program
+    program = kind(script, tuple(arguments), uuid.uuid4().hex)
+    with _stops() as stopped:
+        job = _submit(program, launcher, submission, logs)
+        _follow(job, stopped)
+    _conclude(job, submission["name"])
+
+
+def _submit(program: Program, launcher: str, submission: Mapping[str, Any], logs: Path) -> "Job":
     import submitit
-    from submitit.core.utils import FailedJobError, UncompletedJobError
+    from submitit.core.utils import FailedJobError
 
     logs.mkdir(parents=True, exist_ok=True)
-    executor = submitit.AutoExecutor(folder=str(logs), cluster=launcher)
     wanted = {
-        "name": f"masquerade-{training.name}",
-        "timeout_min": resources["minutes"],
-        "cpus_per_task": training.threads,
-        "gpus_per_node": resources["gpus"],
-        "mem_gb": resources["memory_gb"],
+        "name": f"masquerade {submission['name']}",
+        "timeout_min": submission["minutes"],
+        "cpus_per_task": submission["cpus"],
+        "tasks_per_node": submission["tasks"],
+        "mem_gb": submission["memory_gb"],
     }
+    if submission["gpus"]:
+        wanted["gpus_per_node"] = submission["gpus"]
+    options = {}
     if launcher == "slurm":
-        options = {"slurm_partition": resources["partition"], "slurm_account": resources["account"]}
-        wanted |= {key: value for key, value in options.items() if value}
-        executor.update_parameters(slurm_python=sys.executable)
+        options = {"slurm_python": sys.executable, "slurm_max_num_timeout": submission["requeues"]}
+        asked = {f"slurm_{key}": submission[key] for key in ("partition", "account", "constraint", "setup")}
+        wanted |= {key: value for key, value in asked.items() if value}
+        wanted["slurm_signal_delay_s"] = submission["grace_seconds"]
+        wanted["slurm_additional_parameters"] = {"requeue": True}
+    executor = submitit.AutoExecutor(folder=str(logs), cluster=launcher, **options)
     executor.update_parameters(**wanted)
-    job = executor.submit(training)
-    Run(training.run).tag({"submitit.job_id": str(job.job_id), "submitit.log": str(job.paths.stderr)})
     try:
-        job.result()
-    except (FailedJobError, UncompletedJobError) as error:
-        reason = str(error).strip().splitlines()[-1]
-        raise MasqueradeError(
-            f"training '{training.name}' failed ({reason}); its log is {job.paths.stderr}."
+        job = executor.submit(program)
+    except (FailedJobError, OSError) as error:
+        reason = re.findall(r"error: (.+)", str(error)) or [str(error)]
+        asked = ", ".join(f"{key} '{submission[key]}'" for key in ("partition", "account", "constraint"))
+        raise LaunchError(
+            f"SLURM refused {submission['name']}: {'; '.join(reason)}. It was asked for {asked} "
+            "(params.yaml, compute); `sinfo` and `sacctmgr show associations user=$USER` list what there is."
         ) from error
+    sys.stderr.write(f"{submission['name']} is {launcher} job {job.job_id}; its log: {_log(job)}\n")
+    return job
+
+
+def _follow(job: "Job", stopped: threading.Event) -> None:
+    """Show the job's log as it grows, until it ends; cancel the job where this process is told to stop."""
+    shown, looked, done = 0, time.monotonic(), False
+    while not done:
+        look = time.monotonic() - looked > _STATE_SECONDS
+        looked = time.monotonic() if look else looked
+        done = job.done(force_check=look)
+        if stopped.wait(0.0 if done else 1.0):
+            job.cancel(check=False)
+            raise LaunchError(f"stopped; job {job.job_id} is cancelled. Its log is {_log(job)}.")
+        shown += _show(_log(job), shown)
+
+
+def _log(job: "Job") -> Path:
+    """Of several processes, the log of the first."""
+    return job.task(0).paths.stderr
+
+
+def _show(log: Path, start: int) -> int:
+    """Write what was added to a log since byte ``start`` to the standard error stream; how much it was."""
+    if not log.is_file():
+        return 0
+    with log.open("rb") as file:
+        file.seek(start)
+        added = file.read()
+    sys.stderr.buffer.write(added)
+    sys.stderr.flush()
+    return len(added)
+
+
+def _conclude(job: "Job", name: str) -> None:
+    from submitit.core.utils import FailedJobError, UncompletedJobError
+
+    try:
+        job.results()
+    except FailedJobError as error:
+        told = [line for line in str(error).split("-" * 22)[1].splitlines() if line.strip()]
+        reason = told[-1].removeprefix(f"{__name__}.{LaunchError.__name__}: ")
+        raise LaunchError(f"{name} failed as job {job.job_id}: {reason} Its log is {_log(job)}.") from None
+    except UncompletedJobError:
+        state = job.get_info(mode="force").get("State", "UNKNOWN").split()[0]
+        hint = _HINTS.get(state, "Its log may say why.")
+        raise LaunchError(
+            f"{name} ended as job {job.job_id} without its outputs: {state}. {hint} Its log is {_log(job)}."
+        ) from None
+
+
+@contextmanager
+def _stops() -> Iterator[threading.Event]:
+    """Inside the block, what asks this process to end (Ctrl-C, SIGTERM, a lost terminal) sets the event instead."""
+    asked = threading.Event()
+    kept = {
+        number: signal.signal(number, lambda *_: asked.set())
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield asked
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)

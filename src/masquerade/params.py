@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, Field, ValidationError, create_model
+from pydantic import BaseModel, Field, ValidationError, create_model, model_validator
 
 from masquerade import discovery
 from masquerade.errors import ParameterError
@@ -98,21 +98,55 @@ class GuessingProtocol(GuessingSettings):
     """dataset -> patterns ``method/variant`` of the cells whose keys are guessed."""
 
 
+class LightJobs(Settings):
+    partition: str
+    """SLURM partition ('' = the cluster's default)."""
+    minutes: Annotated[int, Field(ge=1)]
+    """Time limit."""
+    memory_gb: Annotated[float, Field(gt=0)]
+    """Memory in GiB."""
+
+
+class Submission(LightJobs):
+    constraint: str
+    """Features that a node must have, as ``sbatch --constraint`` takes them ('' = any node)."""
+    gpus: Annotated[int, Field(ge=0)]
+    """GPUs of one job."""
+    tasks: Annotated[int, Field(ge=1)]
+    """Processes of one job, on one node; more than one train data-parallel, each on its share of the GPUs."""
+
+
 class ComputeSettings(Settings):
     launcher: Literal["in_process", "local", "slurm"]
-    """Where trainings run: in the job's own process, in one made by submitit here, or on SLURM through submitit."""
+    """Where trainings and networks run: in the job's own process, in one made by submitit here, or on SLURM."""
     threads: dict[Literal["data", "backbone", "train", "anonymize", "measure"], Annotated[int, Field(ge=1)]]
     """CPU threads of one job of each kind."""
-    partition: str
-    """SLURM partition of trainings ('' = the cluster's default)."""
     account: str
-    """SLURM account of trainings ('' = the user's default)."""
-    gpus: Annotated[int, Field(ge=0)]
-    """GPUs of one training."""
-    minutes: Annotated[int, Field(ge=1)]
-    """Time limit of one training before it is requeued."""
-    memory_gb: Annotated[float, Field(gt=0)]
-    """Memory of one training in GiB."""
+    """SLURM account ('' = the user's default)."""
+    setup: list[str]
+    """Shell lines before each submitted training or inference, such as ``module load cuda``."""
+    grace_seconds: Annotated[int, Field(ge=1)]
+    """How long before its time limit a job is told to save itself: more than a step and a write of the state take."""
+    requeues: Annotated[int, Field(ge=0)]
+    """How often one training may run into its time limit before it is given up."""
+    light: LightJobs
+    """One job of Snakemake's SLURM executor: faces, classical anonymization, measurements, metrics, tables."""
+    training: Submission
+    """One training."""
+    inference: Submission
+    """One job of networks that were trained: anonymization, recovery, inversion."""
+    own: dict[Annotated[str, Field(pattern=r"^(training|inference)/[a-z0-9_]+$")], dict[str, Any]]
+    """``training/<name>`` or ``inference/<name>`` -> what differs there from `training` or `inference`."""
+
+    @model_validator(mode="after")
+    def _own_are_submissions(self) -> "ComputeSettings":
+        for job in self.own:
+            self.submission(*job.split("/"))
+        return self
+
+    def submission(self, kind: str, name: str) -> Submission:
+        """What the jobs of a kind (``training`` or ``inference``) of a method or backbone ask SLURM for."""
+        return Submission(**getattr(self, kind).model_dump() | self.own.get(f"{kind}/{name}", {}))
 
 
 class Common(Settings):

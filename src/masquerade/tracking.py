@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 RECORDS = Path(".masquerade/runs")
 BUILD = "MASQUERADE_BUILD"
+RUN = "MASQUERADE_RUN"  # the run that a requeued job goes on with
 _LIVE_SECONDS = 20.0
 
 
@@ -85,10 +86,12 @@ class Run:
 @contextmanager
 def run(name: str, params: Mapping[str, Any], tags: Mapping[str, str], identifier: str | None = None) -> Iterator[Run]:
     """Record the block as one run; it ends FINISHED, or FAILED with the error's text as a tag."""
-    record = Run(identifier)
+    record = Run(identifier or os.environ.get(RUN))
     record.start(name, params, tags)
     try:
         yield record
+    except SystemExit:  # submitit has requeued the job, which goes on with this run
+        raise
     except BaseException as error:
         record.tag({"error": f"{type(error).__name__}: {error}"[:5000]})
         record.end("FAILED")

@@ -1,4 +1,4 @@
-# One archive for each cell: the test split of a dataset, anonymized.
+# One archive for each cell: the test split of a dataset, anonymized. Here the methods that are no networks.
 rule anonymize:
     input:
         code=method_code("anonymize"),
@@ -14,9 +14,17 @@ rule anonymize:
         f"logs/{SCALE}/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    wildcard_constraints:
+        method=one_of({*PARAMETERS.methods} - NEURAL),
+    group:
+        "anonymize"
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["anonymize"]
+    resources:
+        **LIGHT,
+        launcher="in_process",
+        submission="{}",
     params:
         cfg=P(
             "methods.{method}.params",
@@ -25,10 +33,26 @@ rule anonymize:
             "measure.batch",
         ),
     shell:
-        "python workflow/scripts/anonymize.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        LAUNCH + "workflow/scripts/anonymize.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --split test --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
         " --faces {input.faces[0]} --checkpoint {input.checkpoint} --backbones {input.backbones}"
         " --gallery {input.gallery} --fakes {input.fakes} --latents {input.latents} --outputs {output} > {log} 2>&1"
+
+
+# Networks anonymize where the GPUs are.
+use rule anonymize as anonymize_neural with:
+    log:
+        f"logs/{SCALE}/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+    benchmark:
+        f"logs/{SCALE}/benchmarks/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    wildcard_constraints:
+        method=one_of(NEURAL),
+    retries: 0
+    group:
+        None
+    localrule: True
+    resources:
+        **submitted("inference", lambda w: w.method, "anonymize"),
 
 
 # The part of the train split from which attributes are learnt.
@@ -47,9 +71,13 @@ rule anonymize_train:
         f"logs/{SCALE}/anonymize_train/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/anonymize_train/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    retries: 0
+    localrule: True
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["anonymize"]
+    resources:
+        **submitted("inference", lambda w: w.method, "anonymize"),
     params:
         cfg=P(
             "methods.{method}.params",
@@ -59,7 +87,7 @@ rule anonymize_train:
             "attributes.train_pictures",
         ),
     shell:
-        "python workflow/scripts/anonymize.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        LAUNCH + "workflow/scripts/anonymize.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --split train --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
         " --faces {input.faces[0]} --checkpoint {input.checkpoint} --backbones {input.backbones}"
         " --gallery {input.gallery} --fakes {input.fakes} --latents {input.latents} --outputs {output} > {log} 2>&1"

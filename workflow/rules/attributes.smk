@@ -12,13 +12,17 @@ rule pseudo_labels:
         f"logs/{SCALE}/attributes/pseudo_labels.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/attributes/pseudo_labels.tsv"
+    retries: 0
+    localrule: True
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["backbone"]
+    resources:
+        **submitted("inference", "pseudo_labels", "backbone"),
     params:
         cfg=P(*[f"attributes.{name}" for name in LEARNING], "data_seed"),
     shell:
-        "python workflow/scripts/pseudo_labels.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        LAUNCH + "workflow/scripts/pseudo_labels.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --train {input.train} --faces {input.faces} --outputs {output.labels} {output.quality} > {log} 2>&1"
 
 
@@ -34,13 +38,17 @@ rule attributes:
         f"logs/{SCALE}/attributes/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/attributes/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    retries: 0
+    localrule: True
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["measure"]
+    resources:
+        **submitted("inference", "attributes", "measure"),
     params:
         cfg=P(*[f"attributes.{name}" for name in LEARNING]),
         split=lambda w: "train" if own_train(w.dataset) else "test",
     shell:
-        "python workflow/scripts/attributes.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        LAUNCH + "workflow/scripts/attributes.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --anonymized {input.anonymized[0]} --faces {input.faces[0]} --pseudo {input.pseudo} --split {params.split}"
         " --seed {wildcards.seed} --outputs {output} > {log} 2>&1"

@@ -14,20 +14,20 @@ rule backbone:
         f"logs/{SCALE}/benchmarks/backbones/{{backbone}}.tsv"
     # what most other jobs wait for goes first
     priority: 3
+    retries: 0
+    localrule: True
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["backbone"]
     resources:
-        **TRAINING_RESOURCES,
+        **submitted("training", lambda w: w.backbone, "backbone"),
     params:
         cfg=P("backbones.{backbone}", "data_seed"),
         state=f".masquerade/state/{SCALE}/backbones/{{backbone}}.pt",
-        logs=f"logs/{SCALE}/submitit",
     shell:
-        "python workflow/scripts/backbone.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        LAUNCH + "workflow/scripts/backbone.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --name {wildcards.backbone} --faces {input.faces[0]} --backbones {input.backbones}"
-        " --state {params.state} --logs {params.logs} --launcher {resources.launcher:q} --resources {resources.submission:q}"
-        " --outputs {output.checkpoint} {output.quality} > {log} 2>&1"
+        " --state {params.state} --outputs {output.checkpoint} {output.quality} > {log} 2>&1"
 
 
 rule backbones_table:
@@ -40,8 +40,12 @@ rule backbones_table:
         f"logs/{SCALE}/tables/backbones.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/tables/backbones.tsv"
+    group:
+        "tables"
     conda:
         "../../environment.yml"
+    resources:
+        **LIGHT,
     params:
         cfg=P("scale", "caution"),
     shell:

@@ -302,11 +302,37 @@ CLUSTERED = {cell for item in ITEMS.values() if item.kind == "clusters" for cell
 ABOUT = P("scale", "seeds", "stand_ins", "caution")
 
 
-# How and where a training runs is no trigger: it changes when a number is made, not which number.
-TRAINING_RESOURCES = {
-    "launcher": PARAMETERS.compute.launcher,
-    "submission": PARAMETERS.compute.model_dump_json(exclude={"launcher", "threads"}),
+# Where a job runs is no trigger: it changes when a number is made, not which number.
+LAUNCH = f"python workflow/scripts/launch.py {{resources.launcher}} {{resources.submission:q}} logs/{SCALE}/submitit "
+
+
+def submitted(kind, name, threads):
+    """Resources of a rule that may go to a GPU: who starts it, and what submitit asks of the cluster.
+
+    ``name``, a string or a function of the wildcards, finds what `compute.own` says. On the cluster these rules
+    are local: they only wait there.
+    """
+    compute = PARAMETERS.compute
+
+    def submission(wildcards):
+        who = name(wildcards) if callable(name) else name
+        asked = compute.submission(kind, who).model_dump()
+        shared = {key: getattr(compute, key) for key in ("account", "setup", "grace_seconds", "requeues")}
+        more = {"name": f"{kind} {who}", "cpus": compute.threads[threads], "resumable": kind == "training"}
+        return json.dumps(asked | shared | more)
+
+    return {"launcher": compute.launcher, "submission": submission}
+
+
+# What the jobs of Snakemake's own executor ask of the cluster.
+LIGHT = {
+    "runtime": PARAMETERS.compute.light.minutes,
+    "mem_mb": int(PARAMETERS.compute.light.memory_gb * 1024),
+    **{"slurm_partition": name for name in [PARAMETERS.compute.light.partition] if name},
+    **{"slurm_account": name for name in [PARAMETERS.compute.account] if name},
 }
+# Methods of networks, against those that a processor computes at once.
+NEURAL = {method for method in PARAMETERS.methods if needs(method) or capabilities(method).trains}
 ARCHIVES = [FACES.format(dataset=name) for name in DATASETS]
 TRAINED = sorted({checkpoint_of(cell).format(**vars(cell)) for cell in RUNNABLE if capabilities(cell.method).trains})
 TARGETS = {

@@ -12,6 +12,8 @@ rule faces:
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["data"]
+    resources:
+        **LIGHT,
     params:
         cfg=P("datasets.{dataset}", "image.size", "data_seed"),
     shell:

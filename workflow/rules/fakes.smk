@@ -11,11 +11,15 @@ rule fakes:
         f"logs/{SCALE}/benchmarks/fakes.tsv"
     # what most other jobs wait for goes first
     priority: 2
+    retries: 0
+    localrule: True
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["anonymize"]
+    resources:
+        **submitted("inference", "fakes", "anonymize"),
     params:
         cfg=P("fakes", "data_seed"),
     shell:
-        "python workflow/scripts/fakes.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        LAUNCH + "workflow/scripts/fakes.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --backbones {input.backbones} --outputs {output} > {log} 2>&1"

@@ -14,9 +14,13 @@ rule features:
         f"logs/{SCALE}/features/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/features/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    retries: 0
+    localrule: True
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["anonymize"]
+    resources:
+        **submitted("inference", lambda w: w.method, "anonymize"),
     params:
         cfg=P(
             "methods.{method}.params",
@@ -25,7 +29,7 @@ rule features:
             "measure.batch",
         ),
     shell:
-        "python workflow/scripts/features.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        LAUNCH + "workflow/scripts/features.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
         " --faces {input.faces[0]} --checkpoint {input.checkpoint} --backbones {input.backbones}"
         " --gallery {input.gallery} --fakes {input.fakes} --latents {input.latents} --outputs {output} > {log} 2>&1"

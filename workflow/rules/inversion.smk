@@ -12,11 +12,15 @@ rule invert:
         f"logs/{SCALE}/benchmarks/latents/{{dataset}}.tsv"
     # what most other jobs wait for goes first
     priority: 2
+    retries: 0
+    localrule: True
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["anonymize"]
+    resources:
+        **submitted("inference", "invert", "anonymize"),
     params:
         cfg=P("scale"),
     shell:
-        "python workflow/scripts/invert.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        LAUNCH + "workflow/scripts/invert.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --faces {input.faces[0]} --backbones {input.backbones} --outputs {output} > {log} 2>&1"

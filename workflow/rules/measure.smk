@@ -13,6 +13,8 @@ rule measure_source:
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["measure"]
+    resources:
+        **LIGHT,
     params:
         cfg=P(*judged("measure"), "measure.judges", "measure.batch"),
         splits=f"{PARAMETERS.matrix.calibrate_on},test",
@@ -34,9 +36,13 @@ rule measure:
         f"logs/{SCALE}/measure/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/measure/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    group:
+        "cells_{method}_{seed}"
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["measure"]
+    resources:
+        **LIGHT,
     params:
         cfg=P(*judged("measure"), "measure.judges", "measure.batch"),
     shell:

@@ -14,8 +14,12 @@ rule metrics:
         f"logs/{SCALE}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    group:
+        "cells_{method}_{seed}"
     conda:
         "../../environment.yml"
+    resources:
+        **LIGHT,
     params:
         cfg=P(*[f"metrics.{name}" for name in PARAMETERS.metrics], "matrix.calibrate_on"),
     shell:

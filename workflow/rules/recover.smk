@@ -15,9 +15,13 @@ rule recover:
         f"logs/{SCALE}/recover/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/recover/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    retries: 0
+    localrule: True
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["anonymize"]
+    resources:
+        **submitted("inference", lambda w: w.method, "anonymize"),
     params:
         cfg=P(
             "methods.{method}.params",
@@ -27,7 +31,7 @@ rule recover:
             *[f"recovery.{name}" for name in TRYING],
         ),
     shell:
-        "python workflow/scripts/recover.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        LAUNCH + "workflow/scripts/recover.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
         " --faces {input.faces[0]} --anonymized {input.anonymized[0]} --checkpoint {input.checkpoint}"
         " --backbones {input.backbones} --gallery {input.gallery} --fakes {input.fakes} --latents {input.latents}"
@@ -46,9 +50,13 @@ rule measure_attempts:
         f"logs/{SCALE}/measure_attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/measure_attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    group:
+        "cells_{method}_{seed}"
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["measure"]
+    resources:
+        **LIGHT,
     params:
         cfg=P(*judged("recovery"), "recovery.judges", "measure.batch"),
     shell:
@@ -79,9 +87,13 @@ rule guess:
         f"logs/{SCALE}/guess/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/guess/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    retries: 0
+    localrule: True
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["anonymize"]
+    resources:
+        **submitted("inference", lambda w: w.method, "anonymize"),
     params:
         cfg=P(
             "methods.{method}.params",
@@ -92,7 +104,7 @@ rule guess:
             *[f"guessing.{name}" for name in GUESSING],
         ),
     shell:
-        "python workflow/scripts/guess.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        LAUNCH + "workflow/scripts/guess.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
         " --seed {wildcards.seed} --anonymized {input.anonymized[0]} --source {input.source}"
         " --checkpoint {input.checkpoint} --backbones {input.backbones} --gallery {input.gallery}"
@@ -109,8 +121,12 @@ rule guessing_table:
         f"logs/{SCALE}/tables/guessing.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/tables/guessing.tsv"
+    group:
+        "tables"
     conda:
         "../../environment.yml"
+    resources:
+        **LIGHT,
     params:
         cfg=P("scale", "caution"),
     shell:

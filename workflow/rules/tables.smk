@@ -12,8 +12,12 @@ rule table:
         f"logs/{SCALE}/benchmarks/tables/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
         item=items_of("table"),
+    group:
+        "tables"
     conda:
         "../../environment.yml"
+    resources:
+        **LIGHT,
     params:
         cfg=ABOUT,
         skipped=not_shown,
@@ -36,8 +40,12 @@ rule curves:
         f"logs/{SCALE}/benchmarks/figures/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
         item=items_of("curves"),
+    group:
+        "tables"
     conda:
         "../../environment.yml"
+    resources:
+        **LIGHT,
     params:
         cfg=ABOUT,
         skipped=not_shown,
@@ -60,8 +68,12 @@ rule clusters:
         f"logs/{SCALE}/benchmarks/figures/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
         item=items_of("clusters"),
+    group:
+        "tables"
     conda:
         "../../environment.yml"
+    resources:
+        **LIGHT,
     params:
         cfg=ABOUT,
         skipped=not_shown,
@@ -88,8 +100,12 @@ rule grid:
         f"logs/{SCALE}/benchmarks/figures/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
         item=items_of("grid"),
+    group:
+        "tables"
     conda:
         "../../environment.yml"
+    resources:
+        **LIGHT,
     params:
         cfg=ABOUT,
         skipped=not_shown,
@@ -111,8 +127,12 @@ rule claims_table:
         f"logs/{SCALE}/tables/claims.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/tables/claims.tsv"
+    group:
+        "tables"
     conda:
         "../../environment.yml"
+    resources:
+        **LIGHT,
     params:
         cfg=P("scale", "seeds", "stand_ins", "caution", "papers"),
         skipped=lambda w: reasons(claimed()),

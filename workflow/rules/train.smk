@@ -13,20 +13,20 @@ rule method:
         f"logs/{SCALE}/benchmarks/train/{{method}}/{{seed}}.tsv"
     # what most other jobs wait for goes first
     priority: 2
+    retries: 0
+    localrule: True
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["train"]
     resources:
-        **TRAINING_RESOURCES,
+        **submitted("training", lambda w: w.method, "train"),
     params:
         cfg=P("methods.{method}.params"),
         state=f".masquerade/state/{SCALE}/methods/{{method}}/{{seed}}.pt",
-        logs=f"logs/{SCALE}/submitit",
     shell:
-        "python workflow/scripts/train.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        LAUNCH + "workflow/scripts/train.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --method {wildcards.method} --seed {wildcards.seed} --faces {input.faces[0]}"
-        " --backbones {input.backbones} --base {input.base} --state {params.state} --logs {params.logs}"
-        " --launcher {resources.launcher:q} --resources {resources.submission:q}"
+        " --backbones {input.backbones} --base {input.base} --state {params.state}"
         " --outputs {output} > {log} 2>&1"
 
 
@@ -45,18 +45,18 @@ rule ablation:
         f"logs/{SCALE}/benchmarks/ablate/{{method}}/{{variant}}/{{seed}}.tsv"
     # what most other jobs wait for goes first
     priority: 1
+    retries: 0
+    localrule: True
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["train"]
     resources:
-        **TRAINING_RESOURCES,
+        **submitted("training", lambda w: w.method, "train"),
     params:
         cfg=P("methods.{method}.params", "methods.{method}.ablations.{variant}"),
         state=f".masquerade/state/{SCALE}/ablations/{{method}}/{{variant}}/{{seed}}.pt",
-        logs=f"logs/{SCALE}/submitit",
     shell:
-        "python workflow/scripts/train.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        LAUNCH + "workflow/scripts/train.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --method {wildcards.method} --ablation {wildcards.variant} --seed {wildcards.seed} --faces {input.faces[0]}"
-        " --backbones {input.backbones} --base {input.base} --state {params.state} --logs {params.logs}"
-        " --launcher {resources.launcher:q} --resources {resources.submission:q}"
+        " --backbones {input.backbones} --base {input.base} --state {params.state}"
         " --outputs {output} > {log} 2>&1"

@@ -1,29 +1,25 @@
 """Train one backbone and judge it on identities that it has not seen."""
 
-import json
+from masquerade import discovery, steps
+from masquerade.methods import TrainingJob
 
-from masquerade import launch, steps
-
-given = steps.arguments(
-    __doc__, files=("faces", "state", "logs"), lists=("backbones",), words=("name", "launcher", "resources")
-)
+given = steps.arguments(__doc__, files=("faces", "state"), lists=("backbones",), words=("name",))
 
 
 def work(run) -> None:
-    training = launch.Training(
-        room="backbones",
-        name=given.name,
-        params=given.params[f"backbones.{given.name}"],
+    cls = discovery.load("backbones", given.name)
+    checkpoint, report = given.outputs
+    job = TrainingJob(
         faces=given.faces,
         backbones={path.stem: path for path in given.backbones},
-        checkpoint_file=given.outputs[0],
-        quality=given.outputs[1],
+        checkpoint=checkpoint,
         state=given.state,
         seed=given.params["data_seed"],
         threads=given.threads,
-        run=run.id,
+        log=run.log,
+        picture=run.picture,
     )
-    launch.run(training, given.launcher, json.loads(given.resources), given.logs)
+    cls(cls.Params(**given.params[f"backbones.{given.name}"])).build(job, report)
 
 
 if __name__ == "__main__":

@@ -1,37 +1,30 @@
 """Train one method with one seed."""
 
-import json
-
-from masquerade import launch, params, steps
+from masquerade import discovery, params, steps
+from masquerade.methods import TrainingJob
 
 given = steps.arguments(
-    __doc__,
-    files=("faces", "state", "logs"),
-    lists=("backbones", "base"),
-    words=("method", "seed", "launcher", "resources"),
-    options=("ablation",),
+    __doc__, files=("faces", "state"), lists=("backbones", "base"), words=("method", "seed"), options=("ablation",)
 )
 
 
 def work(run) -> None:
-    block = f"methods.{given.method}"
-    training = launch.Training(
-        room="methods",
-        name=given.method,
-        params=params.overlay(
-            given.params[f"{block}.params"], given.params.get(f"{block}.ablations.{given.ablation}", {})
-        ),
+    cls, block = discovery.load("methods", given.method), f"methods.{given.method}"
+    knobs = params.trained_with(
+        cls, given.params[f"{block}.params"], given.params.get(f"{block}.ablations.{given.ablation}")
+    )
+    job = TrainingJob(
         faces=given.faces,
         backbones={path.stem: path for path in given.backbones},
-        checkpoint_file=given.outputs[0],
-        quality=None,
+        checkpoint=given.outputs[0],
         state=given.state,
         seed=int(given.seed),
         threads=given.threads,
-        run=run.id,
+        log=run.log,
+        picture=run.picture,
         base=next(iter(given.base), None),
     )
-    launch.run(training, given.launcher, json.loads(given.resources), given.logs)
+    cls.train(knobs, job)
 
 
 if __name__ == "__main__":

@@ -5,17 +5,20 @@ with a floor below which the run stops.
 """
 
 import hashlib
+import logging
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from masquerade.errors import CheckpointError
+from masquerade import steps
+from masquerade.errors import BelowFloor, CheckpointError
 from masquerade.methods import TrainingJob
 from masquerade.settings import Settings
 
 if TYPE_CHECKING:
     from torch import nn
 
+logger = logging.getLogger(__name__)
 
 CHECKSUM = "#sha256="
 """Between the path of a published file and its checksum, as in pip's URLs."""
@@ -60,6 +63,33 @@ class Backbone(ABC):
                 "again from its publisher, or correct the checksum if you trust this file."
             )
         return found
+
+    def build(self, job: TrainingJob, report: Path) -> None:
+        """Train or adopt, judge, and write the figures to ``report``.
+
+        Raises BelowFloor, and leaves no checkpoint, where a figure is below its floor.
+        """
+        about = {"backbone": job.checkpoint.stem, "title": self.title, "published": "", "sha256": ""}
+        if self.published:
+            about |= {"published": str(self.published), "sha256": self.check_published()}
+            self.adopt(self.published, job)
+        else:
+            self.train(job)
+        figures, floors = self.quality(job), self.floors()
+        told = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
+        logger.info("%s on unseen identities: %s", job.checkpoint.stem, told)
+        job.log(0, {f"quality/{name}": value for name, value in figures.items()})
+        poor = {name: (figures[name], floor) for name, floor in floors.items() if not figures[name] >= floor}
+        if poor:
+            job.checkpoint.unlink(missing_ok=True)
+            told = "; ".join(
+                f"{name} is {value:.4f}, the floor is {floor:.4f}" for name, (value, floor) in poor.items()
+            )
+            raise BelowFloor(
+                f"backbone '{job.checkpoint.stem}' is too poor to build on: {told}. Train it longer or on more "
+                f"identities (params.yaml, backbones.{job.checkpoint.stem}), or lower its floors there if you know why."
+            )
+        steps.write_json(report, {**about, "quality": figures, "floors": floors})
 
     @abstractmethod
     def train(self, job: TrainingJob) -> None:
