@@ -1,4 +1,4 @@
-"""A real, private SLURM on this machine, of Debian's packages, without systemd: its daemons, ports and files are its own.
+"""A real, private SLURM on this machine, of Debian's packages, without systemd: its daemons and ports are its own.
 
 Two logical nodes on one host, each with processors, memory and GPUs that are declared and not there (the GPUs are
 harmless device files); accounting in a private MariaDB, so that ``sacct`` answers as on a real cluster. Nothing
@@ -110,13 +110,13 @@ class Cluster:
         self._node_ports = dict(zip(NODES, ports[2:], strict=True))
         self._cpus = cpus
         self.environment = os.environ | {
-            "PATH": _path(),
+            "PATH": f"{folder}/bin{os.pathsep}{_path()}",
             "SLURM_CONF": str(folder / "etc/slurm.conf"),
             "MYSQL_UNIX_PORT": str(folder / "database/socket"),
         }
 
     def start(self) -> None:
-        for name in ("etc", "log", "pid", "controller", "munge", "database"):
+        for name in ("bin", "etc", "log", "pid", "controller", "munge", "database"):
             (self.folder / name).mkdir(parents=True, mode=0o755)
         self._configure()
         self._run(
@@ -175,6 +175,10 @@ class Cluster:
         (etc / "gres.conf").write_text(_GPUS)
         (etc / "slurmdbd.conf").write_text(_DATABASE.format(**self._names))
         (etc / "slurmdbd.conf").chmod(0o600)
+        # Snakemake's job step clears SLURM_CONF (0.6.1); clusters have theirs where SLURM looks by itself
+        srun = self.folder / "bin/srun"
+        srun.write_text(f'#!/bin/sh\nSLURM_CONF={etc}/slurm.conf exec {shutil.which("srun")} "$@"\n')
+        srun.chmod(0o755)
 
     def _start_database(self) -> None:
         folder = self.folder / "database"

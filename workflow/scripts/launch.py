@@ -1,4 +1,4 @@
-"""Run a program of workflow/scripts/ here or on the cluster: ``launch.py LAUNCHER SUBMISSION LOGS SCRIPT ARGUMENTS``."""
+"""Run a program of workflow/scripts/ here or on a cluster: ``launch.py LAUNCHER SUBMISSION LOGS SCRIPT ARGUMENTS``."""
 
 import json
 import sys
