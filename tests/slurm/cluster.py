@@ -46,6 +46,7 @@ PriorityType=priority/basic
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 JobRequeue=1
+EnforcePartLimits=ALL
 KillWait=5
 SlurmctldTimeout=30
 SlurmdTimeout=20
