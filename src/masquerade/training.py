@@ -15,7 +15,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -82,16 +81,17 @@ def fit(
 
     ``fingerprint`` names the training (parameters, seed, data); a state with another one, or of other code, is not
     used. ``averages`` are updated after each step. ``after(step)`` is called after each step (for sample pictures).
-    The state is saved every ``save_every_seconds`` (default 30, or MASQUERADE_SAVE_EVERY_SECONDS) and on SIGTERM and
-    SIGINT, and removed by `finish`. Raises Interrupted after such a signal, and Diverged, naming the loss, where one
-    is not finite.
+    The state is saved every ``save_every_seconds`` (default 30, or MASQUERADE_SAVE_EVERY_SECONDS) and when the
+    process is told to stop, and removed by `finish`. A request to stop then goes to whoever handles that signal, as
+    submitit, which requeues the job; where nobody does, Interrupted is raised. Raises Diverged, naming the loss,
+    where one is not finite.
     """
     if save_every_seconds is None:
         save_every_seconds = float(os.environ.get("MASQUERADE_SAVE_EVERY_SECONDS", "30"))
     averages = dict(averages or {})
     fingerprint = f"{fingerprint} {_code(task)}"
     first = _resume(task, averages, state, fingerprint)
-    with _stop_signals() as stopped, tqdm(total=steps, initial=first, mininterval=5, desc="training") as bar:
+    with _Requests() as requests, tqdm(total=steps, initial=first, mininterval=5, desc="training") as bar:
         saved = time.monotonic()
         for step in range(first, steps):
             losses = task.step(step)
@@ -109,10 +109,10 @@ def fit(
                 bar.set_postfix({name: f"{value:.3f}" for name, value in losses.items()}, refresh=False)
             if after is not None:
                 after(step)
-            if stopped() or time.monotonic() - saved >= save_every_seconds:
+            if requests or time.monotonic() - saved >= save_every_seconds:
                 _save(task, averages, state, fingerprint, step + 1)
                 saved = time.monotonic()
-            if stopped():
+            if requests and not requests.handed_on():
                 raise Interrupted(f"stopped at step {step + 1} of {steps}; the same command goes on from {state}")
 
 
@@ -168,26 +168,43 @@ def _resume(task: Task, averages: Mapping[str, Average], state: Path, fingerprin
     return content["step"]
 
 
-@contextmanager
-def _stop_signals():
-    """Inside the block, a polite signal is remembered instead of obeyed: ``stopped()`` tells.
+class _Requests:
+    """Requests to stop. Inside the block a signal is only remembered, so that a step ends and its state is saved."""
 
-    A signal that somebody else handles or ignores stays theirs: submitit requeues a job that is told to go.
-    """
-    received: list[int] = []
-    kept = {}
-    for number in (signal.SIGTERM, signal.SIGINT):
-        if signal.getsignal(number) not in (signal.SIG_DFL, signal.default_int_handler):
-            continue
-        try:
-            kept[number] = signal.signal(number, lambda number, frame: received.append(number))
-        except ValueError:  # only the main thread may handle signals
-            break
-    try:
-        yield lambda: bool(received)
-    finally:
-        for number, handler in kept.items():
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)  # the last is submitit's: time is up, or pre-empted
+
+    def __init__(self):
+        self._received: list[int] = []
+        self._handlers = {}
+
+    def __enter__(self) -> "_Requests":
+        for number in self.signals:
+            handler = signal.getsignal(number)
+            if handler in (signal.SIG_IGN, None) or (handler == signal.SIG_DFL and number == signal.SIGUSR2):
+                continue
+            try:
+                signal.signal(number, lambda number, frame: self._received.append(number))
+            except ValueError:  # only the main thread may handle signals
+                break
+            self._handlers[number] = handler
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._handlers.items():
             signal.signal(number, handler)
+
+    def __bool__(self) -> bool:
+        return bool(self._received)
+
+    def handed_on(self) -> bool:
+        """Give each request to the handler that was there before; False where one has none but Python's own."""
+        while self._received:
+            number = self._received.pop(0)
+            handler = self._handlers[number]
+            if handler in (signal.SIG_DFL, signal.default_int_handler):
+                return False
+            handler(number, None)
+        return True
 
 
 def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping[str, object]) -> None:

@@ -1,6 +1,8 @@
 """The training loop: interrupted is as uninterrupted, bit for bit, and nothing wrong goes on unseen."""
 
 import logging
+import os
+import signal
 
 import pytest
 import torch
@@ -68,9 +70,6 @@ def test_interrupted_training_ends_bit_for_bit_like_an_uninterrupted_one(tmp_pat
 
 
 def test_polite_signal_saves_and_says_how_to_go_on(tmp_path):
-    import os
-    import signal
-
     task = Line()
 
     def step(number, inner=task.step):
@@ -116,26 +115,25 @@ def test_code_of_a_training_is_that_of_its_networks(monkeypatch):
     assert training._code(task) != before
 
 
-def test_signal_that_somebody_else_handles_stays_theirs(tmp_path):
-    """submitit's handlers requeue a job; the loop must not turn its signal into a failure."""
-    import os
-    import signal
-
-    theirs = []
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR2])
+def test_signal_that_somebody_else_handles_is_theirs_once_the_state_is_saved(tmp_path, number):
+    """submitit's handlers requeue a job; what they find saved is the step that the signal came in."""
+    found = []
     task = Line()
 
-    def step(number, inner=task.step):
-        if number == 3:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return inner(number)
+    def step(index, inner=task.step):
+        if index == 3:
+            os.kill(os.getpid(), number)
+        return inner(index)
 
     task.step = step
-    kept = signal.signal(signal.SIGTERM, lambda number, frame: theirs.append(number))
+    state = tmp_path / "s.pt"
+    kept = signal.signal(number, lambda *_: found.append(torch.load(state, weights_only=True)["step"]))
     try:
-        training.fit(task, steps=6, state=tmp_path / "s.pt", fingerprint="a", log=lambda step, losses: None)
+        training.fit(task, steps=6, state=state, fingerprint="a", log=lambda step, losses: None)
     finally:
-        signal.signal(signal.SIGTERM, kept)
-    assert theirs == [signal.SIGTERM]
+        signal.signal(number, kept)
+    assert found == [4]
 
 
 def test_state_without_a_fingerprint_is_not_used(tmp_path, caplog):
