@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from masquerade.errors import MasqueradeError
-from masquerade.tracking import RUN
+from masquerade.tracking import LOG, RUN
 
 if TYPE_CHECKING:
     from submitit import Job
@@ -49,7 +49,9 @@ class Program:
     """The identifier of its tracked run, the same when it is requeued."""
 
     def __call__(self) -> None:
-        os.environ[RUN] = self.run
+        import submitit
+
+        os.environ |= {RUN: self.run, LOG: str(submitit.JobEnvironment().paths.stderr)}
         sys.argv = [self.script, *self.arguments]
         try:
             runpy.run_path(self.script, run_name="__main__")

@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 RECORDS = Path(".masquerade/runs")
 BUILD = "MASQUERADE_BUILD"
 RUN = "MASQUERADE_RUN"  # the run that a requeued job goes on with
+LOG = "MASQUERADE_LOG"  # the file that a submitted job writes to; kept with its run
 _LIVE_SECONDS = 20.0
 
 
@@ -94,9 +95,15 @@ def run(name: str, params: Mapping[str, Any], tags: Mapping[str, str], identifie
         raise
     except BaseException as error:
         record.tag({"error": f"{type(error).__name__}: {error}"[:5000]})
-        record.end("FAILED")
+        _end(record, "FAILED")
         raise
-    record.end("FINISHED")
+    _end(record, "FINISHED")
+
+
+def _end(record: Run, status: str) -> None:
+    if LOG in os.environ:
+        record.artifact(Path(os.environ[LOG]))
+    record.end(status)
 
 
 def store() -> str:

@@ -1,5 +1,6 @@
-# One archive for each cell: the test split of a dataset, anonymized. Here the methods that are no networks.
-rule anonymize:
+# One archive for each cell: the test split of a dataset, anonymized. Networks do so where the GPUs are.
+rule anonymize_neural:
+    localrule: True
     input:
         code=method_code("anonymize"),
         faces=indexed(FACES),
@@ -15,16 +16,13 @@ rule anonymize:
     benchmark:
         f"logs/{SCALE}/benchmarks/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     wildcard_constraints:
-        method=one_of({*PARAMETERS.methods} - NEURAL),
-    group:
-        "anonymize"
+        method=one_of(NEURAL),
+    retries: 0
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["anonymize"]
     resources:
-        **LIGHT,
-        launcher="in_process",
-        submission="{}",
+        **submitted("inference", lambda w: w.method, "anonymize"),
     params:
         cfg=P(
             "methods.{method}.params",
@@ -39,20 +37,20 @@ rule anonymize:
         " --gallery {input.gallery} --fakes {input.fakes} --latents {input.latents} --outputs {output} > {log} 2>&1"
 
 
-# Networks anonymize where the GPUs are.
-use rule anonymize as anonymize_neural with:
+# The methods that a processor computes at once.
+use rule anonymize_neural as anonymize with:
+    localrule: False
     log:
         f"logs/{SCALE}/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     wildcard_constraints:
-        method=one_of(NEURAL),
-    retries: 0
-    group:
-        None
-    localrule: True
+        method=one_of({*PARAMETERS.methods} - NEURAL),
+    group: "anonymize"
     resources:
-        **submitted("inference", lambda w: w.method, "anonymize"),
+        **LIGHT,
+        launcher="in_process",
+        submission="{}",
 
 
 # The part of the train split from which attributes are learnt.
