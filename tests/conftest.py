@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from repository import Repository
 
 from masquerade import params
 
@@ -17,3 +18,9 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def tiny() -> params.Parameters:
     return params.load(ROOT, "tiny")
+
+
+@pytest.fixture(scope="session")
+def fresh(root, tmp_path_factory) -> Repository:
+    """The sources as they are in the working tree, at tiny scale, nothing built."""
+    return Repository.of_sources(root, tmp_path_factory.mktemp("fresh") / "repository", "tiny")

@@ -61,7 +61,7 @@ AccountingStorageTRES=gres/gpu
 PartitionName=main Nodes=n1,n2 Default=YES DefaultTime=10 MaxTime=60 PriorityTier=1 GraceTime=30
 PartitionName=urgent Nodes=n1,n2 DefaultTime=10 MaxTime=60 PriorityTier=10 PreemptMode=OFF
 """
-_NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=16000 Gres=gpu:2\n"
+_NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=8000 Gres=gpu:2\n"
 _GPUS = "AutoDetect=off\nNodeName=n1,n2 Name=gpu File=/dev/null\nNodeName=n1,n2 Name=gpu File=/dev/zero\n"
 _DATABASE = """
 DbdHost=localhost
@@ -101,7 +101,7 @@ def _free_ports(count: int) -> list[int]:
 class Cluster:
     """A private SLURM in ``folder``; ``cpus`` a node."""
 
-    def __init__(self, folder: Path, cpus: int = 2):
+    def __init__(self, folder: Path, cpus: int = 8):
         self.folder = folder
         ports = _free_ports(4)
         self._names = {

@@ -1,6 +1,5 @@
 # One archive for each cell: the test split of a dataset, anonymized. Networks do so where the GPUs are.
 rule anonymize_neural:
-    localrule: True
     input:
         code=method_code("anonymize"),
         faces=indexed(FACES),
@@ -18,6 +17,7 @@ rule anonymize_neural:
     wildcard_constraints:
         method=one_of(NEURAL),
     retries: 0
+    localrule: True
     conda:
         "../../environment.yml"
     threads: PARAMETERS.compute.threads["anonymize"]
@@ -39,14 +39,11 @@ rule anonymize_neural:
 
 # The methods that a processor computes at once.
 use rule anonymize_neural as anonymize with:
-    localrule: False
-    log:
-        f"logs/{SCALE}/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
-    benchmark:
-        f"logs/{SCALE}/benchmarks/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     wildcard_constraints:
         method=one_of({*PARAMETERS.methods} - NEURAL),
-    group: "anonymize"
+    group:
+        "anonymize"
+    localrule: False
     resources:
         **LIGHT,
         launcher="in_process",

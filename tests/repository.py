@@ -1,0 +1,88 @@
+"""A working copy of the sources and what a user would type in it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+BIN = Path(sys.executable).parent
+
+
+class Repository:
+    """The working copy at ``path``; commands run in it with ``environment`` (default: that of the tests)."""
+
+    def __init__(self, path: Path, environment: Mapping[str, str] = os.environ):
+        self.path = path
+        removed = ("MASQUERADE_BUILD", "MLFLOW_TRACKING_URI", "DVC_STAGE", "PYTHONDONTWRITEBYTECODE")
+        kept = {key: value for key, value in environment.items() if key not in removed}
+        # this working copy's own sources, not the installed ones
+        self.environment = kept | {
+            "PATH": f"{BIN}{os.pathsep}{kept['PATH']}",
+            "PYTHONPATH": str(path / "src"),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+        }
+
+    def run(self, *command: str, fails: bool = False) -> str:
+        done = subprocess.run(command, cwd=self.path, env=self.environment, capture_output=True, text=True, check=False)
+        output = done.stdout + done.stderr
+        assert (done.returncode != 0) == fails, f"{' '.join(command)} -> {done.returncode}\n{output[-6000:]}"
+        return output
+
+    def snakemake(self, *arguments: str, fails: bool = False) -> str:
+        return self.run("snakemake", "--cores", "2", *arguments, fails=fails)
+
+    def git(self, *arguments: str) -> str:
+        return self.run("git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments)
+
+    def commit(self, message: str = "state") -> None:
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+
+    def out_of_date(self) -> set[str]:
+        """The jobs that Snakemake would run, by their DVC stage names."""
+        program = (
+            "import json; from masquerade import versioning\n"
+            "print('JOBS', json.dumps(sorted(versioning.stage_name(job) for job in versioning.graph()[1])))"
+        )
+        output = self.run(sys.executable, "-c", program)
+        return set(json.loads(output.split("JOBS ")[-1].splitlines()[0]))
+
+    def edit_params(self, change, file: str = "params.yaml") -> None:
+        tree = yaml.safe_load((self.path / file).read_text())
+        change(tree)
+        (self.path / file).write_text(yaml.safe_dump(tree, sort_keys=False))
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        text = (self.path / file).read_text()
+        assert old in text, f"{old!r} is not in {file}"
+        (self.path / file).write_text(text.replace(old, new, 1))
+
+    def copy(self, to: Path, environment: Mapping[str, str] | None = None) -> "Repository":
+        shutil.copytree(self.path, to, symlinks=True)
+        return Repository(to, environment or self.environment)
+
+    @classmethod
+    def of_sources(cls, root: Path, path: Path, scale: str) -> "Repository":
+        """A new repository at ``path`` with the sources of the working tree at ``root``, at ``scale``, nothing built."""
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for name in filter(None, listed.split("\0")):
+            if (root / name).is_file() and name != "dvc.lock":  # that is of another build
+                (path / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(root / name, path / name)
+        repository = cls(path)
+        repository.edit("params.yaml", "scale: mini", f"scale: {scale}")
+        repository.git("init", "--quiet", "--initial-branch", "main")
+        repository.run("python", "workflow/scripts/dvc_yaml.py")
+        repository.commit(scale)
+        return repository
