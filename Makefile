@@ -1,5 +1,6 @@
 # make reproduce   from nothing to tables and pictures (scale of params.yaml, `mini` as delivered)
 # make test        every test
+# make slurm-test  the whole tiny matrix, and its accidents, on a real SLURM that this starts and stops (root, apt-get)
 # make benchmark   time and memory of what matters, printed and written into benchmarks/
 SHELL := /bin/bash
 PYTHON ?= python3.11
@@ -9,7 +10,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Python must keep its compiled modules, or every job pays for compiling them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce test fast lint benchmark environment clean
+.PHONY: reproduce test slurm-test fast lint benchmark environment clean
 .DELETE_ON_ERROR:
 
 reproduce: environment
@@ -18,6 +19,10 @@ reproduce: environment
 
 test: environment
 	python -m pytest
+
+slurm-test: environment
+	tests/slurm/install.sh
+	python -m pytest tests/slurm -v
 
 fast: environment
 	python -m pytest -m "not slow and not workflow"

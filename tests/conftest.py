@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from repository import Repository
 
 from masquerade import params
+from repository import Repository
 
 ROOT = Path(__file__).parent.parent
 

@@ -68,7 +68,7 @@ class Repository:
 
     @classmethod
     def of_sources(cls, root: Path, path: Path, scale: str) -> "Repository":
-        """A new repository at ``path`` with the sources of the working tree at ``root``, at ``scale``, nothing built."""
+        """A new repository at ``path``: the sources of the working tree at ``root``, at ``scale``, nothing built."""
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=root,

@@ -9,6 +9,7 @@ import os
 import re
 import runpy
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -90,6 +91,25 @@ def run(launcher: str, submission: Mapping[str, Any], logs: Path, script: str, a
     _conclude(job, submission["name"])
 
 
+def check_partitions(asked: Mapping[str, str]) -> None:
+    """Compare partitions, by the knobs that name them, with those of this cluster; '' is its default.
+
+    Raises LaunchError naming the first that it has not, or where SLURM is not to be found.
+    """
+    try:
+        listed = subprocess.run(["sinfo", "-h", "-o", "%R"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
+        raise LaunchError(
+            f"SLURM does not answer ({reason}). Run this on a login node of the cluster, or without `--profile slurm` "
+            "on this machine alone."
+        ) from error
+    known = sorted(set(listed.split()))
+    for knob, name in asked.items():
+        if name and name not in known:
+            raise LaunchError(f"params.yaml: {knob} is '{name}'. This cluster has: {', '.join(known)}.")
+
+
 def _submit(program: Program, launcher: str, submission: Mapping[str, Any], logs: Path) -> "Job":
     import submitit
     from submitit.core.utils import FailedJobError
@@ -163,8 +183,8 @@ def _conclude(job: "Job", name: str) -> None:
         job.results()
     except FailedJobError as error:
         told = [line for line in str(error).split("-" * 22)[1].splitlines() if line.strip()]
-        reason = told[-1].removeprefix(f"{__name__}.{LaunchError.__name__}: ")
-        raise LaunchError(f"{name} failed as job {job.job_id}: {reason} Its log is {_log(job)}.") from None
+        reason = told[-1].removeprefix(f"{__name__}.{LaunchError.__name__}: ").rstrip(".")
+        raise LaunchError(f"{name} failed as job {job.job_id}: {reason}. Its log is {_log(job)}.") from None
     except UncompletedJobError:
         state = job.get_info(mode="force").get("State", "UNKNOWN").split()[0]
         hint = _HINTS.get(state, "Its log may say why.")

@@ -1,6 +1,7 @@
 """The real Snakefile and dvc.yaml at `tiny` scale: built once, then copied by each test."""
 
 import pytest
+
 from repository import Repository
 
 

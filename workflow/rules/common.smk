@@ -16,7 +16,7 @@ os.environ.update(
     MASQUERADE_BUILD=os.environ.get("MASQUERADE_BUILD") or time.strftime("%Y-%m-%d %H:%M:%S"),
 )
 
-from masquerade import discovery, lineage, matrix, params
+from masquerade import discovery, launch, lineage, matrix, params
 from masquerade.errors import MasqueradeError
 from masquerade.guessing import GuessingSettings
 from masquerade.papers import claims, reference
@@ -207,6 +207,18 @@ def look_when_jobs_end():
     workflow.scheduler.job_rate_limiter = None
 
 
+def check_cluster():
+    """A partition that the cluster has not stops the build before anything is submitted."""
+    compute = PARAMETERS.compute
+    if workflow.non_local_exec or compute.launcher == "slurm":
+        asked = {f"compute.{kind}.partition": getattr(compute, kind).partition for kind in SUBMISSIONS}
+        asked |= {f"compute.own.{job}.partition": knobs.get("partition", "") for job, knobs in compute.own.items()}
+        try:
+            launch.check_partitions(asked)
+        except MasqueradeError as error:
+            raise WorkflowError(str(error))
+
+
 def finish(outcome):
     """Publish the runs; after a success also record the bytes, unless DVC started this or the scale is not its own."""
     recorded = outcome == "success" and not os.environ.get("DVC_STAGE") and "scale" not in config
@@ -302,6 +314,7 @@ CLUSTERED = {cell for item in ITEMS.values() if item.kind == "clusters" for cell
 ABOUT = P("scale", "seeds", "stand_ins", "caution")
 
 
+SUBMISSIONS = ("light", "training", "inference")
 # Where a job runs is no trigger: it changes when a number is made, not which number.
 LAUNCH = f"python workflow/scripts/launch.py {{resources.launcher}} {{resources.submission:q}} logs/{SCALE}/submitit "
 

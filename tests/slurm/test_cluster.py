@@ -1,0 +1,219 @@
+"""`snakemake --profile slurm all` on a real SLURM: the whole matrix, and whatever a cluster does to its jobs."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cluster import Cluster, wait
+
+from repository import Repository
+
+pytestmark = [pytest.mark.slow, pytest.mark.slurm]
+
+IDENTITY = "checkpoints/tiny/backbones/identity.safetensors"
+PARSING = "checkpoints/tiny/backbones/parsing.safetensors"
+METHOD = "checkpoints/tiny/methods/identitydp/0.safetensors"  # is built on IDENTITY
+STEP = "        share = risen(step, self.params.steps)\n"
+
+
+class Build:
+    """A `snakemake --profile slurm` that runs, as a person has started it in a terminal of its own."""
+
+    def __init__(self, repository: Repository, *targets: str):
+        self.log = repository.path / "build.log"
+        self._repository = repository
+        with self.log.open("w") as file:
+            self._process = subprocess.Popen(
+                ["snakemake", "--profile", "slurm", "--", *targets], cwd=repository.path, stdout=file, stderr=file,
+                env=repository.environment, start_new_session=True,
+            )  # fmt: skip
+
+    def interrupt(self) -> None:
+        """Ctrl-C reaches the whole foreground process group."""
+        os.killpg(self._process.pid, signal.SIGINT)
+
+    def end(self, fails: bool = False, seconds: float = 600) -> str:
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.interrupt()
+            raise
+        output = self.log.read_text()
+        assert (code != 0) == fails, output[-6000:]
+        return output
+
+
+def slow(repository: Repository, seconds: float) -> Repository:
+    """Every step of a recogniser's training sleeps first; no number changes."""
+    repository.edit(
+        "src/masquerade/backbones/_recognition.py", STEP, f"        __import__('time').sleep({seconds})\n{STEP}"
+    )
+    return repository
+
+
+def running(cluster: Cluster, name: str, seconds: float = 0) -> dict[str, str]:
+    """The job of that name, once it has been running for so long."""
+    found = []
+
+    def runs() -> bool:
+        found[:] = [job for job in cluster.queue() if name in job["name"] and job["state"] == "RUNNING"]
+        return bool(found) and datetime.now() - datetime.fromisoformat(found[0]["began"]) > timedelta(seconds=seconds)
+
+    wait(f"a running job '{name}'", runs, seconds=240)
+    return found[0]
+
+
+def restarts(cluster: Cluster, job: str) -> int:
+    """How often a job was requeued."""
+    return len(cluster.run("sacct", "-X", "-n", "-D", "-j", job, "-o", "State").split("\n")) - 2
+
+
+def test_whole_matrix_is_built_by_the_literal_command(built_once, cluster):
+    graph = (
+        "import json; from masquerade import versioning\n"
+        "jobs, stale = versioning.graph()\n"
+        "print('JOBS', json.dumps([len(jobs), len(stale), sorted(str(f) for job in jobs for f in job.output)]))"
+    )
+    told = built_once.run("python", "-c", graph)
+    count, stale, outputs = json.loads(told.split("JOBS ")[-1].splitlines()[0])
+    assert stale == 0
+    assert [name for name in outputs if not (built_once.path / name).is_file()] == []
+    mine = cluster.jobs_of(built_once.path)
+    assert {job["State"] for job in mine} == {"COMPLETED"}
+    assert len(mine) < count * 2 / 3, "short jobs share places in the queue"
+
+
+def test_second_build_has_nothing_to_do(built):
+    assert "Nothing to be done" in built.run("snakemake", "--profile", "slurm", "all")
+
+
+def test_trainings_and_networks_have_their_gpu_and_short_jobs_none(built_once, cluster):
+    mine = cluster.jobs_of(built_once.path)
+    submitted = [job for job in mine if job["JobName"].startswith("masquerade ")]
+    assert {job["ReqTRES"].count("gres/gpu=1") for job in submitted} == {1}
+    assert {job["ReqTRES"].count("gpu") for job in mine if job not in submitted} == {0}
+
+
+def test_every_run_has_its_slurm_job_and_submitted_ones_their_log(built_once, cluster):
+    store = sqlite3.connect(built_once.path / "mlflow.db")
+    tagged = {value for (value,) in store.execute("SELECT value FROM tags WHERE key = 'slurm.job_id'")}
+    untagged = store.execute(
+        "SELECT name FROM runs WHERE name NOT LIKE 'build %' AND run_uuid NOT IN "
+        "(SELECT run_uuid FROM tags WHERE key = 'slurm.job_id')"
+    ).fetchall()
+    assert untagged == []
+    assert tagged == {job["JobIDRaw"] for job in cluster.jobs_of(built_once.path)}
+    kept = list((built_once.path / "mlruns").rglob("*_log.err"))
+    assert len(kept) == sum(job["JobName"].startswith("masquerade ") for job in cluster.jobs_of(built_once.path))
+
+
+def test_log_of_a_training_is_that_of_its_rule(built_once):
+    log = (built_once.path / "logs/tiny/backbones/identity.log").read_text()
+    assert "training identity is slurm job" in log
+    assert "identity on unseen identities" in log
+
+
+def test_training_that_runs_out_of_time_is_requeued_and_ends_in_the_same_bytes(built, cluster):
+    whole = (built.path / IDENTITY).read_bytes()
+    slow(built, 20)  # four steps: 80 s, of one minute
+    built.edit_params(lambda tree: tree["compute"].update(own={"training/identity": {"minutes": 1}}, grace_seconds=35))
+    build = Build(built, IDENTITY)
+    job = running(cluster, "training identity")
+    build.end()
+    assert restarts(cluster, job["id"]) >= 1
+    assert "resumed from" in (built.path / "logs/tiny/backbones/identity.log").read_text()
+    assert (built.path / IDENTITY).read_bytes() == whole
+
+
+def test_pre_empted_training_is_requeued_and_ends_in_the_same_bytes(built, cluster):
+    whole = (built.path / IDENTITY).read_bytes()
+    build = Build(slow(built, 12), IDENTITY)
+    job = running(cluster, "training identity", seconds=20)
+    cluster.run(
+        "sbatch", "-p", "urgent", "-w", job["node"], "--exclusive", "--mem=0", "-o", "/dev/null", "--wrap", "sleep 1"
+    )
+    build.end()
+    assert restarts(cluster, job["id"]) >= 1
+    assert "resumed from" in (built.path / "logs/tiny/backbones/identity.log").read_text()
+    assert (built.path / IDENTITY).read_bytes() == whole
+
+
+def test_training_goes_on_elsewhere_when_its_node_is_down(built, cluster):
+    whole = (built.path / IDENTITY).read_bytes()
+    build = Build(slow(built, 12), IDENTITY)
+    job = running(cluster, "training identity", seconds=20)
+    cluster.set_node(job["node"], "down")
+    try:
+        build.end()
+    finally:
+        cluster.set_node(job["node"], "resume")
+    assert restarts(cluster, job["id"]) >= 1
+    assert (built.path / IDENTITY).read_bytes() == whole
+
+
+def test_cancelled_job_fails_what_depends_on_it_alone_and_the_rest_is_made(built, cluster):
+    for file in (IDENTITY, PARSING, METHOD):
+        (built.path / file).unlink()
+    slow(built, 5)
+    build = Build(built, METHOD, PARSING)
+    job = running(cluster, "training identity")
+    cluster.run("scancel", job["id"])
+    told = build.end(fails=True)
+    assert f"training identity ended as job {job['id']} without its outputs: CANCELLED. Somebody cancelled it" in told
+    assert (built.path / PARSING).is_file()
+    assert not (built.path / METHOD).exists()
+    again = built.run("snakemake", "--profile", "slurm", "--", METHOD, PARSING)
+    assert (built.path / METHOD).is_file()
+    assert sorted(rules_of(again)) == ["backbone", "method"]
+
+
+def rules_of(output: str) -> list[str]:
+    """The rules of the jobs that a Snakemake has finished."""
+    return [line.split("Rule: ")[1].rstrip(")") for line in output.splitlines() if line.startswith("Finished jobid")]
+
+
+@pytest.mark.parametrize("kind", ["training", "light"])
+def test_unknown_partition_is_named_before_anything_runs(sources, tmp_path, kind):
+    repository = sources.copy(tmp_path / "repository")
+    repository.edit_params(lambda tree: tree["compute"][kind].update(partition="nope"))
+    told = repository.run("snakemake", "--profile", "slurm", "all", fails=True)
+    assert f"compute.{kind}.partition is 'nope'. This cluster has: main, urgent." in told
+    assert "Finished jobid" not in told
+
+
+def test_interrupting_snakemake_cancels_what_it_submitted(built, cluster):
+    (built.path / IDENTITY).unlink()
+    build = Build(slow(built, 60), IDENTITY)
+    job = running(cluster, "training identity")
+    build.interrupt()
+    build.end(fails=True, seconds=60)
+    wait("the job's end", lambda: job["id"] not in {one["id"] for one in cluster.queue()}, seconds=30)
+
+
+def test_two_working_copies_build_side_by_side(sources, built_once, cluster, tmp_path):
+    copies = [sources.copy(tmp_path / name) for name in ("one", "two")]
+    builds = [Build(copy, METHOD) for copy in copies]
+    for build in builds:
+        build.end()
+    whole = (built_once.path / METHOD).read_bytes()
+    assert [(copy.path / METHOD).read_bytes() == whole for copy in copies] == [True, True]
+    for copy in copies:
+        assert {job["State"] for job in cluster.jobs_of(copy.path)} == {"COMPLETED"}
+
+
+def test_failing_step_is_told_in_one_paragraph_with_its_log(sources, tmp_path):
+    repository = sources.copy(tmp_path / "repository")
+    repository.edit_params(
+        lambda tree: tree["backbones"]["recogniser_a"]["recognition"].update(floor_auc=1.0), "scales/tiny.yaml"
+    )
+    told = repository.run(
+        "snakemake", "--profile", "slurm", "--", "checkpoints/tiny/backbones/recogniser_a.safetensors", fails=True
+    )
+    line = next(line for line in told.splitlines() if "training recogniser_a failed as job" in line)
+    assert "backbone 'recogniser_a' is too poor to build on: auc is" in line
+    assert Path(line.split("Its log is ")[1].rstrip(".")).is_file()

@@ -1,0 +1,149 @@
+"""Steps leave for the cluster as the command that they are, and come back with their outputs or one paragraph."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import yaml
+
+from masquerade import launch, params
+
+SUBMISSION = {
+    "name": "training toy", "minutes": 5, "memory_gb": 1, "cpus": 1, "tasks": 1, "gpus": 0, "partition": "",
+    "constraint": "", "account": "", "setup": [], "grace_seconds": 10, "requeues": 3, "resumable": True,
+}  # fmt: skip
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """A program that does what its first argument says, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    script = tmp_path / "toy.py"
+    script.write_text(
+        "import os, sys, time\n"
+        "what, *rest = sys.argv[1:]\n"
+        "if what == 'write':\n"
+        "    print('said on the way', file=sys.stderr)\n"
+        "    open('out.txt', 'w').write(' '.join(rest) + ' ' + os.environ.get('MASQUERADE_RUN', 'none'))\n"
+        "elif what == 'refuse':\n"
+        "    sys.exit('toy: the picture is green. Paint it blue.')\n"
+        "elif what == 'fall':\n"
+        "    raise ZeroDivisionError('nothing to divide by')\n"
+        "elif what == 'wait':\n"
+        "    open('began', 'w').close()\n"
+        "    time.sleep(60)\n"
+    )
+    return str(script)
+
+
+def run(program: str, *arguments: str, launcher: str = "local") -> None:
+    launch.run(launcher, SUBMISSION, Path("logs"), program, arguments)
+
+
+@pytest.mark.parametrize("launcher", ["in_process", "local"])
+def test_program_gets_its_arguments_wherever_it_runs(program, launcher, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [])
+    run(program, "write", "a b", "c", launcher=launcher)
+    assert Path("out.txt").read_text().startswith("a b c ")
+
+
+def test_submitted_program_has_a_run_to_go_on_with_and_its_log_is_shown(program, capfdbinary):
+    run(program, "write")
+    assert len(Path("out.txt").read_text().split()[-1]) == 32
+    assert b"said on the way" in capfdbinary.readouterr().err
+
+
+def test_words_of_a_program_that_refuses_arrive_in_one_paragraph(program):
+    with pytest.raises(launch.LaunchError) as told:
+        run(program, "refuse")
+    text = str(told.value)
+    assert text.startswith("training toy failed as job ")
+    assert ": toy: the picture is green. Paint it blue. Its log is " in text
+    assert Path(text.split("Its log is ")[1].rstrip(".")).is_file()
+    assert "\n" not in text
+
+
+def test_unforeseen_error_arrives_with_its_kind(program):
+    with pytest.raises(launch.LaunchError, match=r"ZeroDivisionError: nothing to divide by\. Its log is"):
+        run(program, "fall")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_told_to_stop_it_cancels_the_job(program, number):
+    def stop():
+        while not Path("began").exists():
+            threading.Event().wait(0.1)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=stop, daemon=True).start()
+    with pytest.raises(launch.LaunchError, match="stopped; job .* is cancelled"):
+        run(program, "wait")
+
+
+def test_unknown_partition_is_named_beside_the_known_ones(monkeypatch):
+    listed = subprocess.CompletedProcess([], 0, "main\nurgent\n")
+    monkeypatch.setattr(launch.subprocess, "run", lambda *_, **__: listed)
+    launch.check_partitions({"compute.light.partition": "", "compute.training.partition": "urgent"})
+    with pytest.raises(
+        launch.LaunchError, match=r"compute\.light\.partition is 'gpu'\. This cluster has: main, urgent"
+    ):
+        launch.check_partitions({"compute.light.partition": "gpu"})
+
+
+def test_without_slurm_the_partitions_say_so(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(launch.LaunchError, match="SLURM does not answer .* login node"):
+        launch.check_partitions({})
+
+
+def test_own_resources_change_what_they_name_and_nothing_else(tiny):
+    tree = tiny.compute.model_dump() | {"own": {"training/generator": {"gpus": 4, "tasks": 4}}}
+    compute = params.ComputeSettings(**tree)
+    assert compute.submission("training", "generator").model_dump() == tree["training"] | {"gpus": 4, "tasks": 4}
+    assert compute.submission("inference", "generator").model_dump() == tree["inference"]
+
+
+@pytest.mark.parametrize("own", [{"training/generator": {"gpu": 4}}, {"trainings/generator": {"gpus": 4}}])
+def test_own_resources_that_nobody_knows_are_refused(tiny, own):
+    with pytest.raises(ValueError, match="gpu|pattern"):
+        params.ComputeSettings(**tiny.compute.model_dump() | {"own": own})
+
+
+def test_profile_sends_every_local_rule_through_submitit(root):
+    """A rule that is local on the cluster and has no launcher would compute on the login node."""
+    profile = yaml.safe_load((root / "slurm/config.yaml").read_text())
+    rules = "\n".join(path.read_text() for path in (root / "workflow/rules").glob("*.smk"))
+    local = {
+        block.split(":")[0].split(" as ")[-1].removesuffix(" with")
+        for block in rules.replace("\nuse rule ", "\nrule ").split("\nrule ")
+        if "localrule: True" in block
+    }
+    assert {rule: {"launcher": "slurm"} for rule in local} == profile["set-resources"]
+
+
+def test_submission_is_what_submitit_asks_slurm_for(program, tmp_path, monkeypatch):
+    """The script that ``sbatch`` gets, from a stand-in that keeps it; the real one is in tests/slurm."""
+    kept = tmp_path / "bin"
+    kept.mkdir()
+    for name, text in {
+        "srun": "",
+        "sbatch": f'cp "$1" {tmp_path}/submitted.sh; echo "sbatch: error: no" >&2; exit 1',
+    }.items():
+        (kept / name).write_text(f"#!/bin/sh\n{text}\n")
+        (kept / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{kept}{os.pathsep}{os.environ['PATH']}")
+    asked = SUBMISSION | {"gpus": 2, "tasks": 2, "constraint": "a100", "account": "lab", "setup": ["module load cuda"]}
+    with pytest.raises(launch.LaunchError, match=r"SLURM refused training toy: no\. It was asked for partition ''"):
+        launch.run("slurm", asked, Path("logs"), program, ("write",))
+    submitted = (tmp_path / "submitted.sh").read_text()
+    for line in (
+        "--gpus-per-node=2", "--ntasks-per-node=2", "--constraint=a100", "--account=lab", "--time=5", "--mem=1GB",
+        "--signal=USR2@10", "--requeue", "--open-mode=append",
+    ):  # fmt: skip
+        assert f"#SBATCH {line}\n" in submitted
+    assert "\nmodule load cuda\n" in submitted
+    assert "--partition" not in submitted
