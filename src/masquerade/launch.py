@@ -72,10 +72,11 @@ class Resumable(Program):
         return DelayedSubmission(self)
 
 
-def run(launcher: str, submission: Mapping[str, Any], logs: Path, script: str, arguments: Sequence[str]) -> None:
+def run(launcher: str, submission: Mapping[str, Any], script: str, arguments: Sequence[str]) -> None:
     """Run a program to its end with ``launcher`` (``in_process``, ``local`` or ``slurm``).
 
-    ``submission`` is what is asked of the cluster (params.yaml, compute), with ``name``, ``cpus`` and ``resumable``.
+    ``submission`` is what is asked of the cluster (params.yaml, compute), with ``name``, ``cpus``, ``resumable``, and
+    the folder ``logs``.
     Raises LaunchError, in one paragraph with the path of the log, where the job cannot be submitted, fails or is
     cancelled.
     """
@@ -86,7 +87,7 @@ def run(launcher: str, submission: Mapping[str, Any], logs: Path, script: str, a
     kind = Resumable if submission["resumable"] else Program
     program = kind(script, tuple(arguments), uuid.uuid4().hex)
     with _stops() as stopped:
-        job = _submit(program, launcher, submission, logs)
+        job = _submit(program, launcher, submission)
         _follow(job, stopped)
     _conclude(job, submission["name"])
 
@@ -110,10 +111,11 @@ def check_partitions(asked: Mapping[str, str]) -> None:
             raise LaunchError(f"params.yaml: {knob} is '{name}'. This cluster has: {', '.join(known)}.")
 
 
-def _submit(program: Program, launcher: str, submission: Mapping[str, Any], logs: Path) -> "Job":
+def _submit(program: Program, launcher: str, submission: Mapping[str, Any]) -> "Job":
     import submitit
     from submitit.core.utils import FailedJobError
 
+    logs = Path(submission["logs"])
     logs.mkdir(parents=True, exist_ok=True)
     wanted = {
         "name": f"masquerade {submission['name']}",

@@ -315,10 +315,9 @@ ABOUT = P("scale", "seeds", "stand_ins", "caution")
 
 
 SUBMISSIONS = ("light", "training", "inference")
+
+
 # Where a job runs is no trigger: it changes when a number is made, not which number.
-LAUNCH = f"python workflow/scripts/launch.py {{resources.launcher}} {{resources.submission:q}} logs/{SCALE}/submitit "
-
-
 def submitted(kind, name, threads):
     """Resources of a rule that may go to a GPU: who starts it, and what submitit asks of the cluster.
 
@@ -331,7 +330,12 @@ def submitted(kind, name, threads):
         who = name(wildcards) if callable(name) else name
         asked = compute.submission(kind, who).model_dump()
         shared = {key: getattr(compute, key) for key in ("account", "setup", "grace_seconds", "requeues")}
-        more = {"name": f"{kind} {who}", "cpus": compute.threads[threads], "resumable": kind == "training"}
+        more = {
+            "name": f"{kind} {who}",
+            "cpus": compute.threads[threads],
+            "resumable": kind == "training",
+            "logs": f"logs/{SCALE}/submitit",
+        }
         return json.dumps(asked | shared | more)
 
     return {"launcher": compute.launcher, "submission": submission}
