@@ -319,7 +319,7 @@ SUBMISSIONS = ("light", "training", "inference")
 
 # Where a job runs is no trigger: it changes when a number is made, not which number.
 def submitted(kind, name, threads):
-    """Resources of a rule that may go to a GPU: who starts it, and what submitit asks of the cluster.
+    """Resources of what may go to a GPU: who starts it, and what submitit asks of the cluster.
 
     ``name``, a string or a function of the wildcards, finds what `compute.own` says. On the cluster these rules
     are local: they only wait there.
