@@ -63,7 +63,7 @@ AccountingStorageTRES=gres/gpu
 PartitionName=main Nodes=n1,n2 Default=YES DefaultTime=10 MaxTime=60 PriorityTier=1 GraceTime=30
 PartitionName=urgent Nodes=n1,n2 DefaultTime=10 MaxTime=60 PriorityTier=10 PreemptMode=OFF
 """
-_NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=8000 Gres=gpu:2\n"
+_NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=9000 Gres=gpu:2\n"
 _GPUS = "AutoDetect=off\nNodeName=n1,n2 Name=gpu File=/dev/null\nNodeName=n1,n2 Name=gpu File=/dev/zero\n"
 _DATABASE = """
 DbdHost=localhost
