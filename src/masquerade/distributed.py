@@ -34,7 +34,8 @@ def processes() -> Iterator[bool]:
     """Join the other processes of this training for the block, by NCCL on GPUs and gloo elsewhere.
 
     Yields whether this process is the first: what comes after the training is for that one to do. All leave the block
-    together, when the first has written the checkpoint. Each takes the GPU of its place on the node.
+    together, when the first has written the checkpoint. Each takes the GPU of its place on the node. Raises
+    ProcessLost where the others do not come.
     """
     here = place.here()
     if here.count == 1:
@@ -43,13 +44,13 @@ def processes() -> Iterator[bool]:
     gpus = torch.cuda.device_count()
     if gpus:
         torch.cuda.set_device(here.local % gpus)  # one, where SLURM shows each task its own
-    dist.init_process_group(
-        "nccl" if gpus else "gloo", init_method=f"tcp://{here.address}:{here.port}", timeout=PATIENCE,
-        rank=here.rank, world_size=here.count,
-    )  # fmt: skip
+    with _others():
+        dist.init_process_group(
+            "nccl" if gpus else "gloo", init_method=f"tcp://{here.address}:{here.port}", timeout=PATIENCE,
+            rank=here.rank, world_size=here.count,
+        )  # fmt: skip
     yield here.rank == 0
-    # Not after an error: a process that lost another would wait here for it.
-    wait()
+    anywhere(False)  # not after an error: a process that lost another would wait here for it
     dist.destroy_process_group()
 
 
@@ -83,7 +84,7 @@ def check_batch(batch: int, knob: str, together: int = 1) -> None:
         groups = f", in groups of {together}" if together > 1 else ""
         raise ParameterError(
             f"{knob} is {batch}, which {count()} processes cannot share equally{groups}: make it a multiple of "
-            f"{count() * together}, or `tasks` fewer (params.yaml, compute)."
+            f"{count() * together}, or set `tasks` lower (params.yaml, compute)."
         )
 
 
@@ -101,14 +102,19 @@ def average(tensors: Iterable[Tensor | None]) -> None:
         tensor.copy_(part.view_as(tensor))
 
 
-def agree(losses: Mapping[str, float], stop: object) -> tuple[dict[str, float], bool]:
-    """The mean of each loss over the processes, and whether any of them is to stop. Raises ProcessLost."""
+def mean(losses: Mapping[str, float]) -> dict[str, float]:
+    """The mean of each loss over the processes, the same in all of them. Raises ProcessLost."""
     if count() == 1:
-        return dict(losses), bool(stop)
-    values = _summed(
-        torch.tensor([*losses.values(), float(bool(stop))], dtype=torch.float64, device=_device())
-    ).tolist()
-    return {name: value / count() for name, value in zip(losses, values, strict=False)}, values[-1] > 0
+        return dict(losses)
+    sums = _summed(torch.tensor([*losses.values()], dtype=torch.float64, device=_device())).tolist()
+    return {name: value / count() for name, value in zip(losses, sums, strict=True)}
+
+
+def anywhere(flag: bool) -> bool:
+    """Whether it is so in any process; waits for all of them. Raises ProcessLost."""
+    if count() == 1:
+        return flag
+    return _summed(torch.tensor(float(flag), device=_device())).item() > 0
 
 
 @torch.no_grad()
@@ -128,7 +134,8 @@ def start_together(modules: Iterable[nn.Module], step: int, state: Path) -> None
     for module in modules:
         for tensor in (*module.parameters(), *module.buffers()):
             sent = tensor.detach().contiguous()
-            dist.broadcast(sent, 0)
+            with _others():
+                dist.broadcast(sent, 0)
             tensor.copy_(sent)
 
 
@@ -138,28 +145,30 @@ def go_on(handed_on: Callable[[], bool]) -> bool:
     Where one does not return from it, as the first does not when submitit requeues the job, the others end as well:
     SystemExit.
     """
-    wait()
+    anywhere(False)  # nobody ends before the first has saved: it might take the first along
     goes = handed_on()
     try:
-        return not agree({}, not goes)[1]
+        return not anywhere(not goes)
     except ProcessLost:
         raise SystemExit(1) from None
 
 
-def wait() -> None:
-    """Until every process is here. Raises ProcessLost."""
-    agree({}, False)
-
-
 def _summed(tensor: Tensor) -> Tensor:
-    try:
+    with _others():
         dist.all_reduce(tensor)
-    except RuntimeError as error:  # gloo's and NCCL's own kinds are of it
+    return tensor
+
+
+@contextmanager
+def _others() -> Iterator[None]:
+    """What gloo and NCCL raise in the block, each its own kind, as ProcessLost."""
+    try:
+        yield
+    except RuntimeError as error:
         raise ProcessLost(
             f"another process of this training has ended, or did not answer for {PATIENCE} ({error}). Its log, beside "
             "that of this process, says why; the same command goes on from the last state."
         ) from error
-    return tensor
 
 
 def _device() -> torch.device:

@@ -106,7 +106,7 @@ def fit(
     with _Requests() as requests, bar:
         saved = time.monotonic()
         for step in range(first, steps):
-            losses, stop = distributed.agree(task.step(step), requests)
+            losses = distributed.mean(task.step(step))
             wrong = [name for name, value in losses.items() if not math.isfinite(value)]
             if wrong:
                 raise Diverged(
@@ -121,6 +121,7 @@ def fit(
                 bar.set_postfix({name: f"{value:.3f}" for name, value in losses.items()}, refresh=False)
             if leads and after is not None:
                 after(step)
+            stop = distributed.anywhere(bool(requests))
             if leads and (stop or time.monotonic() - saved >= save_every_seconds):
                 _save(task, averages, state, fingerprint, step + 1)
                 saved = time.monotonic()

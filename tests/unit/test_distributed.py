@@ -288,6 +288,8 @@ def test_all_start_with_the_weights_of_the_first_and_states_that_differ_are_refu
 
 @pytest.mark.slow
 def test_job_of_two_tasks_is_requeued_goes_on_exactly_and_is_judged_once(root, trained, tmp_path, monkeypatch):
+    import submitit
+
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
     knobs = json.dumps({"data_seed": 0, "backbones.generator": GENERATOR})
@@ -298,8 +300,9 @@ def test_job_of_two_tasks_is_requeued_goes_on_exactly_and_is_judged_once(root, t
          "--state", str(state), "--name", "generator"),
         "a_run",
     )  # fmt: skip
-    submission = {"name": "training generator", "minutes": 5, "memory_gb": 1, "cpus": 1, "tasks": 2, "gpus": 0}
-    job = launch._submit(program, "local", submission, tmp_path / "logs")
+    executor = submitit.AutoExecutor(tmp_path / "logs", cluster="local")
+    executor.update_parameters(tasks_per_node=2, timeout_min=5)
+    job = executor.submit(program)
     while not state.is_file() and not job.done():
         time.sleep(0.01)
     controller = job._process.pid
@@ -372,7 +375,7 @@ def test_minibatch_deviation_of_a_share_is_that_of_the_whole_batch(count, each, 
         ),
         ("generator", "adversarial", 4, 2, "adversarial.batch is 4.*equally, in groups of 4: make it a multiple of 8"),
         ("generator", "adversarial", 9, 3, "the path length .half of .*adversarial.batch. is 4"),
-        ("fit", None, 4, 8, "methods.fit.params.batch is 4.*make it a multiple of 8, or `tasks` fewer"),
+        ("fit", None, 4, 8, "methods.fit.params.batch is 4.*make it a multiple of 8, or set `tasks` lower"),
     ],
 )
 def test_batch_that_cannot_be_shared_equally_is_refused(folder, monkeypatch, name, phase, batch, count, error):
