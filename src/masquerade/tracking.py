@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from masquerade import place
+
 logger = logging.getLogger(__name__)
 
 RECORDS = Path(".masquerade/runs")
@@ -30,13 +32,17 @@ _LIVE_SECONDS = 20.0
 
 
 class Run:
-    """The record of one job. Cheap to write: a line of JSON an event, appended and flushed."""
+    """The record of one job. Cheap to write: a line of JSON an event, appended and flushed.
+
+    Of several processes that train together the first writes it; the others' go nowhere.
+    """
 
     def __init__(self, identifier: str | None = None):
         RECORDS.mkdir(parents=True, exist_ok=True)
         self.id = identifier or uuid.uuid4().hex
         self._path = RECORDS / f"{self.id}.jsonl"
         self._published = time.monotonic()
+        self._kept = place.here().rank == 0
 
     def start(self, name: str, params: Mapping[str, Any], tags: Mapping[str, str]) -> None:
         self._append(
@@ -79,6 +85,8 @@ class Run:
         self._append(event="end", status=status)
 
     def _append(self, **event: Any) -> None:
+        if not self._kept:
+            return
         line = json.dumps({"time": time.time(), **event})
         with self._path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
