@@ -166,7 +166,7 @@ def _others() -> Iterator[None]:
         yield
     except RuntimeError as error:
         raise ProcessLost(
-            f"another process of this training has ended, or did not answer for {PATIENCE} ({error}). Its log, beside "
+            f"{place.LOST}, or did not answer for {PATIENCE} ({error}). Its log, beside "
             "that of this process, says why; the same command goes on from the last state."
         ) from error
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from masquerade import place
 from masquerade.errors import MasqueradeError
 from masquerade.tracking import LOG, RUN
 
@@ -179,20 +180,20 @@ def _show(log: Path, start: int) -> int:
 
 
 def _conclude(job: "Job", name: str) -> None:
-    from submitit.core.utils import FailedJobError, UncompletedJobError
+    """Raise LaunchError where a process of the job failed; of several, the cause, not who missed the lost one."""
+    from submitit.core.utils import FailedJobError
 
-    try:
-        job.results()
-    except FailedJobError as error:
+    errors = [error for rank in range(job.num_tasks) if (error := job.task(rank).exception()) is not None]
+    if not errors:
+        return
+    error = min(errors, key=lambda error: (place.LOST in str(error), not isinstance(error, FailedJobError)))
+    if isinstance(error, FailedJobError):
         told = [line for line in str(error).split("-" * 22)[1].splitlines() if line.strip()]
         reason = told[-1].removeprefix(f"{__name__}.{LaunchError.__name__}: ").rstrip(".")
-        raise LaunchError(f"{name} failed as job {job.job_id}: {reason}. Its log is {_log(job)}.") from None
-    except UncompletedJobError:
-        state = job.get_info(mode="force").get("State", "UNKNOWN").split()[0]
-        hint = _HINTS.get(state, "Its log may say why.")
-        raise LaunchError(
-            f"{name} ended as job {job.job_id} without its outputs: {state}. {hint} Its log is {_log(job)}."
-        ) from None
+        raise LaunchError(f"{name} failed as job {job.job_id}: {reason}. Its log is {_log(job)}.")
+    state = job.get_info(mode="force").get("State", "UNKNOWN").split()[0]
+    hint = _HINTS.get(state, "Its log may say why.")
+    raise LaunchError(f"{name} ended as job {job.job_id} without its outputs: {state}. {hint} Its log is {_log(job)}.")
 
 
 @contextmanager

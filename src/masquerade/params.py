@@ -139,9 +139,10 @@ class ComputeSettings(Settings):
     """``training/<name>`` or ``inference/<name>`` -> what differs there from `training` or `inference`."""
 
     @model_validator(mode="after")
-    def _own_are_submissions(self) -> "ComputeSettings":
-        for job in self.own:
-            self.submission(*job.split("/"))
+    def _submissions_are_possible(self) -> "ComputeSettings":
+        for job in ["inference/", *self.own]:
+            if self.submission(*job.split("/")).tasks > 1 and job.startswith("inference"):
+                raise ValueError(f"{job.rstrip('/')} has one task: only trainings are shared by several processes")
         return self
 
     def submission(self, kind: str, name: str) -> Submission:

@@ -17,6 +17,8 @@ class Place(NamedTuple):
     port: int
 
 
+LOST = "another process of this training has ended"
+"""How an error begins that is not the cause; that one is in the log of the other process."""
 ALONE = Place(0, 1, 0, "", 0)
 
 

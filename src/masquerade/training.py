@@ -86,9 +86,9 @@ def fit(
     used. ``averages`` are updated after each step. ``after(step)`` is called after each step (for sample pictures).
     Of several processes (`masquerade.distributed`) the first logs, calls ``after`` and saves, and all stop together.
     The state is saved every ``save_every_seconds`` (default 30, or MASQUERADE_SAVE_EVERY_SECONDS) and when the
-    process is told to stop, and removed by `finish`. A request to stop then goes to whoever handles that signal, as
-    submitit, which requeues the job; where nobody does, Interrupted is raised. Raises Diverged, naming the loss,
-    where one is not finite, and MasqueradeError where there are several processes and the task is not made for them.
+    process is told to stop; whoever asked for the training removes it in the end. A request to stop goes to whoever
+    handles that signal, as submitit, which requeues the job; where nobody does, Interrupted is raised. Raises Diverged,
+    naming the loss, where one is not finite, and MasqueradeError where the task is not made for several processes.
     """
     if save_every_seconds is None:
         save_every_seconds = float(os.environ.get("MASQUERADE_SAVE_EVERY_SECONDS", "30"))
@@ -135,12 +135,6 @@ def _code(task: Task) -> str:
     files = {getattr(sys.modules.get(kind.__module__), "__file__", None) for kind in kinds}
     ours = (Path(name) for name in files if name and Path(name).is_relative_to(lineage.SOURCE))
     return hashlib.sha256("".join(map(lineage.fingerprint, lineage.closure(*ours))).encode()).hexdigest()
-
-
-def finish(state: Path) -> None:
-    """Remove the state once the checkpoint is written."""
-    if distributed.first():
-        Path(state).unlink(missing_ok=True)
 
 
 def _save(task: Task, averages: Mapping[str, Average], state: Path, fingerprint: str, step: int) -> None:

@@ -26,8 +26,10 @@ def work(run) -> None:
         picture=run.picture,
         base=next(iter(given.base), None),
     )
-    with distributed.processes():
+    with distributed.processes() as first:
         cls.train(knobs, job)
+    if first:
+        given.state.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

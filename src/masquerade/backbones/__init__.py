@@ -95,6 +95,7 @@ class Backbone(ABC):
                 f"identities (params.yaml, backbones.{job.checkpoint.stem}), or lower its floors there if you know why."
             )
         steps.write_json(report, {**about, "quality": figures, "floors": floors})
+        job.state.unlink(missing_ok=True)  # not before: judging may be interrupted, too
 
     @abstractmethod
     def train(self, job: TrainingJob) -> None:

@@ -98,7 +98,6 @@ def train(params: "StyleGenerator.Params", job: TrainingJob) -> None:
         after=sample,
     )
     save(job.checkpoint, average.module, {name: getattr(params, name) for name in ARCHITECTURE})
-    training.finish(job.state)
 
 
 def adopt(params: "StyleGenerator.Params", published: Path, job: TrainingJob) -> None:

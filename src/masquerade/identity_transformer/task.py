@@ -174,7 +174,6 @@ def train(settings: TransformerSettings, job: TrainingJob, identity: nn.Module) 
     )
     facts = {"identity": lineage.md5(job.backbones["identity"]), "size": archive.facts["size"]}
     training.save_checkpoint(job.checkpoint, {"network": average.module}, facts)
-    training.finish(job.state)
 
 
 def fingerprint(settings: TransformerSettings, job: TrainingJob, archive: FaceArchive) -> str:
