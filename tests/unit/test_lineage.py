@@ -94,7 +94,7 @@ def test_closure_of_a_method_does_not_hold_another_one(root):
 def test_recorder_and_launcher_are_no_part_of_any_step(root):
     names = {path.name for path in lineage.closure(root / "workflow/scripts/train.py")}
     assert {"train.py", "steps.py"} <= names
-    assert not {"tracking.py", "launch.py"} & names
+    assert not {"tracking.py", "publishing.py", "launch.py"} & names
 
 
 def test_md5_is_that_of_dvc(tmp_path):

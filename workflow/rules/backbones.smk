@@ -46,7 +46,7 @@ rule backbones_table:
     conda:
         "../../environment.yml"
     resources:
-        **LIGHT,
+        **BRIEF,
     params:
         cfg=P("scale", "caution"),
     shell:

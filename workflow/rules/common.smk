@@ -13,7 +13,8 @@ sys.path.insert(0, SOURCES)
 os.environ.update(
     PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
     PYTHONPATH=os.pathsep.join([SOURCES, os.environ.get("PYTHONPATH", "")]).strip(os.pathsep),
-    MASQUERADE_BUILD=os.environ.get("MASQUERADE_BUILD") or time.strftime("%Y-%m-%d %H:%M:%S"),
+    MASQUERADE_BUILD=os.environ.get("MASQUERADE_BUILD")
+    or time.strftime("%Y-%m-%d %H:%M:%S") + f" {os.urandom(2).hex()}",
 )
 
 from masquerade import discovery, launch, lineage, matrix, params
@@ -23,6 +24,8 @@ from masquerade.papers import claims, reference
 from masquerade.params import AttributeSettings
 from masquerade.recovery import RecoverySettings
 from snakemake.exceptions import WorkflowError
+from snakemake.jobs import GroupJob
+from snakemake.logging import logger
 
 try:
     PARAMETERS = params.load(Path(workflow.basedir), config.get("scale"))
@@ -207,6 +210,18 @@ def look_when_jobs_end():
     workflow.scheduler.job_rate_limiter = None
 
 
+def tell_why_groups_fail():
+    """Print the reason that an executor gives for a group's failure; Snakemake 9.27 drops it."""
+    log_error = GroupJob.log_error
+
+    def told(group, msg=None, **more):
+        log_error(group, msg, **more)
+        if msg:
+            logger.error(f"Group {group.groupid}: {msg}")
+
+    GroupJob.log_error = told
+
+
 def check_cluster():
     """A partition that the cluster has not stops the build before anything is submitted."""
     compute = PARAMETERS.compute
@@ -348,6 +363,7 @@ LIGHT = {
     **{"slurm_partition": name for name in [PARAMETERS.compute.light.partition] if name},
     **{"slurm_account": name for name in [PARAMETERS.compute.account] if name},
 }
+BRIEF = LIGHT | {"runtime": min(5, LIGHT["runtime"])}  # a metric or a table takes seconds
 # Methods of networks, against those that a processor computes at once.
 NEURAL = {method for method in PARAMETERS.methods if needs(method) or capabilities(method).trains}
 ARCHIVES = [FACES.format(dataset=name) for name in DATASETS]

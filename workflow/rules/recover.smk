@@ -128,7 +128,7 @@ rule guessing_table:
     conda:
         "../../environment.yml"
     resources:
-        **LIGHT,
+        **BRIEF,
     params:
         cfg=P("scale", "caution"),
     shell:

@@ -17,7 +17,7 @@ rule table:
     conda:
         "../../environment.yml"
     resources:
-        **LIGHT,
+        **BRIEF,
     params:
         cfg=ABOUT,
         skipped=not_shown,
@@ -45,7 +45,7 @@ rule curves:
     conda:
         "../../environment.yml"
     resources:
-        **LIGHT,
+        **BRIEF,
     params:
         cfg=ABOUT,
         skipped=not_shown,
@@ -73,7 +73,7 @@ rule clusters:
     conda:
         "../../environment.yml"
     resources:
-        **LIGHT,
+        **BRIEF,
     params:
         cfg=ABOUT,
         skipped=not_shown,
@@ -105,7 +105,7 @@ rule grid:
     conda:
         "../../environment.yml"
     resources:
-        **LIGHT,
+        **BRIEF,
     params:
         cfg=ABOUT,
         skipped=not_shown,
@@ -132,7 +132,7 @@ rule claims_table:
     conda:
         "../../environment.yml"
     resources:
-        **LIGHT,
+        **BRIEF,
     params:
         cfg=P("scale", "seeds", "stand_ins", "caution", "papers"),
         skipped=lambda w: reasons(claimed()),
