@@ -34,6 +34,7 @@ benchmark: environment
 	python benchmarks/pipeline.py
 	python benchmarks/faces.py
 	python benchmarks/judges.py
+	python benchmarks/graph.py
 	python benchmarks/methods.py    # this one and the next: of what `make reproduce` has built
 	python benchmarks/falco.py
 

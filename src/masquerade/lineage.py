@@ -4,13 +4,19 @@ import ast
 import hashlib
 import json
 import subprocess
+import sys
+import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 SOURCE = Path(__file__).parent.parent
 PACKAGE = Path(__file__).parent.name
 RECORDERS = ("tracking.py",)  # they watch a step and cannot change what it computes: an edit there reruns nothing
+KNOWN = ".known.json"
+"""Beside the fingerprints: what was learnt of each text, a line an edit; it may be deleted at any time."""
 
 
 def closure(*roots: Path) -> list[Path]:
@@ -30,25 +36,68 @@ def closure(*roots: Path) -> list[Path]:
 
 
 @cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+def _imports(path: Path) -> tuple[Path, ...]:
+    there = _modules(SOURCE)
+    files: set[Path] = set()
+    for name in _source(path).imports:
+        parts = name.split(".")
+        for length in range(1, len(parts) + 1):  # importing a.b.c runs a/__init__ and a/b/__init__ too
+            files |= there.get(".".join(parts[:length]), set())
+    return tuple(sorted(files))
 
 
 @cache
-def _imports(path: Path) -> tuple[Path, ...]:
+def _modules(source: Path) -> dict[str, set[Path]]:
+    """The files of each module: listed once, because asking for one file at a time is slow on a cluster's disk."""
+    found: dict[str, set[Path]] = {}
+    for path in (source / PACKAGE).rglob("*.py"):
+        parts = path.relative_to(source).with_suffix("").parts
+        found.setdefault(".".join(parts[:-1] if parts[-1] == "__init__" else parts), set()).add(path)
+    return found
+
+
+def fingerprint(path: Path) -> str:
+    """A hash of what a source file does: its syntax tree without comments, layout and docstrings."""
+    return _source(path).fingerprint
+
+
+class _Source(NamedTuple):
+    """What is known of a source file from its text alone."""
+
+    fingerprint: str
+    imports: list[str]
+    """The names in the package that it imports, whether a module or something in one."""
+
+
+_known: dict[str, _Source] = {}
+"""By a hash of the text: a syntax tree takes time, and few files change between two plannings."""
+
+
+@cache
+def _source(path: Path) -> _Source:
+    text = path.read_bytes()
+    key = hashlib.sha256(_rules() + text).hexdigest()
+    if key not in _known:
+        tree = ast.parse(text, str(path))
+        imports = sorted(name for name in _imported(tree) if name.split(".")[0] == PACKAGE)
+        _known[key] = _Source(_without_docstrings(tree), imports)
+    return _known[key]
+
+
+@cache
+def _rules() -> bytes:
+    """What decides on a fingerprint beside the text: this module, and how this Python writes syntax trees."""
+    return f"{PACKAGE} {sys.version_info[:2]}".encode() + Path(__file__).read_bytes()
+
+
+def _imported(tree: ast.Module) -> set[str]:
     names: set[str] = set()
-    for node in _walk(_tree(path)):
+    for node in _walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    files: set[Path] = set()
-    for name in names:
-        parts = name.split(".")
-        if parts[0] == PACKAGE:
-            for length in range(1, len(parts) + 1):  # importing a.b.c runs a/__init__ and a/b/__init__ too
-                files |= _files(SOURCE.joinpath(*parts[:length]))
-    return tuple(sorted(files))
+    return names
 
 
 def _walk(node: ast.AST) -> Iterable[ast.AST]:
@@ -59,14 +108,7 @@ def _walk(node: ast.AST) -> Iterable[ast.AST]:
         yield from (() if checking else _walk(child))
 
 
-def _files(stem: Path) -> set[Path]:
-    return {path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()}
-
-
-@cache
-def fingerprint(path: Path) -> str:
-    """A hash of what a source file does: its syntax tree without comments, layout and docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+def _without_docstrings(tree: ast.Module) -> str:
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
@@ -79,16 +121,34 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 def write_fingerprints(output: Path, roots: Iterable[Path], root: Path) -> Path:
-    """Write the fingerprints of the closure of ``roots`` to ``output`` (JSON), but only if they changed."""
-    text = json.dumps({_relative(path, root): fingerprint(path) for path in closure(*roots)}, indent=0)
-    if not output.is_file() or output.read_text(encoding="utf-8") != text:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        temporary = output.with_name(f".{output.name}.part")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(output)
+    """Write the fingerprints of the closure of ``roots`` to ``output`` (JSON), but only if they changed.
+
+    What was learnt of the files stays beside it, in ``KNOWN``, for the next process.
+    """
+    memory = output.with_name(KNOWN)
+    _recall(memory)
+    known = len(_known)
+    _write(output, json.dumps({_relative(path, root): fingerprint(path) for path in closure(*roots)}, indent=0))
+    if len(_known) > known:
+        _write(memory, json.dumps(_known))
     return output
 
 
+@cache
+def _recall(memory: Path) -> None:
+    with suppress(OSError, ValueError):  # there is none yet, or none that can be read: all is learnt anew
+        _known.update({key: _Source(*value) for key, value in json.loads(memory.read_text(encoding="utf-8")).items()})
+
+
+def _write(output: Path, text: str) -> None:
+    if not output.is_file() or output.read_text(encoding="utf-8") != text:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        temporary = output.with_name(f".{output.name}.{uuid.uuid4().hex}.part")  # many jobs may plan at one time
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(output)
+
+
+@cache
 def _relative(path: Path, root: Path) -> str:
     return path.relative_to(root.resolve()).as_posix()
 

@@ -8,12 +8,12 @@ typed by the modules of those rooms, so a new module brings its own block.
 import json
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, Field, ValidationError, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
 from masquerade import discovery
 from masquerade.errors import ParameterError
@@ -174,11 +174,17 @@ class Common(Settings):
     compute: ComputeSettings
 
 
+class _Made(Settings):
+    """A block that is made of others and has no source text of its own, which pydantic would look for at length."""
+
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
+
 def _method_block(name: str) -> type[Settings]:
     method = discovery.load("methods", name)
     block = create_model(
         f"Method_{name}",
-        __base__=Settings,
+        __base__=_Made,
         params=(method.Params, ...),
         variants=(dict[Name, method.Variant], ...),
         ablations=(dict[Name, dict[str, Any]] | None, None),
@@ -196,7 +202,7 @@ def _room(room: str) -> type[Settings]:
         name: _method_block(name) if room == "methods" else discovery.load(room, name).Params
         for name in discovery.names(room)
     }
-    return create_model(room, __base__=Settings, **{name: (block | None, None) for name, block in typed.items()})
+    return create_model(room, __base__=_Made, **{name: (block | None, None) for name, block in typed.items()})
 
 
 @cache
@@ -222,23 +228,23 @@ class Parameters:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.typed, name)
 
-    @property
+    @cached_property
     def datasets(self) -> dict[str, Settings]:
         return self._present("datasets")
 
-    @property
+    @cached_property
     def backbones(self) -> dict[str, Settings]:
         return self._present("backbones")
 
-    @property
+    @cached_property
     def judges(self) -> dict[str, Settings]:
         return self._present("judges")
 
-    @property
+    @cached_property
     def metrics(self) -> dict[str, Settings]:
         return self._present("metrics")
 
-    @property
+    @cached_property
     def methods(self) -> dict[str, Any]:
         return self._present("methods")
 

@@ -27,16 +27,20 @@ def package(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(lineage, "SOURCE", tmp_path)
     monkeypatch.setattr(lineage, "PACKAGE", "toy")
-    for cached in (lineage._tree, lineage._imports, lineage.fingerprint):
-        cached.cache_clear()
+    forget()
     yield tmp_path
-    for cached in (lineage._tree, lineage._imports, lineage.fingerprint):
+    forget()
+
+
+def forget():
+    """As a new process would begin."""
+    for cached in (lineage._source, lineage._rules, lineage._imports, lineage._modules, lineage._recall):
         cached.cache_clear()
+    lineage._known.clear()
 
 
 def fingerprints(package):
-    for cached in (lineage._tree, lineage._imports, lineage.fingerprint):
-        cached.cache_clear()
+    forget()
     output = package / "out" / "step.json"
     return lineage.write_fingerprints(output, [package / "step.py"], package).read_text()
 
@@ -82,6 +86,18 @@ def test_unchanged_fingerprints_are_not_written_again(package):
     written = output.stat().st_mtime_ns
     fingerprints(package)
     assert output.stat().st_mtime_ns == written
+
+
+def test_what_was_learnt_of_files_serves_the_next_process(package, monkeypatch):
+    before = fingerprints(package)
+    monkeypatch.setattr(lineage, "_imported", None)  # no syntax tree can be looked at any more
+    assert fingerprints(package) == before
+
+
+def test_broken_memory_of_files_is_no_error(package):
+    before = fingerprints(package)
+    (package / "out" / lineage.KNOWN).write_text('{"half')
+    assert fingerprints(package) == before
 
 
 def test_closure_of_a_method_does_not_hold_another_one(root):

@@ -89,7 +89,7 @@ rule grid:
         declared="reference/{paper}/{item}.yaml",
         faces=source_of(FACES),
         derived=shown(ANONYMIZED),
-        attempts=shown(ATTEMPTS, reference.attempted, TRIED),
+        attempts=shown(ATTEMPTS, reference.attempted, matrix.by_setting(TRIED)),
         source=distances_of(source_of(SOURCE)),
         measured=distances_of(shown(MEASURED)),
     output:
@@ -120,7 +120,7 @@ rule claims_table:
     input:
         code=lambda w: code("claims"),
         declared="reference/claims.yaml",
-        metrics=lambda w: behind_claims(METRICS),
+        metrics=lambda w: files(METRICS, claimed()),
     output:
         multiext(CLAIMS_TABLE, ".csv", ".md", ".tex"),
     log:
