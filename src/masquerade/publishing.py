@@ -160,10 +160,10 @@ class _Publisher:
         """Send the events; returns the status that they end with. ``last``: the last step of each curve so far."""
         from mlflow.entities import Metric, Param, RunTag
 
-        metrics, params, tags, status = [], [], {}, None
+        metrics, params, tags, status = [], {}, {}, None
         for event in events:
             if event["event"] == "start":
-                params += [Param(key, str(value)[:6000]) for key, value in _flat(event["params"])]
+                params |= {key: str(value)[:6000] for key, value in _flat(event["params"])}  # one may start again
             elif event["event"] == "metrics":
                 metrics += [
                     Metric(key, value, int(event["time"] * 1000), event["step"])
@@ -180,7 +180,8 @@ class _Publisher:
             if point.step > last.get(point.key, -1):
                 last[point.key] = point.step
                 points.append(point)
-        self.client.log_batch(run_id, points, params, [RunTag(key, value) for key, value in tags.items()])
+        told = [Param(key, value) for key, value in params.items()], [RunTag(key, value) for key, value in tags.items()]
+        self.client.log_batch(run_id, points, *told)
         return status
 
 

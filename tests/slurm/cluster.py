@@ -179,8 +179,8 @@ class Cluster:
         Less, and slurmd refuses the job for credentials that it has revoked.
         """
         while not self._stopped.wait(1.0):
-            for line in self._run("squeue", "-h", "-t", "PD", "-o", "%i %r %S", check=False).stdout.splitlines():
-                job, reason, when = line.split()
+            for line in self._run("squeue", "-h", "-t", "PD", "-o", "%i|%r|%S", check=False).stdout.splitlines():
+                job, reason, when = line.split("|")
                 if reason == "BeginTime" and datetime.fromisoformat(when) - datetime.now() > timedelta(seconds=10):
                     self._run("scontrol", "update", f"jobid={job}", "StartTime=now+3", check=False)
 
