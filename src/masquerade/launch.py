@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from submitit.helpers import DelayedSubmission
 
 _STATE_SECONDS = 30  # how long a job that ended without a word may go unnoticed; each look is a query of the cluster's
+_LOST_LOOKS = 20  # a second each: how long a job may be that of a failed node before it counts as lost
 _HINTS = {
     "CANCELLED": "Somebody cancelled it; run the same command again to go on.",
     "TIMEOUT": "It ran into its time limit: raise `minutes` in params.yaml, compute.",
@@ -151,11 +152,15 @@ def _submit(program: Program, launcher: str, submission: Mapping[str, Any]) -> "
 
 def _follow(job: "Job", stopped: threading.Event) -> None:
     """Show the job's log as it grows, until it ends; cancel the job where this process is told to stop."""
-    shown, looked, done = 0, time.monotonic(), False
+    shown, looked, lost, done = 0, time.monotonic(), 0, False
     while not done:
         look = time.monotonic() - looked > _STATE_SECONDS
         looked = time.monotonic() if look else looked
         done = job.done(force_check=look)
+        lost = lost + 1 if done and job.state == "NODE_FAIL" else 0
+        if 0 < lost < _LOST_LOOKS:  # until SLURM has requeued it
+            done = False
+            job.watcher.clear()
         if stopped.wait(0.0 if done else 1.0):
             job.cancel(check=False)
             raise LaunchError(f"stopped; job {job.job_id} is cancelled. Its log is {_log(job)}.")
