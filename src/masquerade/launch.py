@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from masquerade import discovery, steps
 from masquerade.backbones import Backbone
 from masquerade.errors import MasqueradeError
+from masquerade.lineage import provenance
 from masquerade.methods import TrainingJob
 from masquerade.tracking import Run
 
@@ -45,7 +46,8 @@ class Training:
     run: str
     base: Path | None = None
 
-    def __call__(self) -> None:
+    def __call__(self) -> dict[str, Any]:
+        """Train; returns the machine that did it."""
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
         record = Run(self.run)
         job = TrainingJob(
@@ -65,6 +67,7 @@ class Training:
             cls.train(params, job)
         else:
             self._judge(cls(params), job, record)
+        return provenance.machine()
 
     def _judge(self, backbone: Backbone, job: TrainingJob, record: Run) -> None:
         about = {"backbone": self.name, "title": backbone.title, "published": "", "sha256": ""}
@@ -96,14 +99,15 @@ class Training:
         return DelayedSubmission(self)
 
 
-def run(training: Training, launcher: str, resources: Mapping[str, Any], logs: Path) -> None:
+def run(training: Training, launcher: str, resources: Mapping[str, Any], logs: Path) -> dict[str, Any]:
     """Run ``training`` to its end with ``launcher`` (``in_process``, ``local`` or ``slurm``).
+
+    Returns the machine that did it.
 
     Raises MasqueradeError, in one paragraph with the path of the log, where the job failed.
     """
     if launcher == "in_process":
-        training()
-        return
+        return training()
     import submitit
     from submitit.core.utils import FailedJobError, UncompletedJobError
 
@@ -124,7 +128,7 @@ def run(training: Training, launcher: str, resources: Mapping[str, Any], logs: P
     job = executor.submit(training)
     Run(training.run).tag({"submitit.job_id": str(job.job_id), "submitit.log": str(job.paths.stderr)})
     try:
-        job.result()
+        return job.result()
     except (FailedJobError, UncompletedJobError) as error:
         reason = str(error).strip().splitlines()[-1]
         raise MasqueradeError(

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from masquerade import lineage, tracking
 from masquerade.errors import MasqueradeError
+from masquerade.lineage import provenance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,13 +59,20 @@ def _as_list(value: Path | list[Path]) -> list[Path]:
     return value if isinstance(value, list) else [value]
 
 
-def main(name: str, given: Namespace, work: Callable[[tracking.Run], None]) -> None:
-    """Run ``work`` as one tracked job. A MasqueradeError ends the program with its text and status 1."""
+def main(name: str, given: Namespace, work: Callable[[tracking.Run], dict[str, Any] | None]) -> None:
+    """Run ``work`` as one tracked job, and record its circumstances. A MasqueradeError ends the program with its text
+    and status 1.
+
+    Where ``work`` had another process do it, it returns the machine of that one (`provenance.machine`).
+    """
+    began = time.time()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     try:
         with tracking.run(name, given.params, tags(given)) as run:
-            work(run)
-            run.tag({f"output.{path}": lineage.md5(path) for path in given.outputs if path.is_file()})
+            machine = work(run) or provenance.machine()
+            hashes = {str(path): lineage.md5(path) for path in given.outputs}
+            run.tag({f"output.{path}": md5 for path, md5 in hashes.items()})
+            provenance.write(hashes, began, run.id, given.threads, machine)
     except MasqueradeError as error:
         sys.exit(f"{name}: {error}")
 

@@ -3,7 +3,7 @@
 Importing MLflow costs a process seconds, and many processes that write one fresh SQLite file lose runs. So a job
 records what happened in ``.masquerade/runs/<id>.jsonl``, and `publish` (called by the Snakefile when a build ends, and
 by a long training now and then) carries over whatever is new, under a lock. A record without an end whose process
-is gone becomes a KILLED run. The pipeline never reads MLflow back.
+is gone becomes a KILLED run. The pipeline never reads MLflow back; only people do, and `find` for them.
 """
 
 import json
@@ -13,7 +13,7 @@ import shutil
 import socket
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -117,6 +117,21 @@ def publish(experiment: str = "masquerade", wait: bool = True) -> int:
         return 0
 
 
+def find(records: Iterable[str]) -> dict[str, str]:
+    """The MLflow run of each of these records (`Run.id`) that the store has; {} where there is no store yet."""
+    file = store().removeprefix("sqlite:///")
+    if file != store() and not Path(file).is_file():
+        return {}  # asking would make it
+    logging.getLogger("mlflow").setLevel(logging.WARNING)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    from mlflow.tracking.client import MlflowClient
+
+    client = MlflowClient(store())
+    places = [place.experiment_id for place in client.search_experiments()]
+    found = {record: client.search_runs(places, f"tags.record = '{record}'", max_results=1) for record in set(records)}
+    return {record: runs[0].info.run_id for record, runs in found.items() if runs}
+
+
 class _Publisher:
     def __init__(self, experiment: str):
         logging.getLogger("mlflow").setLevel(logging.WARNING)
@@ -150,7 +165,7 @@ class _Publisher:
         if not events and _alive(state["start"]):
             return False
         if not state["run"]:
-            state["run"] = self._create(start)
+            state["run"] = self._create(start, path.stem)
         ended = self._send(state["run"], events)
         if not ended and not _alive(state["start"]):
             self.client.set_terminated(state["run"], "KILLED")
@@ -163,8 +178,8 @@ class _Publisher:
             progress.write_text(json.dumps(state))
         return True
 
-    def _create(self, start: Mapping[str, Any]) -> str:
-        tags = {**start["tags"], "mlflow.runName": start["name"], "host": start["host"]}
+    def _create(self, start: Mapping[str, Any], record: str) -> str:
+        tags = {**start["tags"], "mlflow.runName": start["name"], "host": start["host"], "record": record}
         if start["build"]:
             tags["mlflow.parentRunId"] = self._parent(start["build"], start["time"])
         created = self.client.create_run(self.experiment, start_time=int(start["time"] * 1000), tags=tags)

@@ -9,7 +9,7 @@ given = steps.arguments(
 )
 
 
-def work(run) -> None:
+def work(run) -> dict:
     training = launch.Training(
         room="backbones",
         name=given.name,
@@ -23,7 +23,7 @@ def work(run) -> None:
         threads=given.threads,
         run=run.id,
     )
-    launch.run(training, given.launcher, json.loads(given.resources), given.logs)
+    return launch.run(training, given.launcher, json.loads(given.resources), given.logs)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ given = steps.arguments(
 )
 
 
-def work(run) -> None:
+def work(run) -> dict:
     block = f"methods.{given.method}"
     training = launch.Training(
         room="methods",
@@ -31,7 +31,7 @@ def work(run) -> None:
         run=run.id,
         base=next(iter(given.base), None),
     )
-    launch.run(training, given.launcher, json.loads(given.resources), given.logs)
+    return launch.run(training, given.launcher, json.loads(given.resources), given.logs)
 
 
 if __name__ == "__main__":
