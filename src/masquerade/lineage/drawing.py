@@ -157,7 +157,9 @@ def _cells(ax: "Axes", asked: Asked, table: tuple[float, float]) -> None:
         top = y + (place - (len(asked.cells) - 1) / 2) * (HIGH + GAP_Y)
         _arrow(ax, [(x, y + HIGH / 2), (x + WIDE + GAP_X, top + HIGH / 2)])
         value = f"{float(cell.value):.6g}" if _number(cell.value) else cell.value or "no number"
-        _box(ax, (x + WIDE + GAP_X, top), CELL, CELL, "white", (value, cell.title, ""))
+        row, *more = cell.title.split(" · ")  # of a claim there is no more
+        words = (value, " · ".join(more) or row, row if more else "")
+        _box(ax, (x + WIDE + GAP_X, top), CELL, CELL, "white", words)
 
 
 def _box(ax: "Axes", corner: tuple[float, float], fill: str, edge: str, ink: str, words: tuple[str, str, str]) -> None:
