@@ -100,3 +100,12 @@ def test_publishing_twice_adds_nothing(client):
         run.log(0, {"loss": 1})
     assert tracking.publish() == 1
     assert tracking.publish() == 0
+
+
+def test_run_is_found_by_its_record_and_asking_makes_no_store(client, tmp_path):
+    with tracking.run("measure", {}, {}) as run:
+        pass
+    assert tracking.find([run.id]) == {}
+    assert not (tmp_path / "mlflow.db").exists()
+    tracking.publish()
+    assert tracking.find([run.id, "0" * 32]) == {run.id: runs(client)["measure"].info.run_id}

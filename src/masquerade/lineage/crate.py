@@ -6,6 +6,7 @@ references, tables and figures are inside; faces, measurements and checkpoints a
 are asked for.
 """
 
+import hashlib
 import json
 from datetime import UTC, datetime
 from functools import cached_property
@@ -154,7 +155,8 @@ class _Maker:
         stated = licence or of_faces("the datasets", self._drawn)
         about["license"] = self._licence(stated) if " " not in stated else stated
         here = self.root / path
-        inside = self.with_data or not path.startswith(("data/", "checkpoints/"))
+        kept = ("results/", "data/", "checkpoints/") if self.with_data else ("results/",)
+        inside = licence is not None or path.startswith(kept)
         if here.is_file():
             about["contentSize"] = str(here.stat().st_size)
         elif inside:
@@ -204,13 +206,24 @@ class _Maker:
             startTime=_iso(job.started), endTime=_iso(job.ended), actionStatus=COMPLETED,
         )  # fmt: skip
         action["instrument"], action["agent"] = tool, agent
-        action["object"] = _one([*map(self.file, job.inputs), *knobs])
+        action["object"] = _one([*self._read(job), *knobs])
         action["result"] = _one([self.file(path) for path in job.outputs])
         action["additionalProperty"] = [
             self._thing(f"#job-{number}-fact-{key}", "PropertyValue", name=key, value=value)
             for key, value in facts.items() if value
         ]  # fmt: skip
         return action
+
+    def _read(self, job: Job) -> "list[Entity]":
+        """What a job read. Photographs from which faces were made are one thing: their names can tell of people."""
+        if job.rule != "faces" or job.drawn:
+            return [self.file(path) for path in job.inputs]
+        dataset = job.words["dataset"]
+        together = hashlib.sha256("".join(sorted(job.inputs.values())).encode()).hexdigest()
+        return [self.crate.get(f"#photographs-{dataset}") or self._thing(
+            f"#photographs-{dataset}", "CreativeWork", name=f"{len(job.inputs)} files of the dataset {dataset}",
+            identifier=f"sha256:{together}", license=of_faces(dataset, drawn=False),
+        )]  # fmt: skip
 
     def _run(self, workflow: "Entity", actions: "list[Entity]", jobs: list[Job], agent: "Entity") -> None:
         """The whole run as one action, and how Snakemake orchestrated it."""
@@ -223,9 +236,9 @@ class _Maker:
             "#run", "CreateAction", name="snakemake all", description=told, actionStatus=COMPLETED, **when
         )
         made = {path for job in jobs for path in job.outputs}
-        read = dict.fromkeys(path for job in jobs for path in job.inputs if path not in made)
+        read = [thing for job in jobs if not made & job.inputs.keys() for thing in self._read(job)]
         run["instrument"], run["agent"] = workflow, agent
-        run["object"] = [self.files["params.yaml"], *map(self.file, read)]
+        run["object"] = [self.files["params.yaml"], *read]
         run["result"] = [self.file(path) for path in sorted(made) if path.startswith("results/")]
         engine = self._thing(
             "#snakemake", "SoftwareApplication", name="Snakemake", softwareVersion=version("snakemake"),

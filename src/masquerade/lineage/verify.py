@@ -21,7 +21,7 @@ from masquerade import params
 from masquerade.errors import ParameterError
 from masquerade.lineage import provenance
 from masquerade.lineage.difference import changes
-from masquerade.lineage.fingerprints import fingerprint
+from masquerade.lineage.fingerprints import fingerprint_of
 from masquerade.lineage.history import History, Job, LineageError
 from masquerade.versioning import DVC_YAML, record_of
 
@@ -196,7 +196,7 @@ class _Checker:
     def _fingerprint(self, source: str) -> str:
         if source not in self._fingerprints:
             try:
-                self._fingerprints[source] = fingerprint(self.hashes.root / source)
+                self._fingerprints[source] = fingerprint_of((self.hashes.root / source).read_text(encoding="utf-8"))
             except (OSError, SyntaxError):
                 self._fingerprints[source] = ""
         return self._fingerprints[source]
