@@ -118,7 +118,7 @@ def publish(experiment: str = "masquerade", wait: bool = True) -> int:
 
 
 def find(records: Iterable[str]) -> dict[str, str]:
-    """The MLflow run of each of these records (`Run.id`) that the store has; {} where there is no store yet."""
+    """The MLflow run of each of these records (`Run.id`) that the store has; {} where no store can be asked."""
     file = store().removeprefix("sqlite:///")
     if file != store() and not Path(file).is_file():
         return {}  # asking would make it
@@ -127,8 +127,12 @@ def find(records: Iterable[str]) -> dict[str, str]:
     from mlflow.tracking.client import MlflowClient
 
     client = MlflowClient(store())
-    places = [place.experiment_id for place in client.search_experiments()]
-    found = {record: client.search_runs(places, f"tags.record = '{record}'", max_results=1) for record in set(records)}
+    try:
+        places = [place.experiment_id for place in client.search_experiments()]
+        found = {name: client.search_runs(places, f"tags.record = '{name}'", max_results=1) for name in set(records)}
+    except Exception as error:  # noqa: BLE001 - whatever a store or its network may raise
+        logger.warning("the MLflow store cannot be asked (%s)", type(error).__name__)
+        return {}
     return {record: runs[0].info.run_id for record, runs in found.items() if runs}
 
 

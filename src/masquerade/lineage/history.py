@@ -132,10 +132,10 @@ def _job(record: Mapping[str, Any], outputs: list[str], told: Mapping[str, Mappi
     sha256s = record["input_checksums"] or {}
     inputs = {path: sha256s.get(path, "").removeprefix("sha256:") for path in sorted(set(record["input"]))}
     code = next((path for path in inputs if path.startswith(CODE)), "")
-    first = [path for path in md5s if path in outputs]  # in the order of the rule
+    said = dict.fromkeys(word for word in (record["shellcmd"] or "").split() if word in outputs)  # in the rule's order
     return Job(
         rule=record["rule"],
-        outputs={path: md5s.get(path, "") for path in [*first, *(path for path in outputs if path not in md5s)]},
+        outputs={path: md5s.get(path, "") for path in dict.fromkeys((*said, *outputs))},
         inputs={path: sha for path, sha in inputs.items() if path != code},
         code=code,
         code_sha256=inputs.get(code, ""),

@@ -145,7 +145,7 @@ class _Checker:
 
     def check(self, job: Job) -> Iterator[Break]:
         """The broken links of one job whose predecessors were checked before."""
-        again = f"`snakemake {job.key}` makes it anew"
+        again = f"`snakemake --force {job.key}` makes it anew"
         for what in (*self._code(job), *self._rule(job), *self._params(job)):
             yield Break(
                 job.key, f"{what}; it was made otherwise", f"{again}, and what rests on it with `snakemake all`."
@@ -161,20 +161,21 @@ class _Checker:
             what = self._bytes(path, told, job)
             if what and path not in self.told:
                 self.told.add(path)
-                yield Break(path, what, f"bring it back with `dvc checkout {path}`, or {again} with `--force`.")
+                yield Break(path, what, f"bring it back with `dvc checkout {path}`, or {again}.")
 
     def _bytes(self, path: str, told: str | None, job: Job) -> str:
-        """What is wrong with a file that a job wrote (``told``: its md5) or that tells of the job (None)."""
+        """What is wrong with a file that a job wrote, or that tells of the job.
+
+        ``told``: its md5 by the job, '' where the job left no word, None of a file that tells.
+        """
         found = self.hashes.of(path)[0]
         if not found:
-            return "the file is missing"
-        if told == "":
-            return f"the job that made it ({job.rule}) left no word of it in {provenance.path_of(job.key)}"
+            return "the file is missing" if told is not None else f"this record of {job.key} is missing"
         if told and told != found:
             return f"these are not the bytes that {job.rule} wrote (md5 {told[:12]}; {_now(found)})"
         if self.locked.get(path, found) != found:
-            kind = "these are not the bytes" if told else f"this record of {job.key} is not the one"
-            return f"{kind} that dvc.lock names (md5 {self.locked[path][:12]}; {_now(found)})"
+            what = "these are not the bytes" if told is not None else f"this record of {job.key} is not the one"
+            return f"{what} that dvc.lock names (md5 {self.locked[path][:12]}; {_now(found)})"
         return ""
 
     def _code(self, job: Job) -> Iterator[str]:
