@@ -463,6 +463,8 @@ class TestCrate:
         assert {"name": "seed", "value": "0"}.items() <= next(x for x in read if x["name"] == "seed").items()
         assert any(item["@id"] == f"#{FACES}" for item in read)
         assert len(actions) == 5, "four jobs and the run"
+        whole = {item["@id"] for item in graph["#run"]["object"]}
+        assert whole == {"params.yaml", "#photographs-folder", PRINTED}
 
     def test_faces_and_checkpoints_stay_at_home_unless_asked_for(self, graph, toy, tmp_path):
         assert not any(name.startswith(("data/", "checkpoints/", "photographs/")) for name in self.inside)

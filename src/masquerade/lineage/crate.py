@@ -8,6 +8,7 @@ are asked for.
 
 import hashlib
 import json
+from collections.abc import Collection
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
@@ -214,10 +215,10 @@ class _Maker:
         ]  # fmt: skip
         return action
 
-    def _read(self, job: Job) -> "list[Entity]":
-        """What a job read. Photographs from which faces were made are one thing: their names can tell of people."""
+    def _read(self, job: Job, made: Collection[str] = ()) -> "list[Entity]":
+        """What a job read, less what was ``made``; photographs as one thing, since their names can tell of people."""
         if job.rule != "faces" or job.drawn:
-            return [self.file(path) for path in job.inputs]
+            return [self.file(path) for path in job.inputs if path not in made]
         dataset = job.words["dataset"]
         together = hashlib.sha256("".join(sorted(job.inputs.values())).encode()).hexdigest()
         return [self.crate.get(f"#photographs-{dataset}") or self._thing(
@@ -236,9 +237,9 @@ class _Maker:
             "#run", "CreateAction", name="snakemake all", description=told, actionStatus=COMPLETED, **when
         )
         made = {path for job in jobs for path in job.outputs}
-        read = [thing for job in jobs if not made & job.inputs.keys() for thing in self._read(job)]
+        read = {thing.id: thing for job in jobs for thing in self._read(job, made)}
         run["instrument"], run["agent"] = workflow, agent
-        run["object"] = [self.files["params.yaml"], *read]
+        run["object"] = _one([self.files["params.yaml"], *read.values()])
         run["result"] = [self.file(path) for path in sorted(made) if path.startswith("results/")]
         engine = self._thing(
             "#snakemake", "SoftwareApplication", name="Snakemake", softwareVersion=version("snakemake"),
