@@ -1,12 +1,16 @@
 # One page with everything that a lab would show: tables, claims, pictures, trade-offs, and their lineage.
 rule report:
     input:
-        code=code("report", *modules("metrics", PARAMETERS.metrics), *modules("methods", PARAMETERS.methods)),
-        look=[str(path) for path in sorted(Path("src/masquerade/report/look").iterdir())],
+        code=lambda w: code(
+            "report",
+            *modules("metrics", PARAMETERS.metrics),
+            *modules("methods", PARAMETERS.methods),
+        ),
+        look=[str(path) for path in sorted((PACKAGE / "report" / "look").iterdir())],
         declared="reference/claims.yaml",
         references=[f"reference/{item.key}.yaml" for item in ITEMS.values()],
         claims=f"{CLAIMS_TABLE}.csv",
-        items=[
+        built=[
             f"{TABLE if item.kind == 'table' else FIGURE}.{item.endings[0]}".format(paper=item.paper, item=item.name)
             for item in ITEMS.values()
         ],
@@ -29,8 +33,6 @@ rule report:
         f"logs/{SCALE}/report.log",
     benchmark:
         f"logs/{SCALE}/benchmarks/report.tsv"
-    group:
-        "tables"
     conda:
         "../../environment.yml"
     resources:
@@ -47,7 +49,7 @@ rule report:
         skipped=reasons(cell for item in ITEMS.values() for cell in asked(item)),
     shell:
         "python workflow/scripts/report.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --skipped {params.skipped:q} --declared {input.declared} --claims {input.claims} --items {input.items}"
+        " --skipped {params.skipped:q} --declared {input.declared} --claims {input.claims} --built {input.built}"
         " --further {input.further} --faces {input.faces} --metrics {input.metrics} --source {input.source}"
         " --measured {input.measured} --derived {input.derived} --attempts {input.attempts}"
         " --attempts_measured {input.attempts_measured} --checkpoints {input.checkpoints} --backbones {input.backbones}"

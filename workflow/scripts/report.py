@@ -9,14 +9,14 @@ from masquerade.report import page, reading
 from masquerade.report.chain import Files
 
 KINDS = tuple(Files.__dataclass_fields__)
-given = steps.arguments(__doc__, files=("declared", "claims"), lists=("items", "further", *KINDS), words=("skipped",))
+given = steps.arguments(__doc__, files=("declared", "claims"), lists=("built", "further", *KINDS), words=("skipped",))
 
 
 def work(_) -> None:
     context, names = papers.context(given.params), given.params["papers"]
     declared = {item.key: item for name in names for item in reference.find(name, given.declared.parent)}
     items = {name: [] for name in names}
-    for path in given.items:
+    for path in given.built:
         items[path.parent.name].append((declared[f"{path.parent.name}/{path.stem}"], path))
     cells = Cells(json.loads(path.read_text(encoding="utf-8")) for path in given.metrics)
     asserted = reading.assertions(

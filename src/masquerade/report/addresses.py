@@ -6,10 +6,15 @@ of that row has.
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from masquerade.report.reading import Record
 
+Named = tuple[Record, list[str]]
+"""A record, and the names of its column."""
 
+
+@cache
 def slug(text: str) -> str:
     """'Face re-ID: CASIA(%)' -> 'face_re_id_casia'."""
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
@@ -17,7 +22,11 @@ def slug(text: str) -> str:
 
 def of_table(item: str, records: Sequence[Record]) -> list[str]:
     """The address of every record of a table."""
-    return [_address(item, record, records) for record in records]
+    rows: dict[str, list[Named]] = {}
+    named = [(record, _names(record)) for record in records]
+    for one in named:
+        rows.setdefault(_of(one[0]), []).append(one)
+    return [f"{item}:{_of(one[0])}:{_column(one, rows[_of(one[0])])}" for one in named]
 
 
 def of_claim(paper: str, name: str) -> str:
@@ -25,14 +34,14 @@ def of_claim(paper: str, name: str) -> str:
     return f"claims:{paper}:{name}"
 
 
-def _address(item: str, record: Record, records: Sequence[Record]) -> str:
-    mine = [other for other in records if _of(other) == _of(record)]
-    for name in _names(record):
-        same = [other for other in mine if name in _names(other)]
-        if len({other["dataset"] for other in same}) == len(same):
-            place = f":{record['dataset']}" if len(same) > 1 else ""
-            return f"{item}:{_of(record)}:{name}{place}"
-    return f"{item}:{_of(record)}:{_names(record)[-1]}"
+def _column(one: Named, row: Sequence[Named]) -> str:
+    """The first name of a column that no other number of its row has, or only numbers on other datasets have."""
+    record, names = one
+    for name in names:
+        same = [other["dataset"] for other, theirs in row if name in theirs]
+        if len(set(same)) == len(same):
+            return name + (f":{record['dataset']}" if len(same) > 1 else "")
+    return names[-1]
 
 
 def _of(record: Record) -> str:

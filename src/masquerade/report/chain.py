@@ -60,6 +60,7 @@ def chain_of(cell: Cell, files: Files, knobs: Mapping[str, Any]) -> list[Link]:
     return [link for link in links if link["files"] or link["facts"]]
 
 
+@cache
 def _needs(method: str) -> tuple[str, ...]:
     return discovery.load("methods", method).needs if method in discovery.names("methods") else ()
 

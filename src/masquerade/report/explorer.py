@@ -22,6 +22,8 @@ from masquerade.report.variants import Knobs, Methods
 
 FACES, SIDE, QUALITY = 8, 96, 82
 """How many faces, the most pixels of a side, and how well WebP keeps them."""
+WIDE, FIGURE_QUALITY = 1200, 74
+"""Of the figures of a paper: the most pixels, and how well WebP keeps them."""
 LANES = {
     "": "anonymized",
     "recovered": "recovered with the right key, from the picture alone",
@@ -207,17 +209,17 @@ def _picture(faces: Sequence[np.ndarray | None]) -> str:
     return webp(sheet if any(face is None for face in faces) else sheet.convert("RGB"))
 
 
-def webp(picture: Image.Image) -> str:
+def webp(picture: Image.Image, quality: int = QUALITY) -> str:
     """A picture as a data URL; the same picture gives the same text."""
     buffer = io.BytesIO()
-    picture.save(buffer, "WEBP", quality=QUALITY, method=4)
+    picture.save(buffer, "WEBP", quality=quality, method=2)
     return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def figure(path: Path, wide: int = 1200) -> str:
-    """A figure of a paper, at most ``wide`` pixels wide, as a data URL."""
+def figure(path: Path) -> str:
+    """A figure of a paper as a data URL."""
     with Image.open(path) as drawn:
         picture = drawn.convert("RGB")
-    if picture.width > wide:
-        picture = picture.resize((wide, round(picture.height * wide / picture.width)), Image.LANCZOS)
-    return webp(picture)
+    if picture.width > WIDE:
+        picture = picture.resize((WIDE, round(picture.height * WIDE / picture.width)), Image.LANCZOS)
+    return webp(picture, FIGURE_QUALITY)

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from masquerade import discovery
@@ -187,10 +188,12 @@ def _looks(methods: Sequence[str]) -> Mapping[str, tuple[str, str]]:
     }
 
 
+@cache
 def _control(method: str) -> bool:
     return method in discovery.names("methods") and discovery.load("methods", method).capabilities.control
 
 
+@cache
 def _title(method: str) -> str:
     return discovery.load("methods", method).title if method in discovery.names("methods") else method
 
