@@ -471,5 +471,8 @@ class TestPage:
         words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", top))
         assert "Numbers of tables measured 10 of 15" in words
 
+    def test_commit_is_that_of_the_page_and_of_no_table(self, rendered):
+        assert rendered().count("abc1234") == 1
+
     def test_original_picture_is_shown_once_a_dataset(self, rendered):
         assert rendered().count('3 faces of synthetic_hq, original"') == 1

@@ -118,7 +118,8 @@ def shown(declared: Table, csv: Path, cells: Cells, context: Context) -> Shown:
         md5=lineage.md5(csv),
         preamble=tuple(layout.preamble(result)[1:]),  # the page says the scale's caution once, above everything
         legend=tuple(map(tuple, layout.legend(result))),
-        notes=tuple(layout.notes(result)),
+        # without the commit: that of this page need not be that of the table, which `lineage show` knows
+        notes=tuple(note.partition(" Code: commit")[0] for note in layout.notes(result)),
     )
 
 
