@@ -26,7 +26,7 @@ rule report:
         checkpoints=TRAINED,
         backbones=[BACKBONE.format(backbone=name) for name in PARAMETERS.backbones],
         indexes=[
-            path for path in TARGETS["data"] + TARGETS["anonymize"] + TARGETS["recovery"] if path.endswith(".parquet")
+            path for kind in ("data", "anonymize", "recovery") for path in TARGETS[kind] if path.endswith(".parquet")
         ],
     output:
         REPORT,
