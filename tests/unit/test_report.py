@@ -471,6 +471,10 @@ class TestPage:
         words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", top))
         assert "Numbers of tables measured 10 of 15" in words
 
+    def test_scale_without_caution_has_no_warning(self, files, rendered, monkeypatch):
+        monkeypatch.setitem(globals(), "CONTEXT", replace(CONTEXT, caution=""))
+        assert "Read this first" not in rendered()
+
     def test_commit_is_that_of_the_page_and_of_no_table(self, rendered):
         assert rendered().count("abc1234") == 1
 
