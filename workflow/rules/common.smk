@@ -419,5 +419,5 @@ TARGETS = {
         for ending in item.endings
     ]
     + [f"{CLAIMS_TABLE}.{ending}" for ending in ("csv", "md", "tex")],
-    "report": [REPORT],
+    "report": lambda w: [REPORT],
 }

@@ -17,16 +17,19 @@ rule report:
         ],
         further=[BACKBONES_TABLE, GUESSING_TABLE],
         faces=ARCHIVES,
-        metrics=of_cells(METRICS),
+        metrics=lambda w: of_cells(METRICS),
         source=[SOURCE.format(dataset=name) for name in DATASETS],
-        measured=of_cells(MEASURED),
-        derived=of_cells(ANONYMIZED),
+        measured=lambda w: of_cells(MEASURED),
+        derived=lambda w: of_cells(ANONYMIZED),
         attempts=[ATTEMPTS.format(**vars(cell)) for cell in TRIED],
         attempts_measured=[ATTEMPTS_MEASURED.format(**vars(cell)) for cell in TRIED],
-        checkpoints=TRAINED,
+        checkpoints=TARGETS["train"],
         backbones=[BACKBONE.format(backbone=name) for name in PARAMETERS.backbones],
-        indexes=[
-            path for kind in ("data", "anonymize", "recovery") for path in TARGETS[kind] if path.endswith(".parquet")
+        indexes=lambda w: [
+            path
+            for kind in ("data", "anonymize", "recovery")
+            for path in TARGETS[kind](w)
+            if path.endswith(".parquet")
         ],
     output:
         REPORT,
@@ -47,7 +50,7 @@ rule report:
             "papers",
             *(f"methods.{name}.variants" for name in PARAMETERS.methods),
         ),
-        skipped=reasons(cell for item in ITEMS.values() for cell in asked(item)),
+        skipped=lambda w: reasons(cell for item in ITEMS.values() for cell in asked(item)),
     shell:
         "python workflow/scripts/report.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --skipped {params.skipped:q} --declared {input.declared} --claims {input.claims} --built {input.built}"

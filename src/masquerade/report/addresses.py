@@ -4,20 +4,13 @@
 of that row has.
 """
 
-import re
 from collections.abc import Sequence
-from functools import cache
 
+from masquerade.lineage.address import slug
 from masquerade.report.reading import Record
 
 Named = tuple[Record, list[str]]
 """A record, and the names of its column."""
-
-
-@cache
-def slug(text: str) -> str:
-    """'Face re-ID: CASIA(%)' -> 'face_re_id_casia'."""
-    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
 def of_table(item: str, records: Sequence[Record]) -> list[str]:
