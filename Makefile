@@ -15,9 +15,11 @@ unexport PYTHONDONTWRITEBYTECODE
 
 reproduce: environment
 	snakemake --cores $(CORES) all
-	@echo "Tables: results/*/tables   Figures: results/*/figures   Runs: mlflow ui --backend-store-uri sqlite:///mlflow.db"
+	@echo "Report: results/*/report/index.html   Tables: results/*/tables   Figures: results/*/figures   Runs: mlflow ui --backend-store-uri sqlite:///mlflow.db"
 
+# Chromium: where it cannot be installed, the tests of the report say so and fail.
 test: environment
+	-tests/browser/install.sh
 	python -m pytest
 
 slurm-test: environment

@@ -19,11 +19,14 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from masquerade.tracking import RECORDS, born, public, shown, store
+
+if TYPE_CHECKING:
+    from mlflow.tracking.client import MlflowClient
 
 logger = logging.getLogger(__name__)
 
@@ -52,17 +55,36 @@ def publish(experiment: str = "masquerade", wait: bool = True, over: bool = Fals
         return 0
 
 
+def find(records: Iterable[str]) -> dict[str, str]:
+    """The MLflow run of each of these records (`Run.id`) that the store has; {} where no store can be asked."""
+    file = store().removeprefix("sqlite:///")
+    if file != store() and not Path(file).is_file():
+        return {}  # asking would make it
+    client = _client()
+    try:
+        places = [place.experiment_id for place in client.search_experiments()]
+        found = {name: client.search_runs(places, f"tags.record = '{name}'", max_results=1) for name in set(records)}
+    except Exception as error:  # noqa: BLE001 - whatever a store or its network may raise
+        logger.warning("%s cannot be asked (%s)", shown(), type(error).__name__)
+        return {}
+    return {record: runs[0].info.run_id for record, runs in found.items() if runs}
+
+
+def _client() -> "MlflowClient":
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # what a lab runs is nobody else's affair
+    os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"  # its own would create a run twice if an answer is lost
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
+    os.environ["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"  # two lines and one request a run
+    from mlflow.tracking.client import MlflowClient
+
+    logging.getLogger("mlflow").setLevel(logging.WARNING)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    return MlflowClient(store())
+
+
 class _Publisher:
     def __init__(self, experiment: str):
-        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # what a lab runs is nobody else's affair
-        os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"  # its own would create a run twice if an answer is lost
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
-        os.environ["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"  # two lines and one request a run
-        from mlflow.tracking.client import MlflowClient
-
-        logging.getLogger("mlflow").setLevel(logging.WARNING)
-        logging.getLogger("alembic").setLevel(logging.WARNING)
-        self.client = MlflowClient(store())
+        self.client = _client()
         self.experiment = self._experiment(experiment)
         self.parents: dict[str, str] = {}
 

@@ -3,7 +3,7 @@
 Importing MLflow costs a process seconds, and many processes that write one fresh SQLite file lose runs. So a job
 records what happened in ``.masquerade/runs/<run>.<writer>.jsonl``. Each process has a file of its own, also where
 several go on with one run: two nodes that append to one file of a network file system lose lines. The pipeline never
-reads MLflow back.
+reads MLflow back; only people do, and `publishing.find` for them.
 """
 
 import json

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from masquerade import lineage
+from masquerade.lineage import fingerprints as lineage
 
 
 @pytest.fixture

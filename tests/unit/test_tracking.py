@@ -455,3 +455,13 @@ def test_log_of_a_submitted_job_is_kept_with_its_run(client, monkeypatch, tmp_pa
     publishing.publish()
     kept = client.list_artifacts(runs(client)["train"].info.run_id)
     assert [file.path for file in kept] == ["7_0_log.err"]
+
+
+def test_run_is_found_by_its_record_and_asking_makes_no_store(client, tmp_path):
+    with tracking.run("measure", {}, {}) as run:
+        pass
+    publishing.publish()
+    assert publishing.find([run.id, "0" * 32]) == {run.id: runs(client)["measure"].info.run_id}
+    (tmp_path / "mlflow.db").unlink()
+    assert publishing.find([run.id]) == {}
+    assert not (tmp_path / "mlflow.db").exists()

@@ -46,7 +46,8 @@ def test_clone_whose_parameters_differ_is_honestly_out_of_date(built, tmp_path):
     built.git("clone", "--quiet", str(built.path), str(clone.path))
     clone.run("dvc", "pull")
     found = clone.out_of_date()
-    assert {job.split("-")[0] for job in found} == {"anonymize", "measure", "metrics", "table", "claims_table", "grid"}
+    kinds = {"anonymize", "measure", "metrics", "table", "claims_table", "grid", "report"}
+    assert {job.split("-")[0] for job in found} == kinds
     assert all("gaussian_noise" in job for job in found if job.split("-")[0] == "anonymize")
 
 

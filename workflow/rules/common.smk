@@ -77,6 +77,7 @@ MEASURED = f"{DATA}/measurements/{{dataset}}/{{method}}/{{variant}}/{{seed}}.par
 METRICS = f"{RESULTS}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.json"
 TABLE = f"{RESULTS}/tables/{{paper}}/{{item}}"
 FIGURE = f"{RESULTS}/figures/{{paper}}/{{item}}"
+REPORT = f"{RESULTS}/report/index.html"
 
 
 WORLD = ("generator", "inversion", "semantics")  # what codes of faces depend on
@@ -418,4 +419,5 @@ TARGETS = {
         for ending in item.endings
     ]
     + [f"{CLAIMS_TABLE}.{ending}" for ending in ("csv", "md", "tex")],
+    "report": lambda w: [REPORT],
 }

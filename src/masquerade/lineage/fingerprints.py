@@ -12,9 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-SOURCE = Path(__file__).parent.parent
-PACKAGE = Path(__file__).parent.name
-RECORDERS = ("tracking.py",)  # they watch a step and cannot change what it computes: an edit there reruns nothing
+SOURCE = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parents[1].name
+# They watch a step and cannot change what it computes: an edit there reruns nothing.
+RECORDERS = ("tracking.py", "provenance.py")
 KNOWN = ".known.json"
 """Beside the fingerprints: what was learnt of each text, a line an edit; it may be deleted at any time."""
 
@@ -59,6 +60,11 @@ def _modules(source: Path) -> dict[str, set[Path]]:
 def fingerprint(path: Path) -> str:
     """A hash of what a source file does: its syntax tree without comments, layout and docstrings."""
     return _source(path).fingerprint
+
+
+def fingerprint_of(source: str, name: str = "<source>") -> str:
+    """The `fingerprint` of a file with this content; ``name`` is told where it is not valid Python."""
+    return _without_docstrings(ast.parse(source, name))
 
 
 class _Source(NamedTuple):
@@ -161,12 +167,17 @@ def md5(path: Path) -> str:
 
 @cache
 def commit() -> str:
-    """The commit of the working copy, with ``+`` where it has uncommitted changes; 'unknown' outside git."""
+    """The commit of the working copy, with ``+`` where it has uncommitted changes; 'unknown' outside git.
+
+    dvc.lock does not count: it is what a build writes of itself.
+    """
     try:
-        described = subprocess.run(
-            ["git", "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"],
-            capture_output=True, text=True, check=True, timeout=20,
-        )  # fmt: skip
+        head = _git("rev-parse", "HEAD").stdout.strip()
+        changed = _git("diff", "--quiet", "HEAD", "--", ":/", ":(top,exclude)dvc.lock", check=False).returncode
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-    return described.stdout.strip()
+    return f"{head}{'+' if changed else ''}"
+
+
+def _git(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=check, timeout=20)
