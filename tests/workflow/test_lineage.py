@@ -36,12 +36,12 @@ def flip(path: Path) -> bytes:
 
 
 ADDRESSES = {
-    "falco/table1:falco/m_0:fid": {"anonymize", "invert", "fakes", "attributes"},
+    "falco/table1:falco/m_0:fid": {"anonymize_neural", "invert", "fakes", "attributes"},
     "falco/table5:falco/m_0:bald": {"anonymize_train", "pseudo_labels", "attributes"},
-    "identitydp/table1:identitydp/eps_6:psnr": {"method", "anonymize"},
+    "identitydp/table1:identitydp/eps_6:psnr": {"method", "anonymize_neural"},
     "cao21/table4:cao21": {"method", "recover", "measure_attempts"},
-    "ifadit/table5:ifadit/without_div": {"ablation", "anonymize"},
-    "claims:falco:larger_margin_hides_less": {"anonymize", "claims_table"},
+    "ifadit/table5:ifadit/without_div": {"ablation", "anonymize_neural"},
+    "claims:falco:larger_margin_hides_less": {"anonymize_neural", "claims_table"},
     "identitydp/figure4": {"curves", "method"},
     "lreorg/figure7": {"method"},
     "backbones": {"backbones_table", "backbone"},
@@ -76,9 +76,9 @@ def test_every_kind_of_number_is_followed_to_raw_data(built_once, address):
 
 def test_number_depends_on_its_own_cell_and_no_other(built_once):
     _, links = follow(built_once, "falco/table1:falco/m_0:fid")
-    assert {link.job.words["method"] for link in links if link.name == "anonymize"} == {"falco"}
+    assert {link.job.words["method"] for link in links if link.name == "anonymize_neural"} == {"falco"}
     _, whole = follow(built_once, "falco/table1")
-    assert {"falco", "blackout"} <= {link.job.words["method"] for link in whole if link.name == "anonymize"}
+    assert {"falco", "blackout"} <= {link.job.words["method"] for link in whole if link.name.startswith("anonymize")}
 
 
 def test_chain_is_printed_drawn_and_given_to_machines(built):

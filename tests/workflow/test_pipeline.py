@@ -14,10 +14,12 @@ from masquerade.images import FaceArchive
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
+CELL = {"anonymize", "anonymize_neural", "measure", "metrics"}
+
 
 def of_method(jobs: set[str], method: str) -> set[str]:
     """The anonymize, measure and metrics jobs of one method."""
-    return {job for job in jobs if f"-{method}-" in job and job.split("-")[0] in {"anonymize", "measure", "metrics"}}
+    return {job for job in jobs if f"-{method}-" in job and job.split("-")[0] in CELL}
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +154,7 @@ def test_metric_knob_reruns_metrics_alone(built, everything):
 
 
 def test_launcher_is_no_trigger(built):
-    built.edit_params(lambda tree: tree["compute"].update(launcher="local", minutes=7))
+    built.edit_params(lambda tree: tree["compute"].update(launcher="local", requeues=7))
     assert built.out_of_date() == set()
 
 
@@ -177,7 +179,7 @@ def test_margin_reruns_its_own_cell_and_leaves_codes_and_fakes_alone(built, ever
 def test_edited_generator_reruns_the_latent_world_and_no_other(built, everything):
     built.edit("src/masquerade/networks/stylegan2.py", "class PixelNorm", "ADDED = 1\n\n\nclass PixelNorm")
     found = {job.split("-")[0] for job in built.out_of_date()}
-    assert {"backbone", "fakes", "invert", "anonymize", "attributes"} <= found
+    assert {"backbone", "fakes", "invert", "anonymize_neural", "attributes"} <= found
     again = {job for job in built.out_of_date() if job.startswith("backbone-")}
     assert again == {"backbone-generator", "backbone-inversion"}
     assert not of_method(everything, "identitydp") & built.out_of_date()

@@ -31,7 +31,8 @@ SWEEPS = 8
 RAW, NETWORK, TRAINED, FACES, SEEN, JUDGED = "#e3f1ea", "#e4edf7", "#d0e1f3", "#fbe7dc", "#f6ebf3", "#fdf3d9"
 FILLS = {
     "faces": RAW, "file": "#efefef", "files": "#efefef", "backbone": NETWORK, "fakes": NETWORK, "invert": NETWORK,
-    "method": TRAINED, "ablation": TRAINED, "pseudo_labels": TRAINED, "anonymize": FACES, "anonymize_train": FACES,
+    "method": TRAINED, "ablation": TRAINED, "pseudo_labels": TRAINED, "anonymize": FACES,
+    "anonymize_neural": FACES, "anonymize_train": FACES,
     "recover": FACES, "measure": SEEN, "measure_source": SEEN, "measure_attempts": SEEN, "attributes": SEEN,
     "features": SEEN, "guess": SEEN, "metrics": JUDGED,
 }  # fmt: skip
