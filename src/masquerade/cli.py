@@ -1,4 +1,5 @@
-"""The command line: ``masquerade anonymize | recover | matrix | convert | doctor | params``.
+"""The command line: ``masquerade anonymize | recover | matrix | convert | doctor | params | export-faces |
+import-method``.
 
 A mistake gets one paragraph on stderr and status 1 (``masquerade --debug ...`` shows where it came from). Keys come
 from a file or a prompt, never from the command line, and go to no log and no report.
@@ -20,12 +21,15 @@ from rich.table import Table
 from rich.text import Text
 
 from masquerade.errors import MasqueradeError, ParameterError
+from masquerade.imported import commands as imported
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Face anonymization, measured."
 )
 params_app = typer.Typer(no_args_is_help=True, help="Look at params.yaml, check it, and keep its schema.")
 app.add_typer(params_app, name="params")
+app.command("export-faces")(imported.export_faces)
+app.command("import-method")(imported.import_method)
 
 
 class Several(StrEnum):

@@ -30,7 +30,10 @@ class Cell:
 
 
 def cells(parameters: Parameters) -> list[Cell]:
-    """Every cell that ``matrix.evaluate`` asks for, in a fixed order. Raises ParameterError for an idle pattern."""
+    """Every cell that ``matrix.evaluate`` asks for, in a fixed order; then every imported one, which needs no pattern.
+
+    Raises ParameterError for a pattern that matches nothing.
+    """
     found = []
     for dataset, patterns in parameters.matrix.evaluate.items():
         offered = [(name, variant) for name, block in parameters.methods.items() for variant in block.variants]
@@ -46,7 +49,12 @@ def cells(parameters: Parameters) -> list[Cell]:
             if any(fnmatchcase(f"{name}/{variant}", pattern) for pattern in patterns)
             for seed in _seeds(parameters, name)
         ]
-    return found
+    return found + [
+        Cell(dataset, name, variant, parameters.seeds[0], _unavailable(parameters, dataset))
+        for name, block in parameters.imported.items()
+        for variant, sets in block.variants.items()
+        for dataset in sets
+    ]
 
 
 def matching(planned: Iterable[Cell], patterns: Mapping[str, Iterable[str]]) -> list[Cell]:
@@ -63,16 +71,19 @@ def _seeds(parameters: Parameters, method: str) -> Iterable[int]:
 
 
 def runs_once(method: str) -> bool:
-    """Whether the seed changes nothing of a method, neither training nor key nor result: the first stands for all."""
+    """Whether the seed changes nothing of a method, neither training nor key nor result: the first stands for all.
+
+    So it is with pictures that were imported.
+    """
+    if method not in discovery.names("methods"):
+        return True
     able = discovery.load("methods", method).capabilities
     return able.deterministic and not (able.trains or able.keys)
 
 
 def reason(parameters: Parameters, dataset: str, method: str) -> str:
     """Why ``method`` cannot run on ``dataset`` here; '' where it can."""
-    source = discovery.load("faces", dataset)
-    there, why = source(parameters.datasets[dataset]).available()
-    if not there:
+    if why := _unavailable(parameters, dataset):
         return why
     cls = discovery.load("methods", method)
     missing = [name for name in cls.needs if name not in parameters.backbones]
@@ -81,6 +92,12 @@ def reason(parameters: Parameters, dataset: str, method: str) -> str:
     if cls.capabilities.gallery and "train" not in discovery.load("faces", parameters.matrix.train_on).splits:
         return f"needs a gallery of other people, and {parameters.matrix.train_on} has no train split"
     return ""
+
+
+def _unavailable(parameters: Parameters, dataset: str) -> str:
+    """Why there are no faces of ``dataset`` here; '' where there are."""
+    there, why = discovery.load("faces", dataset)(parameters.datasets[dataset]).available()
+    return "" if there else why
 
 
 def skipped(
@@ -92,6 +109,8 @@ def skipped(
     for dataset, method, variant in wanted:
         if (dataset, method, variant) in known:
             why = known[dataset, method, variant]
+        elif method in parameters.imported:
+            why = f"no pictures of {method}/{variant} were imported for {dataset}"
         elif method not in discovery.names("methods"):
             why = f"{method} is not built yet"
         else:

@@ -18,11 +18,11 @@ from pydantic import BaseModel, Field, ValidationError, create_model, model_vali
 from masquerade import discovery
 from masquerade.errors import ParameterError
 from masquerade.guessing import GuessingSettings
+from masquerade.imported.settings import ImportedMethod
 from masquerade.recovery import RecoverySettings
-from masquerade.settings import Settings
+from masquerade.settings import Name, Settings
 
 PARAMS, SCALES, SCHEMA = "params.yaml", "scales", "schemas/params.schema.json"
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
 
 
 class ImageSettings(Settings):
@@ -170,6 +170,8 @@ class Common(Settings):
     stand_ins: StandIns
     papers: list[Name]
     """Which papers' tables and figures are built (folders of reference/)."""
+    imported: dict[Name, ImportedMethod]
+    """Methods whose pictures another program made, by the name that tables know them by; `masquerade import-method`."""
     compute: ComputeSettings
 
 
@@ -335,6 +337,13 @@ def _check_references(parameters: Parameters) -> None:
     }
     for method, block in parameters.methods.items():
         known[f"methods.{method}.ablations"] = (parameters.ablations(method), block.variants)
+    for method, block in parameters.imported.items():
+        if method in discovery.names("methods"):
+            raise ParameterError(
+                f"imported.{method} has the name of a module of methods/. Give it another, such as {method}_theirs."
+            )
+        for variant, sets in block.variants.items():
+            known[f"imported.{method}.variants.{variant}"] = (sets, parameters.datasets)
     for where, (used, defined) in known.items():
         for name in used:
             if name not in defined:

@@ -19,26 +19,35 @@ os.environ.update(
 from masquerade import discovery, launch, lineage, matrix, params
 from masquerade.errors import MasqueradeError
 from masquerade.guessing import GuessingSettings
-from masquerade.papers import claims, reference
+from masquerade.papers import claims, guests, reference
 from masquerade.params import AttributeSettings
 from masquerade.recovery import RecoverySettings
 from snakemake.exceptions import WorkflowError
 
+if workflow.touch:
+    raise WorkflowError(
+        "--touch would record old bytes as if the present code and parameters had made them. There is no need of it: "
+        "content decides what is out of date, and fresh times are no change."
+    )
+
 try:
     PARAMETERS = params.load(Path(workflow.basedir), config.get("scale"))
     CELLS = matrix.cells(PARAMETERS)
-    ITEMS = {item.key: item for paper in PARAMETERS.papers for item in reference.find(paper)}
+    FOUND = [item for paper in PARAMETERS.papers for item in reference.find(paper)]
+    ITEMS = {item.key: guests.seated(item, PARAMETERS.imported, PARAMETERS.stand_ins) for item in FOUND}
     CLAIMS = claims.of_papers(claims.load(), PARAMETERS.papers)
 except MasqueradeError as error:
     raise WorkflowError(str(error))
 
 SCALE = PARAMETERS.scale
 RUNNABLE = [cell for cell in CELLS if cell.runnable]
-ATTRIBUTED = matrix.matching(RUNNABLE, PARAMETERS.attributes.cells)
+# What was imported are pictures of test faces: their program cannot be asked for more.
+BUILT = [cell for cell in RUNNABLE if cell.method not in PARAMETERS.imported]
+ATTRIBUTED = matrix.matching(BUILT, PARAMETERS.attributes.cells)
 ATTRIBUTE_DATASETS = sorted({cell.dataset for cell in ATTRIBUTED} | {PARAMETERS.matrix.train_on})
 LEARNING = sorted(AttributeSettings.model_fields)  # knobs of the attribute protocol, less who goes through it
-TRIED = matrix.matching(RUNNABLE, PARAMETERS.recovery.cells)
-GUESSED = matrix.matching(RUNNABLE, PARAMETERS.guessing.cells)
+TRIED = matrix.matching(BUILT, PARAMETERS.recovery.cells)
+GUESSED = matrix.matching(BUILT, PARAMETERS.guessing.cells)
 TRYING = sorted(RecoverySettings.model_fields)
 GUESSING = sorted(GuessingSettings.model_fields)
 DATASETS = sorted({cell.dataset for cell in RUNNABLE} | {PARAMETERS.matrix.train_on})
@@ -55,6 +64,7 @@ CHECKPOINT = f"{CHECKPOINTS}/methods/{{method}}/{{seed}}.safetensors"
 ABLATED = f"{CHECKPOINTS}/ablations/{{method}}/{{variant}}/{{seed}}.safetensors"
 ANONYMIZED = f"{DATA}/anonymized/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
 ANONYMIZED_TRAIN = f"{DATA}/anonymized_train/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
+IMPORTED = f"imported/{SCALE}/{{dataset}}/{{method}}/{{variant}}.zip"
 PSEUDO_LABELS = f"{DATA}/attributes/pseudo_labels.parquet"
 ATTRIBUTES = f"{DATA}/attributes/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
 ATTEMPTS = f"{DATA}/attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
@@ -312,6 +322,7 @@ def distances_of(pattern):
 
 CLUSTERED = {cell for item in ITEMS.values() if item.kind == "clusters" for cell in asked(item)}
 ABOUT = P("scale", "seeds", "stand_ins", "caution")
+SEATED = P("scale", "seeds", "stand_ins", "caution", "imported")
 
 
 SUBMISSIONS = ("light", "training", "inference")
@@ -347,7 +358,7 @@ LIGHT = {
 # Methods of networks, against those that a processor computes at once.
 NEURAL = {method for method in PARAMETERS.methods if needs(method) or capabilities(method).trains}
 ARCHIVES = [FACES.format(dataset=name) for name in DATASETS]
-TRAINED = sorted({checkpoint_of(cell).format(**vars(cell)) for cell in RUNNABLE if capabilities(cell.method).trains})
+TRAINED = sorted({checkpoint_of(cell).format(**vars(cell)) for cell in BUILT if capabilities(cell.method).trains})
 TARGETS = {
     "data": [path for archive in ARCHIVES for path in indexed(archive)],
     "backbones": [
@@ -359,8 +370,8 @@ TARGETS = {
         )
     ]
     + [BACKBONES_TABLE],
-    "latent": [FAKES] * any(capabilities(cell.method).fakes for cell in RUNNABLE)
-    + sorted({LATENTS.format(dataset=cell.dataset) for cell in RUNNABLE if capabilities(cell.method).latents}),
+    "latent": [FAKES] * any(capabilities(cell.method).fakes for cell in BUILT)
+    + sorted({LATENTS.format(dataset=cell.dataset) for cell in BUILT if capabilities(cell.method).latents}),
     "train": TRAINED,
     "anonymize": [path for archive in of_cells(ANONYMIZED) for path in indexed(archive)]
     + [
@@ -380,7 +391,7 @@ TARGETS = {
     + [GUESSES.format(**vars(cell)) for cell in GUESSED]
     + [GUESSING_TABLE],
     "features": [
-        FEATURES.format(**vars(cell)) for cell in RUNNABLE if (cell.dataset, cell.method, cell.variant) in CLUSTERED
+        FEATURES.format(**vars(cell)) for cell in BUILT if (cell.dataset, cell.method, cell.variant) in CLUSTERED
     ],
     "metrics": of_cells(METRICS),
     "tables": [

@@ -19,7 +19,7 @@ rule table:
     resources:
         **LIGHT,
     params:
-        cfg=ABOUT,
+        cfg=SEATED,
         skipped=not_shown,
     shell:
         "python workflow/scripts/table.py --params {params.cfg:q} --code {input.code} --threads {threads}"
