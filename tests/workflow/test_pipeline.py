@@ -117,7 +117,7 @@ def test_variant_knob_reruns_its_own_cells_and_what_shows_them(built, everything
 
 
 def tables(jobs: set[str]) -> set[str]:
-    return {job for job in jobs if job.split("-")[0] in {"table", "curves", "grid", "claims_table"}}
+    return {job for job in jobs if job.split("-")[0] in {"table", "curves", "grid", "claims_table", "scores"}}
 
 
 def test_training_knob_reruns_that_training_and_its_cells(built, everything):
@@ -201,7 +201,13 @@ def test_lost_file_is_made_again_and_nothing_else(built):
     archive = next((built.path / "results/tiny/metrics/synthetic_hq/blackout").rglob("*.json"))
     before = archive.read_bytes()
     archive.unlink()
-    assert {job.split("-")[0] for job in built.out_of_date()} <= {"metrics", "table", "curves", "claims_table"}
+    assert {job.split("-")[0] for job in built.out_of_date()} <= {
+        "metrics",
+        "table",
+        "curves",
+        "claims_table",
+        "scores",
+    }
     built.snakemake(str(archive.relative_to(built.path)))
     assert archive.read_bytes() == before
 

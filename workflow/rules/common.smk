@@ -16,7 +16,7 @@ os.environ.update(
     MASQUERADE_BUILD=os.environ.get("MASQUERADE_BUILD") or time.strftime("%Y-%m-%d %H:%M:%S"),
 )
 
-from masquerade import discovery, launch, lineage, matrix, params
+from masquerade import discovery, effective, launch, lineage, matrix, params, versioning
 from masquerade.errors import MasqueradeError
 from masquerade.guessing import GuessingSettings
 from masquerade.papers import claims, guests, reference
@@ -40,6 +40,8 @@ except MasqueradeError as error:
     raise WorkflowError(str(error))
 
 SCALE = PARAMETERS.scale
+if "scale" not in config:
+    effective.write(PARAMETERS, Path(workflow.basedir) / effective.FILE)
 RUNNABLE = [cell for cell in CELLS if cell.runnable]
 # What was imported are pictures of test faces: their program cannot be asked for more.
 BUILT = [cell for cell in RUNNABLE if cell.method not in PARAMETERS.imported]
@@ -75,6 +77,7 @@ GUESSING_TABLE = f"{RESULTS}/tables/guessing.md"
 CLAIMS_TABLE = f"{RESULTS}/tables/claims"
 SOURCE = f"{DATA}/measurements/{{dataset}}/source.parquet"
 MEASURED = f"{DATA}/measurements/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
+SCORES = f"{RESULTS}/{versioning.SCORES}"
 METRICS = f"{RESULTS}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.json"
 TABLE = f"{RESULTS}/tables/{{paper}}/{{item}}"
 FIGURE = f"{RESULTS}/figures/{{paper}}/{{item}}"
@@ -393,7 +396,7 @@ TARGETS = {
     "features": [
         FEATURES.format(**vars(cell)) for cell in BUILT if (cell.dataset, cell.method, cell.variant) in CLUSTERED
     ],
-    "metrics": of_cells(METRICS),
+    "metrics": of_cells(METRICS) + [SCORES],
     "tables": [
         f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(paper=item.paper, item=item.name)
         for item in ITEMS.values()
