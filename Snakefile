@@ -58,6 +58,7 @@ rule tables:
 
 
 onstart:
+    refuse_touch()
     check_cluster()
     look_when_jobs_end()
 

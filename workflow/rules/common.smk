@@ -24,12 +24,6 @@ from masquerade.params import AttributeSettings
 from masquerade.recovery import RecoverySettings
 from snakemake.exceptions import WorkflowError
 
-if workflow.touch:
-    raise WorkflowError(
-        "--touch would record old bytes as if the present code and parameters had made them. There is no need of it: "
-        "content decides what is out of date, and fresh times are no change."
-    )
-
 try:
     PARAMETERS = params.load(Path(workflow.basedir), config.get("scale"))
     CELLS = matrix.cells(PARAMETERS)
@@ -116,10 +110,13 @@ def P(*keys):
 def code(step, *modules):
     """The file with the fingerprints of the code of a step: its program, and the modules it loads by name.
 
-    Snakemake lists a folder once and would not see a file that planning has written since: it is told.
+    Snakemake lists a folder once and would not see a file that planning has written since: it is told. And it looks
+    at the content of an input only where that is newer than the outputs: this one always is, so that no touch hides
+    an edit.
     """
     roots = [Path(f"workflow/scripts/{step.split('.')[0]}.py"), *modules]
     file = str(lineage.write_fingerprints(Path(f".masquerade/code/{step}.json"), roots, Path(workflow.basedir)))
+    os.utime(file)
     workflow.iocache.exists_local[file] = True
     return file
 
@@ -218,6 +215,15 @@ def look_when_jobs_end():
     that ends adds one more such chain of looks, and a hundred chains keep a core busy (Snakemake 9.27).
     """
     workflow.scheduler.job_rate_limiter = None
+
+
+def refuse_touch():
+    """`--touch` would record old bytes as if the present code and parameters had made them."""
+    if workflow.touch:
+        raise WorkflowError(
+            "--touch is not for this workflow: it would record old bytes as if the present code and parameters had made "
+            "them. There is no need of it: content decides what is out of date, and fresh times are no change."
+        )
 
 
 def check_cluster():
