@@ -111,7 +111,8 @@ def _stage(job: "Job", base: dict, over: dict, over_path: str) -> dict[str, Any]
 
 def _keys(job: "Job") -> set[str]:
     declared = [value.keys for _, value in job.rule.params._allitems() if callable(value) and hasattr(value, "keys")]
-    return {key.removesuffix("?") for keys in declared for key in keys}
+    named = [keys(job.wildcards) if callable(keys) else keys for keys in declared]
+    return {key.removesuffix("?") for keys in named for key in keys}
 
 
 def _holds(tree: Any, key: str) -> bool:

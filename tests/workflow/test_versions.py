@@ -52,7 +52,9 @@ def test_clone_whose_code_and_parameters_differ_is_honestly_out_of_date(shared, 
     for path in clone.files(*KEPT, ".snakemake/metadata"):
         (clone.path / path).touch()
     assert clone.out_of_date() == found
-    assert "--touch is not for this workflow: it would record old bytes" in clone.snakemake("--touch", "all", fails=True)
+    assert "--touch is not for this workflow: it would record old bytes" in clone.snakemake(
+        "--touch", "all", fails=True
+    )
     assert clone.out_of_date() == found
 
 

@@ -273,6 +273,19 @@ def item_of(wildcards):
     return ITEMS[f"{wildcards.paper}/{wildcards.item}"]
 
 
+def imported_of(wildcards):
+    """The blocks of the imported methods that the wildcards' table shows, as one JSON string."""
+    return json.dumps(PARAMETERS.slice(imported_of.keys(wildcards)), sort_keys=True)
+
+
+def imported_keys(wildcards):
+    shown_here = {row.method for row in item_of(wildcards).rows}
+    return tuple(f"imported.{name}" for name in PARAMETERS.imported if name in shown_here)
+
+
+imported_of.keys = imported_keys
+
+
 def items_of(kind):
     """Names of one kind, each behind its own paper: Figure 4 is curves in one paper and a grid in another."""
     return one_of(f"(?<=/{item.paper}/){item.name}" for item in ITEMS.values() if item.kind == kind)
@@ -331,7 +344,6 @@ def distances_of(pattern):
 
 CLUSTERED = {cell for item in ITEMS.values() if item.kind == "clusters" for cell in asked(item)}
 ABOUT = P("scale", "seeds", "stand_ins", "caution")
-SEATED = P("scale", "seeds", "stand_ins", "caution", "imported")
 
 
 SUBMISSIONS = ("light", "training", "inference")

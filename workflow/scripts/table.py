@@ -5,12 +5,12 @@ import json
 from masquerade import papers, steps
 from masquerade.papers import guests, reference, tables
 
-given = steps.arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped",))
+given = steps.arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped", "imported"))
 
 
 def work(_) -> None:
     context = papers.context(given.params)
-    table = guests.seated(reference.load(given.declared), guests.read(given.params["imported"]), context.stand_ins)
+    table = guests.seated(reference.load(given.declared), guests.read(given.imported), context.stand_ins)
     cells = [json.loads(path.read_text(encoding="utf-8")) for path in given.metrics]
     result = tables.build(table, cells, papers.skipped(given.skipped), context)
     for path, text in zip(given.outputs, (result.csv(), result.markdown(), result.latex()), strict=True):

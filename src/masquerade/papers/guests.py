@@ -1,16 +1,16 @@
 """Rows of imported methods: every table of anonymized faces has one of each that its paper does not name."""
 
+import json
 from collections.abc import Mapping
-from typing import Any
 
 from masquerade.imported.settings import ImportedMethod
 from masquerade.papers.reference import Reference, Row, Table, stand_in
 from masquerade.params import StandIns
 
 
-def read(block: Mapping[str, Any]) -> dict[str, ImportedMethod]:
-    """`imported` of params.yaml, from a step's slice of the parameters."""
-    return {name: ImportedMethod(**method) for name, method in block.items()}
+def read(text: str) -> dict[str, ImportedMethod]:
+    """The blocks ``imported.<name>`` of params.yaml, by their names, from the JSON that the graph passes."""
+    return {key.removeprefix("imported."): ImportedMethod(**block) for key, block in json.loads(text).items()}
 
 
 def seated(item: Reference, imported: Mapping[str, ImportedMethod], stand_ins: StandIns) -> Reference:
