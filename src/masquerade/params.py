@@ -6,6 +6,7 @@ typed by the modules of those rooms, so a new module brings its own block.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -276,16 +277,40 @@ class Parameters:
         return node
 
 
+class _Loader(yaml.CSafeLoader):
+    """YAML 1.2, as DVC reads and writes it when an experiment sets a knob: ``no`` is a word, and ``1e-05`` a number."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, form) for tag, form in forms if tag.rpartition(":")[2] not in ("bool", "float")]
+        for first, forms in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(?:(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|\.(?:inf|Inf|INF))$|\.(?:nan|NaN|NAN)$"),
+    list("-+.0123456789"),
+)
+
+
 def read(path: Path) -> dict[str, Any]:
     """A YAML file as a mapping. Raises ParameterError naming file and line."""
     if not path.is_file():
         raise ParameterError(f"{path} is missing.")
+    return parse(path.read_text(encoding="utf-8"), path)
+
+
+def parse(text: str, name: object) -> dict[str, Any]:
+    """YAML text as a mapping. Raises ParameterError that says where in ``name`` it is none."""
     try:
-        tree = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+        tree = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader with other words for true and false
     except yaml.YAMLError as error:
-        raise ParameterError(f"{path} is not valid YAML: {error}") from error
+        raise ParameterError(f"{name} is not valid YAML: {error}") from error
     if not isinstance(tree, dict):
-        raise ParameterError(f"{path} must be a mapping of names to values.")
+        raise ParameterError(f"{name} must be a mapping of names to values.")
     return tree
 
 

@@ -53,6 +53,24 @@ def test_hidden_change_names_the_file_and_what_to_type():
     effective.check(BASE, {**BASE, "losses": {"identity": 7.0, "pixels": 1.0}}, OVER, "scales/tiny.yaml")
 
 
+def test_parameters_are_read_as_dvc_writes_them(tmp_path):
+    """DVC rewrites params.yaml by YAML 1.2 for an experiment; by YAML 1.1, `no` would be false and 1e-05 a text."""
+    from dvc.utils.serialize import modify_yaml
+
+    tree = {
+        "words": ["no", "yes", "on", "off", "true", "1e-5", "010"],
+        "numbers": [1e-05, 0.5, 3.0, 2, -1],
+        "is": [True, None],
+    }
+    file = tmp_path / "params.yaml"
+    file.write_text(yaml.safe_dump(tree))
+    with modify_yaml(str(file)) as data:
+        data["words"] = list(tree["words"])
+        data["numbers"] = list(tree["numbers"])
+    assert params.read(file) == tree
+    assert [type(value) for value in params.read(file)["numbers"]] == [float, float, float, int, int]
+
+
 def test_effective_file_is_the_tree_and_keeps_its_time_where_nothing_changed(root, tmp_path):
     parameters = params.load(root, "tiny")
     file = effective.write(parameters, tmp_path / "here" / "params.yaml")

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import yaml
-
 from masquerade import effective, params
 from masquerade.errors import MasqueradeError
 
@@ -20,7 +18,9 @@ def main() -> None:
         overlay = f"{params.SCALES}/{parameters.scale}.yaml"
         command = ["git", "show", f"{os.environ[BASELINE]}:./{params.PARAMS}"]
         before = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        effective.check(yaml.safe_load(before), params.read(Path(params.PARAMS)), params.read(Path(overlay)), overlay)
+        effective.check(
+            params.parse(before, params.PARAMS), params.read(Path(params.PARAMS)), params.read(Path(overlay)), overlay
+        )
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ def register(root: Path, scale: str, block: Mapping[str, Any]) -> Path:
     else:
         changed = f"{text.rstrip()}\n{written}"
     try:
-        intact = yaml.safe_load(changed) == {**before, **merged}
-    except yaml.YAMLError:
+        intact = params.parse(changed, file) == {**before, **merged}
+    except ParameterError:
         intact = False
     if not intact:
         raise ParameterError(f"{file} has a form that cannot be edited here. Write into it yourself:\n{written}")
