@@ -89,7 +89,7 @@ def test_experiment_reruns_its_jobs_and_every_comparison_shows_it(built):
     }
     told = json.loads(built.run("dvc", "params", "diff", "--json"))
     assert told[".masquerade/params.yaml"] == {knob: {"old": 9.0, "new": 20.0, "diff": 11.0}}
-    changed = json.loads(built.run("dvc", "metrics", "diff", "--json"))["diff"]["results/tiny/scores.json"]
+    changed = json.loads(built.run("dvc", "metrics", "diff", "--json"))["results/tiny/scores.json"]
     assert all(name.startswith(f"{cell}.") for name in changed)
     assert changed[f"{cell}.psnr"]["new"] < changed[f"{cell}.psnr"]["old"]
     shown = built.run("dvc", "exp", "show", "--csv", "--only-changed")
