@@ -15,9 +15,11 @@ unexport PYTHONDONTWRITEBYTECODE
 
 reproduce: environment
 	snakemake --cores $(CORES) all
-	@echo "Tables: results/*/tables   Figures: results/*/figures   Runs: mlflow ui --backend-store-uri sqlite:///mlflow.db"
+	@echo "Report: results/*/report/index.html   Tables: results/*/tables   Figures: results/*/figures   Runs: mlflow ui --backend-store-uri sqlite:///mlflow.db"
 
+# Chromium: where it cannot be installed, the tests of the report say so and fail.
 test: environment
+	-tests/browser/install.sh
 	python -m pytest
 
 slurm-test: environment
@@ -34,6 +36,7 @@ benchmark: environment
 	python benchmarks/pipeline.py
 	python benchmarks/faces.py
 	python benchmarks/judges.py
+	python benchmarks/graph.py
 	python benchmarks/methods.py    # this one and the next: of what `make reproduce` has built
 	python benchmarks/falco.py
 

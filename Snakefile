@@ -18,6 +18,7 @@ include: "workflow/rules/recover.smk"
 include: "workflow/rules/attributes.smk"
 include: "workflow/rules/metrics.smk"
 include: "workflow/rules/tables.smk"
+include: "workflow/rules/report.smk"
 
 
 # Every kept file is a target: after a failure, what is missing is then always seen and made.
@@ -35,6 +36,7 @@ rule all:
         TARGETS["recovery"],
         TARGETS["metrics"],
         TARGETS["tables"],
+        TARGETS["report"],
 
 
 rule data:
@@ -61,6 +63,7 @@ onstart:
     refuse_touch()
     check_cluster()
     look_when_jobs_end()
+    tell_why_groups_fail()
 
 
 onsuccess:

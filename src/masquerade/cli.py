@@ -1,5 +1,5 @@
-"""The command line: ``masquerade anonymize | recover | matrix | convert | doctor | params | export-faces |
-import-method``.
+"""The command line: ``masquerade anonymize | recover | matrix | convert | doctor | params | lineage | export |
+export-faces | import-method``.
 
 A mistake gets one paragraph on stderr and status 1 (``masquerade --debug ...`` shows where it came from). Keys come
 from a file or a prompt, never from the command line, and go to no log and no report.
@@ -22,12 +22,14 @@ from rich.text import Text
 
 from masquerade.errors import MasqueradeError, ParameterError
 from masquerade.imported import commands as imported
+from masquerade.lineage.commands import app as lineage_app
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Face anonymization, measured."
 )
 params_app = typer.Typer(no_args_is_help=True, help="Look at params.yaml, check it, and keep its schema.")
 app.add_typer(params_app, name="params")
+app.add_typer(lineage_app, name="lineage")
 app.command("export-faces")(imported.export_faces)
 app.command("import-method")(imported.import_method)
 
@@ -185,6 +187,22 @@ def matrix(
     for cell in cells:
         table.add_row(cell.dataset, cell.method, cell.variant, str(cell.seed), cell.reason or "yes")
     Console().print(table)
+
+
+@app.command()
+def export(
+    crate: Annotated[Path, typer.Argument(help="The .zip to write.")],
+    with_data: Annotated[
+        bool, typer.Option("--with-data", help="Also the files of data/ and checkpoints/: every face of the run.")
+    ] = False,
+    scale: Scale = None,
+    root: Root = Path(),
+) -> None:
+    """Export a run as a Workflow Run RO-Crate: its jobs, code, parameters, results, and the licence of everything."""
+    from masquerade.lineage import crate as crates
+
+    jobs = crates.export(crate, root, scale, with_data)
+    typer.echo(f"{crate}: {jobs} jobs. Its figures show faces, originals among them: look before you publish it.")
 
 
 @params_app.command("show")

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 
 from masquerade.errors import ProtocolError
@@ -24,6 +25,7 @@ def module_path(room: str, name: str) -> Path:
     return ROOT / room / f"{name}.py"
 
 
+@cache
 def load(room: str, name: str) -> type:
     """The one class that the module ``masquerade.<room>.<name>`` defines for its room.
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from masquerade import place
 from masquerade.errors import MasqueradeError
 from masquerade.tracking import LOG, RUN
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from submitit.helpers import DelayedSubmission
 
 _STATE_SECONDS = 30  # how long a job that ended without a word may go unnoticed; each look is a query of the cluster's
+_LOST_LOOKS = 20  # a second each: how long a job may be that of a failed node before it counts as lost
 _HINTS = {
     "CANCELLED": "Somebody cancelled it; run the same command again to go on.",
     "TIMEOUT": "It ran into its time limit: raise `minutes` in params.yaml, compute.",
@@ -72,10 +74,11 @@ class Resumable(Program):
         return DelayedSubmission(self)
 
 
-def run(launcher: str, submission: Mapping[str, Any], logs: Path, script: str, arguments: Sequence[str]) -> None:
+def run(launcher: str, submission: Mapping[str, Any], script: str, arguments: Sequence[str]) -> None:
     """Run a program to its end with ``launcher`` (``in_process``, ``local`` or ``slurm``).
 
-    ``submission`` is what is asked of the cluster (params.yaml, compute), with ``name``, ``cpus`` and ``resumable``.
+    ``submission`` is what is asked of the cluster (params.yaml, compute), with ``name``, ``cpus``, ``resumable``, and
+    the folder ``logs``.
     Raises LaunchError, in one paragraph with the path of the log, where the job cannot be submitted, fails or is
     cancelled.
     """
@@ -86,7 +89,7 @@ def run(launcher: str, submission: Mapping[str, Any], logs: Path, script: str, a
     kind = Resumable if submission["resumable"] else Program
     program = kind(script, tuple(arguments), uuid.uuid4().hex)
     with _stops() as stopped:
-        job = _submit(program, launcher, submission, logs)
+        job = _submit(program, launcher, submission)
         _follow(job, stopped)
     _conclude(job, submission["name"])
 
@@ -110,10 +113,11 @@ def check_partitions(asked: Mapping[str, str]) -> None:
             raise LaunchError(f"params.yaml: {knob} is '{name}'. This cluster has: {', '.join(known)}.")
 
 
-def _submit(program: Program, launcher: str, submission: Mapping[str, Any], logs: Path) -> "Job":
+def _submit(program: Program, launcher: str, submission: Mapping[str, Any]) -> "Job":
     import submitit
     from submitit.core.utils import FailedJobError
 
+    logs = Path(submission["logs"])
     logs.mkdir(parents=True, exist_ok=True)
     wanted = {
         "name": f"masquerade {submission['name']}",
@@ -148,11 +152,15 @@ def _submit(program: Program, launcher: str, submission: Mapping[str, Any], logs
 
 def _follow(job: "Job", stopped: threading.Event) -> None:
     """Show the job's log as it grows, until it ends; cancel the job where this process is told to stop."""
-    shown, looked, done = 0, time.monotonic(), False
+    shown, looked, lost, done = 0, time.monotonic(), 0, False
     while not done:
         look = time.monotonic() - looked > _STATE_SECONDS
         looked = time.monotonic() if look else looked
         done = job.done(force_check=look)
+        lost = lost + 1 if done and job.state == "NODE_FAIL" else 0
+        if 0 < lost < _LOST_LOOKS:  # until SLURM has requeued it
+            done = False
+            job.watcher.clear()
         if stopped.wait(0.0 if done else 1.0):
             job.cancel(check=False)
             raise LaunchError(f"stopped; job {job.job_id} is cancelled. Its log is {_log(job)}.")
@@ -177,20 +185,20 @@ def _show(log: Path, start: int) -> int:
 
 
 def _conclude(job: "Job", name: str) -> None:
-    from submitit.core.utils import FailedJobError, UncompletedJobError
+    """Raise LaunchError where a process of the job failed; of several, the cause, not who missed the lost one."""
+    from submitit.core.utils import FailedJobError
 
-    try:
-        job.results()
-    except FailedJobError as error:
+    errors = [error for rank in range(job.num_tasks) if (error := job.task(rank).exception()) is not None]
+    if not errors:
+        return
+    error = min(errors, key=lambda error: (place.LOST in str(error), not isinstance(error, FailedJobError)))
+    if isinstance(error, FailedJobError):
         told = [line for line in str(error).split("-" * 22)[1].splitlines() if line.strip()]
         reason = told[-1].removeprefix(f"{__name__}.{LaunchError.__name__}: ").rstrip(".")
-        raise LaunchError(f"{name} failed as job {job.job_id}: {reason}. Its log is {_log(job)}.") from None
-    except UncompletedJobError:
-        state = job.get_info(mode="force").get("State", "UNKNOWN").split()[0]
-        hint = _HINTS.get(state, "Its log may say why.")
-        raise LaunchError(
-            f"{name} ended as job {job.job_id} without its outputs: {state}. {hint} Its log is {_log(job)}."
-        ) from None
+        raise LaunchError(f"{name} failed as job {job.job_id}: {reason}. Its log is {_log(job)}.")
+    state = job.get_info(mode="force").get("State", "UNKNOWN").split()[0]
+    hint = _HINTS.get(state, "Its log may say why.")
+    raise LaunchError(f"{name} ended as job {job.job_id} without its outputs: {state}. {hint} Its log is {_log(job)}.")
 
 
 @contextmanager

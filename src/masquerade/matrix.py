@@ -3,10 +3,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 
 from masquerade import discovery
 from masquerade.errors import ParameterError
 from masquerade.params import Parameters
+
+Setting = tuple[str, str, str]
+"""(dataset, method, variant): the cells of all seeds, which a table shows as one."""
 
 
 @dataclass(frozen=True, order=True)
@@ -24,6 +28,10 @@ class Cell:
         return not self.reason
 
     @property
+    def setting(self) -> Setting:
+        return self.dataset, self.method, self.variant
+
+    @property
     def path(self) -> str:
         """Its place below every output folder."""
         return f"{self.dataset}/{self.method}/{self.variant}/{self.seed}"
@@ -34,20 +42,27 @@ def cells(parameters: Parameters) -> list[Cell]:
 
     Raises ParameterError for a pattern that matches nothing.
     """
+    offered = {
+        f"{name}/{variant}": (name, variant) for name, block in parameters.methods.items() for variant in block.variants
+    }
+    seeds = {name: _seeds(parameters, name) for name in parameters.methods}
     found = []
     for dataset, patterns in parameters.matrix.evaluate.items():
-        offered = [(name, variant) for name, block in parameters.methods.items() for variant in block.variants]
+        wanted = set()
         for pattern in patterns:
-            if not any(fnmatchcase(f"{name}/{variant}", pattern) for name, variant in offered):
+            matched = [pair for pair in offered if fnmatchcase(pair, pattern)]
+            if not matched:
                 raise ParameterError(
                     f"params.yaml: matrix.evaluate.{dataset} asks for '{pattern}', which matches no method/variant. "
-                    f"There are: {', '.join('/'.join(pair) for pair in offered)}."
+                    f"There are: {', '.join(offered)}."
                 )
+            wanted.update(matched)
+        reasons = {name: reason(parameters, dataset, name) for name in {offered[pair][0] for pair in wanted}}
         found += [
-            Cell(dataset, name, variant, seed, reason(parameters, dataset, name))
-            for name, variant in offered
-            if any(fnmatchcase(f"{name}/{variant}", pattern) for pattern in patterns)
-            for seed in _seeds(parameters, name)
+            Cell(dataset, name, variant, seed, reasons[name])
+            for pair, (name, variant) in offered.items()
+            if pair in wanted
+            for seed in seeds[name]
         ]
     return found + [
         Cell(dataset, name, variant, parameters.seeds[0], _unavailable(parameters, dataset))
@@ -59,11 +74,26 @@ def cells(parameters: Parameters) -> list[Cell]:
 
 def matching(planned: Iterable[Cell], patterns: Mapping[str, Iterable[str]]) -> list[Cell]:
     """The cells that dataset -> patterns ``method/variant`` asks for."""
-    return [
-        cell
-        for cell in planned
-        if any(fnmatchcase(f"{cell.method}/{cell.variant}", pattern) for pattern in patterns.get(cell.dataset, ()))
-    ]
+
+    @cache
+    def asked(dataset: str, pair: str) -> bool:
+        return any(fnmatchcase(pair, pattern) for pattern in patterns.get(dataset, ()))
+
+    return [cell for cell in planned if asked(cell.dataset, f"{cell.method}/{cell.variant}")]
+
+
+def by_setting(planned: Iterable[Cell]) -> dict[Setting, list[Cell]]:
+    """The cells of each setting, in their order."""
+    found: dict[Setting, list[Cell]] = {}
+    for cell in planned:
+        found.setdefault(cell.setting, []).append(cell)
+    return found
+
+
+def chosen(planned: Mapping[Setting, list[Cell]], wanted: Iterable[Setting]) -> list[Cell]:
+    """The cells of the wanted settings, in the order of the matrix."""
+    wanted = set(wanted)
+    return [cell for setting, cells in planned.items() if setting in wanted for cell in cells]
 
 
 def _seeds(parameters: Parameters, method: str) -> Iterable[int]:
@@ -101,20 +131,19 @@ def _unavailable(parameters: Parameters, dataset: str) -> str:
 
 
 def skipped(
-    parameters: Parameters, wanted: Iterable[tuple[str, str, str]], planned: Iterable[Cell]
-) -> dict[tuple[str, str, str], str]:
-    """For each wanted (dataset, method, variant) that no runnable cell gives: the reason, for the table's cell."""
-    known = {(cell.dataset, cell.method, cell.variant): cell.reason for cell in planned}
-    reasons = {}
-    for dataset, method, variant in wanted:
-        if (dataset, method, variant) in known:
-            why = known[dataset, method, variant]
-        elif method in parameters.imported:
-            why = f"no pictures of {method}/{variant} were imported for {dataset}"
-        elif method not in discovery.names("methods"):
-            why = f"{method} is not built yet"
+    parameters: Parameters, wanted: Iterable[Setting], planned: Mapping[Setting, list[Cell]]
+) -> dict[Setting, str]:
+    """For each wanted setting that no runnable cell gives: the reason, for the table's cell."""
+    built, reasons = discovery.names("methods"), {}
+    for setting in wanted:
+        if setting in planned:
+            why = planned[setting][0].reason
+        elif setting[1] in parameters.imported:
+            why = f"no pictures of {setting[1]}/{setting[2]} were imported for {setting[0]}"
+        elif setting[1] not in built:
+            why = f"{setting[1]} is not built yet"
         else:
             why = f"not in the matrix at scale {parameters.scale}"
         if why:
-            reasons[dataset, method, variant] = why
+            reasons[setting] = why
     return reasons

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 import torch
 from torch import Tensor, nn
 
+from masquerade import distributed
+
 
 class Optimisers:
     """Optimises all weights of some modules. ``named``: the optimisers whose state a training keeps.
@@ -70,6 +72,7 @@ class Optimisers:
         for weight in self.weights:
             weight.grad = None
         loss.backward()
+        distributed.average(weight.grad for weight in self.weights)
         for matrix, weight in self.matrices.items():
             matrix.grad = None if weight.grad is None else weight.grad.flatten(1)
         for name, optimiser in self.named.items():

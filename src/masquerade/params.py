@@ -9,12 +9,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, Field, ValidationError, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
 from masquerade import discovery
 from masquerade.errors import ParameterError
@@ -140,9 +140,10 @@ class ComputeSettings(Settings):
     """``training/<name>`` or ``inference/<name>`` -> what differs there from `training` or `inference`."""
 
     @model_validator(mode="after")
-    def _own_are_submissions(self) -> "ComputeSettings":
-        for job in self.own:
-            self.submission(*job.split("/"))
+    def _submissions_are_possible(self) -> "ComputeSettings":
+        for job in ["inference/", *self.own]:
+            if self.submission(*job.split("/")).tasks > 1 and job.startswith("inference"):
+                raise ValueError(f"{job.rstrip('/')} has one task: only trainings are shared by several processes")
         return self
 
     def submission(self, kind: str, name: str) -> Submission:
@@ -176,11 +177,17 @@ class Common(Settings):
     compute: ComputeSettings
 
 
+class _Made(Settings):
+    """A block that is made of others and has no source text of its own, which pydantic would look for at length."""
+
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
+
 def _method_block(name: str) -> type[Settings]:
     method = discovery.load("methods", name)
     block = create_model(
         f"Method_{name}",
-        __base__=Settings,
+        __base__=_Made,
         params=(method.Params, ...),
         variants=(dict[Name, method.Variant], ...),
         ablations=(dict[Name, dict[str, Any]] | None, None),
@@ -198,7 +205,7 @@ def _room(room: str) -> type[Settings]:
         name: _method_block(name) if room == "methods" else discovery.load(room, name).Params
         for name in discovery.names(room)
     }
-    return create_model(room, __base__=Settings, **{name: (block | None, None) for name, block in typed.items()})
+    return create_model(room, __base__=_Made, **{name: (block | None, None) for name, block in typed.items()})
 
 
 @cache
@@ -224,23 +231,23 @@ class Parameters:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.typed, name)
 
-    @property
+    @cached_property
     def datasets(self) -> dict[str, Settings]:
         return self._present("datasets")
 
-    @property
+    @cached_property
     def backbones(self) -> dict[str, Settings]:
         return self._present("backbones")
 
-    @property
+    @cached_property
     def judges(self) -> dict[str, Settings]:
         return self._present("judges")
 
-    @property
+    @cached_property
     def metrics(self) -> dict[str, Settings]:
         return self._present("metrics")
 
-    @property
+    @cached_property
     def methods(self) -> dict[str, Any]:
         return self._present("methods")
 

@@ -14,8 +14,6 @@ from math import sqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.spatial.distance import cdist
-from scipy.special import softmax
 
 from masquerade import seeding
 from masquerade.errors import ParameterError
@@ -33,6 +31,8 @@ def measured_sensitivity(vectors: np.ndarray) -> float:
 
     It depends on the data: a face outside the set may lie farther away. Raises ParameterError where no two rows differ.
     """
+    from scipy.spatial.distance import cdist
+
     blocks = [vectors[start : start + BLOCK] for start in range(0, len(vectors), BLOCK)]
     largest = max((cdist(a, b, "cityblock").max() for row, a in enumerate(blocks) for b in blocks[row:]), default=0.0)
     if not largest > 0:
@@ -145,6 +145,8 @@ class ExponentialMechanism:
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """(J,) scores -> (J,) probabilities."""
+        from scipy.special import softmax
+
         return softmax(np.asarray(scores, dtype=np.float64) / self.scale)
 
     def choose(self, scores: np.ndarray, seed: int, name: str) -> int:

@@ -8,13 +8,15 @@ import json
 import logging
 import os
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from masquerade import lineage, tracking
+from masquerade import lineage, place, tracking
 from masquerade.errors import MasqueradeError
+from masquerade.lineage import provenance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,12 +60,19 @@ def _as_list(value: Path | list[Path]) -> list[Path]:
 
 
 def main(name: str, given: Namespace, work: Callable[[tracking.Run], None]) -> None:
-    """Run ``work`` as one tracked job. A MasqueradeError ends the program with its text and status 1."""
+    """Run ``work`` as one tracked job, and record its circumstances; of several processes, the first does.
+
+    A MasqueradeError ends the program with its text and status 1.
+    """
+    began = time.time()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     try:
         with tracking.run(name, given.params, tags(given)) as run:
             work(run)
-            run.tag({f"output.{path}": lineage.md5(path) for path in given.outputs if path.is_file()})
+            if place.here().rank == 0:
+                hashes = {str(path): lineage.md5(path) for path in given.outputs}
+                run.tag({f"output.{path}": md5 for path, md5 in hashes.items()})
+                provenance.write(hashes, began, run.id, given.threads)
     except MasqueradeError as error:
         sys.exit(f"{name}: {error}")
 

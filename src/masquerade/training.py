@@ -24,7 +24,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from masquerade import lineage
+from masquerade import distributed, lineage
 from masquerade.errors import CheckpointError, MasqueradeError
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,10 @@ class Diverged(MasqueradeError):
 
 
 class Task(Protocol):
-    """What is trained. ``modules``: all that has weights or buffers to keep; ``optimisers``: who changes them."""
+    """What is trained. ``modules``: all that has weights or buffers to keep; ``optimisers``: who changes them.
+
+    Where it has ``parallel = True``, it may be trained in several processes: see `masquerade.distributed`.
+    """
 
     modules: dict[str, nn.Module]
     optimisers: dict[str, torch.optim.Optimizer]
@@ -81,20 +84,29 @@ def fit(
 
     ``fingerprint`` names the training (parameters, seed, data); a state with another one, or of other code, is not
     used. ``averages`` are updated after each step. ``after(step)`` is called after each step (for sample pictures).
+    Of several processes (`masquerade.distributed`) the first logs, calls ``after`` and saves, and all stop together.
     The state is saved every ``save_every_seconds`` (default 30, or MASQUERADE_SAVE_EVERY_SECONDS) and when the
-    process is told to stop, and removed by `finish`. A request to stop then goes to whoever handles that signal, as
-    submitit, which requeues the job; where nobody does, Interrupted is raised. Raises Diverged, naming the loss,
-    where one is not finite.
+    process is told to stop; whoever asked for the training removes it in the end. A request to stop goes to whoever
+    handles that signal, as submitit, which requeues the job; where nobody does, Interrupted is raised. Raises Diverged,
+    naming the loss, where one is not finite, and MasqueradeError where the task is not made for several processes.
     """
     if save_every_seconds is None:
         save_every_seconds = float(os.environ.get("MASQUERADE_SAVE_EVERY_SECONDS", "30"))
+    if distributed.count() > 1 and not getattr(task, "parallel", False):
+        raise MasqueradeError(
+            f"{type(task).__name__} trains in one process, not in {distributed.count()}: set `tasks` to 1 for it "
+            "(params.yaml, compute). Which trainings may have several: docs/cluster.md."
+        )
     averages = dict(averages or {})
     fingerprint = f"{fingerprint} {_code(task)}"
     first = _resume(task, averages, state, fingerprint)
-    with _Requests() as requests, tqdm(total=steps, initial=first, mininterval=5, desc="training") as bar:
+    distributed.start_together([*task.modules.values(), *(of.module for of in averages.values())], first, state)
+    leads = distributed.first()
+    bar = tqdm(total=steps, initial=first, mininterval=5, desc="training", disable=not leads)
+    with _Requests() as requests, bar:
         saved = time.monotonic()
         for step in range(first, steps):
-            losses = task.step(step)
+            losses = distributed.mean(task.step(step))
             wrong = [name for name, value in losses.items() if not math.isfinite(value)]
             if wrong:
                 raise Diverged(
@@ -104,15 +116,16 @@ def fit(
             for average in averages.values():
                 average.update()
             bar.update()
-            if step % log_every == 0 or step == steps - 1:
+            if leads and (step % log_every == 0 or step == steps - 1):
                 log(step, losses)
                 bar.set_postfix({name: f"{value:.3f}" for name, value in losses.items()}, refresh=False)
-            if after is not None:
+            if leads and after is not None:
                 after(step)
-            if requests or time.monotonic() - saved >= save_every_seconds:
+            stop = distributed.anywhere(bool(requests))
+            if leads and (stop or time.monotonic() - saved >= save_every_seconds):
                 _save(task, averages, state, fingerprint, step + 1)
                 saved = time.monotonic()
-            if requests and not requests.handed_on():
+            if stop and not distributed.go_on(requests.handed_on):
                 raise Interrupted(f"stopped at step {step + 1} of {steps}; the same command goes on from {state}")
 
 
@@ -122,11 +135,6 @@ def _code(task: Task) -> str:
     files = {getattr(sys.modules.get(kind.__module__), "__file__", None) for kind in kinds}
     ours = (Path(name) for name in files if name and Path(name).is_relative_to(lineage.SOURCE))
     return hashlib.sha256("".join(map(lineage.fingerprint, lineage.closure(*ours))).encode()).hexdigest()
-
-
-def finish(state: Path) -> None:
-    """Remove the state once the checkpoint is written."""
-    Path(state).unlink(missing_ok=True)
 
 
 def _save(task: Task, averages: Mapping[str, Average], state: Path, fingerprint: str, step: int) -> None:
@@ -208,7 +216,12 @@ class _Requests:
 
 
 def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping[str, object]) -> None:
-    """Write tensors as ``<module>.<key>`` with ``facts`` (JSON) as metadata; the same content gives the same bytes."""
+    """Write tensors as ``<module>.<key>`` with ``facts`` (JSON) as metadata; the same content gives the same bytes.
+
+    Of several processes that train together the first writes.
+    """
+    if not distributed.first():
+        return
     tensors = {
         f"{name}.{key}": value.detach().cpu().contiguous()
         for name, module in modules.items()

@@ -1,7 +1,8 @@
 """DVC owns the bytes: dvc.yaml is written from the Snakemake graph, and a finished build is recorded honestly.
 
 One stage a job. Snakemake's own record of each output is a DVC out beside it, so that after ``git clone && dvc pull``
-Snakemake knows by itself that nothing is out of date. Uses Snakemake's private graph access (pinned to 9.27).
+Snakemake knows by itself that nothing is out of date; the circumstances of the job are one, too, for its lineage. Uses
+Snakemake's private graph access (pinned to 9.27).
 """
 
 import hashlib
@@ -17,6 +18,7 @@ import yaml
 
 from masquerade import effective, params
 from masquerade.errors import MasqueradeError
+from masquerade.lineage import provenance
 
 if TYPE_CHECKING:
     from snakemake.jobs import Job
@@ -52,6 +54,11 @@ def record_of(output: str) -> str:
     coded = urlsafe_b64encode(output.encode()).decode()
     parts = [coded[start : start + 254] for start in range(0, len(coded), 254)]
     return "/".join([".snakemake/metadata", *(f"@{part}" for part in parts[:-1]), parts[-1]])
+
+
+def told_of(outputs: list[str]) -> str:
+    """Where the job with these outputs keeps its circumstances."""
+    return provenance.path_of(outputs[0]).as_posix()
 
 
 def stages(jobs: list["Job"], root: Path = Path()) -> dict[str, Any]:
@@ -105,7 +112,7 @@ def _stage(job: "Job", base: dict, over: dict, over_path: str) -> dict[str, Any]
     overlaid = [key for key in keys if _holds(over, key)]
     if named or overlaid:
         stage["params"] = named + ([{over_path: overlaid}] if overlaid else [])
-    stage["outs"] = [{path: {"persist": True}} for path in [*outputs, *map(record_of, outputs)]]
+    stage["outs"] = [{path: {"persist": True}} for path in [*outputs, *map(record_of, outputs), told_of(outputs)]]
     return stage
 
 
@@ -140,8 +147,12 @@ def record() -> int:
     if out_of_date:
         raise NotRecorded(f"{len(out_of_date)} jobs are out of date; run `snakemake all` first")
     lost = [path for job in jobs for path in map(str, job.output) if not Path(record_of(path)).is_file()]
+    lost += [path for job in jobs for path in [str(job.output[0])] if not provenance.path_of(path).is_file()]
     if lost:
-        raise NotRecorded(f"{len(lost)} outputs have no record (the first: {lost[0]}); `dvc checkout` or rebuild them")
+        raise NotRecorded(
+            f"{len(lost)} outputs have no record (the first: {lost[0]}); `dvc checkout`, or rebuild them: "
+            f"`snakemake all --forcerun {' '.join(lost[:4])}{' ...' if len(lost) > 4 else ''}`"
+        )
     stale = sorted(set(_changed_inputs(jobs)))
     if stale:
         raise NotRecorded(f"inputs changed behind Snakemake's back; run `snakemake all --forcerun {' '.join(stale)}`")

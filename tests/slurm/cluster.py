@@ -63,7 +63,7 @@ AccountingStorageTRES=gres/gpu
 PartitionName=main Nodes=n1,n2 Default=YES DefaultTime=10 MaxTime=60 PriorityTier=1 GraceTime=30
 PartitionName=urgent Nodes=n1,n2 DefaultTime=10 MaxTime=60 PriorityTier=10 PreemptMode=OFF
 """
-_NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=8000 Gres=gpu:2\n"
+_NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=9000 Gres=gpu:2\n"
 _GPUS = "AutoDetect=off\nNodeName=n1,n2 Name=gpu File=/dev/null\nNodeName=n1,n2 Name=gpu File=/dev/zero\n"
 _DATABASE = """
 DbdHost=localhost
@@ -179,8 +179,8 @@ class Cluster:
         Less, and slurmd refuses the job for credentials that it has revoked.
         """
         while not self._stopped.wait(1.0):
-            for line in self._run("squeue", "-h", "-t", "PD", "-o", "%i %r %S", check=False).stdout.splitlines():
-                job, reason, when = line.split()
+            for line in self._run("squeue", "-h", "-t", "PD", "-o", "%i|%r|%S", check=False).stdout.splitlines():
+                job, reason, when = line.split("|")
                 if reason == "BeginTime" and datetime.fromisoformat(when) - datetime.now() > timedelta(seconds=10):
                     self._run("scontrol", "update", f"jobid={job}", "StartTime=now+3", check=False)
 

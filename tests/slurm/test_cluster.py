@@ -8,8 +8,10 @@ import subprocess
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cluster import Cluster, wait
+from safetensors.numpy import load_file
 
 from repository import Repository
 
@@ -154,6 +156,20 @@ def test_training_goes_on_elsewhere_when_its_node_is_down(built, cluster):
         cluster.set_node(job["node"], "resume")
     assert restarts(cluster, job["id"]) >= 1
     assert (built.path / IDENTITY).read_bytes() == whole
+
+
+def test_training_of_two_processes_is_that_of_one_but_for_rounding(built, cluster):
+    checkpoint = built.path / "checkpoints/tiny/methods/fit/0.safetensors"
+    alone = load_file(checkpoint)
+    checkpoint.unlink()
+    built.edit_params(lambda tree: tree["compute"].update(own={"training/fit": {"tasks": 2, "gpus": 2}}))
+    built.run("snakemake", "--profile", "slurm", "--", str(checkpoint.relative_to(built.path)))
+    together = load_file(checkpoint)
+    assert together.keys() == alone.keys()
+    for name, weight in alone.items():
+        np.testing.assert_allclose(together[name], weight, atol=2e-3, err_msg=name)
+    (job,) = [job for job in cluster.jobs_of(built.path) if job["JobName"] == "masquerade training fit"]
+    assert "cpu=2" in job["ReqTRES"]
 
 
 def test_cancelled_job_fails_what_depends_on_it_alone_and_the_rest_is_made(built, cluster):

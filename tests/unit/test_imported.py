@@ -292,7 +292,7 @@ def test_imported_set_is_a_cell_of_its_dataset_alone_and_of_one_seed(repository)
     mine = [cell for cell in planned if cell.method == "deepprivacy"]
     assert mine == [matrix.Cell("synthetic_hq", "deepprivacy", "default", 3)]
     wanted = [("synthetic_wild", "deepprivacy", "default"), ("synthetic_hq", "deepprivacy", "default")]
-    told = matrix.skipped(parameters, wanted, planned)
+    told = matrix.skipped(parameters, wanted, matrix.by_setting(planned))
     assert told == {wanted[0]: "no pictures of deepprivacy/default were imported for synthetic_wild"}
     assert matrix.runs_once("deepprivacy")
 

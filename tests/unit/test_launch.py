@@ -15,6 +15,7 @@ from masquerade import launch, params
 SUBMISSION = {
     "name": "training toy", "minutes": 5, "memory_gb": 1, "cpus": 1, "tasks": 1, "gpus": 0, "partition": "",
     "constraint": "", "account": "", "setup": [], "grace_seconds": 10, "requeues": 3, "resumable": True,
+    "logs": "logs",
 }  # fmt: skip
 
 
@@ -41,7 +42,7 @@ def program(tmp_path, monkeypatch):
 
 
 def run(program: str, *arguments: str, launcher: str = "local") -> None:
-    launch.run(launcher, SUBMISSION, Path("logs"), program, arguments)
+    launch.run(launcher, SUBMISSION, program, arguments)
 
 
 @pytest.mark.parametrize("launcher", ["in_process", "local"])
@@ -138,7 +139,7 @@ def test_submission_is_what_submitit_asks_slurm_for(program, tmp_path, monkeypat
     monkeypatch.setenv("PATH", f"{kept}{os.pathsep}{os.environ['PATH']}")
     asked = SUBMISSION | {"gpus": 2, "tasks": 2, "constraint": "a100", "account": "lab", "setup": ["module load cuda"]}
     with pytest.raises(launch.LaunchError, match=r"SLURM refused training toy: no\. It was asked for partition ''"):
-        launch.run("slurm", asked, Path("logs"), program, ("write",))
+        launch.run("slurm", asked, program, ("write",))
     submitted = (tmp_path / "submitted.sh").read_text()
     for line in (
         "--gpus-per-node=2", "--ntasks-per-node=2", "--constraint=a100", "--account=lab", "--time=5", "--mem=1GB",

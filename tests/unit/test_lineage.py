@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from masquerade import lineage
+from masquerade.lineage import fingerprints as lineage
 
 
 @pytest.fixture
@@ -27,16 +27,20 @@ def package(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(lineage, "SOURCE", tmp_path)
     monkeypatch.setattr(lineage, "PACKAGE", "toy")
-    for cached in (lineage._tree, lineage._imports, lineage.fingerprint):
-        cached.cache_clear()
+    forget()
     yield tmp_path
-    for cached in (lineage._tree, lineage._imports, lineage.fingerprint):
+    forget()
+
+
+def forget():
+    """As a new process would begin."""
+    for cached in (lineage._source, lineage._rules, lineage._imports, lineage._modules, lineage._recall):
         cached.cache_clear()
+    lineage._known.clear()
 
 
 def fingerprints(package):
-    for cached in (lineage._tree, lineage._imports, lineage.fingerprint):
-        cached.cache_clear()
+    forget()
     output = package / "out" / "step.json"
     return lineage.write_fingerprints(output, [package / "step.py"], package).read_text()
 
@@ -84,6 +88,18 @@ def test_unchanged_fingerprints_are_not_written_again(package):
     assert output.stat().st_mtime_ns == written
 
 
+def test_what_was_learnt_of_files_serves_the_next_process(package, monkeypatch):
+    before = fingerprints(package)
+    monkeypatch.setattr(lineage, "_imported", None)  # no syntax tree can be looked at any more
+    assert fingerprints(package) == before
+
+
+def test_broken_memory_of_files_is_no_error(package):
+    before = fingerprints(package)
+    (package / "out" / lineage.KNOWN).write_text('{"half')
+    assert fingerprints(package) == before
+
+
 def test_closure_of_a_method_does_not_hold_another_one(root):
     methods = root / "src/masquerade/methods"
     names = {path.name for path in lineage.closure(methods / "gaussian_blur.py")}
@@ -91,10 +107,10 @@ def test_closure_of_a_method_does_not_hold_another_one(root):
     assert "identitydp.py" not in names
 
 
-def test_recorder_of_runs_is_no_part_of_any_step(root):
+def test_recorder_and_launcher_are_no_part_of_any_step(root):
     names = {path.name for path in lineage.closure(root / "workflow/scripts/train.py")}
-    assert {"train.py", "launch.py", "steps.py"} <= names
-    assert "tracking.py" not in names
+    assert {"train.py", "steps.py"} <= names
+    assert not {"tracking.py", "publishing.py", "launch.py"} & names
 
 
 def test_md5_is_that_of_dvc(tmp_path):

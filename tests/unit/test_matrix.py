@@ -25,6 +25,22 @@ def test_method_that_no_seed_changes_runs_once(root):
     assert seeds["identitydp"] == {0, 1}
 
 
+def test_reason_is_asked_once_for_a_method_on_a_dataset(tiny, monkeypatch):
+    """However many variants and seeds there are."""
+    asked = []
+    monkeypatch.setattr(matrix, "reason", lambda parameters, *which: asked.append(which) or "")
+    matrix.cells(tiny)
+    assert len(asked) == len(set(asked)) > 10
+
+
+def test_chosen_cells_keep_the_order_of_the_matrix(tiny):
+    cells = matrix.cells(tiny)
+    settings = matrix.by_setting(cells)
+    assert matrix.chosen(settings, reversed(settings)) == cells
+    some = [cells[7].setting, cells[2].setting, ("synthetic_hq", "nobody", "default")]
+    assert matrix.chosen(settings, some) == [cell for cell in cells if cell.setting in some]
+
+
 def test_pattern_that_matches_nothing_is_an_error(root):
     parameters = params.load(root, "tiny")
     parameters.matrix.evaluate["synthetic_hq"].append("identitydp/eps_7000")
@@ -42,7 +58,7 @@ def test_missing_backbone_is_the_reason(tiny, monkeypatch):
 
 def test_method_that_is_not_built_is_skipped_with_that_reason(tiny):
     wanted = [("synthetic_hq", "fawkes", "default"), ("synthetic_hq", "gaussian_blur", "size_1000")]
-    reasons = matrix.skipped(tiny, wanted, matrix.cells(tiny))
+    reasons = matrix.skipped(tiny, wanted, matrix.by_setting(matrix.cells(tiny)))
     assert reasons[wanted[0]] == "fawkes is not built yet"
     assert reasons[wanted[1]] == "not in the matrix at scale tiny"
 

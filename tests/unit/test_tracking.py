@@ -1,30 +1,87 @@
-"""Runs: what a job recorded is what MLflow shows, also when many end at once or one was killed."""
+"""Runs: what a job recorded is what MLflow shows, wherever it, its publisher or the store died; and only once."""
 
 import json
+import os
+import shutil
+import socket
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
 
-from masquerade import tracking
+from masquerade import publishing, tracking
 
 pytestmark = pytest.mark.slow
 
+NOBODY = "http://someone:password@127.0.0.1:9"  # the port "discard": nothing listens there
 
-@pytest.fixture
-def client(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setenv(tracking.BUILD, "today")
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory):
+    """A store without runs: MLflow takes seconds to make one."""
     from mlflow.tracking.client import MlflowClient
 
-    return lambda: MlflowClient(tracking.store())
+    file = tmp_path_factory.mktemp("store") / "mlflow.db"
+    MlflowClient(f"sqlite:///{file}").search_experiments()
+    return file
+
+
+@pytest.fixture
+def client(empty, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.setenv(tracking.BUILD, "today")
+    shutil.copy(empty, "mlflow.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")  # MLflow resolves a relative one once
+    from mlflow.tracking.client import MlflowClient
+
+    return MlflowClient(tracking.store())
+
+
+def every(client):
+    return client.search_runs([client.get_experiment_by_name("masquerade").experiment_id])
 
 
 def runs(client):
-    found = client().search_runs([client().get_experiment_by_name("masquerade").experiment_id])
-    return {run.info.run_name: run for run in found}
+    """The runs by name; no name may be there twice."""
+    found = {run.info.run_name: run for run in every(client)}
+    assert len(found) == len(every(client))
+    return found
+
+
+def curve(client, name, key="loss"):
+    history = client.get_metric_history(runs(client)[name].info.run_id, key)
+    return [(point.step, point.value) for point in sorted(history, key=lambda point: point.step)]
+
+
+def left():
+    """What lies in the folder of records, less the lock."""
+    return sorted(path.name for path in tracking.RECORDS.iterdir() if path.name != ".lock")
+
+
+def elsewhere(monkeypatch):
+    """From here on this process publishes as one of another host."""
+    monkeypatch.setattr(socket, "gethostname", lambda: "another")
+
+
+class Killed(BaseException):
+    """Stands for kill -9: nothing of the publisher's own runs after it."""
+
+
+def killed_at(monkeypatch, method, after):
+    """The publisher's ``method`` is where it dies, having done it or not."""
+    real = getattr(publishing._Publisher, method)
+
+    def dies(*arguments):
+        if after:
+            real(*arguments)
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(publishing._Publisher, method, dies)
+        publishing.publish()
 
 
 def test_run_carries_parameters_curves_pictures_and_tags(client):
@@ -32,71 +89,379 @@ def test_run_carries_parameters_curves_pictures_and_tags(client):
         for step in range(3):
             run.log(step, {"loss": 3.0 - step})
         run.picture("sample", np.zeros((4, 4, 3), np.uint8))
-    tracking.publish()
+    publishing.publish()
     shown = runs(client)["train toy"]
     assert shown.info.status == "FINISHED"
     assert shown.data.params == {"methods.toy.rate": "0.1"}
     assert shown.data.tags["commit"] == "abc"
-    assert [point.value for point in client().get_metric_history(shown.info.run_id, "loss")] == [
-        3.0,
-        2.0,
-        1.0,
-    ]
-    assert [item.path for item in client().list_artifacts(shown.info.run_id, "pictures")] == ["pictures/sample.png"]
+    assert "slurm.job_id" not in shown.data.tags
+    assert curve(client, "train toy") == [(0, 3.0), (1, 2.0), (2, 1.0)]
+    assert [item.path for item in client.list_artifacts(shown.info.run_id, "pictures")] == ["pictures/sample.png"]
     assert shown.data.tags["mlflow.parentRunId"] == runs(client)["build today"].info.run_id
+    assert left() == []
+
+
+def test_long_lists_go_in_pieces_and_arrive_whole(client):
+    with tracking.run("long", {f"knob{k}": k for k in range(230)}, {}) as run:
+        for step in range(1000):
+            run.log(step, {"loss": step, "nan": float("nan")})
+        run.tag({f"output.{k}": "x" for k in range(130)})
+    publishing.publish()
+    shown = runs(client)["long"]
+    assert curve(client, "long") == [(step, step) for step in range(1000)]
+    assert len(curve(client, "long", "nan")) == 1000
+    assert len(shown.data.params) == 230
+    assert sum(key.startswith("output.") for key in shown.data.tags) == 130
 
 
 def test_failed_job_is_a_failed_run_with_its_error(client):
     with pytest.raises(ValueError, match="too small"), tracking.run("measure", {}, {}):
         raise ValueError("too small")
-    tracking.publish()
+    publishing.publish()
     shown = runs(client)["measure"]
     assert shown.info.status == "FAILED"
     assert shown.data.tags["error"] == "ValueError: too small"
 
 
-def test_killed_job_is_a_killed_run(client):
+def test_killed_job_is_a_killed_run_that_ended_with_its_last_word(client):
     program = (
         "from masquerade.tracking import Run\nimport os\n"
         "run = Run(); run.start('killed', {}, {}); run.log(0, {'loss': 1}); os.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -9
-    tracking.publish()
-    assert runs(client)["killed"].info.status == "KILLED"
+    dead = time.time()
+    time.sleep(0.1)
+    publishing.publish()
+    shown = runs(client)["killed"]
+    assert shown.info.status == "KILLED"
+    assert shown.info.end_time <= dead * 1000
+
+
+def test_process_number_given_again_is_not_taken_for_the_job(client, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(tracking, "born", lambda pid: "1")
+        tracking.Run().start("long dead", {}, {})
+    publishing.publish()
+    assert runs(client)["long dead"].info.status == "KILLED"
+
+
+def test_process_that_cannot_be_seen_is_believed_until_the_build_is_over(client, monkeypatch):
+    monkeypatch.setattr(tracking, "born", lambda pid: None)  # no /proc
+    monkeypatch.setattr(publishing, "born", lambda pid: None)
+    tracking.Run().start("unseen", {}, {})
+    publishing.publish()
+    assert runs(client)["unseen"].info.status == "RUNNING"
+    publishing.publish(over=True)
+    assert runs(client)["unseen"].info.status == "KILLED"
+
+
+def test_job_that_died_on_another_host_is_killed_when_the_build_is_over(client, monkeypatch):
+    tracking.Run().start("far away", {}, {})
+    elsewhere(monkeypatch)
+    publishing.publish()
+    assert runs(client)["far away"].info.status == "RUNNING"
+    publishing.publish()
+    assert runs(client)["far away"].info.status == "RUNNING"
+    publishing.publish(over=True)
+    assert runs(client)["far away"].info.status == "KILLED"
+    assert left() == []
+
+
+def test_job_that_outlived_its_build_goes_on_with_its_run(client, monkeypatch):
+    run = tracking.Run()
+    run.start("outlived", {}, {})
+    run.log(0, {"loss": 2})
+    elsewhere(monkeypatch)
+    publishing.publish(over=True)
+    run.log(1, {"loss": 1})
+    publishing.publish()
+    assert runs(client)["outlived"].info.status == "KILLED"
+    run.log(2, {"loss": 0})
+    run.end("FINISHED")
+    publishing.publish()
+    assert runs(client)["outlived"].info.status == "FINISHED"
+    assert curve(client, "outlived") == [(0, 2), (1, 1), (2, 0)]
+    assert left() == []
+
+
+def test_what_is_written_while_it_is_published_is_not_deleted_unread(client, monkeypatch):
+    run = tracking.Run()
+    run.start("busy", {}, {})
+    other = tracking.Run(run.id)
+    other.log(0, {"loss": 2})
+    run.end("FAILED")
+    real = publishing._Publisher._send
+
+    def meanwhile(*arguments):
+        other.log(1, {"loss": 1})
+        return real(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing._Publisher, "_send", meanwhile)
+        publishing.publish()
+    publishing.publish()
+    assert curve(client, "busy") == [(0, 2), (1, 1)]
+    assert left() == []
+
+
+def test_job_of_this_host_is_not_killed_while_it_lives(client):
+    tracking.Run().start("here", {}, {})
+    publishing.publish(over=True)
+    assert runs(client)["here"].info.status == "RUNNING"
 
 
 def test_running_job_is_published_bit_by_bit(client):
     run = tracking.Run()
     run.start("long", {}, {})
     run.log(0, {"loss": 2})
-    tracking.publish()
+    publishing.publish()
     assert runs(client)["long"].info.status == "RUNNING"
     run.log(1, {"loss": 1})
     run.end("FINISHED")
-    tracking.publish()
-    shown = runs(client)["long"]
-    assert shown.info.status == "FINISHED"
-    assert len(client().get_metric_history(shown.info.run_id, "loss")) == 2
-    assert not list(tracking.RECORDS.glob("*.jsonl"))
+    publishing.publish()
+    assert runs(client)["long"].info.status == "FINISHED"
+    assert curve(client, "long") == [(0, 2), (1, 1)]
+    assert left() == []
+
+
+def test_requeued_job_goes_on_with_its_run_and_repeats_no_step(client):
+    run = tracking.Run()
+    run.start("requeued", {}, {})
+    first = tracking.Run(run.id)
+    for step in range(6):
+        first.log(step, {"loss": step})
+    publishing.publish()
+    first.log(6, {"loss": 6})
+    second = tracking.Run(run.id)
+    for step in range(4, 9):  # it was saved after step 3
+        second.log(step, {"loss": step})
+    second.log(0, {"quality/auc": 0.9})
+    assert len({path.name for path in tracking.RECORDS.glob("*.jsonl")}) == 3, "a file for each process"
+    run.end("FINISHED")
+    publishing.publish()
+    assert curve(client, "requeued") == [(step, step) for step in range(9)]
+    assert curve(client, "requeued", "quality/auc") == [(0, 0.9)]
+
+
+def test_run_has_the_number_of_the_slurm_job_that_did_the_work(client, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "41")
+    run = tracking.Run()
+    run.start("train", {}, {"commit": "abc"})
+    with tracking.run("measure", {}, {}):
+        pass
+    publishing.publish()
+    assert runs(client)["train"].data.tags["slurm.job_id"] == "41"
+    monkeypatch.setenv("SLURM_JOB_ID", "42")
+    tracking.Run(run.id).log(0, {"loss": 1})
+    monkeypatch.setenv("SLURM_JOB_ID", "41")
+    run.end("FINISHED")
+    publishing.publish()
+    assert runs(client)["train"].data.tags["slurm.job_id"] == "42"
+    assert runs(client)["measure"].data.tags["slurm.job_id"] == "41"
 
 
 def test_half_a_line_waits_for_its_other_half(client):
     run = tracking.Run()
     run.start("torn", {}, {})
     line = json.dumps({"time": 1.0, "event": "metrics", "step": 0, "values": {"loss": 1.0}}) + "\n"
-    path = tracking.RECORDS / f"{run.id}.jsonl"
+    (path,) = tracking.RECORDS.glob("*.jsonl")
     with path.open("a") as file:
         file.write(line[:20])
-    tracking.publish()
+    publishing.publish()
     with path.open("a") as file:
         file.write(line[20:])
     run.end("FINISHED")
-    tracking.publish()
+    publishing.publish()
     assert runs(client)["torn"].data.metrics == {"loss": 1.0}
+
+
+def test_damaged_line_costs_only_itself(client, caplog):
+    with tracking.run("damaged", {}, {}) as run:
+        (path,) = tracking.RECORDS.glob("*.jsonl")
+        with path.open("ab") as file:
+            file.write(b'{"time": 1.0, "event": "met\0\0\n')
+        run.log(1, {"loss": 1})
+    publishing.publish()
+    assert runs(client)["damaged"].info.status == "FINISHED"
+    assert curve(client, "damaged") == [(1, 1)]
+    assert "damaged line" in caplog.text
 
 
 def test_publishing_twice_adds_nothing(client):
     with tracking.run("once", {}, {}) as run:
         run.log(0, {"loss": 1})
-    assert tracking.publish() == 1
-    assert tracking.publish() == 0
+    assert publishing.publish() == 1
+    assert publishing.publish() == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "after"),
+    [("_create", False), ("_create", True), ("_send", False), ("_send", True), ("_parent", True)],
+)
+def test_publisher_that_is_killed_neither_loses_nor_doubles(client, monkeypatch, method, after):
+    with tracking.run("once", {"rate": 1}, {}) as run:
+        for step in range(5):
+            run.log(step, {"loss": step})
+        run.picture("sample", np.zeros((4, 4, 3), np.uint8))
+    killed_at(monkeypatch, method, after)
+    assert publishing.publish() == 1
+    assert runs(client)["once"].info.status == "FINISHED"
+    assert curve(client, "once") == [(step, step) for step in range(5)]
+    assert runs(client)["build today"].info.status == "FINISHED"
+    assert left() == []
+
+
+@pytest.mark.parametrize("deleted", [0, 1, 2])
+def test_publisher_killed_while_it_tidies_up_leaves_the_run_as_it_ended(client, monkeypatch, deleted):
+    run = tracking.Run()
+    run.start("once", {}, {})
+    publishing.publish()
+    tracking.Run(run.id).log(0, {"loss": 1})
+    run.end("FINISHED")
+    real, count = publishing.Path.unlink, iter(range(9))
+
+    def dies(*arguments, **options):
+        if next(count) == deleted:
+            raise Killed
+        real(*arguments, **options)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(publishing.Path, "unlink", dies)
+        publishing.publish()
+    elsewhere(monkeypatch)
+    publishing.publish(over=True)
+    assert runs(client)["once"].info.status == "FINISHED"
+    assert curve(client, "once") == [(0, 1)]
+
+
+def test_lost_answer_of_the_store_does_not_double_the_run(client, monkeypatch):
+    from mlflow.exceptions import MlflowException
+    from mlflow.tracking.client import MlflowClient
+
+    real, answers = MlflowClient.create_run, iter([None, None])
+
+    def lost(*arguments, **options):
+        made = real(*arguments, **options)
+        if next(answers, "answer") is None:
+            raise MlflowException("timed out")
+        return made
+
+    monkeypatch.setattr(MlflowClient, "create_run", lost)
+    monkeypatch.setattr(publishing.time, "sleep", lambda seconds: None)
+    with tracking.run("once", {}, {}):
+        pass
+    publishing.publish()
+    assert set(runs(client)) == {"once", "build today"}
+
+
+def test_record_that_the_store_refuses_stays_and_holds_up_no_other(client, caplog):
+    ids = {}
+    for name in ("a", "refused", "b"):
+        with tracking.run(name, {}, {}) as run:
+            run.tag({"x" * 300 if name == "refused" else "fine": "1"})  # a key has 250 characters at most
+        ids[name] = run.id
+    publishing.publish()
+    assert {runs(client)[name].info.status for name in ("a", "b")} == {"FINISHED"}
+    assert ids["refused"] in caplog.text
+    assert {name.split(".")[0] for name in left()} == {ids["refused"]}
+
+
+def test_store_that_is_down_loses_nothing_and_holds_up_no_training(client, monkeypatch, caplog):
+    run = tracking.Run()
+    run.start("training", {}, {})
+    before = sorted((path, path.read_bytes()) for path in tracking.RECORDS.glob("*.jsonl"))
+    with monkeypatch.context() as patch:
+        patch.setenv("MLFLOW_TRACKING_URI", NOBODY)
+        with pytest.raises(Exception, match="127.0.0.1"):
+            publishing.publish()
+        assert sorted((path, path.read_bytes()) for path in tracking.RECORDS.glob("*.jsonl")) == before
+        patch.setattr(tracking, "_LIVE_SECONDS", 0.0)
+        run._due = 0.0
+        began = time.monotonic()
+        run.log(0, {"loss": 1})
+        took = time.monotonic() - began
+        assert took < 10
+        assert run._due >= began + 9 * took, "the next attempt comes so late that it costs a tenth at most"
+    assert "it will be when the build ends" in caplog.text
+    assert "password" not in caplog.text
+    run.end("FINISHED")
+    publishing.publish()
+    assert runs(client)["training"].info.status == "FINISHED"
+    assert curve(client, "training") == [(0, 1)]
+
+
+def test_end_of_a_build_survives_a_store_that_is_down_and_tells(client, root, monkeypatch):
+    with tracking.run("job", {}, {}):
+        pass
+    environment = os.environ | {"MLFLOW_TRACKING_URI": NOBODY, "PYTHONPATH": str(root / "src")}
+    command = [sys.executable, str(root / "workflow/scripts/finish.py"), "publish"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "not published to http://127.0.0.1:9" in done.stderr
+    assert "next build publishes them" in done.stderr
+    assert "password" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_run_that_was_half_told_to_one_store_is_wholly_told_to_the_next(client, tmp_path, monkeypatch, empty):
+    run = tracking.Run()
+    run.start("moved", {"rate": 1}, {})
+    run.log(0, {"loss": 1})
+    publishing.publish()
+    shutil.copy(empty, tmp_path / "other.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/other.db")
+    run.log(1, {"loss": 2})
+    run.end("FINISHED")
+    publishing.publish()
+    other = type(client)(tracking.store())
+    assert runs(other)["moved"].data.params == {"rate": "1"}
+    assert curve(other, "moved") == [(0, 1), (1, 2)]
+
+
+def test_live_publisher_gives_way_to_another(client):
+    from filelock import FileLock
+
+    tracking.Run().start("waiting", {}, {})
+    with FileLock(tracking.RECORDS / ".lock"):
+        began = time.monotonic()
+        assert publishing.publish(wait=False) == 0
+        assert time.monotonic() - began < 2
+    assert publishing.publish(wait=False) == 1
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_requeued_job_is_one_run_that_waits_and_goes_on(client, monkeypatch, live):
+    """submitit's handler ends the process when it has requeued the job; another one begins the same record again."""
+    monkeypatch.setenv(tracking.RUN, "f" * 32)
+    with pytest.raises(SystemExit), tracking.run("train", {"rate": 0.1}, {}) as run:
+        run.log(0, {"loss": 2.0})
+        raise SystemExit(-1)
+    if live:
+        publishing.publish()
+        assert runs(client)["train"].info.status == "RUNNING"
+    with tracking.run("train", {"rate": 0.1}, {}) as run:
+        run.log(1, {"loss": 1.0})
+    publishing.publish()
+    assert runs(client)["train"].info.status == "FINISHED"
+    assert curve(client, "train") == [(0, 2.0), (1, 1.0)]
+
+
+def test_log_of_a_submitted_job_is_kept_with_its_run(client, monkeypatch, tmp_path):
+    log = tmp_path / "7_0_log.err"
+    log.write_text("said on the node")
+    monkeypatch.setenv(tracking.LOG, str(log))
+    with tracking.run("train", {}, {}):
+        pass
+    publishing.publish()
+    kept = client.list_artifacts(runs(client)["train"].info.run_id)
+    assert [file.path for file in kept] == ["7_0_log.err"]
+
+
+def test_run_is_found_by_its_record_and_asking_makes_no_store(client, tmp_path):
+    with tracking.run("measure", {}, {}) as run:
+        pass
+    publishing.publish()
+    assert publishing.find([run.id, "0" * 32]) == {run.id: runs(client)["measure"].info.run_id}
+    (tmp_path / "mlflow.db").unlink()
+    assert publishing.find([run.id]) == {}
+    assert not (tmp_path / "mlflow.db").exists()

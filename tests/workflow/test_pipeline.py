@@ -117,7 +117,8 @@ def test_variant_knob_reruns_its_own_cells_and_what_shows_them(built, everything
 
 
 def tables(jobs: set[str]) -> set[str]:
-    return {job for job in jobs if job.split("-")[0] in {"table", "curves", "grid", "claims_table", "scores"}}
+    shows = {"table", "curves", "grid", "claims_table", "report", "scores"}
+    return {job for job in jobs if job.split("-")[0] in shows}
 
 
 def test_training_knob_reruns_that_training_and_its_cells(built, everything):
@@ -207,6 +208,7 @@ def test_lost_file_is_made_again_and_nothing_else(built):
         "curves",
         "claims_table",
         "scores",
+        "report",
     }
     built.snakemake(str(archive.relative_to(built.path)))
     assert archive.read_bytes() == before

@@ -47,7 +47,7 @@ def test_clone_whose_code_and_parameters_differ_is_honestly_out_of_date(shared, 
         "synthetic_hq-gaussian_noise-sigma_9-0",
         "synthetic_hq-k_same-k_5-0",
     }
-    assert {job.split("-")[0] for job in found - cells} == {"table", "claims_table", "grid", "scores"}
+    assert {job.split("-")[0] for job in found - cells} == {"table", "claims_table", "grid", "scores", "report"}
     assert found == shared.out_of_date()
     for path in clone.files(*KEPT, ".snakemake/metadata"):
         (clone.path / path).touch()
@@ -85,7 +85,7 @@ def test_experiment_reruns_its_jobs_and_every_comparison_shows_it(built):
     output = built.run("dvc", "exp", "run", "--name", "louder", "--set-param", f"{knob}=20")
     assert stages_run(output) == {
         *(f"{step}-synthetic_hq-gaussian_noise-sigma_9-0" for step in ("anonymize", "measure", "metrics")),
-        *("scores", "claims_table", "grid-identitydp-figure7", "table-identitydp-table1"),
+        *("scores", "claims_table", "grid-identitydp-figure7", "table-identitydp-table1", "report"),
     }
     told = json.loads(built.run("dvc", "params", "diff", "--json"))
     assert told[".masquerade/params.yaml"] == {knob: {"old": 9.0, "new": 20.0, "diff": 11.0}}

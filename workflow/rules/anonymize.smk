@@ -31,7 +31,8 @@ rule anonymize_neural:
             "measure.batch",
         ),
     shell:
-        LAUNCH + "workflow/scripts/anonymize.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
+        " workflow/scripts/anonymize.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --split test --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
         " --faces {input.faces[0]} --checkpoint {input.checkpoint} --backbones {input.backbones}"
         " --gallery {input.gallery} --fakes {input.fakes} --latents {input.latents} --outputs {output} > {log} 2>&1"
@@ -111,7 +112,8 @@ rule anonymize_train:
             "attributes.train_pictures",
         ),
     shell:
-        LAUNCH + "workflow/scripts/anonymize.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
+        " workflow/scripts/anonymize.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --split train --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
         " --faces {input.faces[0]} --checkpoint {input.checkpoint} --backbones {input.backbones}"
         " --gallery {input.gallery} --fakes {input.fakes} --latents {input.latents} --outputs {output} > {log} 2>&1"

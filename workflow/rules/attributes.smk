@@ -22,7 +22,8 @@ rule pseudo_labels:
     params:
         cfg=P(*[f"attributes.{name}" for name in LEARNING], "data_seed"),
     shell:
-        LAUNCH + "workflow/scripts/pseudo_labels.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
+        " workflow/scripts/pseudo_labels.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --train {input.train} --faces {input.faces} --outputs {output.labels} {output.quality} > {log} 2>&1"
 
 
@@ -49,6 +50,7 @@ rule attributes:
         cfg=P(*[f"attributes.{name}" for name in LEARNING]),
         split=lambda w: "train" if own_train(w.dataset) else "test",
     shell:
-        LAUNCH + "workflow/scripts/attributes.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
+        " workflow/scripts/attributes.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --anonymized {input.anonymized[0]} --faces {input.faces[0]} --pseudo {input.pseudo} --split {params.split}"
         " --seed {wildcards.seed} --outputs {output} > {log} 2>&1"

@@ -25,7 +25,8 @@ rule backbone:
         cfg=P("backbones.{backbone}", "data_seed"),
         state=f".masquerade/state/{SCALE}/backbones/{{backbone}}.pt",
     shell:
-        LAUNCH + "workflow/scripts/backbone.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
+        " workflow/scripts/backbone.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --name {wildcards.backbone} --faces {input.faces[0]} --backbones {input.backbones}"
         " --state {params.state} --outputs {output.checkpoint} {output.quality} > {log} 2>&1"
 
@@ -45,7 +46,7 @@ rule backbones_table:
     conda:
         "../../environment.yml"
     resources:
-        **LIGHT,
+        **BRIEF,
     params:
         cfg=P("scale", "caution"),
     shell:

@@ -1,4 +1,5 @@
 # Parameters, cells, and the few functions that the rules share.
+import gc
 import json
 import os
 import subprocess
@@ -7,13 +8,17 @@ import time
 from functools import cache
 from pathlib import Path
 
+# Planning makes objects by the million that stay; looking among them for what may go takes a seventh of its time.
+gc.set_threshold(100_000, 50, 100)
+
 # The code is that of this working copy, whichever copy is installed; jobs find it and this Python, and one build.
 SOURCES = str(Path(workflow.basedir) / "src")
 sys.path.insert(0, SOURCES)
 os.environ.update(
     PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
     PYTHONPATH=os.pathsep.join([SOURCES, os.environ.get("PYTHONPATH", "")]).strip(os.pathsep),
-    MASQUERADE_BUILD=os.environ.get("MASQUERADE_BUILD") or time.strftime("%Y-%m-%d %H:%M:%S"),
+    MASQUERADE_BUILD=os.environ.get("MASQUERADE_BUILD")
+    or time.strftime("%Y-%m-%d %H:%M:%S") + f" {os.urandom(2).hex()}",
 )
 
 from masquerade import discovery, effective, launch, lineage, matrix, params, versioning
@@ -23,6 +28,8 @@ from masquerade.papers import claims, guests, reference
 from masquerade.params import AttributeSettings
 from masquerade.recovery import RecoverySettings
 from snakemake.exceptions import WorkflowError
+from snakemake.jobs import GroupJob
+from snakemake.logging import logger
 
 try:
     PARAMETERS = params.load(Path(workflow.basedir), config.get("scale"))
@@ -37,6 +44,8 @@ SCALE = PARAMETERS.scale
 if "scale" not in config:
     effective.write(PARAMETERS, Path(workflow.basedir) / effective.FILE)
 RUNNABLE = [cell for cell in CELLS if cell.runnable]
+PLANNED = matrix.by_setting(CELLS)
+OFFERED = matrix.by_setting(RUNNABLE)
 # What was imported are pictures of test faces: their program cannot be asked for more.
 BUILT = [cell for cell in RUNNABLE if cell.method not in PARAMETERS.imported]
 ATTRIBUTED = matrix.matching(BUILT, PARAMETERS.attributes.cells)
@@ -75,6 +84,7 @@ SCORES = f"{RESULTS}/{versioning.SCORES}"
 METRICS = f"{RESULTS}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.json"
 TABLE = f"{RESULTS}/tables/{{paper}}/{{item}}"
 FIGURE = f"{RESULTS}/figures/{{paper}}/{{item}}"
+REPORT = f"{RESULTS}/report/index.html"
 
 
 WORLD = ("generator", "inversion", "semantics")  # what codes of faces depend on
@@ -95,12 +105,17 @@ wildcard_constraints:
     item=r"[a-z0-9_]+",
 
 
+@cache
+def canonical(keys):
+    """A slice of the parameters as one canonical JSON string, which all jobs that ask for it share."""
+    return json.dumps(PARAMETERS.slice(keys), sort_keys=True)
+
+
 def P(*keys):
-    """The job's slice of the parameters as one canonical JSON string; the export to DVC reads ``.keys``."""
+    """The job's slice of the parameters; the export to DVC reads ``.keys``."""
 
     def value(wildcards):
-        named = tuple(key.format(**dict(wildcards.items())) for key in keys)
-        return json.dumps(PARAMETERS.slice(named), sort_keys=True)
+        return canonical(tuple(key.format(**dict(wildcards.items())) for key in keys))
 
     value.keys = keys
     return value
@@ -121,8 +136,13 @@ def code(step, *modules):
     return file
 
 
+@cache
+def module(room, name):
+    return PACKAGE / room / f"{name}.py"
+
+
 def modules(room, names):
-    return [PACKAGE / room / f"{name}.py" for name in names]
+    return [module(room, name) for name in names]
 
 
 def method_code(step):
@@ -179,10 +199,10 @@ def own_train(dataset):
     return dataset == PARAMETERS.matrix.train_on
 
 
-def among(cells, wildcards):
-    """Whether the wildcards' cell is one of them."""
-    path = f"{wildcards.dataset}/{wildcards.method}/{wildcards.variant}/{wildcards.seed}"
-    return path in {cell.path for cell in cells}
+def where(cells, pattern):
+    """``input`` function: the file of the wildcards' cell, where it is one of these."""
+    paths = {cell.path for cell in cells}
+    return lambda w: pattern if f"{w.dataset}/{w.method}/{w.variant}/{w.seed}" in paths else []
 
 
 def capabilities(method):
@@ -226,6 +246,18 @@ def refuse_touch():
         )
 
 
+def tell_why_groups_fail():
+    """Print the reason that an executor gives for a group's failure; Snakemake 9.27 drops it."""
+    log_error = GroupJob.log_error
+
+    def told(group, msg=None, **more):
+        log_error(group, msg, **more)
+        if msg:
+            logger.error(f"Group {group.groupid}: {msg}")
+
+    GroupJob.log_error = told
+
+
 def check_cluster():
     """A partition that the cluster has not stops the build before anything is submitted."""
     compute = PARAMETERS.compute
@@ -257,6 +289,7 @@ def judges_code(wildcards, block):
     return code(f"measure.{block}", *loaded, *modules("backbones", judges_need(block)))
 
 
+@cache
 def judges_need(block):
     names = [name for judge in judges_of(block) for name in discovery.load("judges", judge).needs]
     return list(dict.fromkeys(names))
@@ -294,24 +327,23 @@ def items_of(kind):
 def asked(item, needed=reference.needs):
     """The (dataset, method, variant) that a table or figure shows, with the datasets that stand in here."""
     here = {named.role: reference.stand_in(named, PARAMETERS.stand_ins.datasets) for named in reference.datasets(item)}
-    offered = dict.fromkeys((cell.method, cell.variant) for cell in CELLS if cell.dataset in here.values())
+    offered = dict.fromkeys((method, variant) for dataset, method, variant in PLANNED if dataset in here.values())
     return [(here[role], method, variant) for role, method, variant in needed(item, offered)]
 
 
-def shown(pattern, needed=reference.needs, offered=RUNNABLE):
+def files(pattern, wanted, offered=OFFERED):
+    """The files of those cells that are wanted and there."""
+    return [pattern.format(**vars(cell)) for cell in matrix.chosen(offered, wanted)]
+
+
+def shown(pattern, needed=reference.needs, offered=OFFERED):
     """``input`` function: the files of those cells that the wildcards' table or figure shows."""
-
-    def value(wildcards):
-        wanted = set(asked(item_of(wildcards), needed))
-        cells = [cell for cell in offered if (cell.dataset, cell.method, cell.variant) in wanted]
-        return [pattern.format(**vars(cell)) for cell in cells]
-
-    return value
+    return lambda w: files(pattern, asked(item_of(w), needed), offered)
 
 
 def reasons(wanted):
     """Why those of the wanted cells that are not there are not, as JSON."""
-    found = matrix.skipped(PARAMETERS, wanted, CELLS)
+    found = matrix.skipped(PARAMETERS, wanted, PLANNED)
     return json.dumps([[*cell, reason] for cell, reason in sorted(found.items())])
 
 
@@ -324,13 +356,6 @@ def claimed():
     """The (dataset, method, variant) of every number that the claims compare."""
     stand_ins = PARAMETERS.stand_ins.datasets
     return [(stand_ins.get(role, role), method, variant) for role, method, variant in claims.needs(CLAIMS)]
-
-
-def behind_claims(pattern):
-    """The files of those cells that the claims compare."""
-    wanted = set(claimed())
-    cells = [cell for cell in RUNNABLE if (cell.dataset, cell.method, cell.variant) in wanted]
-    return [pattern.format(**vars(cell)) for cell in cells]
 
 
 def source_of(pattern):
@@ -347,12 +372,11 @@ ABOUT = P("scale", "seeds", "stand_ins", "caution")
 
 
 SUBMISSIONS = ("light", "training", "inference")
+
+
 # Where a job runs is no trigger: it changes when a number is made, not which number.
-LAUNCH = f"python workflow/scripts/launch.py {{resources.launcher}} {{resources.submission:q}} logs/{SCALE}/submitit "
-
-
 def submitted(kind, name, threads):
-    """Resources of a rule that may go to a GPU: who starts it, and what submitit asks of the cluster.
+    """Resources of what may go to a GPU: who starts it, and what submitit asks of the cluster.
 
     ``name``, a string or a function of the wildcards, finds what `compute.own` says. On the cluster these rules
     are local: they only wait there.
@@ -363,7 +387,12 @@ def submitted(kind, name, threads):
         who = name(wildcards) if callable(name) else name
         asked = compute.submission(kind, who).model_dump()
         shared = {key: getattr(compute, key) for key in ("account", "setup", "grace_seconds", "requeues")}
-        more = {"name": f"{kind} {who}", "cpus": compute.threads[threads], "resumable": kind == "training"}
+        more = {
+            "name": f"{kind} {who}",
+            "cpus": compute.threads[threads],
+            "resumable": kind == "training",
+            "logs": f"logs/{SCALE}/submitit",
+        }
         return json.dumps(asked | shared | more)
 
     return {"launcher": compute.launcher, "submission": submission}
@@ -376,13 +405,14 @@ LIGHT = {
     **{"slurm_partition": name for name in [PARAMETERS.compute.light.partition] if name},
     **{"slurm_account": name for name in [PARAMETERS.compute.account] if name},
 }
+BRIEF = LIGHT | {"runtime": min(5, LIGHT["runtime"])}  # a metric or a table takes seconds
 # Methods of networks, against those that a processor computes at once.
 NEURAL = {method for method in PARAMETERS.methods if needs(method) or capabilities(method).trains}
 ARCHIVES = [FACES.format(dataset=name) for name in DATASETS]
-TRAINED = sorted({checkpoint_of(cell).format(**vars(cell)) for cell in BUILT if capabilities(cell.method).trains})
+# Input functions: each is looked up when a rule asks for it, not by every job that reads these files.
 TARGETS = {
-    "data": [path for archive in ARCHIVES for path in indexed(archive)],
-    "backbones": [
+    "data": lambda w: [path for archive in ARCHIVES for path in indexed(archive)],
+    "backbones": lambda w: [
         path
         for name in PARAMETERS.backbones
         for path in (
@@ -391,34 +421,35 @@ TARGETS = {
         )
     ]
     + [BACKBONES_TABLE],
-    "latent": [FAKES] * any(capabilities(cell.method).fakes for cell in BUILT)
+    "latent": lambda w: [FAKES] * any(capabilities(cell.method).fakes for cell in BUILT)
     + sorted({LATENTS.format(dataset=cell.dataset) for cell in BUILT if capabilities(cell.method).latents}),
-    "train": TRAINED,
-    "anonymize": [path for archive in of_cells(ANONYMIZED) for path in indexed(archive)]
+    "train": lambda w: sorted(
+        {checkpoint_of(cell).format(**vars(cell)) for cell in BUILT if capabilities(cell.method).trains}
+    ),
+    "anonymize": lambda w: [path for archive in of_cells(ANONYMIZED) for path in indexed(archive)]
     + [
         path
         for cell in ATTRIBUTED
         if own_train(cell.dataset)
         for path in indexed(ANONYMIZED_TRAIN.format(**vars(cell)))
     ],
-    "measure": [SOURCE.format(dataset=name) for name in DATASETS] + of_cells(MEASURED),
-    "attributes": [
+    "measure": lambda w: [SOURCE.format(dataset=name) for name in DATASETS] + of_cells(MEASURED),
+    "attributes": lambda w: [
         PSEUDO_LABELS,
         f"{RESULTS}/attributes/pseudo_labels.json",
         *(ATTRIBUTES.format(**vars(cell)) for cell in ATTRIBUTED),
     ],
-    "recovery": [path for cell in TRIED for path in indexed(ATTEMPTS.format(**vars(cell)))]
+    "recovery": lambda w: [path for cell in TRIED for path in indexed(ATTEMPTS.format(**vars(cell)))]
     + [ATTEMPTS_MEASURED.format(**vars(cell)) for cell in TRIED]
     + [GUESSES.format(**vars(cell)) for cell in GUESSED]
     + [GUESSING_TABLE],
-    "features": [
-        FEATURES.format(**vars(cell)) for cell in BUILT if (cell.dataset, cell.method, cell.variant) in CLUSTERED
-    ],
-    "metrics": of_cells(METRICS) + [SCORES],
-    "tables": [
+    "features": lambda w: files(FEATURES, CLUSTERED),
+    "metrics": lambda w: of_cells(METRICS) + [SCORES],
+    "tables": lambda w: [
         f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(paper=item.paper, item=item.name)
         for item in ITEMS.values()
         for ending in item.endings
     ]
     + [f"{CLAIMS_TABLE}.{ending}" for ending in ("csv", "md", "tex")],
+    "report": lambda w: [REPORT],
 }

@@ -21,5 +21,6 @@ rule fakes:
     params:
         cfg=P("fakes", "data_seed"),
     shell:
-        LAUNCH + "workflow/scripts/fakes.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
+        " workflow/scripts/fakes.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --backbones {input.backbones} --outputs {output} > {log} 2>&1"

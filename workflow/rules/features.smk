@@ -29,7 +29,8 @@ rule features:
             "measure.batch",
         ),
     shell:
-        LAUNCH + "workflow/scripts/features.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
+        " workflow/scripts/features.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
         " --faces {input.faces[0]} --checkpoint {input.checkpoint} --backbones {input.backbones}"
         " --gallery {input.gallery} --fakes {input.fakes} --latents {input.latents} --outputs {output} > {log} 2>&1"

@@ -22,5 +22,6 @@ rule invert:
     params:
         cfg=P("scale"),
     shell:
-        LAUNCH + "workflow/scripts/invert.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
+        " workflow/scripts/invert.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --faces {input.faces[0]} --backbones {input.backbones} --outputs {output} > {log} 2>&1"

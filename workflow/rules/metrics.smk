@@ -5,8 +5,8 @@ rule metrics:
         source=SOURCE,
         derived=MEASURED,
         target=SOURCE.format(dataset=PARAMETERS.matrix.train_on),
-        attributes=lambda w: ATTRIBUTES if among(ATTRIBUTED, w) else [],
-        attempts=lambda w: ATTEMPTS_MEASURED if among(TRIED, w) else [],
+        attributes=where(ATTRIBUTED, ATTRIBUTES),
+        attempts=where(TRIED, ATTEMPTS_MEASURED),
         index=ANONYMIZED.replace(".zip", ".parquet"),
     output:
         METRICS,
@@ -19,7 +19,7 @@ rule metrics:
     conda:
         "../../environment.yml"
     resources:
-        **LIGHT,
+        **BRIEF,
     params:
         cfg=P(*[f"metrics.{name}" for name in PARAMETERS.metrics], "matrix.calibrate_on"),
     shell:

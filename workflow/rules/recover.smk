@@ -31,7 +31,8 @@ rule recover:
             *[f"recovery.{name}" for name in TRYING],
         ),
     shell:
-        LAUNCH + "workflow/scripts/recover.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
+        " workflow/scripts/recover.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
         " --faces {input.faces[0]} --anonymized {input.anonymized[0]} --checkpoint {input.checkpoint}"
         " --backbones {input.backbones} --gallery {input.gallery} --fakes {input.fakes} --latents {input.latents}"
@@ -104,7 +105,8 @@ rule guess:
             *[f"guessing.{name}" for name in GUESSING],
         ),
     shell:
-        LAUNCH + "workflow/scripts/guess.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
+        " workflow/scripts/guess.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
         " --seed {wildcards.seed} --anonymized {input.anonymized[0]} --source {input.source}"
         " --checkpoint {input.checkpoint} --backbones {input.backbones} --gallery {input.gallery}"
@@ -126,7 +128,7 @@ rule guessing_table:
     conda:
         "../../environment.yml"
     resources:
-        **LIGHT,
+        **BRIEF,
     params:
         cfg=P("scale", "caution"),
     shell:

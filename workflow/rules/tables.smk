@@ -17,7 +17,7 @@ rule table:
     conda:
         "../../environment.yml"
     resources:
-        **LIGHT,
+        **BRIEF,
     params:
         cfg=ABOUT,
         skipped=not_shown,
@@ -46,7 +46,7 @@ rule curves:
     conda:
         "../../environment.yml"
     resources:
-        **LIGHT,
+        **BRIEF,
     params:
         cfg=ABOUT,
         skipped=not_shown,
@@ -74,7 +74,7 @@ rule clusters:
     conda:
         "../../environment.yml"
     resources:
-        **LIGHT,
+        **BRIEF,
     params:
         cfg=ABOUT,
         skipped=not_shown,
@@ -90,7 +90,7 @@ rule grid:
         declared="reference/{paper}/{item}.yaml",
         faces=source_of(FACES),
         derived=shown(ANONYMIZED),
-        attempts=shown(ATTEMPTS, reference.attempted, TRIED),
+        attempts=shown(ATTEMPTS, reference.attempted, matrix.by_setting(TRIED)),
         source=distances_of(source_of(SOURCE)),
         measured=distances_of(shown(MEASURED)),
     output:
@@ -106,7 +106,7 @@ rule grid:
     conda:
         "../../environment.yml"
     resources:
-        **LIGHT,
+        **BRIEF,
     params:
         cfg=ABOUT,
         skipped=not_shown,
@@ -121,7 +121,7 @@ rule claims_table:
     input:
         code=lambda w: code("claims"),
         declared="reference/claims.yaml",
-        metrics=lambda w: behind_claims(METRICS),
+        metrics=lambda w: files(METRICS, claimed()),
     output:
         multiext(CLAIMS_TABLE, ".csv", ".md", ".tex"),
     log:
@@ -133,7 +133,7 @@ rule claims_table:
     conda:
         "../../environment.yml"
     resources:
-        **LIGHT,
+        **BRIEF,
     params:
         cfg=P("scale", "seeds", "stand_ins", "caution", "papers"),
         skipped=lambda w: reasons(claimed()),

@@ -24,7 +24,8 @@ rule method:
         cfg=P("methods.{method}.params"),
         state=f".masquerade/state/{SCALE}/methods/{{method}}/{{seed}}.pt",
     shell:
-        LAUNCH + "workflow/scripts/train.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
+        " workflow/scripts/train.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --method {wildcards.method} --seed {wildcards.seed} --faces {input.faces[0]}"
         " --backbones {input.backbones} --base {input.base} --state {params.state}"
         " --outputs {output} > {log} 2>&1"
@@ -56,7 +57,8 @@ rule ablation:
         cfg=P("methods.{method}.params", "methods.{method}.ablations.{variant}"),
         state=f".masquerade/state/{SCALE}/ablations/{{method}}/{{variant}}/{{seed}}.pt",
     shell:
-        LAUNCH + "workflow/scripts/train.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
+        " workflow/scripts/train.py --params {params.cfg:q} --code {input.code} --threads {threads}"
         " --method {wildcards.method} --ablation {wildcards.variant} --seed {wildcards.seed} --faces {input.faces[0]}"
         " --backbones {input.backbones} --base {input.base} --state {params.state}"
         " --outputs {output} > {log} 2>&1"

@@ -9,6 +9,8 @@ given = steps.arguments(
 
 
 def work(run) -> None:
+    from masquerade import distributed  # torch, which must know the threads first
+
     cls, block = discovery.load("methods", given.method), f"methods.{given.method}"
     knobs = params.trained_with(
         cls, given.params[f"{block}.params"], given.params.get(f"{block}.ablations.{given.ablation}")
@@ -24,7 +26,10 @@ def work(run) -> None:
         picture=run.picture,
         base=next(iter(given.base), None),
     )
-    cls.train(knobs, job)
+    with distributed.processes() as first:
+        cls.train(knobs, job)
+    if first:
+        given.state.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

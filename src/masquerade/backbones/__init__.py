@@ -65,16 +65,21 @@ class Backbone(ABC):
         return found
 
     def build(self, job: TrainingJob, report: Path) -> None:
-        """Train or adopt, judge, and write the figures to ``report``.
+        """Train or adopt, judge, and write the figures to ``report``; of several processes, the first judges.
 
         Raises BelowFloor, and leaves no checkpoint, where a figure is below its floor.
         """
+        from masquerade import distributed
+
         about = {"backbone": job.checkpoint.stem, "title": self.title, "published": "", "sha256": ""}
-        if self.published:
-            about |= {"published": str(self.published), "sha256": self.check_published()}
-            self.adopt(self.published, job)
-        else:
-            self.train(job)
+        with distributed.processes() as first:
+            if self.published:
+                about |= {"published": str(self.published), "sha256": self.check_published()}
+                self.adopt(self.published, job)
+            else:
+                self.train(job)
+        if not first:
+            return
         figures, floors = self.quality(job), self.floors()
         told = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
         logger.info("%s on unseen identities: %s", job.checkpoint.stem, told)
@@ -90,6 +95,7 @@ class Backbone(ABC):
                 f"identities (params.yaml, backbones.{job.checkpoint.stem}), or lower its floors there if you know why."
             )
         steps.write_json(report, {**about, "quality": figures, "floors": floors})
+        job.state.unlink(missing_ok=True)  # not before: judging may be interrupted, too
 
     @abstractmethod
     def train(self, job: TrainingJob) -> None:

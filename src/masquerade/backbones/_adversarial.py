@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade import seeding
+from masquerade import distributed, seeding
 from masquerade.networks.stylegan2 import Generator
-from masquerade.networks.stylegan2_discriminator import Discriminator
+from masquerade.networks.stylegan2_discriminator import Discriminator, group
 
 if TYPE_CHECKING:
     from masquerade.backbones.generator import AdversarialSettings
@@ -36,6 +36,10 @@ class Adversarial:
     def __init__(
         self, settings: "AdversarialSettings", generator: Generator, channels: list[int], pictures: Tensor, seed: int
     ):
+        knob = "backbones.generator.adversarial.batch"
+        distributed.check_batch(settings.batch, knob, together=group(settings.batch))
+        if settings.path_length:
+            distributed.check_batch(few(settings.batch), f"the batch of the path length (half of {knob})")
         self.settings, self.generator, self.pictures, self.seed = settings, generator, pictures, seed
         self.device = generator.latent_avg.device
         self.discriminator = Discriminator(generator.size, channels).to(self.device)
@@ -55,21 +59,24 @@ class Adversarial:
     def step(self, step: int) -> dict[str, float]:
         draw = seeding.generator(self.seed, "adversarial", step)
         torch.manual_seed(seeding.derive(self.seed, "noise", step))
-        chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.settings.batch))
+        count = self.settings.batch
+        chosen = distributed.rows(torch.from_numpy(draw.integers(0, len(self.pictures), count)))
         images = self.pictures[chosen].to(self.device).permute(0, 3, 1, 2).float() / 127.5 - 1.0
-        mirrored = torch.from_numpy(draw.random(len(images)) < 0.5).to(self.device)
+        mirrored = distributed.rows(torch.from_numpy(draw.random(count) < 0.5)).to(self.device)
         images = torch.where(mirrored[:, None, None, None], images.flip(-1), images)
-        values = self._update_discriminator(images, self._codes(draw, len(images)), step)
-        values |= self._update_generator(self._codes(draw, len(images)), step)
+        values = self._update_discriminator(images, self._codes(draw, count), step)
+        values |= self._update_generator(self._codes(draw, count), step)
         return values
 
     def _codes(self, draw: np.random.Generator, count: int) -> Tensor:
-        """W+ of random faces; some have the code of another face from a random layer on (style mixing)."""
+        """This process's W+ of ``count`` random faces; some have another code from a random layer on (style mixing)."""
         z = torch.from_numpy(draw.standard_normal((2, count, self.generator.style_width), dtype=np.float32))
-        first, second = (self.generator.broadcast(self.generator.map(part.to(self.device))) for part in z)
+        first, second = (
+            self.generator.broadcast(self.generator.map(distributed.rows(part).to(self.device))) for part in z
+        )
         layers = self.generator.layers
         start = np.where(draw.random(count) < self.settings.mixing, draw.integers(1, layers, count), layers)
-        other = torch.arange(layers)[None, :] >= torch.from_numpy(start)[:, None]
+        other = torch.arange(layers)[None, :] >= torch.from_numpy(distributed.rows(start))[:, None]
         return torch.where(other.to(self.device)[..., None], second, first)
 
     def _update_discriminator(self, images: Tensor, codes: Tensor, step: int) -> dict[str, float]:
@@ -96,10 +103,10 @@ class Adversarial:
         self.discriminator.requires_grad_(True)
         values = {"generator": loss.item()}
         if settings.path_length > 0 and step % settings.path_length_every == 0:
-            few = codes[: max(1, len(codes) // LENGTH_SHRINK)]
-            lengths = path_lengths(self.generator, few)
-            with torch.no_grad():
-                self.length.mean.lerp_(lengths.mean(), LENGTH_DECAY)
+            lengths = path_lengths(self.generator, codes[: few(len(codes))])
+            mean = lengths.detach().mean()
+            distributed.average([mean])
+            self.length.mean.lerp_(mean, LENGTH_DECAY)
             penalty = (lengths - self.length.mean).square().mean()  # Karras et al. 2020, Eq. 4
             loss = loss + settings.path_length * settings.path_length_every * penalty
             values["path_length"] = lengths.mean().item()
@@ -109,12 +116,18 @@ class Adversarial:
     def _descend(self, name: str, loss: Tensor) -> None:
         self.optimisers[name].zero_grad(set_to_none=True)
         loss.backward()
+        distributed.average(weight.grad for weight in self.optimisers[name].param_groups[0]["params"])
         self.optimisers[name].step()
+
+
+def few(count: int) -> int:
+    """How many of a batch the path length is measured on."""
+    return max(1, count // LENGTH_SHRINK)
 
 
 def path_lengths(generator: Generator, codes: Tensor) -> Tensor:
     """||J_w^T y|| of random pictures y, (N,): Karras et al. 2020, Eq. 4; the mean over style layers, as published."""
     images = generator.synthesize(codes, "fresh")
-    directions = torch.randn_like(images) / math.sqrt(images.shape[-1] * images.shape[-2])
+    directions = distributed.normal(*images.shape, like=images) / math.sqrt(images.shape[-1] * images.shape[-2])
     slope = torch.autograd.grad((images * directions).sum(), codes, create_graph=True)[0]
     return slope.square().sum(dim=2).mean(dim=1).sqrt()

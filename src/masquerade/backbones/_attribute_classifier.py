@@ -113,7 +113,6 @@ def train(params: "AttributeClassifier.Params", job: TrainingJob) -> None:
     fingerprint = json.dumps([params.model_dump(mode="json"), seed, archive.facts["checksum"]])
     training.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
     training.save_checkpoint(job.checkpoint, {"classifier": classifier}, {**facts, "attributes": list(ATTRIBUTES)})
-    training.finish(job.state)
 
 
 def annotations(rows: pd.DataFrame, archive: Path) -> np.ndarray:

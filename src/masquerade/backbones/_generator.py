@@ -33,6 +33,8 @@ ARCHITECTURE = ("channels", "style", "mapping", "mapping_rate")
 class GeneratorTask:
     """Reconstruction, then adversarial training, of one generator; the batch of a step depends on its number alone."""
 
+    parallel = True
+
     def __init__(self, params: "StyleGenerator.Params", generator: Generator, archive: FaceArchive, seed: int):
         pictures = pictures_of(archive, generator.size)
         self.params, self.generator = params, generator
@@ -96,7 +98,6 @@ def train(params: "StyleGenerator.Params", job: TrainingJob) -> None:
         after=sample,
     )
     save(job.checkpoint, average.module, {name: getattr(params, name) for name in ARCHITECTURE})
-    training.finish(job.state)
 
 
 def adopt(params: "StyleGenerator.Params", published: Path, job: TrainingJob) -> None:

@@ -197,7 +197,6 @@ def train(params: "Inversion.Params", job: TrainingJob) -> None:
         after=sample,
     )
     save(job.checkpoint, inverter, params)
-    training.finish(job.state)
 
 
 def start_from(identity: nn.Module, encoder: GradualStyleEncoder) -> None:

@@ -94,7 +94,6 @@ def train(params: "Landmarks.Params", job: TrainingJob) -> None:
     fingerprint = json.dumps([params.model_dump(mode="json"), seed, archive.facts["checksum"]])
     training.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
     training.save_checkpoint(job.checkpoint, {"network": task.network}, facts)
-    training.finish(job.state)
 
 
 def known_points(faces: Faces, archive: Path) -> np.ndarray:

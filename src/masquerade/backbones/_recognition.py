@@ -124,7 +124,6 @@ def train(
         {"network": recogniser.network},
         {**facts, "input_size": params.input_size, "identities": len(mine)},
     )
-    training.finish(job.state)
 
 
 def quality(recogniser: Recogniser, job: TrainingJob) -> dict[str, float]:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from masquerade import seeding
+from masquerade import distributed, seeding
 from masquerade.images import FaceArchive
 from masquerade.networks.stylegan2 import Generator
 
@@ -39,6 +39,7 @@ class Reconstruction:
         pictures: Tensor,
         seed: int,
     ):
+        distributed.check_batch(settings.batch, "backbones.generator.reconstruction.batch")
         self.settings, self.generator, self.seed = settings, generator, seed
         self.pictures = torch.cat([pictures, pictures.flip(2)])  # faces and their mirror images
         weights = _weights(archive, generator.size, settings.parts)
@@ -69,7 +70,7 @@ class Reconstruction:
     def step(self, step: int) -> dict[str, float]:
         self._schedule(step)
         draw = seeding.generator(self.seed, "reconstruction", step)
-        chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.settings.batch))
+        chosen = distributed.rows(torch.from_numpy(draw.integers(0, len(self.pictures), self.settings.batch)))
         device = self.generator.latent_avg.device
         images = self.pictures[chosen].to(device).permute(0, 3, 1, 2).float() / 127.5 - 1.0
         weights, codes = self.weights[chosen].to(device), self.codes[chosen].to(device)
@@ -82,6 +83,7 @@ class Reconstruction:
         loss = pixels + self.settings.edges * edges + coarse + prior
         self.generator.zero_grad(set_to_none=True)
         loss.backward()
+        distributed.average(weight.grad for weight in self.generator.parameters())
         for matrix, weight in self.matrices.items():
             matrix.grad = weight.grad.flatten(0, 1).flatten(1)
         for optimiser in self.optimisers.values():
@@ -89,7 +91,7 @@ class Reconstruction:
         return {"pixels": pixels.item(), "edges": edges.item(), "prior": prior.item()}
 
     def _prior(self, draw: np.random.Generator) -> Tensor:
-        """How far W is from the codes of the training pictures: their energy distance."""
+        """How far W is from the codes of the training pictures: their energy distance; every process takes it whole."""
         device = self.generator.latent_avg.device
         z = torch.from_numpy(draw.standard_normal((PRIOR, self.generator.style_width), dtype=np.float32)).to(device)
         some = torch.from_numpy(draw.integers(0, len(self.codes), PRIOR))

@@ -208,4 +208,3 @@ def train(params: "Semantics.Params", job: TrainingJob) -> None:
     fingerprint = json.dumps([params.model_dump(mode="json"), facts, seed, archive.facts["checksum"]])
     training.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
     training.save_checkpoint(job.checkpoint, {"clip": encoder.network}, facts)
-    training.finish(job.state)

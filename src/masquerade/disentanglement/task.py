@@ -137,7 +137,6 @@ def train(
         after=sample,
     )
     training.save_checkpoint(job.checkpoint, {"network": average.module, **(beside or {})}, facts)
-    training.finish(job.state)
 
 
 def _taken_over(base: Path, digest: str, network: nn.Module) -> bool:

@@ -8,7 +8,6 @@ from itertools import islice
 from masquerade.faces import Dataset, Record
 from masquerade.faces._attributes import attributes, caption
 from masquerade.faces._identity import Person, sample_person
-from masquerade.faces._renderer import draw
 from masquerade.faces._shot import Conditions, sample_shot
 from masquerade.seeding import generator
 from masquerade.settings import Settings
@@ -93,6 +92,8 @@ def person_of(prefix: str, split: str, number: int, seed: int) -> Person:
 
 def render(job: Job) -> Record:
     """Draw one picture of one person."""
+    from masquerade.faces._renderer import draw
+
     prefix, split, number, take, seed, conditions, size, supersampling = job
     person = person_of(prefix, split, number, seed)
     shot = sample_shot(generator(seed, "faces", prefix, split, number, "picture", take), person, conditions)

@@ -65,7 +65,6 @@ def train(settings: IdentityFlowSettings, job: TrainingJob) -> None:
     facts = {name: lineage.md5(job.backbones[name]) for name in TIED}
     facts["first_phase"] = learnt if settings.dual_phase else ""
     training.save_checkpoint(job.checkpoint, {"disentangler": disentangler, "transform": transform}, facts)
-    training.finish(job.state)
 
 
 def _first_phase(settings: IdentityFlowSettings, job: TrainingJob, archive: FaceArchive) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from masquerade import lineage, seeding, training
+from masquerade import distributed, lineage, seeding, training
 from masquerade.errors import ParameterError
 from masquerade.identity_transformer import losses, passwords
 from masquerade.identity_transformer.settings import TransformerSettings
@@ -27,7 +27,10 @@ class TransformerTask:
     depend on the seed and the number of the step alone.
     """
 
+    parallel = True
+
     def __init__(self, settings: TransformerSettings, identity: nn.Module, pictures: np.ndarray, seed: int):
+        distributed.check_batch(settings.batch, "methods.fit.params.batch")
         torch.manual_seed(seeding.derive(seed, "weights"))
         self.settings, self.identity, self.pictures, self.seed = settings, identity, pictures, seed
         self.device = next(identity.parameters()).device
@@ -52,11 +55,12 @@ class TransformerTask:
     def step(self, step: int) -> dict[str, float]:
         torch.manual_seed(seeding.derive(self.seed, "grey", step))
         draw = seeding.generator(self.seed, "batch", step)
-        rows = draw.integers(len(self.pictures), size=self.settings.batch)
-        images = torch.from_numpy(to_float(self.pictures[rows])).to(self.device)
-        mirrored = torch.from_numpy(draw.random(len(images)) < 0.5).to(self.device)
+        count = self.settings.batch
+        chosen = distributed.rows(draw.integers(len(self.pictures), size=count))
+        images = torch.from_numpy(to_float(self.pictures[chosen])).to(self.device)
+        mirrored = torch.from_numpy(distributed.rows(draw.random(count) < 0.5)).to(self.device)
         images = torch.where(mirrored[:, None, None, None], images.flip(-1), images)
-        numbers = passwords.drawn(draw, len(images))
+        numbers = {name: distributed.rows(drawn) for name, drawn in passwords.drawn(draw, count).items()}
         made = self._made(images, numbers)
         values = {"discriminators": self._update_discriminators(images, made)}
         values |= self._update_transformer(
@@ -102,7 +106,7 @@ class TransformerTask:
     def _values(self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
         """Each loss by the name of its weight."""
         seen = torch.stack([images, *made.values()])
-        grey = (torch.rand(len(images), 1, 1, 1) < self.settings.grey).to(self.device)
+        grey = distributed.rows(torch.rand(self.settings.batch, 1, 1, 1) < self.settings.grey).to(self.device)
         seen = torch.where(grey, seen.mean(dim=2, keepdim=True), seen)
         original, *others = self.identity(seen.flatten(0, 1)).chunk(len(made) + 1)
         who = dict(zip(made, others, strict=True))
@@ -170,7 +174,6 @@ def train(settings: TransformerSettings, job: TrainingJob, identity: nn.Module) 
     )
     facts = {"identity": lineage.md5(job.backbones["identity"]), "size": archive.facts["size"]}
     training.save_checkpoint(job.checkpoint, {"network": average.module}, facts)
-    training.finish(job.state)
 
 
 def fingerprint(settings: TransformerSettings, job: TrainingJob, archive: FaceArchive) -> str:

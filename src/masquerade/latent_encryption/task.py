@@ -221,7 +221,6 @@ def train(settings: EncryptorSettings, job: TrainingJob) -> None:
         after=sample,
     )
     training.save_checkpoint(job.checkpoint, {"network": average.module}, made_with)
-    training.finish(job.state)
 
 
 def load(settings: EncryptorSettings, checkpoint: Path, backbones: Mapping[str, Path], world: World) -> LatentEncryptor:

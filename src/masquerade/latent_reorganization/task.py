@@ -166,7 +166,6 @@ def train(settings: ReorganizationSettings, job: TrainingJob) -> None:
         after=sample,
     )
     training.save_checkpoint(job.checkpoint, {"network": average.module}, made_with)
-    training.finish(job.state)
 
 
 def load(settings: ReorganizationSettings, checkpoint: Path, made_with: dict[str, Path], world: World) -> CDFNet:

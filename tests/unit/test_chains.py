@@ -1,0 +1,531 @@
+"""Lineage on made-up records: what an address names, where a chain ends, what is broken, why something changed."""
+
+import copy
+import hashlib
+import json
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from masquerade import params
+from masquerade.lineage import address, chain, crate, difference, drawing, licences, provenance, verify
+from masquerade.lineage.history import History, LineageError
+from masquerade.lineage.revision import Revision
+from masquerade.versioning import record_of
+
+ROOT = Path(__file__).parent.parent.parent
+TABLE = "results/tiny/tables/toy/table1.csv"
+FACES, CHECKPOINT, METRICS = "data/tiny/faces/folder.zip", "checkpoints/tiny/methods/fit/0.safetensors", (
+    "results/tiny/metrics/folder/fit/default/0.json"
+)  # fmt: skip
+PRINTED = "reference/toy/table1.yaml"
+MACHINE = {"system": "Linux x", "processor": "toy", "cores": 2, "gpu": "", "kernels": ""}
+CSV = (
+    "row,method,variant,dataset,group,column,metric,part,judge,printed,measured,over,of,reason\n"
+    "Ours,fit,default,folder,Re-ID,CASIA(%),re_identification_rate,,recogniser_a,1.5,0.25,4,4,\n"
+    "Ours,fit,default,folder,,PSNR,psnr,,,,31.5,4,4,\n"
+    "Noise,gaussian_noise,sigma_9,folder,,PSNR,psnr,,,,,0,0,not in the matrix\n"
+)
+
+
+class Toy:
+    """A repository of four jobs: photographs -> faces -> checkpoint -> metrics -> table, as records tell of it."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.stages: dict[str, dict] = {}
+        for name in ("params.yaml", "scales/tiny.yaml", "CITATION.cff", "requirements.lock"):
+            self.write(name, (ROOT / name).read_text())
+        self.edit("params.yaml", lambda tree: tree.update(scale="tiny"))
+        self.parameters = params.load(root)
+        for number in range(6):
+            self.write(f"photographs/{number}.png", f"portrait {number}")
+        for step in ("data", "train", "metrics", "table"):
+            self.write(f"src/{step}.py", f"STEP = {step!r}\n")
+            known = {f"src/{step}.py": difference.Revision.fingerprint(_Reader(root), f"src/{step}.py")}
+            self.write(f".masquerade/code/{step}.json", json.dumps(known))
+        self.write(PRINTED, "title: Table 1\n")
+        photographs = [f"photographs/{number}.png" for number in range(6)]
+        self.job("faces", "data", [FACES], photographs, ("data_seed",), "faces of six people", "--dataset folder")
+        self.job("method", "train", [CHECKPOINT], [FACES], ("methods.fit.params",), "weights", "--method fit --seed 0")
+        self.job("metrics", "metrics", [METRICS], [FACES, CHECKPOINT], ("matrix.calibrate_on",), "{}")
+        self.job("table", "table", [TABLE, TABLE.replace(".csv", ".md")], [METRICS, PRINTED], ("scale", "seeds"), CSV)
+        self.write("Snakefile", "rule all:\n")
+        self.record()
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def edit(self, name: str, change) -> None:
+        tree = yaml.safe_load((self.root / name).read_text())
+        change(tree)
+        self.write(name, yaml.safe_dump(tree, sort_keys=False))
+
+    def job(self, rule, step, outputs, inputs, keys, content, words="") -> None:
+        """Write the outputs of a job and everything that a real one would leave behind."""
+        for output in outputs:
+            self.write(output, content)
+        template, code = f"python {rule}", f".masquerade/code/{step}.json"
+        known = self.parameters.slice(keys)
+        record = {
+            "rule": rule, "input": [code, *inputs], "shellcmd": f"{template} {words} --outputs {' '.join(outputs)}",
+            "params": [repr(f"logs/{rule}"), repr(json.dumps(known))], "code": template, "conda_env": "",
+            "starttime": 1.0, "endtime": 2.5,
+            "input_checksums": {path: f"sha256:{self.hash(path, 'sha256')}" for path in [code, *inputs]},
+        }  # fmt: skip
+        for output in outputs:
+            self.write(record_of(output), json.dumps(record))
+        told = {
+            "outputs": {path: self.hash(path) for path in outputs}, "commit": "c0ffee",
+            "machine": MACHINE, "run": f"run of {rule}",
+            "environment": {"sha256": "e" * 64, "python": "3.11.7", "packages": {"torch": "2.13.0"}},
+            "started": "2026-11-21T20:00:00+00:00", "seconds": 1.5, "threads": 1,
+        }  # fmt: skip
+        self.write(provenance.path_of(outputs[0]).as_posix(), json.dumps(told))
+        written = [*outputs, *map(record_of, outputs), provenance.path_of(outputs[0]).as_posix()]
+        rule_hash = hashlib.sha256(template.encode()).hexdigest()[:8]
+        self.stages[rule] = {
+            "cmd": f"snakemake # rule {rule_hash}",
+            "deps": [code, *inputs],
+            "outs": written,
+            "params": known,
+        }
+
+    def record(self) -> None:
+        """dvc.yaml, dvc.lock and DVC's cache, as `snakemake all` leaves them."""
+        declared, locked = {}, {}
+        for name, stage in self.stages.items():
+            declared[name] = {"cmd": stage["cmd"], "outs": [{path: {"persist": True}} for path in stage["outs"]]}
+            locked[name] = {
+                kind: [{"path": path, "md5": self.hash(path)} for path in stage[kind]] for kind in ("deps", "outs")
+            } | {"cmd": stage["cmd"], "params": {"params.yaml": stage["params"]}}
+            for item in (*locked[name]["deps"], *locked[name]["outs"]):
+                place = self.root / ".dvc/cache/files/md5" / item["md5"][:2] / item["md5"][2:]
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes((self.root / item["path"]).read_bytes())
+        self.write(".dvc/config", "")
+        self.write("dvc.yaml", yaml.safe_dump({"stages": declared}))
+        self.write("dvc.lock", yaml.safe_dump({"stages": locked}))
+
+    def hash(self, path: str, kind: str = "md5") -> str:
+        return hashlib.new(kind, (self.root / path).read_bytes()).hexdigest()
+
+    def git(self, *arguments: str) -> None:
+        subprocess.run(
+            ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments],
+            cwd=self.root, check=True, capture_output=True,
+        )  # fmt: skip
+
+    def commit(self) -> None:
+        if not (self.root / ".git").is_dir():
+            self.git("init", "--quiet")
+            self.write(".gitignore", ".dvc/cache\n")
+        self.record()
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "built")
+
+
+class _Reader:
+    """What `Revision.fingerprint` reads a file with."""
+
+    def __init__(self, root: Path):
+        self.root = root
+
+    def _text(self, path: str) -> str:
+        return (self.root / path).read_text()
+
+
+@pytest.fixture
+def toy(tmp_path) -> Toy:
+    return Toy(tmp_path / "repository")
+
+
+def asked(toy: Toy, name: str) -> address.Asked:
+    history = History(toy.root)
+    return address.resolve(name, "tiny", history.outputs(), history.read)
+
+
+class TestAddress:
+    @pytest.mark.parametrize(
+        "name",
+        ["re_identification_rate", "casia", "CASIA(%)", "re_id_casia", "re_identification_rate.recogniser_a"],
+    )
+    def test_column_has_several_names(self, toy, name):
+        (cell,) = asked(toy, f"toy/table1:fit:{name}").cells
+        assert (cell.value, cell.cells) == ("0.25", (("folder", "fit", "default"),))
+
+    def test_row_and_file_and_dataset(self, toy):
+        assert [cell.value for cell in asked(toy, "toy/table1:fit/default").cells] == ["0.25", "31.5"]
+        assert asked(toy, "toy/table1:fit:psnr:folder").cells[0].value == "31.5"
+        assert asked(toy, "toy/table1") == address.Asked("toy/table1", TABLE)
+        assert asked(toy, CHECKPOINT).file == CHECKPOINT
+
+    @pytest.mark.parametrize(
+        ("name", "told"),
+        [
+            ("toy/tabel1", "Did you mean 'toy/table1'?"),
+            ("toy/table1:fitt:psnr", "Did you mean 'fit/default'?"),
+            ("toy/table1:fit:psnrr", "Did you mean 'psnr'?"),
+            ("toy/table1:fit:psnr:lfw", "What is there: folder"),
+            ("toy/table1:fit:psnr:folder:more", "too many parts"),
+            ("checkpoints/tiny/methods/fit/1.safetensors", "There is no table, figure or file"),
+        ],
+    )
+    def test_mistake_is_told_with_what_is_allowed(self, toy, name, told):
+        with pytest.raises(LineageError) as error:
+            asked(toy, name)
+        assert told in str(error.value)
+
+
+class TestChain:
+    def test_ends_at_photographs_and_what_was_printed(self, toy):
+        links = chain.follow(History(toy.root), "tiny", asked(toy, "toy/table1:fit:psnr"))
+        assert [link.name for link in links] == ["table", "metrics", "method", "faces", "files", "file"]
+        photographs, printed = links[4], links[5]
+        assert photographs.raw == "files from outside" and list(photographs.files) == ["photographs/ (6 files)"]
+        assert printed.files == {PRINTED: f"sha256:{toy.hash(PRINTED, 'sha256')}"}
+        assert [link.made_from for link in links] == [(2, 6), (3, 4), (4,), (5,), (), ()]
+        assert links[2].job.words == {"method": "fit", "seed": "0"}
+
+    def test_cell_that_was_not_run_rests_on_no_metrics(self, toy):
+        links = chain.follow(History(toy.root), "tiny", asked(toy, "toy/table1:gaussian_noise:psnr"))
+        assert [link.name for link in links] == ["table", "file"]
+
+    def test_file_without_a_record_is_of_unknown_origin(self, toy):
+        (toy.root / record_of(FACES)).unlink()
+        links = chain.follow(History(toy.root), "tiny", asked(toy, "toy/table1"))
+        assert [link.raw.split(":")[0] for link in links if FACES in link.files] == ["of unknown origin"]
+
+    def test_machines_get_everything(self, toy):
+        name = asked(toy, "toy/table1:fit:psnr")
+        links = chain.follow(History(toy.root), "tiny", name)
+        plain = json.loads(json.dumps(chain.tree(name, "tiny", links, {"run of method": "1a2b"})))
+        method = plain["links"][2]
+        assert method["mlflow_run"] == "1a2b" and plain["links"][0]["mlflow_run"] == ""
+        assert method["files"] == {CHECKPOINT: f"md5:{toy.hash(CHECKPOINT)}"}
+        assert method["read"] == {FACES: f"sha256:{toy.hash(FACES, 'sha256')}"}
+        assert method["params"]["methods.fit.params"] == toy.parameters.tree["methods"]["fit"]["params"]
+        assert plain["environments"]["e" * 64]["packages"] == {"torch": "2.13.0"}
+
+    def test_picture_holds_every_link_and_other_formats_are_refused(self, toy, tmp_path):
+        name = asked(toy, "toy/table1:fit")
+        links = chain.follow(History(toy.root), "tiny", name)
+        layout = drawing._layout(links, cells=2)
+        assert set(layout.corners) >= {link.number for link in links}
+        column = {link.number: layout.corners[link.number][0] for link in links}
+        assert all(column[need] < column[link.number] for link in links for need in link.made_from)
+        boxes = [layout.corners[link.number] for link in links]
+        for one in boxes:
+            near = [two for two in boxes if two[0] == one[0] and abs(two[1] - one[1]) < drawing.HIGH]
+            assert near == [one], "boxes do not lie on one another"
+        with pytest.raises(LineageError, match=r"\.svg or \.png"):
+            drawing.draw(name, links, tmp_path / "chain.gif")
+
+
+FILES = [FACES, CHECKPOINT, METRICS, TABLE, TABLE.replace(".csv", ".md"), PRINTED, "photographs/3.png"]
+
+
+class TestVerify:
+    def test_untouched_build_holds(self, toy):
+        found = verify.verify(toy.root)
+        assert found.breaks == () and found.jobs == 4 and found.notes == ()
+
+    @settings(max_examples=40, deadline=None)
+    @given(name=st.sampled_from(FILES), place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+    def test_any_flipped_bit_of_any_file_is_named(self, tmp_path_factory, name, place, bit):
+        toy = Toy(tmp_path_factory.mktemp("toy"))
+        path = toy.root / name
+        content = bytearray(path.read_bytes())
+        content[int(place * len(content))] ^= 1 << bit
+        path.write_bytes(bytes(content))
+        (broken,) = verify.verify(toy.root).breaks
+        assert broken.path == name
+
+    def test_consequences_are_not_told_again_but_counted(self, toy):
+        toy.write(FACES, "other faces")
+        (broken,) = verify.verify(toy.root).breaks
+        assert broken.path == FACES
+        assert set(broken.rests) == {CHECKPOINT, METRICS, TABLE, TABLE.replace(".csv", ".md")}
+
+    def test_first_broken_link_is_the_one_next_to_raw_data(self, toy):
+        toy.write(TABLE, "edited")
+        toy.write(CHECKPOINT, "other weights")
+        assert [broken.path for broken in verify.verify(toy.root).breaks] == [CHECKPOINT, TABLE]
+
+    def test_checkpoint_of_other_parameters_is_found_though_all_hashes_agree(self, toy):
+        toy.edit("params.yaml", lambda tree: tree["methods"]["fit"]["params"].update(learning_rate=0.5))
+        broken = verify.verify(toy.root).breaks[0]
+        assert broken.path == CHECKPOINT
+        assert "methods.fit.params.learning_rate: " in broken.what and "-> 0.5" in broken.what
+
+    def test_edited_code_is_named_and_a_comment_is_none(self, toy):
+        toy.write("src/train.py", "# a remark\nSTEP = 'train'\n")
+        assert verify.verify(toy.root).breaks == ()
+        toy.write("src/train.py", "STEP = 'taught'\n")
+        (broken,) = verify.verify(toy.root).breaks
+        assert (broken.path, "src/train.py" in broken.what) == (CHECKPOINT, True)
+
+    def test_changed_rule_is_found(self, toy):
+        toy.edit("dvc.yaml", lambda tree: tree["stages"]["metrics"].update(cmd="snakemake # rule 0badf00d"))
+        (broken,) = verify.verify(toy.root).breaks
+        assert broken.path == METRICS and "rule metrics changed" in broken.what
+
+    def test_job_that_left_no_word_is_found(self, toy):
+        record = provenance.path_of(CHECKPOINT).as_posix()
+        (toy.root / record).unlink()
+        (broken,) = verify.verify(toy.root).breaks
+        assert broken.path == record and CHECKPOINT in broken.what
+
+    def test_forged_bytes_and_records_are_found_by_the_lock(self, toy):
+        toy.write(TABLE, "forged")
+        path = toy.root / provenance.path_of(TABLE)
+        told = json.loads(path.read_text())
+        told["outputs"][TABLE] = toy.hash(TABLE)
+        path.write_text(json.dumps(told))
+        broken = {found.path: found.what for found in verify.verify(toy.root).breaks}
+        assert "dvc.lock" in broken[TABLE] and "record" in broken[path.relative_to(toy.root).as_posix()]
+
+    def test_build_that_dvc_has_not_recorded_is_checked_and_said_to_be(self, toy):
+        (toy.root / "dvc.lock").unlink()
+        found = verify.verify(toy.root)
+        assert found.breaks == () and "dvc.lock is missing" in found.notes[0]
+        toy.write(TABLE, "edited")
+        assert [broken.path for broken in verify.verify(toy.root).breaks] == [TABLE]
+
+    def test_damaged_record_is_told_for_people(self, toy):
+        toy.write(record_of(FACES), "{")
+        with pytest.raises(LineageError, match="dvc checkout"):
+            verify.verify(toy.root)
+
+    def test_nothing_built_is_told_for_people(self, tmp_path):
+        Toy(tmp_path)
+        for path in (tmp_path / ".snakemake/metadata").iterdir():
+            path.unlink()
+        with pytest.raises(LineageError, match="snakemake all"):
+            verify.verify(tmp_path)
+
+
+trees = st.recursive(
+    st.integers() | st.text(max_size=3) | st.none(),
+    lambda inner: st.dictionaries(st.text("abc", min_size=1, max_size=2), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+class TestDifference:
+    CELL = "toy/table1:fit:psnr"
+
+    def compare(self, toy: Toy, name: str = CELL) -> difference.Difference:
+        return difference.compare(Revision("HEAD", toy.root), Revision("", toy.root), name)
+
+    @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
+    @given(tree=st.dictionaries(st.text("abc", min_size=1), trees, max_size=4))
+    def test_a_tree_does_not_differ_from_itself(self, tree):
+        assert difference.changes(tree, copy.deepcopy(tree)) == []
+
+    def test_changes_are_leaves_with_their_dotted_keys(self):
+        old, new = {"a": {"b": 1, "c": 2}, "d": None}, {"a": {"b": 1, "c": 3, "e": 4}}
+        assert [str(change) for change in difference.changes(old, new)] == [
+            "a.c: 2 -> 3", "a.e: absent -> 4", "d: absent -> absent"
+        ]  # fmt: skip
+
+    def test_nothing_changed(self, toy):
+        toy.commit()
+        found = self.compare(toy)
+        assert (found.causes, found.same_bytes) == ((), True)
+
+    def test_parameter_is_the_cause_and_what_follows_is_not(self, toy):
+        toy.commit()
+        toy.edit("params.yaml", lambda tree: tree["methods"]["fit"]["params"].update(learning_rate=0.5))
+        toy.parameters = params.load(toy.root)
+        toy.job("method", "train", [CHECKPOINT], [FACES], ("methods.fit.params",), "other weights", "--method fit")
+        toy.job("metrics", "metrics", [METRICS], [FACES, CHECKPOINT], ("matrix.calibrate_on",), '{"psnr": 30}')
+        toy.job("table", "table", [TABLE], [METRICS, PRINTED], ("scale", "seeds"), CSV.replace("31.5", "30.0"))
+        toy.record()
+        found = self.compare(toy)
+        (cause,) = found.causes
+        assert (cause.stage, cause.kind, cause.effect) == ("method", "parameter", True)
+        assert cause.what.startswith("methods.fit.params.learning_rate: ") and cause.what.endswith("-> 0.5")
+        assert [(before, after) for _, before, after in found.values] == [("31.5", "30.0")]
+
+    def test_code_is_the_cause(self, toy):
+        toy.commit()
+        toy.write("src/metrics.py", "STEP = 'better'\n")
+        toy.write(".masquerade/code/metrics.json", json.dumps({"src/metrics.py": "f1"}))
+        toy.job("metrics", "metrics", [METRICS], [FACES, CHECKPOINT], ("matrix.calibrate_on",), '{"psnr": 30}')
+        toy.record()
+        (cause,) = self.compare(toy).causes
+        assert (cause.stage, cause.kind, cause.what) == ("metrics", "code", "src/metrics.py")
+
+    def test_code_is_named_from_git_where_the_cache_has_lost_the_old_fingerprints(self, toy):
+        toy.commit()
+        old = toy.hash(".masquerade/code/metrics.json")
+        toy.write("src/metrics.py", "STEP = 'better'\n")
+        known = {"src/metrics.py": difference.Revision.fingerprint(_Reader(toy.root), "src/metrics.py")}
+        toy.write(".masquerade/code/metrics.json", json.dumps(known))
+        toy.job("metrics", "metrics", [METRICS], [FACES, CHECKPOINT], ("matrix.calibrate_on",), '{"psnr": 30}')
+        toy.record()
+        (toy.root / ".dvc/cache/files/md5" / old[:2] / old[2:]).unlink()
+        (cause,) = self.compare(toy).causes
+        assert (cause.kind, cause.what) == ("code", "src/metrics.py")
+
+    def test_photographs_are_the_cause(self, toy):
+        toy.commit()
+        toy.write("photographs/3.png", "retouched")
+        photographs = [f"photographs/{number}.png" for number in range(6)]
+        toy.job("faces", "data", [FACES], photographs, ("data_seed",), "faces of six people, one retouched")
+        toy.record()
+        (cause,) = self.compare(toy).causes
+        assert (cause.stage, cause.kind, cause.what) == ("faces", "data", "photographs/3.png has other bytes")
+
+    def test_environment_is_the_cause_where_nothing_else_changed(self, toy, monkeypatch):
+        toy.commit()
+        toy.job("method", "train", [CHECKPOINT], [FACES], ("methods.fit.params",), "weights of another torch")
+        path = toy.root / provenance.path_of(CHECKPOINT)
+        path.write_text(path.read_text().replace("2.13.0", "2.14.0").replace('"gpu": ""', '"gpu": "H200"'))
+        toy.record()
+        (cause,) = self.compare(toy).causes
+        assert (cause.stage, cause.kind) == ("method", "environment")
+        assert 'torch: "2.13.0" -> "2.14.0"' in cause.what and "machine.gpu" in cause.what
+
+    def test_other_bytes_from_the_same_everything_are_called_chance(self, toy):
+        toy.commit()
+        toy.job("method", "train", [CHECKPOINT], [FACES], ("methods.fit.params",), "weights of another day")
+        toy.record()
+        (cause,) = self.compare(toy).causes
+        assert (cause.stage, cause.kind) == ("method", "chance")
+
+    def test_change_without_effect_is_said_to_have_none(self, toy):
+        toy.commit()
+        toy.edit("params.yaml", lambda tree: tree.update(seeds=[0, 1]))
+        toy.parameters = params.load(toy.root)
+        toy.job("table", "table", [TABLE, TABLE.replace(".csv", ".md")], [METRICS, PRINTED], ("scale", "seeds"), CSV)
+        toy.record()
+        assert {(cause.what.split(":")[0], cause.effect) for cause in self.compare(toy).causes} == {("seeds", False)}
+
+    def test_revision_without_a_build_says_what_to_do(self, toy):
+        toy.commit()
+        toy.git("rm", "--cached", "--quiet", "dvc.lock")
+        toy.git("commit", "--quiet", "--message", "not built")
+        with pytest.raises(LineageError, match="snakemake all"):
+            Revision("HEAD", toy.root)
+        with pytest.raises(LineageError, match="no revision 'HEAD~9'"):
+            Revision("HEAD~9", toy.root)
+        with pytest.raises(LineageError, match="no revision '--all'"):
+            Revision("--all", toy.root)
+
+    def test_address_that_neither_knows_is_told(self, toy):
+        toy.commit()
+        with pytest.raises(LineageError, match="Did you mean 'fit/default'"):
+            self.compare(toy, "toy/table1:fitt:psnr")
+
+
+class TestCrate:
+    @pytest.fixture
+    def graph(self, toy, tmp_path) -> dict:
+        crate.export(tmp_path / "run.zip", toy.root)
+        with zipfile.ZipFile(tmp_path / "run.zip") as packed:
+            self.inside = set(packed.namelist())
+            return {item["@id"]: item for item in json.loads(packed.read("ro-crate-metadata.json"))["@graph"]}
+
+    def test_root_names_its_profiles_licence_citation_and_workflow(self, graph):
+        root = graph["./"]
+        assert {item["@id"] for item in root["conformsTo"]} == set(crate.PROFILES)
+        assert root["license"] == {"@id": "https://spdx.org/licenses/Apache-2.0"}
+        assert root["citation"] == {"@id": "CITATION.cff"} and root["mainEntity"] == {"@id": "Snakefile"}
+        assert {"File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"} == set(graph["Snakefile"]["@type"])
+
+    def test_every_reference_leads_somewhere(self, graph):
+        def references(value):
+            if isinstance(value, dict):
+                yield from [value["@id"]] if set(value) == {"@id"} else []
+            elif isinstance(value, list):
+                for item in value:
+                    yield from references(item)
+
+        for item in graph.values():
+            for value in item.values():
+                for found in references(value):
+                    assert found in graph or found.startswith("https://"), found
+
+    def test_every_job_is_an_action_with_tool_inputs_results_and_seed(self, graph):
+        actions = {item["name"]: item for item in graph.values() if item["@type"] == "CreateAction"}
+        method = actions[f"method: {CHECKPOINT}"]
+        assert method["result"] == {"@id": f"#{CHECKPOINT}"} and method["instrument"] == {"@id": "#tool-method"}
+        read = [graph[item["@id"]] for item in method["object"]]
+        assert {"name": "seed", "value": "0"}.items() <= next(x for x in read if x["name"] == "seed").items()
+        assert any(item["@id"] == f"#{FACES}" for item in read)
+        assert len(actions) == 5, "four jobs and the run"
+        whole = {item["@id"] for item in graph["#run"]["object"]}
+        assert whole == {"params.yaml", "#photographs-folder", PRINTED}
+
+    def test_faces_and_checkpoints_stay_at_home_unless_asked_for(self, graph, toy, tmp_path):
+        assert not any(name.startswith(("data/", "checkpoints/", "photographs/")) for name in self.inside)
+        assert "3.png" not in json.dumps(graph), "the name of a photograph can tell who is on it"
+        assert graph[f"#{CHECKPOINT}"]["identifier"] == f"md5:{toy.hash(CHECKPOINT)}"
+        crate.export(tmp_path / "all.zip", toy.root, with_data=True)
+        with zipfile.ZipFile(tmp_path / "all.zip") as packed:
+            assert {FACES, CHECKPOINT} <= set(packed.namelist())
+
+    def test_licence_of_photographs_is_not_made_up(self, graph):
+        assert "not stated" in graph[f"#{CHECKPOINT}"]["license"]
+
+    def test_every_judge_has_a_licence(self, tiny):
+        known = {judge for asset in licences.ASSETS for judge in asset.judges} | set(licences.TRAINED_HERE)
+        assert set(tiny.judges) <= known
+        locked = (ROOT / "requirements.lock").read_text()
+        assert all(f"{asset.package}==" in locked for asset in licences.ASSETS)
+
+    def test_other_files_than_zip_are_refused(self, toy, tmp_path):
+        with pytest.raises(LineageError, match="is a .zip"):
+            crate.export(tmp_path / "run.tar", toy.root)
+
+
+class TestProvenance:
+    def test_circumstances_are_written_beside_the_first_output(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        provenance.write({"data/a.zip": "1a", "data/a.parquet": "2b"}, 100.0, "r1", 2)
+        (path,) = (tmp_path / provenance.FOLDER).rglob("*.json")
+        assert path == tmp_path / provenance.path_of("data/a.zip")
+        told = json.loads(path.read_text())
+        assert told["outputs"] == {"data/a.zip": "1a", "data/a.parquet": "2b"}
+        assert told["started"] == "1970-01-01T00:01:40+00:00" and told["machine"] == provenance.machine()
+
+    def test_environment_is_what_is_installed_and_its_hash_changes_with_it(self, tmp_path, monkeypatch):
+        from importlib.metadata import version
+
+        found = provenance.environment()
+        assert found["packages"]["numpy"] == version("numpy") and found["packages"]["facenet-pytorch"]
+        (tmp_path / "another_package-1.0.dist-info").mkdir()
+        monkeypatch.syspath_prepend(str(tmp_path))
+        other = provenance.environment()
+        assert other["packages"]["another-package"] == "1.0" and other["sha256"] != found["sha256"]
+
+    def test_machine_is_a_kind_and_no_name(self):
+        import socket
+
+        found = provenance.machine()
+        assert found["cores"] > 0 and found["processor"]
+        assert socket.gethostname() not in json.dumps(found).split()
+
+    def test_step_leaves_its_circumstances_and_only_the_first_of_several_processes_does(self, tmp_path, monkeypatch):
+        from argparse import Namespace
+
+        from masquerade import place, steps
+
+        monkeypatch.chdir(tmp_path)
+        for name, rank in (("first", 0), ("second", 1)):
+            given = Namespace(params={}, outputs=[Path(name)], inputs=[], code=None, threads=3)
+            monkeypatch.setattr(place, "here", lambda rank=rank: place.ALONE._replace(rank=rank, count=2))
+            steps.main(name, given, lambda run, name=name: Path(name).write_text(run.id))
+        told = json.loads(provenance.path_of("first").read_text())
+        assert told["outputs"] == {"first": hashlib.md5(told["run"].encode(), usedforsecurity=False).hexdigest()}
+        assert told["machine"] == provenance.machine() and told["threads"] == 3
+        assert not provenance.path_of("second").exists()

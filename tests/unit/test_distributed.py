@@ -1,0 +1,457 @@
+"""Training in several processes: what is trained is what one process would have trained with the same batch."""
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import socket
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as some
+from torch import nn
+
+from masquerade import discovery, distributed, launch, place, training
+from masquerade.backbones import _generator
+from masquerade.errors import MasqueradeError, ParameterError
+from masquerade.identity_transformer import task as transformer
+from masquerade.images import ArchiveWriter
+from masquerade.methods import TrainingJob
+from masquerade.networks.stylegan2_discriminator import deviation, group
+
+GENERATOR = {
+    "published": "", "channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0, "ema": 0.5,
+    "reconstruction": {"steps": 4, "batch": 4, "learning_rate": 0.05, "modulation": 0.3, "parts": 4.0, "edges": 1.0},
+    "adversarial": {
+        "steps": 6, "batch": 8, "learning_rate": 0.002, "r1": 10.0, "r1_every": 2, "path_length": 2.0,
+        "path_length_every": 2, "mixing": 0.9,
+    },
+    "samples_every": 10, "quality_samples": 4, "floor_detection": 0.0,
+}  # fmt: skip
+FIT = {
+    "width": 8, "halvings": 1, "blocks": 1, "reach": 0.0,
+    "discriminator": {"width": 4, "depth": 2, "scales": 2}, "classifier": {"width": 4, "depth": 2},
+    "losses": {
+        "adversarial": 1, "password": 1, "identity": 2, "feature": 2, "wrong_feature": 1, "between_feature": 1,
+        "pixels": 10, "reconstruction": 100,
+    },
+    "margin": 0.0, "grey": 0.5, "steps": 8, "batch": 4, "learning_rate": 1e-3, "betas": [0.5, 0.999],
+    "kernel_rate": 0.0, "cooldown": 0.5, "ema": 0.5, "samples_every": 8,
+}  # fmt: skip
+TRAININGS = {
+    "generator": ("backbones", GENERATOR, _generator.GeneratorTask),
+    "fit": ("methods", FIT, transformer.TransformerTask),
+}
+
+
+class SmallIdentity(nn.Module):
+    """A differentiable substitute for the identity encoder: pictures of any size -> unit (N, 8)."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(5)
+        self.project = nn.Linear(48, 8)
+
+    def forward(self, images):
+        pooled = nn.functional.adaptive_avg_pool2d(images, 4).flatten(1)
+        return nn.functional.normalize(self.project(pooled))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Twelve pictures of a bright disc on a dark ground, with masks, at 32 pixels."""
+    folder = tmp_path_factory.mktemp("distributed")
+    draw = np.random.default_rng(0)
+    down, across = np.mgrid[:32, :32]
+    with ArchiveWriter(folder / "faces.zip", {"size": 32}) as out:
+        for number in range(12):
+            disc = np.hypot(down - 16, across - 16 + draw.integers(-4, 5)) < 6 + draw.integers(4)
+            picture = np.where(disc[..., None], draw.integers(120, 256, 3), 40).astype(np.uint8)
+            split = "train" if number < 8 else "validation"
+            row = {"id": f"f{number}", "identity": f"p{number}", "split": split}
+            out.add(picture, row, np.where(disc, 10, 0).astype(np.uint8))
+    (folder / "identity.safetensors").write_bytes(b"stands for the encoder's file")
+    return folder
+
+
+# What a process does: found by name, as the processes are started afresh.
+
+
+def train(folder, name, label):
+    """One whole training; what it logged and drew is written beside its checkpoint."""
+    room, knobs, _ = TRAININGS[name]
+    cls, curve, drawn = discovery.load(room, name), [], []
+    job = TrainingJob(
+        folder / "faces.zip", {"identity": folder / "identity.safetensors"}, folder / f"{label}.safetensors",
+        folder / f"{label}.pt", 0, 1, lambda step, values: curve.append(dict(values)),
+        lambda name, pixels: drawn.append(name),
+    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(training.fit.__kwdefaults__, "log_every", 1)
+        encoder = SmallIdentity().eval().requires_grad_(False)
+        patch.setattr(discovery.load("backbones", "identity"), "load", lambda checkpoint: encoder)
+        if room == "methods":
+            cls.train(cls.Params(**knobs), job)
+        else:
+            cls(cls.Params(**knobs)).train(job)
+    write(folder, label, {"curve": curve, "drawn": drawn})
+
+
+def write(folder, label, told):
+    (folder / f"{label}.{os.environ.get('RANK', 'alone')}.json").write_text(json.dumps(told))
+
+
+def told(folder, label, rank):
+    return json.loads((folder / f"{label}.{rank}.json").read_text())
+
+
+def train_each(folder, label):
+    for name in TRAININGS:
+        train(folder, name, f"{name}_{label}")
+
+
+def train_stopped(folder, label):
+    """Train, with SIGTERM to one process alone in the middle of a step: the second, in the generator's 2nd phase."""
+    for name, rank, step in (("generator", "1", 6), ("fit", "0", 3)):
+        task = TRAININGS[name][2]
+
+        def stops(self, number, inner=task.step, rank=rank, step=step):
+            if number == step and os.environ["RANK"] == rank:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return inner(self, number)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(task, "step", stops)
+            try:
+                train(folder, name, f"{name}_{label}")
+            except training.Interrupted as error:
+                write(folder, f"{name}_{label}_stopped", str(error))
+
+
+def train_broken(folder, label):
+    """The second process has an error in step 2, and ends as it would: at once."""
+
+    def breaks(self, number, inner=transformer.TransformerTask.step):
+        if number == 2 and os.environ["RANK"] == "1":
+            raise RuntimeError("pulled the plug")
+        return inner(self, number)
+
+    transformer.TransformerTask.step = breaks
+    try:
+        train(folder, "fit", label)
+    except (RuntimeError, MasqueradeError) as error:
+        write(folder, label, f"{type(error).__name__}: {error}")
+        os._exit(1)
+
+
+def start_differently(folder, label):
+    """Each process has weights, and in the end a state, of its own, as where the nodes share no file system."""
+    rank = int(os.environ["RANK"])
+    torch.manual_seed(rank)
+    network = nn.BatchNorm1d(3)
+    nn.init.normal_(network.weight)
+    network.running_mean.fill_(rank + 1)
+    distributed.start_together([network], 3, folder / "s.pt")
+    weights = [network.weight.tolist(), network.running_mean.tolist()]
+    try:
+        distributed.start_together([network], 3 + rank, folder / "s.pt")
+    except MasqueradeError as error:
+        write(folder, label, {"weights": weights, "error": str(error)})
+
+
+def in_process(work, folder, label, environment):
+    torch.set_num_threads(1)
+    os.environ.update(environment)
+    with distributed.processes() as first:
+        work(folder, label)
+    assert first == (environment["RANK"] == "0")
+
+
+def together(work, folder, label, count=2):
+    """Run ``work`` in processes that are started as torchrun starts them; returns their exit codes."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+    environments = [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
+    context = multiprocessing.get_context("spawn")
+    started = [context.Process(target=in_process, args=(work, folder, label, of)) for of in environments]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(timeout=300)
+        process.kill()
+    return [process.exitcode for process in started]
+
+
+@pytest.fixture(scope="module")
+def trained(folder):
+    """Both trainings in one process (label ``one``), and in two (``two``)."""
+    train_each(folder, "one")
+    assert together(train_each, folder, "two") == [0, 0]
+    return folder
+
+
+@pytest.fixture(scope="module")
+def stopped(folder):
+    """Both trainings stopped in the middle, by a signal to one of the two processes (label ``cut``)."""
+    assert together(train_stopped, folder, "cut") == [0, 0]
+    for name in TRAININGS:
+        shutil.copy(folder / f"{name}_cut.pt", folder / f"{name}_alone.pt")
+    return folder
+
+
+def weights(path):
+    modules, _ = training.load_checkpoint(path)
+    return {f"{module}.{key}": value for module, part in modules.items() for key, value in part.items()}
+
+
+# Sums in another order differ in the last bit. FIT rounds its pictures to 8 bits, and where a last bit tips one over,
+# the next losses differ by more; Adam takes a whole step where a gradient is next to nothing.
+LOSSES = {"generator": 1e-5, "fit": 5e-3}  # relative
+WEIGHTS = {"generator": 1e-5, "fit": FIT["learning_rate"]}  # absolute
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAININGS)
+def test_two_processes_have_the_loss_curve_of_one_with_the_same_batch(trained, name):
+    alone, shared = told(trained, f"{name}_one", "alone")["curve"], told(trained, f"{name}_two", 0)["curve"]
+    assert len(alone) == len(shared) >= 8
+    for step, (expected, found) in enumerate(zip(alone, shared, strict=True)):
+        assert found == pytest.approx(expected, rel=LOSSES[name] if step > 1 else 2e-5, abs=1e-6), step
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAININGS)
+def test_two_processes_end_with_the_weights_of_one(trained, name):
+    alone, shared = (weights(trained / f"{name}_{label}.safetensors") for label in ("one", "two"))
+    for key, value in alone.items():
+        torch.testing.assert_close(shared[key], value, rtol=1e-5, atol=WEIGHTS[name], msg=key)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAININGS)
+def test_only_the_first_process_logs_and_draws_samples(trained, name):
+    assert told(trained, f"{name}_two", 0)["drawn"] == told(trained, f"{name}_one", "alone")["drawn"] != []
+    assert told(trained, f"{name}_two", 1) == {"curve": [], "drawn": []}
+
+
+@pytest.mark.slow
+def test_signal_to_one_process_stops_all_of_them_at_the_same_step(stopped):
+    for rank in (0, 1):
+        assert told(stopped, "generator_cut_stopped", rank).startswith("stopped at step 7 of 10; the same command")
+        assert told(stopped, "fit_cut_stopped", rank).startswith("stopped at step 4 of 8; the same command")
+
+
+@pytest.mark.slow
+def test_stopped_training_of_two_processes_ends_bit_for_bit_like_an_uninterrupted_one(trained, stopped):
+    assert together(train_each, stopped, "cut") == [0, 0]
+    for name in TRAININGS:
+        assert len(told(stopped, f"{name}_cut", 0)["curve"]) < len(told(trained, f"{name}_two", 0)["curve"])
+        cut, whole = (stopped / f"{name}_{label}.safetensors" for label in ("cut", "two"))
+        assert cut.read_bytes() == whole.read_bytes()
+        assert not (stopped / f"{name}_cut.pt").exists()
+
+
+@pytest.mark.slow
+def test_stopped_training_goes_on_with_another_number_of_processes(trained, stopped):
+    train_each(stopped, "alone")
+    for name in TRAININGS:
+        after = told(stopped, f"{name}_alone", "alone")["curve"]
+        whole = told(trained, f"{name}_one", "alone")["curve"]
+        assert 0 < len(after) < len(whole)
+        for found, expected in zip(after[::-1], whole[::-1], strict=False):
+            assert found == pytest.approx(expected, rel=LOSSES[name], abs=1e-6)
+
+
+@pytest.mark.slow
+def test_process_that_lost_another_says_so_and_ends(folder):
+    assert together(train_broken, folder, "broken") == [1, 1]
+    assert told(folder, "broken", 1) == "RuntimeError: pulled the plug"
+    assert told(folder, "broken", 0).startswith("ProcessLost: another process of this training has ended")
+
+
+@pytest.mark.slow
+def test_all_start_with_the_weights_of_the_first_and_states_that_differ_are_refused(folder):
+    assert together(start_differently, folder, "different", count=3) == [0, 0, 0]
+    of = [told(folder, "different", rank) for rank in range(3)]
+    assert of[0]["weights"] == of[1]["weights"] == of[2]["weights"]
+    assert of[2]["weights"][1] == [1.0, 1.0, 1.0]
+    assert {one["error"] for one in of} == {of[0]["error"]}
+    assert "states of the steps [3, 4, 5] in " in of[0]["error"]
+
+
+@pytest.mark.slow
+def test_job_of_two_tasks_is_requeued_goes_on_exactly_and_is_judged_once(root, trained, tmp_path, monkeypatch):
+    import submitit
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+    knobs = json.dumps({"data_seed": 0, "backbones.generator": GENERATOR})
+    checkpoint, report, state = (tmp_path / name for name in ("generator.safetensors", "report.json", "generator.pt"))
+    program = launch.Resumable(
+        str(root / "workflow/scripts/backbone.py"),
+        ("--params", knobs, "--outputs", str(checkpoint), str(report), "--faces", str(trained / "faces.zip"),
+         "--state", str(state), "--name", "generator"),
+        "a_run",
+    )  # fmt: skip
+    executor = submitit.AutoExecutor(tmp_path / "logs", cluster="local")
+    executor.update_parameters(tasks_per_node=2, timeout_min=5)
+    job = executor.submit(program)
+    while not state.is_file() and not job.done():
+        time.sleep(0.01)
+    controller = job._process.pid
+    for task in Path(f"/proc/{controller}/task/{controller}/children").read_text().split():
+        os.kill(int(task), signal.SIGUSR2)  # as SLURM tells the tasks of a job whose time is up
+    assert job.results() == [None, None]
+    logs = [job.task(rank).paths.stderr.read_text() + job.task(rank).paths.stdout.read_text() for rank in (0, 1)]
+    assert "resumed from" in logs[0] and "resumed from" in logs[1]
+    assert checkpoint.read_bytes() == (trained / "generator_two.safetensors").read_bytes()
+    assert json.loads(report.read_text())["quality"]["detection"] >= 0
+    lines = [json.loads(line) for line in (tmp_path / ".masquerade/runs/a_run.jsonl").read_text().splitlines()]
+    assert [line["event"] for line in lines].count("start") == 2  # once more when it was requeued
+    assert [line["status"] for line in lines if line["event"] == "end"] == ["FINISHED"]
+    logged = [name for line in lines if line["event"] == "metrics" for name in line["values"]]
+    assert logged.count("pixels") == 1  # of step 0
+    assert logged.count("quality/detection") == 1
+
+
+# What needs no other process.
+
+
+def pretend(patch, rank, count):
+    patch.setattr(distributed.dist, "is_initialized", lambda: True)
+    patch.setattr(distributed.dist, "get_rank", lambda: rank)
+    patch.setattr(distributed.dist, "get_world_size", lambda: count)
+
+
+@given(some.integers(1, 6), some.integers(1, 8))
+def test_processes_share_a_batch_without_a_row_left_or_taken_twice(count, each):
+    whole, parts = torch.arange(count * each), []
+    for rank in range(count):
+        with pytest.MonkeyPatch.context() as patch:
+            pretend(patch, rank, count)
+            parts.append(distributed.rows(whole))
+    assert {len(part) for part in parts} == {each}
+    assert sorted(torch.cat(parts).tolist()) == whole.tolist()
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_noise_of_all_processes_is_that_of_one(monkeypatch, count):
+    like, parts = torch.zeros(1, dtype=torch.float32), []
+    for rank in range(count):
+        pretend(monkeypatch, rank, count)
+        torch.manual_seed(3)
+        parts.append(distributed.normal(8 // count, 2, 5, like=like))
+    torch.manual_seed(3)
+    assert torch.equal(torch.stack(parts, dim=1).flatten(0, 1), torch.randn(8, 2, 5))
+
+
+@hypothesis_settings(deadline=None)
+@given(some.integers(1, 4), some.integers(1, 4), some.integers(1, 12))
+def test_minibatch_deviation_of_a_share_is_that_of_the_whole_batch(count, each, factor):
+    """What `check_batch` asks for suffices: the groups of the whole batch each lie in one process."""
+    whole = torch.randn(count * each * factor, 3, 2, 2)
+    if len(whole) % (count * group(len(whole))):
+        return
+    for rank in range(count):
+        torch.testing.assert_close(deviation(whole[rank::count]), deviation(whole)[rank::count])
+
+
+@pytest.mark.parametrize(
+    ("name", "phase", "batch", "count", "error"),
+    [
+        (
+            "generator",
+            "reconstruction",
+            4,
+            3,
+            "reconstruction.batch is 4, which 3 processes cannot share equally: make",
+        ),
+        ("generator", "adversarial", 4, 2, "adversarial.batch is 4.*equally, in groups of 4: make it a multiple of 8"),
+        ("generator", "adversarial", 9, 3, "the path length .half of .*adversarial.batch. is 4"),
+        ("fit", None, 4, 8, "methods.fit.params.batch is 4.*make it a multiple of 8, or set `tasks` lower"),
+    ],
+)
+def test_batch_that_cannot_be_shared_equally_is_refused(folder, monkeypatch, name, phase, batch, count, error):
+    room, knobs, task = TRAININGS[name]
+    changed = {phase: {**knobs[phase], "batch": batch}} if phase else {"batch": batch}
+    if phase == "adversarial":
+        changed["reconstruction"] = {**knobs["reconstruction"], "batch": count}
+    monkeypatch.setitem(TRAININGS, name, (room, {**knobs, **changed}, task))
+    monkeypatch.setattr(distributed, "count", lambda: count)
+    with pytest.raises(ParameterError, match=error):
+        train(folder, name, "refused")
+
+
+@pytest.mark.parametrize(("batch", "count", "fits"), [(32, 2, True), (32, 4, True), (32, 8, True), (32, 16, False)])
+def test_published_generator_trains_in_up_to_eight_processes(monkeypatch, batch, count, fits):
+    monkeypatch.setattr(distributed, "count", lambda: count)
+    if fits:
+        distributed.check_batch(batch, "batch", together=group(batch))
+    else:
+        with pytest.raises(ParameterError, match="a multiple of 64"):
+            distributed.check_batch(batch, "batch", together=group(batch))
+
+
+def test_training_that_is_not_made_for_several_processes_is_refused(tmp_path, monkeypatch):
+    class Alone:
+        modules, optimisers = {}, {}
+
+    pretend(monkeypatch, 0, 2)
+    with pytest.raises(MasqueradeError, match="Alone trains in one process, not in 2: set `tasks` to 1"):
+        training.fit(Alone(), steps=1, state=tmp_path / "s.pt", fingerprint="", log=print)
+
+
+@pytest.fixture
+def nowhere(monkeypatch):
+    for name in ("SUBMITIT_EXECUTOR", "WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+def test_several_tasks_of_an_interactive_session_are_not_a_training_together(nowhere):
+    nowhere.setenv("SLURM_NTASKS", "4")
+    nowhere.setenv("SLURM_PROCID", "0")
+    assert place.here() == place.ALONE
+    with distributed.processes() as first:
+        assert (first, distributed.count()) == (True, 1)
+
+
+def test_place_is_that_of_torchrun(nowhere):
+    nowhere.setenv("WORLD_SIZE", "8")
+    with pytest.raises(MasqueradeError, match="RANK, LOCAL_RANK, MASTER_PORT, MASTER_ADDR not"):
+        place.here()
+    for name, value in (("RANK", "5"), ("LOCAL_RANK", "1"), ("MASTER_ADDR", "node7"), ("MASTER_PORT", "29500")):
+        nowhere.setenv(name, value)
+    assert place.here() == place.Place(5, 8, 1, "node7", 29500)
+
+
+def slurm(patch, **more):
+    """What submitit finds in a job of two nodes with two tasks each, in the last of them."""
+    found = {
+        "SUBMITIT_EXECUTOR": "slurm", "SLURM_JOB_ID": "77", "SLURM_NTASKS": "4", "SLURM_JOB_NUM_NODES": "2",
+        "SLURM_NODEID": "1", "SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_JOB_NODELIST": "gpu[03-04]",
+    }  # fmt: skip
+    for name, value in {**found, **more}.items():
+        patch.setenv(name, value)
+    return place.here()
+
+
+def test_place_in_a_job_on_two_nodes_is_reached_by_the_first_node(nowhere):
+    found = slurm(nowhere)
+    assert (found.rank, found.count, found.local, found.address) == (3, 4, 1, "gpu03")
+
+
+def test_place_in_a_job_on_one_node_needs_no_name_of_it(nowhere):
+    found = slurm(nowhere, SLURM_JOB_NUM_NODES="1", SLURM_NTASKS="2", SLURM_PROCID="1", SLURM_JOB_NODELIST="gpu03")
+    assert (found.rank, found.count, found.local, found.address) == (1, 2, 1, "127.0.0.1")
+
+
+def test_job_of_one_task_is_alone(nowhere):
+    assert slurm(nowhere, SLURM_NTASKS="1", SLURM_PROCID="0", SLURM_LOCALID="0") == place.ALONE

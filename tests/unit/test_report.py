@@ -1,0 +1,482 @@
+"""The report: what the files say, what it means by hand-worked numbers, no original in the place of a gap, one file."""
+
+import base64
+import hashlib
+import io
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from scipy.stats import kendalltau
+
+from masquerade.errors import ReferenceFileError
+from masquerade.images import ArchiveWriter, FaceArchive, to_float
+from masquerade.papers import claims, claims_page, tables, verdicts
+from masquerade.papers.measured import Cells, Context, Measured
+from masquerade.papers.printed import Printed
+from masquerade.papers.reference import Column, Table
+from masquerade.papers.tables import Entry
+from masquerade.params import StandIns
+from masquerade.report import addresses, chain, explorer, meaning, page, reading, tradeoff, variants
+from masquerade.report.chain import Files, chain_of
+from masquerade.report.meaning import Order
+
+CONTEXT = Context(
+    scale="tiny",
+    seeds=(0, 1),
+    stand_ins=StandIns(datasets={"celeba_hq": "synthetic_hq"}, judges={"facenet": "recogniser_a"}),
+    commit="abc1234",
+    caution="Numbers mean nothing.",
+)
+HQ = {"name": "CelebA-HQ", "role": "celeba_hq"}
+FACENET = {"name": "FaceNet", "role": "facenet"}
+RE_ID = {"metric": "re_identification_rate", "judge": FACENET}
+TABLE = {
+    "kind": "table", "paper": "identitydp", "name": "table1", "title": "Table I", "caption": "A <b>caption</b> & more",
+    "source": "Table I, section V", "dataset": HQ,
+    "columns": [
+        {"title": "Re-ID(%)", "group": "Face", **RE_ID, "direction": "lower", "digits": 1, "percent": True},
+        {"title": "FID", "metric": "frechet_distance", "judge": FACENET, "direction": "lower", "digits": 2},
+        {"title": "PSNR", "metric": "psnr", "direction": "higher", "digits": 2, "spread": "metric", "printed": False},
+    ],
+    "rows": [
+        {"title": "Ours(ε=6)", "method": "identitydp", "variant": "eps_6", "printed": ["2.0", "30 ± 1.5"]},
+        {"title": "Ours(ε=100)", "method": "identitydp", "variant": "eps_100", "printed": ["40.0", "20"]},
+        {"title": "Blur", "method": "gaussian_blur", "variant": "size_7", "printed": ["90.0", "25"]},
+        {"title": "Other", "method": "ciagan", "variant": "default", "printed": ["1.0", "null"], "note": "not given"},
+        {"title": "Original", "method": "original", "variant": "control", "control": True, "note": "control: itself"},
+    ],
+}  # fmt: skip
+SKIPPED = {("synthetic_hq", "ciagan", "default"): "ciagan is not built yet"}
+KNOBS = {
+    "original": {"control": {}},
+    "gaussian_blur": {"size_7": {"kind": "resample", "size": 7.0}},
+    "identitydp": {"eps_100": {"epsilon": 100.0, "sampler": "seeded"}, "eps_6": {"epsilon": 6.0, "sampler": "seeded"}},
+}
+REFUSAL = "no <i>landmarks</i> were found"
+
+
+def number(value, over=10, of=10, **more):
+    return {"value": value, "over": over, "of": of, "spread": None, "spread_of": "", "note": "", **more}
+
+
+def cell(method, variant, re_id, fd, psnr, seed=0):
+    return {
+        "cell": {"dataset": "synthetic_hq", "method": method, "variant": variant, "seed": seed},
+        "statement": {"faces": 10, "refused": 0, "epsilon": 6.0} if method == "identitydp" else {"faces": 10},
+        "metrics": {
+            "re_identification_rate": {"recogniser_a": number(re_id)},
+            "frechet_distance": {"recogniser_a": number(fd, note="from 10 faces")},
+            "psnr": {"": number(psnr, spread=1.5, spread_of="faces")},
+        },
+    }
+
+
+CELLS = [
+    *(cell("identitydp", "eps_6", 0.1 + 0.02 * seed, 31.0, 20.0, seed) for seed in (0, 1)),
+    *(cell("identitydp", "eps_100", 0.5, 33.0, 25.0, seed) for seed in (0, 1)),
+    cell("gaussian_blur", "size_7", 0.95, 12.0, None),
+    cell("original", "control", 1.0, 0.0, None),
+]
+CLAIM = {
+    "paper": "identitydp", "name": "small_hides_more", "says": "A smaller ε hides more.", "source": "Figure 4",
+    "dataset": HQ, "measure": RE_ID, "greater": [{"method": "identitydp", "variant": "eps_100"}],
+    "than": [{"method": "identitydp", "variant": "eps_6"}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def table():
+    return Table(**TABLE)
+
+
+@pytest.fixture
+def built(table):
+    return tables.build(table, CELLS, SKIPPED, CONTEXT)
+
+
+def entry(printed=None, measured=None, direction="lower", digits=2, percent=False, judge=None):
+    column = Column(title="A", metric="psnr", direction=direction, digits=digits, percent=percent, judge=judge)
+    found = None if printed is None else Printed(text=str(printed), value=printed * (0.01 if percent else 1))
+    return Entry(column, found, Measured(value=measured, over=9, of=9, seeds=1, reason="" if measured else "refused"))
+
+
+class TestReading:
+    def test_table_comes_back_from_its_csv(self, table, built):
+        again = reading.table(table, reading.records(built.csv()), Cells(CELLS), CONTEXT)
+        assert again.csv() == built.csv()
+        assert again.markdown() == built.markdown()
+
+    @given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=4, max_size=4), st.booleans())
+    def test_any_numbers_come_back(self, values, refused):
+        found = [cell("identitydp", "eps_6", *values[:3]), cell("original", "control", values[3], None, 1.0)]
+        skipped = SKIPPED | {("synthetic_hq", "gaussian_blur", "size_7"): 'why, "quoted"'} if refused else SKIPPED
+        built = tables.build(Table(**TABLE), found, skipped, CONTEXT)
+        assert reading.table(built.table, reading.records(built.csv()), Cells(found), CONTEXT).csv() == built.csv()
+
+    def test_row_that_the_paper_does_not_declare_keeps_its_place(self, table, built):
+        text = built.csv().replace("Blur,gaussian_blur,size_7", "Theirs,external,default")
+        line = reading.table(table, reading.records(text), Cells(CELLS), CONTEXT).lines[2]
+        assert (line.row.title, line.row.method, line.row.printed) == ("Theirs", "external", ())
+        assert line.entries[0].measured.value == 0.95
+
+    def test_csv_of_other_columns_is_refused_with_what_to_do(self, table, built):
+        with pytest.raises(ReferenceFileError, match=r"identitydp/table1.*build the table again"):
+            reading.table(table, reading.records(built.csv().replace("FID", "KID")), Cells(CELLS), CONTEXT)
+
+    def test_claims_come_back_with_their_margins(self):
+        declared = [claims.Claim(**CLAIM)]
+        text = claims_page.table(verdicts.judge(declared, CELLS, SKIPPED, CONTEXT), CONTEXT)
+        (found,) = reading.assertions(declared, reading.records(text))
+        assert (found.verdict, found.held, found.seeds) == ("holds", 2, 2)
+        assert found.margins == pytest.approx((0.4, 0.38))
+        ((greater, than),) = found.pairs
+        assert (greater.value, than.value) == pytest.approx((0.5, 0.11))
+
+    def test_claim_that_nobody_declares_is_refused(self):
+        text = claims_page.table(verdicts.judge([claims.Claim(**CLAIM)], CELLS, SKIPPED, CONTEXT), CONTEXT)
+        with pytest.raises(ReferenceFileError, match="identitydp:small_hides_more"):
+            reading.assertions([], reading.records(text))
+
+
+class TestMeaning:
+    def test_rows_are_compared_as_worked_by_hand(self):
+        column = [entry(1, 10), entry(2, 5), entry(3, 20), entry(None, 7), entry(4, None), entry(3, 30)]
+        # printed 1 < 2 < 3 = 3: five ordered pairs; measured 10, 5, 20, 30: only (1, 2) is the other way round
+        assert meaning.orders(column) == [Order(2, 3), Order(2, 3), Order(2, 2), Order(), Order(), Order(2, 2)]
+        assert meaning.of_column(column) == Order(4, 5)
+
+    def test_measured_ties_are_not_the_paper_s_order(self):
+        assert meaning.of_column([entry(1, 5), entry(2, 5)]) == Order(0, 1)
+
+    @given(st.permutations(range(8)))
+    def test_order_is_kendall_s_tau(self, measured):
+        order = meaning.of_column([entry(place + 1, value + 1) for place, value in enumerate(measured)])
+        assert order.pairs == 28
+        assert 2 * order.same / order.pairs - 1 == pytest.approx(kendalltau(range(8), measured).statistic)
+
+    @pytest.mark.parametrize(
+        ("place", "difference", "verdict"),
+        [
+            (entry(2.0, 1.5), "−0.50", "better"),
+            (entry(2.0, 2.5), "+0.50", "worse"),
+            (entry(2.0, 2.5, "higher"), "+0.50", "better"),
+            (entry(2.0, 2.5, "none"), "+0.50", ""),
+            (entry(2.0, 2.001), "±0", "equal"),
+            (entry(40.0, 0.5, "higher", 1, True), "+10.0", "better"),
+            (entry(None, 1.0), "", ""),
+            (entry(1.0, None), "", ""),
+        ],
+    )
+    def test_difference_has_the_sign_of_measured_minus_printed(self, place, difference, verdict):
+        assert (meaning.difference(place), meaning.verdict(place)) == (difference, verdict)
+
+    @pytest.mark.parametrize(
+        ("place", "order", "words"),
+        [
+            (entry(2.0, 1.5), Order(1, 3), "Here 1.50: 0.50 less than the printed 2.0, which is better. Lower is "
+             "better. Against the other rows, 1 of 3 comparisons come out as in the paper."),
+            (entry(2.0, 2.5, "none"), Order(), "Here 2.50: 0.50 more than the printed 2.0."),
+            (entry(2.0, 2.0, "higher"), Order(1, 1), "Here 2.00, the same as printed at these digits. Higher is better."
+             " Against the one other row, it stands as in the paper."),
+            (entry(2.0, None), Order(), "No number here: refused. The paper prints 2.0."),
+            (entry(None, 1.0), Order(), "Measured here alone: the paper prints no such number. Lower is better."),
+            (entry(1.0, 1.0, judge=FACENET), Order(2, 2), "Here 1.00, the same as printed at these digits. Lower is "
+             "better. Against the other rows, all 2 comparisons come out as in the paper. recogniser_a judges in the "
+             "place of FaceNet."),
+        ],
+    )  # fmt: skip
+    def test_sentence_says_what_the_numbers_say(self, place, order, words):
+        assert meaning.sentence(place, order, "", CONTEXT) == words
+
+
+class TestAddresses:
+    RECORD = {"method": "falco", "variant": "m_0", "dataset": "synthetic_hq", "part": "", "attempt": ""}
+
+    def record(self, group, column, metric, judge="", **more):
+        return self.RECORD | {"group": group, "column": column, "metric": metric, "judge": judge} | more
+
+    def test_column_has_the_shortest_name_that_is_its_own(self):
+        found = addresses.of_table("falco/table1", [
+            self.record("", "FID", "frechet_distance", "mobilenet_v2"),
+            self.record("Face re-ID", "CASIA(%)", "re_identification_rate", "recogniser_a"),
+            self.record("Rank-1", "CASIA(%)", "rank1_identification_rate", "recogniser_a"),
+        ])  # fmt: skip
+        assert found == [f"falco/table1:falco/m_0:{name}" for name in ("fid", "face_re_id_casia", "rank_1_casia")]
+
+    def test_attempts_of_one_method_are_told_apart(self):
+        found = addresses.of_table("cao21/table3", [
+            self.record("", "PSNR", "psnr", attempt="recovered"), self.record("", "PSNR", "psnr", attempt="wrong"),
+        ])  # fmt: skip
+        assert found == ["cao21/table3:falco/m_0:psnr_recovered", "cao21/table3:falco/m_0:psnr_wrong"]
+
+    def test_dataset_is_named_where_a_column_stands_on_two(self):
+        records = [self.record("", "FID", "fd", dataset=name) for name in ("hq", "wild")]
+        assert addresses.of_table("a/b", records) == ["a/b:falco/m_0:fid:hq", "a/b:falco/m_0:fid:wild"]
+
+
+class TestVariants:
+    LEVELS = {"random": {"level": "random"}, "d_9": {"level": 9}, "d_0": {"level": 0}, "d_3": {"level": 3}}
+
+    def test_words_come_as_declared_and_numbers_by_size(self):
+        assert variants.natural(self.LEVELS) == ["d_0", "d_3", "d_9", "random"]
+        blurs = {"size_19": {"kind": "resample", "size": 19.0}, "wiener_8": {"kind": "gaussian", "size": 8.0},
+                 "size_7": {"kind": "resample", "size": 7.0}}  # fmt: skip
+        assert variants.natural(blurs) == ["size_7", "size_19", "wiener_8"]
+
+    @given(st.lists(st.floats(-1e3, 1e3), unique=True, min_size=1, max_size=8))
+    def test_one_number_orders_by_itself(self, values):
+        assert variants.natural({str(v): {"epsilon": v} for v in values}) == [str(v) for v in sorted(values)]
+
+    def test_label_says_what_differs(self):
+        assert variants.label("eps_6", KNOBS["identitydp"]) == "epsilon 6"
+        assert variants.label("control", KNOBS["original"]) == "control"
+
+    def test_lines_join_what_differs_in_numbers_alone(self):
+        families = {name: variants.family(name, self.LEVELS) for name in self.LEVELS}
+        assert families["d_0"] == families["d_3"] == families["d_9"] != families["random"]
+        words = {"a": {"start": "nearest"}, "b": {"start": "random"}}
+        assert variants.family("a", words) != variants.family("b", words)
+
+
+def archive(path: Path, pictures: dict[str, np.ndarray | None], **facts) -> Path:
+    """An archive of faces: id -> uint8 (H, W, 3) or None for a refusal."""
+    with ArchiveWriter(path, facts) as writer:
+        for name, picture in pictures.items():
+            row = {"id": name, "identity": name, "split": "test"}
+            row |= {"source_id": name} if "method" in facts else {}
+            writer.add(picture, row | ({"status": "refused", "reason": REFUSAL} if picture is None else {}))
+    return path
+
+
+def faces(brightness: int) -> dict[str, np.ndarray]:
+    return {f"face-{place}": np.full((16, 16, 3), brightness + place, dtype=np.uint8) for place in range(3)}
+
+
+def pixels(url: str) -> np.ndarray:
+    kind, data = url.split(",")
+    assert kind == "data:image/webp;base64"
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGBA"))
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A made-up build in the working directory, paths as the graph has them."""
+    monkeypatch.chdir(tmp_path)
+    metrics, measured, derived = [], [], []
+    for found in CELLS:
+        where = "/".join(str(found["cell"][key]) for key in ("dataset", "method", "variant", "seed"))
+        for kind, name in ((metrics, f"results/tiny/metrics/{where}.json"), (measured, f"data/m/{where}.parquet")):
+            kind.append(Path(name))
+            kind[-1].parent.mkdir(parents=True, exist_ok=True)
+            kind[-1].write_text(json.dumps(found))
+        facts = {key: found["cell"][key] for key in ("method", "variant", "seed")} | {"statement": {"epsilon": 6.0}}
+        pictures = faces(40) | {"face-1": None}
+        derived.append(archive(Path(f"data/tiny/anonymized/{where}.zip"), pictures, **facts))
+    for name in ("data/m/synthetic_hq/source.parquet", "c/methods/identitydp/0.safetensors", "c/identity.safetensors"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(name)
+    return Files(
+        faces=(archive(Path("data/tiny/faces/synthetic_hq.zip"), faces(200)),),
+        metrics=tuple(metrics),
+        source=(Path("data/m/synthetic_hq/source.parquet"),),
+        measured=tuple(measured),
+        derived=tuple(derived),
+        attempts=(),
+        attempts_measured=(),
+        checkpoints=(Path("c/methods/identitydp/0.safetensors"),),
+        backbones=(Path("c/identity.safetensors"),),
+    )
+
+
+class TestChain:
+    CELL = ("synthetic_hq", "identitydp", "eps_6")
+
+    def test_every_step_is_there_with_the_hash_of_its_files(self, files):
+        links = chain_of(self.CELL, files, KNOBS["identitydp"]["eps_6"])
+        assert [link["step"] for link in links] == [
+            "metrics", "measurements", "anonymized faces", "checkpoint", "networks that it uses",
+            "parameters and seed", "raw data",
+        ]  # fmt: skip
+        for path, md5 in (item for link in links for item in link["files"].items()):
+            assert md5 == hashlib.md5(Path(path).read_bytes()).hexdigest()
+        assert len(links[0]["files"]) == 2  # two seeds
+        assert links[5]["facts"] == {"of": "methods.identitydp.variants.eps_6", "epsilon": 6.0, "sampler": "seeded",
+                                     "seed": "0, 1"}  # fmt: skip
+
+    def test_ablation_comes_from_its_own_checkpoint(self, files):
+        own = Path("c/ablations/identitydp/eps_6/0.safetensors")
+        own.parent.mkdir(parents=True)
+        own.write_text("other")
+        links = chain_of(self.CELL, replace(files, checkpoints=(*files.checkpoints, own)), {})
+        assert list(next(link for link in links if link["step"] == "checkpoint")["files"]) == [str(own)]
+
+    def test_another_byte_is_another_hash(self, files):
+        before = chain_of(("synthetic_hq", "original", "control"), files, {})
+        chain._md5.cache_clear()
+        path = next(iter(before[0]["files"]))
+        Path(path).write_text("{}")
+        assert chain_of(("synthetic_hq", "original", "control"), files, {})[0] != before[0]
+
+
+class TestExplorer:
+    def test_refused_face_is_a_gap_with_its_reason_and_never_the_original(self, files):
+        (board,) = explorer.boards(files, KNOBS, SKIPPED)
+        assert (pixels(board.original.picture)[8, 8::16, 0] >= 195).all()
+        for shown in board.methods:
+            for stop in shown.stops:
+                strip = stop.lanes[0].strips[0]
+                found = pixels(strip.picture)
+                assert strip.gaps == ((1, REFUSAL),)
+                assert (found[:, 16:32, 3] == 0).all(), "something is drawn where there is no picture"
+                seen = found[found[..., 3] > 0]
+                assert len(seen) and (seen[:, 0] < 60).all(), "an original stands in the place of its picture"
+
+    def test_set_without_any_picture_is_gaps_alone(self, files, tmp_path):
+        empty = archive(tmp_path / "synthetic_hq/k_same/k_5/0.zip", dict.fromkeys(faces(0)), method="k_same")
+        strip = explorer._strip(FaceArchive(empty), FaceArchive(empty).index, list(faces(0)), "k 5")
+        assert strip.picture == "" and [place for place, _ in strip.gaps] == [0, 1, 2]
+
+    def test_method_without_pictures_is_named_with_its_reason(self, files):
+        (board,) = explorer.boards(files, KNOBS, SKIPPED)
+        assert board.absent == {"ciagan": "ciagan is not built yet"}
+
+    def test_variant_that_was_not_run_is_a_stop_without_pictures(self, files):
+        knobs = KNOBS | {"identitydp": KNOBS["identitydp"] | {"eps_50": {"epsilon": 50.0, "sampler": "seeded"}}}
+        skipped = SKIPPED | {("synthetic_hq", "identitydp", "eps_50"): "not in the matrix at scale tiny"}
+        (board,) = explorer.boards(files, knobs, skipped)
+        stops = next(shown for shown in board.methods if shown.method == "identitydp").stops
+        assert [stop.title for stop in stops] == ["epsilon 6", "epsilon 50", "epsilon 100"]
+        assert stops[1].lanes == () and stops[1].reason == "not in the matrix at scale tiny"
+
+    def test_large_pictures_are_reduced(self):
+        large = to_float(np.full((1, 300, 300, 3), 128, dtype=np.uint8))[0]
+        assert pixels(explorer._picture([large, large])).shape[:2] == (96, 192)
+
+    def test_right_key_is_not_said_of_a_method_without_keys(self):
+        assert "key" not in explorer.lane("recovered", keyed=False)
+        assert "right key" in explorer.lane("recovered", keyed=True)
+        assert explorer.lane("near.digit", keyed=True) == "with a key of which one digit is wrong"
+
+
+class TestTradeoff:
+    ORDER = tuple(("synthetic_hq", method, variant) for method, variant in [
+        ("identitydp", "eps_6"), ("identitydp", "eps_100"), ("gaussian_blur", "size_7"), ("original", "control"),
+    ])  # fmt: skip
+
+    def plot(self, utility="frechet_distance"):
+        axes = tradeoff.measures([Table(**TABLE)], CONTEXT, ("re_identification_rate", utility))
+        return tradeoff.plot("synthetic_hq", *axes, self.ORDER, Cells(CELLS), KNOBS, CONTEXT)
+
+    def test_better_is_up_and_to_the_right(self):
+        points = {point.cell[1:]: point for series in self.plot().series for point in series.points}
+        six, hundred = points["identitydp", "eps_6"], points["identitydp", "eps_100"]
+        assert six.y < hundred.y, "less re-identification is more private, and up (smaller y)"
+        assert points["original", "control"].x > points["gaussian_blur", "size_7"].x > six.x > hundred.x
+
+    def test_bars_are_one_standard_deviation_over_seeds(self):
+        plot = self.plot()
+        point = plot.series[0].points[0]
+        ticks = {label: place for place, label in plot.privacy.ticks}
+        unit = abs(ticks["0.8"] - ticks["0.2"]) / 0.6
+        assert point.bars[1] == pytest.approx(unit * np.std([0.1, 0.12], ddof=1), abs=0.02)
+
+    def test_methods_have_looks_of_their_own_and_controls_have_none(self):
+        looks = tradeoff._looks([f"method {number}" for number in range(24)])
+        assert len(set(looks.values())) == 24
+        assert [series.control for series in self.plot().series] == [False, False, True]
+
+    def test_cell_without_both_numbers_is_counted_and_not_drawn(self):
+        plot = self.plot("psnr")
+        assert plot.missing == 2
+        assert [point.cell[2] for series in plot.series for point in series.points] == ["eps_6", "eps_100"]
+
+    def test_measure_that_no_table_asks_for_is_left_out(self):
+        assert tradeoff.measures([Table(**TABLE)], CONTEXT, ("ssim",)) == []
+
+
+class Elements(HTMLParser):
+    """Every id, link, source and tag of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.links, self.sources, self.tags = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.tags.append(tag)
+        self.ids += [found["id"]] if "id" in found else []
+        self.links += [found["href"]] if "href" in found else []
+        self.sources += [found["src"]] if "src" in found else []
+
+
+@pytest.fixture
+def rendered(files, built):
+    text = claims_page.table(verdicts.judge([claims.Claim(**CLAIM)], CELLS, SKIPPED, CONTEXT), CONTEXT)
+    csv, claimed, further = Path("table1.csv"), Path("claims.csv"), Path("guessing.md")
+    csv.write_text(built.csv())
+    claimed.write_text(text)
+    further.write_text("# Guessed keys\n\n| A |\n| - |\n| <script>alert(1)</script> |\n")
+
+    def render():
+        asserted = reading.assertions([claims.Claim(**CLAIM)], reading.records(text))
+        paper = page.paper("identitydp", [(built.table, csv)], asserted, Cells(CELLS), CONTEXT)
+        return page.render([paper], files, Cells(CELLS), KNOBS, SKIPPED, claimed, [further], CONTEXT)
+
+    return render
+
+
+class TestPage:
+    def test_same_files_give_the_same_bytes(self, rendered):
+        assert rendered() == rendered()
+
+    def test_one_file_that_asks_nothing_of_the_network(self, rendered):
+        text = rendered()
+        found = Elements(text)
+        assert found.sources and all(source.startswith("data:image/webp;base64,") for source in found.sources)
+        assert all(link.startswith("#") for link in found.links)
+        assert not {"link", "iframe", "object", "base"} & set(found.tags)
+        assert not re.search(r"@import|url\(|fetch\(|https?://", text)
+        assert "default-src 'none'" in text
+
+    def test_every_link_leads_somewhere_and_no_id_is_there_twice(self, rendered):
+        found = Elements(rendered())
+        assert len(found.ids) == len(set(found.ids))
+        assert {link[1:] for link in found.links} <= set(found.ids)
+
+    def test_text_of_others_is_text(self, rendered):
+        text = rendered()
+        assert "A &lt;b&gt;caption&lt;/b&gt; &amp; more" in text
+        assert "<script>alert" not in text and "<i>landmarks" not in text and "<b>caption" not in text
+
+    def test_printed_and_measured_stand_in_one_place_with_their_difference(self, rendered):
+        places = re.findall(r'<td class="place.*?</td>', rendered(), re.DOTALL)
+        assert len(places) == 15
+        words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", places[0]))
+        for said in ("11.0 ± 1.4", "printed", "2.0", "+9.0", "worse", "2 of 2 comparisons as in the paper"):
+            assert said in words
+        assert 'data-address="identitydp/table1:identitydp/eps_6:face_re_id"' in places[0]
+
+    def test_caution_and_counts_stand_at_the_top(self, rendered):
+        top = rendered().split('id="claims"')[0]
+        assert "Numbers mean nothing." in top
+        words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", top))
+        assert "Numbers of tables measured 10 of 15" in words
+
+    def test_scale_without_caution_has_no_warning(self, files, rendered, monkeypatch):
+        monkeypatch.setitem(globals(), "CONTEXT", replace(CONTEXT, caution=""))
+        assert "Read this first" not in rendered()
+
+    def test_commit_is_that_of_the_page_and_of_no_table(self, rendered):
+        assert rendered().count("abc1234") == 1
+
+    def test_original_picture_is_shown_once_a_dataset(self, rendered):
+        assert rendered().count('3 faces of synthetic_hq, original"') == 1

@@ -1,0 +1,43 @@
+"""Whatever ends a build, the same command goes on, and ends in the bytes of a build that nothing ended."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+
+KILLS = 8
+TARGETS = ("results/tiny/tables/cao21/table1.csv", "results/tiny/figures/ifadit/figure5.png")
+
+
+def files(repository) -> dict[str, bytes]:
+    """Every artifact by its name; files that a killed job was writing are hidden ones."""
+    kept = [path for room in ("data", "checkpoints", "results") for path in (repository.path / room).rglob("[!.]*")]
+    return {str(path.relative_to(repository.path)): path.read_bytes() for path in kept if path.is_file()}
+
+
+def test_build_killed_at_random_moments_ends_in_the_same_bytes(fresh, built_once, tmp_path):
+    repository = fresh.copy(tmp_path / "repository")
+    repository.environment["MASQUERADE_SAVE_EVERY_SECONDS"] = "0"
+    seed = random.randrange(10**6)
+    moments = [random.Random(seed + number).uniform(4, 20) for number in range(KILLS)]
+    done = []
+    for moment in moments:
+        process = subprocess.Popen(
+            ["snakemake", "--cores", "2", "--", *TARGETS], cwd=repository.path, env=repository.environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        time.sleep(moment)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        done.append(len(files(repository)))
+        repository.snakemake("--unlock")
+    repository.snakemake("--", *TARGETS)
+    whole, found = files(built_once), files(repository)
+    assert done[0] < len(found), f"nothing was left to be killed (seed {seed})"
+    assert [name for name, content in found.items() if content != whole[name]] == [], f"seed {seed}, files {done}"
+    assert "Nothing to be done" in repository.snakemake("--", *TARGETS)

@@ -1,0 +1,262 @@
+"""Any number is followed to raw data; whatever is not as its records say is found; and why a number changed is told."""
+
+import csv
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from masquerade.lineage import chain, drawing
+from masquerade.lineage.address import resolve
+from masquerade.lineage.history import History
+from masquerade.lineage.verify import verify
+from masquerade.versioning import record_of
+
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+
+NOISY = "identitydp/table1:gaussian_noise/sigma_9:psnr"
+
+
+def follow(repository, address):
+    history = History(repository.path)
+    asked = resolve(address, "tiny", history.outputs(), history.read)
+    return asked, chain.follow(history, "tiny", asked)
+
+
+def flip(path: Path) -> bytes:
+    """Change one bit in the middle of a file; returns what it was."""
+    content = path.read_bytes()
+    path.chmod(0o644)
+    middle = len(content) // 2
+    path.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+    return content
+
+
+ADDRESSES = {
+    "falco/table1:falco/m_0:fid": {"anonymize", "invert", "fakes", "attributes"},
+    "falco/table5:falco/m_0:bald": {"anonymize_train", "pseudo_labels", "attributes"},
+    "identitydp/table1:identitydp/eps_6:psnr": {"method", "anonymize"},
+    "cao21/table4:cao21": {"method", "recover", "measure_attempts"},
+    "ifadit/table5:ifadit/without_div": {"ablation", "anonymize"},
+    "claims:falco:larger_margin_hides_less": {"anonymize", "claims_table"},
+    "identitydp/figure4": {"curves", "method"},
+    "lreorg/figure7": {"method"},
+    "backbones": {"backbones_table", "backbone"},
+    "guessing": {"guessing_table", "guess", "method"},
+    "checkpoints/tiny/methods/fit/0.safetensors": {"method", "backbone"},
+}
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_every_kind_of_number_is_followed_to_raw_data(built_once, address):
+    asked, links = follow(built_once, address)
+    assert ":" not in address or asked.cells
+    assert {"faces"} | ADDRESSES[address] <= {link.name for link in links}
+    made_by = built_once.git("rev-parse", "HEAD~1").strip()  # the commit that was built; its dvc.lock came after
+    for link in links:
+        assert bool(link.raw) == (not link.made_from), "only raw data is made from nothing"
+        assert all(need > link.number for need in link.made_from)
+        for path, found in link.files.items():
+            kind, _, known = found.partition(":")
+            assert hashlib.new(kind, (built_once.path / path).read_bytes()).hexdigest() == known, path
+        if link.job:
+            assert link.job.told["commit"] == made_by
+            assert len(link.job.code_sha256) == len(link.job.told["environment"]["sha256"]) == 64
+            assert link.job.told["machine"]["cores"] and link.job.told["started"] and link.job.told["run"]
+            assert link.job.params
+    assert {link.raw for link in links} <= {"", "drawn by the code", "declared in the repository"}
+    trained = [link.job for link in links if link.name == "method"]
+    assert all(job.words["seed"] == "0" and f"methods.{job.words['method']}.params" in job.params for job in trained)
+    drawn = [link.job for link in links if link.name == "faces"]
+    assert all({"data_seed", f"datasets.{job.words['dataset']}"} <= job.params.keys() for job in drawn)
+
+
+def test_number_depends_on_its_own_cell_and_no_other(built_once):
+    _, links = follow(built_once, "falco/table1:falco/m_0:fid")
+    assert {link.job.words["method"] for link in links if link.name == "anonymize"} == {"falco"}
+    _, whole = follow(built_once, "falco/table1")
+    assert {"falco", "blackout"} <= {link.job.words["method"] for link in whole if link.name == "anonymize"}
+
+
+def test_chain_is_printed_drawn_and_given_to_machines(built):
+    address = "falco/table1:falco:fid"
+    shown = built.run("masquerade", "lineage", "show", address, "--graph", "chain.svg")
+    for said in (
+        "printed 29.93",
+        "results/tiny/metrics/synthetic_hq/falco/m_0/0.json",
+        "MLflow run",
+        "drawn by the code",
+    ):
+        assert said in shown
+    svg = (built.path / "chain.svg").read_text()
+    assert svg.startswith("<?xml") and "</svg>" in svg
+    plain = json.loads(built.run("masquerade", "lineage", "show", address, "--json"))
+    assert all(len(link["mlflow_run"]) == 32 for link in plain["links"] if "run" in link)
+    (environment,) = plain["environments"].values()
+    locked = dict(line.split("==") for line in (built.path / "requirements.lock").read_text().split())
+    assert environment["packages"]["snakemake"] == locked["snakemake"]
+    told = built.run("masquerade", "lineage", "show", "falco/tabel1", fails=True)
+    assert "Did you mean 'falco/table1'?" in told and "Traceback" not in told
+
+
+def test_same_chain_is_drawn_to_the_same_bytes(built_once, tmp_path):
+    asked, links = follow(built_once, "ifadit/table1:ifadit")
+    for name in ("one", "other"):
+        drawing.draw(asked, links, tmp_path / f"{name}.svg")
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "other.svg").read_bytes()
+
+
+KINDS = (
+    "data/tiny/faces/synthetic_hq.zip", "data/tiny/faces/synthetic_wild.parquet",
+    "checkpoints/tiny/backbones/identity.safetensors", "checkpoints/tiny/backbones/parsing.json",
+    "data/tiny/fakes.safetensors", "data/tiny/latents/synthetic_hq.safetensors",
+    "checkpoints/tiny/methods/riddle/0.safetensors", "checkpoints/tiny/ablations/ifadit/without_div/0.safetensors",
+    "data/tiny/anonymized/synthetic_hq/falco/m_0/0.zip", "data/tiny/anonymized/synthetic_hq/falco/m_0/0.parquet",
+    "data/tiny/anonymized_train/synthetic_hq/falco/m_0/0.zip", "data/tiny/attempts/synthetic_hq/cao21/d_9/0.zip",
+    "data/tiny/measurements/synthetic_hq/source.parquet", "data/tiny/measurements/synthetic_hq/k_same/k_5/0.parquet",
+    "data/tiny/measurements_of_attempts/synthetic_hq/cao21/d_9/0.parquet",
+    "data/tiny/features/synthetic_hq/lreorg/default/0.parquet", "data/tiny/attributes/pseudo_labels.parquet",
+    "data/tiny/attributes/synthetic_hq/falco/m_0/0.parquet", "results/tiny/guesses/synthetic_hq/cao21/d_9/0.json",
+    "results/tiny/metrics/synthetic_hq/falco/m_0/0.json", "results/tiny/tables/falco/table1.csv",
+    "results/tiny/tables/falco/table1.md", "results/tiny/tables/falco/table1.tex", "results/tiny/tables/claims.csv",
+    "results/tiny/figures/identitydp/figure4.png", "results/tiny/figures/identitydp/figure4.svg",
+    "reference/falco/table1.yaml",
+)  # fmt: skip
+
+
+def test_one_flipped_bit_is_found_in_every_kind_of_artifact(built):
+    assert verify(built.path).breaks == ()
+    for name in KINDS:
+        content = flip(built.path / name)
+        (broken,) = verify(built.path).breaks
+        assert broken.path == name
+        (built.path / name).write_bytes(content)
+    assert verify(built.path).breaks == ()
+
+
+def test_altered_record_is_found(built):
+    checkpoint = "checkpoints/tiny/methods/fit/0.safetensors"
+    for record in (record_of(checkpoint), f".masquerade/provenance/{checkpoint}.json"):
+        path = built.path / record
+        content = path.read_text()
+        path.write_text(content.replace('"rule": "method"', '"rule": "Method"').replace('"cores": ', '"cores": 1'))
+        (broken,) = verify(built.path).breaks
+        assert (broken.path, "record" in broken.what) == (record, True)
+        path.write_text(content)
+
+
+def test_missing_file_and_missing_record_are_found(built):
+    table, checkpoint = "results/tiny/tables/falco/table2.md", "checkpoints/tiny/methods/fit/0.safetensors"
+    (built.path / table).unlink()
+    (built.path / record_of(checkpoint)).unlink()
+    broken = {found.path: found.what for found in verify(built.path).breaks}
+    assert "missing" in broken[table] and "no record" in broken[checkpoint]
+
+
+def test_hand_edited_table_is_found_and_named(built):
+    path = built.path / "results/tiny/tables/identitydp/table1.csv"
+    rows = list(csv.DictReader(path.open()))
+    value = next(row["measured"] for row in rows if row["measured"])
+    path.write_text(path.read_text().replace(value, "0.999", 1))
+    told = built.run("masquerade", "lineage", "verify", fails=True)
+    assert "First broken link: results/tiny/tables/identitydp/table1.csv" in told
+    assert "dvc checkout" in told
+    built.run("dvc", "checkout", "--force", "results/tiny/tables/identitydp/table1.csv")
+    assert "Every link holds" in built.run("masquerade", "lineage", "verify")
+
+
+def test_checkpoint_trained_with_other_parameters_is_found_though_its_records_are_its_own(built):
+    """Trained properly, with its records, and recorded by DVC; but not with the parameters that are here."""
+    checkpoint, overlay = "checkpoints/tiny/methods/fit/0.safetensors", "scales/tiny.yaml"
+    kept = (built.path / overlay).read_text()
+    steps = yaml.safe_load(kept)["methods"]["fit"]["params"]["steps"]
+    built.edit_params(lambda tree: tree["methods"]["fit"]["params"].update(steps=steps + 1), overlay)
+    built.snakemake(checkpoint)
+    (built.path / overlay).write_text(kept)
+    built.run("dvc", "commit", "--force", "method-fit-0")
+    first = verify(built.path).breaks[0]
+    assert first.path == checkpoint
+    assert f"methods.fit.params.steps: {steps + 1} -> {steps}" in first.what
+    assert any("/tables/" in path for path in first.rests)
+
+
+def test_edited_code_is_found_and_a_comment_is_not(built):
+    source = "src/masquerade/methods/gaussian_blur.py"
+    path = built.path / source
+    kept = path.read_text()
+    path.write_text(kept + "\n# a remark\n")
+    assert verify(built.path).breaks == ()
+    path.write_text(kept + "\nREMARK = 1\n")
+    breaks = verify(built.path).breaks
+    assert breaks and all(source in broken.what and "gaussian_blur" in broken.path for broken in breaks)
+
+
+def test_after_clone_and_pull_everything_is_traced_and_intact(built, tmp_path):
+    built.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
+    built.commit("remote")
+    built.run("dvc", "push")
+    clone = type(built)(tmp_path / "clone")
+    built.git("clone", "--quiet", str(built.path), str(clone.path))
+    clone.run("dvc", "pull")
+    assert "Every link holds" in clone.run("masquerade", "lineage", "verify")
+    here, there = (follow(repository, "falco/table1:falco/m_0:fid") for repository in (built, clone))
+    assert here == there
+    told = clone.run("masquerade", "lineage", "show", "falco/table1:falco/m_0:fid")
+    assert "not in this MLflow store" in told and not (clone.path / "mlflow.db").exists()
+
+
+def test_difference_names_the_parameter_and_then_the_code_that_changed(built):
+    def diff(*more: str) -> dict:
+        return json.loads(built.run("masquerade", "lineage", "diff", *more, "--cell", NOISY, "--json"))
+
+    louder, doubled = "methods.gaussian_noise.variants.sigma_9.sigma", "src/masquerade/methods/gaussian_noise.py"
+    built.edit_params(lambda tree: tree["methods"]["gaussian_noise"]["variants"]["sigma_9"].update(sigma=30.0))
+    built.run("dvc", "repro", "table-identitydp-table1")
+    built.commit("louder")
+    built.edit(doubled, "region + sigma * noise", "region + 2 * sigma * noise")
+    built.run("dvc", "repro", "table-identitydp-table1")
+
+    found = diff("HEAD~1", "HEAD")
+    assert [(cause["kind"], cause["what"], cause["effect"]) for cause in found["causes"]] == [
+        ("parameter", f"{louder}: 9.0 -> 30.0", True)
+    ]
+    ((title, before, after),) = found["values"]
+    assert "PSNR" in title and float(before) > float(after)
+    since = diff("HEAD")  # the working copy
+    assert {(cause["kind"], cause["what"]) for cause in since["causes"]} == {("code", doubled)}
+    assert {cause["stage"] for cause in since["causes"]} == {"anonymize-synthetic_hq-gaussian_noise-sigma_9-0"}
+    both = built.run("masquerade", "lineage", "diff", "HEAD~1", "--cell", NOISY)
+    assert louder in both and doubled in both
+    assert diff("HEAD", "HEAD")["causes"] == []
+
+    other = built.run("masquerade", "lineage", "diff", "HEAD~1", "--cell", "falco/table1:falco/m_0:fid")
+    assert "nothing behind it changed" in other
+
+
+def test_difference_says_what_to_do_where_a_build_was_never_committed(built):
+    told = built.run("masquerade", "lineage", "diff", "HEAD~1", "--cell", NOISY, fails=True)
+    assert "dvc.lock is not in" in told and "snakemake all" in told
+    told = built.run("masquerade", "lineage", "diff", "nobody", "--cell", NOISY, fails=True)
+    assert "no revision 'nobody'" in told
+
+
+def test_run_is_exported_as_a_crate_that_holds_what_it_names(built):
+    told = built.run("masquerade", "export", "run.zip")
+    history = History(built.path)
+    jobs = {history.maker(path).key for path in history.outputs()}
+    assert f"{len(jobs)} jobs" in told
+    with zipfile.ZipFile(built.path / "run.zip") as crate:
+        graph = {item["@id"]: item for item in json.loads(crate.read("ro-crate-metadata.json"))["@graph"]}
+        inside = set(crate.namelist())
+        files = [item for item in graph.values() if "File" in item["@type"]]
+        for item in files:
+            assert item["license"] and item["@id"] in inside
+            kind, _, known = item.get("identifier", "").partition(":")
+            assert not known or hashlib.new(kind, crate.read(item["@id"])).hexdigest() == known
+    assert {"CITATION.cff", "LICENSE", "Snakefile", "dvc.lock", "results/tiny/tables/falco/table1.md"} <= inside
+    assert not any(name.startswith(("data/", "checkpoints/", ".masquerade/", ".snakemake/")) for name in inside)
+    actions = [item for item in graph.values() if item["@type"] == "CreateAction"]
+    assert len(actions) == len(jobs) + 1

@@ -1,0 +1,182 @@
+"""The report in a real browser: a number is clicked, a slider is moved, and it can be read without JavaScript."""
+
+import base64
+import csv
+import io
+import subprocess
+
+import numpy as np
+import pytest
+from chromium import Chromium, find
+from PIL import Image
+
+from masquerade import lineage
+from masquerade.images import FaceArchive, to_uint8
+
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+NUMBER = "#falco-table1 a.number"
+STOP = '.board[data-dataset="synthetic_hq"] .row.method[data-method="identitydp"] .stop:not([hidden])'
+
+
+@pytest.fixture(scope="session")
+def chromium(root):
+    """One browser for the session. Without one these tests fail: nobody has looked at the page."""
+    if find() is None:
+        subprocess.run([root / "tests/browser/install.sh"], check=False)
+    if find() is None:
+        pytest.fail(
+            "no Chromium: the report was not looked at. `tests/browser/install.sh` installs it where there are root "
+            "and apt-get; elsewhere install chromium or google-chrome, so that it is on PATH"
+        )
+    with Chromium(find()) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def report(built_once):
+    return built_once.path / "results/tiny/report/index.html"
+
+
+@pytest.fixture
+def page(chromium, report):
+    chromium.size(1440, 1000)
+    chromium.errors.clear()
+    chromium.asked.clear()
+    chromium.open(report)
+    return chromium
+
+
+def shown(browser) -> np.ndarray:
+    """What the window shows, uint8 (H, W, 3)."""
+    return np.asarray(Image.open(io.BytesIO(browser.picture())).convert("RGB"))
+
+
+def records(path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.open(encoding="utf-8")))
+
+
+def test_page_asks_nothing_of_the_network_and_makes_no_error(page, report):
+    assert page.errors == []
+    assert {url for url in page.asked if not url.startswith("data:")} == {report.resolve().as_uri()}
+
+
+def test_every_number_of_every_table_is_on_the_page(page, built_once):
+    tables = sorted((built_once.path / "results/tiny/tables").glob("*/*.csv"))
+    assert len(tables) > 20
+    for path in tables:
+        found = records(path)
+        table = f'table[data-item="{path.parent.name}/{path.stem}"]'
+        assert page.get(f"document.querySelectorAll('{table} .place').length") == len(found)
+        values = page.get(f"[...document.querySelectorAll('{table} .place')].map(p => p.dataset.value ?? '')")
+        assert sorted(values) == sorted(record["measured"] for record in found)
+        printed = page.get(f"[...document.querySelectorAll('{table} .paper')].map(p => p.textContent)")
+        assert len(printed) == sum(bool(record["printed"]) for record in found)
+
+
+def test_click_on_a_number_shows_where_it_comes_from(page, built_once):
+    assert page.get("document.getElementById('panel').hidden")
+    page.click(NUMBER)
+    page.wait("!document.getElementById('panel').hidden")
+    said = page.get("document.getElementById('panel').innerText")
+    first = next(r for r in records(built_once.path / "results/tiny/tables/falco/table1.csv") if r["measured"])
+    assert f"masquerade lineage show falco/table1:{first['method']}/{first['variant']}:fid --scale tiny" in said
+    assert f"{float(first['measured']):.2f}" in said
+    steps = page.get("[...document.querySelectorAll('#panel .chain > li > b')].map(step => step.textContent)")
+    assert steps[:2] == ["table", "metrics"] and steps[-1] == "raw data"
+    links = page.get(
+        "[...document.querySelectorAll('#panel .files li')].map(l => [...l.children].map(c => c.textContent))"
+    )
+    assert len(links) >= 5
+    for path, md5 in links:
+        assert lineage.md5(built_once.path / path) == md5.removeprefix("md5 ")
+
+
+def test_keyboard_opens_and_closes_the_lineage_of_a_number(page):
+    page.get(f"document.querySelector('{NUMBER}').focus()")
+    page.press("Enter")
+    page.wait("!document.getElementById('panel').hidden")
+    page.press("Escape")
+    assert page.get("document.getElementById('panel').hidden")
+    assert page.get(f"document.activeElement === document.querySelector('{NUMBER}')")
+
+
+def test_slider_shows_the_next_variant_of_the_same_faces(page, built_once):
+    slider = '.board[data-dataset="synthetic_hq"] .row.method[data-method="identitydp"] .who input'
+    if page.get(f"document.querySelector('{slider}').closest('.row').hidden"):
+        page.click('.board[data-dataset="synthetic_hq"] button[data-method="identitydp"]')
+    seen = []
+    page.get(f"document.querySelector('{slider}').scrollIntoView({{block: 'center', behavior: 'instant'}})")
+    page.get(f"document.querySelector('{slider}').focus()")
+    for _ in range(2):
+        assert page.get(f"document.querySelectorAll('{STOP}').length") == 1
+        variant = page.get(f"document.querySelector('{STOP}').dataset.variant")
+        seen.append((variant, page.get(f"document.querySelector('{STOP} img').src"), shown(page)))
+        page.press("ArrowRight")
+    assert [name for name, *_ in seen] == ["eps_0_57", "eps_6"]
+    assert (seen[0][2] != seen[1][2]).any(), "the window shows the same picture"
+    for name, url, _ in seen:
+        strip = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))).convert("RGB"), dtype=float)
+        archive = FaceArchive(built_once.path / f"data/tiny/anonymized/synthetic_hq/identitydp/{name}/0.zip")
+        side = strip.shape[0]
+        first = strip[:, :side]
+        every = to_uint8(archive.load().images).astype(float)
+        assert every.shape[1] == side
+        assert np.abs(every - first).mean(axis=(1, 2, 3)).min() < 6, "the strip shows no picture of that archive"
+
+
+def test_header_sorts_and_gives_back_the_paper_s_order(page):
+    head = "#identitydp-table1 thead tr:last-child th:nth-child(2) button"
+    column = "[...document.querySelectorAll('#identitydp-table1 tbody tr')].map(r => r.cells[1].dataset.value)"
+    names = "[...document.querySelectorAll('#identitydp-table1 tbody tr')].map(r => r.cells[0].textContent)"
+    before = page.get(names)
+    for way in (1, -1):
+        page.click(head)
+        values = [float(value) for value in page.get(column) if value is not None]
+        assert values == sorted(values)[::way] and len(set(values)) > 1
+    page.click(head)
+    assert page.get(names) == before
+
+
+def test_claims_can_be_filtered_by_verdict(page, built_once):
+    found = {r["verdict"] for r in records(built_once.path / "results/tiny/tables/claims.csv")}
+    chips = "[...document.querySelectorAll('table.claims tbody tr:not([hidden]) .chip')].map(chip => chip.textContent)"
+    assert set(page.get(chips)) == found
+    page.click('.filter button[data-verdict="does_not_hold"]')
+    assert set(page.get(chips)) == {"does not hold"}
+
+
+def test_one_trade_off_at_a_time_and_a_point_has_a_lineage(page):
+    assert page.get("document.querySelectorAll('.plot:not([hidden])').length") == 1
+    page.get("document.querySelector('.choose select[data-axis=utility]').focus()")
+    before = page.get("document.querySelector('.plot:not([hidden])').dataset.utility")
+    page.press("ArrowRight")
+    assert page.get("document.querySelector('.plot:not([hidden])').dataset.utility") != before
+    page.get("document.querySelector('.plot:not([hidden]) a.number').focus()")
+    assert not page.get("document.getElementById('tip').hidden")
+    page.press("Enter")
+    page.wait("!document.getElementById('panel').hidden")
+
+
+def test_without_javascript_tables_pictures_and_lineage_are_there(chromium, report, built_once):
+    chromium.size(1440, 1000)
+    chromium.open(report, scripts=False)
+    assert chromium.get("document.documentElement.className") == ""
+    first = next(r for r in records(built_once.path / "results/tiny/tables/falco/table1.csv") if r["printed"])
+    text = chromium.get("document.querySelector('#falco-table1 tbody').innerText")
+    assert first["printed"] in text and f"{float(first['measured']):.2f}" in text
+    assert chromium.get("document.querySelectorAll('.stop').length") > 30
+    assert chromium.get("[...document.querySelectorAll('.stop')].every(stop => stop.offsetHeight > 0)")
+    assert chromium.get("[...document.querySelectorAll('.enhanced')].every(extra => extra.offsetHeight === 0)")
+    chromium.click(NUMBER)
+    target = chromium.get(f"document.querySelector('{NUMBER}').hash.slice(1)")
+    chromium.wait(f"document.getElementById('{target}').offsetHeight > 0")
+    assert "raw data" in chromium.get(f"document.getElementById('{target}').innerText")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("wide", [390, 820, 1440])
+def test_page_fits_the_window_and_follows_the_reader_s_colours(page, wide, dark):
+    page.size(wide, 900, dark)
+    assert page.get("document.documentElement.scrollWidth") <= wide
+    brightness = shown(page).mean()
+    assert (brightness < 90) == dark, brightness
