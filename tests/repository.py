@@ -66,6 +66,18 @@ class Repository:
         shutil.copytree(self.path, to, symlinks=True)
         return Repository(to, environment or self.environment)
 
+    def clone(self, to: Path) -> "Repository":
+        """What a colleague has after ``git clone`` and ``dvc pull``."""
+        self.git("clone", "--quiet", str(self.path), str(to))
+        cloned = Repository(to, self.environment)
+        cloned.run("dvc", "pull")
+        return cloned
+
+    def files(self, *folders: str) -> dict[str, bytes]:
+        """Path -> bytes of every file below these folders."""
+        found = (path for folder in folders for path in sorted((self.path / folder).rglob("*")) if path.is_file())
+        return {path.relative_to(self.path).as_posix(): path.read_bytes() for path in found}
+
     @classmethod
     def of_sources(cls, root: Path, path: Path, scale: str) -> "Repository":
         """A new repository at ``path``: the sources of the working tree at ``root``, at ``scale``, nothing built."""

@@ -43,7 +43,7 @@ def anonymize(
     Raises ProtocolError where the result has a wrong shape or type.
     """
     rows = chosen(archive.select(split, status=None), most)
-    known = _refusals(rows)
+    known = refusals(rows)
     if method.capabilities.landmarks:
         known = {**dict.fromkeys(_without_landmarks(rows), NO_LANDMARKS), **known}
     key_id = ""
@@ -62,7 +62,7 @@ def anonymize(
     about = {"method": _name(method), "variant": variant, "key_id": key_id, "seed": seed}
     statement = method.statement() if len(usable) else {}  # without a face, nothing was observed to speak of
     facts = {**archive.facts, **about, "statement": statement}
-    _write(output, rows, known, results, about, facts)
+    write(output, rows, known, results, about, facts)
 
 
 def chosen(rows: pd.DataFrame, most: int) -> pd.DataFrame:
@@ -83,14 +83,14 @@ def recover(
     if not method.capabilities.invertible:
         raise ProtocolError(f"{_name(method)} is not invertible: nothing can be recovered from its pictures.")
     rows = archive.select(status=None)
-    known = _refusals(rows)
+    known = refusals(rows)
     usable = rows[~rows["id"].isin(known.keys())]
 
     def work(faces: Faces) -> np.ndarray:
         return method.recover(faces.images, key)
 
     results = _results(archive, usable, method, work, batch, None, progress)
-    _write(output, rows, known, results, {}, {**archive.facts, "recovered_by": _name(method)})
+    write(output, rows, known, results, {}, {**archive.facts, "recovered_by": _name(method)})
 
 
 def sample(source: Path, derived: Path, count: int = 8) -> np.ndarray | None:
@@ -108,7 +108,8 @@ def _name(method: Method) -> str:
     return type(method).__module__.rsplit(".", 1)[-1]
 
 
-def _refusals(rows: pd.DataFrame) -> dict[str, str]:
+def refusals(rows: pd.DataFrame) -> dict[str, str]:
+    """id -> reason of every refused row."""
     refused = rows[rows["status"] != OK]
     return dict(zip(refused["id"], refused["reason"], strict=True))
 
@@ -180,7 +181,7 @@ def fault(image: np.ndarray, original: np.ndarray, forbidden: str | None) -> str
     return ""
 
 
-def _write(
+def write(
     output: Path,
     rows: pd.DataFrame,
     known: dict[str, str],
@@ -188,6 +189,9 @@ def _write(
     about: dict,
     facts: dict,
 ) -> None:
+    """Write the archive that is derived from ``rows``, in their order: refusals where they are ``known``, else what
+    ``results`` give, (picture uint8 (H, W, 3), '') or (None, reason). ``about`` goes into every row, ``facts`` beside.
+    """
     with ArchiveWriter(output, facts) as out:
         for source in rows.to_dict("records"):
             picture, reason = (None, known[source["id"]]) if source["id"] in known else next(results)

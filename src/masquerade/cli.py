@@ -1,4 +1,5 @@
-"""The command line: ``masquerade anonymize | recover | matrix | convert | doctor | params | lineage | export``.
+"""The command line: ``masquerade anonymize | recover | matrix | convert | doctor | params | lineage | export |
+export-faces | import-method``.
 
 A mistake gets one paragraph on stderr and status 1 (``masquerade --debug ...`` shows where it came from). Keys come
 from a file or a prompt, never from the command line, and go to no log and no report.
@@ -20,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from masquerade.errors import MasqueradeError, ParameterError
+from masquerade.imported import commands as imported
 from masquerade.lineage.commands import app as lineage_app
 
 app = typer.Typer(
@@ -28,6 +30,8 @@ app = typer.Typer(
 params_app = typer.Typer(no_args_is_help=True, help="Look at params.yaml, check it, and keep its schema.")
 app.add_typer(params_app, name="params")
 app.add_typer(lineage_app, name="lineage")
+app.command("export-faces")(imported.export_faces)
+app.command("import-method")(imported.import_method)
 
 
 class Several(StrEnum):

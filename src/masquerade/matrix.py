@@ -38,7 +38,10 @@ class Cell:
 
 
 def cells(parameters: Parameters) -> list[Cell]:
-    """Every cell that ``matrix.evaluate`` asks for, in a fixed order. Raises ParameterError for an idle pattern."""
+    """Every cell that ``matrix.evaluate`` asks for, in a fixed order; then every imported one, which needs no pattern.
+
+    Raises ParameterError for a pattern that matches nothing.
+    """
     offered = {
         f"{name}/{variant}": (name, variant) for name, block in parameters.methods.items() for variant in block.variants
     }
@@ -61,7 +64,12 @@ def cells(parameters: Parameters) -> list[Cell]:
             if pair in wanted
             for seed in seeds[name]
         ]
-    return found
+    return found + [
+        Cell(dataset, name, variant, parameters.seeds[0], _unavailable(parameters, dataset))
+        for name, block in parameters.imported.items()
+        for variant, sets in block.variants.items()
+        for dataset in sets
+    ]
 
 
 def matching(planned: Iterable[Cell], patterns: Mapping[str, Iterable[str]]) -> list[Cell]:
@@ -93,16 +101,19 @@ def _seeds(parameters: Parameters, method: str) -> Iterable[int]:
 
 
 def runs_once(method: str) -> bool:
-    """Whether the seed changes nothing of a method, neither training nor key nor result: the first stands for all."""
+    """Whether the seed changes nothing of a method, neither training nor key nor result: the first stands for all.
+
+    So it is with pictures that were imported.
+    """
+    if method not in discovery.names("methods"):
+        return True
     able = discovery.load("methods", method).capabilities
     return able.deterministic and not (able.trains or able.keys)
 
 
 def reason(parameters: Parameters, dataset: str, method: str) -> str:
     """Why ``method`` cannot run on ``dataset`` here; '' where it can."""
-    source = discovery.load("faces", dataset)
-    there, why = source(parameters.datasets[dataset]).available()
-    if not there:
+    if why := _unavailable(parameters, dataset):
         return why
     cls = discovery.load("methods", method)
     missing = [name for name in cls.needs if name not in parameters.backbones]
@@ -113,6 +124,12 @@ def reason(parameters: Parameters, dataset: str, method: str) -> str:
     return ""
 
 
+def _unavailable(parameters: Parameters, dataset: str) -> str:
+    """Why there are no faces of ``dataset`` here; '' where there are."""
+    there, why = discovery.load("faces", dataset)(parameters.datasets[dataset]).available()
+    return "" if there else why
+
+
 def skipped(
     parameters: Parameters, wanted: Iterable[Setting], planned: Mapping[Setting, list[Cell]]
 ) -> dict[Setting, str]:
@@ -121,6 +138,8 @@ def skipped(
     for setting in wanted:
         if setting in planned:
             why = planned[setting][0].reason
+        elif setting[1] in parameters.imported:
+            why = f"no pictures of {setting[1]}/{setting[2]} were imported for {setting[0]}"
         elif setting[1] not in built:
             why = f"{setting[1]} is not built yet"
         else:

@@ -6,6 +6,7 @@ typed by the modules of those rooms, so a new module brings its own block.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache, cached_property
@@ -18,11 +19,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from masquerade import discovery
 from masquerade.errors import ParameterError
 from masquerade.guessing import GuessingSettings
+from masquerade.imported.settings import ImportedMethod
 from masquerade.recovery import RecoverySettings
-from masquerade.settings import Settings
+from masquerade.settings import Name, Settings
 
 PARAMS, SCALES, SCHEMA = "params.yaml", "scales", "schemas/params.schema.json"
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
 
 
 class ImageSettings(Settings):
@@ -171,6 +172,8 @@ class Common(Settings):
     stand_ins: StandIns
     papers: list[Name]
     """Which papers' tables and figures are built (folders of reference/)."""
+    imported: dict[Name, ImportedMethod]
+    """Methods whose pictures another program made, by the name that tables know them by; `masquerade import-method`."""
     compute: ComputeSettings
 
 
@@ -281,16 +284,40 @@ class Parameters:
         return node
 
 
+class _Loader(yaml.CSafeLoader):
+    """YAML 1.2, as DVC reads and writes it when an experiment sets a knob: ``no`` is a word, and ``1e-05`` a number."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, form) for tag, form in forms if tag.rpartition(":")[2] not in ("bool", "float")]
+        for first, forms in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(?:(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|\.(?:inf|Inf|INF))$|\.(?:nan|NaN|NAN)$"),
+    list("-+.0123456789"),
+)
+
+
 def read(path: Path) -> dict[str, Any]:
     """A YAML file as a mapping. Raises ParameterError naming file and line."""
     if not path.is_file():
         raise ParameterError(f"{path} is missing.")
+    return parse(path.read_text(encoding="utf-8"), path)
+
+
+def parse(text: str, name: object) -> dict[str, Any]:
+    """YAML text as a mapping. Raises ParameterError that says where in ``name`` it is none."""
     try:
-        tree = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+        tree = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader with other words for true and false
     except yaml.YAMLError as error:
-        raise ParameterError(f"{path} is not valid YAML: {error}") from error
+        raise ParameterError(f"{name} is not valid YAML: {error}") from error
     if not isinstance(tree, dict):
-        raise ParameterError(f"{path} must be a mapping of names to values.")
+        raise ParameterError(f"{name} must be a mapping of names to values.")
     return tree
 
 
@@ -342,6 +369,13 @@ def _check_references(parameters: Parameters) -> None:
     }
     for method, block in parameters.methods.items():
         known[f"methods.{method}.ablations"] = (parameters.ablations(method), block.variants)
+    for method, block in parameters.imported.items():
+        if method in discovery.names("methods"):
+            raise ParameterError(
+                f"imported.{method} has the name of a module of methods/. Give it another, such as {method}_theirs."
+            )
+        for variant, sets in block.variants.items():
+            known[f"imported.{method}.variants.{variant}"] = (sets, parameters.datasets)
     for where, (used, defined) in known.items():
         for name in used:
             if name not in defined:

@@ -1,6 +1,11 @@
 """The closed, frozen base class of every block of params.yaml."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
+"""Of a module, method, variant, dataset or scale: it becomes a part of paths."""
 
 
 class Settings(BaseModel):

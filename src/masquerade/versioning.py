@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from masquerade import params
+from masquerade import effective, params
 from masquerade.errors import MasqueradeError
 from masquerade.lineage import provenance
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _RUN = "snakemake --quiet rules progress --cores all --force --rerun-incomplete --allowed-rules {rule} -- {outputs}"
 _HEADER = "# Generated from the Snakemake graph by `make dvc.yaml`; do not edit.\n"
-_CODE_STAGE = "code"
+_CODE_STAGE, _PARAMS_STAGE = "code", "params"
+SCORES = "scores.json"
 DVC_YAML = Path("dvc.yaml")
 
 
@@ -74,11 +75,23 @@ def stages(jobs: list["Job"], root: Path = Path()) -> dict[str, Any]:
             "cmd": "python workflow/scripts/fingerprints.py",
             "deps": ["src/masquerade", "workflow/scripts"],
             "outs": [{path: {"persist": True}} for path in fingerprints],
-        }
+        },
+        _PARAMS_STAGE: {
+            "cmd": "python workflow/scripts/effective.py",
+            "deps": [params.PARAMS, over_path],
+            "outs": [{effective.FILE.as_posix(): {"persist": True}}],
+        },
     }
     for job in sorted(jobs, key=stage_name):
         found[stage_name(job)] = _stage(job, base, over, over_path)
-    return {"stages": found}
+    outputs = sorted(str(path) for job in jobs for path in job.output)
+    return {
+        "stages": found,
+        # what `dvc params diff`, `metrics diff`, `plots diff` and `exp show` show
+        "params": [effective.FILE.as_posix()],
+        "metrics": [path for path in outputs if path.endswith(f"/{SCORES}")],
+        "plots": [path for path in outputs if path.startswith("results/") and path.endswith(".png")],
+    }
 
 
 def stage_name(job: "Job") -> str:
@@ -94,7 +107,8 @@ def _stage(job: "Job", base: dict, over: dict, over_path: str) -> dict[str, Any]
         "deps": sorted({str(path) for path in job.input}),
     }
     keys = [key.format(**job.wildcards_dict) for key in sorted(_keys(job))]
-    named = [key for key in keys if _holds(base, key)]
+    # A knob of params.yaml that the overlay sets is none: whoever changes it there changes nothing.
+    named = [part for key in keys if _holds(base, key) for part in _visible(base, over, key)]
     overlaid = [key for key in keys if _holds(over, key)]
     if named or overlaid:
         stage["params"] = named + ([{over_path: overlaid}] if overlaid else [])
@@ -104,15 +118,16 @@ def _stage(job: "Job", base: dict, over: dict, over_path: str) -> dict[str, Any]
 
 def _keys(job: "Job") -> set[str]:
     declared = [value.keys for _, value in job.rule.params._allitems() if callable(value) and hasattr(value, "keys")]
-    return {key.removesuffix("?") for keys in declared for key in keys}
+    named = [keys(job.wildcards) if callable(keys) else keys for keys in declared]
+    return {key.removesuffix("?") for keys in named for key in keys}
 
 
 def _holds(tree: Any, key: str) -> bool:
-    for name in key.split("."):
-        if not isinstance(tree, dict) or name not in tree:
-            return False
-        tree = tree[name]
-    return True
+    return effective.at(tree, key) is not effective.MISSING
+
+
+def _visible(base: dict, over: dict, key: str) -> list[str]:
+    return effective.visible(effective.at(base, key), effective.at(over, key), key)
 
 
 def document(jobs: list["Job"]) -> str:
@@ -144,7 +159,7 @@ def record() -> int:
     if not DVC_YAML.is_file() or DVC_YAML.read_text(encoding="utf-8") != document(jobs):
         raise NotRecorded("dvc.yaml is not that of the graph; run `make dvc.yaml`, then `snakemake all`")
     _commit()
-    return len(jobs) + 1
+    return len(jobs) + 2
 
 
 def _commit() -> None:

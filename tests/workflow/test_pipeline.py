@@ -119,7 +119,7 @@ def test_variant_knob_reruns_its_own_cells_and_what_shows_them(built, everything
 
 
 def tables(jobs: set[str]) -> set[str]:
-    shows = {"table", "curves", "grid", "claims_table", "report"}
+    shows = {"table", "curves", "grid", "claims_table", "report", "scores"}
     return {job for job in jobs if job.split("-")[0] in shows}
 
 
@@ -209,6 +209,7 @@ def test_lost_file_is_made_again_and_nothing_else(built):
         "table",
         "curves",
         "claims_table",
+        "scores",
         "report",
     }
     built.snakemake(str(archive.relative_to(built.path)))

@@ -51,6 +51,35 @@ use rule anonymize_neural as anonymize with:
         submission="{}",
 
 
+# The pictures that another program made of the same faces, held against their originals.
+rule imported:
+    input:
+        code=lambda w: code("imported"),
+        faces=indexed(FACES),
+        pictures=IMPORTED,
+    output:
+        indexed(ANONYMIZED),
+    log:
+        f"logs/{SCALE}/imported/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+    benchmark:
+        f"logs/{SCALE}/benchmarks/imported/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    wildcard_constraints:
+        method=one_of(PARAMETERS.imported),
+    group:
+        "anonymize"
+    conda:
+        "../../environment.yml"
+    resources:
+        **LIGHT,
+    params:
+        cfg=P("imported.{method}.variants.{variant}.{dataset}", "imported.{method}.source"),
+    shell:
+        "python workflow/scripts/imported.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
+        " --seed {wildcards.seed} --faces {input.faces[0]} --pictures {input.pictures}"
+        " --outputs {output} > {log} 2>&1"
+
+
 # The part of the train split from which attributes are learnt.
 rule anonymize_train:
     input:

@@ -21,10 +21,10 @@ os.environ.update(
     or time.strftime("%Y-%m-%d %H:%M:%S") + f" {os.urandom(2).hex()}",
 )
 
-from masquerade import discovery, launch, lineage, matrix, params
+from masquerade import discovery, effective, launch, lineage, matrix, params, versioning
 from masquerade.errors import MasqueradeError
 from masquerade.guessing import GuessingSettings
-from masquerade.papers import claims, reference
+from masquerade.papers import claims, guests, reference
 from masquerade.params import AttributeSettings
 from masquerade.recovery import RecoverySettings
 from snakemake.exceptions import WorkflowError
@@ -34,20 +34,25 @@ from snakemake.logging import logger
 try:
     PARAMETERS = params.load(Path(workflow.basedir), config.get("scale"))
     CELLS = matrix.cells(PARAMETERS)
-    ITEMS = {item.key: item for paper in PARAMETERS.papers for item in reference.find(paper)}
+    FOUND = [item for paper in PARAMETERS.papers for item in reference.find(paper)]
+    ITEMS = {item.key: guests.seated(item, PARAMETERS.imported, PARAMETERS.stand_ins) for item in FOUND}
     CLAIMS = claims.of_papers(claims.load(), PARAMETERS.papers)
 except MasqueradeError as error:
     raise WorkflowError(str(error))
 
 SCALE = PARAMETERS.scale
+if "scale" not in config:
+    effective.write(PARAMETERS, Path(workflow.basedir) / effective.FILE)
 RUNNABLE = [cell for cell in CELLS if cell.runnable]
 PLANNED = matrix.by_setting(CELLS)
 OFFERED = matrix.by_setting(RUNNABLE)
-ATTRIBUTED = matrix.matching(RUNNABLE, PARAMETERS.attributes.cells)
+# What was imported are pictures of test faces: their program cannot be asked for more.
+BUILT = [cell for cell in RUNNABLE if cell.method not in PARAMETERS.imported]
+ATTRIBUTED = matrix.matching(BUILT, PARAMETERS.attributes.cells)
 ATTRIBUTE_DATASETS = sorted({cell.dataset for cell in ATTRIBUTED} | {PARAMETERS.matrix.train_on})
 LEARNING = sorted(AttributeSettings.model_fields)  # knobs of the attribute protocol, less who goes through it
-TRIED = matrix.matching(RUNNABLE, PARAMETERS.recovery.cells)
-GUESSED = matrix.matching(RUNNABLE, PARAMETERS.guessing.cells)
+TRIED = matrix.matching(BUILT, PARAMETERS.recovery.cells)
+GUESSED = matrix.matching(BUILT, PARAMETERS.guessing.cells)
 TRYING = sorted(RecoverySettings.model_fields)
 GUESSING = sorted(GuessingSettings.model_fields)
 DATASETS = sorted({cell.dataset for cell in RUNNABLE} | {PARAMETERS.matrix.train_on})
@@ -64,6 +69,7 @@ CHECKPOINT = f"{CHECKPOINTS}/methods/{{method}}/{{seed}}.safetensors"
 ABLATED = f"{CHECKPOINTS}/ablations/{{method}}/{{variant}}/{{seed}}.safetensors"
 ANONYMIZED = f"{DATA}/anonymized/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
 ANONYMIZED_TRAIN = f"{DATA}/anonymized_train/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
+IMPORTED = f"imported/{SCALE}/{{dataset}}/{{method}}/{{variant}}.zip"
 PSEUDO_LABELS = f"{DATA}/attributes/pseudo_labels.parquet"
 ATTRIBUTES = f"{DATA}/attributes/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
 ATTEMPTS = f"{DATA}/attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.zip"
@@ -74,6 +80,7 @@ GUESSING_TABLE = f"{RESULTS}/tables/guessing.md"
 CLAIMS_TABLE = f"{RESULTS}/tables/claims"
 SOURCE = f"{DATA}/measurements/{{dataset}}/source.parquet"
 MEASURED = f"{DATA}/measurements/{{dataset}}/{{method}}/{{variant}}/{{seed}}.parquet"
+SCORES = f"{RESULTS}/{versioning.SCORES}"
 METRICS = f"{RESULTS}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.json"
 TABLE = f"{RESULTS}/tables/{{paper}}/{{item}}"
 FIGURE = f"{RESULTS}/figures/{{paper}}/{{item}}"
@@ -118,10 +125,13 @@ def P(*keys):
 def code(step, *modules):
     """The file with the fingerprints of the code of a step: its program, and the modules it loads by name.
 
-    Snakemake lists a folder once and would not see a file that planning has written since: it is told.
+    Snakemake lists a folder once and would not see a file that planning has written since: it is told. And it looks
+    at the content of an input only where that is newer than the outputs: this one always is, so that no touch hides
+    an edit.
     """
     roots = [Path(f"workflow/scripts/{step.split('.')[0]}.py"), *modules]
     file = str(lineage.write_fingerprints(Path(f".masquerade/code/{step}.json"), roots, Path(workflow.basedir)))
+    os.utime(file)
     workflow.iocache.exists_local[file] = True
     return file
 
@@ -227,6 +237,15 @@ def look_when_jobs_end():
     workflow.scheduler.job_rate_limiter = None
 
 
+def refuse_touch():
+    """`--touch` would record old bytes as if the present code and parameters had made them."""
+    if workflow.touch:
+        raise WorkflowError(
+            "--touch is not for this workflow: it would record old bytes as if the present code and parameters had made "
+            "them. There is no need of it: content decides what is out of date, and fresh times are no change."
+        )
+
+
 def tell_why_groups_fail():
     """Print the reason that an executor gives for a group's failure; Snakemake 9.27 drops it."""
     log_error = GroupJob.log_error
@@ -285,6 +304,19 @@ GUESSER = discovery.load("judges", PARAMETERS.guessing.judge).needs
 
 def item_of(wildcards):
     return ITEMS[f"{wildcards.paper}/{wildcards.item}"]
+
+
+def imported_of(wildcards):
+    """The blocks of the imported methods that the wildcards' table shows, as one JSON string."""
+    return json.dumps(PARAMETERS.slice(imported_of.keys(wildcards)), sort_keys=True)
+
+
+def imported_keys(wildcards):
+    shown_here = {row.method for row in item_of(wildcards).rows}
+    return tuple(f"imported.{name}" for name in PARAMETERS.imported if name in shown_here)
+
+
+imported_of.keys = imported_keys
 
 
 def items_of(kind):
@@ -389,10 +421,10 @@ TARGETS = {
         )
     ]
     + [BACKBONES_TABLE],
-    "latent": lambda w: [FAKES] * any(capabilities(cell.method).fakes for cell in RUNNABLE)
-    + sorted({LATENTS.format(dataset=cell.dataset) for cell in RUNNABLE if capabilities(cell.method).latents}),
+    "latent": lambda w: [FAKES] * any(capabilities(cell.method).fakes for cell in BUILT)
+    + sorted({LATENTS.format(dataset=cell.dataset) for cell in BUILT if capabilities(cell.method).latents}),
     "train": lambda w: sorted(
-        {checkpoint_of(cell).format(**vars(cell)) for cell in RUNNABLE if capabilities(cell.method).trains}
+        {checkpoint_of(cell).format(**vars(cell)) for cell in BUILT if capabilities(cell.method).trains}
     ),
     "anonymize": lambda w: [path for archive in of_cells(ANONYMIZED) for path in indexed(archive)]
     + [
@@ -412,7 +444,7 @@ TARGETS = {
     + [GUESSES.format(**vars(cell)) for cell in GUESSED]
     + [GUESSING_TABLE],
     "features": lambda w: files(FEATURES, CLUSTERED),
-    "metrics": lambda w: of_cells(METRICS),
+    "metrics": lambda w: of_cells(METRICS) + [SCORES],
     "tables": lambda w: [
         f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(paper=item.paper, item=item.name)
         for item in ITEMS.values()

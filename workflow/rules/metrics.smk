@@ -28,3 +28,27 @@ rule metrics:
         " --seed {wildcards.seed} --source {input.source} --derived {input.derived} --index {input.index}"
         " --target {input.target} --attributes {input.attributes} --attempts {input.attempts}"
         " --outputs {output} > {log} 2>&1"
+
+
+# All of them in one file, which DVC knows as its metrics.
+rule scores:
+    input:
+        code=lambda w: code("scores"),
+        metrics=of_cells(METRICS),
+    output:
+        SCORES,
+    log:
+        f"logs/{SCALE}/scores.log",
+    benchmark:
+        f"logs/{SCALE}/benchmarks/scores.tsv"
+    group:
+        "tables"
+    conda:
+        "../../environment.yml"
+    resources:
+        **LIGHT,
+    params:
+        cfg=P("scale"),
+    shell:
+        "python workflow/scripts/scores.py --params {params.cfg:q} --code {input.code} --threads {threads}"
+        " --metrics {input.metrics} --outputs {output} > {log} 2>&1"

@@ -21,9 +21,10 @@ rule table:
     params:
         cfg=ABOUT,
         skipped=not_shown,
+        imported=imported_of,
     shell:
         "python workflow/scripts/table.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --skipped {params.skipped:q} --declared {input.declared} --metrics {input.metrics}"
+        " --skipped {params.skipped:q} --imported {params.imported:q} --declared {input.declared} --metrics {input.metrics}"
         " --outputs {output} > {log} 2>&1"
 
 

@@ -3,15 +3,16 @@
 import json
 
 from masquerade import papers, steps
-from masquerade.papers import reference, tables
+from masquerade.papers import guests, reference, tables
 
-given = steps.arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped",))
+given = steps.arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped", "imported"))
 
 
 def work(_) -> None:
-    table = reference.load(given.declared)
+    context = papers.context(given.params)
+    table = guests.seated(reference.load(given.declared), guests.read(given.imported), context.stand_ins)
     cells = [json.loads(path.read_text(encoding="utf-8")) for path in given.metrics]
-    result = tables.build(table, cells, papers.skipped(given.skipped), papers.context(given.params))
+    result = tables.build(table, cells, papers.skipped(given.skipped), context)
     for path, text in zip(given.outputs, (result.csv(), result.markdown(), result.latex()), strict=True):
         steps.write_text(path, text)
 

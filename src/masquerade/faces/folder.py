@@ -133,7 +133,7 @@ class _Face:
 def _faces(picture: np.ndarray, params: Settings, size: int) -> list[_Face]:
     """The faces that are wanted, from left to right. Raises PictureError where the whole photograph is refused."""
     if params.alignment == "none":
-        return [_Face(_resized(picture, size), {})]
+        return [_Face(resized(picture, size), {})]
     from masquerade.faces import _alignment
 
     for quarter in (0, 1, 3, 2) if params.turn else (0,):
@@ -162,7 +162,8 @@ def _aligned(picture: np.ndarray, box: np.ndarray, smallest: float, size: int) -
     return _Face(_alignment.crop(picture, where, size), {"landmarks": inside.ravel().tolist()})
 
 
-def _resized(picture: np.ndarray, size: int) -> np.ndarray:
+def resized(picture: np.ndarray, size: int) -> np.ndarray:
+    """uint8 (size, size, 3) of a square picture. Raises PictureError for one that is not square."""
     import cv2
 
     height, width = picture.shape[:2]

@@ -21,6 +21,12 @@ def told(asked: Iterable[tuple[str, str, str]], where: str) -> str:
     return f"Judges seen in training: {', '.join(seen)}." if seen else f"No judge of this {where} was seen in training."
 
 
+def strangers(measured: Iterable[tuple[str, str]]) -> str:
+    """What must be said of imported methods, of the (method, what to call it) that were measured; '' without any."""
+    titles = list(dict.fromkeys(title for method, title in measured if method not in discovery.names("methods")))
+    return f"What {', '.join(titles)} saw in training is not known here." if titles else ""
+
+
 def _needs(room: str, name: str) -> set[str]:
     """The backbones of a method or judge; one that is not built needs none."""
     return set(discovery.load(room, name).needs) if name in discovery.names(room) else set()

@@ -64,7 +64,9 @@ def notes(result: "TableResult") -> list[str]:
     spreads = {f"{entry.column.title}: ± is the standard deviation over {entry.spread[1]}."
                for line in result.lines for entry in line.entries
                if entry.column.spread == "metric" and entry.spread[0] is not None}  # fmt: skip
-    return [*found, *sorted(spreads), independence.sentence(table, context), f"{seeds} Code: commit {context.commit}."]
+    strangers = independence.strangers((line.row.method, line.row.title) for line in lines if not line.reason)
+    trained = f"{independence.sentence(table, context)} {strangers}".rstrip()
+    return [*found, *sorted(spreads), trained, f"{seeds} Code: commit {context.commit}."]
 
 
 def _facts(facts: dict[str, list[Any]]) -> str:

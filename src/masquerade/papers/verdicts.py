@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from masquerade import discovery, matrix
+from masquerade import matrix
 from masquerade.papers.claims import Claim, Compared
 from masquerade.papers.measured import Cells, Context, Measured
 from masquerade.papers.reference import Need
@@ -103,16 +103,12 @@ def _side(claim: Claim, compared: Compared, cells: Cells, skipped: Mapping[Need,
         reason = skipped.get(key, "it has no metrics").rstrip(".")
         return Side(compared, Measured(reason=reason), {}, reason)
     values = cells.by_seed(key, measure, context, compared.attempt)
-    if list(values) == [context.seeds[0]] and _runs_once(compared.method):
+    if list(values) == [context.seeds[0]] and matrix.runs_once(compared.method):
         values = dict.fromkeys(context.seeds, values[context.seeds[0]])
     missing = [value["note"].rstrip(".") or "not a number" for value in values.values() if value["value"] is None]
     missing += [f"seed {seed} was not measured" for seed in context.seeds if seed not in values]
     reason = "; ".join(dict.fromkeys(missing))
     return Side(compared, cells.measured(key, measure, context, compared.attempt), values, reason)
-
-
-def _runs_once(method: str) -> bool:
-    return method in discovery.names("methods") and matrix.runs_once(method)
 
 
 def _margin(pairs: Sequence[tuple[int, int]], sides: Sequence[Side], seed: int) -> Margin | None:

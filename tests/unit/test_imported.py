@@ -1,0 +1,360 @@
+"""What another program anonymized is a method like all others: taken in whole, by hash, and never an original."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from masquerade import cli, matrix, params
+from masquerade.errors import ArchiveError, ParameterError
+from masquerade.images import ArchiveWriter, FaceArchive, to_uint8
+from masquerade.imported import pictures, registry
+from masquerade.imported.settings import ImportedMethod, ImportedSet
+from masquerade.papers import guests, independence, reference
+from masquerade.params import StandIns
+
+ROOT = Path(__file__).parents[2]
+SIDE = 32
+OURS = "a name that belongs to no face"
+
+
+def pixels(number: int) -> np.ndarray:
+    """Smooth, as a photograph is, so that a codec changes it little."""
+    small = np.random.default_rng(number).integers(0, 256, (4, 4, 3), dtype=np.uint8)
+    return np.asarray(Image.fromarray(small).resize((SIDE, SIDE), Image.Resampling.BICUBIC))
+
+
+@pytest.fixture
+def faces(tmp_path: Path) -> FaceArchive:
+    """Faces f0 to f4 of the test split, of which f2 was refused, and t0 of the train split."""
+    with ArchiveWriter(tmp_path / "faces.zip", {"dataset": "made up", "size": SIDE}) as out:
+        for number in range(5):
+            row = {"id": f"f{number}", "identity": f"p{number}", "split": "test"}
+            if number == 2:
+                out.add(None, {**row, "status": "refused", "reason": "no face was found"})
+            else:
+                out.add(pixels(number), row)
+        out.add(pixels(9), {"id": "t0", "identity": "p9", "split": "train"})
+    return FaceArchive(tmp_path / "faces.zip")
+
+
+@pytest.fixture
+def originals(faces: FaceArchive) -> pictures.Originals:
+    return pictures.Originals(faces)
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Path:
+    """What a program made of the four faces: negatives, in formats of its own."""
+    folder = tmp_path / "theirs"
+    (folder / "deeper").mkdir(parents=True)
+    for number, name in ((0, "f0.png"), (1, "deeper/f1.jpg"), (3, "f3.webp"), (4, "f4.bmp")):
+        Image.fromarray(255 - pixels(number)).save(folder / name, lossless=True)
+    return folder
+
+
+def collect(folder: Path, originals, output: Path, near=6.0, partial=False, resize=False) -> int:
+    return pictures.collect(folder, originals, output, near, partial, resize)
+
+
+def take_in(faces, stored: Path, output: Path, **changes) -> FaceArchive:
+    knobs = {"sha256": pictures.sha256(stored), "originals": pictures.Originals(faces).digest, "near": 2.0}
+    about = {"method": "theirs", "variant": "default", "seed": 0}
+    pictures.take_in(faces, stored, output, ImportedSet(**{**knobs, **changes}), "They 2020, program 1.0", about)
+    return FaceArchive(output)
+
+
+def test_export_hands_out_every_test_face_and_no_other(faces, tmp_path):
+    assert pictures.export(faces, tmp_path / "out") == 4
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["f0.png", "f1.png", "f3.png", "f4.png"]
+    assert np.array_equal(np.asarray(Image.open(tmp_path / "out" / "f3.png")), pixels(3))
+
+
+def test_every_picture_comes_in_pixel_by_pixel_under_the_row_of_its_original(faces, originals, theirs, tmp_path):
+    assert collect(theirs, originals, tmp_path / "stored.zip") == 4
+    result = take_in(faces, tmp_path / "stored.zip", tmp_path / "result.zip")
+    assert result.index["id"].tolist() == ["f0", "f1", "f2", "f3", "f4"]
+    assert result.index["source_id"].tolist() == result.index["id"].tolist()
+    assert result.index["identity"].tolist() == ["p0", "p1", "p2", "p3", "p4"]
+    assert result.index.set_index("id").loc["f2", "reason"] == "no face was found"
+    shown = dict(zip(result.load().ids, to_uint8(result.load().images), strict=True))
+    assert np.array_equal(shown["f0"], 255 - pixels(0))
+    assert np.array_equal(shown["f4"], 255 - pixels(4))
+    assert np.abs(shown["f1"].astype(int) - (255 - pixels(1))).mean() < 8  # a JPEG
+    stated = {"imported": f"sha256:{pictures.sha256(tmp_path / 'stored.zip')}", "program": "They 2020, program 1.0"}
+    assert result.facts["statement"] == stated
+    assert result.facts["method"] == "theirs"
+
+
+def test_same_folder_gives_the_same_hash(originals, theirs, tmp_path):
+    collect(theirs, originals, tmp_path / "one.zip")
+    collect(theirs, originals, tmp_path / "two.zip")
+    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
+
+
+def test_mistakes_are_listed_all_at_once_and_nothing_is_written(originals, theirs, tmp_path):
+    (theirs / "f0.png").unlink()
+    (theirs / "readme.txt").write_text("how we did it")
+    Image.fromarray(pixels(8)).save(theirs / "f1.png")  # beside deeper/f1.jpg
+    Image.fromarray(pixels(8)[:-1]).save(theirs / "f3.webp")
+    (theirs / "f4.bmp").write_text("no picture")
+    with pytest.raises(ArchiveError) as error:
+        collect(theirs, originals, tmp_path / "stored.zip")
+    told = str(error.value)
+    assert "for the 4 test faces" in told
+    assert "- f0: no picture (--partial" in told
+    assert f"- readme.txt: {OURS}" in told
+    assert "- f1: several files" in told
+    assert "- f3: not 32 x 32 pixels (--resize" in told
+    assert "- f4: not a picture in a format that is read" in told
+    assert not (tmp_path / "stored.zip").exists()
+
+
+def test_missing_picture_is_a_refusal_with_its_reason_and_no_original(faces, originals, theirs, tmp_path):
+    (theirs / "f3.webp").unlink()
+    assert collect(theirs, originals, tmp_path / "stored.zip", partial=True) == 3
+    result = take_in(faces, tmp_path / "stored.zip", tmp_path / "result.zip")
+    row = result.index.set_index("id").loc["f3"]
+    assert (row["status"], row["reason"]) == ("refused", pictures.NO_PICTURE)
+    assert "f3" not in result.load().ids
+
+
+def test_empty_folder_is_a_mistake_even_where_faces_may_be_missing(originals, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ArchiveError, match="there is no picture"):
+        collect(tmp_path / "empty", originals, tmp_path / "stored.zip", partial=True)
+
+
+@pytest.mark.parametrize("shown", [3, 0], ids=["its own original", "the original of another face"])
+@pytest.mark.parametrize(
+    ("ending", "told"), [("png", "an original, unchanged"), ("jpg", "an original but for 6 grey levels")]
+)
+def test_original_is_never_taken_under_any_name(originals, theirs, tmp_path, shown, ending, told):
+    (theirs / "f3.webp").unlink()
+    Image.fromarray(pixels(shown)).save(theirs / f"f3.{ending}", quality=95)
+    with pytest.raises(ArchiveError, match=f"- f3: {told}"):
+        collect(theirs, originals, tmp_path / "stored.zip")
+
+
+def test_near_zero_takes_what_differs_a_little_and_still_no_original(originals, theirs, tmp_path):
+    (theirs / "f3.webp").unlink()
+    cloaked = pixels(3).copy()
+    cloaked[0, 0, 0] ^= 1
+    Image.fromarray(cloaked).save(theirs / "f3.png")
+    assert collect(theirs, originals, tmp_path / "stored.zip", near=0.0) == 4
+    Image.fromarray(pixels(3)).save(theirs / "f3.png")
+    with pytest.raises(ArchiveError, match="unchanged; such a picture is never imported"):
+        collect(theirs, originals, tmp_path / "stored.zip", near=0.0)
+
+
+def test_other_sizes_are_brought_to_ours_where_asked_for(faces, originals, theirs, tmp_path):
+    Image.fromarray(255 - pixels(0)).resize((128, 128), Image.Resampling.BICUBIC).save(theirs / "f0.png")
+    collect(theirs, originals, tmp_path / "stored.zip", resize=True)
+    result = take_in(faces, tmp_path / "stored.zip", tmp_path / "result.zip").load()
+    assert np.abs(to_uint8(result.images)[0].astype(int) - (255 - pixels(0))).mean() < 4
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 60))
+def test_no_near_original_is_overlooked(tmp_path_factory, seed, most):
+    """Against a comparison with every pixel of every original."""
+    random = np.random.default_rng(seed)
+    folder = tmp_path_factory.mktemp("near")
+    with ArchiveWriter(folder / "faces.zip", {"size": SIDE}) as out:
+        made = [random.integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8) for _ in range(3)]
+        for number, picture in enumerate(made):
+            out.add(picture, {"id": f"f{number}", "identity": "", "split": "test"})
+    noise = random.integers(-most, most + 1, (SIDE, SIDE, 3))
+    picture = np.clip(made[1].astype(int) + noise, 0, 255).astype(np.uint8)
+    distance = np.abs(picture.astype(int) - made[1]).mean()
+    seen = pictures.Originals(FaceArchive(folder / "faces.zip"))
+    assert seen.shown(picture, distance) == "f1"
+    assert seen.shown(picture, np.nextafter(distance, -1.0)) == ""
+    shutil.rmtree(folder)
+
+
+def test_other_bytes_than_those_of_params_are_refused(faces, originals, theirs, tmp_path):
+    stored = tmp_path / "stored.zip"
+    collect(theirs, originals, stored)
+    wanted = pictures.sha256(stored)
+    whole = stored.read_bytes()
+    stored.write_bytes(whole[:100] + bytes([whole[100] ^ 1]) + whole[101:])
+    with pytest.raises(ArchiveError, match=f"params.yaml names {wanted}"):
+        take_in(faces, stored, tmp_path / "result.zip", sha256=wanted)
+    assert not (tmp_path / "result.zip").exists()
+
+
+def test_pictures_of_other_faces_are_refused(faces, originals, theirs, tmp_path):
+    collect(theirs, originals, tmp_path / "stored.zip")
+    with pytest.raises(ArchiveError, match="was made of other faces than those of"):
+        take_in(faces, tmp_path / "stored.zip", tmp_path / "result.zip", originals="0" * 64)
+
+
+def test_stored_original_is_found_when_the_cell_is_built(faces, theirs, tmp_path):
+    """Though the hash is right: whoever wrote the file by hand could have put anything there."""
+    stored = tmp_path / "stored.zip"
+    pictures._store({"f0": 255 - pixels(0), "f1": pixels(4)}, stored)
+    with pytest.raises(ArchiveError, match="f1 is an original, unchanged"):
+        take_in(faces, stored, tmp_path / "result.zip")
+
+
+def test_digest_knows_names_pixels_and_order_of_the_test_faces_alone(faces, originals, tmp_path):
+    def digest(*rows):
+        with ArchiveWriter(tmp_path / "other.zip", {"size": SIDE}) as out:
+            for name, number, split in rows:
+                out.add(pixels(number), {"id": name, "identity": "", "split": split})
+        return pictures.Originals(FaceArchive(tmp_path / "other.zip")).digest
+
+    same = [("f0", 0, "test"), ("f1", 1, "test"), ("f3", 3, "test"), ("f4", 4, "test")]
+    assert digest(*same) == originals.digest
+    assert digest(*same, ("t1", 5, "train")) == originals.digest
+    others = [same[:3], [*same[:3], ("f5", 4, "test")], [*same[:3], ("f4", 5, "test")], same[::-1]]
+    assert originals.digest not in {digest(*rows) for rows in others}
+
+
+BLOCK = {
+    "deepprivacy": {
+        "title": "DeepPrivacy",
+        "source": "Hukkelås et al. 2019, version 1.0",
+        "variants": {"default": {"synthetic_hq": {"sha256": "a" * 64, "originals": "b" * 64, "near": 2.0}}},
+    }
+}
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """The parameters of this repository, free to be changed."""
+    root = tmp_path / "repository"
+    shutil.copytree(ROOT / "scales", root / "scales")
+    shutil.copy2(ROOT / "params.yaml", root)
+    return root
+
+
+def test_registering_adds_a_block_and_changes_nothing_else(repository):
+    before = (repository / "scales" / "tiny.yaml").read_text()
+    registry.register(repository, "tiny", BLOCK)
+    after = (repository / "scales" / "tiny.yaml").read_text()
+    assert after.startswith(before.rstrip())
+    assert params.load(repository, "tiny").tree["imported"] == BLOCK
+    assert params.load(repository, "mini").tree["imported"] == {}
+
+
+def test_registering_again_replaces_its_own_set_and_keeps_the_others(repository):
+    file = repository / "scales" / "tiny.yaml"
+    registry.register(repository, "tiny", BLOCK)
+    file.write_text(file.read_text() + "# the end\nseeds: [0, 1]\n")
+    more = yaml.safe_load(yaml.safe_dump(BLOCK))
+    more["deepprivacy"]["variants"] = {
+        "default": {"synthetic_wild": {"sha256": "c" * 64, "originals": "d" * 64, "near": 0.0}}
+    }
+    registry.register(repository, "tiny", more)
+    registry.register(repository, "tiny", {"fawkes": BLOCK["deepprivacy"]})
+    found = params.load(repository, "tiny")
+    assert set(found.imported) == {"deepprivacy", "fawkes"}
+    assert set(found.imported["deepprivacy"].variants["default"]) == {"synthetic_hq", "synthetic_wild"}
+    assert found.seeds == [0, 1]
+    assert "# the end\nseeds: [0, 1]" in file.read_text()
+    assert file.read_text().count("imported:") == 1
+
+
+@pytest.mark.parametrize(
+    ("block", "told"),
+    [
+        ({"fit": BLOCK["deepprivacy"]}, "imported.fit has the name of a module of methods/"),
+        ({"Deep Privacy": BLOCK["deepprivacy"]}, "Deep Privacy"),
+        ({"deepprivacy": {**BLOCK["deepprivacy"], "variants": {"default": {"celeba": {}}}}}, "sha256"),
+    ],
+)
+def test_refused_block_leaves_the_overlay_as_it_was(repository, block, told):
+    before = (repository / "scales" / "tiny.yaml").read_bytes()
+    with pytest.raises(ParameterError, match=told):
+        registry.register(repository, "tiny", block)
+    assert (repository / "scales" / "tiny.yaml").read_bytes() == before
+
+
+def test_form_that_cannot_be_edited_is_shown_what_to_write(repository):
+    (repository / "scales" / "tiny.yaml").write_text("{image: {size: 64}}\n")
+    with pytest.raises(ParameterError, match="Write into it yourself:\nimported:\n  deepprivacy:"):
+        registry.register(repository, "tiny", BLOCK)
+
+
+def test_imported_set_is_a_cell_of_its_dataset_alone_and_of_one_seed(repository):
+    registry.register(repository, "tiny", BLOCK)
+    registry_file = repository / "scales" / "tiny.yaml"
+    registry_file.write_text(registry_file.read_text() + "seeds: [3, 4]\n")
+    parameters = params.load(repository, "tiny")
+    planned = matrix.cells(parameters)
+    mine = [cell for cell in planned if cell.method == "deepprivacy"]
+    assert mine == [matrix.Cell("synthetic_hq", "deepprivacy", "default", 3)]
+    wanted = [("synthetic_wild", "deepprivacy", "default"), ("synthetic_hq", "deepprivacy", "default")]
+    told = matrix.skipped(parameters, wanted, matrix.by_setting(planned))
+    assert told == {wanted[0]: "no pictures of deepprivacy/default were imported for synthetic_wild"}
+    assert matrix.runs_once("deepprivacy")
+
+
+IMPORTED = {name: ImportedMethod(**block) for name, block in BLOCK.items()}
+STAND_INS = StandIns(datasets={"celeba_hq": "synthetic_hq"}, judges={})
+
+
+def test_row_of_the_paper_is_filled_and_no_second_one_added():
+    table = reference.load(ROOT / "reference" / "falco" / "table1.yaml")
+    assert guests.seated(table, IMPORTED, STAND_INS) == table
+
+
+def test_method_that_no_row_names_gets_a_row_of_ours():
+    table = reference.load(ROOT / "reference" / "falco" / "table1.yaml")
+    block = IMPORTED["deepprivacy"]
+    other = {"theirs": block.model_copy(update={"title": "Theirs"})}
+    seated = guests.seated(table, other, STAND_INS)
+    assert seated.rows[:-1] == table.rows
+    assert (seated.rows[-1].title, seated.rows[-1].method, seated.rows[-1].printed) == ("Theirs", "theirs", ())
+    assert ("celeba_hq", "theirs", "default") in reference.needs(seated)
+    elsewhere = StandIns(datasets={"celeba_hq": "synthetic_wild"}, judges={})
+    assert guests.seated(table, other, elsewhere) == table
+
+
+@pytest.mark.parametrize("name", ["ifadit/recovery", "falco/inversion", "ifadit/table5", "falco/figure3"])
+def test_what_shows_more_than_anonymized_faces_or_is_no_table_stays_as_it_is(name):
+    item = reference.load(ROOT / "reference" / f"{name}.yaml")
+    assert guests.seated(item, {"theirs": IMPORTED["deepprivacy"]}, STAND_INS) == item
+
+
+def test_table_says_that_the_training_of_a_stranger_is_not_known():
+    told = independence.strangers([("identitydp", "IdentityDP"), ("deepprivacy", "DeepPrivacy [16]")])
+    assert told == "What DeepPrivacy [16] saw in training is not known here."
+    assert independence.strangers([("identitydp", "IdentityDP")]) == ""
+
+
+def test_commands_go_from_faces_to_a_cell(repository, faces, theirs, tmp_path, capsys):
+    place = repository / "data" / "tiny" / "faces"
+    place.mkdir(parents=True)
+    shutil.copy2(faces.path, place / "synthetic_hq.zip")
+    shutil.copy2(faces.path.with_suffix(".parquet"), place / "synthetic_hq.parquet")
+
+    def run(*words) -> int:
+        with pytest.raises(SystemExit) as ended:
+            cli.main(
+                [str(word) for word in (*words, "--dataset", "synthetic_hq", "--root", repository, "--scale", "tiny")]
+            )
+        return ended.value.code
+
+    assert run("export-faces", tmp_path / "handed_out") == 0
+    assert len(list((tmp_path / "handed_out").iterdir())) == 4
+    assert run("import-method", theirs, "--name", "deepprivacy") == 1
+    assert "--source is missing" in capsys.readouterr().err
+    named = ("--name", "deepprivacy", "--title", "DeepPrivacy", "--source", "Hukkelås et al. 2019")
+    assert run("import-method", tmp_path / "handed_out", *named) == 1
+    assert "f0, f1, f3, f4: an original, unchanged" in capsys.readouterr().err
+    assert not (repository / "imported").exists()
+    assert run("import-method", theirs, *named) == 0
+    stored = repository / "imported" / "tiny" / "synthetic_hq" / "deepprivacy" / "default.zip"
+    written = params.load(repository, "tiny").imported["deepprivacy"].variants["default"]["synthetic_hq"]
+    assert written.sha256 == pictures.sha256(stored)
+    assert written.originals == pictures.Originals(faces).digest
+    said = capsys.readouterr().out
+    assert "4 of 4 faces" in said and written.sha256 in said
