@@ -132,7 +132,6 @@ def test_classifier_learns_what_the_pictures_show(archive, tmp_path, optimiser):
 def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkeypatch):
     whole, _ = job_of(archive, tmp_path / "whole")
     backbone().train(whole)
-    assert not whole.state.exists()
     monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
 
     def kill(step, losses):

@@ -207,7 +207,6 @@ def test_training_lowers_the_loss_and_the_checkpoint_answers(archive, tmp_path):
 def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkeypatch):
     whole, _ = job_of(archive, tmp_path / "whole")
     backbone().train(whole)
-    assert not whole.state.exists()
     monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
 
     def kill(step, losses):

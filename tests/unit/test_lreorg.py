@@ -346,7 +346,6 @@ class TestTraining:
             assert cut.state.is_file()
             LReOrg.train(params, cut)
             assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
-            assert not cut.state.exists()
         assert next(iter(pictures.values())).shape == (6 * SIZE, 5 * SIZE, 3)  # two faces and three keywords
 
     def test_identity_and_attributes_are_learnt_by_turns(self, folder):
