@@ -52,7 +52,7 @@ EnforcePartLimits=ALL
 KillWait=5
 SlurmctldTimeout=30
 SlurmdTimeout=20
-ReturnToService=2
+ReturnToService=1
 GresTypes=gpu
 SlurmdParameters=config_overrides
 AccountingStorageType=accounting_storage/slurmdbd
@@ -181,7 +181,9 @@ class Cluster:
         while not self._stopped.wait(1.0):
             for line in self._run("squeue", "-h", "-t", "PD", "-o", "%i|%r|%S", check=False).stdout.splitlines():
                 job, reason, when = line.split("|")
-                if reason == "BeginTime" and datetime.fromisoformat(when) - datetime.now() > timedelta(seconds=10):
+                if reason != "BeginTime" or when == "N/A":
+                    continue
+                if datetime.fromisoformat(when) - datetime.now() > timedelta(seconds=10):
                     self._run("scontrol", "update", f"jobid={job}", "StartTime=now+3", check=False)
 
     def _configure(self) -> None:
