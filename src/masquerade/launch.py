@@ -54,7 +54,10 @@ class Program:
     def __call__(self) -> None:
         import submitit
 
-        os.environ |= {RUN: self.run, LOG: str(submitit.JobEnvironment().paths.stderr)}
+        paths = submitit.JobEnvironment().paths
+        if paths.result_pickle.is_file():  # SLURM requeues a job that it pre-empts even where it ended in its grace
+            return
+        os.environ |= {RUN: self.run, LOG: str(paths.stderr)}
         sys.argv = [self.script, *self.arguments]
         try:
             runpy.run_path(self.script, run_name="__main__")

@@ -161,9 +161,10 @@ class Cluster:
         return self._run(*command).stdout
 
     def queue(self) -> list[dict[str, str | int]]:
-        """What waits or runs: `id`, `state`, `node`, when it `began`, `name`."""
-        lines = self.run("squeue", "-h", "-o", "%i|%T|%N|%S|%j").splitlines()
-        return [dict(zip(("id", "state", "node", "began", "name"), line.split("|", 4), strict=True)) for line in lines]
+        """What waits or runs: `id`, `state`, `node`, when it `began`, the `folder` it was submitted in, `name`."""
+        lines = self.run("squeue", "-h", "-o", "%i|%T|%N|%S|%Z|%j").splitlines()
+        names = ("id", "state", "node", "began", "folder", "name")
+        return [dict(zip(names, line.split("|", 5), strict=True)) for line in lines]
 
     def jobs_of(self, folder: Path) -> list[dict[str, str]]:
         """Every job that was submitted in ``folder``, from the accounting: its fields by the names of ``sacct``."""

@@ -58,12 +58,15 @@ def slow(repository: Repository, seconds: float) -> Repository:
     return repository
 
 
-def running(cluster: Cluster, name: str, seconds: float = 0) -> dict[str, str]:
-    """The job of that name, once it has been running for so long."""
-    found = []
+def running(cluster: Cluster, repository: Repository, name: str, seconds: float = 0) -> dict[str, str]:
+    """The working copy's job of that name, once it has been running for so long."""
+    found, mine = [], str(repository.path)
 
     def runs() -> bool:
-        found[:] = [job for job in cluster.queue() if name in job["name"] and job["state"] == "RUNNING"]
+        found[:] = [
+            job for job in cluster.queue()
+            if name in job["name"] and job["folder"] == mine and job["state"] == "RUNNING"
+        ]  # fmt: skip
         return bool(found) and datetime.now() - datetime.fromisoformat(found[0]["began"]) > timedelta(seconds=seconds)
 
     wait(f"a running job '{name}'", runs, seconds=240)
@@ -125,7 +128,7 @@ def test_training_that_runs_out_of_time_is_requeued_and_ends_in_the_same_bytes(b
     slow(built, 20)  # four steps: 80 s, of one minute
     built.edit_params(lambda tree: tree["compute"].update(own={"training/identity": {"minutes": 1}}, grace_seconds=35))
     build = Build(built, IDENTITY)
-    job = running(cluster, "training identity")
+    job = running(cluster, built, "training identity")
     build.end()
     assert restarts(cluster, job["id"]) >= 1
     assert "resumed from" in (built.path / "logs/tiny/backbones/identity.log").read_text()
@@ -134,8 +137,8 @@ def test_training_that_runs_out_of_time_is_requeued_and_ends_in_the_same_bytes(b
 
 def test_pre_empted_training_is_requeued_and_ends_in_the_same_bytes(built, cluster):
     whole = (built.path / IDENTITY).read_bytes()
-    build = Build(slow(built, 12), IDENTITY)
-    job = running(cluster, "training identity", seconds=20)
+    build = Build(slow(built, 20), IDENTITY)  # four steps: longer than the grace of a pre-empted job, 30 s
+    job = running(cluster, built, "training identity", seconds=15)
     cluster.run(
         "sbatch", "-p", "urgent", "-w", job["node"], "--exclusive", "--mem=0", "-o", "/dev/null", "--wrap", "sleep 1"
     )
@@ -145,10 +148,23 @@ def test_pre_empted_training_is_requeued_and_ends_in_the_same_bytes(built, clust
     assert (built.path / IDENTITY).read_bytes() == whole
 
 
+def test_training_that_ends_while_it_is_pre_empted_is_not_run_again(built, cluster):
+    log = built.path / "logs/tiny/backbones/identity.log"
+    build = Build(slow(built, 5), IDENTITY)  # ends within the grace
+    job = running(cluster, built, "training identity", seconds=8)
+    cluster.run(
+        "sbatch", "-p", "urgent", "-w", job["node"], "--exclusive", "--mem=0", "-o", "/dev/null", "--wrap", "sleep 1"
+    )
+    build.end()
+    wait("the end of the requeued job", lambda: job["id"] not in {one["id"] for one in cluster.queue()}, seconds=120)
+    submitted = Path(log.read_text().split("its log: ")[1].splitlines()[0])
+    assert submitted.read_text().count("training on 24 pictures") == 1
+
+
 def test_training_goes_on_elsewhere_when_its_node_is_down(built, cluster):
     whole = (built.path / IDENTITY).read_bytes()
     build = Build(slow(built, 12), IDENTITY)
-    job = running(cluster, "training identity", seconds=20)
+    job = running(cluster, built, "training identity", seconds=20)
     cluster.set_node(job["node"], "down")
     try:
         build.end()
@@ -178,7 +194,7 @@ def test_cancelled_job_fails_what_depends_on_it_alone_and_the_rest_is_made(built
         (built.path / file).unlink()
     slow(built, 5)
     build = Build(built, METHOD, PARSING)
-    job = running(cluster, "training identity")
+    job = running(cluster, built, "training identity")
     cluster.run("scancel", job["id"])
     told = build.end(fails=True)
     assert f"training identity ended as job {job['id']} without its outputs: CANCELLED. Somebody cancelled it" in told
@@ -206,7 +222,7 @@ def test_unknown_partition_is_named_before_anything_runs(sources, tmp_path, kind
 def test_interrupting_snakemake_cancels_what_it_submitted(built, cluster):
     (built.path / IDENTITY).unlink()
     build = Build(slow(built, 60), IDENTITY)
-    job = running(cluster, "training identity")
+    job = running(cluster, built, "training identity")
     build.interrupt()
     build.end(fails=True, seconds=60)
     wait("the job's end", lambda: job["id"] not in {one["id"] for one in cluster.queue()}, seconds=30)

@@ -52,6 +52,16 @@ def test_program_gets_its_arguments_wherever_it_runs(program, launcher, monkeypa
     assert Path("out.txt").read_text().startswith("a b c ")
 
 
+def test_program_that_has_ended_is_not_run_again_when_it_is_requeued(program):
+    run(program, "write")
+    Path("out.txt").unlink()
+    (job,) = {path.name.split("_")[0] for path in Path("logs").glob("*_submitted.pkl")}
+    again = {"SUBMITIT_EXECUTOR": "local", "SUBMITIT_LOCAL_JOB_ID": job, "SUBMITIT_LOCAL_NTASKS": "1",
+             "SUBMITIT_LOCAL_GLOBALID": "0", "SUBMITIT_LOCAL_LOCALID": "0", "SUBMITIT_LOCAL_NODEID": "0"}  # fmt: skip
+    subprocess.run([sys.executable, "-m", "submitit.core._submit", "logs"], env=os.environ | again, check=True)
+    assert not Path("out.txt").exists()
+
+
 def test_submitted_program_has_a_run_to_go_on_with_and_its_log_is_shown(program, capfdbinary):
     run(program, "write")
     assert len(Path("out.txt").read_text().split()[-1]) == 32
