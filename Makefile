@@ -17,17 +17,20 @@ reproduce: environment
 	snakemake --cores $(CORES) all
 	@echo "Report: results/*/report/index.html   Tables: results/*/tables   Figures: results/*/figures   Runs: mlflow ui --backend-store-uri sqlite:///mlflow.db"
 
+# Two files of tests side by side, each process with one thread.
+TESTS := OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile
+
 # Chromium: where it cannot be installed, the tests of the report say so and fail.
 test: environment
 	-tests/browser/install.sh
-	python -m pytest
+	$(TESTS)
 
 slurm-test: environment
 	tests/slurm/install.sh
 	python -m pytest tests/slurm -v
 
 fast: environment
-	python -m pytest -m "not slow and not workflow"
+	$(TESTS) -m "not slow and not workflow"
 
 lint: environment
 	python -m pytest tests/unit/test_house.py

@@ -44,6 +44,7 @@ def sources(fresh, cluster, tmp_path_factory) -> Repository:
     repository = fresh.copy(tmp_path_factory.mktemp("sources") / "repository", cluster.environment)
     repository.edit_params(lambda tree: tree["compute"]["training"].update(gpus=1))
     repository.edit_params(lambda tree: tree["compute"]["inference"].update(gpus=1))
+    repository.edit("slurm/config.yaml", "before-status-checks: 10", "before-status-checks: 3")  # nobody shares it
     repository.commit("GPUs")
     return repository
 
