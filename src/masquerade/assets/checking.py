@@ -108,7 +108,7 @@ def told_missing(role: str, name: str) -> str:
 def how_to_get(role: str) -> str:
     """How a person comes by the files of a role."""
     found: Asset = asset(role)
-    if not found.form:
+    if not found.steps:
         return f"`masquerade assets fetch {role}` fetches it."
     kind = "dataset" if isinstance(found, Dataset) else "file"
     return f"The {kind} has terms that a person must accept: `masquerade assets fetch {role}` says how to come by it."

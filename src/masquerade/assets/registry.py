@@ -100,8 +100,8 @@ class Asset(Settings):
     """What its user agrees to beyond the licence; '' for nothing."""
     redistribution: str
     """Who may hand it on."""
-    form: str
-    """What a person has to do before it may be fetched, step by step; '' where nothing."""
+    steps: tuple[str, ...]
+    """What a person has to do, one step after the other, where terms or a form stand before it; empty where not."""
     papers: tuple[str, ...]
     """Which of the five papers use it."""
 
