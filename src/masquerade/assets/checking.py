@@ -33,7 +33,7 @@ def checked(role: str, root: Path = Path()) -> Path:
     """
     found = asset(role)
     for name in missing(role, root):
-        raise CheckpointError(told_missing(role, name))
+        raise CheckpointError(f"{FOLDER / role / name} is missing ({found.title}). {how_to_get(role)}")
     for file, place in present(role, root):
         if isinstance(file, Folder):
             continue
@@ -98,11 +98,6 @@ def wrong(file: Remote, seen: Seen | None, size: int, sha256: str | None) -> str
         if sha256 and wanted_sha256 and sha256 != wanted_sha256:
             return f"is altered or another file: its SHA-256 is {sha256}, {who} {wanted_sha256}."
     return ""
-
-
-def told_missing(role: str, name: str) -> str:
-    """What to do about a part that is not there."""
-    return f"{FOLDER / role / name} is missing ({asset(role).title}). {how_to_get(role)}"
 
 
 def how_to_get(role: str) -> str:
