@@ -5,9 +5,9 @@ without being asked, and a missing weight file never becomes random weights.
 """
 
 from masquerade.assets.checking import FOLDER, checked, digest, how_to_get, path, state
+from masquerade.assets.entries import Asset, Dataset, Weights, asset, registry
 from masquerade.assets.identity import role_of, unready, write_identity
 from masquerade.assets.lock import LOCK
-from masquerade.assets.registry import Asset, Dataset, Weights, asset, registry
 
 PREFIX = "asset:"
 """Before the role, where a knob of params.yaml asks for an asset in place of a path."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from masquerade.assets import lock
+from masquerade.assets.entries import Asset, Dataset, File, Folder, Remote, Weights, asset
 from masquerade.assets.lock import LOCK, Seen
-from masquerade.assets.registry import Asset, Dataset, File, Folder, Remote, Weights, asset
 from masquerade.errors import CheckpointError
 
 FOLDER = Path("assets")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from masquerade.assets import lock
 from masquerade.assets.checking import FOLDER, how_to_get, missing, state
+from masquerade.assets.entries import asset
 from masquerade.assets.lock import LOCK
-from masquerade.assets.registry import asset
 
 IDENTITIES = Path(".masquerade/assets")
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from masquerade import params
+from masquerade.assets.entries import asset
 from masquerade.assets.identity import identity, role_of
-from masquerade.assets.registry import asset
 from masquerade.lineage.history import History, Job, LineageError
 from masquerade.lineage.licences import ASSETS, OURS, SPDX, of_faces
 
