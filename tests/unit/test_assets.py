@@ -200,6 +200,7 @@ def test_a_file_that_nobody_vouches_for_is_not_used(toys):
 
 def test_the_lock_is_written_once_and_held_to(toys):
     said = placed("unknown")
+    assert said[0] == "unknown: download.pt is taken for net.pt."
     assert any("trusted on first use" in line and SHA256 in line for line in said)
     before = lock.LOCK.read_text()
     assert before.startswith("# Files from outside")
@@ -267,7 +268,7 @@ def test_a_full_disk_places_nothing(toys, monkeypatch):
 
 def test_a_rehearsal_is_marked_and_gives_way_to_the_real_file(toys):
     fake = b"random weights in the official layout"
-    assert "nothing that it makes may enter a table" in placed("published", fake, rehearsal=True)[0]
+    assert "nothing that it makes may enter a table" in placed("published", fake, rehearsal=True)[-1]
     assert assets.path("published").read_bytes() == fake
     assert assets.state("published") == "rehearsal"
     assert lock.seen("published", "net.pt").rehearsal
