@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -461,6 +462,13 @@ def test_fetch_falls_back_on_the_archive(toys, monkeypatch):
     assert assets.checked("both").read_bytes() == BYTES
     assert lock.seen("both", "net.pt").origin == "https://two"
     assert sorted(path.name for path in Path("assets/both").iterdir() if path.suffix != ".lock") == ["net.pt"]
+
+
+def test_two_processes_do_not_fetch_the_same(toys):
+    Path("assets/unknown").mkdir(parents=True)
+    with FileLock("assets/unknown/.fetch.lock"):
+        code, told = run("fetch", "unknown")
+    assert (code, "Another process is fetching 'unknown'" in told) == (1, True)
 
 
 def test_verify_looks_at_what_is_there_and_fails_on_what_is_asked_for(toys):
