@@ -21,7 +21,7 @@ os.environ.update(
     or time.strftime("%Y-%m-%d %H:%M:%S") + f" {os.urandom(2).hex()}",
 )
 
-from masquerade import discovery, effective, launch, lineage, matrix, params, versioning
+from masquerade import assets, discovery, effective, launch, lineage, matrix, params, versioning
 from masquerade.errors import MasqueradeError
 from masquerade.guessing import GuessingSettings
 from masquerade.papers import claims, guests, reference
@@ -167,10 +167,25 @@ def built_on(backbone):
     return discovery.load("backbones", backbone).needs
 
 
+@cache
+def asset(role):
+    """The file that says which bytes an asset has: what jobs declare in its place (`masquerade.assets.identity`)."""
+    file = str(assets.write_identity(role))
+    os.utime(file)
+    workflow.iocache.exists_local[file] = True
+    return file
+
+
+def assets_of(roles):
+    return [asset(role) for role in roles]
+
+
 def published(backbone):
     """The weight file that takes the place of a training; nothing where it is trained here."""
-    path = discovery.load("backbones", backbone)(PARAMETERS.backbones[backbone]).published
-    return str(path) if path else []
+    found = discovery.load("backbones", backbone)(PARAMETERS.backbones[backbone])
+    if found.asset:
+        return asset(found.asset)
+    return str(found.published) if found.published else []
 
 
 def needs(method):
@@ -256,6 +271,15 @@ def tell_why_groups_fail():
             logger.error(f"Group {group.groupid}: {msg}")
 
     GroupJob.log_error = told
+
+
+def check_assets():
+    """A file from outside that a job will need and that is not there stops the build before anything runs."""
+    read = {str(path) for job in workflow.dag.needrun_jobs() for path in job.input}
+    roles = sorted({role for path in read if (role := assets.role_of(path))})
+    troubles = [trouble for role in roles if (trouble := assets.unready(role))]
+    if troubles:
+        raise WorkflowError("Files from outside are not ready (`masquerade assets list`):\n" + "\n".join(troubles))
 
 
 def check_cluster():
