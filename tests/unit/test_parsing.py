@@ -7,6 +7,7 @@ import pytest
 import safetensors.torch
 import torch
 
+import official as official_layouts
 from masquerade import discovery, training
 from masquerade.backbones._dense import Views, mirrored_masks
 from masquerade.backbones._parsing import Parser, agreement, confusion, hard_cross_entropy, load, mirrored_classes
@@ -16,8 +17,6 @@ from masquerade.faces._skin import LABELS
 from masquerade.images import ArchiveWriter
 from masquerade.methods import TrainingJob
 from masquerade.networks.bisenet import BiSeNet
-
-import official as official_layouts
 
 
 def test_bisenet_has_the_tensors_of_the_published_file():
