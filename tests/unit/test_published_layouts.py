@@ -224,7 +224,7 @@ DAMAGED = {
     "alexnet": "features.8.bias",
 }
 """Role -> one of its tensors."""
-LARGE = {"psp_256", "e4e_1024", "stylegan2_1024", "farl_ep64", "clip_vit_b32"}
+LARGE = {"psp_256", "e4e_1024", "stylegan2_1024", "farl_ep64", "clip_vit_b32", "facenet_vggface2"}
 OURS = {"synthesis.layer3.bias": "convs.2.activate.bias"}
 """GenForce's name -> the one that a message gives."""
 

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from masquerade import params
+from masquerade.assets import FOLDER
 from masquerade.lineage.history import History, Job, LineageError
-from masquerade.lineage.licences import ASSETS, OURS, SPDX, of_faces
+from masquerade.lineage.licences import ASSETS, OURS, SPDX, of_faces, of_outside
 
 if TYPE_CHECKING:
     from rocrate.model import Entity
@@ -135,11 +136,12 @@ class _Maker:
         workflow["version"], workflow["encodingFormat"] = self.cited["version"], "text/plain"
         workflow["conformsTo"] = self._thing(BIOSCHEMAS, "CreativeWork", name="Bioschemas ComputationalWorkflow")
         workflow["license"], workflow["author"] = self._licence(OURS), _one(people)
+        asked = {*self.parameters.measure.judges, *self.parameters.recovery.judges}
         assets = [
             self._thing(f"#asset-{asset.package}", "SoftwareApplication", name=asset.package, description=asset.what,
                         softwareVersion=_version(asset.package), license=self._licence(asset.licence),
                         **({"usageInfo": asset.note} if asset.note else {}))
-            for asset in ASSETS if any(judge in self.parameters.judges for judge in asset.judges)
+            for asset in ASSETS if asked & set(asset.judges)
         ]  # fmt: skip
         workflow["softwareRequirements"] = [self.files["requirements.lock"], *assets]
         return workflow
@@ -153,7 +155,8 @@ class _Maker:
         job = self.history.maker(path)
         if job and job.outputs[path]:
             about["identifier"] = f"md5:{job.outputs[path]}"
-        stated = licence or of_faces("the datasets", self._drawn)
+        outside = of_outside(path) if path.startswith(f"{FOLDER}/") else ""
+        stated = licence or outside or of_faces("the datasets", self._drawn)
         about["license"] = self._licence(stated) if " " not in stated else stated
         here = self.root / path
         kept = ("results/", "data/", "checkpoints/") if self.with_data else ("results/",)
