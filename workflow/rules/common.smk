@@ -167,10 +167,25 @@ def built_on(backbone):
     return discovery.load("backbones", backbone).needs
 
 
+@cache
+def asset(role):
+    """The file that says which bytes an asset has: what jobs declare in its place (`masquerade.assets.identity`)."""
+    file = str(assets.write_identity(role))
+    os.utime(file)
+    workflow.iocache.exists_local[file] = True
+    return file
+
+
+def assets_of(roles):
+    return [asset(role) for role in roles]
+
+
 def published(backbone):
     """The weight file that takes the place of a training; nothing where it is trained here."""
-    path = discovery.load("backbones", backbone)(PARAMETERS.backbones[backbone]).published
-    return str(path) if path else []
+    found = discovery.load("backbones", backbone)(PARAMETERS.backbones[backbone])
+    if found.asset:
+        return asset(found.asset)
+    return str(found.published) if found.published else []
 
 
 def needs(method):
@@ -258,6 +273,14 @@ def tell_why_groups_fail():
     GroupJob.log_error = told
 
 
+def check_assets():
+    """A file from outside that a job will need and that is not there stops the build before anything runs."""
+    read = {str(path) for job in workflow.dag.needrun_jobs() for path in job.input}
+    troubles = [trouble for role in sorted(filter(None, map(assets.role_of, read))) if (trouble := assets.unready(role))]
+    if troubles:
+        raise WorkflowError("Files from outside are not ready (`masquerade assets list`):\n" + "\n".join(troubles))
+
+
 def check_cluster():
     """A partition that the cluster has not stops the build before anything is submitted."""
     compute = PARAMETERS.compute
@@ -297,8 +320,8 @@ def judges_need(block):
 
 @cache
 def judges_files(block):
-    """The official weight files that they load."""
-    return [str(assets.path(role)) for judge in judges_of(block) for role in discovery.load("judges", judge).assets]
+    """What stands for the official weight files that they load."""
+    return assets_of([role for judge in judges_of(block) for role in discovery.load("judges", judge).assets])
 
 
 def judged(block):

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from masquerade import params
-from masquerade.assets import FOLDER
+from masquerade.assets.entries import asset
+from masquerade.assets.identity import identity, role_of
 from masquerade.lineage.history import History, Job, LineageError
-from masquerade.lineage.licences import ASSETS, OURS, SPDX, of_faces, of_outside
+from masquerade.lineage.licences import ASSETS, OURS, SPDX, of_faces
 
 if TYPE_CHECKING:
     from rocrate.model import Entity
@@ -137,26 +138,28 @@ class _Maker:
         workflow["conformsTo"] = self._thing(BIOSCHEMAS, "CreativeWork", name="Bioschemas ComputationalWorkflow")
         workflow["license"], workflow["author"] = self._licence(OURS), _one(people)
         asked = {*self.parameters.measure.judges, *self.parameters.recovery.judges}
-        assets = [
-            self._thing(f"#asset-{asset.package}", "SoftwareApplication", name=asset.package, description=asset.what,
-                        softwareVersion=_version(asset.package), license=self._licence(asset.licence),
-                        **({"usageInfo": asset.note} if asset.note else {}))
-            for asset in ASSETS if asked & set(asset.judges)
+        packages = [
+            self._thing(f"#asset-{used.package}", "SoftwareApplication", name=used.package, description=used.what,
+                        softwareVersion=_version(used.package), license=self._licence(used.licence),
+                        **({"usageInfo": used.note} if used.note else {}))
+            for used in ASSETS if asked & set(used.judges)
         ]  # fmt: skip
-        workflow["softwareRequirements"] = [self.files["requirements.lock"], *assets]
+        workflow["softwareRequirements"] = [self.files["requirements.lock"], *packages]
         return workflow
 
     def file(self, path: str, licence: str | None = None) -> "Entity":
         """A file of the run: inside the crate, or, of data and checkpoints, named by its hash."""
         if path in self.files:
             return self.files[path]
+        if role := role_of(path):
+            self.files[path] = self._outside(role)
+            return self.files[path]
         kind = SUFFIXES.get(Path(path).suffix, "application/octet-stream" if self.history.maker(path) else "text/plain")
         about: dict[str, Any] = {"name": path, "encodingFormat": kind}
         job = self.history.maker(path)
         if job and job.outputs[path]:
             about["identifier"] = f"md5:{job.outputs[path]}"
-        outside = of_outside(path) if path.startswith(f"{FOLDER}/") else ""
-        stated = licence or outside or of_faces("the datasets", self._drawn)
+        stated = licence or of_faces("the datasets", self._drawn)
         about["license"] = self._licence(stated) if " " not in stated else stated
         here = self.root / path
         kept = ("results/", "data/", "checkpoints/") if self.with_data else ("results/",)
@@ -172,6 +175,17 @@ class _Maker:
         )
         self.files[path] = found
         return found
+
+    def _outside(self, role: str) -> "Entity":
+        """A weight file or dataset from outside, by the hashes of its parts; it is never put inside."""
+        found = asset(role)
+        hashes = [f"sha256:{sha256}" for sha256 in identity(role, self.root).values() if sha256]
+        return self._thing(
+            f"#outside-{role}", "CreativeWork", name=f"{role}: {found.title}", description=found.source,
+            license=found.licence if " " in found.licence else self._licence(found.licence),
+            conditionsOfAccess=f"To be handed on by: {found.redistribution}.",
+            **({"identifier": _one(hashes)} if hashes else {}), **({"usageInfo": found.terms} if found.terms else {}),
+        )  # fmt: skip
 
     @cached_property
     def _drawn(self) -> bool:

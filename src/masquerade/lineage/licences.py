@@ -1,7 +1,8 @@
 """Under which licence everything stands that a build uses or writes (docs/judges.md says the same in words)."""
 
 from dataclasses import dataclass
-from pathlib import Path
+
+from masquerade import assets
 
 from masquerade import assets
 
@@ -52,13 +53,10 @@ TRAINED_HERE = ("attribute_classifier", "recogniser_a", "recogniser_b")
 """Judges whose networks a build trains: they stand under the licence of the repository."""
 
 
-def of_outside(path: str) -> str:
-    """The licence of a file from outside, ``assets/<role>/<name>``, as the registry has it."""
-    return assets.asset(Path(path).parts[1]).licence
-
-
 def of_faces(dataset: str, drawn: bool) -> str:
     """The licence of a dataset's faces and of what is computed from them: ours where they are drawn."""
     if drawn:
         return OURS
+    if dataset in assets.registry():
+        return assets.asset(dataset).licence
     return f"not stated: that of the photographs of '{dataset}', which this repository does not know"

@@ -13,8 +13,8 @@ from masquerade.settings import Name, Settings
 
 FILE = Path(__file__).parents[1] / "backbones" / "assets.yaml"
 
-Url = Annotated[str, Field(pattern=r"^(https://\S+|drive:[A-Za-z0-9_-]{20,})$")]
-"""A plain https address, or ``drive:`` and the id of a file on Google Drive."""
+Url = Annotated[str, Field(pattern=r"^(https?://\S+|drive:[A-Za-z0-9_-]{20,})$")]
+"""A plain address (http alone where its publisher has no other), or ``drive:`` and the id of a file there."""
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
@@ -58,16 +58,18 @@ class Folder(Settings):
     name: Below
     """Its path below ``assets/<role>/``."""
     count: int | None
-    """Files in it and below it, as published; null where nobody says."""
+    """Files in it and below it, as published; null where nobody says, or where it is counted by who reads it."""
+    instead_of: tuple[str, ...]
+    """Files of the same role that hold the same, packed: the folder or they are enough; empty where there are none."""
 
 
 class Archive(Remote):
-    """A published .zip, .tar (.tgz, .tar.gz) or .bz2 that holds files of a role."""
+    """A published .tar, .tgz, .zip or .bz2 that holds the file of a role."""
 
     name: Below
     """As its publisher calls it; `place` knows it by this name."""
-    members: dict[str, Below]
-    """Path of a file or folder in it -> its path below ``assets/<role>/``; of a .bz2, '' -> its one file."""
+    member: str
+    """The path of the file in it; '' for a .bz2, which holds one."""
 
 
 class Preprocessing(Settings):
@@ -98,22 +100,25 @@ class Asset(Settings):
     """What its user agrees to beyond the licence; '' for nothing."""
     redistribution: str
     """Who may hand it on."""
-    form: str
-    """What a person has to do before it may be fetched, step by step; '' where nothing."""
+    steps: tuple[str, ...]
+    """What a person has to do, one step after the other, where terms or a form stand before it; empty where not."""
     papers: tuple[str, ...]
     """Which of the five papers use it."""
-    archives: tuple[Archive, ...]
-    """Archives that hold files of it."""
 
     @property
-    def files(self) -> tuple[File, ...]:
-        """Its single files."""
+    def parts(self) -> tuple[File, ...]:
+        """Its files."""
         raise NotImplementedError
 
     @property
-    def folders(self) -> tuple[Folder, ...]:
+    def trees(self) -> tuple[Folder, ...]:
         """Its folders."""
         return ()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where its parts may lie, below ``assets/<role>/``."""
+        return ("",)
 
 
 class Weights(Asset):
@@ -121,6 +126,8 @@ class Weights(Asset):
 
     file: File
     """The one file of the role."""
+    archives: tuple[Archive, ...]
+    """Archives that hold it, for where its own addresses fail."""
     layout: str
     """Its key layout: the names of its tensors and what lies around them."""
     loader: str
@@ -129,25 +136,31 @@ class Weights(Asset):
     """Of the pictures that the network sees; null for a network that sees none."""
 
     @property
-    def files(self) -> tuple[File, ...]:
+    def parts(self) -> tuple[File, ...]:
         return (self.file,)
 
 
 class Dataset(Asset):
-    """A published dataset, in the layout in which it is published."""
+    """A published dataset, in the layout in which it is published; the module of faces/ reads it so."""
 
-    lists: tuple[File, ...]
-    """Single files: lists, labels, records."""
-    pictures: tuple[Folder, ...]
+    files: tuple[File, ...]
+    """Lists, labels, records, and archives, which stay packed."""
+    folders: tuple[Folder, ...]
     """Folders of pictures."""
+    within: tuple[Below, ...]
+    """Folders in which its publisher has some of these; they may lie there, too."""
 
     @property
-    def files(self) -> tuple[File, ...]:
-        return self.lists
+    def parts(self) -> tuple[File, ...]:
+        return self.files
 
     @property
-    def folders(self) -> tuple[Folder, ...]:
-        return self.pictures
+    def trees(self) -> tuple[Folder, ...]:
+        return self.folders
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        return ("", *self.within)
 
 
 class Registry(Settings):
@@ -168,7 +181,7 @@ def registry() -> Mapping[str, Asset]:
 def read(file: Path) -> dict[str, Asset]:
     """What a registry file says. Raises AssetError naming each wrong entry."""
     try:
-        found = Registry(**yaml.safe_load(file.read_text(encoding="utf-8")))
+        found = Registry(**yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
     except (ValidationError, yaml.YAMLError, TypeError) as error:
         told = error.errors() if isinstance(error, ValidationError) else [{"loc": (), "msg": str(error)}]
         wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in told)
