@@ -10,7 +10,7 @@ from torch import nn
 
 import official
 from masquerade import assets, discovery, params, published
-from masquerade.assets import checking, lock
+from masquerade.assets import lock
 from masquerade.errors import CheckpointError
 from masquerade.methods import TrainingJob
 from masquerade.networks.adaface import AdaFaceIR
@@ -152,7 +152,7 @@ class Lab:
         path = assets.path(role)
         path.parent.mkdir(parents=True, exist_ok=True)
         torch.save(content, path)
-        lock.record(role, path.name, checking.digest(path), path.stat().st_size, "placed", rehearsal=True)
+        lock.record(role, path.name, assets.digest(path), path.stat().st_size, "placed", rehearsal=True)
         return path
 
     def open(self, role: str) -> object:

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from masquerade import assets
 
-from masquerade import assets
-
 SPDX = "https://spdx.org/licenses/"
 OURS = "Apache-2.0"
 
