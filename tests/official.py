@@ -26,7 +26,10 @@ CLASSES = {"facenet_vggface2": 8631, "facenet_casia": 10575}
 def write(role: str, path: Path, seed: int = 0) -> Path:
     """Write the file of a role of the registry at ``path``, with folders; returns ``path``."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    torch.save(content(role, seed), path)
+    if role in PROGRAMS:
+        torch.jit.save(program({name: value.half() for name, value in content(role, seed).items()}), path)
+    else:
+        torch.save(content(role, seed), path)
     return path
 
 
@@ -419,6 +422,27 @@ def inversion(size: int, styles: int) -> Callable[[int], dict]:
     return made
 
 
+class Part(torch.nn.Module):
+    """Of a program that keeps tensors under their names, and does nothing."""
+
+    def forward(self, x: int) -> int:
+        return x
+
+
+def program(state: dict[str, Tensor]) -> torch.jit.ScriptModule:
+    """A TorchScript program with these parameters, as OpenAI publishes CLIP in half precision."""
+    root = Part()
+    for name, value in state.items():
+        *parents, last = name.split(".")
+        part = root
+        for parent in parents:
+            if parent not in part._modules:
+                part.add_module(parent, Part())
+            part = part.get_submodule(parent)
+        part.register_parameter(last, torch.nn.Parameter(value, requires_grad=False))
+    return torch.jit.script(root)
+
+
 def farl(seed: int) -> dict:
     return {"state_dict": values(clip(16) | farl_heads(), seed, spread=0.02)}
 
@@ -443,3 +467,5 @@ FILES: dict[str, Callable[[int], dict]] = {
     "alexnet": plain(alexnet),
 }
 """Role of the registry -> what its file holds, by seed."""
+PROGRAMS = ("clip_vit_b32",)
+"""Roles that are published as TorchScript programs."""

@@ -2,6 +2,8 @@
 
 import hashlib
 import math
+import pickle
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from torch import nn
 import official
 from masquerade import assets, discovery, params, published
 from masquerade.assets import lock
+from masquerade.backbones import _torchscript
 from masquerade.errors import CheckpointError
 from masquerade.methods import TrainingJob
 from masquerade.networks.adaface import AdaFaceIR
@@ -152,6 +155,9 @@ class Lab:
         path = assets.path(role)
         path.parent.mkdir(parents=True, exist_ok=True)
         torch.save(content, path)
+        return self.vouch(role, path)
+
+    def vouch(self, role: str, path: Path) -> Path:
         lock.record(role, path.name, assets.digest(path), path.stat().st_size, "placed", rehearsal=True)
         return path
 
@@ -277,6 +283,48 @@ def test_class_names_of_lightning_are_read_past_and_nothing_of_them_is_run(tmp_p
     assert content["state_dict"]["a"] == 1
 
 
+class Layer(nn.Module):
+    """Has a tensor that is neither parameter nor buffer, as CLIP's mask of attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.attention = nn.LayerNorm(4), nn.MultiheadAttention(4, 2)
+        self.mask = torch.zeros(3, 3)
+        self.register_buffer("count", torch.tensor(7))
+
+    def forward(self, x):
+        return self.attention(x, x, x, need_weights=False, attn_mask=self.mask)[0] + self.norm(x) * self.count
+
+
+def test_weights_of_a_program_are_those_of_its_own_state_dict(tmp_path):
+    torch.manual_seed(0)
+    network = nn.Sequential(Layer(), nn.Sequential(Layer(), nn.Linear(4, 4)))
+    network[1][1].weight = nn.Parameter(torch.randn(4, 8).half()[:, ::2])  # not contiguous, in half precision
+    traced = torch.jit.trace(network.float(), torch.randn(3, 1, 4))
+    torch.jit.save(traced, tmp_path / "program.pt")
+    assert _torchscript.is_program(tmp_path / "program.pt")
+    found = _torchscript.state(tmp_path / "program.pt")
+    wanted = torch.jit.load(tmp_path / "program.pt").state_dict()
+    assert found.keys() == wanted.keys() and "0.mask" not in found and "1.0.count" in found
+    assert all(torch.equal(value, wanted[name]) and value.dtype == wanted[name].dtype for name, value in found.items())
+
+
+def test_nothing_of_a_program_is_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    torch.jit.save(official.program({"a.weight": torch.ones(2)}), "program.pt")
+    with zipfile.ZipFile("program.pt") as whole, zipfile.ZipFile("evil.pt", "w") as evil:
+        for name in whole.namelist():
+            evil.writestr(name, pickle.dumps(Code()) if name.endswith("/data.pkl") else whole.read(name))
+    with pytest.raises(CheckpointError, match=r"evil.pt: it names .*open, which is no tensor"):
+        _torchscript.state(tmp_path / "evil.pt")
+    assert not Path("ran").exists()
+    content = Path("program.pt").read_bytes()
+    Path("cut.pt").write_bytes(content[: len(content) // 2])
+    assert not _torchscript.is_program(Path("cut.pt"))
+    with pytest.raises(CheckpointError, match="cut.pt cannot be read"):
+        _torchscript.state(Path("cut.pt"))
+
+
 def test_cut_missing_and_foreign_files_are_refused(tmp_path):
     with pytest.raises(CheckpointError, match="nowhere.pth is missing"):
         published.read(tmp_path / "nowhere.pth")
@@ -297,7 +345,7 @@ def test_cut_missing_and_foreign_files_are_refused(tmp_path):
 
 
 def opened(lab: Lab, role: str):
-    lab.place(role, official.content(role))
+    lab.vouch(role, official.write(role, assets.path(role)))
     return lab.open(role)
 
 
