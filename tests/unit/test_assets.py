@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -200,6 +201,7 @@ def test_a_file_that_nobody_vouches_for_is_not_used(toys):
 
 def test_the_lock_is_written_once_and_held_to(toys):
     said = placed("unknown")
+    assert said[0] == "unknown: download.pt is taken for net.pt."
     assert any("trusted on first use" in line and SHA256 in line for line in said)
     before = lock.LOCK.read_text()
     assert before.startswith("# Files from outside")
@@ -267,7 +269,7 @@ def test_a_full_disk_places_nothing(toys, monkeypatch):
 
 def test_a_rehearsal_is_marked_and_gives_way_to_the_real_file(toys):
     fake = b"random weights in the official layout"
-    assert "nothing that it makes may enter a table" in placed("published", fake, rehearsal=True)[0]
+    assert "nothing that it makes may enter a table" in placed("published", fake, rehearsal=True)[-1]
     assert assets.path("published").read_bytes() == fake
     assert assets.state("published") == "rehearsal"
     assert lock.seen("published", "net.pt").rehearsal
@@ -460,6 +462,13 @@ def test_fetch_falls_back_on_the_archive(toys, monkeypatch):
     assert assets.checked("both").read_bytes() == BYTES
     assert lock.seen("both", "net.pt").origin == "https://two"
     assert sorted(path.name for path in Path("assets/both").iterdir() if path.suffix != ".lock") == ["net.pt"]
+
+
+def test_two_processes_do_not_fetch_the_same(toys):
+    Path("assets/unknown").mkdir(parents=True)
+    with FileLock("assets/unknown/.fetch.lock"):
+        code, told = run("fetch", "unknown")
+    assert (code, "Another process is fetching 'unknown'" in told) == (1, True)
 
 
 def test_verify_looks_at_what_is_there_and_fails_on_what_is_asked_for(toys):

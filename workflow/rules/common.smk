@@ -276,9 +276,8 @@ def tell_why_groups_fail():
 def check_assets():
     """A file from outside that a job will need and that is not there stops the build before anything runs."""
     read = {str(path) for job in workflow.dag.needrun_jobs() for path in job.input}
-    troubles = [
-        trouble for role in sorted(filter(None, map(assets.role_of, read))) if (trouble := assets.unready(role))
-    ]
+    roles = sorted({role for path in read if (role := assets.role_of(path))})
+    troubles = [trouble for role in roles if (trouble := assets.unready(role))]
     if troubles:
         raise WorkflowError("Files from outside are not ready (`masquerade assets list`):\n" + "\n".join(troubles))
 

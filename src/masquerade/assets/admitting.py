@@ -58,6 +58,8 @@ def place(given: Path, role: str, rehearsal: bool, say: Say, root: Path = Path()
     door = Door(role, rehearsal, say, root)
     target = door.folder / file.name
     target.parent.mkdir(parents=True, exist_ok=True)
+    if given.name != (archive or file).name:
+        say(f"{role}: {given.name} is taken for {file.name}.")
     if archive:
         door.unpack(file, archive, given, "placed")
     elif target.exists() and given.samefile(target):

@@ -206,5 +206,5 @@ def _confirmation(answer: "Response") -> str | None:
     from requests import Request
 
     form = _Form()
-    form.feed(answer.raw.read(CHUNK, decode_content=True).decode("utf-8", "replace"))
+    form.feed(next(answer.iter_content(CHUNK), b"").decode("utf-8", "replace"))
     return Request("GET", form.action, params=form.fields).prepare().url if form.action else None
