@@ -409,7 +409,7 @@ def test_damaged_foreign_and_missing_files_are_refused(tmp_path):
     with pytest.raises(CheckpointError, match="nowhere.pt is missing"):
         adopting.adopt(tmp_path / "nowhere.pt", job)
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "jit.pt")
-    with pytest.raises(CheckpointError, match="is a TorchScript program"):
+    with pytest.raises(CheckpointError, match="the published file is no CLIP"):
         adopting.adopt(tmp_path / "jit.pt", job)
     safetensors.torch.save_file(state, tmp_path / "weights.safetensors")
     adopting.adopt(tmp_path / "weights.safetensors", job)

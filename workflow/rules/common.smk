@@ -319,11 +319,17 @@ def judges_need(block):
     return list(dict.fromkeys(names))
 
 
+@cache
+def judges_files(block):
+    """What stands for the official weight files that they load."""
+    return assets_of([role for judge in judges_of(block) for role in discovery.load("judges", judge).assets])
+
+
 def judged(block):
     return [f"judges.{name}" for name in judges_of(block)]
 
 
-GUESSER = discovery.load("judges", PARAMETERS.guessing.judge).needs
+GUESSER = discovery.load("judges", PARAMETERS.guessing.judge)
 
 
 def item_of(wildcards):

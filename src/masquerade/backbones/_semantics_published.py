@@ -2,7 +2,6 @@
 
 import logging
 import pickle
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from masquerade import training
+from masquerade.backbones import _torchscript
 from masquerade.backbones._semantics import CLIPS, architecture, build
 from masquerade.errors import CheckpointError, ParameterError
 
@@ -53,19 +53,17 @@ def adopt(params: "Semantics.Params", published: Path, checkpoint: Path) -> None
 
 
 def read(published: Path) -> Mapping:
-    """The content of a .safetensors file or of a PyTorch file of tensors. Raises CheckpointError naming the file."""
+    """The content of a .safetensors file, of a PyTorch file of tensors, or the weights of a TorchScript program.
+
+    Raises CheckpointError naming the file.
+    """
     if not published.is_file():
         raise CheckpointError(
             f"{published} is missing. docs/semantics.md says where the official files are; or set "
             "backbones.semantics.published to '' and the network is trained here."
         )
-    if zipfile.is_zipfile(published):
-        with zipfile.ZipFile(published) as entries:
-            if any(name.endswith("/constants.pkl") for name in entries.namelist()):
-                raise CheckpointError(
-                    f"{published} is a TorchScript program (as OpenAI publishes CLIP), and no program that comes from "
-                    "a file is run here. docs/semantics.md says how to take its weights out once."
-                )
+    if _torchscript.is_program(published):  # as OpenAI publishes CLIP
+        return _torchscript.state(published)
     try:
         if published.suffix == ".safetensors":
             return safetensors.torch.load_file(published)

@@ -137,11 +137,12 @@ class _Maker:
         workflow["version"], workflow["encodingFormat"] = self.cited["version"], "text/plain"
         workflow["conformsTo"] = self._thing(BIOSCHEMAS, "CreativeWork", name="Bioschemas ComputationalWorkflow")
         workflow["license"], workflow["author"] = self._licence(OURS), _one(people)
+        asked = {*self.parameters.measure.judges, *self.parameters.recovery.judges}
         packages = [
             self._thing(f"#asset-{used.package}", "SoftwareApplication", name=used.package, description=used.what,
                         softwareVersion=_version(used.package), license=self._licence(used.licence),
                         **({"usageInfo": used.note} if used.note else {}))
-            for used in ASSETS if any(judge in self.parameters.judges for judge in used.judges)
+            for used in ASSETS if asked & set(used.judges)
         ]  # fmt: skip
         workflow["softwareRequirements"] = [self.files["requirements.lock"], *packages]
         return workflow

@@ -44,6 +44,8 @@ ASSETS = (
         "Apache-2.0",
     ),
     Asset("scikit-image", ("pixels",), "structural similarity", "BSD-3-Clause"),
+    Asset("lpips", ("lpips",), "linear heads of LPIPS", "BSD-2-Clause"),
+    Asset("pytorch-fid", ("inception_v3",), "blocks of FID's InceptionV3", "Apache-2.0"),
 )  # fmt: skip
 TRAINED_HERE = ("attribute_classifier", "recogniser_a", "recogniser_b")
 """Judges whose networks a build trains: they stand under the licence of the repository."""
