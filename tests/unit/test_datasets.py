@@ -593,3 +593,49 @@ def test_what_is_read_ahead_does_not_grow_with_the_set(hq, monkeypatch):
     made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5, masks=False)
     assert len(list(made.records(SIZE, SEED, workers=2))) == 5
     assert held["most"] == 2
+
+
+# --- FFHQ*
+
+GENERATOR = {"channels": [8, 8, 8, 8, 4], "style": 8, "mapping": 2, "mapping_rate": 1.0}  # 64 pixels
+
+
+@pytest.fixture(scope="module")
+def generator(tmp_path_factory) -> Path:
+    import torch
+
+    from masquerade.backbones import _generator
+
+    torch.manual_seed(0)
+    path = tmp_path_factory.mktemp("ffhq_star") / "generator.safetensors"
+    _generator.save(path, _generator.build(GENERATOR), GENERATOR)
+    return path
+
+
+def drawn(generator: Path, size: int = SIZE, seed: int = SEED, workers: int = 1, **changes) -> list:
+    knobs = {"generator": str(generator), "pictures": 10, "train_pictures": 9, "validation_pictures": 2, "psi": 0.7}
+    cls = discovery.load("faces", "ffhq_star")
+    return list(cls(cls.Params(**{**knobs, **changes})).records(size, seed, workers))
+
+
+def test_faces_of_ffhq_star_are_drawn_by_the_generator_each_a_person_of_its_own(generator):
+    found = drawn(generator)
+    assert {name: len(ids) for name, ids in by_split(found).items()} == {"train": 7, "validation": 2, "test": 1}
+    assert len({record.row["identity"] for record in found}) == 10
+    assert len({record.picture.tobytes() for record in found}) == 10
+    fewer = drawn(generator, pictures=3)
+    for one, other in zip(fewer, found, strict=False):
+        np.testing.assert_array_equal(one.picture, other.picture)
+    assert (drawn(generator, seed=1, pictures=1)[0].picture != found[0].picture).any()
+
+
+def test_a_generator_of_another_size_is_an_error_and_none_is_a_reason(generator):
+    with pytest.raises(ParameterError, match="draws 64 pixels, and image.size is 128"):
+        drawn(generator, size=128)
+    cls = discovery.load("faces", "ffhq_star")
+    knobs = {"pictures": 10, "train_pictures": 9, "validation_pictures": 2, "psi": 0.7}
+    there, why = cls(cls.Params(generator="", **knobs)).available()
+    assert not there and "datasets.ffhq_star.generator" in why
+    later = cls(cls.Params(generator="checkpoints/x/backbones/generator.safetensors", **knobs))
+    assert later.available() == (True, ""), "the pipeline builds it first: it is an input of the rule"
+    assert later.sources() == [Path("checkpoints/x/backbones/generator.safetensors")]
