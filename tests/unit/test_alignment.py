@@ -131,4 +131,4 @@ def test_window_and_template_see_the_same_face():
         rows, columns = alignment.aligned_window(256)
         inside = (aligned - [columns.start, rows.start]) * 112 / 188
         away.append(inside - alignment.ARCFACE_POINTS)
-    assert np.abs(np.mean(away, axis=0)).max() < 9, "pixels of 112"
+    assert np.abs(np.mean(away, axis=0)).max() < 4, "pixels of 112"
