@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import published
-from masquerade import discovery, params
+from masquerade import discovery, measuring, params
 from masquerade.backbones.parsing import CLASSES
 from masquerade.errors import DatasetError, ParameterError
 from masquerade.faces import _alignment, _people, _published, build
@@ -391,6 +391,10 @@ def test_the_published_pairs_are_in_the_index_of_lfw(news, tmp_path):
     assert index.loc["lfw-Ann_03-0001", "pairs"].tolist() == ["lfw-Ann_03-0002", "lfw-Ann_13-0001"]
     assert index["pairs"].map(len).sum() == 20
     assert index.loc["lfw-Zoe_Lee-0002", "status"] == "ok" and index.loc["lfw-Ann_03-0001", "status"] == "refused"
+    measuring.measure(tmp_path / "lfw.zip", tmp_path / "lfw.parquet", {}, ["validation", "test"])
+    measured = measuring.read(tmp_path / "lfw.parquet").set_index("id")
+    assert measured.loc["lfw-Ann_03-0001", "pairs"].tolist() == ["lfw-Ann_03-0002", "lfw-Ann_13-0001"]
+    assert measured.loc["lfw-Ann_03-0001", "fold"] == 4
 
 
 def test_as_many_pictures_of_lfw_are_tested_as_a_paper_tests(news):

@@ -74,8 +74,8 @@ class Published(Dataset):
         """Every picture, in the order of the archive. Raises DatasetError where lists and files do not fit."""
 
     @abstractmethod
-    def looking(self, size: int) -> Callable[[dict, tuple[float, float] | None, bytes], tuple[np.ndarray, dict]]:
-        """What a process does with one picture: (row, near, content) -> (uint8 (size, size, 3), facts for the row).
+    def looking(self, size: int) -> Callable[[tuple[float, float] | None, bytes], tuple[np.ndarray, dict]]:
+        """What a process does with one picture: (near, content) -> (uint8 (size, size, 3), facts for the row).
 
         It must be picklable; it raises PictureError for a refusal.
         """
@@ -150,7 +150,7 @@ def _record(look: Callable, size: int, item: Listed, contents: list[bytes] | str
     try:
         if isinstance(contents, str):
             raise PictureError(contents)
-        picture, facts = look(row, item.near, contents[0])
+        picture, facts = look(item.near, contents[0])
         mask = _mask(item, contents[1:], size) if item.parts else None
     except PictureError as error:
         return Record(None, {**row, "status": REFUSED, "reason": str(error)})
@@ -181,7 +181,7 @@ def decoded(content: bytes) -> np.ndarray:
     return _photographs.decoded(io.BytesIO(content), MEGAPIXELS)
 
 
-def look_at_aligned(sides: tuple[int, ...], size: int, row: dict, near: Any, content: bytes) -> tuple[np.ndarray, dict]:
+def look_at_aligned(sides: tuple[int, ...], size: int, near: Any, content: bytes) -> tuple[np.ndarray, dict]:
     """A picture that its publishers aligned as FFHQ is: only resized (by area), with dlib's 68 landmarks.
 
     ``sides``: the sides in pixels that were published; any other is refused. Column ``detected``: whether dlib's HOG
@@ -200,7 +200,7 @@ def look_at_aligned(sides: tuple[int, ...], size: int, row: dict, near: Any, con
 
 
 def look_at_photograph(
-    detection: Detection, size: int, row: dict, near: tuple[float, float] | None, content: bytes
+    detection: Detection, size: int, near: tuple[float, float] | None, content: bytes
 ) -> tuple[np.ndarray, dict]:
     """A photograph: its face found by dlib and cut out as FFHQ is. Column ``faces``: how many were found.
 
