@@ -12,7 +12,7 @@ import published
 from masquerade import discovery, measuring, params
 from masquerade.backbones.parsing import CLASSES
 from masquerade.errors import DatasetError, ParameterError
-from masquerade.faces import _alignment, _people, _published, build
+from masquerade.faces import _alignment, _celeba, _people, _published, build
 from masquerade.faces._procedural import render
 from masquerade.faces._shot import Conditions
 from masquerade.faces.celeba_hq import PARTS
@@ -93,6 +93,35 @@ def test_a_picture_of_celeba_hq_has_the_person_the_part_and_the_attributes_of_it
         known = {key: value for key, value in record.row.items() if key.startswith("attribute.")}
         assert len(known) == 40 and all(type(value) is bool for value in known.values())
         assert known["attribute.Young"] == (published.sign(number, 39) == 1)
+
+
+@pytest.mark.parametrize(
+    ("true", "said"),
+    [
+        (["Male", "No_Beard"], "An old man, with a neutral expression."),
+        (
+            [
+                "Young",
+                "No_Beard",
+                "Wavy_Hair",
+                "Brown_Hair",
+                "Bangs",
+                "Wearing_Lipstick",
+                "Wearing_Earrings",
+                "Smiling",
+            ],
+            "A young woman with wavy brown hair and bangs, wearing lipstick and earrings, smiling.",
+        ),
+        (
+            ["Male", "Bald", "Gray_Hair", "Pale_Skin", "Eyeglasses", "Mouth_Slightly_Open"],
+            "An old man with very light skin, a bald head and a beard, wearing eyeglasses, with a neutral expression, "
+            "mouth slightly open.",
+        ),
+        (["Male", "Young", "Goatee"], "A young man with a goatee, with a neutral expression."),
+    ],
+)
+def test_a_caption_says_the_attributes_and_no_more(true, said):
+    assert _celeba.caption({f"attribute.{name}": name in true for name in _celeba.ATTRIBUTES}) == said
 
 
 def test_an_aligned_picture_is_reduced_by_area_and_nothing_else(hq):

@@ -10,6 +10,25 @@ from masquerade.faces._trees import found
 IDENTITIES, PARTITION = "identity_CelebA.txt", "list_eval_partition.txt"
 ATTRIBUTES = frozenset([*regions.INNER, *regions.OUTER, "Attractive", "Blurry"])
 PUBLISHED_IN = {IDENTITIES: "Anno", PARTITION: "Eval"}
+# How a caption says an attribute.
+COLOURS = {"Black_Hair": "black", "Blond_Hair": "blond", "Brown_Hair": "brown", "Gray_Hair": "grey"}
+DETAILS = {
+    "Bald": "a bald head",
+    "Receding_Hairline": "a receding hairline",
+    "Bangs": "bangs",
+    "Bushy_Eyebrows": "bushy eyebrows",
+    "Goatee": "a goatee",
+    "Mustache": "a moustache",
+    "5_o_Clock_Shadow": "stubble",
+}
+WORN = {
+    "Eyeglasses": "eyeglasses",
+    "Wearing_Hat": "a hat",
+    "Wearing_Lipstick": "lipstick",
+    "Wearing_Earrings": "earrings",
+    "Wearing_Necklace": "a necklace",
+    "Wearing_Necktie": "a necktie",
+}
 
 
 def list_of(root: Path, name: str) -> Path:
@@ -49,3 +68,26 @@ def attributes(text: str, name: str) -> dict[str, dict[str, bool]]:
             raise DatasetError(f"{name}: {file} has an attribute that is neither 1 nor -1. Fetch the list again.")
     keys = [f"attribute.{column}" for column in columns]
     return {file: {key: sign == "1" for key, sign in zip(keys, signs, strict=True)} for file, signs in listed.items()}
+
+
+def caption(known: dict[str, bool]) -> str:
+    """A sentence that says a picture's `attributes`, in the words of the drawn faces' captions; nobody wrote it."""
+    has = {name.removeprefix("attribute."): true for name, true in known.items()}
+    who = f"{'young' if has['Young'] else 'old'} {'man' if has['Male'] else 'woman'}"
+    form = [word for name, word in (("Straight_Hair", "straight"), ("Wavy_Hair", "wavy")) if has[name]]
+    colour = [word for name, word in COLOURS.items() if has[name]]
+    details = ["very light skin"] * has["Pale_Skin"]
+    details += [" ".join([*form, *colour, "hair"])] * bool((form or colour) and not has["Bald"])
+    details += [words for name, words in DETAILS.items() if has[name]]
+    shaven = has["No_Beard"] or any(has[name] for name in ("Goatee", "Mustache", "5_o_Clock_Shadow"))
+    details += [] if shaven else ["a beard"]
+    worn = [words for name, words in WORN.items() if has[name]]
+    wearing = f", wearing {_listed(worn)}" if worn else ""
+    mood = "smiling" if has["Smiling"] else "with a neutral expression"
+    mouth = ", mouth slightly open" if has["Mouth_Slightly_Open"] else ""
+    looks = f" with {_listed(details)}" if details else ""
+    return f"{'A' if has['Young'] else 'An'} {who}{looks}{wearing}, {mood}{mouth}."
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -66,6 +66,7 @@ class CelebA(Published):
                     "id": f"celeba-{Path(file).stem}",
                     "identity": who[file],
                     "split": split[file],
+                    "caption": _celeba.caption(known[file]),
                     **known[file],
                 },
                 near=near[file],

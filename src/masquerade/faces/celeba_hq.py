@@ -92,6 +92,7 @@ class CelebAHQ(Published):
                     "identity": person,
                     "split": split,
                     "original": original,
+                    "caption": _celeba.caption(known[file]),
                     **known[file],
                 },
                 parts=mask_parts(number, parts) if self.params.masks else (),
