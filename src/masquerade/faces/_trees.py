@@ -69,7 +69,8 @@ class FolderTree(Tree):
 
     def sizes(self, inside: str) -> dict[str, int]:
         root = self.path / inside
-        return {os.path.relpath(entry.path, root): entry.stat().st_size for entry in _scanned(root) if entry.is_file()}
+        start = len(str(root)) + 1
+        return {entry.path[start:]: entry.stat().st_size for entry in _scanned(root) if entry.is_file()}
 
     def _read(self, name: str) -> bytes:
         path = self.path / name
