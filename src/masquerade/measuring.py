@@ -23,7 +23,7 @@ from masquerade.images import OK, FaceArchive
 from masquerade.judges import Judge
 
 KEPT = ("id", "identity", "split", "status", "reason", "source_id", "method", "variant", "key_id", "seed", "attempt",
-        "number")  # fmt: skip
+        "number", "fold", "pairs")  # fmt: skip
 """Columns of the index that the measurements repeat, where it has them."""
 
 ANNOTATION = "attribute."

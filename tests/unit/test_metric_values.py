@@ -229,6 +229,22 @@ def test_true_acceptance_of_hand_worked_pairs():
     assert (value.over, value.of) == (4, 4)
 
 
+def test_true_acceptance_on_published_pairs_by_hand():
+    """Two folds of one genuine and one impostor pair each; a pair whose second picture is not here is in none."""
+    names = ["a", "a", "b", "c", "c", "d"]
+    columns = {"fold": [1, 1, 1, 2, 2, 2], "pairs": [["f1", "f2"], [], [], ["f4", "f5", "gone"], [], []]}
+    original = table(names, on_circle(0, 5, 60, 120, 125, 150), **columns)
+    derived = table(names, on_circle(0, 40, 0, 120, 150, 120))
+    value = compute("true_acceptance_rate", evidence(original, derived), far=0.9999, folds=7, most_pictures=4)["r"]
+    assert (value.over, value.of) == (0, 2), "one impostor pair of the other fold resolves no rate but 1"
+    columns["pairs"] = [["f1", "f2", "f2"], [], [], ["f4", "f5", "f5"], [], []]
+    original = table(names, on_circle(0, 5, 60, 120, 125, 150), **columns)
+    value = compute("true_acceptance_rate", evidence(original, derived), far=0.5, folds=7, most_pictures=4)["r"]
+    # fold 1: a at 0 and anonymized at 40, impostors of fold 2 are 30 apart; fold 2: 120 and 150, impostors 60 apart
+    assert (value.value, value.spread, value.over, value.of) == (0.5, 0.5, 2, 2)
+    assert "at least 2 impostor pairs, 2 folds" in value.note
+
+
 def test_true_acceptance_without_pairs_says_so():
     seen = evidence(table(["a", "b"], on_circle(0, 90)), table(["a", "b"], on_circle(0, 90)))
     value = compute("true_acceptance_rate", seen, far=0.3, folds=2, most_pictures=100)["r"]
