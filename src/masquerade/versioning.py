@@ -18,6 +18,7 @@ import yaml
 
 from masquerade import assets, effective, params
 from masquerade.errors import MasqueradeError
+from masquerade.faces import MANIFESTS
 from masquerade.lineage import provenance
 
 if TYPE_CHECKING:
@@ -69,12 +70,13 @@ def stages(jobs: list["Job"], root: Path = Path()) -> dict[str, Any]:
     read = {path for job in jobs for path in map(str, job.input)}
     fingerprints = sorted(path for path in read if path.startswith(".masquerade/code/"))
     identities = sorted(path for path in read if assets.role_of(path))
+    manifests = sorted(path for path in read if Path(path).parent == MANIFESTS)
     found = {
         # A comment changes a source file but not its fingerprint: DVC then stops here.
         _CODE_STAGE: {
             "cmd": "python workflow/scripts/fingerprints.py",
             "deps": ["src/masquerade", "workflow/scripts", *([assets.LOCK.as_posix()] if identities else [])],
-            "outs": [{path: {"persist": True}} for path in (*fingerprints, *identities)],
+            "outs": [{path: {"persist": True}} for path in (*fingerprints, *identities, *manifests)],
         },
         _PARAMS_STAGE: {
             "cmd": "python workflow/scripts/effective.py",

@@ -155,7 +155,7 @@ def test_masks_hold_the_classes_of_the_parser_in_its_order(hq):
         hq_records(hq)
 
 
-def test_the_zip_and_the_folder_give_the_same_faces(hq, tmp_path):
+def test_the_zip_and_the_folder_give_the_same_faces(hq, tmp_path, monkeypatch):
     whole = hq / "celeba_hq"
     published.zipped(whole / "CelebAMask-HQ", tmp_path / "CelebAMask-HQ.zip", "CelebAMask-HQ")
     from_folder = hq_records(hq)
@@ -166,12 +166,11 @@ def test_the_zip_and_the_folder_give_the_same_faces(hq, tmp_path):
         assert one.row == other.row
         np.testing.assert_array_equal(one.picture, other.picture)
         np.testing.assert_array_equal(one.mask, other.mask)
-    made_of = dataset("celeba_hq", whole, celeba=str(hq / "celeba")).sources()
-    assert [path.name for path in made_of] == [
-        "identity_CelebA.txt",
-        "list_eval_partition.txt",
-        "CelebAMask-HQ.zip",
-    ]
+    monkeypatch.chdir(tmp_path)
+    (manifest,) = dataset("celeba_hq", whole, celeba=str(hq / "celeba")).sources()
+    known = dict(line.split("\t") for line in manifest.read_text().splitlines())
+    assert sorted(known) == ["CelebAMask-HQ.zip", "identity_CelebA.txt", "list_eval_partition.txt"]
+    assert int(known["CelebAMask-HQ.zip"]) == (whole / "CelebAMask-HQ.zip").stat().st_size
 
 
 def test_several_processes_give_the_same_archive(published_hq, tmp_path):
@@ -582,14 +581,33 @@ def test_the_documentation_shows_the_tree_of_each_set(name, root):
 def test_a_folder_of_pictures_is_watched_by_names_and_sizes(hq, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5)
-    *lists, manifest = made.sources()
-    assert len(lists) == 4 and all(path.is_file() for path in lists)
+    (manifest,) = made.sources()
     first, time = manifest.read_text(), manifest.stat().st_mtime_ns
-    assert len(first.splitlines()) == 5 + 10
+    assert len(first.splitlines()) == 4 + 5 + 10
     os.utime(hq / TOP / "CelebA-HQ-img/0.jpg")
     assert made.sources()[-1].stat().st_mtime_ns == time, "a touch is no change"
     (hq / TOP / "CelebA-HQ-img/0.jpg").write_bytes(b"shorter")
     assert made.sources()[-1].read_text() != first
+
+
+@pytest.mark.parametrize("name", [f"{TOP}/CelebA-HQ-to-CelebA-mapping.txt", "celeba/Anno/identity_CelebA.txt"])
+def test_a_list_is_watched_by_its_content(hq, monkeypatch, tmp_path, name):
+    monkeypatch.chdir(tmp_path)
+    made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5)
+    first = made.sources()[0].read_text()
+    content = (hq / name).read_bytes()
+    (hq / name).write_bytes(content.replace(b"1", b"2", 1))
+    assert made.sources()[0].read_text() != first
+
+
+def test_who_pulled_the_manifest_needs_no_pictures_to_be_up_to_date(hq, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5)
+    sources = made.sources()
+    (hq / "celeba_hq").rename(tmp_path / "taken_away")
+    assert made.available() == (True, "") and made.sources() == sources
+    with pytest.raises(DatasetError, match="holds no"):
+        next(made.records(32, 0, 1))
 
 
 def test_hidden_files_are_not_looked_at_and_links_are_followed(hq, tmp_path):

@@ -15,6 +15,9 @@ import numpy as np
 from masquerade.images import ArchiveWriter
 from masquerade.settings import Settings
 
+MANIFESTS = Path(".masquerade/datasets")
+"""Where datasets of many files write down which they are; jobs declare that file, and it travels with the results."""
+
 
 @dataclass(frozen=True)
 class Record:

@@ -3,6 +3,7 @@
 A tree that is not as published stops the run with a DatasetError. One damaged picture is a refusal in the index.
 """
 
+import hashlib
 import io
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
@@ -18,14 +19,13 @@ from pydantic import Field
 from tqdm import tqdm
 
 from masquerade.errors import DatasetError, PictureError
-from masquerade.faces import Dataset, Record, _photographs
+from masquerade.faces import MANIFESTS, Dataset, Record, _photographs
 from masquerade.faces._trees import FolderTree, Tree, write_manifest
 from masquerade.faces.folder import resized
 from masquerade.images import REFUSED
 from masquerade.settings import Settings
 
 MEGAPIXELS = 100.0
-MANIFESTS = Path(".masquerade/datasets")
 AHEAD = 8  # pictures a process that are read before they are looked at
 ALIGNED_SIDE = 512  # pixels: to which an aligned picture is reduced before its landmarks are found
 
@@ -88,20 +88,38 @@ class Published(Dataset):
         try:
             self.lists(), self.tree()
         except DatasetError as error:
+            if self.manifest.is_file():
+                return True, ""
             return False, f"{str(error).rstrip('.')} (docs/datasets.md; datasets.{self.name} in params.yaml)"
         return True, ""
 
     def sources(self) -> list[Path]:
-        """The lists and the archive; for a folder, in its place, a list of its files and their sizes in bytes.
+        """The manifest: every file of the set with its size in bytes, every list with its SHA-256.
 
         Snakemake looks at each input of a job: 30,000 pictures are listed in less time than it needs to hash them. An
-        edit that keeps name and size is not seen.
+        edit of a picture that keeps name and size is not seen. Where the set is not there, the manifest that was pulled
+        with a build stands: its colleagues' faces are up to date without the photographs, which may not be handed on.
         """
-        with self.tree() as tree:
-            if not isinstance(tree, FolderTree):
-                return [*self.lists(), *tree.files()]
-            sizes = {f"{inside}/{name}": size for inside in self.watched() for name, size in tree.sizes(inside).items()}
-        return [*self.lists(), write_manifest(sizes, MANIFESTS / f"{self.name}.tsv")]
+        try:
+            with self.tree() as tree:
+                files = self._files(tree)
+        except DatasetError:
+            if self.manifest.is_file():
+                return [self.manifest]
+            raise
+        return [write_manifest(files, self.manifest)]
+
+    @property
+    def manifest(self) -> Path:
+        """Where `sources` writes it, relative to the repository's root."""
+        return MANIFESTS / f"{self.name}.tsv"
+
+    def _files(self, tree: Tree) -> dict[str, int | str]:
+        lists = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in self.lists()}
+        if isinstance(tree, FolderTree):
+            pairs = ((inside, tree.sizes(inside)) for inside in self.watched())
+            return lists | {f"{inside}/{name}": size for inside, sizes in pairs for name, size in sizes.items()}
+        return lists | {path.name: path.stat().st_size for path in tree.files()}
 
     def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
         """Every picture in the order of the lists. Raises DatasetError where the tree is not as published."""

@@ -196,9 +196,9 @@ def same_files(there: Mapping[str, int], expected: Collection[str], where: objec
         )
 
 
-def write_manifest(sizes: Mapping[str, int], output: Path) -> Path:
-    """Write names and sizes to ``output``, but only if they changed: Snakemake watches it in the place of a folder."""
-    text = "".join(f"{name}\t{size}\n" for name, size in sorted(sizes.items()))
+def write_manifest(files: Mapping[str, int | str], output: Path) -> Path:
+    """Write names and what is known of each to ``output``, but only if they changed: Snakemake watches it."""
+    text = "".join(f"{name}\t{known}\n" for name, known in sorted(files.items()))
     if not output.is_file() or output.read_text(encoding="utf-8") != text:
         output.parent.mkdir(parents=True, exist_ok=True)
         temporary = output.with_name(f".{output.name}.{os.getpid()}")

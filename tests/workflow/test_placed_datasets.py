@@ -33,5 +33,8 @@ def test_a_dataset_that_is_placed_is_built_and_rebuilt_only_when_its_files_chang
     with picture.open("ab") as file:
         file.write(b"more")
     assert ".masquerade/datasets/celeba_hq.tsv" in here.snakemake("--dry-run", ARCHIVE)
+    here.snakemake(ARCHIVE)
     shutil.rmtree(here.path / "assets")
-    assert ARCHIVE not in here.snakemake("--dry-run", "data")
+    assert up_to_date in here.snakemake("--dry-run", ARCHIVE), "the faces are there, and the photographs may not be"
+    (here.path / ARCHIVE).unlink()
+    assert "assets/celeba_hq holds no CelebA-HQ-img" in here.snakemake(ARCHIVE, fails=True)
