@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from masquerade import discovery, seeding
+from masquerade import discovery, repeated, seeding
 from masquerade.images import Faces
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.settings import Settings
@@ -118,7 +118,7 @@ class Falco(Method):
         optimiser = torch.optim.Adam([free], lr=params.learning_rate)
         milestones = [int(share * params.steps) for share in params.milestones]
         schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, milestones, params.decay)
-        for _ in range(params.steps):
+        for _ in repeated.rounds(params.steps):
             made = world.generator.synthesize(self._mixed(inverted, free))
             loss = self.variant.identity * identity_loss(self._identity(made), identity, self.variant.margin)
             if tokens is not None:
