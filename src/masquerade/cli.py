@@ -1,4 +1,4 @@
-"""The command line: ``masquerade anonymize | recover | matrix | convert | doctor | params | lineage | export |
+"""The command line: ``masquerade anonymize | recover | matrix | plan | convert | doctor | params | lineage | export |
 export-faces | import-method``.
 
 A mistake gets one paragraph on stderr and status 1 (``masquerade --debug ...`` shows where it came from). Keys come
@@ -23,6 +23,7 @@ from rich.text import Text
 from masquerade.errors import MasqueradeError, ParameterError
 from masquerade.imported import commands as imported
 from masquerade.lineage.commands import app as lineage_app
+from masquerade.plan.commands import plan
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Face anonymization, measured."
@@ -32,6 +33,7 @@ app.add_typer(params_app, name="params")
 app.add_typer(lineage_app, name="lineage")
 app.command("export-faces")(imported.export_faces)
 app.command("import-method")(imported.import_method)
+app.command()(plan)
 
 
 class Several(StrEnum):

@@ -1,6 +1,5 @@
 """What every step of the matrix costs: counted on one batch or one training step of its own code, times how often."""
 
-import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -8,18 +7,15 @@ from functools import cached_property
 from math import prod
 from pathlib import Path
 
-import numpy as np
-
 from masquerade import discovery, matrix, params, recovery
 from masquerade.images import FaceArchive, Faces
 from masquerade.matrix import Cell
-from masquerade.methods import Method, Resources, TrainingJob
+from masquerade.methods import Method
 from masquerade.params import AttributeSettings, Parameters
 from masquerade.plan import pictures
+from masquerade.plan.pipeline import Pipeline, ordered
 from masquerade.plan.pretence import Bill, Pretence
 from masquerade.settings import Settings
-
-logger = logging.getLogger(__name__)
 
 SHOWN = 2
 """Pictures that a judge is shown: it looks at each alone, or at a few at a time."""
@@ -49,24 +45,25 @@ class Step:
 class Costs:
     """The plan of one scale. ``place``: an empty folder; ``root``: the repository, whose archives tell their sizes."""
 
-    def __init__(self, parameters: Parameters, place: Path, root: Path):
-        self.parameters, self.place, self.root = parameters, place, root
+    def __init__(
+        self, parameters: Parameters, place: Path, root: Path, progress: Callable[[str], None] = lambda _: None
+    ):
+        self.parameters, self.root = parameters, root
+        self.pretence = Pretence()
+        self.pipeline = Pipeline(parameters, self.pretence, place, progress)
         cells = [cell for cell in matrix.cells(parameters) if cell.runnable]
         self.imported = [cell for cell in cells if cell.method in parameters.imported]
         self.cells = [cell for cell in cells if cell.method not in parameters.imported]
         self.notes: dict[str, str] = {}
-        self.archive = place / "faces.zip"
 
     def steps(self) -> list[Step]:
         """Every step, in the order of the pipeline."""
-        pictures.write(self.archive, self.parameters.image.size, self.parameters.measure.batch)
-        with Pretence() as self.pretence:
+        pictures.write(self.pipeline.archive, self.parameters.image.size, self.parameters.measure.batch)
+        with self.pretence:
             found = [*self._backbones(), *self._codes(), *self._trainings(), *self._anonymizations()]
             found += [*self._attempts(), *self._attributes()]
             judged = [self._judged("measure"), self._judged("recovery")]
         return [*self._data(), *found, *self._measurements(*judged), *self._rest()]
-
-    # How many pictures there are, and what one takes on disk
 
     @cached_property
     def counts(self) -> dict[str, dict[str, int]]:
@@ -93,8 +90,6 @@ class Costs:
     def png(self) -> dict[str, int]:
         return {name: pictures.png_bytes(self.parameters, name) for name in self.counts}
 
-    # Rows
-
     def _data(self) -> Iterable[Step]:
         for name, splits in self.counts.items():
             total = sum(splits.values())
@@ -102,11 +97,11 @@ class Costs:
             yield Step("data", name, 1, total, "pictures", disk=total * self.png[name], note=note)
 
     def _backbones(self) -> Iterable[Step]:
-        for name in self._ordered(self.parameters.backbones, "backbones"):
+        for name in ordered(self.parameters.backbones, "backbones"):
             backbone = discovery.load("backbones", name)(self.parameters.backbones[name])
-            checkpoint = self._path(name)
-            job = self._job(checkpoint, backbone.needs, seed=self.parameters.data_seed)
-            bill, why = self._tried(lambda backbone=backbone, job=job: backbone.train(job))
+            checkpoint = self.pipeline.path(name)
+            job = self.pipeline.job(checkpoint, backbone.needs, seed=self.parameters.data_seed)
+            bill, why = self.pipeline.counted(name, lambda backbone=backbone, job=job: backbone.train(job))
             if backbone.published:
                 bill, why = Bill(), why or f"published: {backbone.published.name}"
             yield self._training("backbone", name, 1, bill, checkpoint, why)
@@ -116,24 +111,24 @@ class Costs:
         from masquerade.latent.world import BATCH, World
 
         able = {cell.method: discovery.load("methods", cell.method).capabilities for cell in self.cells}
-        backbones = {name: self._path(name) for name in ("generator", "inversion", "semantics")}
+        backbones = {name: self.pipeline.path(name) for name in ("generator", "inversion", "semantics")}
         seed, asked = self.parameters.data_seed, self.parameters.fakes
         if any(one.fakes for one in able.values()):
-            few, file = 2 * BATCH, self._path("fakes")
+            few, file = 2 * BATCH, self.pipeline.path("fakes")
             worlds = {name: backbones[name] for name in ("generator", "semantics")}
-            bill, why = self._tried(lambda: fakes.write(World(worlds), file, few, asked.psi, seed))
+            bill, why = self.pipeline.counted("fakes", lambda: fakes.write(World(worlds), file, few, asked.psi, seed))
             share = asked.count / few
             yield Step("fakes", "", 1, asked.count, "pictures", round(bill.flops * share), bill.peak,
-                       self._size(file, share), note=why)  # fmt: skip
+                       self.pipeline.size(file, share), note=why)  # fmt: skip
         datasets = sorted({cell.dataset for cell in self.cells if able[cell.method].latents})
         if datasets:
-            archive, file = FaceArchive(self.archive), self._path("latents")
-            bill, why = self._tried(lambda: codes.write(World(backbones), archive, file))
+            archive, file = FaceArchive(self.pipeline.archive), self.pipeline.path("latents")
+            bill, why = self.pipeline.counted("latents", lambda: codes.write(World(backbones), archive, file))
             for name in datasets:
                 total = sum(self.counts[name].values())
                 share = total / len(archive)
                 yield Step("latents", name, 1, total, "pictures", round(bill.flops * share), bill.peak,
-                           self._size(file, share), note=why)  # fmt: skip
+                           self.pipeline.size(file, share), note=why)  # fmt: skip
 
     def _trainings(self) -> Iterable[Step]:
         trained = {cell.method: discovery.load("methods", cell.method) for cell in self.cells}
@@ -142,32 +137,34 @@ class Costs:
             cls, knobs = trained[name], self.parameters.methods[name].params
             mine = [cell for cell in self.cells if cell.method == name]
             ablated = self.parameters.ablations(name)
-            kin = self._path(f"method.{cls.kin}") if cls.kin in trained else None
+            kin = self.pipeline.path(f"method.{cls.kin}") if cls.kin in trained else None
             # an ablation is not made without the training that it starts from
             jobs = len({cell.seed for cell in mine})
-            yield self._trained("method", name, cls, knobs, jobs, self._path(f"method.{name}"), kin)
+            yield self._trained("method", name, cls, knobs, jobs, self.pipeline.path(f"method.{name}"), kin)
             for variant in dict.fromkeys(cell.variant for cell in mine if cell.variant in ablated):
                 jobs = len({cell.seed for cell in mine if cell.variant == variant})
                 altered = params.trained_with(cls, knobs.model_dump(mode="json"), ablated[variant])
-                checkpoint = self._path(f"method.{name}.{variant}")
+                checkpoint = self.pipeline.path(f"method.{name}.{variant}")
                 yield self._trained("ablation", f"{name}/{variant}", cls, altered, jobs, checkpoint,
-                                    self._path(f"method.{name}"))  # fmt: skip
+                                    self.pipeline.path(f"method.{name}"))  # fmt: skip
 
     def _trained(
         self, rule: str, name: str, cls: type[Method], knobs: Settings, jobs: int, checkpoint: Path, base: Path | None
     ) -> Step:
-        job = self._job(checkpoint, cls.needs, base if base is not None and base.is_file() else None)
-        bill, why = self._tried(lambda: cls.train(knobs, job))
+        job = self.pipeline.job(checkpoint, cls.needs, base)
+        bill, why = self.pipeline.counted(name, lambda: cls.train(knobs, job))
         return self._training(rule, name, jobs, bill, checkpoint, why)
 
     def _training(self, rule: str, name: str, jobs: int, bill: Bill, checkpoint: Path, why: str) -> Step:
         steps = sum(count for count, _ in bill.kinds)
         # what is done before the first step is done with every picture
         flops = jobs * round(bill.repeated + bill.once * self.train / pictures.TRAIN)
-        return Step(rule, name, jobs, jobs * steps, "steps", flops, bill.peak, jobs * self._size(checkpoint), note=why)
+        return Step(
+            rule, name, jobs, jobs * steps, "steps", flops, bill.peak, jobs * self.pipeline.size(checkpoint), note=why
+        )
 
     def _anonymizations(self) -> Iterable[Step]:
-        batch = FaceArchive(self.archive).load("test")
+        batch = FaceArchive(self.pipeline.archive).load("test")
         self._bills: dict[tuple[str, str], Bill] = {}
         whys: dict[str, str] = {}
         for method, variant in dict.fromkeys((cell.method, cell.variant) for cell in self.cells):
@@ -200,14 +197,14 @@ class Costs:
             return Bill(), "no network"
 
         def work() -> None:
-            made, key = self._method(method, variant), cls.capabilities.keys
+            made, key = self.pipeline.method(method, variant), cls.capabilities.keys
             made.observe([batch])
             made.anonymize(batch, 0, key.experiment(0) if key else None)
 
-        return self._tried(work)
+        return self.pipeline.counted(f"{method}/{variant}", work)
 
     def _attempts(self) -> Iterable[Step]:
-        batch = FaceArchive(self.archive).load("test")
+        batch = FaceArchive(self.pipeline.archive).load("test")
         settings = recovery.RecoverySettings(
             **self.parameters.recovery.model_dump(include=set(recovery.RecoverySettings.model_fields))
         )
@@ -219,9 +216,9 @@ class Costs:
                 made: dict = {}
 
                 def work(pair: tuple[str, str] = pair, made: dict = made) -> None:
-                    made.update(recovery.tries(batch, batch, self._method(*pair), 0, settings))
+                    made.update(recovery.tries(batch, batch, self.pipeline.method(*pair), 0, settings))
 
-                bill, why = self._tried(work)
+                bill, why = self.pipeline.counted(f"recovery of {'/'.join(pair)}", work)
                 found[pair] = len(made), bill, why
             number = min(settings.pictures or self.test(cell.dataset), self.test(cell.dataset))
             self.tries[cell] = number * found[pair][0]
@@ -238,11 +235,11 @@ class Costs:
         for cell in self._matching("guessing"):
 
             def work(cell: Cell = cell) -> None:
-                method = self._method(cell.method, cell.variant)
+                method = self.pipeline.method(cell.method, cell.variant)
                 key = method.capabilities.keys.experiment(0)
-                self._judge(asked.judge).measure(method.recover(batch.images, key))
+                self.pipeline.judge(asked.judge).measure(method.recover(batch.images, key))
 
-            bill, why = self._tried(work)
+            bill, why = self.pipeline.counted(f"guesses of {cell.method}", work)
             total = min(asked.pictures, self.test(cell.dataset)) * asked.guesses
             yield Step("guess", f"{cell.method}/{cell.variant} seed {cell.seed}", 1, total, "pictures",
                        round(bill.flops / len(batch) * total), bill.peak, note=why)  # fmt: skip
@@ -253,14 +250,14 @@ class Costs:
         cells, asked = self._matching("attributes"), self.parameters.attributes
         if not cells:
             return
-        archive, found = FaceArchive(self.archive), {}
+        archive, found = FaceArchive(self.pipeline.archive), {}
         settings = AttributeSettings(**asked.model_dump(include=set(AttributeSettings.model_fields)))
         most = min(asked.labeller_pictures or self.train, self.train)
 
         def label() -> None:
             found["labels"], _ = protocol.pseudo_labels(archive, {"plan": archive}, settings, 0)
 
-        bill, why = self._tried(label)
+        bill, why = self.pipeline.counted("pseudo-labels", label)
         yield Step("pseudo_labels", "", 1, most, "pictures", round(bill.flops * most / pictures.TRAIN), bill.peak,
                    note=why)  # fmt: skip
         if "labels" not in found:
@@ -270,7 +267,9 @@ class Costs:
             mine = [cell for cell in cells if (cell.dataset == self.parameters.matrix.train_on) == own]
             if mine:
                 rows = len(archive.select("train" if own else "test"))
-                bill, why = self._tried(lambda own=own: protocol.evaluate(archive, archive, own, pseudo, settings, 0))
+                bill, why = self.pipeline.counted(
+                    "attributes", lambda own=own: protocol.evaluate(archive, archive, own, pseudo, settings, 0)
+                )
                 numbers = [min(asked.train_pictures or self.train, self.train) if own else self.test(cell.dataset)
                            for cell in mine]  # fmt: skip
                 yield Step("attributes", "its train split" if own else "its test split", len(mine), sum(numbers),
@@ -278,21 +277,21 @@ class Costs:
 
     def _judged(self, block: str) -> dict[str, tuple[Bill, float, str]]:
         """What each judge of a block costs for SHOWN pictures: a bill, seconds of a core without networks, a note."""
-        few = FaceArchive(self.archive).load("test").images[:SHOWN]
+        few = FaceArchive(self.pipeline.archive).load("test").images[:SHOWN]
         found = {}
         for name in getattr(self.parameters, block).judges:
             ready: dict = {}
 
             def load(name: str = name, ready: dict = ready) -> None:
-                ready["judge"] = self._judge(name)
+                ready["judge"] = self.pipeline.judge(name)
 
             def work(ready: dict = ready) -> None:
                 ready["judge"].measure(few, few)
 
-            bill, why = self._tried(load)
+            bill, why = self.pipeline.counted(name, load)
             began = time.process_time()
             if ready:
-                bill, why = self._tried(work)
+                bill, why = self.pipeline.counted(name, work)
             found[name] = bill, 0.0 if bill.flops or why else time.process_time() - began, why
         return found
 
@@ -323,62 +322,5 @@ class Costs:
         jobs = len(self.cells) + len(self.imported)
         yield Step("metrics", "", jobs, jobs, "cells", note="seconds each; tables, figures and the page are not listed")
 
-    # The pipeline's own objects
-
-    def _path(self, name: str) -> Path:
-        return self.place / f"{name}.safetensors"
-
-    def _size(self, checkpoint: Path, share: float = 1.0) -> int:
-        return round(self.pretence.size(checkpoint) * share) if checkpoint.is_file() else 0
-
-    def _job(self, checkpoint: Path, needs: Iterable[str], base: Path | None = None, seed: int = 0) -> TrainingJob:
-        return TrainingJob(
-            faces=self.archive, backbones={name: self._path(name) for name in needs}, checkpoint=checkpoint,
-            state=self.place / "state.pt", seed=seed, threads=1, log=lambda *_: None, picture=lambda *_: None, base=base,
-        )  # fmt: skip
-
-    def _method(self, name: str, variant: str) -> Method:
-        cls, block = discovery.load("methods", name), self.parameters.methods[name]
-        altered = self.parameters.ablations(name).get(variant)
-        knobs = params.trained_with(cls, block.params.model_dump(mode="json"), altered)
-        checkpoint = self._path(f"method.{name}.{variant}" if altered else f"method.{name}")
-        return cls(
-            knobs, block.variants[variant],
-            Resources(checkpoint, {one: self._path(one) for one in cls.needs}, FaceArchive(self.archive),
-                      self._path("fakes"), self._path("latents")),
-        )  # fmt: skip
-
-    def _judge(self, name: str):
-        cls = discovery.load("judges", name)
-        return cls(self.parameters.judges[name], {one: self._path(one) for one in cls.needs})
-
     def _matching(self, block: str) -> list[Cell]:
         return matrix.matching(self.cells, getattr(self.parameters, block).cells)
-
-    def _ordered(self, names: Iterable[str], room: str) -> list[str]:
-        """Names, those that others need before them."""
-        ordered: list[str] = []
-
-        def put(name: str) -> None:
-            for needed in discovery.load(room, name).needs:
-                put(needed)
-            if name not in ordered:
-                ordered.append(name)
-
-        for name in names:
-            put(name)
-        return [name for name in ordered if name in set(names)]
-
-    def _tried(self, work: Callable[[], object]) -> tuple[Bill, str]:
-        """What ``work`` costs; a bill of nothing, and why, where it cannot run without numbers or files."""
-        try:
-            with self.pretence.counted() as bill:
-                work()
-        except Exception as error:  # noqa: BLE001 - anybody's code may fail on tensors without numbers: the row says so
-            logger.debug("not counted", exc_info=True)
-            return Bill(), f"not counted: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-        return bill, ""
-
-
-def array_bytes(arrays: Iterable[np.ndarray]) -> int:
-    return sum(array.nbytes for array in arrays)

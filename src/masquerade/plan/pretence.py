@@ -1,11 +1,13 @@
 """The pipeline's own code on tensors that have shapes and no numbers, and what it would have computed and held.
 
 All of them lie on PyTorch's device ``meta``: a forward or backward pass costs no memory and next to no time, whatever
-the size of the networks. Checkpoints are kept in memory, as shapes; a backbone's weight file is neither read nor needed.
+the size of the networks. Checkpoints are kept in memory, as shapes; no weight file of a backbone is needed.
 """
 
 import gc
+import logging
 import os
+import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -28,12 +30,11 @@ from masquerade import repeated
 from masquerade.errors import CheckpointError
 from masquerade.repeated import Kind
 
-
 LARGE = 2**26
 """Bytes of numbers above which they are all the same, and take no memory."""
 
 META = torch.device("meta")
-EXACT = 0.01
+EXACT = 0.03
 """How exactly the most bytes are known: what died is looked for where this share more seems to be alive."""
 
 
@@ -72,6 +73,9 @@ class Pretence(ExitStack):
         super().__enter__()
         quiet = {"TQDM_DISABLE": "1", "MASQUERADE_SAVE_EVERY_SECONDS": "inf"}
         self.enter_context(mock.patch.dict(os.environ, quiet))
+        logging.disable(logging.WARNING)  # what is said of numbers
+        self.callback(logging.disable, logging.NOTSET)
+        self.enter_context(warnings.catch_warnings(action="ignore"))
         self.enter_context(mock.patch.object(nn.Module, "to", _stays))
         self.enter_context(mock.patch.object(nn.Module, "load_state_dict", _keeps))
         # as on a GPU: all weights in few operations
@@ -89,7 +93,7 @@ class Pretence(ExitStack):
     @contextmanager
     def counted(self) -> Iterator[Bill]:
         """What the block costs, known when it has ended."""
-        gc.collect()
+        gc.collect(1)
         bill = Bill()
         before, start = self._counter.flops, self._counter.now
         self._repeated, self._inside, self._risen, self._kinds, self._counter.most = 0, 0, 0, [], start
@@ -176,7 +180,7 @@ def _stays(module: nn.Module, *_: object, **__: object) -> nn.Module:
 
 
 def _keeps(module: nn.Module, *_: object, **__: object) -> None:
-    """`nn.Module.load_state_dict`: there are no numbers to load, and `masquerade.training.load_into` knows the shapes."""
+    """`nn.Module.load_state_dict`: no numbers are there; `masquerade.training.load_into` knows the shapes."""
 
 
 def _real(load: Callable) -> Callable:
@@ -239,6 +243,7 @@ class _Counter(TorchDispatchMode):
         super().__init__()
         self.flops = self.most = self._now = 0
         self._known: dict[int, tuple[StorageWeakRef, int]] = {}
+        self._known_results: dict[tuple, tuple[bool, list]] = {}
 
     def __torch_dispatch__(self, function, types, given=(), named=None):
         given, named = tuple(_shape(item) for item in given), {**(named or {})}
@@ -254,13 +259,35 @@ class _Counter(TorchDispatchMode):
         if formula is None and _composite(function):
             with self:
                 return function.decompose(*given, **named)
-        made = function(*given, **named)
+        made = self._made(function, given, named)
         if formula is not None:
             self.flops += formula(*given, **named, out_val=made)
         for item in made if isinstance(made, tuple | list) else (made,):
             if isinstance(item, Tensor):
                 self._see(item.untyped_storage())
         return made
+
+    def _made(self, function: torch._ops.OpOverload, given: tuple, named: dict) -> Any:
+        """What an operation returns. What it once made of the same shapes is made again without asking how."""
+        nature = _nature(function)
+        if nature == "in place":
+            return given[0]
+        if nature == "other":
+            return function(*given, **named)
+        try:
+            key = function, tuple(map(_described, given)), tuple((name, _described(named[name])) for name in named)
+            known = self._known_results.get(key)
+        except TypeError:  # an argument that has no hash
+            return function(*given, **named)
+        if known is None:
+            made = function(*given, **named)
+            parts = made if isinstance(made, tuple) else (made,)
+            if all(isinstance(part, Tensor) for part in parts):
+                self._known_results[key] = isinstance(made, tuple), [(p.shape, p.stride(), p.dtype) for p in parts]
+            return made
+        several, parts = known
+        made = tuple(torch.empty_strided(shape, stride, dtype=kind, device=META) for shape, stride, kind in parts)
+        return made if several else made[0]
 
     def _see(self, storage: torch.UntypedStorage) -> None:
         if storage._cdata in self._known:
@@ -284,6 +311,28 @@ def _shape(item: Any) -> Any:
     if isinstance(item, Tensor):
         return item if item.is_meta else torch.empty_strided(item.shape, item.stride(), dtype=item.dtype, device=META)
     return [_shape(one) for one in item] if isinstance(item, list | tuple) else item
+
+
+def _described(item: Any) -> Hashable:
+    """An argument by all that the shape of a result may depend on. Raises TypeError where it has no hash."""
+    if isinstance(item, Tensor):
+        return item.shape, item.stride(), item.dtype
+    return tuple(map(_described, item)) if isinstance(item, list | tuple) else (type(item), item)
+
+
+@cache
+def _nature(function: torch._ops.OpOverload) -> str:
+    """``in place``: returns its first argument, changed in nothing but numbers; ``fresh``: new tensors; ``other``."""
+    schema = function._schema
+    if torch.Tag.inplace_view in function.tags or function is torch.ops.aten._unsafe_view.default:
+        return "other"
+    if schema.is_mutable:
+        first = schema.arguments[0].alias_info
+        alone = sum(argument.alias_info is not None for argument in schema.arguments) == 1
+        plain = str(schema.arguments[0].type) == "Tensor" and len(schema.returns) == 1
+        return "in place" if first is not None and first.is_write and alone and plain else "other"
+    aliased = any(part.alias_info is not None for part in (*schema.arguments, *schema.returns))
+    return "other" if aliased or torch.Tag.nondeterministic_seeded in function.tags else "fresh"
 
 
 @cache
