@@ -103,7 +103,7 @@ def fit(
     first = _resume(task, averages, state, fingerprint)
     distributed.start_together([*task.modules.values(), *(of.module for of in averages.values())], first, state)
     leads = distributed.first()
-    bar = tqdm(total=steps, initial=first, mininterval=5, desc="training", disable=not leads)
+    bar = tqdm(total=steps, initial=first, mininterval=5, desc="training", **({} if leads else {"disable": True}))
     with _Requests() as requests, bar:
         saved = time.monotonic()
         for step in repeated.rounds(steps, first, getattr(task, "kind", repeated.alike)):

@@ -131,7 +131,7 @@ class SwapTask:
 
 
 def _as_saved(images: Tensor) -> Tensor:
-    """`to_uint8` where the pictures are: (N, 3, S, S) in [-1, 1] -> uint8 (N, S, S, 3); thousands as floats are many."""
+    """`to_uint8` as tensors: (N, 3, S, S) in [-1, 1] -> uint8 (N, S, S, 3); thousands as floats are many."""
     return ((images + 1) * 127.5).round().to(torch.uint8).permute(0, 2, 3, 1).contiguous()
 
 

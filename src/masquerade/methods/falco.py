@@ -132,7 +132,7 @@ class Falco(Method):
         return torch.stack(self._mixed(inverted, free.detach()), dim=1).cpu()
 
     def _tokens(self, images: "Tensor") -> "Tensor":
-        """What the attribute loss compares of pictures (N, 3, S, S): tokens (N, T, W), the class token before patches."""
+        """What the attribute loss compares of pictures (N, 3, S, S): tokens (N, T, W)."""
         tokens = self._world.semantics.tokens(images)
         return tokens if self.params.tokens == "all" else tokens[:, 1:]
 
