@@ -21,6 +21,10 @@ SHOWN = 2
 """Pictures that a judge is shown: it looks at each alone, or at a few at a time."""
 
 
+DRAWN = 512
+"""Fakes that are drawn: as many as it takes to make groups of them."""
+
+
 @dataclass(frozen=True)
 class Step:
     """One row of the plan: all jobs of a rule that do the same."""
@@ -94,7 +98,8 @@ class Costs:
         for name, splits in self.counts.items():
             total = sum(splits.values())
             note = self.notes.get(name, "")
-            yield Step("data", name, 1, total, "pictures", disk=total * self.png[name], note=note)
+            disk = total * pictures.png_bytes(self.parameters, name, masks=True)
+            yield Step("data", name, 1, total, "pictures", disk=disk, note=note)
 
     def _backbones(self) -> Iterable[Step]:
         for name in ordered(self.parameters.backbones, "backbones"):
@@ -108,13 +113,13 @@ class Costs:
 
     def _codes(self) -> Iterable[Step]:
         from masquerade.latent import codes, fakes
-        from masquerade.latent.world import BATCH, World
+        from masquerade.latent.world import World
 
         able = {cell.method: discovery.load("methods", cell.method).capabilities for cell in self.cells}
         backbones = {name: self.pipeline.path(name) for name in ("generator", "inversion", "semantics")}
         seed, asked = self.parameters.data_seed, self.parameters.fakes
         if any(one.fakes for one in able.values()):
-            few, file = 2 * BATCH, self.pipeline.path("fakes")
+            few, file = min(asked.count, DRAWN), self.pipeline.path("fakes")
             worlds = {name: backbones[name] for name in ("generator", "semantics")}
             bill, why = self.pipeline.counted("fakes", lambda: fakes.write(World(worlds), file, few, asked.psi, seed))
             share = asked.count / few
@@ -159,9 +164,10 @@ class Costs:
         steps = sum(count for count, _ in bill.kinds)
         # what is done before the first step is done with every picture
         flops = jobs * round(bill.repeated + bill.once * self.train / pictures.TRAIN)
-        return Step(
-            rule, name, jobs, jobs * steps, "steps", flops, bill.peak, jobs * self.pipeline.size(checkpoint), note=why
-        )
+        tasks = self.parameters.compute.submission("training", name.partition("/")[0]).tasks
+        shared = f"{tasks} processes share the batch, and most of the peak" if tasks > 1 and not why else ""
+        disk = jobs * self.pipeline.size(checkpoint)
+        return Step(rule, name, jobs, jobs * steps, "steps", flops, bill.peak, disk, note=why or shared)
 
     def _anonymizations(self) -> Iterable[Step]:
         batch = FaceArchive(self.pipeline.archive).load("test")
@@ -231,18 +237,19 @@ class Costs:
         yield from self._guesses(batch)
 
     def _guesses(self, batch: Faces) -> Iterable[Step]:
-        asked = self.parameters.guessing
-        for cell in self._matching("guessing"):
+        asked, cells = self.parameters.guessing, self._matching("guessing")
+        for method, variant in dict.fromkeys((cell.method, cell.variant) for cell in cells):
 
-            def work(cell: Cell = cell) -> None:
-                method = self.pipeline.method(cell.method, cell.variant)
-                key = method.capabilities.keys.experiment(0)
-                self.pipeline.judge(asked.judge).measure(method.recover(batch.images, key))
+            def work(name: str = method, variant: str = variant) -> None:
+                made = self.pipeline.method(name, variant)
+                key = made.capabilities.keys.experiment(0)
+                self.pipeline.judge(asked.judge).measure(made.recover(batch.images, key))
 
-            bill, why = self.pipeline.counted(f"guesses of {cell.method}", work)
-            total = min(asked.pictures, self.test(cell.dataset)) * asked.guesses
-            yield Step("guess", f"{cell.method}/{cell.variant} seed {cell.seed}", 1, total, "pictures",
-                       round(bill.flops / len(batch) * total), bill.peak, note=why)  # fmt: skip
+            bill, why = self.pipeline.counted(f"guesses of {method}", work)
+            mine = [cell for cell in cells if (cell.method, cell.variant) == (method, variant)]
+            total = sum(min(asked.pictures, self.test(cell.dataset)) * asked.guesses for cell in mine)
+            flops = round(bill.flops / len(batch) * total)
+            yield Step("guess", f"{method}/{variant}", len(mine), total, "pictures", flops, bill.peak, note=why)
 
     def _attributes(self) -> Iterable[Step]:
         from masquerade.attributes import protocol
@@ -289,10 +296,14 @@ class Costs:
                 ready["judge"].measure(few, few)
 
             bill, why = self.pipeline.counted(name, load)
-            began = time.process_time()
             if ready:
                 bill, why = self.pipeline.counted(name, work)
-            found[name] = bill, 0.0 if bill.flops or why else time.process_time() - began, why
+            seconds = 0.0
+            if ready and not (bill.flops or why):
+                began = time.process_time()  # the first time it also made itself ready
+                work()
+                seconds = time.process_time() - began
+            found[name] = bill, seconds, why
         return found
 
     def _measurements(self, measured: dict, recovered: dict) -> Iterable[Step]:

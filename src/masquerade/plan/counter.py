@@ -30,7 +30,7 @@ class Counter(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, given=(), named=None):
         given, named = tuple(_shape(item) for item in given), {**(named or {})}
-        if "device" in named or _makes(function):
+        if "device" in named or (_makes(function) and not any(item is META for item in given)):
             named["device"] = META
         if "generator" in named:
             named["generator"] = None
@@ -91,6 +91,8 @@ class Counter(TorchDispatchMode):
 
 def _shape(item: Any) -> Any:
     """A tensor with numbers (of NumPy, or of a file inside a package) as one without."""
+    if isinstance(item, torch.device):
+        return META
     if isinstance(item, Tensor):
         return item if item.is_meta else torch.empty_strided(item.shape, item.stride(), dtype=item.dtype, device=META)
     return [_shape(one) for one in item] if isinstance(item, list | tuple) else item

@@ -35,21 +35,24 @@ def write(archive: Path, size: int, test: int) -> None:
                 out.add(drawn.picture, drawn.row | row, drawn.mask)
 
 
-def png_bytes(parameters: Parameters, dataset: str) -> int:
-    """Bytes of a face of a dataset as a PNG: of a drawn one; a photograph stands for what is not drawn."""
+def png_bytes(parameters: Parameters, dataset: str, masks: bool = False) -> int:
+    """Bytes of a face of a dataset as a PNG: of a drawn one; a photograph stands for what is not drawn.
+
+    ``masks``: with its parsing mask, where there is one, as in the archive of the dataset itself.
+    """
     cls, size = discovery.load("faces", dataset), parameters.image.size
     if issubclass(cls, Procedural):
         source = cls(parameters.datasets[dataset])
-        return _png(render((source.prefix, "test", 0, 0, 0, source.conditions(), size, 1)))
+        return _png(render((source.prefix, "test", 0, 0, 0, source.conditions(), size, 1)), masks)
     from skimage import data
 
     photograph = Image.fromarray(data.astronaut()).resize((size, size), Image.Resampling.LANCZOS)
-    return _png(Record(np.asarray(photograph), {}))
+    return _png(Record(np.asarray(photograph), {}), masks)
 
 
-def _png(record: Record) -> int:
+def _png(record: Record, masks: bool) -> int:
     total = 0
-    for pixels in (record.picture, record.mask):
+    for pixels in (record.picture, record.mask if masks else None):
         if pixels is not None:
             buffer = io.BytesIO()
             Image.fromarray(pixels).save(buffer, "PNG", compress_level=1)

@@ -47,7 +47,7 @@ class Bill:
     peak: int = 0
     """Bytes of all tensors at the moment when there are most of them."""
     kinds: list[tuple[int, int]] = field(default_factory=list)
-    """Of each kind of round: how many there are, and FLOPs of one."""
+    """Of each kind of round of the last loop: how many there are, and FLOPs of one."""
 
     @property
     def flops(self) -> int:
@@ -98,28 +98,29 @@ class Pretence(ExitStack):
         bill.peak = max(self._counter.most - start, self._risen - start)
 
     def rounds(self, first: int, count: int, kind: Kind) -> Iterator[int]:
-        rise = 0
+        rise, found = 0, []
         for number, times in _shares(first, count, kind):
             start = self._counter.now
             self._counter.most, most = start, self._counter.most
-            with self._multiplied(times):
+            with self._multiplied(times, found):
                 yield number
             rise = max(rise, self._counter.most - start)
             self._counter.most = max(most, self._counter.most)
+        self._kinds = found
         # in later rounds there is also what the first one left: the state of the optimisers
         self._risen = max(self._risen, self._counter.now + rise)
 
     def parts(self, function, batch: Tensor, size: int) -> Any:
         """The first part alone, its result as long as all parts'."""
-        with self._multiplied(len(batch) / min(size, len(batch))):
+        with self._multiplied(len(batch) / min(size, len(batch)), []):
             found = function(batch[:size])
         alone = isinstance(found, Tensor)
         full = tuple(part.new_empty(len(batch), *part.shape[1:]) for part in ((found,) if alone else found))
         return full[0] if alone else full
 
     @contextmanager
-    def _multiplied(self, times: float) -> Iterator[None]:
-        """What the block computes counts so many times."""
+    def _multiplied(self, times: float, found: list[tuple[int, int]]) -> Iterator[None]:
+        """What the block computes counts so many times; ``found`` gets how many, and the FLOPs of one."""
         before, known = self._counter.flops, (self._repeated, self._inside)
         yield
         own = self._counter.flops - before
@@ -127,7 +128,7 @@ class Pretence(ExitStack):
         each = own - inside + deeper
         self._repeated = known[0] + round(each * times)
         self._inside = known[1] + own
-        self._kinds.append((round(times), each))
+        found.append((round(times), each))
 
     def save(self, path: Path, modules: Mapping[str, nn.Module], facts: Mapping[str, object]) -> None:
         tensors = {name: dict(module.state_dict()) for name, module in modules.items()}
