@@ -84,6 +84,11 @@ def test_flops_are_those_of_pytorchs_own_counter(work):
     assert spent(build_and_run).flops == counter.get_total_flops() > 0
 
 
+def test_a_plan_shows_no_progress_of_trainings(tmp_path, capfd):
+    trained(tmp_path, 8)
+    assert not capfd.readouterr().err
+
+
 def test_twice_the_steps_cost_twice(tmp_path):
     assert trained(tmp_path, 800).flops == 2 * trained(tmp_path, 400).flops
 

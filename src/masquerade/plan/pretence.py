@@ -12,6 +12,7 @@ from collections import Counter as Tally
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -22,6 +23,7 @@ from torch import Tensor, nn
 from torch.optim import optimizer
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
+from tqdm import tqdm
 
 from masquerade import repeated
 from masquerade.errors import CheckpointError
@@ -65,8 +67,8 @@ class Pretence(ExitStack):
 
     def __enter__(self) -> "Pretence":
         super().__enter__()
-        quiet = {"TQDM_DISABLE": "1", "MASQUERADE_SAVE_EVERY_SECONDS": "inf"}
-        self.enter_context(mock.patch.dict(os.environ, quiet))
+        self.enter_context(mock.patch.dict(os.environ, {"MASQUERADE_SAVE_EVERY_SECONDS": "inf"}))
+        self.enter_context(mock.patch.object(tqdm, "__init__", partialmethod(tqdm.__init__, disable=True)))
         logging.disable(logging.WARNING)  # what is said of numbers
         self.callback(logging.disable, logging.NOTSET)
         self.enter_context(warnings.catch_warnings(action="ignore"))
