@@ -236,6 +236,22 @@ def test_a_dataset_that_does_not_know_its_size_is_said_to(tiny, tmp_path, monkey
     assert found["synthetic_wild"].units == 0 and "nobody knows" in found["synthetic_wild"].note
 
 
+def test_a_dataset_whose_files_are_not_here_is_counted_as_if_they_were(root, tmp_path):
+    import yaml
+
+    from masquerade import matrix, params
+
+    tree = params.load(root, "tiny").tree
+    tree["matrix"]["evaluate"] = {"folder": ["fit/default"]}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(tree))
+    (tmp_path / "scales").mkdir()
+    (tmp_path / "scales" / "tiny.yaml").write_text("{}")
+    parameters = params.load(tmp_path, "tiny")
+    assert not any(cell.runnable for cell in matrix.cells(parameters))
+    costs = Costs(parameters, tmp_path, tmp_path)
+    assert [cell.method for cell in costs.cells] == ["fit"]
+
+
 def test_the_size_of_an_archive_that_is_built_is_counted(tiny, tmp_path):
     pictures.write(tmp_path / "x.zip", 32, 6)
     found = pictures.count(tiny, "synthetic_hq", tmp_path / "x.parquet")

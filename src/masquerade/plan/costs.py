@@ -55,7 +55,7 @@ class Costs:
         self.parameters, self.root = parameters, root
         self.pretence = Pretence()
         self.pipeline = Pipeline(parameters, self.pretence, place, progress)
-        cells = [cell for cell in matrix.cells(parameters) if cell.runnable]
+        cells = [cell for cell in matrix.cells(parameters, as_if_placed=True) if cell.runnable]
         self.imported = [cell for cell in cells if cell.method in parameters.imported]
         self.cells = [cell for cell in cells if cell.method not in parameters.imported]
         self.notes: dict[str, str] = {}
@@ -76,6 +76,8 @@ class Costs:
         for name in names:
             built = self.root / f"data/{self.parameters.scale}/faces/{name}.parquet"
             known = pictures.count(self.parameters, name, built)
+            if missing := matrix.unavailable(self.parameters, name):
+                self.notes[name] = f"counted as if it were here: {missing}"
             if known is None:
                 self.notes[name] = "nobody knows how many faces before the archive is built: none are counted"
             found[name] = known or {}
