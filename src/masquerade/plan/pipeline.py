@@ -13,6 +13,8 @@ from masquerade.plan.pretence import Bill, Pretence
 
 logger = logging.getLogger(__name__)
 
+LONGEST = 120  # characters of a reason
+
 
 class Pipeline:
     """Jobs, methods and judges of ``parameters`` in a ``pretence``; ``place``: a folder for what passes as their files.
@@ -65,7 +67,7 @@ class Pipeline:
         except Exception as error:  # noqa: BLE001 - anybody's code may fail on tensors without numbers: the row says so
             logger.debug("%s is not counted", what, exc_info=True)
             told = str(error).splitlines() or [type(error).__name__]
-            return Bill(), f"not counted: {told[0]}"
+            return Bill(), f"not counted: {told[0].replace(str(self.place), '')[:LONGEST]}"
         return bill, ""
 
 

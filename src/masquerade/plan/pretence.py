@@ -210,8 +210,10 @@ def _numbers(tensor: Tensor) -> np.ndarray:
     """Any numbers: different ones, so that who looks for the nearest or for groups finds some."""
     kind = np.dtype(str(tensor.dtype).removeprefix("torch."))
     shape = tuple(tensor.shape)
-    if kind.kind != "f" or tensor.nbytes > LARGE:
+    if tensor.nbytes > LARGE:
         return np.broadcast_to(np.ones((), kind), shape)  # takes no memory
+    if kind.kind != "f":
+        return np.ones(shape, kind)
     return np.random.default_rng(0).random(shape, np.float32).astype(kind)
 
 
