@@ -1,5 +1,5 @@
-"""The command line: ``masquerade anonymize | recover | matrix | convert | doctor | params | lineage | assets | export |
-export-faces | import-method``.
+"""The command line: ``masquerade anonymize | recover | matrix | plan | convert | doctor | params | lineage | assets |
+export | export-faces | import-method``.
 
 A mistake gets one paragraph on stderr and status 1 (``masquerade --debug ...`` shows where it came from). Keys come
 from a file or a prompt, never from the command line, and go to no log and no report.
@@ -24,6 +24,7 @@ from masquerade.assets.commands import app as assets_app
 from masquerade.errors import MasqueradeError, ParameterError
 from masquerade.imported import commands as imported
 from masquerade.lineage.commands import app as lineage_app
+from masquerade.plan.commands import plan
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Face anonymization, measured."
@@ -34,6 +35,7 @@ app.add_typer(lineage_app, name="lineage")
 app.add_typer(assets_app, name="assets")
 app.command("export-faces")(imported.export_faces)
 app.command("import-method")(imported.import_method)
+app.command()(plan)
 
 
 class Several(StrEnum):

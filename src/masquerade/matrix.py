@@ -37,10 +37,11 @@ class Cell:
         return f"{self.dataset}/{self.method}/{self.variant}/{self.seed}"
 
 
-def cells(parameters: Parameters) -> list[Cell]:
+def cells(parameters: Parameters, as_if_placed: bool = False) -> list[Cell]:
     """Every cell that ``matrix.evaluate`` asks for, in a fixed order; then every imported one, which needs no pattern.
 
-    Raises ParameterError for a pattern that matches nothing.
+    ``as_if_placed``: as if the files of every dataset were there. Raises ParameterError for a pattern that matches
+    nothing.
     """
     offered = {
         f"{name}/{variant}": (name, variant) for name, block in parameters.methods.items() for variant in block.variants
@@ -57,7 +58,8 @@ def cells(parameters: Parameters) -> list[Cell]:
                     f"There are: {', '.join(offered)}."
                 )
             wanted.update(matched)
-        reasons = {name: reason(parameters, dataset, name) for name in {offered[pair][0] for pair in wanted}}
+        names = {offered[pair][0] for pair in wanted}
+        reasons = {name: reason(parameters, dataset, name, as_if_placed) for name in names}
         found += [
             Cell(dataset, name, variant, seed, reasons[name])
             for pair, (name, variant) in offered.items()
@@ -65,7 +67,7 @@ def cells(parameters: Parameters) -> list[Cell]:
             for seed in seeds[name]
         ]
     return found + [
-        Cell(dataset, name, variant, parameters.seeds[0], _unavailable(parameters, dataset))
+        Cell(dataset, name, variant, parameters.seeds[0], unavailable(parameters, dataset))
         for name, block in parameters.imported.items()
         for variant, sets in block.variants.items()
         for dataset in sets
@@ -111,9 +113,9 @@ def runs_once(method: str) -> bool:
     return able.deterministic and not (able.trains or able.keys)
 
 
-def reason(parameters: Parameters, dataset: str, method: str) -> str:
+def reason(parameters: Parameters, dataset: str, method: str, as_if_placed: bool = False) -> str:
     """Why ``method`` cannot run on ``dataset`` here; '' where it can."""
-    if why := _unavailable(parameters, dataset):
+    if not as_if_placed and (why := unavailable(parameters, dataset)):
         return why
     cls = discovery.load("methods", method)
     missing = [name for name in cls.needs if name not in parameters.backbones]
@@ -124,7 +126,7 @@ def reason(parameters: Parameters, dataset: str, method: str) -> str:
     return ""
 
 
-def _unavailable(parameters: Parameters, dataset: str) -> str:
+def unavailable(parameters: Parameters, dataset: str) -> str:
     """Why there are no faces of ``dataset`` here; '' where there are."""
     there, why = discovery.load("faces", dataset)(parameters.datasets[dataset]).available()
     return "" if there else why

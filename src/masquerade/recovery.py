@@ -94,7 +94,7 @@ def _attempted(
 ) -> Iterator[tuple[Faces, Attempts | str]]:
     """(faces, their attempts), or one face and the reason why it cannot be done."""
     try:
-        yield faces, dict(_attempts(faces, source, method, seed, settings))
+        yield faces, dict(tries(faces, source, method, seed, settings))
     except PictureError as error:
         if len(faces) == 1:
             yield faces, str(error)
@@ -104,9 +104,10 @@ def _attempted(
             yield from _attempted(one, original, method, seed, settings)
 
 
-def _attempts(
+def tries(
     faces: Faces, source: Faces, method: Method, seed: int, settings: RecoverySettings
 ) -> Iterator[tuple[tuple[str, int], np.ndarray]]:
+    """((attempt, number), pictures) of everything that is tried on anonymized ``faces`` of ``source``."""
     able = method.capabilities
     key = able.keys.experiment(seed) if able.keys else None
     if able.invertible:

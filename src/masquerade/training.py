@@ -24,7 +24,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from masquerade import distributed, lineage
+from masquerade import distributed, lineage, repeated
 from masquerade.errors import CheckpointError, MasqueradeError
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,8 @@ class Diverged(MasqueradeError):
 class Task(Protocol):
     """What is trained. ``modules``: all that has weights or buffers to keep; ``optimisers``: who changes them.
 
-    Where it has ``parallel = True``, it may be trained in several processes: see `masquerade.distributed`.
+    Where it has ``parallel = True``, it may be trained in several processes: see `masquerade.distributed`. Where its
+    steps do not all cost the same, ``kind(step)`` tells apart those that do not: see `masquerade.repeated`.
     """
 
     modules: dict[str, nn.Module]
@@ -102,10 +103,10 @@ def fit(
     first = _resume(task, averages, state, fingerprint)
     distributed.start_together([*task.modules.values(), *(of.module for of in averages.values())], first, state)
     leads = distributed.first()
-    bar = tqdm(total=steps, initial=first, mininterval=5, desc="training", disable=not leads)
+    bar = tqdm(total=steps, initial=first, mininterval=5, desc="training", **({} if leads else {"disable": True}))
     with _Requests() as requests, bar:
         saved = time.monotonic()
-        for step in range(first, steps):
+        for step in repeated.rounds(steps, first, getattr(task, "kind", repeated.alike)):
             losses = distributed.mean(task.step(step))
             wrong = [name for name, value in losses.items() if not math.isfinite(value)]
             if wrong:
@@ -222,6 +223,9 @@ def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping
     """
     if not distributed.first():
         return
+    if counting := repeated.watcher():
+        counting.save(path, modules, facts)
+        return
     tensors = {
         f"{name}.{key}": value.detach().cpu().contiguous()
         for name, module in modules.items()
@@ -236,6 +240,8 @@ def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping
 
 def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
     """({module: {key: tensor}}, facts). Raises CheckpointError naming a file that is missing or damaged."""
+    if counting := repeated.watcher():
+        return counting.load(path)
     if not Path(path).is_file():
         raise CheckpointError(f"{path} is missing. Train it with `snakemake {path}`, or fetch it with `dvc pull`.")
     tensors: dict[str, dict[str, Tensor]] = {}

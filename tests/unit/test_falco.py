@@ -15,7 +15,8 @@ from masquerade.methods.falco import Falco, attribute_loss, identity_loss, scale
 from masquerade.networks.ir_se import IRSE
 
 SIZE, FACES = 32, 6
-KNOBS = {"first_layer": 3, "last_layer": 7, "steps": 12, "learning_rate": 0.05, "milestones": (0.75, 0.9), "decay": 0.8}
+KNOBS = {"first_layer": 3, "last_layer": 7, "steps": 12, "learning_rate": 0.05, "milestones": (0.75, 0.9), "decay": 0.8,
+         "tokens": "all"}  # fmt: skip
 FULL = {"margin": 0.0, "identity": 10.0, "attributes": 0.1, "start": "nearest"}
 
 
@@ -130,6 +131,12 @@ def test_attribute_loss_keeps_the_tokens_closer(world, faces):
         return attribute_loss(*pair).mean().item()
 
     assert distance(1.0) < distance(0.0)
+
+
+def test_attribute_loss_of_the_paper_leaves_the_class_token_out(world, faces):
+    images = torch.from_numpy(faces.images)
+    every, patches = (falco(world, knobs={"tokens": which})._tokens(images) for which in ("all", "patches"))
+    assert torch.equal(every[:, 1:], patches) and every.shape[1] == patches.shape[1] + 1
 
 
 def test_nearest_fake_is_the_nearest():

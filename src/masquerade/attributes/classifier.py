@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from masquerade import _torchvision, seeding
+from masquerade import _torchvision, repeated, seeding
 from masquerade.judges import efficientnet_lite0, mobilenet_v2
 from masquerade.judges._preparing import load_weights, packaged, tensor
 from masquerade.params import AttributeSettings
@@ -54,7 +54,7 @@ class Classifier:
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
         self._trained.train()
         curve = []
-        for epoch in range(settings.epochs):
+        for epoch in repeated.rounds(settings.epochs):
             draw = seeding.generator(self.seed, "epoch", epoch)
             order, turned = draw.permutation(len(features)), draw.random(len(features)) < 0.5
             losses = []

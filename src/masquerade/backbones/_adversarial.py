@@ -56,6 +56,14 @@ class Adversarial:
         rate = self.settings.learning_rate * share
         return torch.optim.Adam(module.parameters(), lr=rate, betas=(0.0**share, 0.99**share))
 
+    def kind(self, step: int) -> tuple[bool, bool]:
+        """Whether the R1 penalty, and whether the path length is computed at a step (lazy regularisation)."""
+        settings = self.settings
+        return (
+            settings.r1 > 0 and step % settings.r1_every == 0,
+            settings.path_length > 0 and step % settings.path_length_every == 0,
+        )
+
     def step(self, step: int) -> dict[str, float]:
         draw = seeding.generator(self.seed, "adversarial", step)
         torch.manual_seed(seeding.derive(self.seed, "noise", step))
@@ -83,7 +91,7 @@ class Adversarial:
         settings = self.settings
         with torch.no_grad():
             made = self.generator.synthesize(codes, "fresh")
-        penalised = settings.r1 > 0 and step % settings.r1_every == 0
+        penalised, _ = self.kind(step)
         images.requires_grad_(penalised)
         real = self.discriminator(images)
         loss = functional.softplus(self.discriminator(made)).mean() + functional.softplus(-real).mean()
@@ -102,7 +110,7 @@ class Adversarial:
         loss = functional.softplus(-self.discriminator(self.generator.synthesize(codes, "fresh"))).mean()
         self.discriminator.requires_grad_(True)
         values = {"generator": loss.item()}
-        if settings.path_length > 0 and step % settings.path_length_every == 0:
+        if self.kind(step)[1]:
             lengths = path_lengths(self.generator, codes[: few(len(codes))])
             mean = lengths.detach().mean()
             distributed.average([mean])

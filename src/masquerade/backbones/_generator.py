@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,10 @@ class GeneratorTask:
             self.second = Adversarial(params.adversarial, generator, params.channels, pictures, seed)
             self.modules |= self.second.modules
             self.optimisers |= self.second.optimisers
+
+    def kind(self, step: int) -> Hashable:
+        first = self.params.reconstruction.steps
+        return None if step < first else self.second.kind(step - first)
 
     def step(self, step: int) -> dict[str, float]:
         first = self.params.reconstruction.steps

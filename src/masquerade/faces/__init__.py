@@ -59,6 +59,10 @@ class Dataset(ABC):
         """The files from which the faces are made; the data rule lists them as its inputs. Drawn faces have none."""
         return []
 
+    def count(self, seed: int) -> dict[str, int] | None:
+        """Faces of each split, where that is known before any is made; None where only the files can tell."""
+        return None
+
     @abstractmethod
     def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
         """Yield every face, ``size`` x ``size`` pixels, in a fixed order that does not depend on ``workers``."""

@@ -67,6 +67,12 @@ class Procedural(Dataset):
         p = self.params
         return Conditions(p.yaw, p.pitch, p.roll, p.jitter, p.light, p.noise, p.blur, p.occlusion)
 
+    def count(self, seed: int) -> dict[str, int]:
+        return {
+            split: sum(self.pictures(seed, split, person) for person in range(getattr(self.params.identities, split)))
+            for split in self.splits
+        }
+
     def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
         """Every face, split by split, person by person. Raises no error; needs no file."""
         jobs = self._jobs(size, seed)

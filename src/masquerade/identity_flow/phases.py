@@ -213,10 +213,18 @@ class Training:
             for name, optimiser in phase.optimisers.named.items()
         }
 
+    def kind(self, step: int) -> str:
+        return self._at(step)[0].name
+
     def step(self, step: int) -> dict[str, float]:
+        phase, step = self._at(step)
+        return phase.step(step)
+
+    def _at(self, step: int) -> tuple[Phase, int]:
+        """The phase of a step, and the number of the step in it."""
         for phase in self.phases:
             if step < phase.steps:
-                return phase.step(step)
+                return phase, step
             step -= phase.steps
         raise IndexError("no phase is left")
 

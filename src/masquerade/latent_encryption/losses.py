@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from masquerade import repeated
 from masquerade.backbones._reconstruction import energy_distance
 from masquerade.errors import CheckpointError
 
@@ -62,9 +63,10 @@ def lpips_network(device: torch.device) -> nn.Module:
     import lpips
 
     weights = Path(torch.hub.get_dir(), "checkpoints", "alexnet-owt-7be5be79.pth")
-    if not weights.is_file():
+    unread = repeated.watcher() is not None  # who counts needs no numbers
+    if not unread and not weights.is_file():
         raise CheckpointError(
             f"LPIPS needs AlexNet's weights at {weights}: place them there, or set methods.riddle.params.losses.lpips "
             "to 0."
         )
-    return lpips.LPIPS(net="alex", verbose=False).to(device).requires_grad_(False)
+    return lpips.LPIPS(net="alex", verbose=False, pnet_rand=unread).to(device).requires_grad_(False)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade import discovery, lineage, seeding, training
+from masquerade import discovery, lineage, repeated, seeding, training
 from masquerade.errors import CheckpointError
 from masquerade.images import FaceArchive, to_float, to_uint8
 from masquerade.latent.world import BATCH, World
@@ -51,10 +51,13 @@ class EncryptorTask:
         self.optimisers = optimisers(self.network, settings)
         self.lpips = losses.lpips_network(world.device) if settings.losses.lpips else None
 
+    def kind(self, step: int) -> bool:
+        return step % self.settings.pictures_every == 0
+
     def step(self, step: int) -> dict[str, float]:
         self._schedule(step)
         draw, weights = seeding.generator(self.seed, "riddle", step), self.settings.losses
-        values = self._drawn(draw) if step % self.settings.pictures_every == 0 else {}
+        values = self._drawn(draw) if self.kind(step) else {}
         if self.settings.codes_alone:
             values |= self._codes_alone(draw)
         total = sum(getattr(weights, name) * value for name, value in values.items())
@@ -172,7 +175,7 @@ def influence(network: LatentEncryptor, world: World) -> Tensor:
     for size in network.sizes:
         moved = mean.repeat(width, 1, 1)
         moved[:, first : first + size] += steps[:, None]
-        made = torch.cat([generator.synthesize(part) for part in moved.split(BATCH)])
+        made = repeated.parts(generator.synthesize, moved, BATCH)
         found.append((made - still).square().mean(dim=(1, 2, 3)).sqrt().expand(size, -1))
         first += size
     felt = torch.cat(found)

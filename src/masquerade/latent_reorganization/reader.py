@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade import seeding
+from masquerade import repeated, seeding
 from masquerade.optimisers import Optimisers, cooled
 
 HIDDEN = 384  # numbers of each of its two inner layers
@@ -37,7 +37,7 @@ def learnt(codes: Tensor, identities: Tensor, features: Tensor, steps: int, seed
     reader = Reader(codes, identities, features).to(codes.device)
     optimisers = Optimisers({"reader": reader}, RATE, BETAS, (2,), OTHERS_RATE)
     spread = features.var()
-    for step in range(steps):
+    for step in repeated.rounds(steps):
         draw = seeding.generator(seed, "reader", step)
         rows = torch.from_numpy(draw.choice(len(codes), min(BATCH, len(codes)), replace=False))
         vectors, seen = reader(codes[rows])

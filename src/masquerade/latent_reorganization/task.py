@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from masquerade import discovery, lineage, seeding, training
+from masquerade import discovery, lineage, repeated, seeding, training
 from masquerade.backbones._recognition import Recogniser
 from masquerade.backbones._reconstruction import energy_distance
 from masquerade.errors import CheckpointError
@@ -61,18 +61,27 @@ class SwapTask:
         world = self.world
         generator = world.generator
         z = seeding.generator(self.seed, "lreorg", "faces").standard_normal((faces, generator.style_width), np.float32)
-        parts = []
-        for part in torch.from_numpy(z).to(world.device).split(BATCH):
+
+        def drawn(part: Tensor) -> tuple[Tensor, ...]:
             w = generator.truncate(generator.map(part), truncation)
             images = generator.synthesize(generator.broadcast(w)).clamp(-1, 1)
-            parts.append((w, self.identity(images), world.semantics.cls(images), images.cpu()))
-        self.codes, self.identities, self.features, images = map(torch.cat, zip(*parts, strict=True))
-        self.pictures = to_uint8(images.numpy())
+            return w, self.identity(images), world.semantics.cls(images), _as_saved(images).cpu()
+
+        self.codes, self.identities, self.features, images = repeated.parts(
+            drawn, torch.from_numpy(z).to(world.device), BATCH
+        )
+        self.pictures = images.numpy()
+
+    def kind(self, step: int) -> tuple[bool, bool]:
+        return self._draws(step), step % 2 == 0
+
+    def _draws(self, step: int) -> bool:
+        return step % (2 * self.settings.pictures_every) < 2  # both turns, or neither
 
     def step(self, step: int) -> dict[str, float]:
         draw, settings = seeding.generator(self.seed, "lreorg", step), self.settings
         swapped = IDENTITY if step % 2 == 0 else str(draw.choice(self.attributes))
-        drawn = step % (2 * settings.pictures_every) < 2  # both turns, or neither
+        drawn = self._draws(step)
         pairs = min(settings.batch if drawn else settings.code_batch, len(self.codes) // 2)
         rows = torch.from_numpy(draw.choice(len(self.codes), 2 * pairs, replace=False))
         values = self._losses(rows, swapped, drawn)
@@ -119,6 +128,11 @@ class SwapTask:
         """Identities, features, and maps of the identity encoder, of pictures."""
         vectors, maps = seen(self.identity, images)
         return vectors, self.world.semantics.cls(images), maps
+
+
+def _as_saved(images: Tensor) -> Tensor:
+    """`to_uint8` as tensors: (N, 3, S, S) in [-1, 1] -> uint8 (N, S, S, 3); thousands as floats are many."""
+    return ((images + 1) * 127.5).round().to(torch.uint8).permute(0, 2, 3, 1).contiguous()
 
 
 def seen(identity: Recogniser, images: Tensor) -> tuple[Tensor, list[Tensor]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from masquerade import discovery, seeding
+from masquerade import discovery, repeated, seeding
 from masquerade.images import Faces
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.settings import Settings
@@ -46,6 +46,9 @@ class Falco(Method):
         """Shares of the steps after which the learning rate falls (0.75, 0.9: published code)."""
         decay: Annotated[float, Field(gt=0, le=1)]
         """What it is multiplied with there (0.8: published code)."""
+        tokens: Literal["patches", "all"]
+        """What Eq. 3 compares: the patches of the text-image model (section 3.3), or its class token as well (published
+        code)."""
         batch: Annotated[int, Field(ge=0)]
         """Pictures side by side; 0: what the free memory of the GPU holds."""
 
@@ -112,21 +115,26 @@ class Falco(Method):
         images, inverted, fake = (part.to(world.device) for part in (images, inverted, fake))
         with torch.no_grad():
             identity = self._identity(images)
-            tokens = world.semantics.tokens(images) if self.variant.attributes else None
+            tokens = self._tokens(images) if self.variant.attributes else None
         # Section 3.2: the middle layers start from the fake, the others are those of the real face and stay so.
         free = fake[:, None].repeat(1, len(self._layers), 1).requires_grad_(True)
         optimiser = torch.optim.Adam([free], lr=params.learning_rate)
         milestones = [int(share * params.steps) for share in params.milestones]
         schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, milestones, params.decay)
-        for _ in range(params.steps):
+        for _ in repeated.rounds(params.steps):
             made = world.generator.synthesize(self._mixed(inverted, free))
             loss = self.variant.identity * identity_loss(self._identity(made), identity, self.variant.margin)
             if tokens is not None:
-                loss = loss + self.variant.attributes * attribute_loss(world.semantics.tokens(made), tokens)
+                loss = loss + self.variant.attributes * attribute_loss(self._tokens(made), tokens)
             (free.grad,) = torch.autograd.grad(loss.sum(), free)
             optimiser.step()
             schedule.step()
         return torch.stack(self._mixed(inverted, free.detach()), dim=1).cpu()
+
+    def _tokens(self, images: "Tensor") -> "Tensor":
+        """What the attribute loss compares of pictures (N, 3, S, S): tokens (N, T, W)."""
+        tokens = self._world.semantics.tokens(images)
+        return tokens if self.params.tokens == "all" else tokens[:, 1:]
 
     def _mixed(self, inverted: "Tensor", free: "Tensor") -> "list[Tensor]":
         """The codes (N, D) of all layers: those in the middle are free."""

@@ -1,0 +1,258 @@
+"""What a plan promises: counted as by hand or by another counter, without files, and of everything that runs."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from masquerade import discovery, repeated, training
+from masquerade.cli import main
+from masquerade.errors import CheckpointError, MasqueradeError
+from masquerade.networks.ir_se import IRSE
+from masquerade.plan import pictures, table
+from masquerade.plan.costs import Costs, Step
+from masquerade.plan.gpus import gpu
+from masquerade.plan.pretence import Pretence
+
+AT = table.Throughput("a GPU", peak=100.0, utilisation=0.5)
+
+
+def spent(work):
+    with Pretence() as pretence, pretence.counted() as bill:
+        work()
+    return bill
+
+
+class Regression:
+    """One linear layer, 3 numbers to 2, on batches of 5; every fourth step twice."""
+
+    def __init__(self, width=3):
+        self.layer = nn.Linear(width, 2)
+        self.modules, self.width = {"layer": self.layer}, width
+        self.optimisers = {"adam": torch.optim.Adam(self.layer.parameters())}
+
+    def kind(self, step):
+        return step % 4 == 0
+
+    def step(self, step):
+        loss = sum(self.layer(torch.ones(5, self.width)).square().mean() for _ in range(2 if step % 4 == 0 else 1))
+        self.optimisers["adam"].zero_grad()
+        loss.backward()
+        self.optimisers["adam"].step()
+        return {"loss": loss.item()}
+
+
+def trained(tmp_path, steps, **more):
+    def work():
+        training.fit(Regression(**more), steps=steps, state=tmp_path / "s", fingerprint="", log=lambda *_: None)
+
+    return spent(work)
+
+
+def test_flops_of_a_small_network_are_those_by_hand():
+    network = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 16, 10))
+    bill = spent(lambda: network(torch.zeros(2, 3, 4, 4)))
+    assert bill.flops == 2 * (2 * 8 * 4 * 4 * 3 * 9) + 2 * 2 * (8 * 16) * 10
+
+
+def test_flops_of_a_step_are_forward_backward_and_repeated_by_kind(tmp_path):
+    once = 2 * 5 * 3 * 2 * 2  # forwards, and the gradient of the weights; the input needs none
+    assert trained(tmp_path, 8).repeated == (6 + 2 * 2) * once
+    assert trained(tmp_path, 8).kinds == [(2, 2 * once), (6, once)]
+
+
+@pytest.mark.parametrize("work", ["forward", "backward"])
+def test_flops_are_those_of_pytorchs_own_counter(work):
+    network, images = IRSE(48, [8, 8, 16, 16, 32], [1, 1, 1, 1]), torch.zeros(2, 3, 48, 48)
+
+    def run():
+        made = network(images)
+        if work == "backward":
+            made.sum().backward()
+
+    with FlopCounterMode(display=False) as counter:
+        run()
+    fresh = {}
+
+    def build_and_run():
+        nonlocal network, images
+        network, images = IRSE(48, [8, 8, 16, 16, 32], [1, 1, 1, 1]), torch.zeros(2, 3, 48, 48)
+        fresh["done"] = run()
+
+    assert spent(build_and_run).flops == counter.get_total_flops() > 0
+
+
+def test_a_plan_shows_no_progress_of_trainings(tmp_path, capfd):
+    trained(tmp_path, 8)
+    assert not capfd.readouterr().err
+
+
+def test_twice_the_steps_cost_twice(tmp_path):
+    assert trained(tmp_path, 800).flops == 2 * trained(tmp_path, 400).flops
+
+
+def test_memory_is_what_is_alive_at_a_time():
+    def work():
+        for _ in range(5):
+            torch.zeros(1000, 256)  # 1 MB, and gone
+
+    assert spent(work).peak == pytest.approx(1000 * 256 * 4, rel=0.05)
+
+
+def test_memory_of_a_training_holds_weights_gradients_and_both_moments(tmp_path):
+    wide = trained(tmp_path, 100, width=100_000).peak - trained(tmp_path, 100, width=50_000).peak
+    assert wide >= 4 * (50_000 * 2) * 4
+
+
+def test_a_wide_network_takes_no_memory_here():
+    with Pretence() as pretence, pretence.counted() as bill:
+        nn.Linear(200_000, 200_000, bias=False)
+    assert bill.peak >= 200_000**2 * 4  # 149 GiB
+
+
+def test_many_kinds_of_rounds_are_taken_from_their_neighbours():
+    def work():
+        for number in repeated.rounds(20, kind=lambda number: number // 2):
+            torch.zeros(1 + number // 2, 7) @ torch.zeros(7, 1)
+
+    assert spent(work).repeated == sum(2 * 7 * (1 + number // 2) for number in range(20))
+
+
+def test_parts_are_counted_as_often_as_there_are():
+    found = {}
+
+    def work():
+        found["rows"] = repeated.parts(lambda part: part @ torch.zeros(4, 6), torch.zeros(70, 4), 32)
+
+    assert spent(work).repeated == 2 * 70 * 4 * 6
+    assert found["rows"].shape == (70, 6)
+
+
+def test_parts_without_a_plan_are_the_whole():
+    batch = torch.arange(14.0).reshape(7, 2)
+    double, half = repeated.parts(lambda part: (part * 2, part / 2), batch, 3)
+    assert torch.equal(double, batch * 2) and torch.equal(half, batch / 2)
+    assert list(repeated.rounds(5, 2)) == [2, 3, 4]
+
+
+def test_a_plan_leaves_nothing_behind(tmp_path):
+    with Pretence() as pretence:
+        training.save_checkpoint(tmp_path / "a", {"layer": nn.Linear(3, 2)}, {"width": 3})
+        tensors, facts = training.load_checkpoint(tmp_path / "a")
+        assert tensors["layer"]["weight"].shape == (2, 3) and facts == {"width": 3}
+        assert pretence.size(tmp_path / "a") == (3 * 2 + 2) * 4
+    assert repeated.watcher() is None
+    assert torch.ones(2).sum().item() == 2.0
+    assert nn.Linear(1, 1).to("meta").weight.is_meta
+    with pytest.raises(CheckpointError):  # what a plan keeps is no checkpoint
+        training.load_checkpoint(tmp_path / "a")
+
+
+def test_bytes_of_a_small_matrix(tiny, tmp_path):
+    costs = Costs(tiny, tmp_path, tmp_path)
+    found = {step.name: step for step in costs._data()}
+    each = pictures.png_bytes(tiny, "synthetic_hq", masks=True)
+    assert found["synthetic_hq"].units == (24 + 4 + 4) * 2
+    assert found["synthetic_hq"].disk == 64 * each
+    assert 0 < pictures.png_bytes(tiny, "synthetic_hq") < each < 2 * 64 * 64 * 4
+
+
+def test_hours_are_flops_over_peak_and_utilisation():
+    assert AT.hours(100e12 * 0.5 * 3600) == pytest.approx(1.0)
+
+
+def test_a_gpu_that_is_not_known_names_those_that_are():
+    with pytest.raises(MasqueradeError, match="a100"):
+        gpu("a1000")
+
+
+def test_numbers_of_the_table_have_units():
+    step = Step("method", "x", 2, 10, "steps", flops=1_500_000_000_000, peak=3 * 2**30, disk=2048)
+    row, last = table.rows([step], AT)
+    assert row == ("method", "x", "2", "10", "steps", "1.5 T", "< 0.001", "3 GiB", "2 KiB", "", "")
+    assert last[0] == "all" and last[5:9] == row[5:9]
+
+
+@pytest.fixture(scope="module")
+def planned(root, tmp_path_factory):
+    """The plan of the tests' scale, as the command prints it for machines."""
+    import contextlib
+    import io
+
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), pytest.raises(SystemExit) as end:
+        main(["plan", "--scale", "tiny", "--json", "--root", str(root)])
+    assert end.value.code == 0
+    return json.loads(text.getvalue())
+
+
+def test_everything_that_trains_is_in_the_plan(planned, tiny):
+    steps = {(step["rule"], step["name"]): step for step in planned["steps"]}
+    for name in tiny.backbones:
+        assert steps["backbone", name]["flops"] > 0
+    trains = [name for name in tiny.methods if discovery.load("methods", name).capabilities.trains]
+    assert trains
+    for name in trains:
+        assert steps["method", name]["units"] > 0 and steps["method", name]["flops"] > 0
+    for name in tiny.methods:
+        assert steps["anonymize", name]["jobs"] > 0
+
+
+def test_nothing_of_a_plan_is_left_uncounted(planned):
+    assert not [step for step in planned["steps"] if "not counted" in step["note"]]
+
+
+def test_the_sum_is_that_of_the_steps(planned):
+    for what in ("flops", "disk", "jobs"):
+        assert planned["all"][what] == sum(step[what] for step in planned["steps"])
+    assert planned["all"]["gpu_hours"] == pytest.approx(sum(step["gpu_hours"] for step in planned["steps"]))
+
+
+def test_the_plan_has_as_many_jobs_as_the_matrix(planned, tiny):
+    from masquerade import matrix
+
+    runnable = [cell for cell in matrix.cells(tiny) if cell.runnable]
+    jobs = {}
+    for step in planned["steps"]:
+        jobs[step["rule"]] = jobs.get(step["rule"], 0) + step["jobs"]
+    assert jobs["anonymize"] == jobs["measure"] == jobs["metrics"] == len(runnable)
+    assert jobs["backbone"] == len(tiny.backbones)
+    assert jobs["recover"] == jobs["measure_attempts"] == len(matrix.matching(runnable, tiny.recovery.cells))
+
+
+def test_what_cannot_be_counted_says_why(tiny, tmp_path):
+    costs = Costs(tiny, tmp_path, tmp_path)
+    with costs.pretence:
+        bill, why = costs.pipeline.counted("x", lambda: costs.pipeline.method("falco", "m_0"))
+    assert bill.flops == 0 and why.startswith("not counted: ") and "is missing" in why
+
+
+def test_a_dataset_that_does_not_know_its_size_is_said_to(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(discovery.load("faces", "synthetic_wild"), "count", lambda *_: None)
+    costs = Costs(tiny, tmp_path, tmp_path)
+    found = {step.name: step for step in costs._data()}
+    assert found["synthetic_wild"].units == 0 and "nobody knows" in found["synthetic_wild"].note
+
+
+def test_a_dataset_whose_files_are_not_here_is_counted_as_if_they_were(root, tmp_path):
+    import yaml
+
+    from masquerade import matrix, params
+
+    tree = params.load(root, "tiny").tree
+    tree["matrix"]["evaluate"] = {"folder": ["fit/default"]}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(tree))
+    (tmp_path / "scales").mkdir()
+    (tmp_path / "scales" / "tiny.yaml").write_text("{}")
+    parameters = params.load(tmp_path, "tiny")
+    assert not any(cell.runnable for cell in matrix.cells(parameters))
+    costs = Costs(parameters, tmp_path, tmp_path)
+    assert [cell.method for cell in costs.cells] == ["fit"]
+
+
+def test_the_size_of_an_archive_that_is_built_is_counted(tiny, tmp_path):
+    pictures.write(tmp_path / "x.zip", 32, 6)
+    found = pictures.count(tiny, "synthetic_hq", tmp_path / "x.parquet")
+    assert found == {"train": 64, "validation": 8, "test": 6}
