@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 import published
 from masquerade import discovery, measuring, params
@@ -608,6 +609,23 @@ def test_who_pulled_the_manifest_needs_no_pictures_to_be_up_to_date(hq, monkeypa
     assert made.available() == (True, "") and made.sources() == sources
     with pytest.raises(DatasetError, match="holds no"):
         next(made.records(32, 0, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "knobs", "expected"),
+    [
+        ("celeba_hq", {}, {"train": 24183, "validation": 2993, "test": 2824}),
+        ("celeba_hq", {"split": "people"}, {"train": 24000, "validation": 3000, "test": 3000}),
+        ("celeba", {}, {"validation": 19867, "test": 19962}),
+        ("lfw", {}, {"validation": 1323, "test": 11910}),
+        ("ffhq", {}, {"train": 60000, "test": 10000}),
+        ("casia_webface", {}, {"validation": 5000, "test": 5000}),
+    ],
+)
+def test_how_many_faces_there_will_be_is_known_before_there_are_any(root, tmp_path, name, knobs, expected):
+    block = yaml.safe_load((root / "params.yaml").read_text())["datasets"][name]
+    cls = discovery.load("faces", name)
+    assert cls(cls.Params(**block | {"path": str(tmp_path)} | knobs)).count(0) == expected
 
 
 def test_hidden_files_are_not_looked_at_and_links_are_followed(hq, tmp_path):

@@ -29,6 +29,11 @@ def dealt(pictures: Mapping[str, int], wanted: Mapping[str, int], seed: int, dat
     return found
 
 
+def in_parts(pictures: int, parts: Mapping[str, int]) -> dict[str, int]:
+    """``pictures`` shared out as ``parts`` are: split -> pictures, rounded."""
+    return {split: round(pictures * part / sum(parts.values())) for split, part in parts.items()}
+
+
 def check_disjoint(people: Iterable[tuple[str, str]], lists: str) -> None:
     """``people``: (person, split) of every picture. Raises DatasetError where somebody is in two splits."""
     seen: dict[str, str] = {}

@@ -54,6 +54,12 @@ class CasiaWebFace(Published):
     def watched(self) -> list[str]:
         return [TOP]
 
+    def count(self, seed: int) -> dict[str, int]:
+        p = self.params
+        counts = {"validation": p.validation_pictures, "test": p.test_pictures}
+        counts["train"] = p.pictures - sum(counts.values())
+        return {split: counts[split] for split in p.splits}
+
     def listed(self, tree: Tree, seed: int) -> list[Listed]:
         pictures = _of_records(tree) if isinstance(tree, RecordTree) else _of_folders(tree)
         self.check_count(len(pictures))

@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from masquerade.errors import DatasetError
-from masquerade.faces import _celeba, _lists
+from masquerade.faces import _celeba, _lists, _people
 from masquerade.faces._published import Detection, Listed, Published, look_at_photograph
 from masquerade.faces._trees import FolderTree, Tree, ZipTree, found, same_files
 from masquerade.settings import Settings
 
+OFFICIAL = {"train": 162770, "validation": 19867, "test": 19962}  # list_eval_partition.txt
 ATTRIBUTES = "list_attr_celeba.txt"
 LANDMARKS = {"img_align_celeba": "list_landmarks_align_celeba.txt", "img_celeba": "list_landmarks_celeba.txt"}
 FIVE = [f"{point}_{axis}" for point in ("lefteye", "righteye", "nose", "leftmouth", "rightmouth") for axis in "xy"]
@@ -49,6 +50,10 @@ class CelebA(Published):
 
     def watched(self) -> list[str]:
         return [self.params.version]
+
+    def count(self, seed: int) -> dict[str, int]:
+        counts = _people.in_parts(self.params.pictures, OFFICIAL)
+        return {split: counts[split] for split in self.params.splits}
 
     def listed(self, tree: Tree, seed: int) -> list[Listed]:
         attributes, landmarks, *_ = self.lists()

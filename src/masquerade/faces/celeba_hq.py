@@ -15,6 +15,7 @@ from masquerade.settings import Settings
 
 TOP, PICTURES, MASKS = "CelebAMask-HQ", "CelebA-HQ-img", "CelebAMask-HQ-mask-anno"
 MAPPING, ATTRIBUTES = "CelebA-HQ-to-CelebA-mapping.txt", "CelebAMask-HQ-attribute-anno.txt"
+OFFICIAL = {"train": 24183, "validation": 2993, "test": 2824}  # of 30,000, by the lists (eurecom-ds/celeba_hq_mask)
 A_FOLDER = 2000  # pictures whose masks are in one folder
 # Classes 1 to 18 of the masks, in the order in which the published parser's code lays them over one another.
 PARTS = (
@@ -64,6 +65,13 @@ class CelebAHQ(Published):
 
     def watched(self) -> list[str]:
         return [PICTURES, MASKS] if self.params.masks else [PICTURES]
+
+    def count(self, seed: int) -> dict[str, int]:
+        p = self.params
+        if p.split == "official":
+            return _people.in_parts(p.pictures, OFFICIAL)
+        dealt = {"validation": p.validation_pictures, "test": p.test_pictures}
+        return {"train": p.pictures - sum(dealt.values()), **dealt}
 
     def listed(self, tree: Tree, seed: int) -> list[Listed]:
         originals = mapping(tree.text(MAPPING), MAPPING)

@@ -42,6 +42,9 @@ class FFHQ(Published):
     def watched(self) -> list[str]:
         return [self.params.version]
 
+    def count(self, seed: int) -> dict[str, int]:
+        return {"train": self.params.train_pictures, "test": self.params.pictures - self.params.train_pictures}
+
     def listed(self, tree: Tree, seed: int) -> list[Listed]:
         there = tree.sizes(self.params.version)
         flat = all("/" not in name for name in there)

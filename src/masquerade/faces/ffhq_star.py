@@ -51,6 +51,11 @@ class FFHQStar(Dataset):
     def sources(self) -> list[Path]:
         return [Path(self.params.generator)]
 
+    def count(self, seed: int) -> dict[str, int]:
+        p = self.params
+        train = p.train_pictures - p.validation_pictures
+        return {"train": train, "validation": p.validation_pictures, "test": p.pictures - p.train_pictures}
+
     def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
         """Raises CheckpointError for a checkpoint that does not load, ParameterError where it draws another size."""
         import torch

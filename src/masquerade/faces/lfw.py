@@ -20,6 +20,7 @@ VERSIONS = {
     "funneled": ("lfw_funneled", "lfw-funneled.tgz"),
     "deepfunneled": ("lfw-deepfunneled", "lfw-deepfunneled.tgz"),
 }
+FOLDS = 10
 OWN_LISTS = re.compile(r"pairs(_\d\d)?\.txt")  # some versions bring lists of their own; the path's are read
 
 
@@ -57,6 +58,12 @@ class LFW(Published):
 
     def watched(self) -> list[str]:
         return [VERSIONS[self.params.version][0]]
+
+    def count(self, seed: int) -> dict[str, int]:
+        """As if every fold had as many pictures."""
+        folds = len(self.params.validation_folds)
+        counts = _people.in_parts(self.params.pictures, {"validation": folds, "test": FOLDS - folds})
+        return counts | ({"test": self.params.test_pictures} if self.params.test_pictures else {})
 
     def listed(self, tree: Tree, seed: int) -> list[Listed]:
         people_file, pairs_file = self.lists()
