@@ -160,6 +160,8 @@ class Common(Settings):
     """Each seed is a training and an anonymization of its own; tables give mean and spread over them."""
     data_seed: int
     """Seed of the procedural faces, the splits and the backbones."""
+    rehearsal: bool
+    """Whether this is only to see that everything runs: all that is made is marked, and no table is made of it."""
     caution: str
     """What every table and figure must say of this scale; '' where there is nothing to say."""
     fakes: FakesSettings

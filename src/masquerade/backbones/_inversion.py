@@ -251,7 +251,7 @@ def load(checkpoint: Path) -> Inverter:
 def reconstruct(inverter: Inverter, generator: Generator, images: np.ndarray) -> np.ndarray:
     """float32 (N, 3, size, size) in [-1, 1] -> the generator's pictures of their codes, the same shape and range."""
     device = inverter.latent_avg.device
-    parts = torch.from_numpy(images).split(32)
+    parts = torch.from_numpy(images).split(generator.at_once)
     return torch.cat([generator.synthesize(inverter(part.to(device))).clamp(-1, 1).cpu() for part in parts]).numpy()
 
 

@@ -12,7 +12,7 @@ from torch.nn import functional
 from masquerade import discovery, lineage, seeding, training
 from masquerade.errors import CheckpointError
 from masquerade.images import FaceArchive, to_float, to_uint8
-from masquerade.latent.world import BATCH, World
+from masquerade.latent.world import World
 from masquerade.latent_encryption import losses
 from masquerade.latent_encryption.optimiser import Ranger
 from masquerade.latent_encryption.settings import EncryptorSettings
@@ -172,7 +172,7 @@ def influence(network: LatentEncryptor, world: World) -> Tensor:
     for size in network.sizes:
         moved = mean.repeat(width, 1, 1)
         moved[:, first : first + size] += steps[:, None]
-        made = torch.cat([generator.synthesize(part) for part in moved.split(BATCH)])
+        made = torch.cat([generator.synthesize(part) for part in moved.split(generator.at_once)])
         found.append((made - still).square().mean(dim=(1, 2, 3)).sqrt().expand(size, -1))
         first += size
     felt = torch.cat(found)

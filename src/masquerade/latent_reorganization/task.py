@@ -13,7 +13,7 @@ from masquerade.backbones._recognition import Recogniser
 from masquerade.backbones._reconstruction import energy_distance
 from masquerade.errors import CheckpointError
 from masquerade.images import to_float, to_uint8
-from masquerade.latent.world import BATCH, World
+from masquerade.latent.world import World
 from masquerade.latent_reorganization import losses, reader
 from masquerade.latent_reorganization.keywords import Vocabulary
 from masquerade.latent_reorganization.settings import IDENTITY, ReorganizationSettings
@@ -62,7 +62,7 @@ class SwapTask:
         generator = world.generator
         z = seeding.generator(self.seed, "lreorg", "faces").standard_normal((faces, generator.style_width), np.float32)
         parts = []
-        for part in torch.from_numpy(z).to(world.device).split(BATCH):
+        for part in torch.from_numpy(z).to(world.device).split(generator.at_once):
             w = generator.truncate(generator.map(part), truncation)
             images = generator.synthesize(generator.broadcast(w)).clamp(-1, 1)
             parts.append((w, self.identity(images), world.semantics.cls(images), images.cpu()))
