@@ -113,6 +113,12 @@ def test_overlay_wins_and_keeps_the_rest(base, over):
         assert merged[key] == base[key]
 
 
+def test_null_that_removes_nothing_is_refused(repository):
+    edit(repository, lambda tree: tree["methods"].update({"pixelaton": None}), "scales/mini.yaml")
+    with pytest.raises(ParameterError, match="mini.yaml: 'methods.pixelaton' is null.*Did you mean 'pixelation'"):
+        params.load(repository)
+
+
 def test_null_in_an_overlay_removes():
     assert params.overlay({"a": {"b": 1, "c": 2}}, {"a": {"b": None}}) == {"a": {"c": 2}}
 
