@@ -17,6 +17,10 @@ class CheckpointError(MasqueradeError):
     """A checkpoint is missing, damaged, or does not fit the network that should load it."""
 
 
+class AssetError(MasqueradeError):
+    """A file from outside cannot be fetched or placed, or the registry or the lock of such files does not hold."""
+
+
 class BelowFloor(MasqueradeError):
     """A backbone was trained and is too poor to judge or to train anything with."""
 

@@ -7,6 +7,7 @@ import pytest
 import safetensors.torch
 import torch
 
+import official as official_layouts
 from masquerade import discovery, training
 from masquerade.backbones._dense import Views, mirrored_masks
 from masquerade.backbones._parsing import Parser, agreement, confusion, hard_cross_entropy, load, mirrored_classes
@@ -18,45 +19,11 @@ from masquerade.methods import TrainingJob
 from masquerade.networks.bisenet import BiSeNet
 
 
-def batch_norm(name, channels):
-    sized = {f"{name}.{part}": (channels,) for part in ("weight", "bias", "running_mean", "running_var")}
-    return sized | {f"{name}.num_batches_tracked": ()}
-
-
-def convolution(name, outputs, inputs, kernel, bn="bn"):
-    return {f"{name}.conv.weight": (outputs, inputs, kernel, kernel), **batch_norm(f"{name}.{bn}", outputs)}
-
-
-def published_layout():
-    """The tensors of 79999_iter.pth by name and shape, written out from its model.py and ResNet-18's names."""
-    names = {"cp.resnet.conv1.weight": (64, 3, 7, 7), **batch_norm("cp.resnet.bn1", 64)}
-    inputs = 64
-    for layer, outputs in ((1, 64), (2, 128), (3, 256), (4, 512)):
-        for block in (0, 1):
-            at = f"cp.resnet.layer{layer}.{block}"
-            names |= {f"{at}.conv1.weight": (outputs, inputs if block == 0 else outputs, 3, 3)}
-            names |= {f"{at}.conv2.weight": (outputs, outputs, 3, 3)}
-            names |= batch_norm(f"{at}.bn1", outputs) | batch_norm(f"{at}.bn2", outputs)
-        if layer > 1:
-            at = f"cp.resnet.layer{layer}.0.downsample"
-            names |= {f"{at}.0.weight": (outputs, inputs, 1, 1), **batch_norm(f"{at}.1", outputs)}
-        inputs = outputs
-    for name, inputs in (("cp.arm16", 256), ("cp.arm32", 512)):
-        names |= convolution(f"{name}.conv", 128, inputs, 3) | batch_norm(f"{name}.bn_atten", 128)
-        names |= {f"{name}.conv_atten.weight": (128, 128, 1, 1)}
-    names |= convolution("cp.conv_head32", 128, 128, 3) | convolution("cp.conv_head16", 128, 128, 3)
-    names |= convolution("cp.conv_avg", 128, 512, 1) | convolution("ffm.convblk", 256, 256, 1)
-    names |= {"ffm.conv1.weight": (64, 256, 1, 1), "ffm.conv2.weight": (256, 64, 1, 1)}
-    for name, inputs, middle in (("conv_out", 256, 256), ("conv_out16", 128, 64), ("conv_out32", 128, 64)):
-        names |= convolution(f"{name}.conv", middle, inputs, 3) | {f"{name}.conv_out.weight": (19, middle, 1, 1)}
-    return names
-
-
 def test_bisenet_has_the_tensors_of_the_published_file():
     with torch.device("meta"):
         network = BiSeNet()
     ours = {key: tuple(value.shape) for key, value in network.state_dict().items()}
-    assert ours == published_layout()
+    assert ours == official_layouts.bisenet()
     assert len(ours) == 191  # as counted in 79999_iter.pth
     assert sum(weight.numel() for weight in network.parameters()) == 13_300_416
     answering = [key for key in ours if not key.startswith(("conv_out16", "conv_out32")) and "num_" not in key]

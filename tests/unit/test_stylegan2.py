@@ -17,6 +17,7 @@ from masquerade.errors import CheckpointError
 from masquerade.networks.stylegan2 import CHANNELS, Generator, style_layers
 from masquerade.networks.stylegan2_discriminator import Discriminator, deviation
 from masquerade.training import load_into
+from official import as_genforce
 
 SMALL = (8, 6, 5, 4)
 
@@ -191,38 +192,6 @@ def test_path_length_is_that_of_the_jacobian(generator):
 
 
 # --- published layouts -------------------------------------------------------------------------------------------
-
-
-def as_genforce(state):
-    """The same weights under GenForce's names, in its orientations."""
-    kernel = state["convs.0.conv.blur.kernel"].reshape(1, 1, 4, 4)
-    out = {"truncation.w_avg": state["latent_avg"], "synthesis.early_layer.const": state["input.input"]}
-    out["synthesis.upsample.kernel"] = kernel
-    for name, value in state.items():
-        parts = name.split(".")
-        if parts[0] == "style":
-            out[f"mapping.dense{int(parts[1]) - 1}.{parts[2]}"] = value
-        elif parts[0] == "noises":
-            out[f"synthesis.layer{parts[1].split('_')[1]}.noise"] = value
-        elif parts[0] in ("conv1", "convs", "to_rgb1", "to_rgbs"):
-            single = parts[0].endswith("1")
-            number = 0 if single else int(parts[1]) + 1
-            rest = ".".join(parts[1:] if single else parts[2:])
-            block = f"synthesis.{'layer' if 'conv' in parts[0] else 'output'}{number}"
-            up = parts[0] == "convs" and number % 2 == 1
-            if rest == "conv.weight":
-                out[f"{block}.weight"] = value[0].flip(-2, -1) if up else value[0]
-            elif rest == "conv.modulation.bias":
-                out[f"{block}.style.bias"] = value - 1.0
-            elif rest == "conv.modulation.weight":
-                out[f"{block}.style.weight"] = value
-            elif rest == "noise.weight":
-                out[f"{block}.noise_strength"] = value.reshape(())
-            elif rest in ("activate.bias", "bias"):
-                out[f"{block}.bias"] = value.reshape(-1)
-            elif rest == "conv.blur.kernel":
-                out[f"{block}.filter.kernel"] = kernel
-    return out
 
 
 def as_nvlabs(state):

@@ -1,0 +1,445 @@
+"""Writes files of random weights in the layouts in which the official ones are published.
+
+The names and shapes are written out from the published code (named at each function), not taken from our networks: a
+file from here that loads strictly shows that ours have the published tensors. The numbers mean nothing; they are
+scaled so that a forward pass stays finite.
+"""
+
+import argparse
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from unittest import mock
+
+import torch
+from torch import Tensor
+
+Shapes = dict[str, tuple[int, ...]]
+POOL = 2**20  # random numbers that are drawn; longer tensors repeat them
+
+CHANNELS = {4: 512, 8: 512, 16: 512, 32: 512, 64: 512, 128: 256, 256: 128, 512: 64, 1024: 32}
+"""Of StyleGAN2's config F, by pixels (channel multiplier 2)."""
+CLASSES = {"facenet_vggface2": 8631, "facenet_casia": 10575}
+"""People whom FaceNet's public models were trained on (facenet-pytorch, InceptionResnetV1.__init__)."""
+
+
+def write(role: str, path: Path, seed: int = 0) -> Path:
+    """Write the file of a role of the registry at ``path``, with folders; returns ``path``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(content(role, seed), path)
+    return path
+
+
+def content(role: str, seed: int = 0) -> dict:
+    """What the file of a role holds."""
+    return FILES[role](seed)
+
+
+# --- what layers are called ---------------------------------------------------------------------------------------
+
+
+def convolution(at: str, outputs: int, inputs: int, height: int, width: int | None = None, bias: bool = True) -> Shapes:
+    weight = {f"{at}.weight": (outputs, inputs, height, width or height)}
+    return weight | ({f"{at}.bias": (outputs,)} if bias else {})
+
+
+def linear(at: str, outputs: int, inputs: int) -> Shapes:
+    return {f"{at}.weight": (outputs, inputs), f"{at}.bias": (outputs,)}
+
+
+def norm(at: str, channels: int) -> Shapes:
+    """A layer normalisation."""
+    return {f"{at}.weight": (channels,), f"{at}.bias": (channels,)}
+
+
+def batch_norm(at: str, channels: int, affine: bool = True) -> Shapes:
+    learnt = norm(at, channels) if affine else {}
+    return learnt | {
+        f"{at}.running_mean": (channels,), f"{at}.running_var": (channels,), f"{at}.num_batches_tracked": (),
+    }  # fmt: skip
+
+
+def below(prefix: str, shapes: Shapes) -> Shapes:
+    return {f"{prefix}.{name}": shape for name, shape in shapes.items()}
+
+
+# --- layouts ------------------------------------------------------------------------------------------------------
+
+
+def residual_body(squeeze: bool) -> Shapes:
+    """Stem and 50 layers of ArcFace's residual network: with ``squeeze`` model_irse.py of InsightFace_Pytorch (also in
+    e4e and pSp), without it net.py of AdaFace."""
+    shapes = convolution("input_layer.0", 64, 3, 3, bias=False) | batch_norm("input_layer.1", 64)
+    shapes |= {"input_layer.2.weight": (64,)}
+    inputs, number = 64, 0
+    for outputs, count in ((64, 3), (128, 4), (256, 14), (512, 3)):
+        for _ in range(count):
+            at = f"body.{number}"
+            if inputs != outputs:
+                shapes |= convolution(f"{at}.shortcut_layer.0", outputs, inputs, 1, bias=False)
+                shapes |= batch_norm(f"{at}.shortcut_layer.1", outputs)
+            layers = [batch_norm("0", inputs), convolution("1", outputs, inputs, 3, bias=False)]
+            if squeeze:
+                layers += [{"2.weight": (outputs,)}, convolution("3", outputs, outputs, 3, bias=False)]
+                layers += [batch_norm("4", outputs), convolution("5.fc1", outputs // 16, outputs, 1, bias=False)]
+                layers += [convolution("5.fc2", outputs, outputs // 16, 1, bias=False)]
+            else:
+                layers += [batch_norm("2", outputs), {"3.weight": (outputs,)}]
+                layers += [convolution("4", outputs, outputs, 3, bias=False), batch_norm("5", outputs)]
+            for layer in layers:
+                shapes |= below(f"{at}.res_layer", layer)
+            inputs, number = outputs, number + 1
+    return shapes
+
+
+def ir_se50() -> Shapes:
+    """model_ir_se50.pth (InsightFace_Pytorch, model.py)."""
+    ends = batch_norm("output_layer.0", 512) | linear("output_layer.3", 512, 512 * 7 * 7)
+    return residual_body(squeeze=True) | ends | batch_norm("output_layer.4", 512)
+
+
+def adaface_ir50() -> Shapes:
+    """The network of adaface_ir50_ms1mv2.ckpt (mk-minchul/AdaFace, net.py); the last norm has no weights of its own."""
+    ends = batch_norm("output_layer.0", 512) | linear("output_layer.3", 512, 512 * 7 * 7)
+    return residual_body(squeeze=False) | ends | batch_norm("output_layer.4", 512, affine=False)
+
+
+def facenet(people: int) -> Shapes:
+    """Of the package facenet-pytorch, with the layer of its classes."""
+    from masquerade import _torchvision
+
+    _torchvision.ensure()
+    from facenet_pytorch import InceptionResnetV1
+
+    with torch.device("meta"):
+        return shapes_of(InceptionResnetV1(classify=True, num_classes=people))
+
+
+def stylegan2(size: int) -> Shapes:
+    """``g_ema`` of rosinality/stylegan2-pytorch (model.py, Generator)."""
+    shapes: Shapes = {}
+    for layer in range(1, 9):
+        shapes |= linear(f"style.{layer}", 512, 512)
+    shapes |= {"input.input": (1, 512, 4, 4)} | _styled("conv1", 512, 512, up=False) | _to_rgb("to_rgb1", 512, up=False)
+    inputs, number = 512, 0
+    for pixels in _pixels(size)[1:]:
+        outputs = CHANNELS[pixels]
+        shapes |= _styled(f"convs.{2 * number}", outputs, inputs, up=True)
+        shapes |= _styled(f"convs.{2 * number + 1}", outputs, outputs, up=False)
+        shapes |= _to_rgb(f"to_rgbs.{number}", outputs, up=True)
+        inputs, number = outputs, number + 1
+    for layer in range(2 * int(math.log2(size)) - 3):
+        side = 2 ** ((layer + 5) // 2)
+        shapes[f"noises.noise_{layer}"] = (1, 1, side, side)
+    return shapes
+
+
+def _pixels(size: int) -> list[int]:
+    return [pixels for pixels in CHANNELS if pixels <= size]
+
+
+def _styled(at: str, outputs: int, inputs: int, up: bool) -> Shapes:
+    shapes = {f"{at}.conv.weight": (1, outputs, inputs, 3, 3), **linear(f"{at}.conv.modulation", inputs, 512)}
+    if up:
+        shapes[f"{at}.conv.blur.kernel"] = (4, 4)
+    return shapes | {f"{at}.noise.weight": (1,), f"{at}.activate.bias": (outputs,)}
+
+
+def _to_rgb(at: str, inputs: int, up: bool) -> Shapes:
+    shapes = {f"{at}.bias": (1, 3, 1, 1), f"{at}.conv.weight": (1, 3, inputs, 1, 1)}
+    shapes |= linear(f"{at}.conv.modulation", inputs, 512)
+    return shapes | ({f"{at}.upsample.kernel": (4, 4)} if up else {})
+
+
+def encoder(styles: int) -> Shapes:
+    """``encoder.*`` of e4e and pSp (encoder4editing and pixel2style2pixel, models/encoders/psp_encoders.py)."""
+    shapes = residual_body(squeeze=True)
+    for style in range(styles):
+        side = 16 if style < 3 else 32 if style < 7 else 64
+        for number in range(int(math.log2(side))):
+            shapes |= convolution(f"styles.{style}.convs.{2 * number}", 512, 512, 3)
+        shapes |= linear(f"styles.{style}.linear", 512, 512)
+    return shapes | convolution("latlayer1", 512, 256, 1) | convolution("latlayer2", 512, 128, 1)
+
+
+def transformer(at: str, width: int, layers: int) -> Shapes:
+    shapes: Shapes = {}
+    for layer in range(layers):
+        block = norm("ln_1", width) | norm("ln_2", width)
+        block |= {"attn.in_proj_weight": (3 * width, width), "attn.in_proj_bias": (3 * width,)}
+        block |= linear("attn.out_proj", width, width)
+        block |= linear("mlp.c_fc", 4 * width, width) | linear("mlp.c_proj", width, 4 * width)
+        shapes |= below(f"{at}.resblocks.{layer}", block)
+    return shapes
+
+
+def clip(patch: int) -> Shapes:
+    """CLIP's ViT-B (openai/CLIP, clip/model.py); FaRL's is that of ``patch`` 16."""
+    tokens = (224 // patch) ** 2 + 1
+    shapes = {"positional_embedding": (77, 512), "text_projection": (512, 512), "logit_scale": ()}
+    shapes |= {"token_embedding.weight": (49408, 512)} | norm("ln_final", 512) | transformer("transformer", 512, 12)
+    seen = {"class_embedding": (768,), "positional_embedding": (tokens, 768), "proj": (768, 512)}
+    seen |= {"conv1.weight": (768, 3, patch, patch)} | norm("ln_pre", 768) | norm("ln_post", 768)
+    return shapes | below("visual", seen | transformer("transformer", 768, 12))
+
+
+def farl_heads() -> Shapes:
+    """Of FaRL's masked image modelling, beside CLIP (FacePerceiver/FaRL, farl/network/farl/model.py)."""
+    heads = {"mask_token": (768,), "lm_head.weight": (8192, 768), **norm("ln_lm", 768)}
+    return below("visual", heads | transformer("lm_transformer", 768, 1))
+
+
+def bisenet() -> Shapes:
+    """79999_iter.pth (zllrunning/face-parsing.PyTorch, model.py and resnet.py)."""
+
+    def joined(at: str, outputs: int, inputs: int, kernel: int) -> Shapes:
+        return convolution(f"{at}.conv", outputs, inputs, kernel, bias=False) | batch_norm(f"{at}.bn", outputs)
+
+    shapes = convolution("cp.resnet.conv1", 64, 3, 7, bias=False) | batch_norm("cp.resnet.bn1", 64)
+    inputs = 64
+    for layer, outputs in ((1, 64), (2, 128), (3, 256), (4, 512)):
+        for block in (0, 1):
+            at = f"cp.resnet.layer{layer}.{block}"
+            shapes |= convolution(f"{at}.conv1", outputs, inputs if block == 0 else outputs, 3, bias=False)
+            shapes |= convolution(f"{at}.conv2", outputs, outputs, 3, bias=False)
+            shapes |= batch_norm(f"{at}.bn1", outputs) | batch_norm(f"{at}.bn2", outputs)
+        if layer > 1:
+            at = f"cp.resnet.layer{layer}.0.downsample"
+            shapes |= convolution(f"{at}.0", outputs, inputs, 1, bias=False) | batch_norm(f"{at}.1", outputs)
+        inputs = outputs
+    for at, inputs in (("cp.arm16", 256), ("cp.arm32", 512)):
+        shapes |= joined(f"{at}.conv", 128, inputs, 3) | batch_norm(f"{at}.bn_atten", 128)
+        shapes |= convolution(f"{at}.conv_atten", 128, 128, 1, bias=False)
+    shapes |= joined("cp.conv_head32", 128, 128, 3) | joined("cp.conv_head16", 128, 128, 3)
+    shapes |= joined("cp.conv_avg", 128, 512, 1) | joined("ffm.convblk", 256, 256, 1)
+    shapes |= convolution("ffm.conv1", 64, 256, 1, bias=False) | convolution("ffm.conv2", 256, 64, 1, bias=False)
+    for at, inputs, middle in (("conv_out", 256, 256), ("conv_out16", 128, 64), ("conv_out32", 128, 64)):
+        shapes |= joined(f"{at}.conv", middle, inputs, 3) | convolution(f"{at}.conv_out", 19, middle, 1, bias=False)
+    return shapes
+
+
+def fan(modules: int = 4) -> Shapes:
+    """2DFAN4-11f355bf06.pth.tar (1adrianb/face-alignment, models)."""
+
+    def block(at: str, inputs: int, outputs: int) -> Shapes:
+        shapes = batch_norm("bn1", inputs) | convolution("conv1", outputs // 2, inputs, 3, bias=False)
+        shapes |= batch_norm("bn2", outputs // 2) | convolution("conv2", outputs // 4, outputs // 2, 3, bias=False)
+        shapes |= batch_norm("bn3", outputs // 4) | convolution("conv3", outputs // 4, outputs // 4, 3, bias=False)
+        if inputs != outputs:
+            shapes |= batch_norm("downsample.0", inputs) | convolution("downsample.2", outputs, inputs, 1, bias=False)
+        return below(at, shapes)
+
+    shapes = convolution("conv1", 64, 3, 7) | batch_norm("bn1", 64)
+    shapes |= block("conv2", 64, 128) | block("conv3", 128, 128) | block("conv4", 128, 256)
+    for module in range(modules):
+        for level in (4, 3, 2, 1):
+            for name in ("b1", "b2", *(["b2_plus"] if level == 1 else []), "b3"):
+                shapes |= block(f"m{module}.{name}_{level}", 256, 256)
+        shapes |= block(f"top_m_{module}", 256, 256) | convolution(f"conv_last{module}", 256, 256, 1)
+        shapes |= batch_norm(f"bn_end{module}", 256) | convolution(f"l{module}", 68, 256, 1)
+        if module < modules - 1:
+            shapes |= convolution(f"bl{module}", 256, 256, 1) | convolution(f"al{module}", 256, 68, 1)
+    return shapes
+
+
+def s3fd() -> Shapes:
+    """s3fd-619a316812.pth (1adrianb/face-alignment, detection/sfd/net_s3fd.py)."""
+    shapes: Shapes = {}
+    inputs = 3
+    for stage, (outputs, count) in enumerate(((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)), start=1):
+        for number in range(1, count + 1):
+            shapes |= convolution(f"conv{stage}_{number}", outputs, inputs, 3)
+            inputs = outputs
+    shapes |= convolution("fc6", 1024, 512, 3) | convolution("fc7", 1024, 1024, 1)
+    shapes |= convolution("conv6_1", 256, 1024, 1) | convolution("conv6_2", 512, 256, 3)
+    shapes |= convolution("conv7_1", 128, 512, 1) | convolution("conv7_2", 256, 128, 3)
+    for at, channels in (("conv3_3_norm", 256), ("conv4_3_norm", 512), ("conv5_3_norm", 512)):
+        shapes |= {f"{at}.weight": (channels,)}
+    looked_at = {"conv3_3_norm": 256, "conv4_3_norm": 512, "conv5_3_norm": 512, "fc7": 1024, "conv6_2": 512,
+                 "conv7_2": 256}  # fmt: skip
+    for at, channels in looked_at.items():
+        shapes |= convolution(f"{at}_mbox_conf", 4 if at == "conv3_3_norm" else 2, channels, 3)
+        shapes |= convolution(f"{at}_mbox_loc", 4, channels, 3)
+    return shapes
+
+
+def inception_fid() -> Shapes:
+    """pt_inception-2015-12-05-6726825d.pth: what the package pytorch-fid loads it into, with its 1008 classes."""
+    from masquerade import _torchvision
+
+    _torchvision.ensure()
+    from pytorch_fid import inception
+
+    with (
+        torch.device("meta"),
+        mock.patch.object(inception, "load_state_dict_from_url"),
+        mock.patch("torchvision.models.Inception3.load_state_dict"),
+    ):
+        return shapes_of(inception.fid_inception_v3())
+
+
+def alexnet() -> Shapes:
+    """The ImageNet file of AlexNet: the network of torchvision, on whose features lpips puts its heads."""
+    from masquerade import _torchvision
+
+    _torchvision.ensure()
+    from torchvision.models import alexnet
+
+    with torch.device("meta"):
+        return shapes_of(alexnet(weights=None))
+
+
+def shapes_of(network: torch.nn.Module) -> Shapes:
+    return {name: tuple(value.shape) for name, value in network.state_dict().items()}
+
+
+# --- values -------------------------------------------------------------------------------------------------------
+
+
+class Pool:
+    """Standard normal numbers without end: what is drawn once, again and again from another place."""
+
+    def __init__(self, seed: int):
+        self._numbers = torch.randn(POOL, generator=torch.Generator().manual_seed(seed))
+        self._place = 0
+
+    def take(self, shape: Iterable[int]) -> Tensor:
+        shape = tuple(shape)
+        count = math.prod(shape)
+        self._place = (self._place + 7919) % POOL
+        start = self._numbers.roll(-self._place)
+        return start.repeat(-(-count // POOL))[:count].reshape(shape).clone()
+
+
+def values(shapes: Shapes, seed: int, spread: float | None = None) -> dict[str, Tensor]:
+    """Random weights of these shapes; ``spread``: their standard deviation, without it one over the root of fan-in."""
+    pool = Pool(seed)
+    return {name: _value(name, shape, pool, spread) for name, shape in shapes.items()}
+
+
+def _value(name: str, shape: tuple[int, ...], pool: Pool, spread: float | None) -> Tensor:
+    last = name.rpartition(".")[2]
+    if last == "num_batches_tracked":
+        return torch.tensor(1000)
+    if last == "running_mean":
+        return 0.1 * pool.take(shape)
+    if last == "running_var":
+        return 1.0 + 0.1 * pool.take(shape).abs()
+    if last == "logit_scale":
+        return torch.tensor(math.log(100.0))
+    if len(shape) < 2:
+        return (1.0 if last == "weight" else 0.0) + 0.05 * pool.take(shape)
+    return pool.take(shape) * (spread or math.prod(shape[1:]) ** -0.5)
+
+
+def generator_values(size: int, seed: int) -> dict[str, Tensor]:
+    """Of `stylegan2`: as Karras et al. 2020 start them, with a little noise and uneven biases."""
+    pool, state = Pool(seed), {}
+    taps = torch.tensor([1.0, 3.0, 3.0, 1.0])
+    for name, shape in stylegan2(size).items():
+        if name.endswith("kernel"):
+            state[name] = torch.outer(taps, taps) / 64 * 4
+        elif name.startswith("style.") and name.endswith("weight"):
+            state[name] = pool.take(shape) / 0.01  # equalised: the layer multiplies by its learning rate
+        elif name.endswith(("bias", "noise.weight")):
+            state[name] = float("modulation" in name) + 0.1 * pool.take(shape)
+        else:
+            state[name] = pool.take(shape)
+    return state
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+def plain(layout: Callable[[], Shapes], spread: float | None = None) -> Callable[[int], dict]:
+    return lambda seed: values(layout(), seed, spread)
+
+
+def lightning(seed: int) -> dict:
+    """A checkpoint of PyTorch Lightning: the network as ``model.*``, and the head of its classes (here of ten)."""
+    state = {f"model.{name}": value for name, value in values(adaface_ir50(), seed).items()}
+    head = {"head.kernel": torch.ones(512, 10), "head.t": torch.zeros(1)}
+    head |= {"head.batch_mean": torch.ones(1), "head.batch_std": torch.ones(1)}
+    return {"epoch": 25, "global_step": 1, "pytorch-lightning_version": "1.4.4", "state_dict": state | head}
+
+
+def rosinality(size: int) -> Callable[[int], dict]:
+    return lambda seed: {"g_ema": generator_values(size, seed), "latent_avg": 0.1 * Pool(seed + 1).take((512,))}
+
+
+def genforce(size: int) -> Callable[[int], dict]:
+    def made(seed: int) -> dict:
+        state = generator_values(size, seed) | {"latent_avg": 0.1 * Pool(seed + 1).take((512,))}
+        return {"generator": {}, "generator_smooth": as_genforce(state), "discriminator": {}}
+
+    return made
+
+
+def as_genforce(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of rosinality's generator under GenForce's names, in its orientations."""
+    kernel = state["convs.0.conv.blur.kernel"].reshape(1, 1, 4, 4)
+    out = {"truncation.w_avg": state["latent_avg"], "synthesis.early_layer.const": state["input.input"]}
+    out["synthesis.upsample.kernel"] = kernel
+    for name, value in state.items():
+        parts = name.split(".")
+        if parts[0] == "style":
+            out[f"mapping.dense{int(parts[1]) - 1}.{parts[2]}"] = value
+        elif parts[0] == "noises":
+            out[f"synthesis.layer{parts[1].split('_')[1]}.noise"] = value
+        elif parts[0] in ("conv1", "convs", "to_rgb1", "to_rgbs"):
+            single = parts[0].endswith("1")
+            number = 0 if single else int(parts[1]) + 1
+            rest = ".".join(parts[1:] if single else parts[2:])
+            block = f"synthesis.{'layer' if 'conv' in parts[0] else 'output'}{number}"
+            up = parts[0] == "convs" and number % 2 == 1
+            if rest == "conv.weight":
+                out[f"{block}.weight"] = value[0].flip(-2, -1) if up else value[0]
+            elif rest == "conv.modulation.bias":
+                out[f"{block}.style.bias"] = value - 1.0
+            elif rest == "conv.modulation.weight":
+                out[f"{block}.style.weight"] = value
+            elif rest == "noise.weight":
+                out[f"{block}.noise_strength"] = value.reshape(())
+            elif rest in ("activate.bias", "bias"):
+                out[f"{block}.bias"] = value.reshape(-1)
+            elif rest == "conv.blur.kernel":
+                out[f"{block}.filter.kernel"] = kernel
+    return out
+
+
+def inversion(size: int, styles: int) -> Callable[[int], dict]:
+    """e4e or pSp: its decoder is the generator that `rosinality` writes with the same seed."""
+
+    def made(seed: int) -> dict:
+        state = {f"encoder.{name}": value for name, value in values(encoder(styles), seed + 1).items()}
+        state |= {f"decoder.{name}": value for name, value in generator_values(size, seed).items()}
+        options = argparse.Namespace(device="cuda:0", stylegan_size=size)
+        return {"state_dict": state, "latent_avg": 0.1 * Pool(seed + 2).take((styles, 512)), "opts": options}
+
+    return made
+
+
+def farl(seed: int) -> dict:
+    return {"state_dict": values(clip(16) | farl_heads(), seed, spread=0.02)}
+
+
+FILES: dict[str, Callable[[int], dict]] = {
+    "ir_se50": plain(ir_se50),
+    "facenet_vggface2": plain(lambda: facenet(CLASSES["facenet_vggface2"])),
+    "facenet_casia": plain(lambda: facenet(CLASSES["facenet_casia"])),
+    "adaface_ir50": lightning,
+    "stylegan2_256": rosinality(256),
+    "stylegan2_1024": rosinality(1024),
+    "stylegan2_1024_genforce": genforce(1024),
+    "e4e_1024": inversion(1024, 18),
+    "psp_256": inversion(256, 14),
+    "farl_ep64": farl,
+    "farl_ep16": farl,
+    "clip_vit_b32": plain(lambda: clip(32), spread=0.02),
+    "bisenet": plain(bisenet),
+    "fan4": plain(fan),
+    "s3fd": plain(s3fd),
+    "inception_fid": plain(inception_fid),
+    "alexnet": plain(alexnet),
+}
+"""Role of the registry -> what its file holds, by seed."""
