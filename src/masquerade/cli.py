@@ -1,4 +1,4 @@
-"""The command line: ``masquerade anonymize | recover | matrix | convert | doctor | params | lineage | export |
+"""The command line: ``masquerade anonymize | recover | matrix | convert | doctor | params | lineage | assets | export |
 export-faces | import-method``.
 
 A mistake gets one paragraph on stderr and status 1 (``masquerade --debug ...`` shows where it came from). Keys come
@@ -20,6 +20,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from masquerade.assets.commands import app as assets_app
 from masquerade.errors import MasqueradeError, ParameterError
 from masquerade.imported import commands as imported
 from masquerade.lineage.commands import app as lineage_app
@@ -30,6 +31,7 @@ app = typer.Typer(
 params_app = typer.Typer(no_args_is_help=True, help="Look at params.yaml, check it, and keep its schema.")
 app.add_typer(params_app, name="params")
 app.add_typer(lineage_app, name="lineage")
+app.add_typer(assets_app, name="assets")
 app.command("export-faces")(imported.export_faces)
 app.command("import-method")(imported.import_method)
 

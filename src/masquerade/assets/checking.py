@@ -1,13 +1,14 @@
 """Whether a file from outside is there, whole, and the one that is meant."""
 
 import hashlib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from masquerade.assets import lock
 from masquerade.assets.lock import LOCK, Seen
-from masquerade.assets.registry import Asset, File, Weights, asset
+from masquerade.assets.registry import Asset, Dataset, File, Folder, Remote, Weights, asset
 from masquerade.errors import CheckpointError
 
 FOLDER = Path("assets")
@@ -24,51 +25,67 @@ def path(role: str) -> Path:
 
 
 def checked(role: str, root: Path = Path()) -> Path:
-    """`path`, after a check: a weight file is hashed (once a process), of a dataset the parts are there in their sizes.
+    """`path`, after a check.
 
-    Raises CheckpointError, saying what to do, where something is missing, cut, altered, not the one of the lock, or
-    recorded by nobody.
+    A weight file is hashed, once a process. A dataset is too large for that (`masquerade assets verify` does it): its
+    parts are there, and its files have the sizes of the registry and the lock. Raises CheckpointError, saying what to
+    do, where something is missing, cut, altered, not the one of the lock, or a weight file that nobody vouches for.
     """
     found = asset(role)
-    for part in (*found.files, *found.folders):
-        if not _is_there(root / FOLDER / role / part.name, part):
-            raise CheckpointError(missing(role, part.name))
-    for file in found.files:
-        place, seen = root / FOLDER / role / file.name, lock.seen(role, file.name, root)
-        size = place.stat().st_size
-        hashed = digest(place) if isinstance(found, Weights) else None
-        trouble = wrong(file, seen, size, hashed)
+    for name in missing(role, root):
+        raise CheckpointError(told_missing(role, name))
+    for file, place in present(role, root):
+        if isinstance(file, Folder):
+            continue
+        seen = lock.seen(role, file.name, root)
+        trouble = wrong(file, seen, place.stat().st_size, digest(place) if isinstance(found, Weights) else None)
         if trouble:
             raise CheckpointError(f"{FOLDER / role / file.name} {trouble} {_again(role)}")
         if isinstance(found, Weights) and not (seen or file.sha256):
             raise CheckpointError(
-                f"{FOLDER / role / file.name} is there, but its publisher gives no SHA-256 and {LOCK} has none: nobody "
-                f"vouches for it. If you trust it, `masquerade assets verify {role}` records it as it is now."
+                f"{FOLDER / role / file.name} is there, but nobody vouches for it: its publisher gives no SHA-256, and "
+                f"{LOCK} has none. If you trust it, `masquerade assets verify {role}` records it as it is now."
             )
     return root / path(role)
 
 
 def state(role: str, root: Path = Path()) -> State:
     """The state of a role at a glance, by presence and sizes: nothing is hashed."""
-    found, seen = asset(role), lock.read(root).get(role, {})
-    parts = [*found.files, *found.folders]
-    if not all(_is_there(root / FOLDER / role / part.name, part) for part in parts):
+    if missing(role, root):
         return "missing"
-    for file in found.files:
-        size = (root / FOLDER / role / file.name).stat().st_size
-        if wrong(file, seen.get(file.name), size, None):
+    seen = lock.read(root).get(role, {})
+    parts = list(present(role, root))
+    for part, place in parts:
+        if isinstance(part, File) and wrong(part, seen.get(part.name), place.stat().st_size, None):
             return "altered"
     if any(item.rehearsal for item in seen.values()):
         return "rehearsal"
-    vouched = all(part.name in seen or getattr(part, "sha256", None) for part in parts)
+    vouched = all(part.name in seen or (isinstance(part, File) and part.sha256) for part, _ in parts)
     return "there" if vouched else "unrecorded"
 
 
-def _is_there(place: Path, part: object) -> bool:
-    return place.is_file() if isinstance(part, File) else place.is_dir() and any(place.iterdir())
+def missing(role: str, root: Path = Path()) -> list[str]:
+    """Names of the parts that are not there, below ``assets/<role>/``; a folder that holds the same will do."""
+    found = asset(role)
+    there = {part.name for part, _ in present(role, root)}
+    unpacked = {tree.instead_of for tree in found.trees if tree.name in there}
+    lost = [file.name for file in found.parts if file.name not in there | unpacked]
+    return lost + [tree.name for tree in found.trees if not tree.instead_of and tree.name not in there]
 
 
-def wrong(file: File, seen: Seen | None, size: int, sha256: str | None) -> str:
+def present(role: str, root: Path = Path()) -> Iterator[tuple[File | Folder, Path]]:
+    """The parts of a role that are there, each with its place."""
+    found, folder = asset(role), root / FOLDER / role
+    for file in found.parts:
+        if (folder / file.name).is_file():
+            yield file, folder / file.name
+    for tree in found.trees:
+        place = folder / tree.name
+        if place.is_dir() and next(place.iterdir(), None):
+            yield tree, place
+
+
+def wrong(file: Remote, seen: Seen | None, size: int, sha256: str | None) -> str:
     """What speaks against a file of this size and SHA-256 (None: not hashed), as the end of a sentence; '' for nothing.
 
     What is published counts, and what was first seen; a rehearsal's file is held to itself alone.
@@ -83,18 +100,18 @@ def wrong(file: File, seen: Seen | None, size: int, sha256: str | None) -> str:
     return ""
 
 
-def missing(role: str, name: str) -> str:
-    """What to do about a file that is not there, as a sentence or two."""
+def told_missing(role: str, name: str) -> str:
+    """What to do about a part that is not there."""
     return f"{FOLDER / role / name} is missing ({asset(role).title}). {how_to_get(role)}"
 
 
 def how_to_get(role: str) -> str:
     """How a person comes by the files of a role."""
-    found = asset(role)
-    if not found.form:
+    found: Asset = asset(role)
+    if not found.steps:
         return f"`masquerade assets fetch {role}` fetches it."
-    kind: Asset | str = "weight file" if isinstance(found, Weights) else "dataset"
-    return f"This {kind} is behind terms that a person must accept: `masquerade assets fetch {role}` says how."
+    kind = "dataset" if isinstance(found, Dataset) else "file"
+    return f"The {kind} has terms that a person must accept: `masquerade assets fetch {role}` says how to come by it."
 
 
 def _again(role: str) -> str:
@@ -105,9 +122,9 @@ def _again(role: str) -> str:
 
 
 def digest(place: Path) -> str:
-    """The SHA-256 of a file, computed once a process for as long as the file stays what it is."""
+    """The SHA-256 of a file, computed once a process for as long as size, time and inode stay the same."""
     about = place.stat()
-    return _digest(place, about.st_size, about.st_mtime_ns, about.st_ino)
+    return _digest(place.resolve(), about.st_size, about.st_mtime_ns, about.st_ino)
 
 
 @cache

@@ -58,16 +58,18 @@ class Folder(Settings):
     name: Below
     """Its path below ``assets/<role>/``."""
     count: int | None
-    """Files in it and below it, as published; null where nobody says."""
+    """Files in it and below it, as published; null where nobody says, or where it is counted by who reads it."""
+    instead_of: str
+    """The file of the same role that holds the same, packed: one of the two is enough; '' where there is none."""
 
 
 class Archive(Remote):
-    """A published .zip, .tar (.tgz, .tar.gz) or .bz2 that holds files of a role."""
+    """A published .tar, .tgz, .zip or .bz2 that holds the file of a role."""
 
     name: Below
     """As its publisher calls it; `place` knows it by this name."""
-    members: dict[str, Below]
-    """Path of a file or folder in it -> its path below ``assets/<role>/``; of a .bz2, '' -> its one file."""
+    member: str
+    """The path of the file in it; '' for a .bz2, which holds one."""
 
 
 class Preprocessing(Settings):
@@ -98,20 +100,18 @@ class Asset(Settings):
     """What its user agrees to beyond the licence; '' for nothing."""
     redistribution: str
     """Who may hand it on."""
-    form: str
-    """What a person has to do before it may be fetched, step by step; '' where nothing."""
+    steps: tuple[str, ...]
+    """What a person has to do, one step after the other, where terms or a form stand before it; empty where not."""
     papers: tuple[str, ...]
     """Which of the five papers use it."""
-    archives: tuple[Archive, ...]
-    """Archives that hold files of it."""
 
     @property
-    def files(self) -> tuple[File, ...]:
-        """Its single files."""
+    def parts(self) -> tuple[File, ...]:
+        """Its files."""
         raise NotImplementedError
 
     @property
-    def folders(self) -> tuple[Folder, ...]:
+    def trees(self) -> tuple[Folder, ...]:
         """Its folders."""
         return ()
 
@@ -121,6 +121,8 @@ class Weights(Asset):
 
     file: File
     """The one file of the role."""
+    archives: tuple[Archive, ...]
+    """Archives that hold it, for where its own addresses fail."""
     layout: str
     """Its key layout: the names of its tensors and what lies around them."""
     loader: str
@@ -129,25 +131,25 @@ class Weights(Asset):
     """Of the pictures that the network sees; null for a network that sees none."""
 
     @property
-    def files(self) -> tuple[File, ...]:
+    def parts(self) -> tuple[File, ...]:
         return (self.file,)
 
 
 class Dataset(Asset):
-    """A published dataset, in the layout in which it is published."""
+    """A published dataset, in the layout in which it is published; the module of faces/ reads it so."""
 
-    lists: tuple[File, ...]
-    """Single files: lists, labels, records."""
-    pictures: tuple[Folder, ...]
+    files: tuple[File, ...]
+    """Lists, labels, records, and archives, which stay packed."""
+    folders: tuple[Folder, ...]
     """Folders of pictures."""
 
     @property
-    def files(self) -> tuple[File, ...]:
-        return self.lists
+    def parts(self) -> tuple[File, ...]:
+        return self.files
 
     @property
-    def folders(self) -> tuple[Folder, ...]:
-        return self.pictures
+    def trees(self) -> tuple[Folder, ...]:
+        return self.folders
 
 
 class Registry(Settings):
