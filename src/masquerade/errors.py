@@ -13,6 +13,10 @@ class ArchiveError(MasqueradeError):
     """A face archive or a measurements file is missing, damaged, or does not fit its index."""
 
 
+class DatasetError(MasqueradeError):
+    """A published dataset is not as it was published: a file is missing, extra or altered, or a list does not fit."""
+
+
 class CheckpointError(MasqueradeError):
     """A checkpoint is missing, damaged, or does not fit the network that should load it."""
 

@@ -167,6 +167,16 @@ def dataset_of(name):
     return discovery.load("faces", name)(PARAMETERS.datasets[name])
 
 
+@cache
+def sources_of(dataset):
+    """The files that a dataset's faces are made from; what planning wrote just now is told to Snakemake, as above."""
+    sources = dataset_of(dataset).sources()
+    for path in sources:
+        if path.parts[0] == ".masquerade":
+            workflow.iocache.exists_local[str(path)] = True
+    return [str(path) for path in sources]
+
+
 def built_on(backbone):
     return discovery.load("backbones", backbone).needs
 

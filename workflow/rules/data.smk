@@ -2,7 +2,7 @@
 rule faces:
     input:
         code=lambda w: code(f"data.{w.dataset}", *modules("faces", [w.dataset])),
-        sources=lambda w: [str(path) for path in dataset_of(w.dataset).sources()],
+        sources=lambda w: sources_of(w.dataset),
     output:
         indexed(FACES),
     log:

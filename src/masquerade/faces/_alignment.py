@@ -13,7 +13,8 @@ from typing import Any
 import cv2
 import numpy as np
 
-from masquerade.judges._preparing import packaged
+from masquerade.errors import PictureError
+from masquerade.judges._preparing import FACE_BOX, packaged
 
 LEFT_EYE, RIGHT_EYE, MOUTH_CORNERS = slice(36, 42), slice(42, 48), [48, 54]  # iBUG order; left in the picture
 SECOND_LOOK = 320  # side in pixels of the crop in which landmarks are found again
@@ -71,6 +72,39 @@ def detect(picture: np.ndarray, side: int, score: float) -> np.ndarray:
     found, _, _ = _hog().run(small, 1, score)
     boxes = np.array([[box.left(), box.top(), box.right(), box.bottom()] for box in found], dtype=np.float64)
     return boxes.reshape(-1, 4)[np.argsort([box.left() for box in found], kind="stable").astype(int)] / scale
+
+
+def central(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Of boxes (N, 4) in a picture of ``shape``: large and near the middle, area less twice the squared offset.
+
+    So does FaceNet's published alignment (davidsandberg/facenet, src/align/align_dataset_mtcnn.py). Raises PictureError
+    where there is none.
+    """
+    if not len(boxes):
+        raise PictureError("no face was found")
+    corners = boxes.reshape(-1, 2, 2)
+    offsets = corners.mean(axis=1) - np.array([shape[1], shape[0]]) / 2.0
+    return boxes[(np.prod(corners[:, 1] - corners[:, 0], axis=1) - 2.0 * (offsets**2).sum(axis=1)).argmax()]
+
+
+def around(boxes: np.ndarray, point: tuple[float, float]) -> np.ndarray:
+    """Of boxes (N, 4) that hold ``point``, the one whose centre is nearest. Raises PictureError where none does."""
+    corners = boxes.reshape(-1, 2, 2)
+    holding = ((corners[:, 0] <= point) & (corners[:, 1] >= point)).all(axis=1)
+    if not holding.any():
+        raise PictureError("no face was found" if not len(boxes) else "no face was found where the lists say it is")
+    away = np.linalg.norm(corners.mean(axis=1) - point, axis=1)
+    return boxes[np.where(holding, away, np.inf).argmin()]
+
+
+def known_place(picture: np.ndarray) -> tuple[np.ndarray, bool]:
+    """(68 points, whether HOG found the face) of an aligned crop, uint8 (S, S, 3): float64 (68, 2) in its pixels.
+
+    Where HOG finds nothing, as in profile, the predictor starts from the box in which alignment puts a face.
+    """
+    boxes = detect(picture, picture.shape[0], 0.0)
+    box = central(boxes, picture.shape) if len(boxes) else np.array(FACE_BOX) * picture.shape[0]
+    return landmarks(picture, box), bool(len(boxes))
 
 
 def landmarks(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
@@ -140,3 +174,15 @@ def into_crop(points: np.ndarray, where: Square, size: int) -> np.ndarray:
     """Points (N, 2) of the photograph as pixels of its crop, float64 (N, 2)."""
     affine = where.affine(size)
     return np.linalg.solve(affine[:, :2], (points - affine[:, 2]).T).T
+
+
+def cut_out(picture: np.ndarray, box: np.ndarray, smallest: float, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The face in ``box`` as FFHQ cuts it: uint8 (size, size, 3), and its 68 points in pixels of that, float32 (68, 2).
+
+    Raises PictureError where its square is less than ``smallest`` pixels of the picture wide.
+    """
+    points = landmarks(picture, box)
+    where = square(points)
+    if not where.side >= smallest:  # nor where landmarks that fall together make it NaN
+        raise PictureError(f"the face is too small: its square is less than {smallest:g} pixels wide")
+    return crop(picture, where, size), into_crop(points, where, size).astype(np.float32)

@@ -5,6 +5,7 @@ import stat
 import struct
 import warnings
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from PIL import Image, ImageCms, ImageOps
@@ -40,13 +41,22 @@ def read(path: Path, root: Path, megapixels: float) -> np.ndarray:
     """
     _check_file(path, root)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's warning about size: our own limit is stricter
-            return _decode(path, megapixels)
-    except PictureError:
-        raise
+        with path.open("rb") as file:
+            return decoded(file, megapixels)
     except PermissionError as error:
         raise PictureError("no permission to read the file") from error
+    except OSError as error:
+        raise PictureError(f"truncated or damaged ({_one_line(error)})") from error
+
+
+def decoded(file: BinaryIO, megapixels: float) -> np.ndarray:
+    """Pixels of an open file, as `read` gives them. Raises PictureError."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow's warning about size: our own limit is stricter
+            return _decode(file, megapixels)
+    except PictureError:
+        raise
     except Image.UnidentifiedImageError as error:
         raise PictureError(f"not a picture in a format that is read ({', '.join(FORMATS)})") from error
     except Image.DecompressionBombError as error:
@@ -71,8 +81,8 @@ def _check_file(path: Path, root: Path) -> None:
         raise PictureError("the file is empty")
 
 
-def _decode(path: Path, megapixels: float) -> np.ndarray:
-    with path.open("rb") as file, Image.open(file, formats=FORMATS) as picture:
+def _decode(file: BinaryIO, megapixels: float) -> np.ndarray:
+    with Image.open(file, formats=FORMATS) as picture:
         width, height = picture.size
         if width * height > megapixels * 1e6:
             raise PictureError(f"{width} x {height} pixels, larger than {megapixels:g} megapixels")

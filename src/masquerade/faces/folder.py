@@ -153,13 +153,11 @@ def _faces(picture: np.ndarray, params: Settings, size: int) -> list[_Face]:
 def _aligned(picture: np.ndarray, box: np.ndarray, smallest: float, size: int) -> _Face:
     from masquerade.faces import _alignment
 
-    points = _alignment.landmarks(picture, box)
-    where = _alignment.square(points)
-    if not where.side >= smallest:  # nor where landmarks that fall together make it NaN
-        reason = f"the face is too small: its square is less than {smallest:g} pixels wide"
-        return _Face(None, {"status": REFUSED, "reason": reason})
-    inside = _alignment.into_crop(points, where, size).astype(np.float32)
-    return _Face(_alignment.crop(picture, where, size), {"landmarks": inside.ravel().tolist()})
+    try:
+        crop, points = _alignment.cut_out(picture, box, smallest, size)
+    except PictureError as error:
+        return _Face(None, {"status": REFUSED, "reason": str(error)})
+    return _Face(crop, {"landmarks": points.ravel().tolist()})
 
 
 def resized(picture: np.ndarray, size: int) -> np.ndarray:

@@ -1,0 +1,120 @@
+"""Pictures of people in the record format of MXNet, as InsightFace publishes training sets; read without MXNet.
+
+``train.rec`` holds records: a magic number, a word with 3 bits of kind and 29 of length, the content, zeros up to a
+multiple of four bytes (dmlc-core, include/dmlc/recordio.h). ``train.idx`` says where each begins; ``property`` says how
+many people there are and the size of the pictures. A record begins with flag, label and two numbers, then ``flag``
+more labels (mxnet/recordio.py, IRHeader). Record 0 has two labels: the first record that is a person, and one past
+the last; a person's record has the first of their pictures and one past the last (InsightFace, dataset_info.py).
+"""
+
+import struct
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import BinaryIO
+
+from masquerade.errors import DatasetError, PictureError
+from masquerade.faces import _lists
+from masquerade.faces._celeba import text_of
+from masquerade.faces._trees import LARGEST, Tree, found
+
+RECORDS, INDEX, PROPERTY = "train.rec", "train.idx", "property"
+MAGIC = 0xCED7230A
+WHOLE, BEGIN, MIDDLE, END = range(4)  # kinds: content that holds the magic number is cut there into parts
+_HEADER = struct.Struct("<IfQQ")
+
+
+class RecordTree(Tree):
+    """The pictures by the number of their record, ``1`` and so on. ``folder`` holds the three files."""
+
+    def __init__(self, folder: Path):
+        super().__init__(found(folder, [RECORDS]))
+        self._files = [self.path, found(folder, [INDEX]), found(folder, [PROPERTY])]
+
+    def files(self) -> list[Path]:
+        return self._files
+
+    @cached_property
+    def _stream(self) -> BinaryIO:
+        return self.path.open("rb")
+
+    def __exit__(self, *error: object) -> None:
+        if "_stream" in vars(self):
+            self._stream.close()
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """Where each record begins, then the end of the file."""
+        name = self._files[1].name
+        places = []
+        for number, (line, words) in enumerate(_lists.rows(text_of(self._files[1]), name)):
+            if len(words) != 2 or _lists.whole(words[0], name, line) != number:
+                raise DatasetError(f"{name}, line {line}: record {number} and its place belong here. Fetch it again.")
+            places.append(_lists.whole(words[1], name, line))
+        places.append(self.path.stat().st_size)
+        if any(first >= second for first, second in pairwise(places)):
+            raise DatasetError(f"{name} does not fit {self.path}, which is too short or another. Fetch both again.")
+        return places
+
+    @cached_property
+    def people(self) -> list[range]:
+        """The pictures of each person. Raises DatasetError where records, index and property do not fit."""
+        first, last = self._range(0)
+        people = [self._range(number) for number in range(first, last)]
+        told = text_of(self._files[2]).strip().split(",")[0]
+        if last != len(self._places) - 1 or told != str(len(people)):
+            raise DatasetError(
+                f"{self.path} holds {len(people)} people up to record {last - 1}; {PROPERTY} says {told[:20]}, and "
+                f"{INDEX} has {len(self._places) - 1} records. They are of different sets: fetch all three again."
+            )
+        ends = [1, *(end for _, end in people)]
+        if [start for start, _ in people] != ends[:-1] or ends[-1] != first:
+            raise DatasetError(f"{self.path}: the pictures of its people do not follow one another. Fetch it again.")
+        return [range(start, end) for start, end in people]
+
+    def _range(self, number: int) -> tuple[int, int]:
+        try:
+            labels, _ = self._labels(number)
+        except (PictureError, OSError, ValueError, struct.error) as error:
+            raise DatasetError(f"{self.path}: record {number} is damaged ({error}). Fetch it again.") from error
+        if len(labels) != 2 or not all(label == int(label) >= 0 for label in labels):
+            raise DatasetError(f"{self.path}: record {number} should name a first and a last record. Fetch it again.")
+        return int(labels[0]), int(labels[1])
+
+    def sizes(self, inside: str) -> dict[str, int]:
+        return {str(number): self._places[number + 1] - self._places[number] for of in self.people for number in of}
+
+    def _read(self, name: str) -> bytes:
+        labels, content = self._labels(int(name))
+        if not (0 <= labels[0] < len(self.people)) or int(name) not in self.people[int(labels[0])]:
+            raise PictureError("the record names another person than the list of people")
+        return content
+
+    def _labels(self, number: int) -> tuple[tuple[float, ...], bytes]:
+        """(labels, content) of a record. Raises ValueError or struct.error where it is damaged."""
+        whole = self._whole(number)
+        flag, label, *_ = _HEADER.unpack_from(whole)
+        at = _HEADER.size + 4 * flag
+        if flag and at > len(whole):
+            raise ValueError("its labels are cut")
+        return (struct.unpack_from(f"<{flag}f", whole, _HEADER.size) if flag else (label,)), whole[at:]
+
+    def _whole(self, number: int) -> bytes:
+        """The content of a record, its parts put together again. Raises ValueError or struct.error."""
+        start, end = self._places[number : number + 2]
+        if end - start > LARGEST:
+            raise ValueError("it is too long")
+        self._stream.seek(start)
+        raw = self._stream.read(end - start)
+        parts, kinds, at = [], [], 0
+        while at < len(raw):
+            magic, word = struct.unpack_from("<II", raw, at)
+            length = word & (2**29 - 1)
+            if magic != MAGIC or at + 8 + length > len(raw):
+                raise ValueError("no record begins where the index says, or it is cut")
+            parts.append(raw[at + 8 : at + 8 + length])
+            kinds.append(word >> 29)
+            at += 8 + -(-length // 4) * 4
+        if kinds != [WHOLE] and (kinds[0] != BEGIN or kinds[-1] != END or set(kinds[1:-1]) - {MIDDLE}):
+            raise ValueError("its parts are not in order")
+        return struct.pack("<I", MAGIC).join(parts)

@@ -1,0 +1,167 @@
+"""Small trees in the exact layouts of the published datasets, for tests: what is in them is made up.
+
+``pictures``: uint8 (H, W, 3) each. Whoever wants damage changes the files afterwards.
+"""
+
+import io
+import itertools
+import struct
+import tarfile
+import zipfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+CELEBA_ATTRIBUTES = (
+    "5_o_Clock_Shadow Arched_Eyebrows Attractive Bags_Under_Eyes Bald Bangs Big_Lips Big_Nose Black_Hair Blond_Hair "
+    "Blurry Brown_Hair Bushy_Eyebrows Chubby Double_Chin Eyeglasses Goatee Gray_Hair Heavy_Makeup High_Cheekbones Male "
+    "Mouth_Slightly_Open Mustache Narrow_Eyes No_Beard Oval_Face Pale_Skin Pointy_Nose Receding_Hairline Rosy_Cheeks "
+    "Sideburns Smiling Straight_Hair Wavy_Hair Wearing_Earrings Wearing_Hat Wearing_Lipstick Wearing_Necklace "
+    "Wearing_Necktie Young"
+).split()
+LFW_FOLDS = 10
+
+
+def jpeg(picture: np.ndarray, quality: int = 95) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, "JPEG", quality=quality)
+    return buffer.getvalue()
+
+
+def png(picture: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()
+
+
+def write(path: Path, content: bytes | str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def sign(number: int, column: int) -> int:
+    """The made-up attribute: 1 or -1."""
+    return 1 if (number + column) % 3 == 0 else -1
+
+
+def attribute_list(files: Sequence[str]) -> str:
+    body = [f"{file}  {' '.join(f'{sign(n, k):2d}' for k in range(40))}" for n, file in enumerate(files)]
+    return "\n".join([f"{len(files)} ", " ".join(CELEBA_ATTRIBUTES) + " ", *body, ""])
+
+
+def celeba_lists(root: Path, who: Sequence[int], parts: Sequence[int]) -> list[str]:
+    """CelebA's identities and partition of pictures 000001.jpg on, where they are published; returns the files."""
+    files = [f"{number:06d}.jpg" for number in range(1, len(who) + 1)]
+    write(root / "Anno/identity_CelebA.txt", "".join(f"{f} {w}\n" for f, w in zip(files, who, strict=True)))
+    write(root / "Eval/list_eval_partition.txt", "".join(f"{f} {p}\n" for f, p in zip(files, parts, strict=True)))
+    return files
+
+
+def celeba(
+    root: Path,
+    pictures: Sequence[np.ndarray],
+    who: Sequence[int],
+    parts: Sequence[int],
+    version: str = "img_align_celeba",
+    middles: Sequence[tuple[int, int]] | None = None,
+) -> None:
+    """CelebA: Anno/, Eval/ and Img/. ``middles``: where the five landmarks are, all of a picture at one point."""
+    files = celeba_lists(root, who, parts)
+    middles = middles or [(p.shape[1] // 2, p.shape[0] // 2) for p in pictures]
+    points = [f"{file} {f'{x:4d} {y:4d} ' * 5}" for file, (x, y) in zip(files, middles, strict=True)]
+    head = "lefteye_x lefteye_y righteye_x righteye_y nose_x nose_y leftmouth_x leftmouth_y rightmouth_x rightmouth_y"
+    kind = "_align" if version == "img_align_celeba" else ""
+    write(root / f"Anno/list_landmarks{kind}_celeba.txt", "\n".join([f"{len(files)}", head, *points, ""]))
+    write(root / "Anno/list_attr_celeba.txt", attribute_list(files))
+    for file, picture in zip(files, pictures, strict=True):
+        write(root / "Img" / version / file, jpeg(picture))
+
+
+def celeba_hq(
+    root: Path, lists: Path, pictures: Sequence[np.ndarray], who: Sequence[int], parts: Sequence[int]
+) -> None:
+    """CelebAMask-HQ/, and CelebA's lists below ``lists``; picture i is CelebA's ``len - i``; masks: skin and nose."""
+    top = root / "CelebAMask-HQ"
+    count = len(pictures)
+    celeba_lists(lists, who, parts)
+    rows = [f"{n:<9d} {count - 1 - n:<11d} {count - n:06d}.jpg  " for n in range(count)]
+    write(top / "CelebA-HQ-to-CelebA-mapping.txt", "\n".join(["idx       orig_idx    orig_file", *rows, ""]))
+    write(top / "CelebAMask-HQ-attribute-anno.txt", attribute_list([f"{n}.jpg" for n in range(count)]))
+    for number, picture in enumerate(pictures):
+        write(top / f"CelebA-HQ-img/{number}.jpg", jpeg(picture))
+        skin, nose = np.zeros((2, 512, 512, 3), np.uint8)
+        skin[100:400, 150:350], nose[200:300, 230:270] = 255, 255
+        for name, part in (("skin", skin), ("nose", nose)):
+            write(top / f"CelebAMask-HQ-mask-anno/{number // 2000}/{number:05d}_{name}.png", png(part))
+
+
+def lfw(root: Path, people: dict[str, Sequence[np.ndarray]], folder: str = "lfw") -> None:
+    """LFW: people are dealt to ten folds in turn; one pair of one person and one of two in each fold that has them."""
+    names = sorted(people)
+    folds = [names[fold::LFW_FOLDS] for fold in range(LFW_FOLDS)]
+    lines = [str(LFW_FOLDS)]
+    for fold in folds:
+        lines += [str(len(fold)), *(f"{name}\t{len(people[name])}" for name in fold)]
+    write(root / "people.txt", "\n".join(lines) + "\n")
+    pairs = [f"{LFW_FOLDS}\t1"]
+    for fold in folds:
+        several = next(name for name in fold if len(people[name]) > 1)
+        other = next(name for name in fold if name != several)
+        pairs += [f"{several}\t1\t2", f"{several}\t1\t{other}\t1"]
+    write(root / "pairs.txt", "\n".join(pairs) + "\n")
+    for name, pictures in people.items():
+        for number, picture in enumerate(pictures, start=1):
+            write(root / folder / name / f"{name}_{number:04d}.jpg", jpeg(picture))
+
+
+def ffhq(root: Path, pictures: Iterable[np.ndarray], folder: str = "images1024x1024") -> None:
+    for number, picture in enumerate(pictures):
+        write(root / folder / f"{number // 1000 * 1000:05d}" / f"{number:05d}.png", png(picture))
+
+
+def casia_folders(root: Path, people: Sequence[Sequence[np.ndarray]]) -> None:
+    for person, pictures in enumerate(people):
+        for number, picture in enumerate(pictures, start=1):
+            write(root / "CASIA-WebFace" / f"{person + 45:07d}" / f"{number:03d}.jpg", jpeg(picture))
+
+
+def record(content: bytes) -> bytes:
+    """A record as dmlc-core's RecordIOWriter writes it: cut at each magic number that lies on a multiple of four."""
+    magic = struct.pack("<I", 0xCED7230A)
+    cuts = [at for at in range(0, len(content) - 3, 4) if content[at : at + 4] == magic]
+    edges = [0, *itertools.chain.from_iterable((at, at + 4) for at in cuts), len(content)]
+    parts = [content[edges[n] : edges[n + 1]] for n in range(0, len(edges), 2)]
+    kinds = [0] if len(parts) == 1 else [1, *[2] * (len(parts) - 2), 3]
+    return b"".join(
+        magic + struct.pack("<I", kind << 29 | len(part)) + part + b"\0" * (-len(part) % 4)
+        for kind, part in zip(kinds, parts, strict=True)
+    )
+
+
+def casia_record(root: Path, people: Sequence[Sequence[bytes]]) -> None:
+    """train.rec, train.idx and property of the JPEGs of each person, as InsightFace writes them."""
+    total = sum(map(len, people))
+    ends = list(itertools.accumulate(map(len, people), initial=1))
+    records = [struct.pack("<IfQQ2f", 2, 0.0, 0, 0, total + 1, total + 1 + len(people))]
+    for person, pictures in enumerate(people):
+        records += [struct.pack("<IfQQ", 0, person, 0, 0) + picture for picture in pictures]
+    records += [struct.pack("<IfQQ2f", 2, 0.0, 0, 0, *edges) for edges in itertools.pairwise(ends)]
+    written = [record(content) for content in records]
+    places = itertools.accumulate(map(len, written), initial=0)
+    write(root / "train.rec", b"".join(written))
+    write(root / "train.idx", "".join(f"{n}\t{at}\n" for n, (at, _) in enumerate(zip(places, written, strict=False))))
+    write(root / "property", f"{len(people)},112,112")
+
+
+def zipped(folder: Path, archive: Path, top: str) -> None:
+    """``folder`` as an uncompressed zip in which it is named ``top``."""
+    with zipfile.ZipFile(archive, "w") as entries:
+        for path in sorted(folder.rglob("*")):
+            entries.write(path, f"{top}/{path.relative_to(folder)}")
+
+
+def tarred(folder: Path, archive: Path, top: str) -> None:
+    with tarfile.open(archive, "w:gz") as entries:
+        entries.add(folder, top)
