@@ -1,0 +1,146 @@
+"""The paper scale runs: every code path of it once, in both worlds, at full size, on random weights in official layouts.
+
+Weights and datasets are written here (`official`, `published`); no number that comes out means anything, and none may
+enter a table. tests/workflow/rehearsal*.yaml say how the rehearsal differs from the scales.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+import yaml
+
+import official
+import published
+from masquerade import assets, discovery, params
+from masquerade.assets import admitting
+from masquerade.errors import RehearsalError
+from masquerade.images import FaceArchive
+from masquerade.training import load_checkpoint
+from repository import Repository
+
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+HERE = Path(__file__).parent
+WORLDS = {"rehearsal": "paper", "rehearsal_1024": "paper_1024"}
+TRAIN, VALIDATION, TEST = 25, 4, 2  # pictures of CelebA-HQ; the train split has 24 people: cao21's passwords ask for them
+PLACED = (
+    "ir_se50", "facenet_vggface2", "facenet_casia", "adaface_ir50", "stylegan2_256", "stylegan2_1024", "e4e_1024",
+    "farl_ep64", "bisenet", "fan4", "s3fd", "inception_fid", "alexnet",
+)  # fmt: skip
+
+
+def drawn(count: int) -> list[np.ndarray]:
+    """Faces of nobody, uint8 (256, 256, 3)."""
+    cls = discovery.load("faces", "synthetic_hq")
+    block = params.read(Path(__file__).parents[2] / params.PARAMS)["datasets"]["synthetic_hq"]
+    people = {"train": count, "validation": 0, "test": 0}
+    knobs = cls.Params(**block | {"identities": people, "pictures_per_identity": 1, "supersampling": 1})
+    return [record.picture for record in cls(knobs).records(256, 0, 1)]
+
+
+def resized(picture: np.ndarray, width: int, height: int) -> np.ndarray:
+    return cv2.resize(picture, (width, height), interpolation=cv2.INTER_LINEAR)
+
+
+def write_datasets(folder: Path) -> None:
+    """Small trees of all of them, in their published layouts."""
+    faces = drawn(32)
+    count = TRAIN + VALIDATION + TEST
+    who = [*range(TRAIN - 1), 0, 50, 50, 51, 51, 60, 61]  # of CelebA's pictures, whose numbers CelebA-HQ's count down
+    parts = [0] * TRAIN + [1] * VALIDATION + [2] * TEST
+    large = [resized(face, 1024, 1024) for face in faces[:count]]
+    published.celeba_hq(folder / "celeba_hq", folder / "celeba", large, who, parts)
+    published.celeba(folder / "celeba", [resized(face, 178, 178) for face in faces[:count]], who, parts)
+    wild = [resized(face, 250, 250) for face in faces]
+    people = {f"A_{fold}": wild[fold : fold + 2] for fold in range(10)} | {f"B_{f}": [wild[12 + f]] for f in range(10)}
+    published.lfw(folder / "lfw", dict(sorted(people.items(), key=lambda item: item[0][::-1])))
+    published.ffhq(folder / "ffhq", large[:3])
+    close = [published.jpeg(resized(face, 112, 112)) for face in faces[:6]]
+    published.casia_record(folder / "casia_webface", [close[:2], close[2:4], close[4:]])
+
+
+def write_weights(folder: Path) -> None:
+    """Random weights in the official layouts, placed as a lab would for a rehearsal."""
+    for role in PLACED:
+        official.write(role, folder / assets.path(role))
+        admitting.place(folder / assets.path(role), role, True, lambda told: None, folder)
+
+
+def difference(base: Mapping[str, Any], tree: Mapping[str, Any]) -> dict[str, Any]:
+    """The overlay that makes ``tree`` of ``base``."""
+    found: dict[str, Any] = dict.fromkeys(base.keys() - tree.keys())
+    for key, value in tree.items():
+        both = isinstance(value, Mapping) and isinstance(base.get(key), Mapping)
+        if key not in base or value != base[key]:
+            found[key] = difference(base[key], value) if both else value
+    return found
+
+
+@pytest.fixture(scope="module")
+def lab(root, tmp_path_factory) -> Repository:
+    """A working copy with assets in place and the scales of both rehearsals."""
+    repository = Repository.of_sources(root, tmp_path_factory.mktemp("lab") / "repository", "tiny")
+    base = params.read(root / params.PARAMS)
+    for name, scale in WORLDS.items():
+        paper = params.overlay(base, params.read(root / params.SCALES / f"{scale}.yaml"))
+        tree = params.overlay(paper, params.read(HERE / f"{name}.yaml"))
+        (repository.path / params.SCALES / f"{name}.yaml").write_text(yaml.safe_dump(difference(base, tree)))
+    write_datasets(repository.path / "assets")
+    write_weights(repository.path)
+    return repository
+
+
+@pytest.fixture(scope="module", params=WORLDS)
+def rehearsed(request, lab) -> tuple[Repository, str]:
+    """(the working copy, the scale) after a rehearsal of one world."""
+    lab.output = lab.snakemake("all", "--config", f"scale={request.param}")
+    return lab, request.param
+
+
+def test_every_planned_cell_is_there_and_nothing_was_refused(rehearsed):
+    lab, scale = rehearsed
+    planned = params.load(lab.path, scale)
+    found = sorted((lab.path / f"results/{scale}/metrics").rglob("*.json"))
+    assert len(found) == sum(len(of) for of in planned.matrix.evaluate.values())
+    for path in found:
+        statement = json.loads(path.read_text())["statement"]
+        assert statement["faces"] > 0 == statement["refused"], path
+
+
+def test_networks_have_their_published_size(rehearsed):
+    lab, scale = rehearsed
+    generator = discovery.load("backbones", "generator")
+    folder = lab.path / f"checkpoints/{scale}/backbones"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MASQUERADE_REHEARSAL", "1")
+        network = generator.load(folder / "generator.safetensors")
+    assert (network.size, network.drawn) == (256, 1024 if scale.endswith("1024") else 256)
+
+
+def test_all_that_a_rehearsal_made_is_marked(rehearsed):
+    lab, scale = rehearsed
+    for path in sorted((lab.path / f"results/{scale}").rglob("*.json")):
+        assert json.loads(path.read_text())["rehearsal"] is True, path
+    for path in sorted((lab.path / f"data/{scale}").rglob("*.zip")):
+        with pytest.raises(RehearsalError):
+            FaceArchive(path)
+    for path in sorted((lab.path / f"checkpoints/{scale}").rglob("*.safetensors")):
+        with pytest.raises(RehearsalError):
+            load_checkpoint(path)
+
+
+def test_a_rehearsal_has_no_table_and_says_so(rehearsed):
+    lab, scale = rehearsed
+    assert f"Scale {scale} is a rehearsal: no tables" in lab.output
+    assert not any((lab.path / f"results/{scale}" / name).exists() for name in ("tables", "figures", "report"))
+    told = lab.snakemake(f"results/{scale}/tables/falco/table1.md", "--config", f"scale={scale}", fails=True)
+    assert "rehearsal" in told.lower()
+
+
+def test_placed_for_a_rehearsal_is_placed_for_nothing_else(lab):
+    with pytest.raises(Exception, match="rehears"):
+        assets.checked("bisenet", lab.path)
