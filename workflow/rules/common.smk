@@ -21,7 +21,7 @@ os.environ.update(
     or time.strftime("%Y-%m-%d %H:%M:%S") + f" {os.urandom(2).hex()}",
 )
 
-from masquerade import discovery, effective, launch, lineage, matrix, params, rehearsal, versioning
+from masquerade import assets, discovery, effective, launch, lineage, matrix, params, rehearsal, versioning
 from masquerade.errors import MasqueradeError
 from masquerade.guessing import GuessingSettings
 from masquerade.papers import claims, guests, reference
@@ -315,11 +315,17 @@ def judges_need(block):
     return list(dict.fromkeys(names))
 
 
+@cache
+def judges_files(block):
+    """The official weight files that they load."""
+    return [str(assets.path(role)) for judge in judges_of(block) for role in discovery.load("judges", judge).assets]
+
+
 def judged(block):
     return [f"judges.{name}" for name in judges_of(block)]
 
 
-GUESSER = discovery.load("judges", PARAMETERS.guessing.judge).needs
+GUESSER = discovery.load("judges", PARAMETERS.guessing.judge)
 
 
 def item_of(wildcards):

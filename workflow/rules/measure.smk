@@ -4,6 +4,7 @@ rule measure_source:
         code=lambda w: judges_code(w, "measure"),
         faces=indexed(FACES),
         backbones=[BACKBONE.format(backbone=name) for name in judges_need("measure")],
+        weights=judges_files("measure"),
     output:
         SOURCE,
     log:
@@ -30,6 +31,7 @@ rule measure:
         faces=indexed(ANONYMIZED),
         source=indexed(FACES),
         backbones=[BACKBONE.format(backbone=name) for name in judges_need("measure")],
+        weights=judges_files("measure"),
     output:
         MEASURED,
     log:

@@ -45,6 +45,7 @@ rule measure_attempts:
         faces=indexed(ATTEMPTS),
         source=indexed(FACES),
         backbones=[BACKBONE.format(backbone=name) for name in judges_need("recovery")],
+        weights=judges_files("recovery"),
     output:
         ATTEMPTS_MEASURED,
     log:
@@ -72,7 +73,7 @@ rule guess:
             f"guess.{w.method}",
             *modules("methods", [w.method]),
             *modules("judges", [PARAMETERS.guessing.judge]),
-            *modules("backbones", {*needs(w.method), *GUESSER}),
+            *modules("backbones", {*needs(w.method), *GUESSER.needs}),
         ),
         anonymized=indexed(ANONYMIZED),
         source=SOURCE,
@@ -81,7 +82,8 @@ rule guess:
         gallery=lambda w: resources_of(w.method, w.dataset)["gallery"],
         fakes=lambda w: resources_of(w.method, w.dataset)["fakes"],
         latents=lambda w: resources_of(w.method, w.dataset)["latents"],
-        judged=[BACKBONE.format(backbone=name) for name in GUESSER],
+        judged=[BACKBONE.format(backbone=name) for name in GUESSER.needs],
+        weights=[str(assets.path(role)) for role in GUESSER.assets],
     output:
         GUESSES,
     log:

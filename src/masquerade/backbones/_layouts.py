@@ -40,9 +40,9 @@ def generator(content: Any, path: Path) -> tuple[State, str]:
     """
     if isinstance(content, Mapping):
         if "g_ema" in content:
-            return rosinality(content, path), "rosinality"
+            return _numbers(rosinality(content, path), path), "rosinality"
         if "generator_smooth" in content:
-            return genforce(content["generator_smooth"], path), "GenForce"
+            return _numbers(genforce(content["generator_smooth"], path), path), "GenForce"
     found = ", ".join(map(str, list(content)[:6])) if isinstance(content, Mapping) else type(content).__name__
     raise CheckpointError(
         f"{path} is no generator of a known layout: it needs the key g_ema (rosinality) or generator_smooth "
@@ -199,4 +199,12 @@ def encoder(content: Any, path: Path) -> tuple[State, State, Tensor]:
                 f"{path}: '{name}' is left over; an e4e or pSp file has encoder.* and decoder.* alone."
             )
         parts[part][rest] = value
+    _numbers({**content["state_dict"], "latent_avg": content["latent_avg"]}, path)
     return parts["encoder"], parts["decoder"], content["latent_avg"]
+
+
+def _numbers(state: State, path: Path) -> State:
+    for name, value in state.items():
+        if not torch.isfinite(value).all():
+            raise CheckpointError(f"{path}: {name} holds values that are not numbers. Fetch the file again.")
+    return state

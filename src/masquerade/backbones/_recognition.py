@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -26,19 +27,41 @@ BETAS = (0.9, 0.999)
 """Of AdamW: its usual ones."""
 
 
-class Recogniser(nn.Module):
-    """(N, 3, H, W) in [-1, 1], any size -> unit embeddings (N, 512). Differentiable in the pictures."""
+class Crop(NamedTuple):
+    """The part of a picture of ``of`` x ``of`` pixels that a published network sees; edges in pixels."""
 
-    def __init__(self, network: nn.Module, input_size: int):
+    of: int
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+class Recogniser(nn.Module):
+    """(N, 3, H, W) in [-1, 1], any size -> unit embeddings (N, 512). Differentiable in the pictures.
+
+    ``crop``: of a published network; pictures are brought to its size, cut, and brought to the network's by averages
+    over areas, as its authors do. Without it the whole picture is resized.
+    """
+
+    def __init__(self, network: nn.Module, input_size: int, crop: Crop | None = None):
         super().__init__()
-        self.network, self.input_size = network, input_size
+        self.network, self.input_size, self.crop = network, input_size, crop
 
     def forward(self, images: Tensor) -> Tensor:
-        if images.shape[-2:] != (self.input_size,) * 2:
+        if self.crop is not None:
+            images = self._cut(images, self.crop)
+        elif images.shape[-2:] != (self.input_size,) * 2:
             images = functional.interpolate(
                 images, size=(self.input_size,) * 2, mode="bilinear", align_corners=False, antialias=True
             )
         return functional.normalize(self.network(images))
+
+    def _cut(self, images: Tensor, crop: Crop) -> Tensor:
+        if images.shape[-2:] != (crop.of, crop.of):
+            images = functional.adaptive_avg_pool2d(images, crop.of)
+        face = images[..., crop.top : crop.bottom, crop.left : crop.right]
+        return functional.adaptive_avg_pool2d(face, self.input_size)
 
 
 class RecognitionTask:
@@ -143,7 +166,8 @@ def load(build: Callable[[dict], nn.Module], checkpoint: Path) -> Recogniser:
     """The recogniser of a checkpoint, frozen. Raises CheckpointError where it does not fit."""
     tensors, facts = training.load_checkpoint(checkpoint)
     try:
-        recogniser = Recogniser(build(facts), facts["input_size"])
+        crop = Crop(**facts["crop"]) if "crop" in facts else None
+        recogniser = Recogniser(build(facts), facts["input_size"], crop)
     except KeyError as error:
         raise CheckpointError(
             f"{checkpoint} is not a checkpoint of this backbone: it does not state its {error}."

@@ -17,13 +17,17 @@ if TYPE_CHECKING:
 class Identity(Backbone):
     """Deng et al. 2019 (ArcFace), the network of IdentityDP's section IV.A; published size: IR-SE-50 at 112 pixels.
 
-    Its embedding has 512 numbers and length 1. No judge shares its architecture, its identities or its seed.
+    Its embedding has 512 numbers and length 1. No judge that is trained here shares its architecture, its identities or
+    its seed; the judge ``arcface`` is the published network itself.
     """
 
     title = "identity encoder (IR-SE, ArcFace)"
     source = "trained here on the first part of the training identities"
 
     class Params(Settings):
+        published: str
+        """model_ir_se50.pth in the place of a training, ``asset:ir_se50``, ``path`` or ``path#sha256=<sum>``; '':
+        trained here. It sees FALCO's crop of a picture, which lies in the checkpoint."""
         widths: Annotated[list[int], Field(min_length=5, max_length=5)]
         """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
         units: Annotated[list[int], Field(min_length=4, max_length=4)]
@@ -38,6 +42,11 @@ class Identity(Backbone):
         facts = {"widths": self.params.widths, "units": self.params.units}
         size = self.params.recognition.input_size
         _recognition.train("identity", lambda: IRSE(size, **facts), self.params.recognition, job, facts)
+
+    def adopt(self, published: Path, job: TrainingJob) -> None:
+        from masquerade.backbones import _identity_published
+
+        _identity_published.adopt(self.params, published, job.checkpoint)
 
     def quality(self, job: TrainingJob) -> dict[str, float]:
         from masquerade.backbones import _recognition

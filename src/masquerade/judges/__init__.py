@@ -17,7 +17,8 @@ from masquerade.settings import Settings
 class Judge(ABC):
     """What a module of judges/ defines, once: a subclass with its ``Params`` (its block under ``judges:``).
 
-    ``needs`` names the backbones (checkpoints trained by ``backbones.smk``) that it loads. ``quantities`` says what
+    ``needs`` names the backbones (checkpoints trained by ``backbones.smk``) that it loads, ``assets`` the official
+    weight files. ``quantities`` says what
     it measures: name -> the shape of one value ('' bool/number scalars as ``()``), so that the matrix and the metrics
     know without running it. Preprocessing (size, crop, range, colour order) belongs to the judge. Importing the
     module must not import torch; do it in the functions.
@@ -29,6 +30,12 @@ class Judge(ABC):
     quantities: ClassVar[Mapping[str, tuple[int, ...]]]
     packages: ClassVar[tuple[str, ...]] = ()
     """Distributions whose versions decide what it measures; they are kept with the measurements."""
+    assets: ClassVar[tuple[str, ...]] = ()
+    """Roles of the official weight files that it loads, by ``assets.checked`` (docs/assets.md); a judge whose file is
+    not there raises CheckpointError that says what to do."""
+    shares: ClassVar[tuple[str, ...]] = ()
+    """Backbones that may adopt the file of ``assets``: to methods that need one of them it is no stranger, and their
+    tables say that they saw this judge in training."""
 
     class Params(Settings):
         pass

@@ -1,14 +1,14 @@
 """Perceptual distance between each original and its anonymized face."""
 
 from masquerade.metrics import Evidence, Metric, Value, stack
-from masquerade.metrics._values import mean
+from masquerade.metrics._values import judges_with, mean
 
 
 class PerceptualDistance(Metric):
-    """Mean over faces of the distance of MobileNetV2's normalised activations, at least 0; 0 for identical pictures.
+    """Mean over faces of a judge's perceptual distance, at least 0; 0 for identical pictures.
 
-    Built like LPIPS on another network without learned weights: never to be read as LPIPS.
-    Reference: Zhang et al. 2018, Eq. 1.
+    ``lpips``: LPIPS itself (AlexNet). ``mobilenet_v2``: built like it on another network without learned weights, never
+    to be read as LPIPS. Reference: Zhang et al. 2018, Eq. 1.
     """
 
     title = "perceptual distance"
@@ -16,7 +16,6 @@ class PerceptualDistance(Metric):
     unit = "distance of activations"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        column = "mobilenet_v2.perceptual"
-        if column not in evidence.derived:
-            return {}
-        return {"mobilenet_v2": mean(stack(evidence.derived[column]))}
+        return {
+            judge: mean(stack(evidence.derived[f"{judge}.perceptual"])) for judge in judges_with(evidence, "perceptual")
+        }

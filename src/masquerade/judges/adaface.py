@@ -1,0 +1,43 @@
+"""AdaFace IR-50: a recogniser whose margin follows the quality of the picture."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from masquerade.judges._preparing import piecewise
+from masquerade.judges._published import ARCFACE_CROP, PublishedJudge, cut
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Adaface(PublishedJudge):
+    """``embedding``: unit vectors (512,), compare them by their angle; ``quality``: their length before, which grows
+    with the quality of the picture.
+
+    Preprocessing: the crop of ArcFace's five points (``ARCFACE_CROP``: alignment has put them there), 8-bit at
+    112 x 112, BGR in [-1, 1]. Of the file's ``head.*`` (the classes and running means of its loss) nothing is used.
+    """
+
+    title = "AdaFace (IR-50, MS1MV2)"
+    source = "Kim et al. 2022, arXiv:2204.00964; adaface_ir50_ms1mv2.ckpt of mk-minchul/AdaFace"
+    packages = ("torch",)
+    assets = ("adaface_ir50",)
+    quantities = {"embedding": (512,), "quality": ()}
+
+    def _build(self, path: Path) -> "torch.nn.Module":
+        from masquerade import published
+        from masquerade.networks.adaface import AdaFaceIR
+
+        return published.load(AdaFaceIR(), published.lightning(published.read(path), path, "model."), path)
+
+    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        return piecewise(self._measure, images)
+
+    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
+        import torch
+
+        faces = cut(images, ARCFACE_CROP, 112)[..., ::-1].transpose(0, 3, 1, 2)  # BGR
+        embedding, length = self._network(torch.from_numpy(faces.astype(np.float32) / 127.5 - 1.0))
+        return {"embedding": embedding.numpy(), "quality": length[:, 0].numpy()}

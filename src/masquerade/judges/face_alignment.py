@@ -1,0 +1,101 @@
+"""S3FD and FAN-4: the detector and the 68 landmarks of the library face-alignment."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from masquerade import assets
+from masquerade.judges import Judge
+from masquerade.judges._preparing import piecewise, pixels
+from masquerade.settings import Settings
+
+if TYPE_CHECKING:
+    pass
+
+SIDE = 256
+THRESHOLD = 0.5  # of a detection: the library's own
+REFERENCE, UNIT, LIFT = 195.0, 200.0, 0.12
+"""FAN sees the square around a box whose side is 200 / 195 of the sum of width and height, 12 % of the height up."""
+
+
+class FaceAlignment(Judge):
+    """The most probable face of S3FD, and the landmarks that FAN-4 draws in it.
+
+    Preprocessing: 8-bit RGB at 256 x 256; the detector sees it as BGR minus (104, 117, 123), FAN the square around
+    the box, black outside of the picture, at 256 x 256 in [0, 1]. ``box``: left, top, right, bottom; ``landmarks``: x0,
+    y0, x1, ... in iBUG order; pixels of the picture judged; NaN where nothing is detected (``probability`` <= 0.5).
+    The library cuts coordinates off to whole pixels; here they are kept. It is asked without its mirrored second look,
+    as its versions before 1.5 do by themselves.
+    """
+
+    title = "face-alignment (S3FD, FAN-4)"
+    source = "Zhang et al. 2017, arXiv:1708.05237; Bulat and Tzimiropoulos 2017, arXiv:1703.07332; face-alignment"
+    packages = ("torch", "opencv-python-headless")
+    assets = ("s3fd", "fan4")
+    quantities = {"detected": (), "box": (4,), "landmarks": (136,), "probability": ()}
+
+    def __init__(self, params: Settings, backbones: Mapping[str, Path]):
+        super().__init__(params, backbones)
+        from masquerade import published
+        from masquerade.networks.fan import FAN
+        from masquerade.networks.s3fd import S3FD
+
+        networks = {"s3fd": S3FD, "fan4": FAN}
+        files = {role: assets.checked(role) for role in self.assets}
+        self._detector, self._landmarks = (
+            published.load(networks[role](), published.tensors(published.read(path), path), path)
+            for role, path in files.items()
+        )
+
+    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        return piecewise(self._measure, images)
+
+    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
+        import torch
+
+        pictures = np.stack(pixels(images, SIDE))
+        given = torch.from_numpy(np.ascontiguousarray(pictures[..., ::-1].transpose(0, 3, 1, 2))).float()
+        boxes, scores = self._detector(given)
+        best = scores.argmax(dim=1)
+        rows = torch.arange(len(best))
+        boxes, probability = boxes[rows, best].numpy(), scores[rows, best].numpy()
+        found = probability > THRESHOLD
+        landmarks = np.full((len(images), 136), np.nan, dtype=np.float32)
+        scale = images.shape[-1] / SIDE
+        if found.any():
+            points = self._points(pictures[found], boxes[found])
+            landmarks[found] = (points * scale - 0.5).reshape(-1, 136)  # the middle of pixel 0 is 0
+        boxes[~found] = np.nan
+        return {"detected": found, "box": boxes * scale, "landmarks": landmarks, "probability": probability}
+
+    def _points(self, pictures: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+        """uint8 RGB (M, S, S, 3) and boxes (M, 4) -> (M, 68, 2) in pixels, of which the first reaches from 0 to 1."""
+        import torch
+
+        from masquerade.networks.fan import peaks
+
+        squares = np.stack([square(box) for box in boxes])
+        faces = np.stack([cut_out(*pair) for pair in zip(pictures, squares, strict=True)])
+        given = torch.from_numpy(faces.transpose(0, 3, 1, 2).astype(np.float32) / 255.0)
+        return squares[:, None, :2] + peaks(self._landmarks(given)).numpy() * squares[:, None, 2:]
+
+
+def square(box: np.ndarray) -> np.ndarray:
+    """The square that FAN sees: left, top and side, in pixels."""
+    left, top, right, bottom = box
+    side = UNIT / REFERENCE * (right - left + bottom - top)
+    middle = np.array([(left + right) / 2, (top + bottom) / 2 - LIFT * (bottom - top)])
+    return np.array([*(middle - side / 2), side], dtype=np.float32)
+
+
+def cut_out(picture: np.ndarray, square: np.ndarray) -> np.ndarray:
+    """The square of a picture uint8 (S, S, 3) at 256 x 256, by bilinear interpolation; black outside of the picture."""
+    import cv2
+
+    left, top, side = map(float, square)
+    step = side / SIDE
+    back = np.array([[step, 0, left + step / 2 - 0.5], [0, step, top + step / 2 - 0.5]])  # of pixels' middles
+    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    return cv2.warpAffine(picture, back, (SIDE, SIDE), flags=flags, borderMode=cv2.BORDER_CONSTANT, borderValue=0)
