@@ -25,7 +25,7 @@ def edit(repository, change, file="params.yaml"):
     (repository / file).write_text(yaml.safe_dump(tree))
 
 
-@pytest.mark.parametrize("scale", ["tiny", "mini", "paper"])
+@pytest.mark.parametrize("scale", ["tiny", "mini", "paper", "paper_1024"])
 def test_every_scale_is_valid(root, scale):
     assert params.load(root, scale).scale == scale
 

@@ -1,4 +1,4 @@
-"""The paper scale runs: every code path of it once, in both worlds, at full size, on random weights in official layouts.
+"""The paper scale runs: every code path once, in both worlds, at full size, on random weights in official layouts.
 
 Weights and datasets are written here (`official`, `published`); no number that comes out means anything, and none may
 enter a table. tests/workflow/rehearsal*.yaml say how the rehearsal differs from the scales.
@@ -26,7 +26,11 @@ from repository import Repository
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 HERE = Path(__file__).parent
 WORLDS = {"rehearsal": "paper", "rehearsal_1024": "paper_1024"}
-TRAIN, VALIDATION, TEST = 25, 4, 2  # pictures of CelebA-HQ; the train split has 24 people: cao21's passwords ask for them
+TRAIN, VALIDATION, TEST = (
+    25,
+    4,
+    2,
+)  # pictures of CelebA-HQ; the train split has 24 people: cao21's passwords ask for them
 PLACED = (
     "ir_se50", "facenet_vggface2", "facenet_casia", "adaface_ir50", "stylegan2_256", "stylegan2_1024", "e4e_1024",
     "farl_ep64", "bisenet", "fan4", "s3fd", "inception_fid", "alexnet",

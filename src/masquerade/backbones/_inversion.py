@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade import discovery, lineage, seeding, training
+from masquerade import assets, discovery, lineage, seeding, training
 from masquerade.backbones import _layouts
 from masquerade.backbones._generator import pictures_of
 from masquerade.errors import CheckpointError
@@ -147,16 +147,16 @@ class InversionTask:
 
 
 def perceptual(device: torch.device, knob: str) -> nn.Module:
-    """LPIPS by AlexNet. Raises CheckpointError, naming the weight in params.yaml, where AlexNet is not in place."""
-    from masquerade import _torchvision
+    """LPIPS by AlexNet (Zhang et al. 2018), frozen.
 
-    _torchvision.ensure()
-    import lpips
+    Raises CheckpointError, naming its weight in params.yaml (``knob``), where AlexNet is not in place.
+    """
+    from masquerade.judges import lpips
 
-    weights = Path(torch.hub.get_dir(), "checkpoints", "alexnet-owt-7be5be79.pth")
-    if not weights.is_file():
-        raise CheckpointError(f"LPIPS needs AlexNet's weights at {weights}: place them there, or set {knob} to 0.")
-    return lpips.LPIPS(net="alex", verbose=False).to(device).requires_grad_(False)
+    try:
+        return lpips.network(assets.checked("alexnet")).to(device)
+    except CheckpointError as error:
+        raise CheckpointError(f"LPIPS needs AlexNet: {error} Or set {knob} to 0.") from error
 
 
 def build(facts: Mapping, generator: str, mean: Tensor) -> Inverter:

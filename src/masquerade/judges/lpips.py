@@ -29,18 +29,7 @@ class Lpips(PublishedJudge):
     quantities = {"perceptual": ()}
 
     def _build(self, path: Path) -> "torch.nn.Module":
-        from masquerade import _torchvision, published
-
-        _torchvision.ensure()
-        import lpips
-
-        network = lpips.LPIPS(net="alex", pretrained=False, pnet_rand=True, verbose=False)
-        heads = packaged("lpips", "weights", "v0.1", "alex.pth", install="lpips")
-        for name, weights in published.tensors(published.read(heads), heads).items():
-            published.load(network.get_submodule(name.rpartition(".")[0]), {"weight": weights}, heads)
-        trunk = published.tensors(published.read(path), path, {"classifier.": "ImageNet's classes"})
-        published.load(network.net, {renamed(name): value for name, value in trunk.items()}, path)
-        return network.eval().requires_grad_(False)
+        return network(path)
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return {} if reference is None else piecewise(self._measure, images, reference)
@@ -50,6 +39,25 @@ class Lpips(PublishedJudge):
 
         distance = self._network(torch.from_numpy(images), torch.from_numpy(reference))
         return {"perceptual": distance.flatten(1)[:, 0].numpy()}
+
+
+def network(path: Path) -> "torch.nn.Module":
+    """LPIPS on the AlexNet of the file at ``path``, frozen: two batches in [-1, 1] -> (N, 1, 1, 1), differentiable.
+
+    Raises CheckpointError where the file does not hold the published tensors.
+    """
+    from masquerade import _torchvision, published
+
+    _torchvision.ensure()
+    import lpips
+
+    made = lpips.LPIPS(net="alex", pretrained=False, pnet_rand=True, verbose=False)
+    heads = packaged("lpips", "weights", "v0.1", "alex.pth", install="lpips")
+    for name, weights in published.tensors(published.read(heads), heads).items():
+        published.load(made.get_submodule(name.rpartition(".")[0]), {"weight": weights}, heads)
+    trunk = published.tensors(published.read(path), path, {"classifier.": "ImageNet's classes"})
+    published.load(made.net, {renamed(name): value for name, value in trunk.items()}, path)
+    return made.eval().requires_grad_(False)
 
 
 def renamed(name: str) -> str:

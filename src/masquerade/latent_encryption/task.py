@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade import discovery, lineage, seeding, training
+from masquerade.backbones._inversion import perceptual
 from masquerade.errors import CheckpointError
 from masquerade.images import FaceArchive, to_float, to_uint8
 from masquerade.latent.world import World
@@ -21,6 +22,7 @@ from masquerade.networks.latent_encryptor import LatentEncryptor
 from masquerade.optimisers import cooled
 
 OURS = ("generator", "inversion", "identity")  # the backbones that a checkpoint belongs to
+LPIPS_KNOB = "methods.riddle.params.losses.lpips"
 PASSWORDS = 4  # of a face in an update: two that encrypt it, two that are wrong
 DECODED = 256  # pictures at a time
 SAMPLES = 6  # rows of a sample picture
@@ -49,7 +51,7 @@ class EncryptorTask:
         self.felt = influence(self.network, world).sqrt() if settings.codes_alone else None
         self.modules = {"network": self.network}
         self.optimisers = optimisers(self.network, settings)
-        self.lpips = losses.lpips_network(world.device) if settings.losses.lpips else None
+        self.lpips = perceptual(world.device, LPIPS_KNOB) if settings.losses.lpips else None
 
     def step(self, step: int) -> dict[str, float]:
         self._schedule(step)
