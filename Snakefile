@@ -61,6 +61,7 @@ rule tables:
 
 onstart:
     refuse_touch()
+    check_assets()
     check_cluster()
     look_when_jobs_end()
     tell_why_groups_fail()

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from masquerade import discovery, params, tracking
+from masquerade import assets, discovery, matrix, params, tracking
 from masquerade.errors import MasqueradeError
 
 LOCK = "requirements.lock"
@@ -141,6 +141,7 @@ def pipeline(root: Path, scale: str | None) -> Iterator[Check]:
         yield Check("params.yaml", False, str(error), "Correct it; see `masquerade params check`.", essential=True)
         return
     yield Check("params.yaml", True, f"scale {parameters.scale}")
+    yield from outside(root, parameters)
     folder = Path("checkpoints", parameters.scale)
     seed = parameters.seeds[0]
     for kind, files in {
@@ -150,3 +151,23 @@ def pipeline(root: Path, scale: str | None) -> Iterator[Check]:
         lost = [path for path in files if not (root / path).is_file()]
         todo = f"`make reproduce`, or `snakemake {lost[0]}`" if lost else ""
         yield Check(f"checkpoints of {kind}", not lost, f"{len(files) - len(lost)} of {len(files)}", todo)
+
+
+def outside(root: Path, parameters: params.Parameters) -> Iterator[Check]:
+    """Files from outside that the scale asks for; no line where it asks for none, as tiny and mini do."""
+    asked = roles(parameters)
+    unready = [(role, trouble) for role in asked if (trouble := assets.unready(role, root))]
+    if asked:
+        found = f"{len(asked) - len(unready)} of {len(asked)}"
+        lost = f" (without {', '.join(role for role, _ in unready)})" if unready else ""
+        yield Check("files from outside", not unready, found + lost, unready[0][1] if unready else "")
+
+
+def roles(parameters: params.Parameters) -> list[str]:
+    """The roles of assets that the backbones, judges and datasets of a scale ask for, in the registry's order."""
+    backbones = [discovery.load("backbones", name)(knobs) for name, knobs in parameters.backbones.items()]
+    judges = [discovery.load("judges", name) for name in {*parameters.measure.judges, *parameters.recovery.judges}]
+    asked = {backbone.asset for backbone in backbones}
+    asked |= {role for judge in judges for role in getattr(judge, "assets", ())}
+    asked |= {cell.dataset for cell in matrix.cells(parameters)}
+    return [role for role in assets.registry() if role in asked]

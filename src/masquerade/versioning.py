@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from masquerade import effective, params
+from masquerade import assets, effective, params
 from masquerade.errors import MasqueradeError
 from masquerade.lineage import provenance
 
@@ -66,15 +66,15 @@ def stages(jobs: list["Job"], root: Path = Path()) -> dict[str, Any]:
     base = params.read(root / params.PARAMS)
     over_path = f"{params.SCALES}/{base['scale']}.yaml"
     over = params.read(root / over_path)
-    fingerprints = sorted(
-        {path for job in jobs for path in map(str, job.input) if path.startswith(".masquerade/code/")}
-    )
+    read = {path for job in jobs for path in map(str, job.input)}
+    fingerprints = sorted(path for path in read if path.startswith(".masquerade/code/"))
+    identities = sorted(path for path in read if assets.role_of(path))
     found = {
         # A comment changes a source file but not its fingerprint: DVC then stops here.
         _CODE_STAGE: {
             "cmd": "python workflow/scripts/fingerprints.py",
-            "deps": ["src/masquerade", "workflow/scripts"],
-            "outs": [{path: {"persist": True}} for path in fingerprints],
+            "deps": ["src/masquerade", "workflow/scripts", *([assets.LOCK.as_posix()] if identities else [])],
+            "outs": [{path: {"persist": True}} for path in (*fingerprints, *identities)],
         },
         _PARAMS_STAGE: {
             "cmd": "python workflow/scripts/effective.py",

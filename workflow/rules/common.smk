@@ -40,6 +40,9 @@ try:
 except MasqueradeError as error:
     raise WorkflowError(str(error))
 
+there, why = discovery.load("faces", PARAMETERS.matrix.train_on)(PARAMETERS.datasets[PARAMETERS.matrix.train_on]).available()
+if not there:
+    raise WorkflowError(f"matrix.train_on is {PARAMETERS.matrix.train_on}, without which nothing is built: {why}")
 SCALE = PARAMETERS.scale
 REHEARSING = (rehearsal.MARK,) * PARAMETERS.rehearsal
 rehearsal.declare(PARAMETERS.rehearsal)
@@ -181,10 +184,25 @@ def built_on(backbone):
     return discovery.load("backbones", backbone).needs
 
 
+@cache
+def asset(role):
+    """The file that says which bytes an asset has: what jobs declare in its place (`masquerade.assets.identity`)."""
+    file = str(assets.write_identity(role))
+    os.utime(file)
+    workflow.iocache.exists_local[file] = True
+    return file
+
+
+def assets_of(roles):
+    return [asset(role) for role in roles]
+
+
 def published(backbone):
     """The weight file that takes the place of a training; nothing where it is trained here."""
-    path = discovery.load("backbones", backbone)(PARAMETERS.backbones[backbone]).published
-    return str(path) if path else []
+    found = discovery.load("backbones", backbone)(PARAMETERS.backbones[backbone])
+    if found.asset:
+        return asset(found.asset)
+    return str(found.published) if found.published else []
 
 
 def needs(method):
@@ -277,6 +295,27 @@ def tell_why_groups_fail():
     GroupJob.log_error = told
 
 
+def check_assets():
+    """A file from outside that a job will need and that is not there stops the build before anything runs."""
+    read = {str(path) for job in workflow.dag.needrun_jobs() for path in job.input}
+    troubles = [trouble for role in sorted(filter(None, map(assets.role_of, read))) if (trouble := assets.unready(role))]
+    if troubles:
+        raise WorkflowError("Files from outside are not ready (`masquerade assets list`):\n" + "\n".join(troubles))
+
+
+def tell_what_is_missing():
+    """What a build at this scale would stop at, or leave out, for want of files from outside: said by a dry run."""
+    built = [discovery.load("backbones", name)(block).asset for name, block in PARAMETERS.backbones.items()]
+    looked = [*judges_of("measure"), *judges_of("recovery"), *[PARAMETERS.guessing.judge] * bool(GUESSED)]
+    roles = [*filter(None, built), *(role for name in looked for role in discovery.load("judges", name).assets)]
+    unready = [trouble for role in dict.fromkeys(roles) if (trouble := assets.unready(role))]
+    if unready:
+        logger.warning("Not ready; a build would stop (`masquerade assets list`):\n" + "\n".join(unready))
+    left_out = {f"{cell.dataset}: {cell.reason}" for cell in CELLS if not cell.runnable}
+    if left_out:
+        logger.warning("Left out of the matrix:\n" + "\n".join(sorted(left_out)))
+
+
 def check_cluster():
     """A partition that the cluster has not stops the build before anything is submitted."""
     compute = PARAMETERS.compute
@@ -318,7 +357,7 @@ def judges_need(block):
 @cache
 def judges_files(block):
     """The official weight files that they load."""
-    return [str(assets.path(role)) for judge in judges_of(block) for role in discovery.load("judges", judge).assets]
+    return assets_of(role for judge in judges_of(block) for role in discovery.load("judges", judge).assets)
 
 
 def judged(block):
@@ -481,3 +520,6 @@ TARGETS = {
     ),
     "report": lambda w: results(REPORT),
 }
+
+if workflow.dryrun:
+    tell_what_is_missing()

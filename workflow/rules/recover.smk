@@ -83,7 +83,7 @@ rule guess:
         fakes=lambda w: resources_of(w.method, w.dataset)["fakes"],
         latents=lambda w: resources_of(w.method, w.dataset)["latents"],
         judged=[BACKBONE.format(backbone=name) for name in GUESSER.needs],
-        weights=[str(assets.path(role)) for role in GUESSER.assets],
+        weights=assets_of(GUESSER.assets),
     output:
         GUESSES,
     log:

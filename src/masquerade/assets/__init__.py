@@ -4,20 +4,29 @@ They lie below ``assets/``, which git ignores; ``masquerade assets`` brings them
 without being asked, and a missing weight file never becomes random weights.
 """
 
-from masquerade.assets.checking import FOLDER, checked, how_to_get, path, state
+from masquerade.assets.checking import FOLDER, checked, digest, how_to_get, path, state
+from masquerade.assets.entries import Asset, Dataset, Weights, asset, registry
+from masquerade.assets.identity import role_of, unready, write_identity
 from masquerade.assets.lock import LOCK
-from masquerade.assets.registry import Asset, Dataset, Weights, asset, registry
+
+PREFIX = "asset:"
+"""Before the role, where a knob of params.yaml asks for an asset in place of a path."""
 
 __all__ = [
     "FOLDER",
     "LOCK",
+    "PREFIX",
     "Asset",
     "Dataset",
     "Weights",
     "asset",
     "checked",
+    "digest",
     "how_to_get",
     "path",
     "registry",
+    "role_of",
     "state",
+    "unready",
+    "write_identity",
 ]

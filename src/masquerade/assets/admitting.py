@@ -9,9 +9,9 @@ from filelock import FileLock, Timeout
 
 from masquerade.assets import checking, lock
 from masquerade.assets.checking import FOLDER
+from masquerade.assets.entries import Archive, File, Remote, Weights, asset
 from masquerade.assets.fetching import Say, ask_room, download
 from masquerade.assets.hashing import hashes
-from masquerade.assets.registry import Archive, File, Remote, Weights, asset
 from masquerade.assets.unpacking import unpack
 from masquerade.errors import AssetError
 

@@ -24,7 +24,7 @@ DRIVE = "https://drive.usercontent.google.com/download?id={}&export=download&con
 CONNECT, SILENCE = 15.0, 60.0  # seconds without an answer, and without a byte
 WAITS = (2.0, 10.0, 30.0)  # seconds before each further try at one address
 SPARE = 200_000_000  # bytes that stay free on the disk
-CHUNK = 1 << 20
+CHUNK = 1 << 16  # bytes: what a break costs at most
 LASTING = (401, 403, 404, 410, 451)  # statuses that another try does not change
 
 Say = Callable[[str], None]

@@ -7,8 +7,8 @@ from typing import Literal
 
 from masquerade.assets import checking, lock
 from masquerade.assets.admitting import compared
+from masquerade.assets.entries import File, Folder
 from masquerade.assets.hashing import hashes, tree
-from masquerade.assets.registry import File, Folder
 
 
 @dataclass(frozen=True)

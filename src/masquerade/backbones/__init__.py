@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from masquerade import steps
+from masquerade import assets, steps
 from masquerade.errors import BelowFloor, CheckpointError
 from masquerade.methods import TrainingJob
 from masquerade.settings import Settings
@@ -42,16 +42,27 @@ class Backbone(ABC):
         self.params = params
 
     @property
+    def asset(self) -> str:
+        """The role of the registry of assets that the knob ``published`` asks for (``asset:<role>``); '' for none."""
+        name = getattr(self.params, "published", "")
+        return name.removeprefix(assets.PREFIX) if name.startswith(assets.PREFIX) else ""
+
+    @property
     def published(self) -> Path | None:
         """The published weight file that takes the place of a training; None where it is trained here.
 
-        The knob ``published`` names it; what stands behind ``#sha256=`` there is checked by `check_published`.
+        The knob ``published`` names it: a path, behind which ``#sha256=`` may give its checksum, or ``asset:<role>``.
+        `check_published` checks it. Raises AssetError for a role that there is not.
         """
+        if self.asset:
+            return assets.path(self.asset)
         name = getattr(self.params, "published", "").partition(CHECKSUM)[0]
         return Path(name) if name else None
 
     def check_published(self) -> str:
         """SHA-256 of the published file. Raises CheckpointError where it is missing or not the one that is named."""
+        if self.asset:
+            return assets.digest(assets.checked(self.asset))
         path, _, wanted = self.params.published.partition(CHECKSUM)
         if not self.published.is_file():
             raise CheckpointError(f"{path} is missing: place the published weight file there, or correct its path.")

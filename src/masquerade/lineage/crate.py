@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from masquerade import params
+from masquerade.assets.entries import asset
+from masquerade.assets.identity import identity, role_of
 from masquerade.lineage.history import History, Job, LineageError
 from masquerade.lineage.licences import ASSETS, OURS, SPDX, of_faces
 
@@ -135,18 +137,21 @@ class _Maker:
         workflow["version"], workflow["encodingFormat"] = self.cited["version"], "text/plain"
         workflow["conformsTo"] = self._thing(BIOSCHEMAS, "CreativeWork", name="Bioschemas ComputationalWorkflow")
         workflow["license"], workflow["author"] = self._licence(OURS), _one(people)
-        assets = [
-            self._thing(f"#asset-{asset.package}", "SoftwareApplication", name=asset.package, description=asset.what,
-                        softwareVersion=_version(asset.package), license=self._licence(asset.licence),
-                        **({"usageInfo": asset.note} if asset.note else {}))
-            for asset in ASSETS if any(judge in self.parameters.judges for judge in asset.judges)
+        packages = [
+            self._thing(f"#asset-{used.package}", "SoftwareApplication", name=used.package, description=used.what,
+                        softwareVersion=_version(used.package), license=self._licence(used.licence),
+                        **({"usageInfo": used.note} if used.note else {}))
+            for used in ASSETS if any(judge in self.parameters.judges for judge in used.judges)
         ]  # fmt: skip
-        workflow["softwareRequirements"] = [self.files["requirements.lock"], *assets]
+        workflow["softwareRequirements"] = [self.files["requirements.lock"], *packages]
         return workflow
 
     def file(self, path: str, licence: str | None = None) -> "Entity":
         """A file of the run: inside the crate, or, of data and checkpoints, named by its hash."""
         if path in self.files:
+            return self.files[path]
+        if role := role_of(path):
+            self.files[path] = self._outside(role)
             return self.files[path]
         kind = SUFFIXES.get(Path(path).suffix, "application/octet-stream" if self.history.maker(path) else "text/plain")
         about: dict[str, Any] = {"name": path, "encodingFormat": kind}
@@ -169,6 +174,17 @@ class _Maker:
         )
         self.files[path] = found
         return found
+
+    def _outside(self, role: str) -> "Entity":
+        """A weight file or dataset from outside, by the hashes of its parts; it is never put inside."""
+        found = asset(role)
+        hashes = [f"sha256:{sha256}" for sha256 in identity(role, self.root).values() if sha256]
+        return self._thing(
+            f"#outside-{role}", "CreativeWork", name=f"{role}: {found.title}", description=found.source,
+            license=found.licence if " " in found.licence else self._licence(found.licence),
+            conditionsOfAccess=f"To be handed on by: {found.redistribution}.",
+            **({"identifier": _one(hashes)} if hashes else {}), **({"usageInfo": found.terms} if found.terms else {}),
+        )  # fmt: skip
 
     @cached_property
     def _drawn(self) -> bool:

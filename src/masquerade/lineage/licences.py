@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from masquerade import assets
+
 SPDX = "https://spdx.org/licenses/"
 OURS = "Apache-2.0"
 
@@ -51,4 +53,6 @@ def of_faces(dataset: str, drawn: bool) -> str:
     """The licence of a dataset's faces and of what is computed from them: ours where they are drawn."""
     if drawn:
         return OURS
+    if dataset in assets.registry():
+        return assets.asset(dataset).licence
     return f"not stated: that of the photographs of '{dataset}', which this repository does not know"

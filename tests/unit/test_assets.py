@@ -1,0 +1,517 @@
+"""Files from outside: the registry, the lock, what is admitted, and what a person is told."""
+
+import bz2
+import hashlib
+import io
+import json
+import re
+import tarfile
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from masquerade import assets, discovery, doctor, params
+from masquerade.assets import admitting, checking, entries, hashing, identity, lock, unpacking, verifying
+from masquerade.assets.commands import app
+from masquerade.errors import AssetError, CheckpointError
+from masquerade.lineage import licences
+
+BYTES = b"weights of a network" * 1000
+SHA256 = hashlib.sha256(BYTES).hexdigest()
+ROLES = (
+    "ir_se50", "facenet_vggface2", "facenet_casia", "adaface_ir50", "stylegan2_256", "stylegan2_1024",
+    "stylegan2_1024_genforce", "e4e_1024", "psp_256", "farl_ep64", "farl_ep16", "clip_vit_b32", "bisenet", "fan4",
+    "s3fd", "inception_fid", "alexnet", "landmarks_68", "celeba_hq", "celeba", "lfw", "ffhq", "casia_webface",
+)  # fmt: skip
+
+
+def remote(**known):
+    return {"urls": (), "size": None, "sha256": None, "md5": None, "vouched": ""} | known
+
+
+def about(**known):
+    return {
+        "title": "a network", "source": "a test", "roughly": "", "licence": "MIT", "terms": "", "steps": (),
+        "redistribution": "anybody", "papers": (),
+    } | known  # fmt: skip
+
+
+def weights(name="net.pt", archives=(), more=None, **known):
+    file = entries.File(name=name, **remote(**known))
+    return entries.Weights(**about(**(more or {})), file=file, archives=archives, layout="", loader="",
+                            preprocessing=None)  # fmt: skip
+
+
+@pytest.fixture
+def toys(monkeypatch, tmp_path):
+    """A registry of a few roles, in a repository of its own that is the working directory."""
+    archive = entries.Archive(name="net.tar", member="inside/net.pt", **remote())
+    pictures = (
+        entries.Folder(name="pictures", count=2, instead_of="pictures.zip"),
+        entries.Folder(name="more", count=None, instead_of=""),
+    )
+    lists = tuple(entries.File(name=name, **remote()) for name in ("list.txt", "pictures.zip"))
+    found = {
+        "unknown": weights(archives=(archive,)),
+        "published": weights(size=len(BYTES), sha256=SHA256),
+        "by_md5": weights(md5=hashlib.md5(BYTES).hexdigest()),
+        "form": weights(more={"steps": ("Ask nicely.", "Place it.")}),
+        "people": entries.Dataset(**about(), files=lists, folders=pictures),
+    }
+    monkeypatch.setattr(entries, "registry", lambda: found)
+    monkeypatch.setattr("masquerade.assets.commands.registry", lambda: found)
+    monkeypatch.chdir(tmp_path)
+    return found
+
+
+def put(role: str, content: bytes = BYTES, name: str = "net.pt") -> Path:
+    file = Path("assets", role, name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    return file
+
+
+def given_file(content: bytes = BYTES, name: str = "download.pt") -> Path:
+    Path(name).write_bytes(content)
+    return Path(name)
+
+
+def placed(role: str, content: bytes = BYTES, name: str = "download.pt", rehearsal: bool = False) -> list[str]:
+    said = []
+    admitting.place(given_file(content, name), role, rehearsal, said.append)
+    return said
+
+
+def test_the_registry_has_every_role_of_the_papers():
+    assert tuple(assets.registry()) == ROLES
+    packaged = Path(entries.FILE).relative_to(Path(assets.__file__).parents[1])
+    project = (Path(assets.__file__).parents[3] / "pyproject.toml").read_text()
+    assert f'"{packaged.as_posix()}"' in project, "the registry would not be installed"
+
+
+def test_every_entry_says_how_to_come_by_it_and_who_vouches():
+    papers = set(params.load(Path(assets.__file__).parents[3], "mini").papers)
+    for role, entry in assets.registry().items():
+        assert set(entry.papers) <= papers
+        ways = [file for file in (*entry.parts, *getattr(entry, "archives", ())) if file.urls]
+        assert bool(ways) != bool(entry.steps), f"{role}: either an address, or steps for a person"
+        for file in (*entry.parts, *getattr(entry, "archives", ())):
+            known = bool(file.size or file.sha256 or file.md5)
+            assert known == bool(file.vouched), f"{role}: who states the size or hash of {file.name}?"
+        if entry.steps:
+            assert any("assets place" in step or "assets verify" in step for step in entry.steps)
+            assert f" {role}`" in " ".join(entry.steps), "the steps name the command with the role"
+        for tree in entry.trees:
+            assert tree.instead_of in ("", *(file.name for file in entry.parts))
+
+
+def test_hashes_in_published_names_are_those_of_the_registry():
+    """torch.hub's habit: the first digits of the SHA-256 stand in the name."""
+    named = {
+        role: found[1] for role, entry in assets.registry().items()
+        if isinstance(entry, assets.Weights) and (found := re.search(r"-([0-9a-f]{8,10})\.pth", entry.file.name))
+    }  # fmt: skip
+    assert set(named) == {"fan4", "s3fd", "inception_fid", "alexnet"}
+    for role, digits in named.items():
+        assert assets.asset(role).file.sha256.startswith(digits)
+    clip = assets.asset("clip_vit_b32").file
+    assert clip.sha256 in clip.urls[0]
+
+
+def test_the_landmarks_of_the_package_are_those_of_the_registry():
+    """The one published file that is on every machine, inside face_recognition_models."""
+    from importlib.metadata import files
+
+    file = assets.asset("landmarks_68").file
+    here = next(path for path in files("face_recognition_models") if path.name == file.name).locate()
+    assert (Path(here).stat().st_size, hashing.hashes(Path(here))[0]) == (file.size, file.sha256)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda tree: tree["weights"]["fan4"].update(colour="red"), "weights.fan4.colour"),
+        (lambda tree: tree["weights"]["fan4"].pop("licence"), "weights.fan4.licence"),
+        (lambda tree: tree["weights"]["fan4"]["file"].update(urls=["ftp://host/file"]), "weights.fan4.file.urls.0"),
+        (lambda tree: tree["weights"]["fan4"]["file"].update(name="../../etc/passwd"), "no plain path"),
+        (lambda tree: tree["weights"]["fan4"]["file"].update(sha256="11f355bf06"), "weights.fan4.file.sha256"),
+        (lambda tree: tree["datasets"].update(fan4=tree["datasets"]["lfw"]), "one name: fan4"),
+    ],
+)
+def test_a_wrong_registry_is_refused_by_name(tmp_path, change, told):
+    tree = yaml.safe_load(entries.FILE.read_text(encoding="utf-8"))
+    change(tree)
+    file = tmp_path / "assets.yaml"
+    file.write_text(yaml.safe_dump(tree))
+    with pytest.raises(AssetError, match=told):
+        entries.read(file)
+
+
+@given(st.text(st.sampled_from("ab./\\"), min_size=1, max_size=8))
+def test_no_name_leads_out_of_the_folder(name):
+    try:
+        allowed = entries.File(name=name, **remote()).name
+    except ValueError:
+        return
+    root = Path("/assets/role")
+    assert (root / allowed).resolve().is_relative_to(root)
+    assert allowed == (root / allowed).relative_to(root).as_posix()
+
+
+def test_an_unknown_role_is_told_which_there_are():
+    with pytest.raises(AssetError, match="no asset 'arcface'.*ir_se50"):
+        assets.path("arcface")
+
+
+def test_a_missing_file_says_what_to_do(toys):
+    with pytest.raises(CheckpointError, match=r"assets/published/net.pt is missing.*`masquerade assets fetch publ"):
+        assets.checked("published")
+    with pytest.raises(CheckpointError, match="terms that a person must accept"):
+        assets.checked("form")
+
+
+def test_a_published_file_is_held_to_its_publisher(toys):
+    put("published")
+    assert assets.checked("published") == Path("assets/published/net.pt")
+    put("published", BYTES[:-1])
+    with pytest.raises(CheckpointError, match=f"cut.*{len(BYTES) - 1} bytes, its publisher gives {len(BYTES)}"):
+        assets.checked("published")
+    put("published", BYTES[::-1])
+    with pytest.raises(CheckpointError, match="altered or another file: its SHA-256"):
+        assets.checked("published")
+
+
+def test_a_file_that_nobody_vouches_for_is_not_used(toys):
+    put("unknown")
+    with pytest.raises(CheckpointError, match="nobody vouches.*`masquerade assets verify unknown` records it"):
+        assets.checked("unknown")
+    assert assets.state("unknown") == "unrecorded"
+    (finding,) = verifying.verify("unknown")
+    assert finding.word == "recorded"
+    assert SHA256 in finding.told
+    assert assets.checked("unknown").is_file()
+
+
+def test_the_lock_is_written_once_and_held_to(toys):
+    said = placed("unknown")
+    assert any("trusted on first use" in line and SHA256 in line for line in said)
+    before = lock.LOCK.read_text()
+    assert before.startswith("# Files from outside")
+    placed("unknown")  # the same file again
+    assert lock.LOCK.read_text() == before
+    with pytest.raises(AssetError, match="assets.lock.yaml has, of 20.*It is not admitted"):
+        placed("unknown", BYTES[::-1])
+    assert assets.checked("unknown").read_bytes() == BYTES
+    put("unknown", BYTES[::-1])
+    with pytest.raises(CheckpointError, match="assets.lock.yaml has"):
+        assets.checked("unknown")
+    assert [finding.word for finding in verifying.verify("unknown")] == ["altered"]
+    assert lock.LOCK.read_text() == before
+
+
+def test_processes_that_record_at_one_time_lose_nothing(toys, tmp_path):
+    def record(number: int) -> None:
+        lock.record("people", f"{number}.txt", f"{number:064x}", number, "found", False, tmp_path)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(record, range(24)))
+    assert sorted(lock.read(tmp_path)["people"]) == sorted(f"{number}.txt" for number in range(24))
+
+
+@pytest.mark.parametrize("text", ["unknown: {net.pt: {size: 3}}", "unknown: [", "just words", "unknown: {net.pt: 3}"])
+def test_a_damaged_lock_is_no_empty_one(toys, text):
+    put("unknown")
+    lock.LOCK.write_text(text)
+    with pytest.raises(AssetError, match="damaged.*git checkout"):
+        assets.state("unknown")
+
+
+def test_a_wrong_file_is_not_placed(toys):
+    with pytest.raises(AssetError, match="its publisher gives.*not admitted"):
+        placed("published", BYTES + b"!")
+    with pytest.raises(AssetError, match="its MD5 is"):
+        placed("by_md5", BYTES[::-1])
+    assert [path for path in Path("assets").rglob("*") if path.is_file()] == []
+    assert not lock.LOCK.exists()
+    placed("by_md5")
+    assert assets.checked("by_md5").read_bytes() == BYTES
+
+
+def test_what_lies_in_its_place_can_be_placed_there(toys):
+    file = put("unknown")
+    admitting.place(file, "unknown", False, lambda _: None)
+    assert file.read_bytes() == BYTES
+    assert assets.state("unknown") == "there"
+
+
+def test_a_file_is_copied_not_moved(toys):
+    placed("unknown", name="mine.pt")
+    assert Path("mine.pt").read_bytes() == BYTES
+    Path("mine.pt").write_bytes(b"changed later")
+    assert assets.checked("unknown").read_bytes() == BYTES
+
+
+def test_a_full_disk_places_nothing(toys, monkeypatch):
+    usage = admitting.shutil.disk_usage(".")
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=len(BYTES)))
+    with pytest.raises(AssetError, match="disk is too small for net.pt"):
+        placed("unknown")
+    assert not Path("assets/unknown/net.pt").exists()
+
+
+def test_a_rehearsal_is_marked_and_gives_way_to_the_real_file(toys):
+    fake = b"random weights in the official layout"
+    assert "nothing that it makes may enter a table" in placed("published", fake, rehearsal=True)[0]
+    assert assets.checked("published").read_bytes() == fake
+    assert assets.state("published") == "rehearsal"
+    assert lock.seen("published", "net.pt").rehearsal
+    placed("published", b"another rehearsal", rehearsal=True)
+    placed("published")
+    assert not lock.seen("published", "net.pt").rehearsal
+    assert assets.state("published") == "there"
+    with pytest.raises(AssetError, match="rehearse in another folder"):
+        placed("published", fake, rehearsal=True)
+    assert assets.checked("published").read_bytes() == BYTES
+
+
+def archive(kind: str, members: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    if kind == "zip":
+        with zipfile.ZipFile(stream, "w") as made:
+            for name, content in members.items():
+                made.writestr(name, content)
+    elif kind == "bz2":
+        return bz2.compress(members[""])
+    else:
+        with tarfile.open(fileobj=stream, mode=kind) as made:
+            for name, content in members.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                made.addfile(info, io.BytesIO(content))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(("kind", "member"), [("zip", "a/b"), ("w", "a/b"), ("w:gz", "a/b"), ("bz2", "")])
+def test_one_file_is_taken_out_of_an_archive(tmp_path, kind, member):
+    packed = tmp_path / "packed"
+    packed.write_bytes(archive(kind, {member: BYTES, "../evil": b"never", "a/c": b"never"}))
+    unpacking.unpack(packed, member, tmp_path / "out" / "net.pt")
+    assert (tmp_path / "out" / "net.pt").read_bytes() == BYTES
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["net.pt", "packed"]
+
+
+@pytest.mark.parametrize(("kind", "member"), [("zip", "a/b"), ("w", "a/b"), ("w:gz", "a/b"), ("bz2", "")])
+def test_a_cut_archive_leaves_nothing(tmp_path, kind, member):
+    packed = tmp_path / "packed"
+    content = archive(kind, {member: bytes(hashlib.shake_128(b"noise").digest(50_000))})
+    packed.write_bytes(content[: len(content) // 2])
+    with pytest.raises(AssetError, match="damaged or no archive"):
+        unpacking.unpack(packed, member, tmp_path / "net.pt")
+    assert not (tmp_path / "net.pt").exists()
+
+
+def test_an_archive_without_the_file_says_what_it_holds(tmp_path):
+    packed = tmp_path / "packed"
+    packed.write_bytes(archive("w", {"other.pt": b""}))
+    with pytest.raises(AssetError, match="holds no net.pt; it holds other.pt"):
+        unpacking.unpack(packed, "net.pt", tmp_path / "net.pt")
+
+
+def test_a_link_in_an_archive_is_not_followed(tmp_path):
+    link = tarfile.TarInfo("net.pt")
+    link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    with tarfile.open(tmp_path / "packed", "w") as made:
+        made.addfile(link)
+    with pytest.raises(AssetError, match="no plain file"):
+        unpacking.unpack(tmp_path / "packed", "net.pt", tmp_path / "net.pt")
+
+
+def test_a_published_archive_can_be_placed(toys):
+    placed("unknown", archive("w", {"inside/net.pt": BYTES}), name="net.tar")
+    assert assets.checked("unknown").read_bytes() == BYTES
+
+
+def dataset() -> None:
+    put("people", b"a 1\n", "list.txt")
+    for name in ("1.jpg", "2.jpg"):
+        put("people", name.encode(), f"pictures/{name}")
+    put("people", b"?", "more/sub/3.jpg")
+
+
+def test_a_dataset_may_be_packed_or_unpacked(toys):
+    dataset()
+    assert checking.missing("people") == []
+    put("people", b"zip", "pictures.zip")
+    for path in Path("assets/people/pictures").iterdir():
+        path.unlink()
+    assert checking.missing("people") == []
+    Path("assets/people/pictures.zip").unlink()
+    assert checking.missing("people") == ["pictures.zip"]
+    with pytest.raises(CheckpointError, match="assets/people/pictures.zip is missing"):
+        assets.checked("people")
+
+
+def test_folders_are_verified_picture_by_picture(toys):
+    dataset()
+    assert {finding.word for finding in verifying.verify("people")} == {"recorded"}
+    lines = "".join(f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n" for name in ("1.jpg", "2.jpg"))
+    assert lock.seen("people", "pictures").sha256 == hashlib.sha256(lines.encode()).hexdigest()  # as of sha256sum
+    put("people", b"hidden", "pictures/.DS_Store")
+    assert all(finding.ok for finding in verifying.verify("people"))
+    put("people", b"other", "more/sub/3.jpg")
+    assert [finding.name for finding in verifying.verify("people") if not finding.ok] == ["more"]
+    put("people", b"3", "pictures/3.jpg")
+    told = next(finding.told for finding in verifying.verify("people") if finding.name == "pictures")
+    assert "has 3 files, its publisher gives 2" in told
+    assert assets.checked("people") == Path("assets/people")  # cheap: it counts on `verify`
+
+
+def test_a_weight_file_is_hashed_once_a_process(toys, monkeypatch):
+    placed("unknown")
+    counted = []
+    real = hashlib.file_digest
+    monkeypatch.setattr(hashlib, "file_digest", lambda *given: counted.append(1) or real(*given))
+    for _ in range(3):
+        assets.checked("unknown")
+    assert len(counted) == 1
+    put("unknown", BYTES[::-1])
+    with pytest.raises(CheckpointError):  # but never when it may have changed
+        assets.checked("unknown")
+
+
+def test_the_identity_follows_the_lock_not_the_disk(toys):
+    """Whoever pulls a build has the lock and no assets: nothing is out of date for that."""
+    placed("unknown")
+    file = identity.write_identity("unknown")
+    assert json.loads(file.read_text()) == {"net.pt": SHA256}
+    written = file.stat().st_mtime_ns
+    Path("assets/unknown/net.pt").unlink()
+    assert identity.write_identity("unknown").stat().st_mtime_ns == written
+    assert identity.identity("published") == {"net.pt": SHA256}
+    assert identity.identity("form") == {"net.pt": ""}
+    assert identity.role_of(file) == "unknown"
+    assert identity.role_of("assets/unknown/net.pt") == ""
+
+
+def test_a_job_hears_why_it_cannot_run(toys):
+    assert "fetch unknown" in assets.unready("unknown")
+    put("unknown")
+    assert "not in assets.lock.yaml" in assets.unready("unknown")
+    placed("unknown")
+    assert assets.unready("unknown") == ""
+    put("unknown", b"cut")
+    assert "cut or altered" in assets.unready("unknown")
+
+
+def run(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, list(words))
+    assert done.exception is None or isinstance(done.exception, SystemExit | AssetError), done.exception
+    return done.exit_code, done.output + str(done.exception or "")
+
+
+def test_the_list_shows_every_state(toys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    placed("unknown")
+    put("by_md5")
+    put("published", b"cut")
+    code, told = run("list")
+    states = dict(re.findall(r"│ (\w+) .*│ (.*?) +│$", told, re.MULTILINE))
+    assert code == 0
+    assert states == {"unknown": "there", "published": "altered", "by_md5": "unrecorded", "form": "needs a form",
+                      "people": "missing"}  # fmt: skip
+
+
+def test_a_form_is_explained_and_ends_with_status_1(toys):
+    code, told = run("fetch", "form")
+    assert code == 1
+    assert "1. Ask nicely." in told
+    assert "2. Place it." in told
+
+
+def test_fetch_goes_on_after_a_role_that_fails_and_says_what_is_there(toys):
+    put("published")
+    code, told = run("fetch", "form", "published")
+    assert code == 1
+    assert "published: there already" in told
+    put("published", BYTES[::-1])
+    code, told = run("fetch", "published")
+    assert (code, "altered" in told) == (1, True)
+
+
+def test_fetch_falls_back_on_the_archive(toys, monkeypatch):
+    """Two ways to one file: an address that gives another file, then the archive that holds it."""
+    packed = archive("w", {"inside/net.pt": BYTES})
+    served = {"https://one": b"something else", "https://two": packed}
+    tar = entries.Archive(name="net.tar", member="inside/net.pt",
+                           **remote(urls=("https://two",), sha256=hashlib.sha256(packed).hexdigest()))  # fmt: skip
+    toys["both"] = weights(archives=(tar,), urls=("https://one",), sha256=SHA256)
+    monkeypatch.setattr("masquerade.assets.fetching._persist", lambda url, part, *_: part.write_bytes(served[url]))
+    code, told = run("fetch", "both")
+    assert code == 0, told
+    assert assets.checked("both").read_bytes() == BYTES
+    assert lock.seen("both", "net.pt").origin == "https://two"
+    assert sorted(path.name for path in Path("assets/both").iterdir() if path.suffix != ".lock") == ["net.pt"]
+
+
+def test_verify_looks_at_what_is_there_and_fails_on_what_is_asked_for(toys):
+    assert run("verify") == (
+        0,
+        "Nothing lies in assets yet: `masquerade assets list`, `masquerade assets fetch ROLE`.\n",
+    )
+    placed("unknown")
+    code, told = run("verify")
+    assert code == 0
+    assert "ok" in told
+    assert run("verify", "form")[0] == 1
+    put("unknown", BYTES[::-1])
+    code, told = run("verify")
+    assert code == 1
+    assert "altered" in told
+
+
+def test_place_tells_to_commit_the_lock(toys):
+    code, told = run("place", str(given_file()), "unknown")
+    assert code == 0
+    assert "Commit assets.lock.yaml" in told
+    code, told = run("place", ".", "people")
+    assert "A folder of pictures is moved or linked" in told
+    code, told = run("place", str(given_file()), "people")
+    assert "no file of 'people'. Its files: list.txt, pictures.zip" in told
+
+
+def test_a_backbone_takes_its_file_from_the_registry(toys):
+    cls = discovery.load("backbones", "parsing")
+    knobs = params.load(Path(assets.__file__).parents[3], "mini").backbones["parsing"]
+    backbone = cls(knobs.model_copy(update={"published": "asset:published"}))
+    assert backbone.published == Path("assets/published/net.pt")
+    with pytest.raises(CheckpointError, match="fetch published"):
+        backbone.check_published()
+    put("published")
+    assert backbone.check_published() == SHA256
+    with pytest.raises(AssetError, match="no asset 'nobody'"):
+        cls(knobs.model_copy(update={"published": "asset:nobody"})).published  # noqa: B018
+
+
+def test_the_doctor_names_what_the_scale_lacks(toys, monkeypatch):
+    parameters = params.load(Path(assets.__file__).parents[3], "mini")
+    assert list(doctor.outside(Path(), parameters)) == [], "mini asks for nothing from outside"
+    knobs = parameters.backbones["parsing"].model_copy(update={"published": "asset:unknown"})
+    parameters.backbones["parsing"] = knobs
+    monkeypatch.setattr(discovery.load("judges", "mtcnn"), "assets", ("published", "form"), raising=False)
+    monkeypatch.setattr(assets, "registry", lambda: toys)
+    put("published")
+    (check,) = doctor.outside(Path(), parameters)
+    assert (check.ok, check.found) == (False, "1 of 3 (without unknown, form)")
+    assert "fetch unknown" in check.todo
+
+
+def test_faces_of_a_known_dataset_stand_under_its_licence():
+    assert licences.of_faces("ffhq", drawn=False) == "CC-BY-NC-SA-4.0"
+    assert "non-commercial" in licences.of_faces("celeba_hq", drawn=False)
+    assert "does not know" in licences.of_faces("holidays", drawn=False)
