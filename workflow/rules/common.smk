@@ -40,7 +40,9 @@ try:
 except MasqueradeError as error:
     raise WorkflowError(str(error))
 
-there, why = discovery.load("faces", PARAMETERS.matrix.train_on)(PARAMETERS.datasets[PARAMETERS.matrix.train_on]).available()
+there, why = discovery.load("faces", PARAMETERS.matrix.train_on)(
+    PARAMETERS.datasets[PARAMETERS.matrix.train_on]
+).available()
 if not there:
     raise WorkflowError(f"matrix.train_on is {PARAMETERS.matrix.train_on}, without which nothing is built: {why}")
 SCALE = PARAMETERS.scale
@@ -298,19 +300,24 @@ def tell_why_groups_fail():
 def check_assets():
     """A file from outside that a job will need and that is not there stops the build before anything runs."""
     read = {str(path) for job in workflow.dag.needrun_jobs() for path in job.input}
-    troubles = [trouble for role in sorted(filter(None, map(assets.role_of, read))) if (trouble := assets.unready(role))]
+    troubles = [
+        trouble for role in sorted(filter(None, map(assets.role_of, read))) if (trouble := assets.unready(role))
+    ]
     if troubles:
         raise WorkflowError("Files from outside are not ready (`masquerade assets list`):\n" + "\n".join(troubles))
 
 
 def tell_what_is_missing():
-    """What a build at this scale would stop at, or leave out, for want of files from outside: said by a dry run."""
+    """Say, when the graph is planned, what is not there or left out for want of files from outside."""
     built = [discovery.load("backbones", name)(block).asset for name, block in PARAMETERS.backbones.items()]
     looked = [*judges_of("measure"), *judges_of("recovery"), *[PARAMETERS.guessing.judge] * bool(GUESSED)]
     roles = [*filter(None, built), *(role for name in looked for role in discovery.load("judges", name).assets)]
     unready = [trouble for role in dict.fromkeys(roles) if (trouble := assets.unready(role))]
     if unready:
-        logger.warning("Not ready; a build would stop (`masquerade assets list`):\n" + "\n".join(unready))
+        logger.warning(
+            "Files from outside that are not ready, without which a build stops (`masquerade assets list`):\n"
+            + "\n".join(unready)
+        )
     left_out = {f"{cell.dataset}: {cell.reason}" for cell in CELLS if not cell.runnable}
     if left_out:
         logger.warning("Left out of the matrix:\n" + "\n".join(sorted(left_out)))
@@ -521,5 +528,5 @@ TARGETS = {
     "report": lambda w: results(REPORT),
 }
 
-if workflow.dryrun:
+if workflow.is_main_process:
     tell_what_is_missing()

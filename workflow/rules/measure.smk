@@ -4,7 +4,7 @@ rule measure_source:
         code=lambda w: judges_code(w, "measure"),
         faces=indexed(FACES),
         backbones=[BACKBONE.format(backbone=name) for name in judges_need("measure")],
-        weights=judges_files("measure"),
+        weights=lambda w: judges_files("measure"),
     output:
         SOURCE,
     log:
@@ -31,7 +31,7 @@ rule measure:
         faces=indexed(ANONYMIZED),
         source=indexed(FACES),
         backbones=[BACKBONE.format(backbone=name) for name in judges_need("measure")],
-        weights=judges_files("measure"),
+        weights=lambda w: judges_files("measure"),
     output:
         MEASURED,
     log:

@@ -45,7 +45,7 @@ rule measure_attempts:
         faces=indexed(ATTEMPTS),
         source=indexed(FACES),
         backbones=[BACKBONE.format(backbone=name) for name in judges_need("recovery")],
-        weights=judges_files("recovery"),
+        weights=lambda w: judges_files("recovery"),
     output:
         ATTEMPTS_MEASURED,
     log:
@@ -83,7 +83,7 @@ rule guess:
         fakes=lambda w: resources_of(w.method, w.dataset)["fakes"],
         latents=lambda w: resources_of(w.method, w.dataset)["latents"],
         judged=[BACKBONE.format(backbone=name) for name in GUESSER.needs],
-        weights=assets_of(GUESSER.assets),
+        weights=lambda w: assets_of(GUESSER.assets),
     output:
         GUESSES,
     log:
