@@ -14,13 +14,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-CELEBA_ATTRIBUTES = (
-    "5_o_Clock_Shadow Arched_Eyebrows Attractive Bags_Under_Eyes Bald Bangs Big_Lips Big_Nose Black_Hair Blond_Hair "
-    "Blurry Brown_Hair Bushy_Eyebrows Chubby Double_Chin Eyeglasses Goatee Gray_Hair Heavy_Makeup High_Cheekbones Male "
-    "Mouth_Slightly_Open Mustache Narrow_Eyes No_Beard Oval_Face Pale_Skin Pointy_Nose Receding_Hairline Rosy_Cheeks "
-    "Sideburns Smiling Straight_Hair Wavy_Hair Wearing_Earrings Wearing_Hat Wearing_Lipstick Wearing_Necklace "
-    "Wearing_Necktie Young"
-).split()
+from masquerade.attributes import regions
+
+CELEBA_ATTRIBUTES = sorted([*regions.INNER, *regions.OUTER, "Attractive", "Blurry"])
 LFW_FOLDS = 10
 
 

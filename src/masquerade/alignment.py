@@ -38,7 +38,8 @@ def similarity(source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """
     from skimage.transform import SimilarityTransform
 
-    found = SimilarityTransform.from_estimate(source, target)
+    known = np.isfinite(source).all() and np.isfinite(target).all()
+    found = SimilarityTransform.from_estimate(source, target) if known else None
     if not found or not np.isfinite(found.params).all():
         raise ValueError("points that fall together, or are not known, have no similarity")
     return found.params[:2]

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+from masquerade.attributes import regions
 from masquerade.errors import DatasetError
 from masquerade.faces import _lists, _people
 from masquerade.faces._trees import found
 
 IDENTITIES, PARTITION = "identity_CelebA.txt", "list_eval_partition.txt"
+ATTRIBUTES = frozenset([*regions.INNER, *regions.OUTER, "Attractive", "Blurry"])
 PUBLISHED_IN = {IDENTITIES: "Anno", PARTITION: "Eval"}
 
 
@@ -34,3 +36,16 @@ def people(root: Path) -> tuple[dict[str, str], dict[str, str]]:
     _lists.same_names(who, identities.name, split, partition.name)
     _people.check_disjoint(((who[file], split[file]) for file in sorted(who)), f"{identities.name}, {partition.name}")
     return who, split
+
+
+def attributes(text: str, name: str) -> dict[str, dict[str, bool]]:
+    """file -> ``attribute.<name>`` -> true or false, of a table of 1 and -1. Raises DatasetError."""
+    columns, listed = _lists.table(text, name)
+    if set(columns) != ATTRIBUTES:
+        strange = sorted(ATTRIBUTES.symmetric_difference(columns))
+        raise DatasetError(f"{name} should have CelebA's 40 attributes; {strange[0]} is not in both. Fetch it again.")
+    for file, signs in listed.items():
+        if not set(signs) <= {"1", "-1"}:
+            raise DatasetError(f"{name}: {file} has an attribute that is neither 1 nor -1. Fetch the list again.")
+    keys = [f"attribute.{column}" for column in columns]
+    return {file: {key: sign == "1" for key, sign in zip(keys, signs, strict=True)} for file, signs in listed.items()}

@@ -56,16 +56,6 @@ def _by_file(body: Sequence[tuple[int, list[str]]], width: int, name: str, value
     return found
 
 
-def attributes(text: str, name: str) -> dict[str, dict[str, bool]]:
-    """file -> ``attribute.<name>`` -> true or false, of a table of 1 and -1."""
-    columns, listed = table(text, name)
-    for file, signs in listed.items():
-        if not set(signs) <= {"1", "-1"}:
-            raise DatasetError(f"{name}: {file} has an attribute that is neither 1 nor -1. Fetch the list again.")
-    keys = [f"attribute.{column}" for column in columns]
-    return {file: {key: sign == "1" for key, sign in zip(keys, signs, strict=True)} for file, signs in listed.items()}
-
-
 def partition(text: str, name: str) -> dict[str, str]:
     """file -> train, validation or test, of list_eval_partition.txt."""
     found = values(text, name)

@@ -52,7 +52,7 @@ class CelebA(Published):
 
     def listed(self, tree: Tree, seed: int) -> list[Listed]:
         attributes, landmarks, *_ = self.lists()
-        known = _lists.attributes(_celeba.text_of(attributes), attributes.name)
+        known = _celeba.attributes(_celeba.text_of(attributes), attributes.name)
         near = middles(_celeba.text_of(landmarks), landmarks.name)
         who, split = _celeba.people(Path(self.params.path))
         self.check_count(len(known))

@@ -68,7 +68,7 @@ class CelebAHQ(Published):
     def listed(self, tree: Tree, seed: int) -> list[Listed]:
         originals = mapping(tree.text(MAPPING), MAPPING)
         self.check_count(len(originals))
-        known = _lists.attributes(tree.text(ATTRIBUTES), ATTRIBUTES)
+        known = _celeba.attributes(tree.text(ATTRIBUTES), ATTRIBUTES)
         files = [f"{number}.jpg" for number in range(len(originals))]
         _lists.same_names(known, ATTRIBUTES, dict.fromkeys(files), MAPPING)
         same_files(tree.sizes(PICTURES), files, tree.path / PICTURES)

@@ -1,0 +1,641 @@
+"""Published datasets: read as they were published, refused with a reason where they are not."""
+
+import os
+import shutil
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import published
+from masquerade import discovery, params
+from masquerade.backbones.parsing import CLASSES
+from masquerade.errors import DatasetError, ParameterError
+from masquerade.faces import _alignment, _people, _published, build
+from masquerade.faces._procedural import render
+from masquerade.faces._shot import Conditions
+from masquerade.faces.celeba_hq import PARTS
+from masquerade.images import FaceArchive
+
+SIZE = 64
+SEED = 7
+STUDIO = Conditions(yaw=6.0, pitch=3.0, roll=1.0, jitter=0.01, light=0.2, noise=0.0, blur=0.0, occlusion=0.0)
+
+
+@cache
+def face(person: int, take: int = 0, side: int = 250) -> np.ndarray:
+    return render(("test", "test", person, take, SEED, STUDIO, side, 1)).picture
+
+
+def noise(number: int, side: int = 1024) -> np.ndarray:
+    coarse = np.random.default_rng(number).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+    return np.kron(coarse, np.ones((side // 8, side // 8, 1), np.uint8))
+
+
+def dataset(name: str, root: Path, **changes):
+    """The dataset with the knobs of params.yaml, but of the tree at ``root``."""
+    knobs = params.read(Path(__file__).parents[2] / params.PARAMS)["datasets"][name]
+    cls = discovery.load("faces", name)
+    return cls(cls.Params(**{**knobs, "path": str(root), **changes}))
+
+
+def records(name: str, root: Path, **changes) -> list:
+    return list(dataset(name, root, **changes).records(SIZE, SEED, workers=1))
+
+
+def by_split(found: list) -> dict[str, list[str]]:
+    splits = {}
+    for record in found:
+        splits.setdefault(record.row["split"], []).append(record.row["id"])
+    return splits
+
+
+def replaced(path: Path, old: str, new: str, count: int = 1) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, count))
+
+
+# --- CelebA-HQ
+
+WHO, PARTS_OF = [11, 11, 22, 33, 33], [0, 0, 1, 2, 2]  # of CelebA's pictures 1 to 5
+
+
+@pytest.fixture(scope="module")
+def published_hq(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("celeba_hq")
+    pictures = [face(0, side=1024), *(noise(n) for n in range(4))]
+    published.celeba_hq(root / "celeba_hq", root / "celeba", pictures, WHO, PARTS_OF)
+    return root
+
+
+@pytest.fixture
+def hq(published_hq, tmp_path, monkeypatch) -> Path:
+    """A copy to damage. Landmarks take the most time and are not what most tests are about."""
+    monkeypatch.setattr(_alignment, "known_place", lambda picture: (np.zeros((68, 2)), True))
+    shutil.copytree(published_hq, tmp_path / "assets")
+    return tmp_path / "assets"
+
+
+def hq_records(root: Path, **changes) -> list:
+    return records("celeba_hq", root / "celeba_hq", **{"celeba": str(root / "celeba"), "pictures": 5, **changes})
+
+
+def test_a_picture_of_celeba_hq_has_the_person_the_part_and_the_attributes_of_its_original(hq):
+    found = hq_records(hq)
+    assert [record.row["id"] for record in found] == [f"celeba_hq-{n:05d}" for n in range(5)]
+    # picture n was made of CelebA's 5 - n
+    assert [record.row["identity"] for record in found] == [f"celeba-{who}" for who in reversed(WHO)]
+    assert [record.row["split"] for record in found] == ["test", "test", "validation", "train", "train"]
+    assert [record.row["original"] for record in found] == [f"{n:06d}.jpg" for n in (5, 4, 3, 2, 1)]
+    for number, record in enumerate(found):
+        known = {key: value for key, value in record.row.items() if key.startswith("attribute.")}
+        assert len(known) == 40 and all(type(value) is bool for value in known.values())
+        assert known["attribute.Young"] == (published.sign(number, 39) == 1)
+
+
+def test_an_aligned_picture_is_reduced_by_area_and_nothing_else(hq):
+    whole = noise(2)
+    (hq / "celeba_hq/CelebAMask-HQ/CelebA-HQ-img/3.jpg").write_bytes(published.png(whole))
+    record = hq_records(hq)[3]
+    expected = whole.reshape(SIZE, 16, SIZE, 16, 3).mean(axis=(1, 3))
+    assert np.abs(record.picture - expected).max() <= 0.5
+
+
+def test_landmarks_of_an_aligned_picture_lie_on_the_face(published_hq):
+    found = hq_records(published_hq)
+    points = np.array(found[0].row["landmarks"]).reshape(68, 2)
+    drawn = render(("test", "test", 0, 0, SEED, STUDIO, SIZE, 1)).row["landmarks"]
+    away = np.linalg.norm(points - np.array(drawn).reshape(68, 2), axis=1)
+    assert found[0].row["detected"] and away.mean() < 0.04 * SIZE
+    assert not found[1].row["detected"], "noise is no face: its landmarks start from where alignment puts one"
+    assert np.isfinite(found[1].row["landmarks"]).all()
+
+
+def test_masks_hold_the_classes_of_the_parser_in_its_order(hq):
+    assert CLASSES[1:] == PARTS
+    mask = hq_records(hq)[0].mask
+    skin, nose = CLASSES.index("skin"), CLASSES.index("nose")
+    assert set(np.unique(mask)) == {0, skin, nose}
+    assert mask[SIZE * 250 // 512, SIZE * 250 // 512] == nose, "the later class lies over the earlier one"
+    assert mask[SIZE * 150 // 512, SIZE * 200 // 512] == skin
+    assert hq_records(hq, masks=False)[0].mask is None
+    (hq / "celeba_hq/CelebAMask-HQ/CelebAMask-HQ-mask-anno/0/00001_skin.png").unlink()
+    with pytest.raises(DatasetError, match=r"no 0/00001_skin.png"):
+        hq_records(hq)
+
+
+def test_the_zip_and_the_folder_give_the_same_faces(hq, tmp_path):
+    whole = hq / "celeba_hq"
+    published.zipped(whole / "CelebAMask-HQ", tmp_path / "CelebAMask-HQ.zip", "CelebAMask-HQ")
+    from_folder = hq_records(hq)
+    shutil.rmtree(whole)
+    whole.mkdir()
+    (tmp_path / "CelebAMask-HQ.zip").rename(whole / "CelebAMask-HQ.zip")
+    for one, other in zip(hq_records(hq), from_folder, strict=True):
+        assert one.row == other.row
+        np.testing.assert_array_equal(one.picture, other.picture)
+        np.testing.assert_array_equal(one.mask, other.mask)
+    made_of = dataset("celeba_hq", whole, celeba=str(hq / "celeba")).sources()
+    assert [path.name for path in made_of] == [
+        "identity_CelebA.txt",
+        "list_eval_partition.txt",
+        "CelebAMask-HQ.zip",
+    ]
+
+
+def test_several_processes_give_the_same_archive(published_hq, tmp_path):
+    hq = published_hq
+    made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5)
+    for workers in (1, 2):
+        build(made, tmp_path / f"{workers}.zip", SIZE, SEED, workers)
+    assert (tmp_path / "1.zip").read_bytes() == (tmp_path / "2.zip").read_bytes()
+    index = FaceArchive(tmp_path / "1.zip").index
+    assert index["attribute.Male"].dtype == bool and len(index) == 5
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xd8\xff no picture", published.jpeg(noise(0))[:3000], published.jpeg(noise(0, 512))]
+)
+def test_a_damaged_picture_is_a_refusal_and_the_others_are_there(hq, tmp_path, content):
+    (hq / "celeba_hq/CelebAMask-HQ/CelebA-HQ-img/2.jpg").write_bytes(content)
+    build(dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5), tmp_path / "a.zip", SIZE, SEED)
+    index = FaceArchive(tmp_path / "a.zip").index
+    assert index["status"].tolist() == ["ok", "ok", "refused", "ok", "ok"]
+    assert index["reason"][2]
+    assert index["attribute.Male"].dtype == bool, "what is known of a refused picture stays known"
+
+
+def test_a_damaged_part_of_a_mask_refuses_its_picture(hq):
+    (hq / "celeba_hq/CelebAMask-HQ/CelebAMask-HQ-mask-anno/0/00001_nose.png").write_bytes(b"torn")
+    record = hq_records(hq)[1]
+    assert record.picture is None and record.mask is None and "00001_nose.png" in record.row["reason"]
+
+
+def test_a_damaged_member_of_the_zip_refuses_its_picture(hq, tmp_path):
+    whole = hq / "celeba_hq"
+    published.zipped(whole / "CelebAMask-HQ", whole / "CelebAMask-HQ.zip", "CelebAMask-HQ")
+    content = (whole / "CelebAMask-HQ/CelebA-HQ-img/4.jpg").read_bytes()
+    shutil.rmtree(whole / "CelebAMask-HQ")
+    packed = bytearray((whole / "CelebAMask-HQ.zip").read_bytes())
+    packed[packed.find(content) + 900] ^= 255
+    (whole / "CelebAMask-HQ.zip").write_bytes(packed)
+    found = hq_records(hq)
+    assert [record.picture is None for record in found] == [False] * 4 + [True]
+    assert "BadZipFile" in found[4].row["reason"]
+
+
+def test_windows_line_ends_are_read(hq):
+    expected = [record.row for record in hq_records(hq)]
+    for path in [*hq.rglob("*.txt")]:
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert [record.row for record in hq_records(hq)] == expected
+
+
+TOP = "celeba_hq/CelebAMask-HQ"
+HQ_DAMAGE = {
+    "missing picture": (
+        lambda a: (a / TOP / "CelebA-HQ-img/3.jpg").unlink(),
+        r"1 of 5 pictures .* are missing \(the first: 3.jpg\)",
+    ),
+    "extra picture": (
+        lambda a: shutil.copy(a / TOP / "CelebA-HQ-img/3.jpg", a / TOP / "CelebA-HQ-img/5.jpg"),
+        r"1 files are in no list of the set \(the first: 5.jpg\). Move them away",
+    ),
+    "announced count": (
+        lambda a: replaced(a / TOP / "CelebAMask-HQ-attribute-anno.txt", "5 ", "6 "),
+        "announces 6 files and lists 5",
+    ),
+    "doubled name": (
+        lambda a: replaced(a / TOP / "CelebAMask-HQ-attribute-anno.txt", "\n4.jpg", "\n3.jpg"),
+        "line 7: 3.jpg is listed twice",
+    ),
+    "lost attribute": (
+        lambda a: replaced(a / TOP / "CelebAMask-HQ-attribute-anno.txt", "Young", "Old"),
+        "CelebA's 40 attributes; Old is not in both",
+    ),
+    "strange attribute": (
+        lambda a: replaced(a / TOP / "CelebAMask-HQ-attribute-anno.txt", " 1 ", " 0 "),
+        "neither 1 nor -1",
+    ),
+    "cut line": (
+        lambda a: (a / TOP / "CelebAMask-HQ-attribute-anno.txt").write_bytes(
+            (a / TOP / "CelebAMask-HQ-attribute-anno.txt").read_bytes()[:-20]
+        ),
+        r"line 7: \d+ words where 41 belong",
+    ),
+    "mapping of another version": (
+        lambda a: replaced(a / TOP / "CelebA-HQ-to-CelebA-mapping.txt", "000003.jpg", "000004.jpg"),
+        "picture 2, made of CelebA's number 2 .from 0., cannot be '000004.jpg'",
+    ),
+    "mapping without its header": (
+        lambda a: replaced(a / TOP / "CelebA-HQ-to-CelebA-mapping.txt", "idx ", "index "),
+        "'idx orig_idx orig_file' should stand here",
+    ),
+    "mapping that is short": (
+        lambda a: replaced(a / TOP / "CelebA-HQ-to-CelebA-mapping.txt", "4         0           000001.jpg  \n", ""),
+        "the lists name 4 pictures, and the published set has 5",
+    ),
+    "picture that CelebA has not": (
+        lambda a: [
+            replaced(path, "000005.jpg", "000006.jpg")
+            for path in (a / "celeba/Anno/identity_CelebA.txt", a / "celeba/Eval/list_eval_partition.txt")
+        ],
+        "mapping.txt names 000005.jpg, which identity_CelebA.txt has not",
+    ),
+    "lists of two versions": (
+        lambda a: replaced(a / "celeba/Anno/identity_CelebA.txt", "000005.jpg", "000006.jpg"),
+        r"not about the same files: 2 stand in one alone \(the first: 000005.jpg, in list_eval",
+    ),
+    "person in two parts": (
+        lambda a: replaced(a / "celeba/Anno/identity_CelebA.txt", "000005.jpg 33", "000005.jpg 11"),
+        "celeba-11 is in train and in test",
+    ),
+    "part that there is not": (
+        lambda a: replaced(a / "celeba/Eval/list_eval_partition.txt", "000005.jpg 2", "000005.jpg 3"),
+        "000005.jpg is of part '3'",
+    ),
+    "empty list": (lambda a: (a / "celeba/Eval/list_eval_partition.txt").write_text(""), "is empty"),
+    "list that is no text": (
+        lambda a: (a / "celeba/Eval/list_eval_partition.txt").write_bytes(b"\xff\xfe\x00"),
+        "cannot be read",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", HQ_DAMAGE)
+def test_a_tree_that_is_not_as_published_stops_with_what_is_wrong(hq, damage):
+    change, told = HQ_DAMAGE[damage]
+    change(hq)
+    with pytest.raises(DatasetError, match=told):
+        next(dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5).records(SIZE, SEED, 1))
+
+
+def test_people_are_dealt_to_splits_of_the_asked_sizes_and_nobody_is_in_two(hq):
+    found = hq_records(hq, split="people", test_pictures=2, validation_pictures=1)
+    splits = by_split(found)
+    assert {name: len(ids) for name, ids in splits.items()} == {"train": 2, "validation": 1, "test": 2}
+    people = {(record.row["identity"], record.row["split"]) for record in found}
+    assert len(people) == len({person for person, _ in people}) == 3
+    with pytest.raises(ParameterError, match="6 pictures are wanted for test and validation, and there are 5"):
+        hq_records(hq, split="people", test_pictures=5, validation_pictures=1)
+
+
+def test_dealing_reaches_the_sizes_of_the_papers_whatever_the_people():
+    draw = np.random.default_rng(0)
+    people = {f"p{n}": int(draw.integers(1, 12)) for n in range(6000)}
+    split = _people.dealt(people, {"test": 3000, "validation": 500}, seed=1, dataset="d")
+    sizes = {name: sum(people[p] for p, s in split.items() if s == name) for name in ("test", "validation", "train")}
+    assert sizes["test"] == 3000 and sizes["validation"] == 500 and sizes["train"] == sum(people.values()) - 3500
+    assert _people.dealt(people, {"test": 3000}, seed=2, dataset="d") != split, "the seed deals"
+
+
+# --- CelebA
+
+
+@pytest.fixture(scope="module")
+def published_celeba(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("celeba")
+    two = np.zeros((300, 640, 3), np.uint8)
+    two[25:275, 25:275], two[50:250, 400:600] = face(1), face(2, side=200)
+    pictures = [face(0), two, face(1, take=1), noise(5, 64), face(2)]
+    middles = [(125, 140), (500, 160), (125, 140), (32, 32), (125, 140)]
+    published.celeba(root, pictures, WHO, PARTS_OF, middles=middles)
+    return root
+
+
+@pytest.fixture
+def in_the_wild(published_celeba, tmp_path) -> Path:
+    shutil.copytree(published_celeba, tmp_path / "celeba")
+    return tmp_path / "celeba"
+
+
+ALL = {"pictures": 5, "splits": ["train", "validation", "test"]}
+
+
+def test_celeba_is_aligned_here_and_a_picture_without_a_face_is_refused(in_the_wild):
+    found = records("celeba", in_the_wild, **ALL)
+    assert [record.row["id"] for record in found] == [f"celeba-{n:06d}" for n in range(1, 6)]
+    assert [record.row.get("reason", "") for record in found] == ["", "", "", "no face was found", ""]
+    assert [record.row["split"] for record in found] == ["train", "train", "validation", "test", "test"]
+    points = np.array(found[0].row["landmarks"]).reshape(68, 2)
+    left, right = points[36:42].mean(axis=0), points[42:48].mean(axis=0)
+    assert abs(left[1] - right[1]) < 0.02 * SIZE and (right - left)[0] == pytest.approx(0.25 * SIZE, abs=0.03 * SIZE)
+
+
+def test_of_several_faces_the_one_with_the_published_landmarks_is_taken(in_the_wild):
+    second = records("celeba", in_the_wild, **ALL)[1]
+    alone = records("celeba", in_the_wild, **ALL)[4]
+    assert second.row["faces"] == 2
+    middle = np.s_[SIZE // 4 : -SIZE // 4, SIZE // 4 : -SIZE // 4]
+    assert np.abs(second.picture[middle].astype(int) - alone.picture[middle]).mean() < 15, "person 2, smaller"
+    landmarks = in_the_wild / "Anno/list_landmarks_align_celeba.txt"
+    replaced(landmarks, "500  160", " 10   10", 5)
+    assert records("celeba", in_the_wild, **ALL)[1].row["reason"] == "no face was found where the lists say it is"
+
+
+def test_only_the_parts_that_are_asked_for_are_read_and_all_must_be_there(in_the_wild):
+    assert by_split(records("celeba", in_the_wild, pictures=5, splits=["validation"])) == {
+        "validation": ["celeba-000003"]
+    }
+    (in_the_wild / "Img/img_align_celeba/000001.jpg").unlink()
+    with pytest.raises(DatasetError, match="000001.jpg"):
+        records("celeba", in_the_wild, pictures=5, splits=["validation"])
+
+
+def test_celeba_is_read_from_its_zip_and_with_its_lists_beside_it(in_the_wild):
+    expected = records("celeba", in_the_wild, **ALL)
+    published.zipped(in_the_wild / "Img/img_align_celeba", in_the_wild / "img_align_celeba.zip", "img_align_celeba")
+    shutil.rmtree(in_the_wild / "Img")
+    for path in [*in_the_wild.glob("*/*.txt")]:
+        path.rename(in_the_wild / path.name)
+    for one, other in zip(records("celeba", in_the_wild, **ALL), expected, strict=True):
+        assert one.row == other.row
+        np.testing.assert_array_equal(one.picture, other.picture)
+
+
+def test_a_column_that_is_not_of_the_landmarks_is_an_error(in_the_wild):
+    replaced(in_the_wild / "Anno/list_landmarks_align_celeba.txt", "nose_x", "mouth_x")
+    with pytest.raises(DatasetError, match="should have the columns lefteye_x"):
+        records("celeba", in_the_wild, **ALL)
+
+
+# --- LFW
+
+PEOPLE = {f"Ann_{n:02d}": [noise(n, 64)] * (3 if n < 10 else 1) for n in range(20)} | {
+    "Zoe_Lee": [face(0), face(0, take=1)]
+}
+
+
+@pytest.fixture
+def news(tmp_path) -> Path:
+    published.lfw(tmp_path / "lfw", PEOPLE)
+    return tmp_path / "lfw"
+
+
+def test_the_people_of_a_fold_of_lfw_set_thresholds_and_nobody_is_in_two_splits(news):
+    found = records("lfw", news, pictures=42)
+    assert len(found) == 42
+    splits = {}
+    for record in found:
+        splits.setdefault(record.row["identity"], set()).add((record.row["split"], record.row["fold"]))
+    assert all(len(one) == 1 for one in splits.values())
+    assert {name for name, one in splits.items() if one == {("validation", 10)}} == {"Ann_09", "Ann_19"}
+    assert splits["Zoe_Lee"] == {("test", 1)}
+
+
+def test_the_published_pairs_are_in_the_index_of_lfw(news, tmp_path):
+    build(dataset("lfw", news, pictures=42), tmp_path / "lfw.zip", SIZE, SEED)
+    index = FaceArchive(tmp_path / "lfw.zip").index.set_index("id")
+    assert index.loc["lfw-Ann_03-0001", "pairs"].tolist() == ["lfw-Ann_03-0002", "lfw-Ann_13-0001"]
+    assert index["pairs"].map(len).sum() == 20
+    assert index.loc["lfw-Zoe_Lee-0002", "status"] == "ok" and index.loc["lfw-Ann_03-0001", "status"] == "refused"
+
+
+def test_as_many_pictures_of_lfw_are_tested_as_a_paper_tests(news):
+    splits = by_split(records("lfw", news, pictures=42, test_pictures=10, validation_folds=[1, 2]))
+    assert len(splits["test"]) == 10 and len(splits["validation"]) == 3 + 1 + 2 + 3 + 1
+
+
+@pytest.mark.parametrize("folds", [[11], [0], list(range(1, 11))])
+def test_folds_that_leave_nobody_to_test_or_are_not_there_are_refused(news, folds):
+    with pytest.raises(ParameterError, match="has the folds 1 to 10, and at least one must be left to test"):
+        records("lfw", news, pictures=42, validation_folds=folds)
+
+
+@pytest.mark.parametrize(("version", "folder"), [("raw", "lfw"), ("funneled", "lfw_funneled")])
+def test_lfw_is_read_from_its_archive_whichever_version_is_asked_for(news, version, folder):
+    expected = records("lfw", news, pictures=42)
+    (news / "lfw/pairs_01.txt").write_text("a list that the funneled archive brings")
+    published.tarred(news / "lfw", news / f"{folder.replace('_', '-')}.tgz", folder)
+    shutil.rmtree(news / "lfw")
+    for one, other in zip(records("lfw", news, pictures=42, version=version), expected, strict=True):
+        assert one.row | {"file": ""} == other.row | {"file": ""}
+        np.testing.assert_array_equal(one.picture, other.picture)
+    (archive,) = news.glob("*.tgz")
+    archive.write_bytes(archive.read_bytes()[:-500])
+    with pytest.raises(DatasetError, match="is no whole .tgz file"):
+        records("lfw", news, pictures=42, version=version)
+
+
+LFW_DAMAGE = {
+    "missing": (lambda a: (a / "lfw/Ann_03/Ann_03_0002.jpg").unlink(), r"missing \(the first: Ann_03/Ann_03_0002.jpg"),
+    "extra": (lambda a: published.write(a / "lfw/Ann_03/Thumbs.db", b"x"), r"no list .* Ann_03/Thumbs.db"),
+    "fold cut": (
+        lambda a: replaced(a / "people.txt", "Ann_09\t3\nAnn_19\t1\n", "Ann_09\t3\n"),
+        "announces 2 people in",
+    ),
+    "folds missing": (
+        lambda a: replaced(a / "people.txt", "2\nAnn_09\t3\nAnn_19\t1\n", ""),
+        "ends before its last fold",
+    ),
+    "more folds": (lambda a: replaced(a / "people.txt", "10\n", "9\n"), "nothing belongs behind the last fold"),
+    "person twice": (lambda a: replaced(a / "people.txt", "Ann_13", "Ann_03"), "Ann_03 is listed twice"),
+    "no number": (lambda a: replaced(a / "people.txt", "Ann_13\t1", "Ann_13\tx"), "'x' is no whole number"),
+    "pairs cut": (lambda a: replaced(a / "pairs.txt", "Ann_09\t1\t2\n", ""), "announces 10 times 2 pairs and lists 19"),
+    "pair unknown": (lambda a: replaced(a / "pairs.txt", "Ann_09\t1\t2", "Ann_09\t1\t4"), "no picture 4 of Ann_09"),
+    "pair shape": (lambda a: replaced(a / "pairs.txt", "Ann_09\t1\t2", "Ann_09\t1\tZoe_Lee\t2"), "pair of one belongs"),
+}
+
+
+@pytest.mark.parametrize("damage", LFW_DAMAGE)
+def test_lists_of_lfw_that_do_not_fit_say_where(news, damage):
+    change, told = LFW_DAMAGE[damage]
+    change(news)
+    with pytest.raises(DatasetError, match=told):
+        next(dataset("lfw", news, pictures=42).records(SIZE, SEED, 1))
+
+
+# --- FFHQ
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_the_first_pictures_of_ffhq_are_train_and_nobody_is_named(tmp_path, flat):
+    published.ffhq(tmp_path, [noise(n, 128) for n in range(4)], "thumbnails128x128")
+    if flat:
+        for path in [*tmp_path.rglob("*.png")]:
+            path.rename(tmp_path / "thumbnails128x128" / path.name)
+        (tmp_path / "thumbnails128x128/00000").rmdir()
+    found = records("ffhq", tmp_path, pictures=4, train_pictures=3, version="thumbnails128x128")
+    assert by_split(found) == {"train": ["ffhq-00000", "ffhq-00001", "ffhq-00002"], "test": ["ffhq-00003"]}
+    assert {record.row["identity"] for record in found} == {""}
+    with pytest.raises(DatasetError, match="1 of 5 pictures"):
+        records("ffhq", tmp_path, pictures=5, version="thumbnails128x128")
+
+
+# --- CASIA-WebFace
+
+
+def test_the_record_of_casia_is_read_without_mxnet(tmp_path):
+    people = [[published.jpeg(face(0)), published.jpeg(face(0, 1))], [published.jpeg(noise(1, 64))]]
+    published.casia_record(tmp_path, people)
+    knobs = {"pictures": 3, "validation_pictures": 0, "test_pictures": 1, "splits": ["train", "test"]}
+    found = records("casia_webface", tmp_path, **knobs)
+    assert [record.row["id"] for record in found] == [
+        "casia-00000-000001", "casia-00000-000002", "casia-00001-000003",
+    ]  # fmt: skip
+    assert [record.row["identity"] for record in found] == ["casia-00000", "casia-00000", "casia-00001"]
+    assert [record.row["split"] for record in found] == ["train", "train", "test"]
+    assert found[2].row["reason"] == "no face was found"
+    (tmp_path / "folders").mkdir()
+    published.casia_folders(tmp_path / "folders", [[face(0), face(0, 1)], [noise(1, 64)]])
+    folders = records("casia_webface", tmp_path / "folders", layout="folders", **knobs)
+    assert [record.row["identity"] for record in folders] == ["casia-0000045"] * 2 + ["casia-0000046"]
+    for one, other in zip(found[:2], folders[:2], strict=True):
+        np.testing.assert_array_equal(one.picture, other.picture)
+
+
+def test_a_record_that_holds_the_magic_number_is_put_together_again(tmp_path):
+    from masquerade.faces._records import RecordTree
+
+    magic = b"\x0a\x23\xd7\xce"
+    contents = [b"\xff\xd8" + bytes(6) + magic + b"rest" + magic + b"e", magic, b"", b"\xff" + magic]
+    published.casia_record(tmp_path, [contents])
+    with RecordTree(tmp_path) as tree:
+        assert [tree.read(str(number)) for number in (1, 2, 3, 4)] == contents
+    assert (tmp_path / "train.rec").read_bytes().count(magic) > 6 + 1, "the writer of this test cuts at the number"
+
+
+def test_a_damaged_picture_of_a_record_is_refused_and_a_damaged_index_stops(tmp_path):
+    people = [[published.jpeg(face(0)), published.jpeg(face(0, 1))], [published.jpeg(face(1))]]
+    published.casia_record(tmp_path, people)
+    knobs = {"pictures": 3, "validation_pictures": 0, "test_pictures": 1, "splits": ["train", "test"]}
+    whole = (tmp_path / "train.rec").read_bytes()
+    second = int((tmp_path / "train.idx").read_text().split()[5])
+    (tmp_path / "train.rec").write_bytes(whole[:second] + b"junk" + whole[second + 4 :])
+    found = records("casia_webface", tmp_path, **knobs)
+    assert [record.picture is None for record in found] == [False, True, False]
+    assert "cannot be read from train.rec" in found[1].row["reason"]
+    for name, change, told in (
+        ("train.rec", lambda raw: raw[: second - 20], "too short or another"),
+        ("train.rec", lambda raw: raw[:-4], "record 5 is damaged"),
+        ("train.idx", lambda raw: raw.replace(b"\n2\t", b"\n3\t"), "line 3: record 2 and its place belong here"),
+        ("property", lambda raw: raw.replace(b"2,", b"3,", 1), "holds 2 people"),
+    ):
+        (tmp_path / "train.rec").write_bytes(whole)
+        before = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(change(before))
+        with pytest.raises(DatasetError, match=told):
+            records("casia_webface", tmp_path, **knobs)
+        (tmp_path / name).write_bytes(before)
+
+
+def test_a_file_that_is_no_picture_of_casia_is_an_error(tmp_path):
+    published.casia_folders(tmp_path, [[noise(0, 64)]])
+    published.write(tmp_path / "CASIA-WebFace/0000045/readme.txt", b"")
+    with pytest.raises(DatasetError, match="0000045/readme.txt is not named as its pictures are"):
+        records("casia_webface", tmp_path, layout="folders", pictures=1, test_pictures=1)
+
+
+# --- all of them
+
+NAMES = ["celeba_hq", "celeba", "lfw", "ffhq", "casia_webface"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_set_that_is_not_there_says_what_is_missing_and_stops_nothing(name, tmp_path):
+    knobs = {"celeba": str(tmp_path)} if name == "celeba_hq" else {}
+    there, why = dataset(name, tmp_path / "nowhere", **knobs).available()
+    assert not there and "holds no" in why and "docs/datasets.md" in why and f"datasets.{name}" in why
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_documentation_shows_the_tree_of_each_set(name, root):
+    text = (root / "docs/datasets.md").read_text()
+    assert f"`{name}`" in text and f"assets/{name}/" in text
+
+
+def test_a_folder_of_pictures_is_watched_by_names_and_sizes(hq, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5)
+    *lists, manifest = made.sources()
+    assert len(lists) == 4 and all(path.is_file() for path in lists)
+    first, time = manifest.read_text(), manifest.stat().st_mtime_ns
+    assert len(first.splitlines()) == 5 + 10
+    os.utime(hq / TOP / "CelebA-HQ-img/0.jpg")
+    assert made.sources()[-1].stat().st_mtime_ns == time, "a touch is no change"
+    (hq / TOP / "CelebA-HQ-img/0.jpg").write_bytes(b"shorter")
+    assert made.sources()[-1].read_text() != first
+
+
+def test_hidden_files_are_not_looked_at_and_links_are_followed(hq, tmp_path):
+    (hq / TOP / "CelebA-HQ-img/.DS_Store").write_bytes(b"x")
+    (hq / "celeba_hq").rename(tmp_path / "other_disk")
+    (hq / "celeba_hq").symlink_to(tmp_path / "other_disk")
+    assert len(hq_records(hq)) == 5
+
+
+def test_a_pipe_in_the_place_of_a_picture_does_not_hang(hq):
+    picture = hq / TOP / "CelebA-HQ-img/0.jpg"
+    picture.unlink()
+    os.mkfifo(picture)
+    with pytest.raises(DatasetError, match=r"missing \(the first: 0.jpg\)"):
+        hq_records(hq)
+
+
+def test_what_is_read_ahead_does_not_grow_with_the_set(hq, monkeypatch):
+    held = {"now": 0, "most": 0}
+
+    class Pool:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+        def map(self, work, items, contents):
+            held["most"] = max(held["most"], len(contents))
+            return map(work, items, contents)
+
+    monkeypatch.setattr(_published, "AHEAD", 1)
+    monkeypatch.setattr(_published, "ProcessPoolExecutor", lambda workers, context: Pool())
+    made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5, masks=False)
+    assert len(list(made.records(SIZE, SEED, workers=2))) == 5
+    assert held["most"] == 2
+
+
+# --- FFHQ*
+
+GENERATOR = {"channels": [8, 8, 8, 8, 4], "style": 8, "mapping": 2, "mapping_rate": 1.0}  # 64 pixels
+
+
+@pytest.fixture(scope="module")
+def generator(tmp_path_factory) -> Path:
+    import torch
+
+    from masquerade.backbones import _generator
+
+    torch.manual_seed(0)
+    path = tmp_path_factory.mktemp("ffhq_star") / "generator.safetensors"
+    _generator.save(path, _generator.build(GENERATOR), GENERATOR)
+    return path
+
+
+def drawn(generator: Path, size: int = SIZE, seed: int = SEED, workers: int = 1, **changes) -> list:
+    knobs = {"generator": str(generator), "pictures": 10, "train_pictures": 9, "validation_pictures": 2, "psi": 0.7}
+    cls = discovery.load("faces", "ffhq_star")
+    return list(cls(cls.Params(**{**knobs, **changes})).records(size, seed, workers))
+
+
+def test_faces_of_ffhq_star_are_drawn_by_the_generator_each_a_person_of_its_own(generator):
+    found = drawn(generator)
+    assert {name: len(ids) for name, ids in by_split(found).items()} == {"train": 7, "validation": 2, "test": 1}
+    assert len({record.row["identity"] for record in found}) == 10
+    assert len({record.picture.tobytes() for record in found}) == 10
+    fewer = drawn(generator, pictures=3)
+    for one, other in zip(fewer, found, strict=False):
+        np.testing.assert_array_equal(one.picture, other.picture)
+    assert (drawn(generator, seed=1, pictures=1)[0].picture != found[0].picture).any()
+
+
+def test_a_generator_of_another_size_is_an_error_and_none_is_a_reason(generator):
+    with pytest.raises(ParameterError, match="draws 64 pixels, and image.size is 128"):
+        drawn(generator, size=128)
+    cls = discovery.load("faces", "ffhq_star")
+    knobs = {"pictures": 10, "train_pictures": 9, "validation_pictures": 2, "psi": 0.7}
+    there, why = cls(cls.Params(generator="", **knobs)).available()
+    assert not there and "datasets.ffhq_star.generator" in why
+    later = cls(cls.Params(generator="checkpoints/x/backbones/generator.safetensors", **knobs))
+    assert later.available() == (True, ""), "the pipeline builds it first: it is an input of the rule"
+    assert later.sources() == [Path("checkpoints/x/backbones/generator.safetensors")]
