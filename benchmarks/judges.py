@@ -1,4 +1,4 @@
-"""Milliseconds a face of every judge that needs no training, on procedural faces. Writes benchmarks/judges.md."""
+"""Milliseconds a face of every judge that a package brings along, on procedural faces. Writes benchmarks/judges.md."""
 
 import argparse
 import platform
@@ -35,7 +35,7 @@ def benchmark(faces: np.ndarray, scale: str) -> list[str]:
     rows = []
     for name, settings in params.load(ROOT, scale).judges.items():
         cls = discovery.load("judges", name)
-        if cls.needs:
+        if cls.needs or cls.assets:
             continue
         loading, _, judge = timed(lambda cls=cls, settings=settings: cls(settings, {}))
         judge.measure(faces[:1], faces[:1])  # the first call loads what is loaded late

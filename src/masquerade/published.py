@@ -75,14 +75,6 @@ def tensors(content: Any, path: Path, without: Mapping[str, str] | None = None) 
     return kept
 
 
-def lightning(content: Any, path: Path, prefix: str) -> dict[str, Tensor]:
-    """The tensors of one module of a PyTorch Lightning checkpoint: ``state_dict``, those behind ``prefix``."""
-    if not isinstance(content, Mapping) or "state_dict" not in content:
-        raise CheckpointError(f"{path} is no checkpoint of PyTorch Lightning: it needs the key state_dict.")
-    state = tensors(content["state_dict"], path)
-    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
-
-
 def load(network: nn.Module, given: Mapping[str, Tensor], path: Path) -> nn.Module:
     """Load strictly; returns the network frozen, in evaluation mode.
 

@@ -42,8 +42,8 @@ def checked(role: str, root: Path = Path()) -> Path:
         seen = lock.seen(role, file.name, root)
         if seen and seen.rehearsal and not rehearsal.on():
             raise RehearsalError(
-                f"{FOLDER / role / file.name} was placed for a rehearsal: it only plays the part of the published file, "
-                f"and nothing else may use it. Move it away and get that file. {how_to_get(role)}"
+                f"{FOLDER / role / file.name} was placed for a rehearsal, and nothing else may use it: it only plays the "
+                f"part of the published file. Move it away and get that file. {how_to_get(role)}"
             )
         trouble = wrong(file, seen, place.stat().st_size, digest(place) if isinstance(found, Weights) else None)
         if trouble:

@@ -36,7 +36,7 @@ class PublishedJudge(Judge):
     def __init__(self, params: Settings, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
         (role,) = self.assets
-        self._network = self._build(assets.checked(role))
+        self._network = self._build(assets.checked(role)).to(device())
 
     @abstractmethod
     def _build(self, path: Path) -> "torch.nn.Module":
@@ -70,8 +70,15 @@ class FaceNet(PublishedJudge):
         import torch
 
         faces = (cut(images, MTCNN_CROP, 160).astype(np.float32) - 127.5) / 128.0
-        found = self._network(torch.from_numpy(faces.transpose(0, 3, 1, 2)))
-        return {"embedding": torch.nn.functional.normalize(found).numpy()}
+        found = self._network(torch.from_numpy(faces.transpose(0, 3, 1, 2)).to(device()))
+        return {"embedding": torch.nn.functional.normalize(found).cpu().numpy()}
+
+
+def device() -> "torch.device":
+    """Where these networks, which are large, run: a GPU where there is one."""
+    import torch
+
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def cut(images: np.ndarray, crop: tuple[int, int, int, int], side: int) -> np.ndarray:

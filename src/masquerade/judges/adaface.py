@@ -1,12 +1,14 @@
 """AdaFace IR-50: a recogniser whose margin follows the quality of the picture."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from masquerade.errors import CheckpointError
 from masquerade.judges._preparing import piecewise
-from masquerade.judges._published import ARCFACE_CROP, PublishedJudge, cut
+from masquerade.judges._published import ARCFACE_CROP, PublishedJudge, cut, device
 
 if TYPE_CHECKING:
     import torch
@@ -27,10 +29,16 @@ class Adaface(PublishedJudge):
     quantities = {"embedding": (512,), "quality": ()}
 
     def _build(self, path: Path) -> "torch.nn.Module":
+        from torch.nn import ModuleDict
+
         from masquerade import published
         from masquerade.networks.adaface import AdaFaceIR
 
-        return published.load(AdaFaceIR(), published.lightning(published.read(path), path, "model."), path)
+        content = published.read(path)
+        if not isinstance(content, Mapping) or "state_dict" not in content:
+            raise CheckpointError(f"{path} is no checkpoint of PyTorch Lightning: it needs the key state_dict.")
+        weights = published.tensors(content["state_dict"], path, {"head.": "its classes"})
+        return published.load(ModuleDict({"model": AdaFaceIR()}), weights, path)["model"]
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return piecewise(self._measure, images)
@@ -39,5 +47,5 @@ class Adaface(PublishedJudge):
         import torch
 
         faces = cut(images, ARCFACE_CROP, 112)[..., ::-1].transpose(0, 3, 1, 2)  # BGR
-        embedding, length = self._network(torch.from_numpy(faces.astype(np.float32) / 127.5 - 1.0))
-        return {"embedding": embedding.numpy(), "quality": length[:, 0].numpy()}
+        embedding, length = self._network(torch.from_numpy(faces.astype(np.float32) / 127.5 - 1.0).to(device()))
+        return {"embedding": embedding.cpu().numpy(), "quality": length[:, 0].cpu().numpy()}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from masquerade.judges._preparing import piecewise
-from masquerade.judges._published import PublishedJudge
+from masquerade.judges._published import PublishedJudge, device
 
 if TYPE_CHECKING:
     import torch
@@ -38,4 +38,4 @@ class Arcface(PublishedJudge):
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         import torch
 
-        return {"embedding": self._network(torch.from_numpy(images)).numpy()}
+        return {"embedding": self._network(torch.from_numpy(images).to(device())).cpu().numpy()}

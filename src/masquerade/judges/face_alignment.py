@@ -9,6 +9,7 @@ import numpy as np
 from masquerade import assets
 from masquerade.judges import Judge
 from masquerade.judges._preparing import piecewise, pixels
+from masquerade.judges._published import device
 from masquerade.settings import Settings
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class FaceAlignment(Judge):
         networks = {"s3fd": S3FD, "fan4": FAN}
         files = {role: assets.checked(role) for role in self.assets}
         self._detector, self._landmarks = (
-            published.load(networks[role](), published.tensors(published.read(path), path), path)
+            published.load(networks[role](), published.tensors(published.read(path), path), path).to(device())
             for role, path in files.items()
         )
 
@@ -56,11 +57,11 @@ class FaceAlignment(Judge):
         import torch
 
         pictures = np.stack(pixels(images, SIDE))
-        given = torch.from_numpy(np.ascontiguousarray(pictures[..., ::-1].transpose(0, 3, 1, 2))).float()
+        given = torch.from_numpy(np.ascontiguousarray(pictures[..., ::-1].transpose(0, 3, 1, 2))).float().to(device())
         boxes, scores = self._detector(given)
         best = scores.argmax(dim=1)
-        rows = torch.arange(len(best))
-        boxes, probability = boxes[rows, best].numpy(), scores[rows, best].numpy()
+        rows = torch.arange(len(best), device=best.device)
+        boxes, probability = boxes[rows, best].cpu().numpy(), scores[rows, best].cpu().numpy()
         found = probability > THRESHOLD
         landmarks = np.full((len(images), 136), np.nan, dtype=np.float32)
         scale = images.shape[-1] / SIDE
@@ -78,8 +79,8 @@ class FaceAlignment(Judge):
 
         squares = np.stack([square(box) for box in boxes])
         faces = np.stack([cut_out(*pair) for pair in zip(pictures, squares, strict=True)])
-        given = torch.from_numpy(faces.transpose(0, 3, 1, 2).astype(np.float32) / 255.0)
-        return squares[:, None, :2] + peaks(self._landmarks(given)).numpy() * squares[:, None, 2:]
+        given = torch.from_numpy(faces.transpose(0, 3, 1, 2).astype(np.float32) / 255.0).to(device())
+        return squares[:, None, :2] + peaks(self._landmarks(given)).cpu().numpy() * squares[:, None, 2:]
 
 
 def square(box: np.ndarray) -> np.ndarray:

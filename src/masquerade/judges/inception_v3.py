@@ -7,7 +7,7 @@ import numpy as np
 
 from masquerade.images import to_uint8
 from masquerade.judges._preparing import piecewise
-from masquerade.judges._published import PublishedJudge
+from masquerade.judges._published import PublishedJudge, device
 
 if TYPE_CHECKING:
     import torch
@@ -46,9 +46,9 @@ class InceptionV3(PublishedJudge):
         import torch
         from torch.nn.functional import interpolate
 
-        unit = torch.from_numpy(to_uint8(images).transpose(0, 3, 1, 2).astype(np.float32) / 255.0)
+        unit = torch.from_numpy(to_uint8(images).transpose(0, 3, 1, 2).astype(np.float32) / 255.0).to(device())
         signal = interpolate(unit, size=(SIDE, SIDE), mode="bilinear", align_corners=False)
-        return {"features": self._network(2.0 * signal - 1.0).numpy()}
+        return {"features": self._network(2.0 * signal - 1.0).cpu().numpy()}
 
 
 def network_of_fid() -> "torch.nn.Module":

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from masquerade.judges._preparing import packaged, piecewise
-from masquerade.judges._published import PublishedJudge
+from masquerade.judges._published import PublishedJudge, device
 
 if TYPE_CHECKING:
     import torch
 
-SLICES = {0: "slice1", 3: "slice2", 6: "slice3", 8: "slice4", 10: "slice5"}
+HEADS = ("lin0", "lin1", "lin2", "lin3", "lin4")
+SLICES = {"0": "slice1", "3": "slice2", "6": "slice3", "8": "slice4", "10": "slice5"}
 """Where the package keeps the five convolutions of AlexNet, by their places in ``features``."""
 
 
@@ -37,8 +38,8 @@ class Lpips(PublishedJudge):
     def _measure(self, images: np.ndarray, reference: np.ndarray) -> dict[str, np.ndarray]:
         import torch
 
-        distance = self._network(torch.from_numpy(images), torch.from_numpy(reference))
-        return {"perceptual": distance.flatten(1)[:, 0].numpy()}
+        distance = self._network(*(torch.from_numpy(given).to(device()) for given in (images, reference)))
+        return {"perceptual": distance.flatten(1)[:, 0].cpu().numpy()}
 
 
 def network(path: Path) -> "torch.nn.Module":
@@ -50,18 +51,13 @@ def network(path: Path) -> "torch.nn.Module":
 
     _torchvision.ensure()
     import lpips
+    from torch.nn import ModuleDict
 
     made = lpips.LPIPS(net="alex", pretrained=False, pnet_rand=True, verbose=False)
     heads = packaged("lpips", "weights", "v0.1", "alex.pth", install="lpips")
-    for name, weights in published.tensors(published.read(heads), heads).items():
-        published.load(made.get_submodule(name.rpartition(".")[0]), {"weight": weights}, heads)
-    trunk = published.tensors(published.read(path), path, {"classifier.": "ImageNet's classes"})
-    published.load(made.net, {renamed(name): value for name, value in trunk.items()}, path)
+    own = ModuleDict({name: made.get_submodule(name) for name in HEADS})
+    published.load(own, published.tensors(published.read(heads), heads), heads)
+    layers = {place: getattr(made.net, name).get_submodule(place) for place, name in SLICES.items()}
+    weights = published.tensors(published.read(path), path, {"classifier.": "ImageNet's classes"})
+    published.load(ModuleDict({"features": ModuleDict(layers)}), weights, path)
     return made.eval().requires_grad_(False)
-
-
-def renamed(name: str) -> str:
-    """``features.3.weight`` of torchvision -> ``slice2.3.weight`` of lpips; another name stays as it is."""
-    room, _, rest = name.partition(".")
-    place = rest.partition(".")[0]
-    return f"{SLICES[int(place)]}.{rest}" if room == "features" and place.isdigit() and int(place) in SLICES else name

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from masquerade import params
+from masquerade.assets import FOLDER
 from masquerade.assets.entries import asset
 from masquerade.assets.identity import identity, role_of
 from masquerade.lineage.history import History, Job, LineageError
-from masquerade.lineage.licences import ASSETS, OURS, SPDX, of_faces
+from masquerade.lineage.licences import ASSETS, OURS, SPDX, of_faces, of_outside
 
 if TYPE_CHECKING:
     from rocrate.model import Entity
@@ -137,11 +138,12 @@ class _Maker:
         workflow["version"], workflow["encodingFormat"] = self.cited["version"], "text/plain"
         workflow["conformsTo"] = self._thing(BIOSCHEMAS, "CreativeWork", name="Bioschemas ComputationalWorkflow")
         workflow["license"], workflow["author"] = self._licence(OURS), _one(people)
+        asked = {*self.parameters.measure.judges, *self.parameters.recovery.judges}
         packages = [
             self._thing(f"#asset-{used.package}", "SoftwareApplication", name=used.package, description=used.what,
                         softwareVersion=_version(used.package), license=self._licence(used.licence),
                         **({"usageInfo": used.note} if used.note else {}))
-            for used in ASSETS if any(judge in self.parameters.judges for judge in used.judges)
+            for used in ASSETS if asked & set(used.judges)
         ]  # fmt: skip
         workflow["softwareRequirements"] = [self.files["requirements.lock"], *packages]
         return workflow
@@ -158,7 +160,8 @@ class _Maker:
         job = self.history.maker(path)
         if job and job.outputs[path]:
             about["identifier"] = f"md5:{job.outputs[path]}"
-        stated = licence or of_faces("the datasets", self._drawn)
+        outside = of_outside(path) if path.startswith(f"{FOLDER}/") else ""
+        stated = licence or outside or of_faces("the datasets", self._drawn)
         about["license"] = self._licence(stated) if " " not in stated else stated
         here = self.root / path
         kept = ("results/", "data/", "checkpoints/") if self.with_data else ("results/",)

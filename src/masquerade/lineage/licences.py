@@ -1,6 +1,7 @@
 """Under which licence everything stands that a build uses or writes (docs/judges.md says the same in words)."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from masquerade import assets
 
@@ -44,9 +45,16 @@ ASSETS = (
         "Apache-2.0",
     ),
     Asset("scikit-image", ("pixels",), "structural similarity", "BSD-3-Clause"),
+    Asset("lpips", ("lpips",), "linear heads of LPIPS", "BSD-2-Clause"),
+    Asset("pytorch-fid", ("inception_v3",), "blocks of FID's InceptionV3", "Apache-2.0"),
 )  # fmt: skip
 TRAINED_HERE = ("attribute_classifier", "recogniser_a", "recogniser_b")
 """Judges whose networks a build trains: they stand under the licence of the repository."""
+
+
+def of_outside(path: str) -> str:
+    """The licence of a file from outside, ``assets/<role>/<name>``, as the registry has it."""
+    return assets.asset(Path(path).parts[1]).licence
 
 
 def of_faces(dataset: str, drawn: bool) -> str:

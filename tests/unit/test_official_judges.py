@@ -1,0 +1,251 @@
+"""Judges with official weight files: what reaches their networks, what they say, and that nothing runs without a file.
+
+The files are written here, in the published layouts, with random numbers: preprocessing and formulas are tested.
+"""
+
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import official
+from masquerade import assets, discovery
+from masquerade.assets import checking, lock
+from masquerade.errors import CheckpointError
+from masquerade.judges import face_alignment
+from masquerade.metrics import Evidence
+from masquerade.papers import independence
+
+NAMES = [name for name in discovery.names("judges") if discovery.load("judges", name).assets]
+SEEDS = {"facenet_casia": 1}
+
+
+def judge(name: str):
+    cls = discovery.load("judges", name)
+    return cls(cls.Params(), {})
+
+
+@pytest.fixture(scope="module")
+def judges(tmp_path_factory):
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("lab"))
+        made = {}
+        for name in NAMES:
+            for role in discovery.load("judges", name).assets:
+                path = official.write(role, assets.path(role), SEEDS.get(role, 0))
+                lock.record(role, path.name, checking.digest(path), path.stat().st_size, "placed", rehearsal=True)
+            made[name] = judge(name)
+            for role in discovery.load("judges", name).assets:
+                assets.path(role).unlink()  # they are large
+        yield made
+
+
+@pytest.fixture(scope="module")
+def pictures() -> np.ndarray:
+    return np.random.default_rng(0).uniform(-1, 1, (2, 3, 256, 256)).astype(np.float32)
+
+
+@pytest.fixture
+def orange() -> np.ndarray:
+    return np.broadcast_to(np.float32([1.0, 0.0, -1.0])[:, None, None], (1, 3, 64, 64)).copy()
+
+
+def seen_by(layer, act) -> np.ndarray:
+    """What reaches a layer while ``act`` runs."""
+    inputs = []
+    hook = layer.register_forward_pre_hook(lambda _, given: inputs.append(given[0].numpy().copy()))
+    act()
+    hook.remove()
+    return inputs[0]
+
+
+def framed(left: int, top: int, right: int, bottom: int) -> np.ndarray:
+    """Black, and white in this part of 256 x 256 pixels."""
+    picture = -np.ones((1, 3, 256, 256), np.float32)
+    picture[..., top:bottom, left:right] = 1.0
+    return picture
+
+
+def test_these_are_the_judges_of_paper_scale():
+    assert set(NAMES) == {
+        "adaface", "arcface", "face_alignment", "facenet_casia", "facenet_vggface2", "inception_v3", "lpips",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_judge_without_its_file_says_what_to_do(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    role = discovery.load("judges", name).assets[0]
+    with pytest.raises(CheckpointError, match=f"{assets.path(role)} is missing.*`masquerade assets fetch {role}`"):
+        judge(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_judge_keeps_its_promise_whatever_the_batch(name, judges, pictures):
+    reference = pictures[::-1].copy()
+    together = judges[name].measure(pictures, reference)
+    assert {quantity: values.shape for quantity, values in together.items()} == {
+        quantity: (2, *shape) for quantity, shape in judges[name].quantities.items()
+    }
+    alone = judges[name].measure(pictures[1:], reference[1:])
+    for quantity, values in together.items():
+        assert np.isfinite(values).all()
+        np.testing.assert_allclose(values[1:], alone[quantity], rtol=1e-4, atol=1e-4, err_msg=quantity)
+    if "embedding" in together:
+        np.testing.assert_allclose(np.linalg.norm(together["embedding"], axis=1), 1.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["facenet_casia", "facenet_vggface2"])
+def test_facenet_receives_the_box_of_a_face_in_its_own_range(name, judges, orange):
+    first = judges[name]._network.conv2d_1a
+    given = seen_by(first, lambda: judges[name].measure(orange))
+    assert given.shape == (1, 3, 160, 160)
+    # 8-bit levels 255, 128, 0, minus 127.5, over 128
+    np.testing.assert_allclose(given[0, :, 80, 80], [0.99609, 0.00391, -0.99609], atol=1e-5)
+    given = seen_by(first, lambda: judges[name].measure(framed(61, 60, 192, 229)))
+    np.testing.assert_allclose(given, 127.5 / 128)
+
+
+def test_facenets_are_two_networks(judges, pictures):
+    found = [judges[name].measure(pictures)["embedding"] for name in ("facenet_casia", "facenet_vggface2")]
+    assert np.abs(found[0] - found[1]).max() > 0.01
+
+
+def test_arcface_receives_falcos_crop(judges, orange):
+    first = judges["arcface"]._network.network.input_layer
+    given = seen_by(first, lambda: judges["arcface"].measure(orange))
+    assert given.shape == (1, 3, 112, 112)
+    np.testing.assert_allclose(given[0, :, 50, 50], [1.0, 0.0, -1.0], atol=1e-6)
+    given = seen_by(first, lambda: judges["arcface"].measure(framed(32, 35, 220, 223)))
+    np.testing.assert_allclose(given, 1.0)
+
+
+def test_adaface_receives_blue_first(judges, orange):
+    first = judges["adaface"]._network.input_layer
+    given = seen_by(first, lambda: judges["adaface"].measure(orange))
+    assert given.shape == (1, 3, 112, 112)
+    np.testing.assert_allclose(given[0, :, 50, 50], [-1.0, 1 / 255, 1.0], atol=1e-6)
+    given = seen_by(first, lambda: judges["adaface"].measure(framed(32, 35, 220, 223)))
+    np.testing.assert_allclose(given, 1.0, atol=1e-6)
+
+
+@torch.inference_mode()
+def test_inception_features_are_those_of_pytorch_fid(judges, pictures):
+    from pytorch_fid import inception
+
+    file = official.content("inception_fid")
+    with mock.patch.object(inception, "load_state_dict_from_url", return_value=file):
+        theirs = inception.InceptionV3([3]).eval()
+    levels = np.clip(np.rint((pictures + 1) * 127.5), 0, 255).astype(np.float32)
+    expected = theirs(torch.from_numpy(levels / 255))[0][:, :, 0, 0].numpy()
+    np.testing.assert_allclose(judges["inception_v3"].measure(pictures)["features"], expected, rtol=1e-4, atol=1e-5)
+
+
+@torch.inference_mode()
+def test_lpips_is_its_equation_on_the_features_of_alexnet(judges, pictures):
+    """Zhang et al. 2018, Eq. 1, on torchvision's AlexNet and the heads of the package, layer by layer."""
+    from pathlib import Path
+
+    import lpips
+    from torchvision.models import alexnet
+
+    network = alexnet(weights=None)
+    network.load_state_dict(official.content("alexnet"))
+    heads = torch.load(Path(lpips.__file__).parent / "weights/v0.1/alex.pth", map_location="cpu", weights_only=True)
+    shift = torch.tensor([-0.030, -0.088, -0.188]).view(3, 1, 1)
+    scale = torch.tensor([0.458, 0.448, 0.450]).view(3, 1, 1)
+    signals = [(torch.from_numpy(given) - shift) / scale for given in (pictures, pictures[::-1].copy())]
+    expected, head = torch.zeros(2), 0
+    for place, layer in enumerate(network.features):
+        signals = [layer(signal) for signal in signals]
+        if place in (1, 4, 7, 9, 11):  # after each rectifier
+            units = [signal / (signal.square().sum(1, keepdim=True).sqrt() + 1e-10) for signal in signals]
+            apart = (units[0] - units[1]).square() * heads[f"lin{head}.model.1.weight"]
+            expected, head = expected + apart.sum(1).mean((1, 2)), head + 1
+    found = judges["lpips"].measure(pictures, pictures[::-1].copy())["perceptual"]
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert (judges["lpips"].measure(pictures, pictures)["perceptual"] == 0).all()
+    assert judges["lpips"].measure(pictures) == {}
+
+
+def test_detector_receives_blue_first_and_levels(judges, orange):
+    detector = judges["face_alignment"]._detector
+    given = seen_by(detector.conv1_1, lambda: judges["face_alignment"].measure(orange))
+    assert given.shape == (1, 3, 256, 256)
+    np.testing.assert_allclose(given[0, :, 100, 100], [0 - 104, 128 - 117, 255 - 123])
+
+
+class Fixed(torch.nn.Module):
+    """Answers what it was given, and keeps what it saw."""
+
+    def __init__(self, answer):
+        super().__init__()
+        self.answer = answer
+
+    def forward(self, images):
+        self.seen = images
+        return self.answer
+
+
+def test_landmarks_lie_where_the_heat_maps_say(judges, monkeypatch):
+    """A box of 60 x 80 pixels of 256: the square is 200/195 (60 + 80) wide, its middle 0.12 * 80 above the box's."""
+    maps = torch.zeros(1, 68, 64, 64)
+    maps[0, :, 40, 10] = 1.0  # row 40, column 10, and to the right it falls less than to the left
+    maps[0, :, 40, 11] = 0.5
+    monkeypatch.setattr(judges["face_alignment"], "_detector", Fixed((torch.tensor([[[100.0, 80, 160, 160]]]),
+                                                                      torch.tensor([[0.9]]))))  # fmt: skip
+    monkeypatch.setattr(judges["face_alignment"], "_landmarks", Fixed(maps))
+    found = judges["face_alignment"].measure(np.zeros((1, 3, 128, 128), np.float32))
+    side = 200 / 195 * 140
+    left, top = 130 - side / 2, 120 - 0.12 * 80 - side / 2
+    x, y = left + (10.5 + 0.25) / 64 * side, top + 40.5 / 64 * side  # no slope in y
+    np.testing.assert_allclose(found["landmarks"].reshape(68, 2), [[x / 2 - 0.5, y / 2 - 0.5]] * 68, rtol=1e-5)
+    np.testing.assert_allclose(found["box"], [[50, 40, 80, 80]])  # of 128 pixels
+    assert found["detected"].tolist() == [True]
+    assert judges["face_alignment"]._landmarks.seen.shape == (1, 3, 256, 256)
+
+
+def test_face_below_the_threshold_is_not_detected(judges, pictures, monkeypatch):
+    answer = (torch.zeros(2, 1, 4), torch.tensor([[0.5], [0.4]]))
+    monkeypatch.setattr(judges["face_alignment"], "_detector", Fixed(answer))
+    found = judges["face_alignment"].measure(pictures)
+    assert not found["detected"].any()
+    assert np.isnan(found["box"]).all() and np.isnan(found["landmarks"]).all()
+    np.testing.assert_allclose(found["probability"], [0.5, 0.4])
+
+
+def test_cut_out_square_shows_the_picture_and_black_beside_it():
+    columns = np.tile(np.arange(256, dtype=np.uint8), (256, 1))
+    picture = np.stack([columns] * 3, axis=-1)
+    shown = face_alignment.cut_out(picture, np.array([-64.0, 0.0, 128.0]))  # twice as large; half of it outside
+    assert (shown[:, :126] == 0).all()
+    # the middle of column 200 lies 200.5 / 2 - 64 = 36.25 from the left edge: a quarter left of the middle of pixel 36
+    np.testing.assert_allclose(shown[10, 200], 36, atol=0.5)
+    np.testing.assert_allclose(shown[10, 228], 50, atol=0.5)
+
+
+def test_peaks_at_the_rim_are_not_moved():
+    from masquerade.networks.fan import peaks
+
+    maps = torch.zeros(1, 2, 64, 64)
+    maps[0, 0, 0, 63] = 1.0
+    maps[0, 1, 5, 5] = 1.0
+    maps[0, 1, 6, 5], maps[0, 1, 5, 4] = 0.2, 0.1
+    expected = [[[63.5 / 64, 0.5 / 64], [(5.5 - 0.25) / 64, (5.5 + 0.25) / 64]]]
+    torch.testing.assert_close(peaks(maps), torch.tensor(expected))
+
+
+def test_network_of_the_losses_is_no_stranger():
+    asked = [(name, "falco", "FALCO") for name in ("arcface", "adaface", "facenet_casia")]
+    assert independence.told(asked, "table") == "Judges seen in training: `arcface` by FALCO."
+    assert independence.told([("arcface", "blackout", "black")], "table").startswith("No judge of this table")
+
+
+def test_perceptual_distance_is_told_for_each_judge_that_has_one():
+    cls = discovery.load("metrics", "perceptual_distance")
+    rows = pd.DataFrame({"lpips.perceptual": [0.2, 0.4], "mobilenet_v2.perceptual": [0.5, 0.5]})
+    found = cls(cls.Params()).compute(Evidence(rows, rows, rows, ("lpips", "mobilenet_v2", "pixels")))
+    assert {name: value.value for name, value in found.items()} == pytest.approx({"lpips": 0.3, "mobilenet_v2": 0.5})

@@ -1,0 +1,384 @@
+"""Networks with official weight files: the published tensors, strict loading of a written file, a forward pass."""
+
+import hashlib
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import official
+from masquerade import assets, discovery, params, published
+from masquerade.assets import checking, lock
+from masquerade.errors import CheckpointError
+from masquerade.methods import TrainingJob
+from masquerade.networks.adaface import AdaFaceIR
+from masquerade.networks.bisenet import BiSeNet
+from masquerade.networks.fan import FAN
+from masquerade.networks.inception_resnet import InceptionResnetV1
+from masquerade.networks.ir_se import IRSE
+from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
+from masquerade.networks.s3fd import S3FD
+from masquerade.networks.stylegan2 import CHANNELS, Generator
+
+
+def clip_network(patch: int) -> nn.Module:
+    from masquerade.backbones import _semantics
+
+    knobs = params.load(Path(__file__).parents[2], "paper").backbones["semantics"]
+    return _semantics.build(_semantics.architecture(knobs.model_copy(update={"patch": patch})))
+
+
+def fid_network() -> nn.Module:
+    from masquerade.judges.inception_v3 import network_of_fid
+
+    return network_of_fid()
+
+
+def without_classes(people: int) -> official.Shapes:
+    return {name: shape for name, shape in official.facenet(people).items() if not name.startswith("logits.")}
+
+
+# name -> our network; the names and shapes of the published code; how many tensors; how many numbers are learnt; the
+# SHA-256 of the sorted lines "name shape". `official` names the published code of each. Facenet, FID and CLIP come from
+# the packages of the lock; FAN and S3FD were compared with face-alignment 1.5.0 (names, shapes and forward pass).
+ARCHITECTURES = {
+    "IR-SE-50": (IRSE, official.ir_se50, 397, 43_797_696, "73e7b505ff76af25"),  # "43.8 M"
+    "Inception-ResNet-v1": (InceptionResnetV1, lambda: without_classes(8631), 714, 23_482_624, "6e00789e4b37d116"),
+    "AdaFace IR-50": (AdaFaceIR, official.adaface_ir50, 467, 43_585_600, "296e4ba04df77b19"),
+    "StyleGAN2-256": (
+        lambda: Generator(256, CHANNELS[:7]),
+        lambda: official.stylegan2(256),
+        135,
+        30_034_338,
+        "910e76c552fea322",
+    ),
+    "StyleGAN2-512": (
+        lambda: Generator(512, CHANNELS[:8]),
+        lambda: official.stylegan2(512),
+        153,
+        30_276_583,
+        "a4030db81bdcd247",
+    ),
+    "StyleGAN2-1024": (
+        lambda: Generator(1024, CHANNELS),
+        lambda: official.stylegan2(1024),
+        171,
+        30_370_060,
+        "6708ea73887622b9",
+    ),
+    "e4e-1024": (lambda: Encoder4Editing(18), lambda: official.encoder(18), 621, 267_136_704, "97c6374abcbc9c40"),
+    "pSp-256": (lambda: GradualStyleEncoder(14), lambda: official.encoder(14), 565, 209_450_688, "6a711a27cb2aa467"),
+    "FaRL and CLIP ViT-B/16": (
+        lambda: clip_network(16),
+        lambda: official.clip(16),
+        302,
+        149_620_737,
+        "e6cec518b52d0e7f",
+    ),
+    "CLIP ViT-B/32": (lambda: clip_network(32), lambda: official.clip(32), 302, 151_277_313, "7024d05ac9b7a16b"),
+    "BiSeNet": (BiSeNet, official.bisenet, 191, 13_300_416, "b5a0dcac04150edb"),
+    "FAN-4": (FAN, official.fan, 1_129, 23_820_176, "e948876b1cb78af1"),
+    "S3FD": (S3FD, official.s3fd, 65, 22_459_110, "6f70d766c0e01b58"),
+    "InceptionV3 of FID": (fid_network, official.inception_fid, 566, 23_850_960, "882eb4375cb8eaa9"),
+}
+
+
+def digest(shapes: official.Shapes) -> str:
+    lines = sorted(f"{name} {' '.join(map(str, shape))}" for name, shape in shapes.items())
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_architecture_has_the_published_tensors(name):
+    build, layout, count, learnt, known = ARCHITECTURES[name]
+    with torch.device("meta"):
+        network = build()
+    ours = official.shapes_of(network)
+    ours.pop("latent_avg", None)  # of a generator: beside g_ema in the published file
+    assert ours == layout()
+    assert digest(ours) == known
+    assert len(ours) == count
+    assert sum(weight.numel() for weight in network.parameters()) == learnt
+
+
+@pytest.mark.parametrize("role", ["facenet_vggface2", "bisenet", "s3fd", "inception_fid", "alexnet"])
+def test_published_file_is_as_large_as_its_tensors(role):
+    """Bytes that others counted, of files that nobody could fetch here: names and headers add a little."""
+    layouts = {"facenet_vggface2": lambda: official.facenet(8631)}
+    shapes = layouts.get(role, lambda: getattr(official, role)())()
+    held = sum((8 if name.endswith("num_batches_tracked") else 4) * math.prod(shape) for name, shape in shapes.items())
+    size = assets.registry()[role].file.size
+    assert held < size < 1.002 * held
+
+
+def test_counters_that_old_pytorch_did_not_write_are_not_missed(tmp_path):
+    given = {name: value for name, value in official.content("fan4").items() if not name.endswith(published.COUNTER)}
+    network = published.load(FAN(), given, tmp_path / "2DFAN4.pth.tar")
+    assert network.bn1.num_batches_tracked == 0
+    assert torch.equal(network.l3.bias, given["l3.bias"])
+
+
+# --- files -------------------------------------------------------------------------------------------------------
+
+BACKBONES = {
+    "ir_se50": ("identity", {}),
+    "stylegan2_256": ("generator", {}),
+    "stylegan2_1024": ("generator", {"channels": list(CHANNELS)}),
+    "stylegan2_1024_genforce": ("generator", {"channels": list(CHANNELS)}),
+    "psp_256": ("inversion", {"kind": "psp"}),
+    "e4e_1024": ("inversion", {}),
+    "farl_ep64": ("semantics", {}),
+    "clip_vit_b32": ("semantics", {"patch": 32}),
+    "bisenet": ("parsing", {}),
+}
+"""Role -> the backbone that adopts it, with the knobs of paper scale and these."""
+GENERATORS = {"psp_256": "stylegan2_256", "e4e_1024": "stylegan2_1024"}
+SEEN = {
+    "facenet_casia": "facenet_casia", "facenet_vggface2": "facenet_vggface2", "adaface_ir50": "adaface",
+    "inception_fid": "inception_v3", "alexnet": "lpips", "s3fd": "face_alignment", "fan4": "face_alignment",
+}  # fmt: skip
+"""Role -> the judge that opens it."""
+
+
+class Lab:
+    """A folder with files from outside, and who opens them."""
+
+    def __init__(self, folder: Path, root: Path):
+        self.folder, self.knobs = folder, params.load(root, "paper").backbones
+
+    def place(self, role: str, content: dict) -> Path:
+        path = assets.path(role)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        torch.save(content, path)
+        lock.record(role, path.name, checking.digest(path), path.stat().st_size, "placed", rehearsal=True)
+        return path
+
+    def open(self, role: str) -> object:
+        """The judge of a role; or the frozen network of the backbone that adopts it."""
+        if role in SEEN:
+            cls = discovery.load("judges", SEEN[role])
+            return cls(cls.Params(), {})
+        name, changes = BACKBONES[role]
+        cls = discovery.load("backbones", name)
+        job = self.job(role)
+        cls(cls.Params(**self.knobs[name].model_dump() | changes)).adopt(assets.path(role), job)
+        return cls.load(job.checkpoint)
+
+    def job(self, role: str) -> TrainingJob:
+        backbones = {"generator": self.folder / f"{GENERATORS[role]}.safetensors"} if role in GENERATORS else {}
+        return TrainingJob(
+            faces=Path("none.zip"), checkpoint=self.folder / f"{role}.safetensors", state=self.folder / "state",
+            backbones=backbones, seed=0, threads=1, log=print, picture=print,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch, root) -> Lab:
+    monkeypatch.chdir(tmp_path)
+    return Lab(tmp_path, root)
+
+
+def state_of(content: dict) -> dict:
+    """Where the tensors of a file are."""
+    return next((content[key] for key in ("state_dict", "g_ema", "generator_smooth") if key in content), content)
+
+
+def light(role: str) -> dict:
+    """What a file holds, each tensor one number repeated without a copy: a small file of large tensors."""
+
+    def repeated(value):
+        if isinstance(value, dict):
+            return {name: repeated(item) for name, item in value.items()}
+        if not torch.is_tensor(value) or value.numel() <= 16:
+            return value
+        return value.flatten()[:1].clone().expand(value.shape)
+
+    return repeated(official.content(role))
+
+
+class Code:
+    """What runs when it is unpickled."""
+
+    def __reduce__(self):
+        return (open, ("ran", "w"))
+
+
+DAMAGED = {
+    "ir_se50": "body.3.shortcut_layer.0.weight",
+    "facenet_casia": "repeat_2.4.conv2d.bias",
+    "facenet_vggface2": "last_linear.weight",
+    "adaface_ir50": "model.body.23.res_layer.3.weight",
+    "stylegan2_256": "to_rgbs.2.conv.modulation.weight",
+    "stylegan2_1024": "convs.15.activate.bias",
+    "stylegan2_1024_genforce": "synthesis.layer3.bias",
+    "psp_256": "encoder.latlayer1.bias",
+    "e4e_1024": "encoder.styles.17.linear.bias",
+    "farl_ep64": "visual.transformer.resblocks.11.mlp.c_fc.bias",
+    "clip_vit_b32": "visual.positional_embedding",
+    "bisenet": "ffm.conv2.weight",
+    "fan4": "m3.b2_plus_1.bn3.weight",
+    "s3fd": "conv3_3_norm.weight",
+    "inception_fid": "Mixed_6d.branch7x7_2.bn.weight",
+    "alexnet": "features.8.bias",
+}
+"""Role -> one of its tensors."""
+LARGE = {"psp_256", "e4e_1024", "stylegan2_1024", "farl_ep64", "clip_vit_b32", "facenet_vggface2"}
+OURS = {"synthesis.layer3.bias": "convs.2.activate.bias"}
+"""GenForce's name -> the one that a message gives."""
+
+
+@pytest.mark.parametrize("role", [pytest.param(role, marks=[pytest.mark.slow] * (role in LARGE)) for role in DAMAGED])
+def test_file_that_is_not_the_published_one_is_refused_with_file_and_tensor(role, lab):
+    content, key = light(role), DAMAGED[role]
+    name = OURS.get(key, key.removeprefix("encoder."))
+    for other in discovery.load("judges", SEEN[role]).assets if role in SEEN else ():
+        lab.place(other, light(other))
+    if role in GENERATORS:
+        lab.place(GENERATORS[role], light(GENERATORS[role]))
+        lab.open(GENERATORS[role])
+    whole = dict(state_of(content))
+    given = whole[key]
+    cases = {
+        f"{name} is missing": {other: value for other, value in whole.items() if other != key},
+        "more.weight'? is left over": whole | {"more.weight": torch.ones(2)},
+        rf"{name} is \({', '.join(map(str, given.shape))}, 2,?\), the network has": whole
+        | {key: given[..., None].expand(*given.shape, 2)},
+        f"{name} holds values that are not numbers": whole | {key: torch.tensor(math.nan).expand(given.shape)},
+        r"cannot be read|nothing of a file is run": whole | {key: Code()},
+    }
+    for told, state in cases.items():
+        state_of(content).clear()
+        state_of(content).update(state)
+        path = lab.place(role, content)
+        with pytest.raises(CheckpointError, match=told) as raised:
+            lab.open(role)
+        assert path.name in str(raised.value)
+    assert not Path("ran").exists()
+    assert not (lab.folder / f"{role}.safetensors").exists()
+
+
+def test_class_names_of_lightning_are_read_past_and_nothing_of_them_is_run(tmp_path, monkeypatch):
+    """Old checkpoints have the class of a callback as a key; here it is not installed."""
+    import sys
+    import types
+
+    module = types.ModuleType("pytorch_lightning.callbacks.model_checkpoint")
+    module.ModelCheckpoint = type("ModelCheckpoint", (), {"__module__": module.__name__})
+    with monkeypatch.context() as patch:
+        for name in ("pytorch_lightning", "pytorch_lightning.callbacks"):
+            patch.setitem(sys.modules, name, types.ModuleType(name))
+        patch.setitem(sys.modules, module.__name__, module)
+        callbacks = {module.ModelCheckpoint: {"best_model_path": "epoch=24.ckpt"}}
+        torch.save({"state_dict": {"a": torch.ones(1)}, "callbacks": callbacks}, tmp_path / "lightning.ckpt")
+    content = published.read(tmp_path / "lightning.ckpt")
+    assert list(content["callbacks"]) == [published.Inert]
+    assert content["state_dict"]["a"] == 1
+
+
+def test_cut_missing_and_foreign_files_are_refused(tmp_path):
+    with pytest.raises(CheckpointError, match="nowhere.pth is missing"):
+        published.read(tmp_path / "nowhere.pth")
+    path = tmp_path / "cut.pth"
+    torch.save({"a": torch.ones(1000)}, path)
+    path.write_bytes(path.read_bytes()[:-900])
+    with pytest.raises(CheckpointError, match="cut.pth cannot be read"):
+        published.read(path)
+    (tmp_path / "page.pth").write_text("<!DOCTYPE html>")
+    with pytest.raises(CheckpointError, match="page.pth cannot be read"):
+        published.read(tmp_path / "page.pth")
+    for content in ({}, {"a": 1}, [torch.ones(1)], torch.ones(1)):
+        with pytest.raises(CheckpointError, match="cut.pth is no file of weights"):
+            published.tensors(content, path)
+
+
+# --- forward ------------------------------------------------------------------------------------------------------
+
+
+def opened(lab: Lab, role: str):
+    lab.place(role, official.content(role))
+    return lab.open(role)
+
+
+PICTURES = torch.rand(1, 3, 256, 256, generator=torch.Generator().manual_seed(0)) * 2 - 1
+
+
+@torch.inference_mode()
+def test_identity_is_adopted_with_falcos_crop(lab):
+    recogniser = opened(lab, "ir_se50")
+    face = PICTURES[:, :, 35:223, 32:220]
+    expected = recogniser.network(nn.functional.adaptive_avg_pool2d(face, 112))
+    torch.testing.assert_close(recogniser(PICTURES), nn.functional.normalize(expected))
+    large = PICTURES.repeat_interleave(4, 2).repeat_interleave(4, 3)  # its averages over 4 x 4 are the same picture
+    torch.testing.assert_close(recogniser(large), recogniser(PICTURES))
+    changed = PICTURES.clone()
+    changed[:, :, :35], changed[:, :, 223:], changed[..., :32], changed[..., 220:] = 1, 1, 1, 1
+    torch.testing.assert_close(recogniser(changed), recogniser(PICTURES))
+    file = official.content("ir_se50")
+    assert all(torch.equal(value, file[name]) for name, value in recogniser.network.state_dict().items())
+
+
+def test_gradients_pass_through_the_crop(lab):
+    recogniser = opened(lab, "ir_se50")
+    images = PICTURES.clone().requires_grad_()
+    recogniser(images)[0, 0].backward()
+    inside = torch.zeros(256, 256, dtype=torch.bool)
+    inside[35:223, 32:220] = True
+    slope = images.grad.abs().sum((0, 1))
+    assert (slope[inside] > 0).all() and (slope[~inside] == 0).all()
+
+
+@torch.inference_mode()
+def test_generator_of_256_draws_from_its_file(lab):
+    generator = opened(lab, "stylegan2_256")
+    picture = generator(torch.zeros(1, 512).fill_(0.5), psi=0.7)
+    assert picture.shape == (1, 3, 256, 256) and torch.isfinite(picture).all() and picture.std() > 0
+    state = official.content("stylegan2_256")
+    assert torch.equal(generator.latent_avg, state["latent_avg"])
+    assert torch.equal(generator.convs[11].conv.weight, state["g_ema"]["convs.11.conv.weight"])
+
+
+@torch.inference_mode()
+def test_generator_of_512_draws():
+    generator = Generator(512, CHANNELS[:8])
+    generator.load_state_dict(official.generator_values(512, 0) | {"latent_avg": torch.zeros(512)})
+    picture = generator.synthesize(torch.ones(1, 16, 512))
+    assert picture.shape == (1, 3, 512, 512) and torch.isfinite(picture).all()
+
+
+@torch.inference_mode()
+def test_parser_labels_a_picture(lab):
+    parser = opened(lab, "bisenet")
+    logits = parser.network(torch.zeros(1, 3, 512, 512))
+    assert [tuple(part.shape) for part in logits] == [(1, 19, 512, 512)] * 3
+    assert all(torch.isfinite(part).all() for part in logits)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("role", "tokens"), [("farl_ep64", 197), ("clip_vit_b32", 50)])
+@torch.inference_mode()
+def test_text_image_network_sees_and_reads(role, tokens, lab):
+    model = opened(lab, role)
+    seen = model.tokens(PICTURES)
+    assert seen.shape[:2] == (1, tokens) and torch.isfinite(seen).all()
+    assert torch.isfinite(model.text(["a photo of a face"])).all()
+
+
+@pytest.mark.slow
+@torch.inference_mode()
+def test_generators_of_1024_are_one_in_both_layouts(lab):
+    generator, genforce = opened(lab, "stylegan2_1024"), opened(lab, "stylegan2_1024_genforce")
+    for name, value in generator.state_dict().items():
+        torch.testing.assert_close(genforce.state_dict()[name], value, msg=name)
+    picture = generator.synthesize(torch.ones(1, 18, 512))
+    assert picture.shape == (1, 3, 1024, 1024) and torch.isfinite(picture).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("role", "styles"), [("psp_256", 14), ("e4e_1024", 18)])
+@torch.inference_mode()
+def test_encoder_is_adopted_beside_its_generator(role, styles, lab):
+    opened(lab, GENERATORS[role])
+    codes = opened(lab, role)(PICTURES)
+    assert codes.shape == (1, styles, 512) and torch.isfinite(codes).all()
