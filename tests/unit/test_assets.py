@@ -53,8 +53,8 @@ def toys(monkeypatch, tmp_path):
     """A registry of a few roles, in a repository of its own that is the working directory."""
     archive = entries.Archive(name="net.tar", member="inside/net.pt", **remote())
     pictures = (
-        entries.Folder(name="pictures", count=2, instead_of="pictures.zip"),
-        entries.Folder(name="more", count=None, instead_of=""),
+        entries.Folder(name="pictures", count=2, instead_of=("pictures.zip",)),
+        entries.Folder(name="more", count=None, instead_of=()),
     )
     lists = tuple(entries.File(name=name, **remote()) for name in ("list.txt", "pictures.zip"))
     found = {
@@ -62,7 +62,7 @@ def toys(monkeypatch, tmp_path):
         "published": weights(size=len(BYTES), sha256=SHA256),
         "by_md5": weights(md5=hashlib.md5(BYTES).hexdigest()),
         "form": weights(more={"steps": ("Ask nicely.", "Place it.")}),
-        "people": entries.Dataset(**about(), files=lists, folders=pictures),
+        "people": entries.Dataset(**about(), files=lists, folders=pictures, within=("Anno",)),
     }
     monkeypatch.setattr(entries, "registry", lambda: found)
     monkeypatch.setattr("masquerade.assets.commands.registry", lambda: found)
@@ -108,7 +108,7 @@ def test_every_entry_says_how_to_come_by_it_and_who_vouches():
             assert any("assets place" in step or "assets verify" in step for step in entry.steps)
             assert f" {role}`" in " ".join(entry.steps), "the steps name the command with the role"
         for tree in entry.trees:
-            assert tree.instead_of in ("", *(file.name for file in entry.parts))
+            assert set(tree.instead_of) <= {file.name for file in entry.parts}
 
 
 def test_hashes_in_published_names_are_those_of_the_registry():
@@ -268,7 +268,7 @@ def test_a_full_disk_places_nothing(toys, monkeypatch):
 def test_a_rehearsal_is_marked_and_gives_way_to_the_real_file(toys):
     fake = b"random weights in the official layout"
     assert "nothing that it makes may enter a table" in placed("published", fake, rehearsal=True)[0]
-    assert assets.checked("published").read_bytes() == fake
+    assert assets.path("published").read_bytes() == fake
     assert assets.state("published") == "rehearsal"
     assert lock.seen("published", "net.pt").rehearsal
     placed("published", b"another rehearsal", rehearsal=True)
@@ -346,6 +346,9 @@ def dataset() -> None:
 
 def test_a_dataset_may_be_packed_or_unpacked(toys):
     dataset()
+    assert checking.missing("people") == []
+    Path("assets/people/Anno").mkdir()
+    Path("assets/people/list.txt").rename("assets/people/Anno/list.txt")  # as its publisher has it
     assert checking.missing("people") == []
     put("people", b"zip", "pictures.zip")
     for path in Path("assets/people/pictures").iterdir():

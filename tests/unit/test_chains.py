@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from masquerade import discovery, params
+from masquerade.assets import lock
 from masquerade.lineage import address, chain, crate, difference, drawing, licences, provenance, verify
 from masquerade.lineage.history import History, LineageError
 from masquerade.lineage.revision import Revision
@@ -430,6 +431,9 @@ class TestDifference:
 class TestCrate:
     @pytest.fixture
     def graph(self, toy, tmp_path) -> dict:
+        return self.exported(toy, tmp_path)
+
+    def exported(self, toy, tmp_path) -> dict:
         crate.export(tmp_path / "run.zip", toy.root)
         with zipfile.ZipFile(tmp_path / "run.zip") as packed:
             self.inside = set(packed.namelist())
@@ -476,6 +480,24 @@ class TestCrate:
 
     def test_licence_of_photographs_is_not_made_up(self, graph):
         assert "not stated" in graph[f"#{CHECKPOINT}"]["license"]
+
+    def test_a_weight_file_from_outside_has_its_own_licence_and_hash_and_stays_outside(self, toy, tmp_path):
+        identity = ".masquerade/assets/stylegan2_1024.json"
+        sha256 = lock.record(
+            "stylegan2_1024", "stylegan2-ffhq-config-f.pt", "5" * 64, 7, "placed", False, toy.root
+        ).sha256
+        toy.write(identity, json.dumps({"stylegan2-ffhq-config-f.pt": sha256}))
+        backbone = "checkpoints/tiny/backbones/generator.safetensors"
+        toy.job("backbone", "train", [backbone], [FACES, identity], ("data_seed",), "adopted")
+        toy.record()
+        graph = self.exported(toy, tmp_path)
+        outside = graph["#outside-stylegan2_1024"]
+        assert outside["license"] == "NVIDIA Source Code License-NC"
+        assert outside["identifier"] == f"sha256:{sha256}"
+        assert "Non-commercial" in outside["usageInfo"]
+        action = next(item for item in graph.values() if item.get("name") == f"backbone: {backbone}")
+        assert {"@id": "#outside-stylegan2_1024"} in action["object"]
+        assert not any(name.startswith((".masquerade", "assets")) for name in self.inside)
 
     def test_every_judge_has_a_licence(self, tiny):
         known = {judge for asset in licences.ASSETS for judge in asset.judges} | set(licences.TRAINED_HERE)

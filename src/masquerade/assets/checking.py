@@ -42,12 +42,12 @@ def checked(role: str, root: Path = Path()) -> Path:
         seen = lock.seen(role, file.name, root)
         if seen and seen.rehearsal and not rehearsal.on():
             raise RehearsalError(
-                f"{FOLDER / role / file.name} was placed for a rehearsal, and nothing else may use it: it only plays the "
-                f"part of the published file. Move it away and get that file. {how_to_get(role)}"
+                f"{FOLDER / role / file.name} was placed for a rehearsal, and nothing else may use it: it only plays "
+                f"the part of the published file. Move it away and get that file. {how_to_get(role)}"
             )
         trouble = wrong(file, seen, place.stat().st_size, digest(place) if isinstance(found, Weights) else None)
         if trouble:
-            raise CheckpointError(f"{FOLDER / role / file.name} {trouble} {_again(role)}")
+            raise CheckpointError(f"{place.relative_to(root)} {trouble} {_again(role)}")
         if isinstance(found, Weights) and not (seen or file.sha256):
             raise CheckpointError(
                 f"{FOLDER / role / file.name} is there, but nobody vouches for it: its publisher gives no SHA-256, and "
@@ -75,7 +75,7 @@ def missing(role: str, root: Path = Path()) -> list[str]:
     """Names of the parts that are not there, below ``assets/<role>/``; a folder that holds the same will do."""
     found = asset(role)
     there = {part.name for part, _ in present(role, root)}
-    unpacked = {tree.instead_of for tree in found.trees if tree.name in there}
+    unpacked = {name for tree in found.trees if tree.name in there for name in tree.instead_of}
     lost = [file.name for file in found.parts if file.name not in there | unpacked]
     return lost + [tree.name for tree in found.trees if not tree.instead_of and tree.name not in there]
 
@@ -83,13 +83,15 @@ def missing(role: str, root: Path = Path()) -> list[str]:
 def present(role: str, root: Path = Path()) -> Iterator[tuple[File | Folder, Path]]:
     """The parts of a role that are there, each with its place."""
     found, folder = asset(role), root / FOLDER / role
-    for file in found.parts:
-        if (folder / file.name).is_file():
-            yield file, folder / file.name
-    for tree in found.trees:
-        place = folder / tree.name
-        if place.is_dir() and next(place.iterdir(), None):
-            yield tree, place
+    for part in (*found.parts, *found.trees):
+        is_there = Path.is_file if isinstance(part, File) else _is_filled
+        place = next((place for within in found.places if is_there(place := folder / within / part.name)), None)
+        if place:
+            yield part, place
+
+
+def _is_filled(place: Path) -> bool:
+    return place.is_dir() and next(place.iterdir(), None) is not None
 
 
 def wrong(file: Remote, seen: Seen | None, size: int, sha256: str | None) -> str:

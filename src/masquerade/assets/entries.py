@@ -13,8 +13,8 @@ from masquerade.settings import Name, Settings
 
 FILE = Path(__file__).parents[1] / "backbones" / "assets.yaml"
 
-Url = Annotated[str, Field(pattern=r"^(https://\S+|drive:[A-Za-z0-9_-]{20,})$")]
-"""A plain https address, or ``drive:`` and the id of a file on Google Drive."""
+Url = Annotated[str, Field(pattern=r"^(https?://\S+|drive:[A-Za-z0-9_-]{20,})$")]
+"""A plain address (http alone where its publisher has no other), or ``drive:`` and the id of a file there."""
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
@@ -59,8 +59,8 @@ class Folder(Settings):
     """Its path below ``assets/<role>/``."""
     count: int | None
     """Files in it and below it, as published; null where nobody says, or where it is counted by who reads it."""
-    instead_of: str
-    """The file of the same role that holds the same, packed: one of the two is enough; '' where there is none."""
+    instead_of: tuple[str, ...]
+    """Files of the same role that hold the same, packed: the folder or they are enough; empty where there are none."""
 
 
 class Archive(Remote):
@@ -115,6 +115,11 @@ class Asset(Settings):
         """Its folders."""
         return ()
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where its parts may lie, below ``assets/<role>/``."""
+        return ("",)
+
 
 class Weights(Asset):
     """A published weight file."""
@@ -142,6 +147,8 @@ class Dataset(Asset):
     """Lists, labels, records, and archives, which stay packed."""
     folders: tuple[Folder, ...]
     """Folders of pictures."""
+    within: tuple[Below, ...]
+    """Folders in which its publisher has some of these; they may lie there, too."""
 
     @property
     def parts(self) -> tuple[File, ...]:
@@ -150,6 +157,10 @@ class Dataset(Asset):
     @property
     def trees(self) -> tuple[Folder, ...]:
         return self.folders
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        return ("", *self.within)
 
 
 class Registry(Settings):

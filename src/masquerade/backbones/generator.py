@@ -63,8 +63,8 @@ class StyleGenerator(Backbone):
 
     class Params(Settings):
         published: str
-        """A weight file of rosinality or GenForce in the place of a training, ``path`` or ``path#sha256=<its sum>``;
-        '': trained here."""
+        """A weight file of rosinality or GenForce in the place of a training: ``asset:<role>`` of `masquerade assets
+        list`, ``path`` or ``path#sha256=<its sum>``; '': trained here."""
         channels: Annotated[list[int], Field(min_length=2, max_length=9)]
         """At 4, 8, 16, ... pixels; how many there are sets the size of the pictures (9: 1024; config F)."""
         style: Annotated[int, Field(ge=1)]

@@ -42,7 +42,8 @@ class Inversion(Backbone):
 
     class Params(Settings):
         published: str
-        """A published e4e or pSp file in the place of a training, ``path`` or ``path#sha256=<sum>``; '': trained."""
+        """A published e4e or pSp file in the place of a training: ``asset:<role>`` of `masquerade assets list`,
+        ``path`` or ``path#sha256=<its sum>``; '': trained here."""
         kind: Literal["e4e", "psp"]
         """e4e: one code and offsets to it; psp: a code of its own for each layer."""
         input_size: Annotated[int, Field(ge=16)]

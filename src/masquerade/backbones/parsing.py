@@ -36,7 +36,8 @@ class Parsing(Backbone):
 
     class Params(Settings):
         published: str
-        """Path of 79999_iter.pth (or parsing_bisenet.pth), which takes the place of a training; '' = trained here."""
+        """79999_iter.pth (or parsing_bisenet.pth) in the place of a training: ``asset:bisenet``, ``path`` or
+        ``path#sha256=<its sum>``; '': trained here."""
         input_size: Annotated[int, Field(ge=32)]
         """Side in pixels of the network's input; pictures are brought to it inside (512: the published code)."""
         width: Annotated[int, Field(ge=4)]

@@ -41,7 +41,8 @@ class Semantics(Backbone):
 
     class Params(Settings):
         published: str
-        """Path of an official weight file (FaRL, CLIP or OpenCLIP) that takes the place of a training; '' = trained."""
+        """An official weight file (FaRL, CLIP or OpenCLIP) in the place of a training: ``asset:<role>`` of `masquerade
+        assets list`, ``path`` or ``path#sha256=<its sum>``; '': trained here."""
         image_size: Annotated[int, Field(ge=16)]
         """Side in pixels of the network's input; pictures are brought to it inside (224: Radford et al. 2021)."""
         patch: Count
