@@ -5,6 +5,7 @@ enter a table. tests/workflow/rehearsal*.yaml say how the rehearsal differs from
 """
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import yaml
 
 import official
 import published
-from masquerade import assets, discovery, params
+from masquerade import assets, discovery, matrix, params
 from masquerade.assets import admitting
 from masquerade.errors import RehearsalError
 from masquerade.images import FaceArchive
@@ -85,17 +86,27 @@ def difference(base: Mapping[str, Any], tree: Mapping[str, Any]) -> dict[str, An
 
 
 @pytest.fixture(scope="module")
-def lab(root, tmp_path_factory) -> Repository:
-    """A working copy with assets in place and the scales of both rehearsals."""
+def empty(root, tmp_path_factory) -> Repository:
+    """A working copy with the scales of both rehearsals, and no assets."""
     repository = Repository.of_sources(root, tmp_path_factory.mktemp("lab") / "repository", "tiny")
     base = params.read(root / params.PARAMS)
     for name, scale in WORLDS.items():
         paper = params.overlay(base, params.read(root / params.SCALES / f"{scale}.yaml"))
         tree = params.overlay(paper, params.read(HERE / f"{name}.yaml"))
         (repository.path / params.SCALES / f"{name}.yaml").write_text(yaml.safe_dump(difference(base, tree)))
-    write_datasets(repository.path / "assets")
-    write_weights(repository.path)
     return repository
+
+
+@pytest.fixture(scope="module")
+def with_datasets(empty) -> Repository:
+    write_datasets(empty.path / "assets")
+    return empty
+
+
+@pytest.fixture(scope="module")
+def lab(with_datasets) -> Repository:
+    write_weights(with_datasets.path)
+    return with_datasets
 
 
 @pytest.fixture(scope="module", params=WORLDS)
@@ -105,11 +116,33 @@ def rehearsed(request, lab) -> tuple[Repository, str]:
     return lab, request.param
 
 
+def planned(repository: Repository, scale: str) -> tuple[dict[str, int], str]:
+    """(jobs by rule, all that was said) of ``snakemake -n``."""
+    said = repository.snakemake("--dry-run", "all", "--config", f"scale={scale}")
+    return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", said, re.MULTILINE)}, said
+
+
+def test_graph_of_a_scale_without_its_training_faces_says_how_to_get_them(empty):
+    said = empty.snakemake("--dry-run", "all", "--config", "scale=paper", fails=True)
+    assert "matrix.train_on is celeba_hq, without which nothing is built" in said
+    assert "docs/datasets.md" in said and "Traceback" not in said
+
+
+def test_graph_of_the_paper_scale_is_whole_and_names_every_weight_file_that_is_missing(with_datasets):
+    jobs, said = planned(with_datasets, "paper")
+    assert jobs["metrics"] == len(matrix.cells(params.load(with_datasets.path, "paper")))
+    assert (jobs["faces"], jobs["backbone"], jobs["report"]) == (6, 7, 1)
+    for role in set(PLACED) - {"stylegan2_1024", "e4e_1024"}:
+        assert f"`masquerade assets fetch {role}` fetches it" in said, role
+    jobs, _ = planned(with_datasets, "paper_1024")
+    assert (jobs["faces"], jobs["backbone"], jobs["method"]) == (2, 5, 3)  # LReOrg, by three seeds
+
+
 def test_every_planned_cell_is_there_and_nothing_was_refused(rehearsed):
     lab, scale = rehearsed
-    planned = params.load(lab.path, scale)
     found = sorted((lab.path / f"results/{scale}/metrics").rglob("*.json"))
-    assert len(found) == sum(len(of) for of in planned.matrix.evaluate.values())
+    assert len(found) == len(matrix.cells(params.load(lab.path, scale)))
+    assert "Left out" not in lab.output and "not ready" not in lab.output
     for path in found:
         statement = json.loads(path.read_text())["statement"]
         assert statement["faces"] > 0 == statement["refused"], path
@@ -141,10 +174,11 @@ def test_a_rehearsal_has_no_table_and_says_so(rehearsed):
     lab, scale = rehearsed
     assert f"Scale {scale} is a rehearsal: no tables" in lab.output
     assert not any((lab.path / f"results/{scale}" / name).exists() for name in ("tables", "figures", "report"))
-    told = lab.snakemake(f"results/{scale}/tables/falco/table1.md", "--config", f"scale={scale}", fails=True)
-    assert "rehearsal" in told.lower()
+    told = lab.snakemake(f"results/{scale}/tables/claims.md", "--config", f"scale={scale}", fails=True)
+    log = (lab.path / f"logs/{scale}/tables/claims.log").read_text()
+    assert "A rehearsal has no tables" in told + log
 
 
 def test_placed_for_a_rehearsal_is_placed_for_nothing_else(lab):
-    with pytest.raises(Exception, match="rehears"):
+    with pytest.raises(RehearsalError, match="placed for a rehearsal, and nothing else may use it"):
         assets.checked("bisenet", lab.path)
