@@ -68,14 +68,14 @@ def test_missing_key_is_refused(repository):
 
 
 def test_unknown_scale_lists_those_that_exist(repository):
-    with pytest.raises(ParameterError, match=r"no scale 'minni'. Did you mean 'mini'\? Known: mini, paper, tiny"):
+    with pytest.raises(ParameterError, match=r"no scale 'minni'. Did you mean 'mini'\? Known: mini, paper, paper_1024, tiny"):
         params.load(repository, "minni")
 
 
 def test_name_that_points_nowhere_is_refused(repository):
     edit(repository, lambda tree: tree["matrix"].update(train_on="synthetic_hd"))
     with pytest.raises(ParameterError, match="Did you mean 'synthetic_hq'"):
-        params.load(repository, "paper")
+        params.load(repository, "mini")
 
 
 def test_broken_yaml_names_the_file(repository):
