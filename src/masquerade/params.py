@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
-from masquerade import discovery
+from masquerade import assets, discovery
 from masquerade.errors import ParameterError
 from masquerade.guessing import GuessingSettings
 from masquerade.imported.settings import ImportedMethod
@@ -370,6 +370,10 @@ def _check_references(parameters: Parameters) -> None:
         "recovery.judges": (parameters.recovery.judges, parameters.judges),
         "guessing.judge": ([parameters.guessing.judge] if parameters.guessing.cells else [], parameters.judges),
     }
+    for name, block in parameters.backbones.items():
+        if role := discovery.load("backbones", name)(block).asset:
+            weights = {role for role, entry in assets.registry().items() if isinstance(entry, assets.Weights)}
+            known[f"backbones.{name}.published"] = ([role], weights)
     for method, block in parameters.methods.items():
         known[f"methods.{method}.ablations"] = (parameters.ablations(method), block.variants)
     for method, block in parameters.imported.items():

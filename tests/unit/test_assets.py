@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from masquerade import assets, discovery, doctor, params
 from masquerade.assets import admitting, checking, entries, hashing, identity, lock, unpacking, verifying
 from masquerade.assets.commands import app
-from masquerade.errors import AssetError, CheckpointError
+from masquerade.errors import AssetError, CheckpointError, ParameterError
 from masquerade.lineage import licences
 
 BYTES = b"weights of a network" * 1000
@@ -499,6 +499,19 @@ def test_a_backbone_takes_its_file_from_the_registry(toys):
     assert backbone.check_published() == SHA256
     with pytest.raises(AssetError, match="no asset 'nobody'"):
         cls(knobs.model_copy(update={"published": "asset:nobody"})).published  # noqa: B018
+
+
+def test_parameters_that_ask_for_an_unknown_role_are_refused(tmp_path):
+    root = Path(assets.__file__).parents[3]
+    for name in ("params.yaml", "scales/mini.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text((root / name).read_text())
+    overlay = tmp_path / "scales" / "mini.yaml"
+    for role, told in {"bisenett": "Did you mean 'bisenet'", "celeba": "Known: .*fan4"}.items():  # a dataset is none
+        block = {"backbones": {"parsing": {"published": f"asset:{role}"}}}
+        overlay.write_text(yaml.safe_dump(params.overlay(params.read(root / "scales/mini.yaml"), block)))
+        with pytest.raises(ParameterError, match=f"backbones.parsing.published names '{role}'.*{told}"):
+            params.load(tmp_path, "mini")
 
 
 def test_the_doctor_names_what_the_scale_lacks(toys, monkeypatch):

@@ -12,7 +12,7 @@ import torch
 
 import official
 from masquerade import assets, discovery
-from masquerade.assets import checking, lock
+from masquerade.assets import lock
 from masquerade.errors import CheckpointError
 from masquerade.judges import face_alignment
 from masquerade.metrics import Evidence
@@ -36,7 +36,7 @@ def judges(tmp_path_factory):
         for name in NAMES:
             for role in discovery.load("judges", name).assets:
                 path = official.write(role, assets.path(role), SEEDS.get(role, 0))
-                lock.record(role, path.name, checking.digest(path), path.stat().st_size, "placed", rehearsal=True)
+                lock.record(role, path.name, assets.digest(path), path.stat().st_size, "placed", rehearsal=True)
             made[name] = judge(name)
             for role in discovery.load("judges", name).assets:
                 assets.path(role).unlink()  # they are large

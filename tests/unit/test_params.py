@@ -68,7 +68,9 @@ def test_missing_key_is_refused(repository):
 
 
 def test_unknown_scale_lists_those_that_exist(repository):
-    with pytest.raises(ParameterError, match=r"no scale 'minni'. Did you mean 'mini'\? Known: mini, paper, paper_1024, tiny"):
+    with pytest.raises(
+        ParameterError, match=r"no scale 'minni'. Did you mean 'mini'\? Known: mini, paper, paper_1024, tiny"
+    ):
         params.load(repository, "minni")
 
 

@@ -4,14 +4,16 @@ import hashlib
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import official
-from masquerade import assets, discovery, params, published
-from masquerade.assets import checking, lock
+from masquerade import assets, discovery, params, published, rehearsal
+from masquerade.assets import lock
 from masquerade.errors import CheckpointError
+from masquerade.images import ArchiveWriter
 from masquerade.methods import TrainingJob
 from masquerade.networks.adaface import AdaFaceIR
 from masquerade.networks.bisenet import BiSeNet
@@ -152,7 +154,7 @@ class Lab:
         path = assets.path(role)
         path.parent.mkdir(parents=True, exist_ok=True)
         torch.save(content, path)
-        lock.record(role, path.name, checking.digest(path), path.stat().st_size, "placed", rehearsal=True)
+        lock.record(role, path.name, assets.digest(path), path.stat().st_size, "placed", rehearsal=True)
         return path
 
     def open(self, role: str) -> object:
@@ -166,10 +168,17 @@ class Lab:
         cls(cls.Params(**self.knobs[name].model_dump() | changes)).adopt(assets.path(role), job)
         return cls.load(job.checkpoint)
 
+    def faces(self) -> Path:
+        """An archive of one picture of 256 pixels: the size that adopted generators are to give."""
+        if not Path("faces.zip").is_file():
+            with ArchiveWriter(Path("faces.zip"), {"size": 256}) as out:
+                out.add(np.zeros((256, 256, 3), np.uint8), {"id": "a", "identity": "", "split": "train"})
+        return Path("faces.zip")
+
     def job(self, role: str) -> TrainingJob:
         backbones = {"generator": self.folder / f"{GENERATORS[role]}.safetensors"} if role in GENERATORS else {}
         return TrainingJob(
-            faces=Path("none.zip"), checkpoint=self.folder / f"{role}.safetensors", state=self.folder / "state",
+            faces=self.faces(), checkpoint=self.folder / f"{role}.safetensors", state=self.folder / "state",
             backbones=backbones, seed=0, threads=1, log=print, picture=print,
         )  # fmt: skip
 
@@ -177,6 +186,7 @@ class Lab:
 @pytest.fixture
 def lab(tmp_path, monkeypatch, root) -> Lab:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(rehearsal.VARIABLE, "1")  # what is placed here only plays the part of the published files
     return Lab(tmp_path, root)
 
 

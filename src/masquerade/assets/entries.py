@@ -181,7 +181,7 @@ def registry() -> Mapping[str, Asset]:
 def read(file: Path) -> dict[str, Asset]:
     """What a registry file says. Raises AssetError naming each wrong entry."""
     try:
-        found = Registry(**yaml.safe_load(file.read_text(encoding="utf-8")))
+        found = Registry(**yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
     except (ValidationError, yaml.YAMLError, TypeError) as error:
         told = error.errors() if isinstance(error, ValidationError) else [{"loc": (), "msg": str(error)}]
         wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in told)

@@ -48,7 +48,7 @@ def read(root: Path = Path()) -> Lock:
     if not file.is_file():
         return {}
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+        content = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader) or {}
         return {role: {name: Seen(**seen) for name, seen in files.items()} for role, files in content.items()}
     except (yaml.YAMLError, ValidationError, AttributeError, TypeError) as error:
         raise AssetError(

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from masquerade import params
-from masquerade.assets import FOLDER
 from masquerade.assets.entries import asset
 from masquerade.assets.identity import identity, role_of
 from masquerade.lineage.history import History, Job, LineageError
-from masquerade.lineage.licences import ASSETS, OURS, SPDX, of_faces, of_outside
+from masquerade.lineage.licences import ASSETS, OURS, SPDX, of_faces
 
 if TYPE_CHECKING:
     from rocrate.model import Entity
@@ -160,8 +159,7 @@ class _Maker:
         job = self.history.maker(path)
         if job and job.outputs[path]:
             about["identifier"] = f"md5:{job.outputs[path]}"
-        outside = of_outside(path) if path.startswith(f"{FOLDER}/") else ""
-        stated = licence or outside or of_faces("the datasets", self._drawn)
+        stated = licence or of_faces("the datasets", self._drawn)
         about["license"] = self._licence(stated) if " " not in stated else stated
         here = self.root / path
         kept = ("results/", "data/", "checkpoints/") if self.with_data else ("results/",)

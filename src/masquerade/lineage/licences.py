@@ -1,9 +1,6 @@
 """Under which licence everything stands that a build uses or writes (docs/judges.md says the same in words)."""
 
 from dataclasses import dataclass
-from pathlib import Path
-
-from masquerade import assets
 
 SPDX = "https://spdx.org/licenses/"
 OURS = "Apache-2.0"
@@ -50,11 +47,6 @@ ASSETS = (
 )  # fmt: skip
 TRAINED_HERE = ("attribute_classifier", "recogniser_a", "recogniser_b")
 """Judges whose networks a build trains: they stand under the licence of the repository."""
-
-
-def of_outside(path: str) -> str:
-    """The licence of a file from outside, ``assets/<role>/<name>``, as the registry has it."""
-    return assets.asset(Path(path).parts[1]).licence
 
 
 def of_faces(dataset: str, drawn: bool) -> str:
