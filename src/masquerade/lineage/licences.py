@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from masquerade import assets
+
 SPDX = "https://spdx.org/licenses/"
 OURS = "Apache-2.0"
 
