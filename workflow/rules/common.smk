@@ -40,11 +40,11 @@ try:
 except MasqueradeError as error:
     raise WorkflowError(str(error))
 
-there, why = discovery.load("faces", PARAMETERS.matrix.train_on)(
-    PARAMETERS.datasets[PARAMETERS.matrix.train_on]
-).available()
+LEARNT_FROM = PARAMETERS.matrix.train_on
+there, why = discovery.load("faces", LEARNT_FROM)(PARAMETERS.datasets[LEARNT_FROM]).available()
 if not there:
-    raise WorkflowError(f"matrix.train_on is {PARAMETERS.matrix.train_on}, without which nothing is built: {why}")
+    more = f" {assets.how_to_get(LEARNT_FROM)}" if LEARNT_FROM in assets.registry() else ""
+    raise WorkflowError(f"matrix.train_on is {LEARNT_FROM}, without which nothing is built: {why}.{more}")
 SCALE = PARAMETERS.scale
 REHEARSING = (rehearsal.MARK,) * PARAMETERS.rehearsal
 rehearsal.declare(PARAMETERS.rehearsal)
