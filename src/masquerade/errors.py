@@ -29,6 +29,10 @@ class BelowFloor(MasqueradeError):
     """A backbone was trained and is too poor to judge or to train anything with."""
 
 
+class RehearsalError(MasqueradeError):
+    """A file of a rehearsal would be used as if it were a result."""
+
+
 class ReferenceFileError(MasqueradeError):
     """A file of reference/ holds something that is unknown, missing or of the wrong kind."""
 

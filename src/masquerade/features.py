@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from masquerade import rehearsal
 from masquerade.errors import ArchiveError, PictureError, ProtocolError
 from masquerade.images import OK, REFUSED, FaceArchive, Faces
 from masquerade.methods import Method
@@ -45,11 +46,16 @@ def write(
 
 
 def read(path: Path) -> tuple[pd.DataFrame, dict[str, object]]:
-    """The table, vectors as arrays, and the facts. Raises ArchiveError naming a file that is missing or damaged."""
+    """The table, vectors as arrays, and the facts.
+
+    Raises ArchiveError naming a file that is missing or damaged, RehearsalError for one of a rehearsal.
+    """
     advice = f"Delete it and run `snakemake {path}` again, or fetch it with `dvc pull`."
     try:
         table = pq.read_table(path)
-        return table.to_pandas(), json.loads(table.schema.metadata[b"masquerade"])
+        facts = json.loads(table.schema.metadata[b"masquerade"])
+        rehearsal.admit(facts, path)
+        return table.to_pandas(), facts
     except FileNotFoundError as error:
         raise ArchiveError(f"{path} is missing. {advice}") from error
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
@@ -93,7 +99,7 @@ def _save(
         full[good] = [vectors[face] for face in rows.index[good]]
         column = pa.FixedSizeListArray.from_arrays(full.reshape(-1), full.shape[1])
         table = table.append_column(PREFIX + name, column)
-    table = table.replace_schema_metadata({"masquerade": json.dumps(dict(facts), sort_keys=True)})
+    table = table.replace_schema_metadata({"masquerade": json.dumps(rehearsal.marked(facts), sort_keys=True)})
     output.parent.mkdir(parents=True, exist_ok=True)
     temporary = output.with_name(f".{output.name}.part")
     try:

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
+from masquerade import rehearsal
 from masquerade.errors import ArchiveError
 
 OK, REFUSED = "ok", "refused"
@@ -112,7 +113,7 @@ class ArchiveWriter:
         temporary_index = index.with_name(f".{index.name}.part")
         try:
             table = pa.Table.from_pandas(pd.DataFrame(self.rows), preserve_index=False)
-            facts = json.dumps({**self.facts, "checksum": _checksum(self._temporary)}, sort_keys=True)
+            facts = json.dumps(rehearsal.marked({**self.facts, "checksum": _checksum(self._temporary)}), sort_keys=True)
             table = table.replace_schema_metadata({"masquerade": facts})
             pq.write_table(table, temporary_index, write_page_checksum=True)
             temporary_index.replace(index)
@@ -143,7 +144,8 @@ def index_facts(index: Path) -> dict:
 class FaceArchive:
     """A set of faces on disk, read in batches; memory does not grow with the set.
 
-    Raises ArchiveError, naming the file, where it is missing, cut, altered, or not the one that its index describes.
+    Raises ArchiveError, naming the file, where it is missing, cut, altered, or not the one that its index describes;
+    RehearsalError where a rehearsal made it.
     """
 
     def __init__(self, archive: Path):
@@ -152,6 +154,7 @@ class FaceArchive:
             if not path.is_file():
                 raise ArchiveError(f"{path} is missing. Build it with `snakemake {path}`, or fetch it with `dvc pull`.")
         self.facts = index_facts(index_path(self.path))
+        rehearsal.admit(self.facts, self.path)
         try:
             self.index: pd.DataFrame = pq.read_table(index_path(self.path), page_checksum_verification=True).to_pandas()
         except (pa.ArrowException, OSError) as error:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
+from masquerade import rehearsal
 from masquerade.errors import ArchiveError, ProtocolError
 from masquerade.images import OK, FaceArchive
 from masquerade.judges import Judge
@@ -81,7 +82,9 @@ def annotations(rows: pd.DataFrame) -> list[str]:
 
 
 def read(path: Path) -> pd.DataFrame:
-    """The measurements as a table, NaN where nothing was measured. Raises ArchiveError naming a damaged file.
+    """The measurements as a table, NaN where nothing was measured.
+
+    Raises ArchiveError naming a damaged file, RehearsalError for one of a rehearsal.
 
     Scalars are float64 (a detection is 1 or 0), vectors float32 arrays.
     """
@@ -89,6 +92,7 @@ def read(path: Path) -> pd.DataFrame:
         table = pq.read_table(path)
         if b"masquerade" not in (table.schema.metadata or {}):
             raise ArchiveError(f"{path} is not a measurements file. Build it with `snakemake {path}`.")
+        rehearsal.admit(json.loads(table.schema.metadata[b"masquerade"]), path)
         for position, field in enumerate(table.schema):
             if pa.types.is_boolean(field.type):
                 numbers = table[field.name].cast(pa.int8()).cast(pa.float64())
@@ -188,7 +192,7 @@ def _write(output: Path, rows: pd.DataFrame, seen: Mapping[str, list[np.ndarray]
     refused = (rows["status"] != OK).to_numpy()
     for column, parts in seen.items():
         table = table.append_column(column, _column(np.concatenate(parts), refused))
-    table = table.replace_schema_metadata({"masquerade": json.dumps(told, sort_keys=True)})
+    table = table.replace_schema_metadata({"masquerade": json.dumps(rehearsal.marked(told), sort_keys=True)})
     output = Path(output)
     output.parent.mkdir(parents=True, exist_ok=True)
     temporary = output.with_name(f".{output.name}.part")

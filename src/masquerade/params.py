@@ -160,6 +160,8 @@ class Common(Settings):
     """Each seed is a training and an anonymization of its own; tables give mean and spread over them."""
     data_seed: int
     """Seed of the procedural faces, the splits and the backbones."""
+    rehearsal: bool
+    """Whether this is only to see that everything runs: all that is made is marked, and no table is made of it."""
     caution: str
     """What every table and figure must say of this scale; '' where there is nothing to say."""
     fakes: FakesSettings
@@ -349,6 +351,7 @@ def load(root: Path = Path(), scale: str | None = None) -> Parameters:
     if scale not in scales(root):
         raise ParameterError(f"{PARAMS}: there is no scale '{scale}'. {_nearest(str(scale), scales(root))}")
     over = read(root / SCALES / f"{scale}.yaml")
+    _check_removals(base, over, f"{SCALES}/{scale}.yaml")
     merged = overlay(overlay(base, over), {"scale": scale})
     try:
         parameters = Parameters(model()(**merged))
@@ -396,6 +399,19 @@ def _check_references(parameters: Parameters) -> None:
 def trained_with(cls: type, knobs: Mapping[str, Any], ablation: Mapping[str, Any] | None = None) -> Settings:
     """The Params of a method with the other knobs of an ablation. Raises pydantic's ValidationError."""
     return cls.Params(**overlay(knobs, ablation or {}))
+
+
+def _check_removals(base: Mapping[str, Any], over: Mapping[str, Any], file: str, above: str = "") -> None:
+    """Raises ParameterError where ``over`` removes (null) what ``base`` has not: a slip that would pass in silence."""
+    for key, value in over.items():
+        if value is None and key not in base:
+            raise ParameterError(
+                f"{file}: '{above}{key}' is null, which removes it, and {PARAMS} has no such key. "
+                f"{_nearest(str(key), base)}"
+            )
+        if isinstance(value, Mapping):
+            inside = base.get(key)
+            _check_removals(inside if isinstance(inside, Mapping) else {}, value, file, f"{above}{key}.")
 
 
 def _nearest(name: str, known: Iterator[str]) -> str:

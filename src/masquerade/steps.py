@@ -10,11 +10,11 @@ import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from masquerade import lineage, place, tracking
+from masquerade import lineage, place, rehearsal, tracking
 from masquerade.errors import MasqueradeError
 from masquerade.lineage import provenance
 
@@ -49,6 +49,7 @@ def arguments(
     for name in options:
         parser.add_argument(f"--{name}", default="")
     parsed = parser.parse_args()
+    rehearsal.declare(parsed.params.pop(rehearsal.MARK, False))
     parsed.inputs = [path for name in (*files, *lists) for path in _as_list(getattr(parsed, name)) if path.is_file()]
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = str(parsed.threads)  # before NumPy or torch start their pools
@@ -79,7 +80,9 @@ def main(name: str, given: Namespace, work: Callable[[tracking.Run], None]) -> N
 
 def tags(given: Namespace) -> dict[str, str]:
     """What ties a run to its commit, its code and the content of what it read."""
-    found = {"commit": lineage.commit(), "threads": str(given.threads)}
+    found = {"commit": lineage.commit(), "threads": str(given.threads)} | (
+        {"rehearsal": "true"} if rehearsal.on() else {}
+    )
     if given.code:
         found["code"] = lineage.md5(given.code)
     return found | {f"input.{path}": lineage.md5(path) for path in given.inputs}
@@ -123,9 +126,17 @@ def row(pictures: "np.ndarray", most: int = 8) -> "np.ndarray":
     return np.concatenate(list(pictures[:most]), axis=1)
 
 
-def write_json(path: Path, tree: Any) -> None:
-    """Write JSON under a temporary name and rename it."""
-    write_text(path, json.dumps(tree, indent=1, sort_keys=True) + "\n")
+def write_json(path: Path, tree: Mapping[str, Any]) -> None:
+    """Write JSON under a temporary name and rename it; in a rehearsal it is marked."""
+    write_text(path, json.dumps(rehearsal.marked(tree), indent=1, sort_keys=True) + "\n")
+
+
+def read_numbers(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """The JSON files of metrics, qualities or guesses, for a table. Raises RehearsalError for one of a rehearsal."""
+    trees = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    for path, tree in zip(paths, trees, strict=True):
+        rehearsal.refuse_numbers(tree, path)
+    return trees
 
 
 def write_text(path: Path, text: str) -> None:

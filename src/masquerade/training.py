@@ -24,7 +24,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from masquerade import distributed, lineage, repeated
+from masquerade import distributed, lineage, rehearsal, repeated
 from masquerade.errors import CheckpointError, MasqueradeError
 
 logger = logging.getLogger(__name__)
@@ -233,13 +233,16 @@ def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.part")
-    safetensors.torch.save_file(tensors, temporary, {"masquerade": json.dumps(dict(facts), sort_keys=True)})
+    safetensors.torch.save_file(tensors, temporary, {"masquerade": json.dumps(rehearsal.marked(facts), sort_keys=True)})
     temporary.chmod(0o644)  # the library writes files that nobody else may read; a lab shares its checkpoints
     temporary.replace(path)
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
-    """({module: {key: tensor}}, facts). Raises CheckpointError naming a file that is missing or damaged."""
+    """({module: {key: tensor}}, facts).
+
+    Raises CheckpointError naming a file that is missing or damaged, RehearsalError for one of a rehearsal.
+    """
     if counting := repeated.watcher():
         return counting.load(path)
     if not Path(path).is_file():
@@ -253,6 +256,7 @@ def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
                 tensors.setdefault(module, {})[name] = file.get_tensor(key)
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path} is damaged ({error}). Delete it and run `snakemake {path}` again.") from error
+    rehearsal.admit(facts, path)
     return tensors, facts
 
 

@@ -51,7 +51,7 @@ def test_variants_exist_and_methods_are_built_or_named_by_a_table(claim):
         assert side.method in PARAMETERS.methods or side.method in PRINTED
 
 
-@pytest.mark.parametrize("scale", ["tiny", "mini", "paper"])
+@pytest.mark.parametrize("scale", ["tiny", "mini", "paper", "paper_1024"])
 def test_every_cell_that_is_compared_is_planned_or_has_a_reason(scale):
     planned = params.load(ROOT, scale)
     cells = matrix.cells(planned)

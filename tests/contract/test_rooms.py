@@ -54,7 +54,7 @@ def test_module_is_in_the_parameters_of_the_papers(room, name, root):
     from masquerade import params
 
     key = "datasets" if room == "faces" else room
-    assert name in getattr(params.load(root, "paper"), key), f"params.yaml has no {key}.{name}"
+    assert name in params.read(root / params.PARAMS)[key], f"params.yaml has no {key}.{name}"
 
 
 @pytest.mark.parametrize(("room", "name"), [item for item in MODULES if item[0] == "methods"])

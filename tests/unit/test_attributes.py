@@ -8,7 +8,7 @@ import torch
 from masquerade import anonymization
 from masquerade.attributes import classifier, protocol
 from masquerade.errors import ArchiveError
-from masquerade.images import ArchiveWriter, FaceArchive
+from masquerade.images import ArchiveWriter, FaceArchive, to_uint8
 from masquerade.params import AttributeSettings
 
 SETTINGS = AttributeSettings(
@@ -112,6 +112,18 @@ def test_pseudo_labels_come_from_originals_and_are_learnt_and_tested_as_such(tmp
     pseudo = found[found["labels"] == "pseudo_a"].set_index(["id", "attribute"])["label"]
     assert (truth.loc[pseudo.index] != pseudo).mean() > 0.9  # what was said of the originals, wrong as it is
     assert accuracy(found, "pseudo_a") > 0.8  # and it is what is learnt
+
+
+def test_faces_without_annotations_are_labelled_and_nobody_says_how_well(tmp_path):
+    annotated = archive(tmp_path, "faces")
+    with ArchiveWriter(tmp_path / "wild.zip", {"size": 32}) as out:
+        known = annotated.select("test")
+        for picture, row in zip(to_uint8(annotated.load(rows=known).images), known.to_dict("records"), strict=True):
+            out.add(picture, {"id": f"wild-{row['id']}", "identity": "", "split": "test"})
+    both = {"faces": annotated, "wild": FaceArchive(tmp_path / "wild.zip")}
+    labels, quality = protocol.pseudo_labels(annotated, both, SETTINGS, seed=0)
+    assert set(quality) == {"pseudo_a.faces", "pseudo_b.faces"}
+    assert len(labels[labels["dataset"] == "wild"]) > 0
 
 
 def test_part_of_a_split_is_the_same_for_every_method():

@@ -157,6 +157,25 @@ def test_published_file_takes_the_place_of_a_training(folder):
     assert generator.latent_avg.abs().sum() > 0  # measured, as the file had none
 
 
+def test_published_generator_of_larger_pictures_gives_those_of_the_training_faces(folder):
+    channels = [*KNOBS["channels"], 2]  # draws 64 pixels; the faces have 32
+    state = _generator.build({**KNOBS, "channels": channels}).state_dict()
+    torch.save({"g_ema": state}, folder / "larger.pt")
+    backbone = made(published=str(folder / "larger.pt"), channels=channels)
+    backbone.adopt(backbone.published, job(folder, "larger"))
+    generator = CLS.load(folder / "larger.safetensors")
+    assert (generator.size, generator.drawn, generator.layers) == (32, 64, 10)
+    assert generator(torch.randn(1, 6)).shape == (1, 3, 32, 32)
+
+
+def test_published_generator_of_smaller_pictures_than_the_training_faces_is_refused(folder):
+    channels = KNOBS["channels"][:-1]
+    torch.save({"g_ema": _generator.build({**KNOBS, "channels": channels}).state_dict()}, folder / "smaller.pt")
+    backbone = made(published=str(folder / "smaller.pt"), channels=channels)
+    with pytest.raises(ParameterError, match="16 pixels, and image.size is 32.*never enlarged"):
+        backbone.adopt(backbone.published, job(folder, "smaller"))
+
+
 def test_altered_published_file_is_refused(folder):
     path = folder / "checked.pt"
     torch.save({"g_ema": {}}, path)

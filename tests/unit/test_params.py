@@ -25,7 +25,7 @@ def edit(repository, change, file="params.yaml"):
     (repository / file).write_text(yaml.safe_dump(tree))
 
 
-@pytest.mark.parametrize("scale", ["tiny", "mini", "paper"])
+@pytest.mark.parametrize("scale", ["tiny", "mini", "paper", "paper_1024"])
 def test_every_scale_is_valid(root, scale):
     assert params.load(root, scale).scale == scale
 
@@ -68,14 +68,16 @@ def test_missing_key_is_refused(repository):
 
 
 def test_unknown_scale_lists_those_that_exist(repository):
-    with pytest.raises(ParameterError, match=r"no scale 'minni'. Did you mean 'mini'\? Known: mini, paper, tiny"):
+    with pytest.raises(
+        ParameterError, match=r"no scale 'minni'. Did you mean 'mini'\? Known: mini, paper, paper_1024, tiny"
+    ):
         params.load(repository, "minni")
 
 
 def test_name_that_points_nowhere_is_refused(repository):
     edit(repository, lambda tree: tree["matrix"].update(train_on="synthetic_hd"))
     with pytest.raises(ParameterError, match="Did you mean 'synthetic_hq'"):
-        params.load(repository, "paper")
+        params.load(repository, "mini")
 
 
 def test_broken_yaml_names_the_file(repository):
@@ -111,6 +113,12 @@ def test_overlay_wins_and_keeps_the_rest(base, over):
     assert params.overlay(merged, over) == merged
     for key in set(base) - set(over):
         assert merged[key] == base[key]
+
+
+def test_null_that_removes_nothing_is_refused(repository):
+    edit(repository, lambda tree: tree["methods"].update({"pixelaton": None}), "scales/mini.yaml")
+    with pytest.raises(ParameterError, match="mini.yaml: 'methods.pixelaton' is null.*Did you mean 'pixelation'"):
+        params.load(repository)
 
 
 def test_null_in_an_overlay_removes():

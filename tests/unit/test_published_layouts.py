@@ -6,15 +6,17 @@ import pickle
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import official
-from masquerade import assets, discovery, params, published
+from masquerade import assets, discovery, params, published, rehearsal
 from masquerade.assets import lock
 from masquerade.backbones import _torchscript
 from masquerade.errors import CheckpointError
+from masquerade.images import ArchiveWriter
 from masquerade.methods import TrainingJob
 from masquerade.networks.adaface import AdaFaceIR
 from masquerade.networks.bisenet import BiSeNet
@@ -172,10 +174,17 @@ class Lab:
         cls(cls.Params(**self.knobs[name].model_dump() | changes)).adopt(assets.path(role), job)
         return cls.load(job.checkpoint)
 
+    def faces(self) -> Path:
+        """An archive of one picture of 256 pixels: the size that adopted generators are to give."""
+        if not Path("faces.zip").is_file():
+            with ArchiveWriter(Path("faces.zip"), {"size": 256}) as out:
+                out.add(np.zeros((256, 256, 3), np.uint8), {"id": "a", "identity": "", "split": "train"})
+        return Path("faces.zip")
+
     def job(self, role: str) -> TrainingJob:
         backbones = {"generator": self.folder / f"{GENERATORS[role]}.safetensors"} if role in GENERATORS else {}
         return TrainingJob(
-            faces=Path("none.zip"), checkpoint=self.folder / f"{role}.safetensors", state=self.folder / "state",
+            faces=self.faces(), checkpoint=self.folder / f"{role}.safetensors", state=self.folder / "state",
             backbones=backbones, seed=0, threads=1, log=print, picture=print,
         )  # fmt: skip
 
@@ -183,6 +192,7 @@ class Lab:
 @pytest.fixture
 def lab(tmp_path, monkeypatch, root) -> Lab:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(rehearsal.VARIABLE, "1")  # what is placed here only plays the part of the published files
     return Lab(tmp_path, root)
 
 

@@ -1,6 +1,7 @@
 """The text-image model: open_clip's forward, CLIP's loss by hand, its words, its figures, and the official files."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from masquerade.backbones import _semantics as semantics
 from masquerade.backbones import _semantics_quality as measured
 from masquerade.backbones import _semantics_training as trains
 from masquerade.errors import ArchiveError, CheckpointError, ParameterError
-from masquerade.images import ArchiveWriter
+from masquerade.images import ArchiveWriter, FaceArchive, to_uint8
 from masquerade.methods import TrainingJob
 
 SMALL = {
@@ -264,6 +265,19 @@ def test_trained_network_learns_what_captions_say_and_is_repeatable(archive, tmp
     assert not network.training
     assert not any(weight.requires_grad for weight in network.parameters())
     assert network.image_size == 32
+
+
+def test_photographs_have_no_captions_and_need_none_unless_a_floor_asks(archive, tmp_path):
+    with ArchiveWriter(tmp_path / "photographs.zip") as out:
+        known = FaceArchive(archive)
+        for picture, (_, row) in zip(to_uint8(known.load().images), known.index.iterrows(), strict=True):
+            out.add(picture, row.drop("caption").to_dict())
+    job = job_in(tmp_path / "trained", archive)
+    backbone().train(job)
+    figures = backbone().quality(replace(job, faces=tmp_path / "photographs.zip"))
+    assert {"neighbour", "zero_shot"} < figures.keys() and "retrieval_5" not in figures
+    with pytest.raises(ParameterError, match="floor for retrieval_5.*no captions"):
+        backbone(floor_retrieval=0.5).quality(replace(job, faces=tmp_path / "photographs.zip"))
 
 
 def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkeypatch):

@@ -108,6 +108,26 @@ def test_later_codes_leave_coarser_pictures_alone(generator):
         assert torch.equal(before, after)
 
 
+def test_pictures_smaller_than_drawn_are_means_of_squares_and_carry_the_gradient(generator):
+    smaller = Generator(32, SMALL, style=7, mapping=2, pictures=8)
+    smaller.load_state_dict(generator.state_dict())
+    codes = torch.randn(2, 8, 7, requires_grad=True)
+    drawn, made = generator.synthesize(codes), smaller.synthesize(codes)
+    assert (made.shape, smaller.size, smaller.drawn, smaller.layers) == ((2, 3, 8, 8), 8, 32, 8)
+    torch.testing.assert_close(made[1, 2, 5, 3], drawn[1, 2, 20:24, 12:16].mean())
+    made[0, 0, 0, 0].backward()
+    assert codes.grad[0].abs().sum() > 0 == codes.grad[1].abs().sum()
+    with pytest.raises(ValueError, match="no multiple"):
+        Generator(32, SMALL, pictures=24)
+
+
+def test_large_pictures_are_drawn_fewer_at_a_time():
+    counts = {
+        size: Generator(size, (1,) * (int(math.log2(size)) - 1), style=1, mapping=1).at_once for size in (64, 256, 1024)
+    }
+    assert counts == {64: 32, 256: 32, 1024: 2}
+
+
 def test_noise_is_fixed_unless_asked_for(generator):
     codes = torch.randn(1, generator.layers, 7)
     assert torch.equal(generator.synthesize(codes), generator.synthesize(codes))

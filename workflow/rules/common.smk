@@ -21,7 +21,7 @@ os.environ.update(
     or time.strftime("%Y-%m-%d %H:%M:%S") + f" {os.urandom(2).hex()}",
 )
 
-from masquerade import assets, discovery, effective, launch, lineage, matrix, params, versioning
+from masquerade import assets, discovery, effective, launch, lineage, matrix, params, rehearsal, versioning
 from masquerade.errors import MasqueradeError
 from masquerade.guessing import GuessingSettings
 from masquerade.papers import claims, guests, reference
@@ -40,7 +40,16 @@ try:
 except MasqueradeError as error:
     raise WorkflowError(str(error))
 
+LEARNT_FROM = PARAMETERS.matrix.train_on
+there, why = discovery.load("faces", LEARNT_FROM)(PARAMETERS.datasets[LEARNT_FROM]).available()
+if not there:
+    more = f" {assets.how_to_get(LEARNT_FROM)}" if LEARNT_FROM in assets.registry() else ""
+    raise WorkflowError(f"matrix.train_on is {LEARNT_FROM}, without which nothing is built: {why}.{more}")
 SCALE = PARAMETERS.scale
+REHEARSING = (rehearsal.MARK,) * PARAMETERS.rehearsal
+rehearsal.declare(PARAMETERS.rehearsal)
+if PARAMETERS.rehearsal:
+    logger.info(f"Scale {SCALE} is a rehearsal: no tables, figures, claims, scores or report are made of it.")
 if "scale" not in config:
     effective.write(PARAMETERS, Path(workflow.basedir) / effective.FILE)
 RUNNABLE = [cell for cell in CELLS if cell.runnable]
@@ -112,10 +121,10 @@ def canonical(keys):
 
 
 def P(*keys):
-    """The job's slice of the parameters; the export to DVC reads ``.keys``."""
+    """The job's slice of the parameters; the export to DVC reads ``.keys``. In a rehearsal every job is told so."""
 
     def value(wildcards):
-        return canonical(tuple(key.format(**dict(wildcards.items())) for key in keys))
+        return canonical(tuple(key.format(**dict(wildcards.items())) for key in keys) + REHEARSING)
 
     value.keys = keys
     return value
@@ -253,6 +262,11 @@ def of_cells(pattern):
     return [pattern.format(**vars(cell)) for cell in RUNNABLE]
 
 
+def results(*paths):
+    """What a reader takes for results: a rehearsal makes none of it."""
+    return [] if PARAMETERS.rehearsal else list(paths)
+
+
 def look_when_jobs_end():
     """Let the scheduler look at the waiting jobs only when a job has ended.
 
@@ -292,6 +306,22 @@ def check_assets():
         raise WorkflowError("Files from outside are not ready (`masquerade assets list`):\n" + "\n".join(troubles))
 
 
+def tell_what_is_missing():
+    """Say, when the graph is planned, what is not there or left out for want of files from outside."""
+    built = [discovery.load("backbones", name)(block).asset for name, block in PARAMETERS.backbones.items()]
+    looked = [*judges_of("measure"), *judges_of("recovery"), *[PARAMETERS.guessing.judge] * bool(GUESSED)]
+    roles = [*filter(None, built), *(role for name in looked for role in discovery.load("judges", name).assets)]
+    unready = [trouble for role in dict.fromkeys(roles) if (trouble := assets.unready(role))]
+    if unready:
+        logger.warning(
+            "Files from outside that are not ready, without which a build stops (`masquerade assets list`):\n"
+            + "\n".join(unready)
+        )
+    left_out = {f"{cell.dataset}: {cell.reason}" for cell in CELLS if not cell.runnable}
+    if left_out:
+        logger.warning("Left out of the matrix:\n" + "\n".join(sorted(left_out)))
+
+
 def check_cluster():
     """A partition that the cluster has not stops the build before anything is submitted."""
     compute = PARAMETERS.compute
@@ -305,8 +335,9 @@ def check_cluster():
 
 
 def finish(outcome):
-    """Publish the runs; after a success also record the bytes, unless DVC started this or the scale is not its own."""
-    recorded = outcome == "success" and not os.environ.get("DVC_STAGE") and "scale" not in config
+    """Publish the runs; after a success also record the bytes, unless DVC started this, the scale is not its own, or it rehearses."""
+    own = "scale" not in config and not PARAMETERS.rehearsal
+    recorded = outcome == "success" and own and not os.environ.get("DVC_STAGE")
     deeds = ["publish", "record"] if recorded else ["publish"]
     commands = [[sys.executable, "workflow/scripts/finish.py", deed] for deed in deeds]
     for process in [subprocess.Popen(command) for command in commands]:  # side by side
@@ -331,8 +362,8 @@ def judges_need(block):
 
 @cache
 def judges_files(block):
-    """What stands for the official weight files that they load."""
-    return assets_of([role for judge in judges_of(block) for role in discovery.load("judges", judge).assets])
+    """The official weight files that they load."""
+    return assets_of(role for judge in judges_of(block) for role in discovery.load("judges", judge).assets)
 
 
 def judged(block):
@@ -460,7 +491,7 @@ TARGETS = {
             QUALITY.format(backbone=name),
         )
     ]
-    + [BACKBONES_TABLE],
+    + results(BACKBONES_TABLE),
     "latent": lambda w: [FAKES] * any(capabilities(cell.method).fakes for cell in BUILT)
     + sorted({LATENTS.format(dataset=cell.dataset) for cell in BUILT if capabilities(cell.method).latents}),
     "train": lambda w: sorted(
@@ -482,14 +513,19 @@ TARGETS = {
     "recovery": lambda w: [path for cell in TRIED for path in indexed(ATTEMPTS.format(**vars(cell)))]
     + [ATTEMPTS_MEASURED.format(**vars(cell)) for cell in TRIED]
     + [GUESSES.format(**vars(cell)) for cell in GUESSED]
-    + [GUESSING_TABLE],
+    + results(GUESSING_TABLE),
     "features": lambda w: files(FEATURES, CLUSTERED),
-    "metrics": lambda w: of_cells(METRICS) + [SCORES],
-    "tables": lambda w: [
-        f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(paper=item.paper, item=item.name)
-        for item in ITEMS.values()
-        for ending in item.endings
-    ]
-    + [f"{CLAIMS_TABLE}.{ending}" for ending in ("csv", "md", "tex")],
-    "report": lambda w: [REPORT],
+    "metrics": lambda w: of_cells(METRICS) + results(SCORES),
+    "tables": lambda w: results(
+        *(
+            f"{TABLE if item.kind == 'table' else FIGURE}.{ending}".format(paper=item.paper, item=item.name)
+            for item in ITEMS.values()
+            for ending in item.endings
+        ),
+        *(f"{CLAIMS_TABLE}.{ending}" for ending in ("csv", "md", "tex")),
+    ),
+    "report": lambda w: results(REPORT),
 }
+
+if workflow.is_main_process:
+    tell_what_is_missing()

@@ -1,7 +1,5 @@
 """Write the table of backbones from their quality figures."""
 
-import json
-
 from masquerade import lineage, steps
 from masquerade.papers import backbones
 
@@ -9,7 +7,7 @@ given = steps.arguments(__doc__, lists=("qualities",))
 
 
 def work(_) -> None:
-    qualities = [json.loads(path.read_text(encoding="utf-8")) for path in given.qualities]
+    qualities = steps.read_numbers(given.qualities)
     text = backbones.markdown(qualities, given.params["scale"], given.params["caution"], lineage.commit())
     steps.write_text(given.outputs[0], text)
 

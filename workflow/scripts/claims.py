@@ -1,7 +1,5 @@
 """Write the page of claims: what the papers assert, and which of it holds at this scale."""
 
-import json
-
 from masquerade import papers, steps
 from masquerade.papers import claims, claims_page, verdicts
 
@@ -10,7 +8,7 @@ given = steps.arguments(__doc__, files=("declared",), lists=("metrics",), words=
 
 def work(_) -> None:
     declared = claims.of_papers(claims.load(given.declared), given.params["papers"])
-    cells = [json.loads(path.read_text(encoding="utf-8")) for path in given.metrics]
+    cells = steps.read_numbers(given.metrics)
     context = papers.context(given.params)
     found = verdicts.judge(declared, cells, papers.skipped(given.skipped), context)
     writers = (claims_page.table, claims_page.markdown, claims_page.longtable)

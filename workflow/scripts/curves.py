@@ -1,7 +1,5 @@
 """Draw one figure of curves of a paper."""
 
-import json
-
 from masquerade import papers, steps
 from masquerade.papers import figures, reference
 
@@ -10,7 +8,7 @@ given = steps.arguments(__doc__, files=("declared",), lists=("metrics",), words=
 
 def work(run) -> None:
     figure = reference.load(given.declared)
-    cells = [json.loads(path.read_text(encoding="utf-8")) for path in given.metrics]
+    cells = steps.read_numbers(given.metrics)
     figures.curves(figure, cells, papers.skipped(given.skipped), papers.context(given.params), given.outputs)
     run.artifact(given.outputs[0])
 

@@ -1,7 +1,5 @@
 """Write the table of guessed keys."""
 
-import json
-
 from masquerade import lineage, steps
 from masquerade.papers import guessing
 
@@ -9,7 +7,7 @@ given = steps.arguments(__doc__, lists=("guesses",))
 
 
 def work(_) -> None:
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in given.guesses]
+    found = steps.read_numbers(given.guesses)
     text = guessing.markdown(found, given.params["scale"], given.params["caution"], lineage.commit())
     steps.write_text(given.outputs[0], text)
 

@@ -1,6 +1,5 @@
 """Write the report of a scale: one HTML page with every table, claim, picture and trade-off, and their lineage."""
 
-import json
 from pathlib import Path
 
 from masquerade import papers, steps
@@ -21,7 +20,7 @@ def work(_) -> None:
     built = {name: [] for name in names}
     for path in given.built:
         built[path.parent.name].append((declared[f"{path.parent.name}/{path.stem}"], path))
-    cells = Cells(json.loads(path.read_text(encoding="utf-8")) for path in given.metrics)
+    cells = Cells(steps.read_numbers(given.metrics))
     places = [Path(*path.parts[-4:]) for path in given.metrics]
     files = Files(
         measured=tuple(given.measured / place.with_suffix(".parquet") for place in places),

@@ -1,7 +1,5 @@
 """Write one table of a paper: the printed value beside the measured one."""
 
-import json
-
 from masquerade import papers, steps
 from masquerade.papers import guests, reference, tables
 
@@ -11,7 +9,7 @@ given = steps.arguments(__doc__, files=("declared",), lists=("metrics",), words=
 def work(_) -> None:
     context = papers.context(given.params)
     table = guests.seated(reference.load(given.declared), guests.read(given.imported), context.stand_ins)
-    cells = [json.loads(path.read_text(encoding="utf-8")) for path in given.metrics]
+    cells = steps.read_numbers(given.metrics)
     result = tables.build(table, cells, papers.skipped(given.skipped), context)
     for path, text in zip(given.outputs, (result.csv(), result.markdown(), result.latex()), strict=True):
         steps.write_text(path, text)

@@ -6,10 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from masquerade import rehearsal, repeated
 from masquerade.assets import lock
 from masquerade.assets.entries import Asset, Dataset, File, Folder, Remote, Weights, asset
 from masquerade.assets.lock import LOCK, Seen
-from masquerade.errors import CheckpointError
+from masquerade.errors import CheckpointError, RehearsalError
 
 FOLDER = Path("assets")
 State = Literal["there", "missing", "altered", "unrecorded", "rehearsal"]
@@ -29,15 +30,23 @@ def checked(role: str, root: Path = Path()) -> Path:
 
     A weight file is hashed, once a process. A dataset is too large for that (`masquerade assets verify` does it): its
     parts are there, and its files have the sizes of the registry and the lock. Raises CheckpointError, saying what to
-    do, where something is missing, cut, altered, not the one of the lock, or a weight file that nobody vouches for.
+    do, where something is missing, cut, altered, not the one of the lock, or a weight file that nobody vouches for;
+    RehearsalError for one that was placed for a rehearsal, where this is none.
     """
     found = asset(role)
+    if repeated.watcher() is not None:  # who counts what a step costs needs no numbers
+        return root / path(role)
     for name in missing(role, root):
         raise CheckpointError(f"{FOLDER / role / name} is missing ({found.title}). {how_to_get(role)}")
     for file, place in present(role, root):
         if isinstance(file, Folder):
             continue
         seen = lock.seen(role, file.name, root)
+        if seen and seen.rehearsal and not rehearsal.on():
+            raise RehearsalError(
+                f"{FOLDER / role / file.name} was placed for a rehearsal, and nothing else may use it: it only plays "
+                f"the part of the published file. Move it away and get that file. {how_to_get(role)}"
+            )
         trouble = wrong(file, seen, place.stat().st_size, digest(place) if isinstance(found, Weights) else None)
         if trouble:
             raise CheckpointError(f"{place.relative_to(root)} {trouble} {_again(role)}")

@@ -9,6 +9,7 @@ import json
 import uuid
 from pathlib import Path
 
+from masquerade import rehearsal
 from masquerade.assets import lock
 from masquerade.assets.checking import FOLDER, how_to_get, missing, state
 from masquerade.assets.entries import asset
@@ -51,4 +52,6 @@ def unready(role: str, root: Path = Path()) -> str:
         return f"'{role}' is cut or altered: `masquerade assets verify {role}` says which file."
     if word == "unrecorded":
         return f"'{role}' is there, but not in {LOCK}: `masquerade assets verify {role}` records it, if you trust it."
+    if word == "rehearsal" and not rehearsal.on():
+        return f"'{role}' was placed for a rehearsal: it only plays the part of the published file. {how_to_get(role)}"
     return ""

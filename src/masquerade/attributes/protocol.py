@@ -33,7 +33,8 @@ def shuffled_split(rows: pd.DataFrame, test_share: float, seed: int) -> tuple[pd
 def pseudo_labels(
     train: FaceArchive, datasets: dict[str, FaceArchive], settings: AttributeSettings, seed: int
 ) -> tuple[pd.DataFrame, dict]:
-    """What two classifiers, trained on real annotated faces, say of every real face; and how good they are.
+    """What two classifiers, trained on real annotated faces, say of every real face; and how good they are, where the
+    faces have annotations to tell it by (LFW has none).
 
     ``pseudo_a``: all attributes, MobileNetV2 (in the place of Lin et al. 2021, AnycostGAN). ``pseudo_b``: `FEW`,
     EfficientNet-Lite0 (in the place of Jiang et al. 2021, Talk-to-Edit).
@@ -50,9 +51,10 @@ def pseudo_labels(
             faces = _labelled(archive, rows if archive.path == train.path else None)
             found = classifier.predict(classifier.features(pixels(archive, faces))) > 0.5
             frames.append(_long(faces, known, {"dataset": dataset, "labels": labels}, label=found))
-            held = (faces["split"] != "train").to_numpy()
-            right = (found == _truth(faces, known))[held]
-            quality[f"{labels}.{dataset}"] = {"accuracy": float(right.mean()), "faces": int(held.sum())}
+            if set(known) <= set(names(archive.index)):
+                held = (faces["split"] != "train").to_numpy()
+                right = (found == _truth(faces, known))[held]
+                quality[f"{labels}.{dataset}"] = {"accuracy": float(right.mean()), "faces": int(held.sum())}
     return pd.concat(frames, ignore_index=True), quality
 
 

@@ -68,9 +68,19 @@ def pictures_of(archive: FaceArchive, size: int) -> Tensor:
     return torch.from_numpy(np.concatenate([to_uint8(part.images) for part in archive.batches(256, split="train")]))
 
 
-def build(facts: Mapping) -> Generator:
-    """A generator with the architecture that a checkpoint's facts, or the parameters, name."""
-    return Generator(2 ** (len(facts["channels"]) + 1), *(facts[name] for name in ARCHITECTURE))
+def build(facts: Mapping, pictures: int | None = None) -> Generator:
+    """A generator with the architecture that a checkpoint's facts, or the parameters, name.
+
+    ``pictures``: the side of its pictures, where that is smaller than what it draws. Raises ParameterError where it
+    cannot have it.
+    """
+    drawn = 2 ** (len(facts["channels"]) + 1)
+    if pictures and drawn % pictures:
+        raise ParameterError(
+            f"backbones.generator.channels is that of a generator of {drawn} pixels, and image.size is {pictures}: its "
+            f"pictures can be averaged to {drawn}, {drawn // 2}, {drawn // 4} ... pixels and never enlarged."
+        )
+    return Generator(drawn, *(facts[name] for name in ARCHITECTURE), pictures=pictures)
 
 
 def train(params: "StyleGenerator.Params", job: TrainingJob) -> None:
@@ -101,22 +111,26 @@ def train(params: "StyleGenerator.Params", job: TrainingJob) -> None:
         averages={"generator": average},
         after=sample,
     )
-    save(job.checkpoint, average.module, {name: getattr(params, name) for name in ARCHITECTURE})
+    save(job.checkpoint, average.module, params.model_dump())
 
 
 def adopt(params: "StyleGenerator.Params", published: Path, job: TrainingJob) -> None:
-    """Write the checkpoint from a published file. Raises CheckpointError where it does not fit ``params``."""
+    """Write the checkpoint from a published file; its pictures are of the size of the training faces.
+
+    Raises CheckpointError where it does not fit ``params``, ParameterError where it cannot draw that size.
+    """
     state, layout = _layouts.generator(_layouts.read(published), published)
-    generator = build(params.model_dump())
+    generator = build(params.model_dump(), FaceArchive(job.faces).facts["size"])
     known = "latent_avg" in state
     training.load_into(generator, {"latent_avg": generator.latent_avg} | state, published)
     if not known:
         measure_mean(generator, 0)
     logger.info("%s: %s layout, %d style layers", published, layout, generator.layers)
-    save(job.checkpoint, generator, {name: getattr(params, name) for name in ARCHITECTURE})
+    save(job.checkpoint, generator, params.model_dump())
 
 
-def save(checkpoint: Path, generator: Generator, facts: Mapping) -> None:
+def save(checkpoint: Path, generator: Generator, architecture: Mapping) -> None:
+    facts = {name: architecture[name] for name in ARCHITECTURE} | {"pictures": generator.size}
     training.save_checkpoint(checkpoint, {"generator": generator}, facts)
 
 
@@ -124,7 +138,7 @@ def load(checkpoint: Path) -> Generator:
     """The generator of a checkpoint, frozen. Raises CheckpointError where it does not fit."""
     tensors, facts = training.load_checkpoint(checkpoint)
     try:
-        generator = build(facts)
+        generator = build(facts, facts["pictures"])
     except (KeyError, ValueError) as error:
         raise CheckpointError(f"{checkpoint} is not a checkpoint of a generator ({error}).") from error
     training.load_into(generator, tensors.get("generator", {}), checkpoint)
@@ -145,10 +159,10 @@ def normal(seed: int, name: str, count: int, width: int) -> Tensor:
 
 
 @torch.no_grad()
-def faces(generator: Generator, z: Tensor, psi: float, batch: int = 32) -> Tensor:
+def faces(generator: Generator, z: Tensor, psi: float) -> Tensor:
     """Generated faces, float32 (N, 3, size, size) in [-1, 1] on the CPU."""
     device = generator.latent_avg.device
-    return torch.cat([generator(part.to(device), psi).clamp(-1, 1).cpu() for part in z.split(batch)])
+    return torch.cat([generator(part.to(device), psi).clamp(-1, 1).cpu() for part in z.split(generator.at_once)])
 
 
 def samples(generator: Generator, seed: int) -> np.ndarray:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade import discovery, lineage, repeated, seeding, training
+from masquerade import assets, discovery, lineage, seeding, training
 from masquerade.backbones import _layouts
 from masquerade.backbones._generator import pictures_of
 from masquerade.errors import CheckpointError
@@ -150,17 +150,16 @@ class InversionTask:
 
 
 def perceptual(device: torch.device, knob: str) -> nn.Module:
-    """LPIPS by AlexNet. Raises CheckpointError, naming the weight in params.yaml, where AlexNet is not in place."""
-    from masquerade import _torchvision
+    """LPIPS by AlexNet (Zhang et al. 2018), frozen.
 
-    _torchvision.ensure()
-    import lpips
+    Raises CheckpointError, naming its weight in params.yaml (``knob``), where AlexNet is not in place.
+    """
+    from masquerade.judges import lpips
 
-    weights = Path(torch.hub.get_dir(), "checkpoints", "alexnet-owt-7be5be79.pth")
-    unread = repeated.watcher() is not None  # who counts needs no numbers
-    if not unread and not weights.is_file():
-        raise CheckpointError(f"LPIPS needs AlexNet's weights at {weights}: place them there, or set {knob} to 0.")
-    return lpips.LPIPS(net="alex", verbose=False, pnet_rand=unread).to(device).requires_grad_(False)
+    try:
+        return lpips.network(assets.checked("alexnet")).to(device)
+    except CheckpointError as error:
+        raise CheckpointError(f"LPIPS needs AlexNet: {error} Or set {knob} to 0.") from error
 
 
 def build(facts: Mapping, generator: str, mean: Tensor) -> Inverter:
@@ -255,7 +254,7 @@ def load(checkpoint: Path) -> Inverter:
 def reconstruct(inverter: Inverter, generator: Generator, images: np.ndarray) -> np.ndarray:
     """float32 (N, 3, size, size) in [-1, 1] -> the generator's pictures of their codes, the same shape and range."""
     device = inverter.latent_avg.device
-    parts = torch.from_numpy(images).split(32)
+    parts = torch.from_numpy(images).split(generator.at_once)
     return torch.cat([generator.synthesize(inverter(part.to(device))).clamp(-1, 1).cpu() for part in parts]).numpy()
 
 

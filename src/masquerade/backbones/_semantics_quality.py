@@ -78,7 +78,8 @@ PROMPTS = {
 
 
 def quality(encoder: SemanticEncoder, job: TrainingJob, asked: Mapping[str, float]) -> dict[str, float]:
-    """On the validation split: `neighbour`, and, where the network reads sentences, `zero_shot` and `retrieval`.
+    """On the validation split: `neighbour`; `zero_shot`, where the network reads sentences, and `retrieval`, where the
+    faces have captions, too (photographs have none).
 
     Raises ParameterError where a figure has a floor (``asked``) and cannot be measured.
     """
@@ -97,7 +98,8 @@ def quality(encoder: SemanticEncoder, job: TrainingJob, asked: Mapping[str, floa
         figures = neighbour(features, rows["identity"].tolist(), known)
         if encoder.tokenizer is not None:
             figures |= zero_shot(encoder, features, known)
-            figures |= retrieval(encoder, features, captions_of(archive, rows))
+            if "caption" in rows:
+                figures |= retrieval(encoder, features, captions_of(archive, rows))
     refuse_missing(figures, asked)
     return figures
 
@@ -108,8 +110,8 @@ def refuse_missing(figures: Mapping[str, float], asked: Mapping[str, float]) -> 
     if missing:
         raise ParameterError(
             f"backbones.semantics has a floor for {' and '.join(missing)}, which cannot be measured here: the network "
-            f"reads no sentences, or no attribute has {LEAST} validation pictures with and {LEAST} without it. Set the "
-            "floor to 0 if that is meant."
+            f"reads no sentences, the faces have no captions, or no attribute has {LEAST} validation pictures with and "
+            f"{LEAST} without it. Set the floor to 0 if that is meant."
         )
 
 

@@ -103,4 +103,4 @@ def _drawn(generator, numbers: range, seed: int, psi: float) -> np.ndarray:
 
     draws = [seeding.generator(seed, "ffhq_star", number) for number in numbers]
     z = np.stack([draw.standard_normal(generator.style_width, dtype=np.float32) for draw in draws])
-    return to_uint8(_generator.faces(generator, torch.from_numpy(z), psi, BATCH).numpy())
+    return to_uint8(_generator.faces(generator, torch.from_numpy(z), psi).numpy())

@@ -30,20 +30,7 @@ class Lpips(PublishedJudge):
     quantities = {"perceptual": ()}
 
     def _build(self, path: Path) -> "torch.nn.Module":
-        from masquerade import _torchvision, published
-
-        _torchvision.ensure()
-        import lpips
-        from torch.nn import ModuleDict
-
-        network = lpips.LPIPS(net="alex", pretrained=False, pnet_rand=True, verbose=False)
-        heads = packaged("lpips", "weights", "v0.1", "alex.pth", install="lpips")
-        own = ModuleDict({name: network.get_submodule(name) for name in HEADS})
-        published.load(own, published.tensors(published.read(heads), heads), heads)
-        layers = {place: getattr(network.net, name).get_submodule(place) for place, name in SLICES.items()}
-        weights = published.tensors(published.read(path), path, {"classifier.": "ImageNet's classes"})
-        published.load(ModuleDict({"features": ModuleDict(layers)}), weights, path)
-        return network.eval().requires_grad_(False)
+        return network(path)
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return {} if reference is None else piecewise(self._measure, images, reference)
@@ -53,3 +40,24 @@ class Lpips(PublishedJudge):
 
         distance = self._network(*(torch.from_numpy(given).to(device()) for given in (images, reference)))
         return {"perceptual": distance.flatten(1)[:, 0].cpu().numpy()}
+
+
+def network(path: Path) -> "torch.nn.Module":
+    """LPIPS on the AlexNet of the file at ``path``, frozen: two batches in [-1, 1] -> (N, 1, 1, 1), differentiable.
+
+    Raises CheckpointError where the file does not hold the published tensors.
+    """
+    from masquerade import _torchvision, published
+
+    _torchvision.ensure()
+    import lpips
+    from torch.nn import ModuleDict
+
+    made = lpips.LPIPS(net="alex", pretrained=False, pnet_rand=True, verbose=False)
+    heads = packaged("lpips", "weights", "v0.1", "alex.pth", install="lpips")
+    own = ModuleDict({name: made.get_submodule(name) for name in HEADS})
+    published.load(own, published.tensors(published.read(heads), heads), heads)
+    layers = {place: getattr(made.net, name).get_submodule(place) for place, name in SLICES.items()}
+    weights = published.tensors(published.read(path), path, {"classifier.": "ImageNet's classes"})
+    published.load(ModuleDict({"features": ModuleDict(layers)}), weights, path)
+    return made.eval().requires_grad_(False)

@@ -15,6 +15,7 @@ from masquerade.latent.store import Table
 from masquerade.latent.world import BATCH, World
 
 FARTHEST = 20.0  # an inversion has diverged where a code is so many times farther from W's mean than W is on average
+SHOWN = 8  # faces of a sample picture
 
 
 class Codes:
@@ -62,7 +63,7 @@ def write(world: World, archive: FaceArchive, output: Path) -> np.ndarray:
         codes.append(world.invert(faces.images))
         features.append(world.describe(torch.from_numpy(faces.images)))
         if shown is None:
-            shown = np.stack([faces.images, world.draw(codes[0]).numpy()])
+            shown = np.stack([faces.images[:SHOWN], world.draw(codes[0][:SHOWN]).numpy()])
     w_plus = torch.cat(codes)
     columns = {"w_plus": w_plus, "features": torch.cat(features), "diverged": diverged(w_plus, world)}
     facts = {

@@ -41,7 +41,7 @@ class World:
         return self._in_parts(self.inverter, torch.from_numpy(images))
 
     def check_size(self, images: np.ndarray) -> None:
-        """Raises PictureError where pictures (N, 3, H, W) are not of the size that the generator draws."""
+        """Raises PictureError where pictures (N, 3, H, W) are not of the size of the generator's."""
         height, width = images.shape[-2:]
         size = self.generator.size
         if (height, width) != (size, size):
@@ -50,12 +50,12 @@ class World:
     @torch.no_grad()
     def draw(self, codes: Tensor) -> Tensor:
         """W+ (N, layers, style) -> pictures (N, 3, S, S) in [-1, 1], on the CPU."""
-        return self._in_parts(lambda part: self.generator.synthesize(part).clamp(-1, 1), codes)
+        return self._in_parts(lambda part: self.generator.synthesize(part).clamp(-1, 1), codes, self.generator.at_once)
 
     @torch.no_grad()
     def describe(self, images: Tensor) -> Tensor:
         """Class-token features (N, D) of pictures, on the CPU: what faces are paired by."""
         return self._in_parts(self.semantics.cls, images)
 
-    def _in_parts(self, function, batch: Tensor) -> Tensor:
-        return torch.cat([function(part.to(self.device)).cpu() for part in batch.split(BATCH)])
+    def _in_parts(self, function, batch: Tensor, size: int = BATCH) -> Tensor:
+        return torch.cat([function(part.to(self.device)).cpu() for part in batch.split(size)])

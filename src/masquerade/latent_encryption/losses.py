@@ -1,14 +1,10 @@
 """The terms of RiDDLE's loss (Li et al. 2023), as docs/riddle.md reads them, and ours beside them."""
 
-from pathlib import Path
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from masquerade import repeated
 from masquerade.backbones._reconstruction import energy_distance
-from masquerade.errors import CheckpointError
 
 LAYOUT = 8  # pixels of the pictures that `layout` compares
 
@@ -53,20 +49,3 @@ def as_saved(images: Tensor) -> Tensor:
     """Pictures in [-1, 1] as their 8-bit PNG holds them; the gradient passes as if they had not been rounded."""
     clipped = images.clamp(-1, 1)
     return clipped + (((clipped + 1) * 127.5).round() / 127.5 - 1 - clipped).detach()
-
-
-def lpips_network(device: torch.device) -> nn.Module:
-    """LPIPS with AlexNet (Zhang et al. 2018), frozen. Raises CheckpointError where AlexNet's weights are missing."""
-    from masquerade import _torchvision
-
-    _torchvision.ensure()
-    import lpips
-
-    weights = Path(torch.hub.get_dir(), "checkpoints", "alexnet-owt-7be5be79.pth")
-    unread = repeated.watcher() is not None  # who counts needs no numbers
-    if not unread and not weights.is_file():
-        raise CheckpointError(
-            f"LPIPS needs AlexNet's weights at {weights}: place them there, or set methods.riddle.params.losses.lpips "
-            "to 0."
-        )
-    return lpips.LPIPS(net="alex", verbose=False, pnet_rand=unread).to(device).requires_grad_(False)

@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade import discovery, lineage, repeated, seeding, training
+from masquerade.backbones._inversion import perceptual
 from masquerade.errors import CheckpointError
 from masquerade.images import FaceArchive, to_float, to_uint8
-from masquerade.latent.world import BATCH, World
+from masquerade.latent.world import World
 from masquerade.latent_encryption import losses
 from masquerade.latent_encryption.optimiser import Ranger
 from masquerade.latent_encryption.settings import EncryptorSettings
@@ -21,6 +22,7 @@ from masquerade.networks.latent_encryptor import LatentEncryptor
 from masquerade.optimisers import cooled
 
 OURS = ("generator", "inversion", "identity")  # the backbones that a checkpoint belongs to
+LPIPS_KNOB = "methods.riddle.params.losses.lpips"
 PASSWORDS = 4  # of a face in an update: two that encrypt it, two that are wrong
 DECODED = 256  # pictures at a time
 SAMPLES = 6  # rows of a sample picture
@@ -49,7 +51,7 @@ class EncryptorTask:
         self.felt = influence(self.network, world).sqrt() if settings.codes_alone else None
         self.modules = {"network": self.network}
         self.optimisers = optimisers(self.network, settings)
-        self.lpips = losses.lpips_network(world.device) if settings.losses.lpips else None
+        self.lpips = perceptual(world.device, LPIPS_KNOB) if settings.losses.lpips else None
 
     def kind(self, step: int) -> bool:
         return step % self.settings.pictures_every == 0
@@ -175,7 +177,7 @@ def influence(network: LatentEncryptor, world: World) -> Tensor:
     for size in network.sizes:
         moved = mean.repeat(width, 1, 1)
         moved[:, first : first + size] += steps[:, None]
-        made = repeated.parts(generator.synthesize, moved, BATCH)
+        made = repeated.parts(generator.synthesize, moved, generator.at_once)
         found.append((made - still).square().mean(dim=(1, 2, 3)).sqrt().expand(size, -1))
         first += size
     felt = torch.cat(found)

@@ -13,7 +13,7 @@ from masquerade.backbones._recognition import Recogniser
 from masquerade.backbones._reconstruction import energy_distance
 from masquerade.errors import CheckpointError
 from masquerade.images import to_float, to_uint8
-from masquerade.latent.world import BATCH, World
+from masquerade.latent.world import World
 from masquerade.latent_reorganization import losses, reader
 from masquerade.latent_reorganization.keywords import Vocabulary
 from masquerade.latent_reorganization.settings import IDENTITY, ReorganizationSettings
@@ -68,7 +68,7 @@ class SwapTask:
             return w, self.identity(images), world.semantics.cls(images), _as_saved(images).cpu()
 
         self.codes, self.identities, self.features, images = repeated.parts(
-            drawn, torch.from_numpy(z).to(world.device), BATCH
+            drawn, torch.from_numpy(z).to(world.device), generator.at_once
         )
         self.pictures = images.numpy()
 

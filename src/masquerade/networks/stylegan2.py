@@ -181,13 +181,16 @@ class ConstantInput(nn.Module):
 
 
 class Generator(nn.Module):
-    """Latent vectors -> pictures (N, 3, size, size), about in [-1, 1].
+    """Latent vectors -> pictures (N, 3, S, S), about in [-1, 1].
 
     Z: standard normal (N, D). W = ``map(z)``: (N, D). W+: (N, L, D), a code for each of L = 2 log2(size) - 2 style
     layers. ``latent_avg``: the mean of W, towards which truncation pulls.
 
     ``size``: 2^k pixels, 8 or more. ``channels``: at 4, 8, ... ``size`` pixels. ``style``: D. ``mapping``: layers of
     the mapping network; ``mapping_rate``: their learning rate relative to the others' (0.01: Karras et al. 2019).
+    ``pictures``: S, where its pictures are to be smaller than it draws them; each pixel is then the mean of a square,
+    as in the published code of pSp, e4e and FALCO (``AdaptiveAvgPool2d((256, 256))``). The attribute ``size`` is S,
+    ``drawn`` what the network draws.
     """
 
     def __init__(
@@ -197,13 +200,17 @@ class Generator(nn.Module):
         style: int = 512,
         mapping: int = 8,
         mapping_rate: float = 0.01,
+        pictures: int | None = None,
     ):
         super().__init__()
+        pictures = pictures or size
         if size < 8 or size != 2 ** int(math.log2(size)):
             raise ValueError(f"a generator's pictures have 8, 16, 32, ... pixels, not {size}")
         if len(channels) != int(math.log2(size)) - 1:
             raise ValueError(f"{size} pixels need {int(math.log2(size)) - 1} numbers of channels, not {len(channels)}")
-        self.size, self.style_width, self.layers = size, style, style_layers(size)
+        if size % pictures:
+            raise ValueError(f"{size} pixels cannot be averaged to {pictures}: they are no multiple of it")
+        self.size, self.drawn, self.style_width, self.layers = pictures, size, style, style_layers(size)
         layers = [ActivatedLinear(style, style, rate=mapping_rate) for _ in range(mapping)]
         self.style = nn.Sequential(PixelNorm(), *layers)
         self.input = ConstantInput(channels[0])
@@ -220,6 +227,11 @@ class Generator(nn.Module):
             self.noises.register_buffer(f"noise_{layer}", torch.randn(1, 1, side, side))
         self.register_buffer("latent_avg", torch.zeros(style))
 
+    @property
+    def at_once(self) -> int:
+        """How many pictures to draw at a time without a gradient: 32 up to 256 pixels, above in as much memory."""
+        return max(1, min(32, 32 * 256**2 // self.drawn**2))
+
     def map(self, z: Tensor) -> Tensor:
         """Z -> W, (N, D)."""
         return self.style(z)
@@ -233,14 +245,15 @@ class Generator(nn.Module):
         return w[:, None].expand(-1, self.layers, -1)
 
     def synthesize(self, w_plus: Tensor | Sequence[Tensor], noise: Noise = "fixed") -> Tensor:
-        """W+ (N, L, D) -> pictures (N, 3, size, size). Deterministic unless ``noise`` is 'fresh'.
+        """W+ (N, L, D) -> pictures (N, 3, S, S). Deterministic unless ``noise`` is 'fresh'.
 
         W+ may come as its L codes (N, D): a gradient is then computed only for those that need one.
         """
-        return self.pyramid(w_plus, noise)[-1]
+        picture = self.pyramid(w_plus, noise)[-1]
+        return picture if self.size == self.drawn else functional.avg_pool2d(picture, self.drawn // self.size)
 
     def pyramid(self, w_plus: Tensor | Sequence[Tensor], noise: Noise = "fixed") -> list[Tensor]:
-        """The pictures at 4, 8, ... ``size`` pixels; each is the one before, enlarged, and what its layers add."""
+        """The pictures at 4, 8, ... ``drawn`` pixels; each is the one before, enlarged, and what its layers add."""
         codes = w_plus.unbind(1) if isinstance(w_plus, Tensor) and w_plus.ndim == 3 else list(w_plus)
         shape = (len(codes), codes[0].shape[-1])
         if codes[0].ndim != 2 or shape != (self.layers, self.style_width):

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from masquerade import lineage
+from masquerade import lineage, rehearsal
 
 if TYPE_CHECKING:
     from masquerade.papers.measured import Context
@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 
 def context(params: Mapping[str, Any]) -> "Context":
-    """What a reader must know of a run, from the slice of the parameters that a table or figure gets."""
+    """What a reader must know of a run, from the slice of the parameters that a table or figure gets.
+
+    Raises RehearsalError in a rehearsal, which has neither.
+    """
+    rehearsal.refuse_tables()
     from masquerade.papers.measured import Context
     from masquerade.params import StandIns
 

@@ -1,0 +1,138 @@
+"""What a rehearsal makes is marked, only rehearsals read it, and no number of it reaches a table, not even its own."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from masquerade import features, measuring, papers, rehearsal, steps, training
+from masquerade.errors import RehearsalError
+from masquerade.images import ArchiveWriter, FaceArchive
+
+ROOT = Path(__file__).parents[2]
+CELL = {"dataset": "synthetic_hq", "method": "original", "variant": "control", "seed": 0}
+NUMBERS = {"cell": CELL, "statement": {"faces": 1, "refused": 0}, "metrics": {"psnr": {}}}
+ABOUT = {"scale": "mini", "seeds": [0], "stand_ins": {"datasets": {}, "judges": {}}, "caution": "", "papers": []}
+
+
+@pytest.fixture(autouse=True)
+def told_nothing(monkeypatch):
+    monkeypatch.setenv(rehearsal.VARIABLE, "")
+
+
+@pytest.fixture
+def rehearsing(monkeypatch):
+    monkeypatch.setenv(rehearsal.VARIABLE, "1")
+
+
+def checkpoint(folder: Path) -> Path:
+    training.save_checkpoint(folder / "network.safetensors", {"network": torch.nn.Linear(1, 1)}, {"width": 1})
+    return folder / "network.safetensors"
+
+
+def archive(folder: Path) -> Path:
+    with ArchiveWriter(folder / "faces.zip", {"size": 8}) as out:
+        out.add(np.zeros((8, 8, 3), np.uint8), {"id": "a", "identity": "p", "split": "test"})
+    return folder / "faces.zip"
+
+
+def measured(folder: Path) -> Path:
+    measuring.measure(archive(folder), folder / "measured.parquet", {}, progress=False)
+    return folder / "measured.parquet"
+
+
+def taken_apart(folder: Path) -> Path:
+    class Method:
+        def features(self, faces):
+            return {"codes": np.zeros((len(faces), 2), np.float32)}
+
+    features.write(FaceArchive(archive(folder)), folder / "features.parquet", Method(), "test", 4, {})
+    return folder / "features.parquet"
+
+
+KINDS = {
+    "checkpoint": (checkpoint, training.load_checkpoint),
+    "archive": (archive, FaceArchive),
+    "measurements": (measured, measuring.read),
+    "features": (taken_apart, features.read),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_rehearsal_wrote_is_read_by_rehearsals_alone(kind, rehearsing, monkeypatch, tmp_path):
+    write, read = KINDS[kind]
+    path = write(tmp_path)
+    read(path)
+    monkeypatch.setenv(rehearsal.VARIABLE, "")
+    with pytest.raises(RehearsalError, match=f"{path.name} was made by a rehearsal"):
+        read(path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_result_carries_no_mark_and_is_read_by_everybody(kind, monkeypatch, tmp_path):
+    write, read = KINDS[kind]
+    path = write(tmp_path)
+    assert b'"rehearsal"' not in path.read_bytes()
+    read(path)
+    monkeypatch.setenv(rehearsal.VARIABLE, "1")
+    read(path)
+
+
+def test_every_json_of_a_rehearsal_is_marked(rehearsing, tmp_path):
+    steps.write_json(tmp_path / "metrics.json", NUMBERS)
+    assert json.loads((tmp_path / "metrics.json").read_text()) == {**NUMBERS, "rehearsal": True}
+
+
+def test_a_job_knows_from_its_parameters_alone_whether_it_rehearses(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "argv", ["job", "--params", '{"seed": 1, "rehearsal": true}', "--outputs", "x"])
+    assert steps.arguments("").params == {"seed": 1} and rehearsal.on()
+    monkeypatch.setattr(sys, "argv", ["job", "--params", '{"seed": 1}', "--outputs", "x"])
+    steps.arguments("")
+    assert not rehearsal.on()  # whatever the shell or an earlier job has said
+
+
+def test_a_rehearsal_has_no_tables(rehearsing):
+    with pytest.raises(RehearsalError, match="no tables, figures, claims or report"):
+        papers.context(ABOUT)
+
+
+PROGRAMS = {
+    "scores": ("--metrics",),
+    "table": ("--skipped", "[]", "--imported", "{}", "--declared", "reference/falco/table1.yaml", "--metrics"),
+    "curves": ("--skipped", "[]", "--declared", "reference/identitydp/figure4.yaml", "--metrics"),
+    "claims": ("--skipped", "[]", "--declared", "reference/claims.yaml", "--metrics"),
+    "report": (
+        *("--skipped", "[]", "--declared", "reference/claims.yaml", "--claims", "reference/claims.yaml"),
+        *("--measured", "data", "--derived", "data", "--metrics"),
+    ),
+    "guessing": ("--guesses",),
+    "backbones": ("--qualities",),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_marked_file_in_a_tree_of_results_is_refused_by_every_program_that_reads_numbers(program, tmp_path):
+    shutil.copytree(ROOT / "reference", tmp_path / "reference")
+    cell = tmp_path / "results/mini/metrics/synthetic_hq/original/control/0.json"
+    cell.parent.mkdir(parents=True)
+    cell.write_text(json.dumps({**NUMBERS, "rehearsal": True}))
+    done = subprocess.run(
+        [sys.executable, ROOT / f"workflow/scripts/{program}.py", "--params", json.dumps(ABOUT),
+         "--outputs", "results/mini/out", *PROGRAMS[program], cell.relative_to(tmp_path)],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert f"{cell.relative_to(tmp_path)} holds numbers of a rehearsal" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "results/mini/out").exists()
+
+
+def test_no_program_reads_numbers_by_another_way():
+    for path in (ROOT / "workflow/scripts").glob("*.py"):
+        text = path.read_text()
+        assert ("read_numbers" in text) == (path.stem in PROGRAMS), path.name
+        assert "json.loads(path" not in text, path.name

@@ -1,0 +1,195 @@
+"""The paper scale runs: every code path once, in both worlds, at full size, on random weights in official layouts.
+
+Weights and datasets are written here (`official`, `published`); no number that comes out means anything, and none may
+enter a table. tests/workflow/rehearsal*.yaml say how the rehearsal differs from the scales.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+import official
+import published
+from masquerade import assets, discovery, matrix, params
+from masquerade.assets import admitting
+from masquerade.errors import RehearsalError
+from masquerade.images import FaceArchive
+from masquerade.training import load_checkpoint
+from repository import Repository
+
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+HERE = Path(__file__).parent
+WORLDS = {"rehearsal": "paper", "rehearsal_1024": "paper_1024"}
+DATA = "rehearsal_data"  # the datasets that no world of a rehearsal works on
+TRAIN, VALIDATION, TEST = (
+    25,
+    4,
+    2,
+)  # pictures of CelebA-HQ; the train split has 24 people: cao21's passwords ask for them
+PLACED = (
+    "ir_se50", "facenet_vggface2", "facenet_casia", "adaface_ir50", "stylegan2_256", "stylegan2_1024", "e4e_1024",
+    "farl_ep64", "bisenet", "fan4", "s3fd", "inception_fid", "alexnet",
+)  # fmt: skip
+
+
+def drawn(count: int) -> list[np.ndarray]:
+    """Faces of nobody, uint8 (256, 256, 3)."""
+    cls = discovery.load("faces", "synthetic_hq")
+    block = params.read(Path(__file__).parents[2] / params.PARAMS)["datasets"]["synthetic_hq"]
+    people = {"train": count, "validation": 0, "test": 0}
+    knobs = cls.Params(**block | {"identities": people, "pictures_per_identity": 1, "supersampling": 1})
+    return [record.picture for record in cls(knobs).records(256, 0, 1)]
+
+
+def resized(picture: np.ndarray, width: int, height: int) -> np.ndarray:
+    return cv2.resize(picture, (width, height), interpolation=cv2.INTER_LINEAR)
+
+
+def write_datasets(folder: Path) -> None:
+    """Small trees of all of them, in their published layouts."""
+    faces = drawn(32)
+    count = TRAIN + VALIDATION + TEST
+    who = [*range(TRAIN - 1), 0, 50, 50, 51, 51, 60, 61]  # of CelebA's pictures, whose numbers CelebA-HQ's count down
+    parts = [0] * TRAIN + [1] * VALIDATION + [2] * TEST
+    large = [resized(face, 1024, 1024) for face in faces[:count]]
+    published.celeba_hq(folder / "celeba_hq", folder / "celeba", large, who, parts)
+    published.celeba(folder / "celeba", [resized(face, 178, 178) for face in faces[:count]], who, parts)
+    wild = [resized(face, 250, 250) for face in faces]
+    people = {f"A_{fold}": wild[fold : fold + 2] for fold in range(10)} | {f"B_{f}": [wild[12 + f]] for f in range(10)}
+    published.lfw(folder / "lfw", dict(sorted(people.items(), key=lambda item: item[0][::-1])))
+    published.ffhq(folder / "ffhq", large[:3])
+    close = [published.jpeg(resized(face, 112, 112)) for face in faces[:6]]
+    published.casia_record(folder / "casia_webface", [close[:2], close[2:4], close[4:]])
+
+
+def write_weights(folder: Path) -> None:
+    """Random weights in the official layouts, placed as a lab would for a rehearsal."""
+    for role in PLACED:
+        official.write(role, folder / assets.path(role))
+        admitting.place(folder / assets.path(role), role, True, lambda told: None, folder)
+
+
+def difference(base: Mapping[str, Any], tree: Mapping[str, Any]) -> dict[str, Any]:
+    """The overlay that makes ``tree`` of ``base``."""
+    found: dict[str, Any] = dict.fromkeys(base.keys() - tree.keys())
+    for key, value in tree.items():
+        both = isinstance(value, Mapping) and isinstance(base.get(key), Mapping)
+        if key not in base or value != base[key]:
+            found[key] = difference(base[key], value) if both else value
+    return found
+
+
+@pytest.fixture(scope="module")
+def empty(root, tmp_path_factory) -> Repository:
+    """A working copy with the scales of both rehearsals, and no assets."""
+    repository = Repository.of_sources(root, tmp_path_factory.mktemp("lab") / "repository", "tiny")
+    base = params.read(root / params.PARAMS)
+    for name, scale in (WORLDS | {DATA: "paper"}).items():
+        paper = params.overlay(base, params.read(root / params.SCALES / f"{scale}.yaml"))
+        tree = params.overlay(paper, params.read(HERE / f"{name}.yaml"))
+        (repository.path / params.SCALES / f"{name}.yaml").write_text(yaml.safe_dump(difference(base, tree)))
+    return repository
+
+
+@pytest.fixture(scope="module")
+def with_datasets(empty) -> Repository:
+    write_datasets(empty.path / "assets")
+    return empty
+
+
+@pytest.fixture(scope="module")
+def lab(with_datasets) -> Repository:
+    write_weights(with_datasets.path)
+    return with_datasets
+
+
+@pytest.fixture(scope="module", params=WORLDS)
+def rehearsed(request, lab) -> tuple[Repository, str]:
+    """(the working copy, the scale) after a rehearsal of one world."""
+    lab.output = lab.snakemake("all", "--config", f"scale={request.param}")
+    return lab, request.param
+
+
+def planned(repository: Repository, scale: str) -> tuple[dict[str, int], str]:
+    """(jobs by rule, all that was said) of ``snakemake -n``."""
+    said = repository.snakemake("--dry-run", "all", "--config", f"scale={scale}")
+    return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", said, re.MULTILINE)}, said
+
+
+def test_graph_of_a_scale_without_its_training_faces_says_how_to_get_them(empty):
+    said = empty.snakemake("--dry-run", "all", "--config", "scale=paper", fails=True)
+    assert "matrix.train_on is celeba_hq, without which nothing is built" in said
+    assert "docs/datasets.md" in said and "Traceback" not in said
+
+
+def test_graph_of_the_paper_scale_is_whole_and_names_every_weight_file_that_is_missing(with_datasets):
+    jobs, said = planned(with_datasets, "paper")
+    assert jobs["metrics"] == len(matrix.cells(params.load(with_datasets.path, "paper")))
+    assert (jobs["faces"], jobs["backbone"], jobs["report"]) == (6, 7, 1)
+    for role in set(PLACED) - {"stylegan2_1024", "e4e_1024"}:
+        assert f"`masquerade assets fetch {role}` fetches it" in said, role
+    jobs, _ = planned(with_datasets, "paper_1024")
+    assert (jobs["faces"], jobs["backbone"], jobs["method"]) == (2, 5, 3)  # LReOrg, by three seeds
+
+
+def test_every_planned_cell_is_there_and_nothing_was_refused(rehearsed):
+    lab, scale = rehearsed
+    found = sorted((lab.path / f"results/{scale}/metrics").rglob("*.json"))
+    assert len(found) == len(matrix.cells(params.load(lab.path, scale)))
+    assert "Left out" not in lab.output and "not ready" not in lab.output
+    for path in found:
+        statement = json.loads(path.read_text())["statement"]
+        assert statement["faces"] > 0 == statement["refused"], path
+
+
+def test_every_published_dataset_is_read_and_aligned(rehearsed):
+    lab, scale = rehearsed
+    if scale == "rehearsal":  # whose generator draws FFHQ*
+        lab.snakemake("data", "--config", f"scale={DATA}")
+        for name in ("celeba_hq", "celeba", "ffhq", "ffhq_star", "casia_webface"):
+            index = pq.read_table(lab.path / f"data/{DATA}/faces/{name}.parquet").to_pandas()
+            assert len(index) and (index["status"] == "ok").all(), index[["id", "reason"]]
+
+
+def test_networks_have_their_published_size(rehearsed):
+    lab, scale = rehearsed
+    generator = discovery.load("backbones", "generator")
+    folder = lab.path / f"checkpoints/{scale}/backbones"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MASQUERADE_REHEARSAL", "1")
+        network = generator.load(folder / "generator.safetensors")
+    assert (network.size, network.drawn) == (256, 1024 if scale.endswith("1024") else 256)
+
+
+def test_all_that_a_rehearsal_made_is_marked(rehearsed):
+    lab, scale = rehearsed
+    for path in sorted((lab.path / f"results/{scale}").rglob("*.json")):
+        assert json.loads(path.read_text())["rehearsal"] is True, path
+    for path in sorted((lab.path / f"data/{scale}").rglob("*.zip")):
+        with pytest.raises(RehearsalError):
+            FaceArchive(path)
+    for path in sorted((lab.path / f"checkpoints/{scale}").rglob("*.safetensors")):
+        with pytest.raises(RehearsalError):
+            load_checkpoint(path)
+
+
+def test_a_rehearsal_has_no_table_and_says_so(rehearsed):
+    lab, scale = rehearsed
+    assert f"Scale {scale} is a rehearsal: no tables" in lab.output
+    assert not any((lab.path / f"results/{scale}" / name).exists() for name in ("tables", "figures", "report"))
+    told = lab.snakemake(f"results/{scale}/tables/claims.md", "--config", f"scale={scale}", fails=True)
+    log = (lab.path / f"logs/{scale}/tables/claims.log").read_text()
+    assert "A rehearsal has no tables" in told + log
+
+
+def test_placed_for_a_rehearsal_is_placed_for_nothing_else(lab):
+    with pytest.raises(RehearsalError, match="placed for a rehearsal, and nothing else may use it"):
+        assets.checked("bisenet", lab.path)
