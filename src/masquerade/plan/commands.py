@@ -1,16 +1,21 @@
 """``masquerade plan``: what the matrix of a scale costs."""
 
 import tempfile
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from masquerade.plan.gpus import GPUS, gpu
+
+WIDE = 140
+"""Columns of a table that goes into a file."""
 
 
 class Precision(StrEnum):
@@ -56,9 +61,26 @@ def plan(
     elif form is Form.markdown:
         typer.echo(table.markdown(parameters.scale, steps, throughput), nl=False)
     else:
-        shown = Table(title=table.heading(parameters.scale, throughput), caption="\n".join(table.COUNTED))
-        for title in table.HEAD:
-            shown.add_column(title, justify="left" if title in ("step", "what", "", "remark") else "right")
-        for row in table.rows(steps, throughput):
-            shown.add_row(*map(Text, row))
-        Console().print(shown)
+        _show(table.heading(parameters.scale, throughput), table.rows(steps, throughput), table.COUNTED)
+
+
+def _show(heading: str, rows: Sequence[Sequence[str]], explained: Sequence[str]) -> None:
+    """A table that stays whole where nobody looks at a terminal, with the remarks below it."""
+    shown = Table(title=heading, box=SIMPLE_HEAD)
+    for title in ("step", "jobs", "units", "FLOP", "GPU h", "peak", "disk", "core h"):
+        shown.add_column(title, justify="left" if title == "step" else "right", no_wrap=True)
+    for number, (rule, what, jobs, units, unit, *costs, _) in enumerate(rows, 1):
+        cells = (f"{rule} {what}".strip(), jobs, f"{units} {unit}".strip(), *costs)
+        shown.add_row(*map(Text, cells), end_section=number == len(rows) - 1)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDE)
+    console.print(shown)
+    remarks: dict[str, list[str]] = {}
+    for rule, what, *_, remark in rows:
+        if remark:
+            remarks.setdefault(remark, []).append(f"{rule} {what}".strip())
+    for remark, steps in remarks.items():
+        console.print(Text(f"{', '.join(dict.fromkeys(steps))}: {remark}"))
+    for text in explained:
+        console.print(Text(f"\n{text}", style="dim"))
