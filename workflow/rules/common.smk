@@ -476,7 +476,8 @@ LIGHT = {
     **{"slurm_partition": name for name in [PARAMETERS.compute.light.partition] if name},
     **{"slurm_account": name for name in [PARAMETERS.compute.account] if name},
 }
-BRIEF = LIGHT | {"runtime": min(5, LIGHT["runtime"])}  # a metric or a table takes seconds
+# A metric or a table takes seconds, and little memory.
+BRIEF = LIGHT | {"runtime": min(5, LIGHT["runtime"]), "mem_mb": min(4096, LIGHT["mem_mb"])}
 # Methods of networks, against those that a processor computes at once.
 NEURAL = {method for method in PARAMETERS.methods if needs(method) or capabilities(method).trains}
 ARCHIVES = [FACES.format(dataset=name) for name in DATASETS]
