@@ -60,13 +60,18 @@ def read(path: Path) -> Any:
         ) from error
 
 
-def tensors(content: Any, path: Path, without: Mapping[str, str] | None = None) -> dict[str, Tensor]:
+def tensors(content: Any, path: Path, without: Mapping[str, str] | None = None, under: str = "") -> dict[str, Tensor]:
     """The tensors of a state dict by name. Raises CheckpointError where it is none.
 
-    ``without``: first letters of the names of what is left out on purpose -> what that is.
+    ``without``: first letters of the names of what is left out on purpose -> what that is. ``under``: the key of
+    ``content`` where the state dict lies; '' where ``content`` is it.
     """
     if repeated.watcher() is not None:
         return {}
+    if under:
+        if not isinstance(content, Mapping) or under not in content:
+            raise CheckpointError(f"{path} is another file than is meant: it needs the key {under}.")
+        content = content[under]
     if not isinstance(content, Mapping) or not content or not all(map(torch.is_tensor, content.values())):
         raise CheckpointError(f"{path} is no file of weights: it should hold tensors by their names, and nothing else.")
     kept = dict(content)

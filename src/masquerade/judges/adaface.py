@@ -1,12 +1,10 @@
 """AdaFace IR-50: a recogniser whose margin follows the quality of the picture."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from masquerade.errors import CheckpointError
 from masquerade.judges._preparing import piecewise
 from masquerade.judges._published import ARCFACE_CROP, PublishedJudge, cut, device
 
@@ -34,10 +32,7 @@ class Adaface(PublishedJudge):
         from masquerade import published
         from masquerade.networks.adaface import AdaFaceIR
 
-        content = published.read(path)
-        if not isinstance(content, Mapping) or "state_dict" not in content:
-            raise CheckpointError(f"{path} is no checkpoint of PyTorch Lightning: it needs the key state_dict.")
-        weights = published.tensors(content["state_dict"], path, {"head.": "its classes"})
+        weights = published.tensors(published.read(path), path, {"head.": "its classes"}, under="state_dict")
         return published.load(ModuleDict({"model": AdaFaceIR()}), weights, path)["model"]
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
