@@ -31,6 +31,8 @@ def evidence(
     """
     originals, anonymized = measuring.read(source), measuring.read(derived)
     tried = measuring.read(attempts) if attempts else None
+    if tried is not None and tried.empty:  # every face was refused, so there was nothing to bring back
+        tried = None
     size = _size(source, derived, *([attempts] if attempts else []))
     known = originals.set_index("id")
     lost = [name for name in anonymized["source_id"] if name not in known.index]

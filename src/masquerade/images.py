@@ -25,6 +25,7 @@ from masquerade import rehearsal
 from masquerade.errors import ArchiveError
 
 OK, REFUSED = "ok", "refused"
+EMPTY = ["id", "identity", "split", "status", "reason", "source_id"]  # columns of an index without a row
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # the same pictures give the same bytes
 
 
@@ -112,7 +113,8 @@ class ArchiveWriter:
         index = index_path(self.archive)
         temporary_index = index.with_name(f".{index.name}.part")
         try:
-            table = pa.Table.from_pandas(pd.DataFrame(self.rows), preserve_index=False)
+            rows = pd.DataFrame(self.rows, columns=None if self.rows else EMPTY, dtype=None if self.rows else str)
+            table = pa.Table.from_pandas(rows, preserve_index=False)
             facts = json.dumps(rehearsal.marked({**self.facts, "checksum": _checksum(self._temporary)}), sort_keys=True)
             table = table.replace_schema_metadata({"masquerade": facts})
             pq.write_table(table, temporary_index, write_page_checksum=True)

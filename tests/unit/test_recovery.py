@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from masquerade import anonymization, guessing, measuring, recovery
+from masquerade import anonymization, evaluation, guessing, measuring, recovery
 from masquerade.errors import PictureError, ProtocolError
 from masquerade.images import ArchiveWriter, FaceArchive, to_float, to_uint8
 from masquerade.judges import Judge
@@ -172,3 +172,26 @@ class TestGuessing:
         monkeypatch.setattr(Shift, "capabilities", Capabilities(invertible=True))
         with pytest.raises(ProtocolError, match="takes no key"):
             self.found(originals, anonymized, method, tmp_path)
+
+
+def test_where_every_face_was_refused_there_is_nothing_to_bring_back_and_no_error(originals, method, tmp_path):
+    class Refusing(Shift):
+        def anonymize(self, faces, seed, key=None):
+            raise PictureError("is refused")
+
+    refusing = Refusing(Refusing.Params(), Refusing.Variant(), Resources())
+    anonymization.anonymize(originals, tmp_path / "none.zip", refusing, "v", "test", seed=3, batch=4)
+    attempts = tmp_path / "attempts.zip"
+    recovery.attempt_all(originals, FaceArchive(tmp_path / "none.zip"), attempts, method, SETTINGS, batch=4)
+    assert len(FaceArchive(attempts)) == 0
+    assert recovery.sample(originals, FaceArchive(attempts)) is None
+    judges = {"brightness": Brightness(Brightness.Params(), {})}
+    for name in ("faces", "none", "attempts"):
+        source = None if name == "faces" else tmp_path / "faces.zip"
+        measuring.measure(
+            tmp_path / f"{name}.zip", tmp_path / f"{name}.measured", judges, source=source, progress=False
+        )
+    seen = evaluation.evidence(
+        tmp_path / "faces.measured", tmp_path / "none.measured", "validation", attempts=tmp_path / "attempts.measured"
+    )
+    assert seen.attempts is None and evaluation.evaluate_attempts({}, seen) == {}
