@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import official
-from masquerade import assets, discovery
+from masquerade import assets, discovery, rehearsal
 from masquerade.assets import lock
 from masquerade.errors import CheckpointError
 from masquerade.judges import face_alignment
@@ -32,6 +32,7 @@ def judges(tmp_path_factory):
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("lab"))
+        patch.setenv(rehearsal.VARIABLE, "1")
         made = {}
         for name in NAMES:
             for role in discovery.load("judges", name).assets:
@@ -40,6 +41,7 @@ def judges(tmp_path_factory):
             made[name] = judge(name)
             for role in discovery.load("judges", name).assets:
                 assets.path(role).unlink()  # they are large
+        patch.delenv(rehearsal.VARIABLE)
         yield made
 
 
