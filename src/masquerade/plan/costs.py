@@ -76,8 +76,8 @@ class Costs:
         for name in names:
             built = self.root / f"data/{self.parameters.scale}/faces/{name}.parquet"
             known = pictures.count(self.parameters, name, built)
-            if missing := matrix.unavailable(self.parameters, name):
-                self.notes[name] = f"counted as if it were here: {missing}"
+            if matrix.unavailable(self.parameters, name):
+                self.notes[name] = "not placed: counted as if it were here"
             if known is None:
                 self.notes[name] = "nobody knows how many faces before the archive is built: none are counted"
             found[name] = known or {}
