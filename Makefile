@@ -18,7 +18,7 @@ reproduce: environment
 	@echo "Report: results/*/report/index.html   Tables: results/*/tables   Figures: results/*/figures   Runs: mlflow ui --backend-store-uri sqlite:///mlflow.db"
 
 # Two files of tests side by side, each process with one thread.
-TESTS := OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile
+TESTS := OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Chromium: where it cannot be installed, the tests of the report say so and fail.
 test: environment

@@ -1,19 +1,30 @@
 """The real Snakefile and dvc.yaml at `tiny` scale: built once, then copied by each test."""
 
+import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from repository import Repository
 
 
 @pytest.fixture(scope="session")
-def built_once(fresh, tmp_path_factory) -> Repository:
-    """The whole tiny matrix, built from nothing and recorded by DVC."""
-    repository = fresh.copy(tmp_path_factory.mktemp("built") / "repository")
-    repository.build_output = repository.snakemake("all")
-    repository.commit("built")
+def built_once(fresh, tmp_path_factory, worker_id) -> Repository:
+    """The whole tiny matrix, built from nothing and recorded by DVC: one build for all processes, a copy for each."""
+    base = tmp_path_factory.getbasetemp()
+    known = (base if worker_id == "master" else base.parent) / "built.json"
+    with FileLock(f"{known}.lock"):
+        if not known.is_file():
+            repository = fresh.copy(tmp_path_factory.mktemp("whole") / "repository")
+            output = repository.snakemake("all")
+            repository.commit("built")
+            known.write_text(json.dumps([str(repository.path), output]))
+    path, output = json.loads(known.read_text())
+    repository = Repository(Path(path)).copy(tmp_path_factory.mktemp("built") / "repository")
+    repository.build_output = output
     return repository
 
 

@@ -1,7 +1,7 @@
 """The paper scale runs: every code path once, in both worlds, at full size, on random weights in official layouts.
 
 Weights and datasets are written here (`official`, `published`); no number that comes out means anything, and none may
-enter a table. tests/workflow/rehearsal*.yaml say how the rehearsal differs from the scales.
+enter a table. rehearsal*.yaml beside this file say how the rehearsal differs from the scales.
 """
 
 import json
