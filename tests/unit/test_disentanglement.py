@@ -26,6 +26,7 @@ def settings(**changes):
         "generator_widths": [8, 8, 8, 4, 4],
         "discriminator": {"width": 4, "depth": 2, "scales": 2},
         "losses": {"adversarial": 1, "attributes": 10, "identity": 5, "reconstruction": 10},
+        "squares": "means",
         "steps": 6,
         "batch": 4,
         "same_pairs": 0.5,
@@ -174,6 +175,24 @@ def test_attribute_loss_is_half_the_sum_over_levels():
     made = [torch.tensor([1.0, 3.0]), torch.tensor([2.0])]
     wanted = [torch.tensor([0.0, 0.0]), torch.tensor([0.0])]
     assert losses.attributes(made, wanted).item() == pytest.approx(0.5 * ((1 + 9) / 2 + 4))
+
+
+def test_squared_norms_as_printed_are_sums_over_a_picture_and_means_over_the_batch():
+    made = [torch.tensor([[1.0, 3.0], [0.0, 2.0]]), torch.tensor([[2.0], [4.0]])]
+    wanted = [torch.zeros(2, 2), torch.zeros(2, 1)]
+    assert losses.attributes(made, wanted, sums=True).item() == pytest.approx(0.5 * ((10 + 4) / 2 + (4 + 16) / 2))
+    made, wanted = torch.zeros(2, 3, 2, 2), torch.full((2, 3, 2, 2), 2.0)
+    assert losses.reconstruction(made, wanted, torch.ones(2).bool(), sums=True).item() == pytest.approx(0.5 * 12 * 4)
+
+
+def test_the_knob_of_the_squares_reaches_both_losses(identity):
+    pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
+    vectors = task.encode(identity, pictures)
+    means, sums = (
+        task.Stage1(settings(squares=kind), identity, pictures, vectors, 7).step(0) for kind in ("means", "sums")
+    )
+    assert sums["reconstruction"] == pytest.approx(means["reconstruction"] * 32 * 32 * 3, rel=1e-4)
+    assert sums["attributes"] > 10 * means["attributes"] > 0
 
 
 def test_reconstruction_loss_counts_same_pairs_only():

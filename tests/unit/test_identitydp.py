@@ -19,6 +19,7 @@ PARAMS = METHOD.Params(
     generator_widths=[8, 8, 8, 4, 4],
     discriminator={"width": 4, "depth": 2, "scales": 2},
     losses={"adversarial": 1, "attributes": 10, "identity": 5, "reconstruction": 10},
+    squares="means",
     steps=3,
     batch=4,
     same_pairs=0.5,

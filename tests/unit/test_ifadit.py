@@ -22,7 +22,7 @@ IMAGE = {"pixels": 1.0, "lpips": 0.0, "landmarks": 0.1, "parsing": 0.01}
 PARAMS = METHOD.Params(
     encoder={"kind": "e4e", "input_size": SIZE, "widths": WIDTHS, "units": UNITS, "start": "inversion"},
     mapping=20,
-    flow={"blocks": 2, "hidden": [8], "limit": 0.5, "start": 0.5, "secret": 1.0, "aligned": True},
+    flow={"kind": "coupling", "blocks": 2, "hidden": [8], "limit": 0.5, "start": 0.5, "secret": 1.0, "aligned": True},
     compensation_widths=[8, 8, 8],
     phase_one={
         "steps": 2, "batch": 4, "learning_rate": 1e-3, "optimiser": "muon", "structure": 0.84, "pixels": 0.16,

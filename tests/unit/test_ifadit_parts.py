@@ -16,6 +16,7 @@ from masquerade.identity_flow.rehearsal import visible
 from masquerade.identity_flow.settings import FlowSettings, IdentityFlowSettings
 from masquerade.images import to_float
 from masquerade.judges.pixels import Pixels
+from masquerade.networks.all_in_one import AllInOneFlow
 from masquerade.networks.coupling import SecureCouplingBlock, SecureFlow
 from masquerade.networks.identity_mapping import IdentityCompensation, IdentityMapping
 from masquerade.networks.stylegan2 import Generator
@@ -29,16 +30,28 @@ def unit(count, seed):
 
 
 def transform(**changed):
-    flow = {"blocks": 4, "hidden": [32], "limit": 0.5, "start": 0.5, "secret": 1.0, "aligned": False} | changed
+    flow = {
+        "kind": "coupling",
+        "blocks": 4,
+        "hidden": [32],
+        "limit": 0.5,
+        "start": 0.5,
+        "secret": 1.0,
+        "aligned": False,
+    } | changed
     asked = {"flow": FlowSettings(**flow), "compensation": True, "compensation_widths": [8, 8, 8]}
     return Transform(IdentityFlowSettings.model_construct(**asked), STYLE)
 
 
+FLOWS = pytest.mark.parametrize("kind", [SecureFlow, AllInOneFlow])
+
+
+@FLOWS
 @settings(max_examples=25, deadline=None)
 @given(weights=SEEDS, vectors=SEEDS, secret=SEEDS, limit=st.floats(0.1, 1.0), start=st.floats(0.01, 0.6))
-def test_the_inverse_gives_back_every_identity_under_every_secret(weights, vectors, secret, limit, start):
+def test_the_inverse_gives_back_every_identity_under_every_secret(kind, weights, vectors, secret, limit, start):
     torch.manual_seed(weights)
-    flow = SecureFlow(WIDTH, STYLE, blocks=4, limit=limit, start=start)
+    flow = kind(WIDTH, STYLE, blocks=4, limit=limit, start=start)
     identity = unit(5, vectors)
     key = torch.randn(5, STYLE, generator=torch.Generator().manual_seed(secret))
     with torch.no_grad():
@@ -46,9 +59,10 @@ def test_the_inverse_gives_back_every_identity_under_every_secret(weights, vecto
     assert (back - identity).abs().max() <= 1e-5
 
 
-def test_another_secret_does_not_give_it_back():
+@FLOWS
+def test_another_secret_does_not_give_it_back(kind):
     torch.manual_seed(0)
-    flow, identity, key = SecureFlow(WIDTH, STYLE), unit(5, 1), torch.randn(5, STYLE)
+    flow, identity, key = kind(WIDTH, STYLE), unit(5, 1), torch.randn(5, STYLE)
     with torch.no_grad():
         back = flow.inverse(flow(identity, key), torch.randn(5, STYLE))
     assert (back - identity).norm(dim=1).min() > 0.1
@@ -64,6 +78,39 @@ def test_a_block_is_equations_5_and_6():
     np.testing.assert_allclose(second.detach(), [[3 * np.e + 0.5, 4 * np.e + 0.5]], rtol=1e-6)  # a(0) = 2 / 2
     scale = np.exp(2 / (1 + np.exp(-1.0)))
     np.testing.assert_allclose(first.detach(), [[scale - 1, 2 * scale - 1]], rtol=1e-6)
+
+
+def test_an_all_in_one_block_scales_and_shifts_one_half_then_everything_and_permutes():
+    flow = AllInOneFlow(width=4, secret=1, blocks=1, hidden=[], limit=2.0)
+    (block,) = flow.blocks
+    (linear,) = block.subnet  # (2 of the vector, 1 of the secret) -> (2 scales, 2 shifts)
+    linear.weight.data.zero_()
+    linear.weight.data[0, 2] = 10.0  # of the secret
+    linear.bias.data.copy_(torch.tensor([0.0, 0.0, 20.0, 30.0]))
+    block.global_offset.data.fill_(0.25)
+    seen = flow(torch.tensor([[1.0, 2.0, 3.0, 4.0]]) / 2, torch.ones(1, 1)).detach() * 2
+    scaled = 3 * np.exp(2 * np.tanh(1.0))  # limit tanh(s / 10)
+    expected = np.array([1.25, 2.25, scaled + 2 + 0.25, 4 + 3 + 0.25])  # t / 10; the learnt scale starts at 1
+    np.testing.assert_allclose(seen[0], block.w_perm.numpy() @ expected, rtol=1e-5)
+
+
+def test_an_all_in_one_flow_has_the_published_layout_and_is_that_of_its_seed():
+    flows = []
+    for _ in range(2):
+        torch.manual_seed(7)
+        flows.append(AllInOneFlow(WIDTH, 512))
+    states = [flow.state_dict() for flow in flows]
+    assert all(torch.equal(weight, states[1][name]) for name, weight in states[0].items())
+    assert len(flows[0].blocks) == 4
+    widths = [tuple(layer.weight.shape) for layer in flows[0].blocks[0].subnet if hasattr(layer, "weight")]
+    assert widths == [(256, 768), (128, 256), (128, 128), (256, 128), (512, 256)]
+    assert sorted(np.flatnonzero(states[0]["blocks.0.w_perm"].numpy()) % WIDTH) == list(range(WIDTH))
+
+
+def test_an_all_in_one_flow_does_not_work_along_directions():
+    assert isinstance(transform(kind="all_in_one").flow, AllInOneFlow)
+    with pytest.raises(ValueError, match="aligned is for kind coupling"):
+        transform(kind="all_in_one", aligned=True)
 
 
 def test_the_first_half_changes_by_what_the_second_has_become():

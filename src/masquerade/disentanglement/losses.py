@@ -1,7 +1,7 @@
 """The losses of Stage I: IdentityDP (Wen et al. 2022), Eq. 14-17; Cao et al. 2021, Eq. 8-11, are the same.
 
-The paper prints sums of squares; here every squared norm is the mean over its elements, so that the weights of
-Eq. 18 mean the same at every size of picture (see docs/identitydp.md).
+The paper prints sums of squares; by default every squared norm is the mean over its elements, so that the weights of
+Eq. 18 mean the same at every size of picture (see docs/identitydp.md). With ``sums`` it is as printed.
 """
 
 from collections.abc import Sequence
@@ -27,15 +27,21 @@ def identity(made: Tensor, wanted: Tensor) -> Tensor:
     return (1 - cosine_similarity(made, wanted)).mean()
 
 
-def attributes(made: Sequence[Tensor], wanted: Sequence[Tensor]) -> Tensor:
-    """L_att = 1/2 sum_k ||r_att^k(X^) - r_att^k(X)||^2, Eq. 16; each norm the mean over its elements."""
-    return 0.5 * torch.stack([(m - w).square().mean() for m, w in zip(made, wanted, strict=True)]).sum()
+def attributes(made: Sequence[Tensor], wanted: Sequence[Tensor], sums: bool = False) -> Tensor:
+    """L_att = 1/2 sum_k ||r_att^k(X^) - r_att^k(X)||^2, Eq. 16, the mean over the pairs. Maps: (N, C, H, W)."""
+    norms = [(m - w).square().mean() * _terms(m, sums) for m, w in zip(made, wanted, strict=True)]
+    return 0.5 * torch.stack(norms).sum()
 
 
-def reconstruction(made: Tensor, wanted: Tensor, same: Tensor) -> Tensor:
+def reconstruction(made: Tensor, wanted: Tensor, same: Tensor, sums: bool = False) -> Tensor:
     """L_rec = 1/2 ||X^ - X||^2, Eq. 17, the mean over the pairs that are ``same`` (N,) bool; 0 where there is none.
 
     Section IV.D: a pair of different faces has no picture that it should be, so its L_rec is 0.
     """
-    of_pair = 0.5 * (made - wanted).square().mean(dim=(1, 2, 3))
+    of_pair = 0.5 * (made - wanted).square().mean(dim=(1, 2, 3)) * _terms(made, sums)
     return (of_pair * same).sum() / same.sum().clamp(min=1)
+
+
+def _terms(batch: Tensor, sums: bool) -> int:
+    """What the mean of squares over the elements of one of a batch is multiplied by, to be their sum."""
+    return batch[0].numel() if sums else 1

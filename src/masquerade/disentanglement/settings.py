@@ -1,6 +1,6 @@
 """The knobs of Stage I: widths, losses, optimiser, pairs."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -40,6 +40,8 @@ class DisentanglementSettings(Settings):
     """The networks that tell drawn from real pictures (identitydp, Eq. 14)."""
     losses: LossSettings
     """The weights of Eq. 18."""
+    squares: Literal["means", "sums"]
+    """What the squared norms of Eq. 16 and 17 are over their elements (sums: as printed; means: docs/identitydp.md)."""
     steps: Annotated[int, Field(ge=1)]
     """Updates of the generator, one of the discriminator after each (the paper gives no number)."""
     batch: Annotated[int, Field(ge=2)]

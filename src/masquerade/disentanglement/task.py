@@ -77,11 +77,12 @@ class Stage1:
         maps = self.network.attributes(images)
         made = self.network.fuse(identity, maps)
         self.discriminator.requires_grad_(False)
+        sums = self.settings.squares == "sums"
         values = {
             "adversarial": losses.adversarial(self.discriminator(made)),
-            "attributes": losses.attributes(self.network.attributes(made), maps),
+            "attributes": losses.attributes(self.network.attributes(made), maps, sums),
             "identity": losses.identity(self.identity(made), identity),
-            "reconstruction": losses.reconstruction(made, images, same),
+            "reconstruction": losses.reconstruction(made, images, same, sums),
         }
         weights = self.settings.losses
         total = sum(getattr(weights, name) * value for name, value in values.items())  # Eq. 18

@@ -11,11 +11,13 @@ from torch.nn import functional
 from masquerade.backbones._inversion import KINDS, Inverter, start_from
 from masquerade.errors import ParameterError
 from masquerade.identity_flow.settings import IdentityFlowSettings
+from masquerade.networks.all_in_one import AllInOneFlow
 from masquerade.networks.coupling import SecureFlow
 from masquerade.networks.identity_mapping import IdentityCompensation, IdentityMapping
 
 logger = logging.getLogger(__name__)
 
+FLOWS = {"coupling": SecureFlow, "all_in_one": AllInOneFlow}
 IDENTITY = 512
 """Numbers of an identity vector: section 3.2."""
 
@@ -54,7 +56,7 @@ class Transform(nn.Module):
     def __init__(self, settings: IdentityFlowSettings, style: int):
         super().__init__()
         flow = settings.flow
-        self.flow = SecureFlow(IDENTITY, style, flow.blocks, flow.hidden, flow.limit, flow.start)
+        self.flow = FLOWS[flow.kind](IDENTITY, style, flow.blocks, flow.hidden, flow.limit, flow.start)
         self.gain = flow.secret
         self.register_buffer("rotation", torch.eye(IDENTITY))
         self.compensation = (

@@ -1,8 +1,8 @@
 """The knobs of iFADIT's training: parts, losses, phases, and what an ablation leaves out."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from masquerade.settings import Settings
 
@@ -26,12 +26,15 @@ class EncoderSettings(Settings):
 
 
 class FlowSettings(Settings):
+    kind: Literal["coupling", "all_in_one"]
+    """coupling: Eq. 5-8, four sub-networks a block; all_in_one: the published code's block, which has one."""
     blocks: Annotated[int, Field(ge=1)]
     """N, the secure affine coupling blocks (4: the published code)."""
     hidden: Annotated[list[Width], Field(min_length=1)]
     """Widths inside a sub-network of a block (256, 128, 128, 256: the published code)."""
     limit: Annotated[float, Field(gt=0)]
-    """The constant of a(x) = limit sigmoid(x) in Eq. 5-8 (the paper gives none)."""
+    """The constant of a(x) = limit sigmoid(x) in Eq. 5-8 (the paper gives none), or the largest logarithm of a scale of
+    an all-in-one block (2: FrEIA)."""
     start: Annotated[float, Field(gt=0, le=1)]
     """How strongly a sub-network answers before it has learnt, relative to its input (the paper says nothing)."""
     secret: Annotated[float, Field(gt=0)]
@@ -39,6 +42,12 @@ class FlowSettings(Settings):
     aligned: bool
     """Whether the flow works along the principal directions of the training identities, with shifts as large as
     identities vary there (ours; false: on the coordinates as they are)."""
+
+    @model_validator(mode="after")
+    def _directions_stay_in_their_halves(self) -> Self:
+        if self.aligned and self.kind == "all_in_one":
+            raise ValueError("aligned is for kind coupling: an all-in-one block permutes the directions")
+        return self
 
 
 class PhaseOneSettings(Settings):

@@ -1,0 +1,54 @@
+"""The flow of iFADIT's published code in place of Eq. 5-8: all-in-one blocks (FrEIA) under the secret as condition."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from masquerade.networks.coupling import HIDDEN, subnetwork
+
+
+class AllInOneFlow(nn.Module):
+    """(N, width) and secret vectors (N, secret) -> (N, width); ``inverse`` is its exact inverse.
+
+    A block has one sub-network: it scales and shifts the second half of a vector by what it sees of the first half and
+    the secret, exp(``limit`` tanh(s / 10)) and t / 10; then follow a learnt scale and shift of every number and a fixed
+    permutation, drawn from torch's generator. Vectors are scaled as in `SecureFlow`.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        secret: int,
+        blocks: int = 4,
+        hidden: Sequence[int] = HIDDEN,
+        limit: float = 2.0,
+        start: float = 1.0,
+    ):
+        super().__init__()
+        from FrEIA.modules import AllInOneBlock
+
+        def made(inputs: int, outputs: int) -> nn.Sequential:
+            return subnetwork(inputs, outputs, hidden, start)
+
+        self.gain = math.sqrt(width)
+        self.blocks = nn.ModuleList(
+            AllInOneBlock([(width,)], [(secret,)], made, affine_clamping=limit) for _ in range(blocks)
+        )
+        for block in self.blocks:  # FrEIA has drawn them from NumPy's global generator
+            permuted = torch.eye(width)[torch.randperm(width)]
+            block.w_perm.copy_(permuted)
+            block.w_perm_inv.copy_(permuted.T)
+
+    def forward(self, vectors: Tensor, secret: Tensor) -> Tensor:
+        numbers = vectors * self.gain
+        for block in self.blocks:
+            (numbers,), _ = block([numbers], [secret])
+        return numbers / self.gain
+
+    def inverse(self, vectors: Tensor, secret: Tensor) -> Tensor:
+        numbers = vectors * self.gain
+        for block in reversed(self.blocks):
+            (numbers,), _ = block([numbers], [secret], rev=True)
+        return numbers / self.gain
