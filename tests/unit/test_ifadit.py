@@ -257,3 +257,14 @@ def test_as_published_it_starts_from_the_identity_encoder_and_trains_on_the_pict
         patch.setattr(discovery.load("backbones", "identity"), "load", lambda checkpoint: network)
         METHOD.train(monkey, job(folder, "published"))
     assert (folder / "published.safetensors").is_file()
+
+
+def test_with_the_published_codes_blocks_it_trains_and_the_right_key_brings_back_the_reconstruction(folder):
+    flow = PARAMS.flow.model_copy(update={"kind": "all_in_one", "aligned": False})
+    METHOD.train(changed(flow=flow), job(folder, "all_in_one"))
+    chosen = method(folder, changed(flow=flow), "all_in_one")
+    saved = chosen.save(faces(), 0, KEY)
+    back, wrong = (chosen.recover_saved(saved, key) for key in (KEY, OTHER))
+    middle = (slice(None), slice(None), slice(12, 20), slice(12, 20))
+    np.testing.assert_allclose(back[middle], chosen.views(faces())["reconstructed"][middle], atol=1e-4)
+    assert np.abs(wrong - back)[middle].max() > 1e-3
