@@ -137,17 +137,25 @@ def record(content: bytes) -> bytes:
 
 
 def casia_record(root: Path, people: Sequence[Sequence[bytes]]) -> None:
-    """train.rec, train.idx and property of the JPEGs of each person, as InsightFace writes them."""
+    """train.rec, train.idx and property of the JPEGs of each person, as InsightFace writes them (face2rec2.py).
+
+    Record 0 lies behind the pictures, and before the people. A picture has one label or, in newer sets, two.
+    """
     total = sum(map(len, people))
     ends = list(itertools.accumulate(map(len, people), initial=1))
-    records = [struct.pack("<IfQQ2f", 2, 0.0, 0, 0, total + 1, total + 1 + len(people))]
-    for person, pictures in enumerate(people):
-        records += [struct.pack("<IfQQ", 0, person, 0, 0) + picture for picture in pictures]
-    records += [struct.pack("<IfQQ2f", 2, 0.0, 0, 0, *edges) for edges in itertools.pairwise(ends)]
-    written = [record(content) for content in records]
-    places = itertools.accumulate(map(len, written), initial=0)
-    write(root / "train.rec", b"".join(written))
-    write(root / "train.idx", "".join(f"{n}\t{at}\n" for n, (at, _) in enumerate(zip(places, written, strict=False))))
+    pictures = [(person, picture) for person, own in enumerate(people) for picture in own]
+    records = {
+        number: (struct.pack("<IfQQ2f", 2, 0.0, number, 0, person, 1.0) if number % 2 else
+                 struct.pack("<IfQQ", 0, person, number, 0)) + picture
+        for number, (person, picture) in enumerate(pictures, start=1)
+    }  # fmt: skip
+    records[0] = struct.pack("<IfQQ2f", 2, 0.0, 0, 0, total + 1, total + 1 + len(people))
+    for number, edges in enumerate(itertools.pairwise(ends), start=total + 1):
+        records[number] = struct.pack("<IfQQ2f", 2, 0.0, number, 0, *edges)
+    written = {number: record(content) for number, content in records.items()}
+    places = itertools.accumulate(map(len, written.values()), initial=0)
+    write(root / "train.rec", b"".join(written.values()))
+    write(root / "train.idx", "".join(f"{number}\t{at}\n" for number, at in zip(written, places, strict=False)))
     write(root / "property", f"{len(people)},112,112")
 
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import struct
 from functools import cache
 from pathlib import Path
 
@@ -535,7 +536,7 @@ def test_a_damaged_picture_of_a_record_is_refused_and_a_damaged_index_stops(tmp_
     published.casia_record(tmp_path, people)
     knobs = {"pictures": 3, "validation_pictures": 0, "test_pictures": 1, "splits": ["train", "test"]}
     whole = (tmp_path / "train.rec").read_bytes()
-    second = int((tmp_path / "train.idx").read_text().split()[5])
+    second = int((tmp_path / "train.idx").read_text().split()[3])
     (tmp_path / "train.rec").write_bytes(whole[:second] + b"junk" + whole[second + 4 :])
     found = records("casia_webface", tmp_path, **knobs)
     assert [record.picture is None for record in found] == [False, True, False]
@@ -543,7 +544,14 @@ def test_a_damaged_picture_of_a_record_is_refused_and_a_damaged_index_stops(tmp_
     for name, change, told in (
         ("train.rec", lambda raw: raw[: second - 20], "too short or another"),
         ("train.rec", lambda raw: raw[:-4], "record 5 is damaged"),
-        ("train.idx", lambda raw: raw.replace(b"\n2\t", b"\n3\t"), "line 3: record 2 and its place belong here"),
+        ("train.idx", lambda raw: raw.replace(b"\n2\t", b"\n3\t"), "line 3: record 3 is listed twice"),
+        ("train.idx", lambda raw: raw.replace(b"\n2\t", b"\n9\t"), "lists 6 records, and one of number 9"),
+        (
+            "train.rec",
+            lambda raw: raw.replace(struct.pack("<2f", 4, 6), struct.pack("<2f", 4, 9)),
+            "record 6 is damaged .the index has no such record",
+        ),
+        ("train.idx", lambda raw: raw.replace(b"\n2\t", b"\n2 2\t"), "line 2: a record and its place belong here"),
         ("property", lambda raw: raw.replace(b"2,", b"3,", 1), "holds 2 people"),
     ):
         (tmp_path / "train.rec").write_bytes(whole)

@@ -43,18 +43,24 @@ class RecordTree(Tree):
             self._stream.close()
 
     @cached_property
-    def _places(self) -> list[int]:
-        """Where each record begins, then the end of the file."""
+    def _places(self) -> list[tuple[int, int]]:
+        """Where each record begins and ends, by its number. InsightFace writes record 0 behind the pictures."""
         name = self._files[1].name
-        places = []
-        for number, (line, words) in enumerate(_lists.rows(text_of(self._files[1]), name)):
-            if len(words) != 2 or _lists.whole(words[0], name, line) != number:
-                raise DatasetError(f"{name}, line {line}: record {number} and its place belong here. Fetch it again.")
-            places.append(_lists.whole(words[1], name, line))
-        places.append(self.path.stat().st_size)
-        if any(first >= second for first, second in pairwise(places)):
+        begins: dict[int, int] = {}
+        for line, words in _lists.rows(text_of(self._files[1]), name):
+            if len(words) != 2:
+                raise DatasetError(f"{name}, line {line}: a record and its place belong here. Fetch it again.")
+            number, place = (_lists.whole(word, name, line) for word in words)
+            if number in begins:
+                raise DatasetError(f"{name}, line {line}: record {number} is listed twice. Fetch it again.")
+            begins[number] = place
+        if max(begins) != len(begins) - 1:
+            raise DatasetError(f"{name} lists {len(begins)} records, and one of number {max(begins)}. Fetch it again.")
+        edges = [*sorted(begins.values()), self.path.stat().st_size]
+        if any(first >= second for first, second in pairwise(edges)):
             raise DatasetError(f"{name} does not fit {self.path}, which is too short or another. Fetch both again.")
-        return places
+        ends = dict(pairwise(edges))
+        return [(begins[number], ends[begins[number]]) for number in range(len(begins))]
 
     @cached_property
     def people(self) -> list[range]:
@@ -62,10 +68,10 @@ class RecordTree(Tree):
         first, last = self._range(0)
         people = [self._range(number) for number in range(first, last)]
         told = text_of(self._files[2]).strip().split(",")[0]
-        if last != len(self._places) - 1 or told != str(len(people)):
+        if last != len(self._places) or told != str(len(people)):
             raise DatasetError(
                 f"{self.path} holds {len(people)} people up to record {last - 1}; {PROPERTY} says {told[:20]}, and "
-                f"{INDEX} has {len(self._places) - 1} records. They are of different sets: fetch all three again."
+                f"{INDEX} has {len(self._places)} records. They are of different sets: fetch all three again."
             )
         ends = [1, *(end for _, end in people)]
         if [start for start, _ in people] != ends[:-1] or ends[-1] != first:
@@ -82,7 +88,8 @@ class RecordTree(Tree):
         return int(labels[0]), int(labels[1])
 
     def sizes(self, inside: str) -> dict[str, int]:
-        return {str(number): self._places[number + 1] - self._places[number] for of in self.people for number in of}
+        places = ((number, *self._places[number]) for of in self.people for number in of)
+        return {str(number): end - start for number, start, end in places}
 
     def _read(self, name: str) -> bytes:
         labels, content = self._labels(int(name))
@@ -101,7 +108,9 @@ class RecordTree(Tree):
 
     def _whole(self, number: int) -> bytes:
         """The content of a record, its parts put together again. Raises ValueError or struct.error."""
-        start, end = self._places[number : number + 2]
+        if number >= len(self._places):
+            raise ValueError("the index has no such record")
+        start, end = self._places[number]
         if end - start > LARGEST:
             raise ValueError("it is too long")
         self._stream.seek(start)
