@@ -115,6 +115,7 @@ def lfw(root: Path, people: dict[str, Sequence[np.ndarray]], folder: str = "lfw"
 def ffhq(root: Path, pictures: Iterable[np.ndarray], folder: str = "images1024x1024") -> None:
     for number, picture in enumerate(pictures):
         write(root / folder / f"{number // 1000 * 1000:05d}" / f"{number:05d}.png", png(picture))
+    write(root / folder / "LICENSE.txt", b"what may be done with them")
 
 
 def casia_folders(root: Path, people: Sequence[Sequence[np.ndarray]]) -> None:

@@ -11,6 +11,7 @@ from masquerade.faces._trees import FolderTree, Tree, found, same_files
 from masquerade.settings import Settings
 
 A_FOLDER = 1000  # pictures in one folder
+LICENCE = "LICENSE.txt"  # beside the pictures: download_ffhq.py of the dataset's repository
 
 
 class FFHQ(Published):
@@ -46,7 +47,7 @@ class FFHQ(Published):
         return {"train": self.params.train_pictures, "test": self.params.pictures - self.params.train_pictures}
 
     def listed(self, tree: Tree, seed: int) -> list[Listed]:
-        there = tree.sizes(self.params.version)
+        there = {name: size for name, size in tree.sizes(self.params.version).items() if name != LICENCE}
         flat = all("/" not in name for name in there)
         files = [
             f"{number:05d}.png" if flat else f"{number // A_FOLDER * A_FOLDER:05d}/{number:05d}.png"
