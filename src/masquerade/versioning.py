@@ -10,8 +10,10 @@ import json
 import logging
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -165,21 +167,38 @@ def record() -> int:
 
 
 def _commit() -> None:
-    """`dvc commit --force --no-relink`, with each parameter file read once: DVC would parse both twice a stage, which
-    takes it longer than all else. Raises NotRecorded.
-    """
+    """`dvc commit --force --no-relink`. Raises NotRecorded."""
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
-    from dvc.utils import serialize
 
     logging.getLogger("dvc").setLevel(logging.WARNING)
-    serialize.LOADERS[".yaml"] = cache(serialize.load_yaml)
     try:
-        with Repo() as repo:
+        with parameters_looked_up(), Repo() as repo:
             repo.commit(force=True, relink=False)
     except DvcException as error:
         raise NotRecorded(f"`dvc commit` failed: {error}") from error
+
+
+@contextmanager
+def parameters_looked_up() -> Iterator[None]:
+    """Inside the block DVC reads each parameter file once, and looks its keys up.
+
+    It would parse both files four times a stage, and walk through all of a tree for each key: more than all else.
+    """
+    import dpath
+    from dvc.dependency import param
+    from dvc.utils import serialize
+
+    def get(tree: dict, key: str, separator: str) -> object:
+        found = effective.at(tree, key)
+        return dpath.get(tree, key, separator=separator) if found is effective.MISSING else found
+
+    serialize.LOADERS[".yaml"] = cache(serialize.load_yaml)
+    param.dpath = SimpleNamespace(get=get)
+    try:
+        yield
     finally:
+        param.dpath = dpath
         del serialize.LOADERS[".yaml"]
 
 

@@ -70,14 +70,14 @@ def test_repro_does_only_what_a_change_affects_and_a_checkout_brings_the_old_byt
     expected = built.out_of_date()
     assert stages_run(built.run("dvc", "repro")) == expected
     assert built.out_of_date() == set()
-    assert "up to date" in built.run("dvc", "status")
+    assert status(built) == {}
     assert built.files(*KEPT) != before
     built.commit("changed")
     built.git("checkout", "--quiet", "HEAD~1")
     built.run("dvc", "checkout")
     assert built.files(*KEPT) == before
     assert "Nothing to be done" in built.snakemake("all")
-    assert "up to date" in built.run("dvc", "status")
+    assert status(built) == {}
 
 
 def test_experiment_reruns_its_jobs_and_every_comparison_shows_it(built):
@@ -115,6 +115,21 @@ def test_repro_after_a_comment_reruns_no_job(built):
     assert stages_run(output) == {"code"}
 
 
+def status(repository) -> dict:
+    """`dvc status --json`, with the parameters looked up as they are when a build is recorded: three times as fast."""
+    program = (
+        "import json; from dvc.repo import Repo; from masquerade import versioning\n"
+        "with versioning.parameters_looked_up(), Repo() as repo: print('STATUS', json.dumps(repo.status()))"
+    )
+    return json.loads(repository.run("python", "-c", program).split("STATUS ")[-1].splitlines()[0])
+
+
+def test_looking_parameters_up_changes_nothing_of_what_is_found(built):
+    built.edit_params(lambda tree: tree["methods"]["gaussian_blur"]["variants"]["size_7"].update(size=8.0))
+    built.edit_params(lambda tree: tree["measure"].update(batch=3), "scales/tiny.yaml")
+    assert status(built) == json.loads(built.run("dvc", "status", "--json").splitlines()[-1])
+
+
 def downstream(stages: dict, changed: set[str]) -> set[str]:
     """The changed stages and all that depend on what they write."""
     writer = {next(iter(out)): name for name, stage in stages.items() for out in stage["outs"]}
@@ -145,8 +160,7 @@ def test_both_engines_find_the_same_jobs_for_every_kind_of_knob(built):
     for file, key, value in KNOBS:
         kept = (built.path / file).read_text()
         built.edit_params(lambda tree, key=key, value=value: assign(tree, key.split("."), value), file)
-        status = json.loads(built.run("dvc", "status", "--json").splitlines()[-1])
-        assert downstream(stages, set(status) - {"params"}) == built.out_of_date(), key
+        assert downstream(stages, set(status(built)) - {"params"}) == built.out_of_date(), key
         (built.path / file).write_text(kept)
 
 
