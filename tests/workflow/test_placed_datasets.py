@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import published
+from repository import Repository
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 ARCHIVE = "data/tiny/faces/celeba_hq.zip"
+STAGE = "faces-celeba_hq"
 
 
 def test_a_dataset_that_is_placed_is_built_and_rebuilt_only_when_its_files_change(fresh, tmp_path):
@@ -33,7 +35,19 @@ def test_a_dataset_that_is_placed_is_built_and_rebuilt_only_when_its_files_chang
     with picture.open("ab") as file:
         file.write(b"more")
     assert ".masquerade/datasets/celeba_hq.tsv" in here.snakemake("--dry-run", ARCHIVE)
+    here.run("python", "workflow/scripts/dvc_yaml.py")
+    here.commit("CelebA-HQ")
     here.snakemake(ARCHIVE)
+    here.run("dvc", "commit", "--force", "code", "params", STAGE)
+    here.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
+    here.commit("recorded")
+    assert "pushed" in here.run("dvc", "push", "code", STAGE)
+    here.git("clone", "--quiet", str(here.path), str(tmp_path / "clone"))
+    clone = Repository(tmp_path / "clone", here.environment)
+    clone.run("dvc", "pull", "code", STAGE)
+    assert not (clone.path / "assets").exists(), "the photographs are not handed on"
+    assert up_to_date in clone.snakemake("--dry-run", ARCHIVE)
+    assert (clone.path / ARCHIVE).read_bytes() == (here.path / ARCHIVE).read_bytes()
     shutil.rmtree(here.path / "assets")
     assert up_to_date in here.snakemake("--dry-run", ARCHIVE), "the faces are there, and the photographs may not be"
     (here.path / ARCHIVE).unlink()
