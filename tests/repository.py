@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -81,15 +82,8 @@ class Repository:
     @classmethod
     def of_sources(cls, root: Path, path: Path, scale: str) -> "Repository":
         """A new repository at ``path``: the sources of the working tree at ``root``, at ``scale``, nothing built."""
-        listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=root,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for name in filter(None, listed.split("\0")):
-            if (root / name).is_file() and name != "dvc.lock":  # that is of another build
+        for name in sources(root):
+            if name != "dvc.lock":  # that is of another build
                 (path / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(root / name, path / name)
         repository = cls(path)
@@ -98,3 +92,18 @@ class Repository:
         repository.run("python", "workflow/scripts/dvc_yaml.py")
         repository.commit(scale)
         return repository
+
+
+def sources(root: Path) -> list[str]:
+    """The files of the working tree at ``root`` that git does not ignore, also where it is no clone but a copy."""
+    with tempfile.TemporaryDirectory() as folder:
+        git = ["git", f"--git-dir={folder}/empty", f"--work-tree={root}"]
+        subprocess.run([*git, "init", "--quiet"], check=True)
+        listed = subprocess.run(
+            [*git, "ls-files", "-z", "--others", "--exclude-standard"],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    return sorted(filter(None, listed.split("\0")))

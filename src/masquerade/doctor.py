@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from masquerade import assets, discovery, matrix, params, tracking
+from masquerade import assets, discovery, installation, matrix, params, tracking
 from masquerade.errors import MasqueradeError
 
-LOCK = "requirements.lock"
+PYTHONS = ((3, 11), (3, 12), (3, 13))  # on which the lock was installed and the tests were run
 INSTALL = "make environment"
 # What the judges and the alignment read inside installed packages: package -> files below its folder.
 MODEL_FILES = {
@@ -48,22 +48,24 @@ class Check:
 
 def examine(root: Path, scale: str | None = None) -> list[Check]:
     """Every check, in the order of the table; ``root`` is the repository, ``scale`` as in `params.load`."""
-    checks = [python(), *packages(root / LOCK), *model_files(), gpu(), slurm(), dvc_remote(root), store(), disk(root)]
-    return [*checks, *pipeline(root, scale)]
+    installed = [python(), *packages(root), *loading(), *model_files()]
+    return [*installed, gpu(), slurm(), dvc_remote(root), store(), disk(root), *pipeline(root, scale)]
 
 
 def python() -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
-    right = sys.version_info[:2] == (3, 11)
-    return Check("Python", right, version, "" if right else "Use Python 3.11.", essential=True)
+    right = PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[-1]
+    allowed = ", ".join(f"{major}.{minor}" for major, minor in PYTHONS)
+    return Check("Python", right, version, "" if right else f"Use one of Python {allowed}.", essential=True)
 
 
-def packages(lock: Path) -> Iterator[Check]:
-    """Installed packages against the lock: one line a difference, one line where there is none."""
-    if not lock.is_file():
-        yield Check("packages", False, f"{lock} is missing", "Run this in the repository, or give --root.", True)
+def packages(root: Path) -> Iterator[Check]:
+    """Installed packages against the locks of ``root``: one line a difference, one line where there is none."""
+    locks = [root / lock for lock in installation.locks()]
+    if missing := [lock for lock in locks if not lock.is_file()]:
+        yield Check("packages", False, f"{missing[0]} is missing", "Run this in the repository, or give --root.", True)
         return
-    pins = (line.split(";")[0].strip() for line in lock.read_text(encoding="utf-8").splitlines())
+    pins = [line.split(";")[0].strip() for lock in locks for line in lock.read_text(encoding="utf-8").splitlines()]
     wanted = dict(pin.split("==", 1) for pin in pins if "==" in pin and not pin.startswith("#"))
     installed = {_normal(item.metadata["Name"]): item.version for item in distributions() if item.metadata["Name"]}
     differences = 0
@@ -76,6 +78,16 @@ def packages(lock: Path) -> Iterator[Check]:
             )
     if not differences:
         yield Check("packages", True, f"all {len(wanted)} as locked")
+
+
+def loading() -> Iterator[Check]:
+    """Packages with compiled code: one line for each reason why some do not load, one line where all do."""
+    compiled = installation.compiled()
+    failures = installation.unloadable(compiled)
+    for failure in failures:
+        yield Check(f"loading {', '.join(failure.packages)}", False, failure.reason, failure.remedy, essential=True)
+    if not failures:
+        yield Check("loading", True, f"all {len(compiled)} packages with compiled code")
 
 
 def _normal(name: str) -> str:
@@ -93,8 +105,10 @@ def model_files() -> Iterator[Check]:
 
 
 def gpu() -> Check:
-    import torch
-
+    try:
+        import torch
+    except (ImportError, OSError, ValueError):  # `loading` names the reason
+        return Check("GPU", False, "torch does not load")
     if torch.cuda.is_available():
         return Check("GPU", True, torch.cuda.get_device_name())
     return Check("GPU", False, f"none seen by torch {torch.__version__}", "Not needed at the scales tiny and mini.")

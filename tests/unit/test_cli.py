@@ -9,7 +9,7 @@ import yaml
 from PIL import Image
 from skimage.data import astronaut
 
-from masquerade import cli, doctor, keys, params, photographs
+from masquerade import cli, doctor, installation, keys, params, photographs
 from masquerade.errors import ParameterError
 
 ROOT = Path(__file__).parents[2]
@@ -322,21 +322,23 @@ def test_params_show_check_and_schema(root, capsys):
     assert "gaussian_noise:" in capsys.readouterr().out
 
 
-def test_the_doctor_names_what_is_missing_and_ends_with_status_1(tmp_path, capsys):
+def test_the_doctor_names_what_is_missing_and_ends_with_status_1(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(installation, "compiled", lambda: ["pillow"])
     checks = {check.what: check for check in doctor.examine(tmp_path)}
-    assert checks["Python"].ok and not checks["packages"].ok and not checks["params.yaml"].ok
+    assert checks["Python"].ok and checks["loading"].ok and not checks["packages"].ok and not checks["params.yaml"].ok
     assert run("doctor", "--root", tmp_path) == 1
     assert "params.yaml" in capsys.readouterr().out
 
 
-def test_the_doctor_compares_packages_with_the_lock(tmp_path):
+def test_the_doctor_compares_packages_with_the_lock(tmp_path, monkeypatch):
+    monkeypatch.setattr(installation, "locks", lambda: [installation.LOCK])
     lock = tmp_path / "requirements.lock"
     lock.write_text(f"numpy=={np.__version__}\npillow==0.0.1\nno-such-package==1.0\n# a comment==1\n")
-    found = {check.what: check for check in doctor.packages(lock)}
+    found = {check.what: check for check in doctor.packages(tmp_path)}
     assert set(found) == {"package pillow", "package no-such-package"}
     assert found["package no-such-package"].essential and not found["package pillow"].essential
     lock.write_text(f"numpy=={np.__version__}\n")
-    (only,) = doctor.packages(lock)
+    (only,) = doctor.packages(tmp_path)
     assert only.ok and "all 1" in only.found
 
 

