@@ -18,6 +18,11 @@ endif
 PYTHON ?= $(shell for name in $(PYTHONS); do $$name -c "import ensurepip, venv" > /dev/null 2>&1 && echo $$name && break; done)
 CORES ?= $(shell nproc)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Programs keep their caches in the home of the user, and here where that cannot be written.
+ifneq ($(shell mkdir -p "$${XDG_CACHE_HOME:-$$HOME/.cache}/snakemake" 2> /dev/null && echo writable),writable)
+export XDG_CACHE_HOME := $(CURDIR)/.masquerade/cache
+export XDG_CONFIG_HOME := $(CURDIR)/.masquerade/cache/config
+endif
 # Python must keep its compiled modules, or every job pays for compiling them again.
 unexport PYTHONDONTWRITEBYTECODE
 
