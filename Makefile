@@ -1,8 +1,9 @@
 # make reproduce   from nothing to tables and pictures (scale of params.yaml, `mini` as delivered)
-# make test        every test but those of the next two
+# make test        every test but the three that follow
+# make rehearsal-test  the paper scales at full size, once, on random weights
 # make setup-test  a fresh clone, installed and used by an ordinary user from the package registry alone
 # make slurm-test  the whole tiny matrix, and its accidents, on a real SLURM that this starts and stops (root, apt-get)
-# make test-all    all three
+# make test-all    all four
 # make benchmark   time and memory of what matters, printed and written into benchmarks/
 #
 # PYTHON=/path/to/python3.12 chooses the Python; without it the first of PYTHONS is taken that works.
@@ -26,7 +27,7 @@ endif
 # Python must keep its compiled modules, or every job pays for compiling them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce test setup-test slurm-test test-all fast lint benchmark environment other-python clean
+.PHONY: reproduce test rehearsal-test setup-test slurm-test test-all fast lint benchmark environment other-python clean
 .DELETE_ON_ERROR:
 
 reproduce: environment
@@ -41,10 +42,13 @@ test: environment
 	tests/browser/install.sh
 	$(TESTS)
 
+rehearsal-test: environment
+	OMP_NUM_THREADS=1 python -m pytest tests/rehearsal -v
+
 setup-test: environment
 	python -m pytest tests/setup -v
 
-test-all: test setup-test slurm-test
+test-all: test rehearsal-test setup-test slurm-test
 
 slurm-test: environment
 	tests/slurm/install.sh

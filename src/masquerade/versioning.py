@@ -161,7 +161,9 @@ def record() -> int:
     if stale:
         raise NotRecorded(f"inputs changed behind Snakemake's back; run `snakemake all --forcerun {' '.join(stale)}`")
     if not DVC_YAML.is_file() or DVC_YAML.read_text(encoding="utf-8") != document(jobs):
-        raise NotRecorded("dvc.yaml is not that of the graph; run `make dvc.yaml`, then `snakemake all`")
+        raise NotRecorded(
+            "dvc.yaml is not that of the graph; run `make dvc.yaml`, then `python workflow/scripts/finish.py record`"
+        )
     _commit()
     return len(jobs) + 2
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cluster import Cluster, missing_programs
 
+from machine import lacks
 from repository import Repository
 
 JOBS = pytest.StashKey[str]()
@@ -17,10 +18,9 @@ JOBS = pytest.StashKey[str]()
 def cluster(request):
     missing = missing_programs()
     if missing or os.geteuid() != 0:
-        pytest.exit(
+        lacks(
             "these tests start a private SLURM: they need root and Debian's packages slurm-wlm, slurmdbd, munge and "
-            f"mariadb-server (not found: {', '.join(missing) or 'nothing'}); `make slurm-test` installs them",
-            returncode=1,
+            f"mariadb-server (not found: {', '.join(missing) or 'nothing'}); `make slurm-test` installs them"
         )
     folder = Path(tempfile.mkdtemp(prefix="masquerade-slurm-"))
     folder.chmod(0o755)  # munge's clients and MariaDB's user go through it; pytest's own folders are closed to them
