@@ -6,6 +6,7 @@
 # make test-all    all four
 # make benchmark   time and memory of what matters, printed and written into benchmarks/
 #
+# TARGETS=results/mini/tables/falco/table1.md   lets `make reproduce` build that alone.
 # PYTHON=/path/to/python3.12 chooses the Python; without it the first of PYTHONS is taken that works.
 SHELL := /bin/bash
 BIN := .venv/bin
@@ -18,6 +19,7 @@ endif
 endif
 PYTHON ?= $(shell for name in $(PYTHONS); do $$name -c "import ensurepip, venv" > /dev/null 2>&1 && echo $$name && break; done)
 CORES ?= $(shell nproc)
+TARGETS ?= all
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Programs keep their caches in the home of the user, and here where that cannot be written.
 ifneq ($(shell mkdir -p "$${XDG_CACHE_HOME:-$$HOME/.cache}/snakemake" 2> /dev/null && echo writable),writable)
@@ -31,7 +33,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DELETE_ON_ERROR:
 
 reproduce: environment
-	snakemake --cores $(CORES) all
+	snakemake --cores $(CORES) $(TARGETS)
 	@echo "Report: results/*/report/index.html   Tables: results/*/tables   Figures: results/*/figures   Runs: mlflow ui --backend-store-uri sqlite:///mlflow.db"
 
 # Two files of tests side by side, each process with one thread.
@@ -48,7 +50,10 @@ rehearsal-test: environment
 setup-test: environment
 	python -m pytest tests/setup -v
 
-test-all: test rehearsal-test setup-test slurm-test
+# The set-up waits for the network while the rehearsal computes.
+test-all: test
+	$(MAKE) --jobs 2 --output-sync=target rehearsal-test setup-test
+	$(MAKE) slurm-test
 
 slurm-test: environment
 	tests/slurm/install.sh

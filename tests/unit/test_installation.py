@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from machine import lacks
 from masquerade import doctor, installation
 from masquerade.installation import Unloadable
 
@@ -99,3 +100,12 @@ def test_make_without_a_fitting_python_says_which_fit_and_how_to_get_one(root, t
     first, *others = done.stderr.splitlines()
     assert first.startswith("Masquerade needs Python 3.11, 3.12 or 3.13") and "PYTHON=/path" in first
     assert len(others) == 1, "make's own line"
+
+
+def test_what_a_machine_lacks_skips_a_test_and_fails_it_under_ci(monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="no Chromium"):
+        lacks("no Chromium")
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="no Chromium"):
+        lacks("no Chromium")
