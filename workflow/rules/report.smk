@@ -12,7 +12,8 @@ rule report:
         references=[f"reference/{item.key}.yaml" for item in ITEMS.values()],
         claims=f"{CLAIMS_TABLE}.csv",
         built=[
-            f"{TABLE if item.kind == 'table' else FIGURE}.{item.endings[0]}".format(paper=item.paper, item=item.name)
+            (TABLE if item.kind == "table" else FIGURE).format(paper=item.paper, item=item.name)
+            + f".{item.endings[0]}"
             for item in ITEMS.values()
         ],
         further=[BACKBONES_TABLE, GUESSING_TABLE],
