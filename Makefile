@@ -100,7 +100,7 @@ $(BIN)/.installed: requirements.lock requirements-cuda.lock pyproject.toml $(OTH
 	$(PIP) --constraint requirements.lock --constraint requirements-cuda.lock torch torchvision
 	$(PIP) --no-deps --no-build-isolation --editable .
 	# compiled now and in parallel, so that no job pays for it; files for newer Pythons are left out
-	$(BIN)/python -m compileall -qq -j 0 -x "py312_intrinsics" .venv/lib
+	$(BIN)/python -W ignore -m compileall -qq -j 0 -x "py312_intrinsics" .venv/lib
 	$(BIN)/python -m masquerade.installation
 	touch $@
 

@@ -107,7 +107,7 @@ def model_files() -> Iterator[Check]:
 def gpu() -> Check:
     try:
         import torch
-    except (ImportError, OSError, ValueError):  # `loading` names the reason
+    except (ImportError, OSError, ValueError):  # what torch raises for a library; `loading` names it
         return Check("GPU", False, "torch does not load")
     if torch.cuda.is_available():
         return Check("GPU", True, torch.cuda.get_device_name())

@@ -43,8 +43,10 @@ class Unloadable:
     @property
     def library(self) -> str:
         """The shared library that the linker did not find; '' where the reason is another."""
-        missing = re.search(r"(lib[\w.+-]+\.so[\w.]*): cannot open shared object file", self.reason)
-        return missing[1] if missing else ""
+        missing = re.search(
+            r"(lib[\w.+-]+\.so[\w.]*)\S*(: cannot open shared| not found in the system path)", self.reason
+        )
+        return missing[1].rstrip(".") if missing else ""
 
     @property
     def remedy(self) -> str:
@@ -54,13 +56,13 @@ class Unloadable:
                 f"{self.library} belongs to the operating system: install it "
                 f"(Debian and Ubuntu: `apt-get install {SYSTEM_LIBRARIES[self.library]}`)."
             )
-        if re.match(r"lib(cu|nv|nccl|caffe2_nvrtc)", self.library):
+        if re.match(r"lib(cublas|cudart|cudnn|cufft|cufile|cupti|curand|cusolver|cusparse|nccl|nv)", self.library):
             return (
                 f"{self.library} comes with the packages of {CUDA_LOCK}, which the CUDA build of torch needs: {ANEW}. "
                 "docs/installation.md says how to take the smaller CPU build."
             )
-        if "GLIBC" in self.reason:
-            return "The C library of this system is older than 2.28: Debian 11, Ubuntu 20.04, RHEL 8 or newer have it."
+        if re.search("GLIBC(XX)?_", self.reason):
+            return "The C or C++ library of this system is too old: use Debian 11, Ubuntu 20.04, RHEL 8 or newer."
         if self.reason == CRASHED:
             return f"Its files are damaged, then {ANEW} helps, or the processor lacks instructions that it uses."
         library = f"{self.library} is not on this machine: " if self.library else ""

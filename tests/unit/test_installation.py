@@ -66,7 +66,12 @@ def test_text_names_package_library_and_remedy():
     assert "CUDA build" in missing("libcudnn.so.9") and installation.CUDA_LOCK in missing("libcudnn.so.9")
     assert "`apt-get install libstdc++6`" in missing("libstdc++.so.6")
     assert "libfoo-2.so.1 is not on this machine" in missing("libfoo-2.so.1")
-    assert "older than 2.28" in broken("/lib/libc.so.6: version `GLIBC_2.28' not found (required by x.so)")
+    assert "library of this system is too old" in broken(
+        "/lib/libc.so.6: version `GLIBC_2.28' not found (required by x.so)"
+    )
+    preloading = broken("libcublas.so.*[0-9] not found in the system path ['/somewhere']")
+    assert "libcublas.so comes with the packages of requirements-cuda.lock" in preloading
+    assert installation.CUDA_LOCK not in missing("libcurl.so.4")
     assert "processor lacks instructions" in broken(installation.CRASHED)
     for text in (missing("libcudnn.so.9"), missing("libstdc++.so.6"), broken("undefined symbol: x")):
         assert text.startswith("torch 2.13.0 is installed and does not load: ") and "\n" not in text
