@@ -1,5 +1,7 @@
 # make reproduce   from nothing to tables and pictures (scale of params.yaml, `mini` as delivered)
 # make test        every test but the three that follow
+# make fast        the quick ones alone, with the coverage of each room
+# make lint        format, types, direction of imports, spelling: what `make test` checks as well
 # make rehearsal-test  the paper scales at full size, once, on random weights
 # make setup-test  a fresh clone, installed and used by an ordinary user from the package registry alone
 # make slurm-test  the whole tiny matrix, and its accidents, on a real SLURM that this starts and stops (root, apt-get)
@@ -59,11 +61,21 @@ slurm-test: environment
 	tests/slurm/install.sh
 	python -m pytest tests/slurm -v
 
+# With the coverage of each room. `make test` does without: counting makes Python 3.11 a third slower.
 fast: environment
-	$(TESTS) -m "not slow and not workflow"
+	$(TESTS) -m "not slow and not workflow" --cov --cov-report=
+	python tests/coverage_of_rooms.py
 
+# `make test` runs the same commands as tests, and .pre-commit-config.yaml as hooks.
 lint: environment
-	python -m pytest tests/unit/test_house.py
+	ruff check .
+	ruff format --check .
+	snakefmt --check Snakefile workflow
+	snakemake --lint
+	lint-imports --no-cache --no-logo
+	codespell
+	basedpyright
+	python -m pytest tests/unit/test_house.py tests/unit/test_rooms.py tests/unit/test_docs.py -k "not lint_command"
 
 benchmark: environment
 	python benchmarks/pipeline.py
@@ -101,7 +113,7 @@ $(BIN)/.installed: requirements.lock requirements-cuda.lock pyproject.toml $(OTH
 	$(PIP) --no-deps --no-build-isolation --editable .
 	# compiled now and in parallel, so that no job pays for it; files for newer Pythons are left out
 	$(BIN)/python -W ignore -m compileall -qq -j 0 -x "py312_intrinsics" .venv/lib
-	$(BIN)/python -m masquerade.installation
+	$(BIN)/python -m masquerade.cli.installation
 	touch $@
 
 clean:

@@ -1,8 +1,8 @@
-"""From faces to tables: the one graph. What is in it follows from params.yaml and the overlay of its scale."""
+"""The graph, from faces to tables. params.yaml and the overlay of its scale determine what it contains."""
 
 from snakemake.utils import min_version
 
-min_version("9.0")
+min_version("9.27.1")
 
 
 include: "workflow/rules/common.smk"
@@ -25,51 +25,47 @@ include: "workflow/rules/report.smk"
 rule all:
     default_target: True
     input:
-        TARGETS["data"],
-        TARGETS["backbones"],
-        TARGETS["latent"],
-        TARGETS["train"],
-        TARGETS["anonymize"],
-        TARGETS["features"],
-        TARGETS["measure"],
-        TARGETS["attributes"],
-        TARGETS["recovery"],
-        TARGETS["metrics"],
-        TARGETS["tables"],
-        TARGETS["report"],
+        TARGETS.of("data"),
+        TARGETS.of("backbones"),
+        TARGETS.of("latents"),
+        TARGETS.of("train"),
+        TARGETS.of("anonymize"),
+        TARGETS.of("features"),
+        TARGETS.of("measure"),
+        TARGETS.of("attributes"),
+        TARGETS.of("recovery"),
+        TARGETS.of("metrics"),
+        TARGETS.of("tables"),
+        TARGETS.of("report"),
 
 
 rule data:
     input:
-        TARGETS["data"],
+        TARGETS.of("data"),
 
 
 rule backbones:
     input:
-        TARGETS["backbones"],
+        TARGETS.of("backbones"),
 
 
 rule train:
     input:
-        TARGETS["train"],
+        TARGETS.of("train"),
 
 
 rule tables:
     input:
-        TARGETS["tables"],
+        TARGETS.of("tables"),
 
 
 onstart:
-    refuse_touch()
-    check_assets()
-    check_cluster()
-    look_when_jobs_end()
-    tell_why_groups_fail()
+    before_jobs()
 
 
 onsuccess:
-    finish("success")
+    after_jobs("success")
 
 
 onerror:
-    finish("error")
+    after_jobs("error")

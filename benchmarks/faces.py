@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from masquerade import discovery, params
-from masquerade.faces._procedural import render
-from masquerade.images import to_float
+from masquerade.core import discovery
+from masquerade.core.images import to_float
+from masquerade.faces._drawn.procedural import render
 from masquerade.judges.dlib_face import DlibFace
 from masquerade.judges.mtcnn import Mtcnn
+from masquerade.params import loading
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,7 +33,7 @@ def pairs(embeddings: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, np.nd
 def measure(name: str, size: int, identities: int, pictures: int, seed: int) -> dict:
     """The figures of one table row: people of the test split of ``name``, as params.yaml draws them."""
     kind = discovery.load("faces", name)
-    dataset = kind(params.load(ROOT).datasets[name])
+    dataset = kind(loading.load(ROOT).datasets[name])
     jobs = [
         (kind.prefix, "test", person, take, seed, dataset.conditions(), size, dataset.params.supersampling)
         for person in range(identities)

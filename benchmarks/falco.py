@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from masquerade import params, training
-from masquerade.images import FaceArchive, Faces
+from masquerade.core.images import FaceArchive, Faces
 from masquerade.methods import Resources
 from masquerade.methods.falco import Falco
+from masquerade.params import loading
+from masquerade.training import checkpoints as training
 
 ROOT = Path(__file__).parents[1]
 
@@ -25,7 +26,7 @@ def mini() -> tuple[Resources, Faces, Falco.Params, Falco.Variant]:
     checkpoints = ROOT / "checkpoints/mini/backbones"
     backbones = {name: checkpoints / f"{name}.safetensors" for name in Falco.needs}
     resources = Resources(backbones=backbones, fakes=ROOT / "data/mini/fakes.safetensors")
-    block = params.load(ROOT, "mini").methods["falco"]
+    block = loading.load(ROOT, "mini").methods["falco"]
     faces = FaceArchive(ROOT / "data/mini/faces/synthetic_hq.zip").load("test")
     return resources, faces, block.params, block.variants["m_0"]
 
@@ -34,10 +35,13 @@ def published(folder: Path) -> tuple[Resources, Faces, Falco.Params, Falco.Varia
     """The published architectures with random weights: their speed and memory are those of the trained ones."""
     import pandas as pd
 
-    from masquerade import lineage
-    from masquerade.backbones import _generator, _inversion, _recognition, _semantics
-    from masquerade.latent import fakes
-    from masquerade.latent.world import World
+    from masquerade.backbones._recognition import training as _recognition
+    from masquerade.backbones.generator import training as _generator
+    from masquerade.backbones.inversion import training as _inversion
+    from masquerade.backbones.semantics import network
+    from masquerade.core import fingerprints
+    from masquerade.methods._latent import fakes
+    from masquerade.methods._latent.space import LatentSpace
     from masquerade.networks.ir_se import IRSE, UNITS_50, WIDTHS_50
     from masquerade.networks.stylegan2 import CHANNELS
 
@@ -47,17 +51,17 @@ def published(folder: Path) -> tuple[Resources, Faces, Falco.Params, Falco.Varia
     _generator.save(paths["generator"], generator, architecture)
     shape = {"kind": "e4e", "input_size": 256, "widths": list(WIDTHS_50), "units": list(UNITS_50)}
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
-    inverter = _inversion.build(shape, lineage.md5(paths["generator"]), mean)
+    inverter = _inversion.build(shape, fingerprints.md5(paths["generator"]), mean)
     training.save_checkpoint(paths["inversion"], {"inverter": inverter}, {**shape, "generator": inverter.generator})
     seen = {"image_size": 224, "patch": 16, "width": 768, "layers": 12, "heads": 12, "embedding": 512}
-    facts = {**seen, "stem": [], "activation": "quick_gelu", "text": None, **_semantics.CLIPS}
-    training.save_checkpoint(paths["semantics"], {"clip": _semantics.build(facts)}, facts)
+    facts = {**seen, "stem": [], "activation": "quick_gelu", "text": None, **network.CLIPS}
+    training.save_checkpoint(paths["semantics"], {"clip": network.build(facts)}, facts)
     narrow = {"widths": list(WIDTHS_50), "units": list(UNITS_50), "input_size": 112}
     recogniser = _recognition.Recogniser(IRSE(112, WIDTHS_50, UNITS_50), 112)
     training.save_checkpoint(paths["identity"], {"network": recogniser.network}, {**narrow, "identities": 2})
-    fakes.write(World(paths), folder / "fakes.safetensors", 300, 0.7, seed=0)
+    fakes.write(LatentSpace(paths), folder / "fakes.safetensors", 300, 0.7, seed=0)
     images = np.random.default_rng(0).uniform(-1, 1, (128, 3, 1024, 1024)).astype(np.float32)
-    block = params.load(ROOT, "paper").methods["falco"]
+    block = loading.load(ROOT, "paper").methods["falco"]
     faces = Faces(images, pd.DataFrame({"id": [f"f{number}" for number in range(len(images))]}))
     return Resources(backbones=paths, fakes=folder / "fakes.safetensors"), faces, block.params, block.variants["m_0"]
 

@@ -22,7 +22,8 @@ from typing import NamedTuple
 import yaml
 from pipeline import ROOT, clone
 
-from masquerade import discovery, matrix, params
+from masquerade.core import discovery
+from masquerade.params import loading, matrix, overlays, yaml_files
 
 METHODS, DATASETS, BASE = 100, 10, "mini"
 SIZES = {"1k": (1, 1), "5k": (5, 1), "10k": (5, 2), "50k": (5, 10)}
@@ -55,7 +56,7 @@ def copies(folder: Path, room: str, originals: list[str], count: int) -> dict[st
 
 def overlay(methods: dict[str, str], datasets: dict[str, str], seeds: int, variants: int) -> dict:
     """The scale: ``BASE`` with its whole matrix, and the copies beside it."""
-    base, over = params.load(ROOT, BASE).tree, params.read(ROOT / f"scales/{BASE}.yaml")
+    base, over = loading.load(ROOT, BASE).tree, yaml_files.read(ROOT / f"scales/{BASE}.yaml")
 
     def block(original: str) -> dict:
         knobs = islice(cycle(base["methods"][original]["variants"].values()), variants)
@@ -72,7 +73,7 @@ def overlay(methods: dict[str, str], datasets: dict[str, str], seeds: int, varia
         "matrix": {"evaluate": {name: ["*/v_*"] for name in datasets}},
         "recovery": {"cells": {next(iter(datasets)): [f"{name}/*" for name in methods if invertible(methods[name])]}},
     }
-    return params.overlay(over, more)
+    return overlays.overlay(over, more)
 
 
 def invertible(method: str) -> bool:
@@ -100,7 +101,7 @@ def write(path: Path, tree: dict) -> None:
 def prepare(folder: Path) -> str:
     """Fill the copy of the working tree; returns the path of one cell that every size has."""
     clone(folder)
-    named = [name for name in params.load(ROOT, BASE).methods if not matrix.runs_once(name)]
+    named = [name for name in loading.load(ROOT, BASE).methods if not matrix.runs_once(name)]
     named = [name for name in named if not discovery.load("methods", name).capabilities.control]
     methods = copies(folder, "methods", named, METHODS)
     datasets = copies(folder, "faces", ["synthetic_hq", "synthetic_wild"], DATASETS)

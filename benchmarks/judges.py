@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from masquerade import discovery, measuring, params
-from masquerade.images import to_float
+from masquerade.core import discovery
+from masquerade.core.images import to_float
+from masquerade.params import loading as params
+from masquerade.pipeline import measuring
 
 ROOT = Path(__file__).parent.parent
 
@@ -39,7 +41,7 @@ def benchmark(faces: np.ndarray, scale: str) -> list[str]:
             continue
         loading, _, judge = timed(lambda cls=cls, settings=settings: cls(settings, {}))
         judge.measure(faces[:1], faces[:1])  # the first call loads what is loaded late
-        with measuring.held_to(1):
+        with measuring.limited_threads(1):
             clock, processor, found = timed(lambda judge=judge: judge.measure(faces, faces[::-1].copy()))
         detected = f"{found['detected'].sum()} of {len(faces)}" if "detected" in found else ""
         per_face = 1000 / len(faces)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import torch
 
-from masquerade import params, photographs
-from masquerade.images import FaceArchive, to_float, to_uint8
+from masquerade.cli import photographs
+from masquerade.core.images import FaceArchive, to_float, to_uint8
+from masquerade.params import loading as params
 
 ROOT = Path(__file__).parents[1]
 

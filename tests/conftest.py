@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from masquerade import params
+from masquerade.params import loading, parameters
 from repository import Repository
 
 ROOT = Path(__file__).parent.parent
@@ -16,8 +16,8 @@ def root() -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny() -> params.Parameters:
-    return params.load(ROOT, "tiny")
+def tiny() -> parameters.Parameters:
+    return loading.load(ROOT, "tiny")
 
 
 @pytest.fixture(scope="session")

@@ -109,9 +109,9 @@ def adaface_ir50() -> Shapes:
 
 def facenet(people: int) -> Shapes:
     """Of the package facenet-pytorch, with the layer of its classes."""
-    from masquerade import _torchvision
+    from masquerade.networks import torchvision_internals
 
-    _torchvision.ensure()
+    torchvision_internals.ensure()
     from facenet_pytorch import InceptionResnetV1
 
     with torch.device("meta"):
@@ -268,9 +268,9 @@ def s3fd() -> Shapes:
 
 def inception_fid() -> Shapes:
     """pt_inception-2015-12-05-6726825d.pth: what the package pytorch-fid loads it into, with its 1008 classes."""
-    from masquerade import _torchvision
+    from masquerade.networks import torchvision_internals
 
-    _torchvision.ensure()
+    torchvision_internals.ensure()
     from pytorch_fid import inception
 
     with (
@@ -283,9 +283,9 @@ def inception_fid() -> Shapes:
 
 def alexnet() -> Shapes:
     """The ImageNet file of AlexNet: the network of torchvision, on whose features lpips puts its heads."""
-    from masquerade import _torchvision
+    from masquerade.networks import torchvision_internals
 
-    _torchvision.ensure()
+    torchvision_internals.ensure()
     from torchvision.models import alexnet
 
     with torch.device("meta"):

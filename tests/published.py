@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from masquerade.attributes import regions
+from masquerade.core import annotations
 
-CELEBA_ATTRIBUTES = sorted([*regions.INNER, *regions.OUTER, "Attractive", "Blurry"])
+CELEBA_ATTRIBUTES = sorted([*annotations.INNER, *annotations.OUTER, "Attractive", "Blurry"])
 LFW_FOLDS = 10
 
 

@@ -47,7 +47,7 @@ class Repository:
     def out_of_date(self) -> set[str]:
         """The jobs that Snakemake would run, by their DVC stage names."""
         program = (
-            "import json; from masquerade import versioning\n"
+            "import json; from masquerade.lineage import versioning\n"
             "print('JOBS', json.dumps(sorted(versioning.stage_name(job) for job in versioning.graph()[1])))"
         )
         output = self.run(sys.executable, "-c", program)

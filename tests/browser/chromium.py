@@ -56,7 +56,8 @@ class Chromium:
         port = self._folder / "DevToolsActivePort"
         until = time.monotonic() + PATIENCE
         while not (port.is_file() and port.read_text().count("\n")):
-            assert time.monotonic() < until and self._process.poll() is None, f"{self.program} did not start"
+            assert time.monotonic() < until, f"{self.program} did not start"
+            assert self._process.poll() is None, f"{self.program} did not start"
             await asyncio.sleep(0.05)
         self._session = aiohttp.ClientSession()
         async with self._session.get(f"http://127.0.0.1:{port.read_text().split()[0]}/json/list") as answer:

@@ -2,9 +2,11 @@
 
 import pytest
 
-from masquerade import discovery, faces
-from masquerade.images import FaceArchive
-from masquerade.methods import Resources, TrainingJob
+from masquerade import faces
+from masquerade.core import discovery
+from masquerade.core.images import FaceArchive
+from masquerade.methods import Resources
+from masquerade.training.job import TrainingJob
 
 
 class Workshop:
@@ -47,12 +49,12 @@ class Workshop:
 
     def fakes(self):
         if "fakes" not in self.made:
-            from masquerade.latent import fakes
-            from masquerade.latent.world import World
+            from masquerade.methods._latent import fakes
+            from masquerade.methods._latent.space import LatentSpace
 
             asked = self.parameters.fakes
-            world = World({name: self.backbone(name) for name in ("generator", "semantics")})
-            fakes.write(world, self.folder / "fakes.safetensors", asked.count, asked.psi, seed=0)
+            space = LatentSpace({name: self.backbone(name) for name in ("generator", "semantics")})
+            fakes.write(space, self.folder / "fakes.safetensors", asked.count, asked.psi, seed=0)
             self.made["fakes"] = self.folder / "fakes.safetensors"
         return self.made["fakes"]
 

@@ -5,17 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from masquerade import discovery, matrix, params
+from masquerade.core import discovery
 from masquerade.papers import claims, reference
+from masquerade.params import loading, matrix
 
 ROOT = Path(__file__).parents[2]
 CLAIMS = claims.load(ROOT / claims.FILE)
-PARAMETERS = params.load(ROOT, "paper")
+PARAMETERS = loading.load(ROOT, "paper")
 ASKED = claims.of_papers(CLAIMS, PARAMETERS.papers)
 """Those that the graph puts to the metrics."""
 VARIANTS = {(name, variant) for name, block in PARAMETERS.methods.items() for variant in block.variants}
 ITEMS = [reference.load(path) for path in sorted((ROOT / reference.FOLDER).glob("*/*.yaml"))]
-PRINTED = {cell.method for item in ITEMS for cell in reference.cells(item)}
+PRINTED = {cell.method for item in ITEMS for cell in reference.method_entries(item)}
 """Methods that a table or figure shows, built or not."""
 
 
@@ -31,9 +32,11 @@ def test_every_paper_has_claims():
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.paper}-{claim.name}")
 def test_a_claim_is_a_sentence_with_its_source(claim):
-    assert claim.says.endswith(".") and claim.says[0].isupper()
+    assert claim.says.endswith(".")
+    assert claim.says[0].isupper()
     assert "section" in claim.source or "abstract" in claim.source
-    assert not claim.note.endswith(".") and claim.name.isidentifier()
+    assert not claim.note.endswith(".")
+    assert claim.name.isidentifier()
 
 
 @pytest.mark.parametrize("claim", ASKED, ids=lambda claim: f"{claim.paper}-{claim.name}")
@@ -53,7 +56,7 @@ def test_variants_exist_and_methods_are_built_or_named_by_a_table(claim):
 
 @pytest.mark.parametrize("scale", ["tiny", "mini", "paper", "paper_1024"])
 def test_every_cell_that_is_compared_is_planned_or_has_a_reason(scale):
-    planned = params.load(ROOT, scale)
+    planned = loading.load(ROOT, scale)
     cells = matrix.cells(planned)
     there = {(cell.dataset, cell.method, cell.variant) for cell in cells if cell.runnable}
     stand_ins = planned.stand_ins.datasets

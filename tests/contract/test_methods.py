@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from masquerade import anonymization, discovery
-from masquerade.images import FaceArchive, Faces, to_float, to_uint8
+from masquerade.core import discovery
+from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
+from masquerade.pipeline import anonymization
 
 METHODS = discovery.names("methods")
 SEED = 5
@@ -122,8 +123,9 @@ def test_recovery_is_a_picture_from_the_picture_whatever_the_key(workshop, faces
     if method.capabilities.pastes:
         attempts["pasted"] = method.recover_onto(pictures, key(name), faces.images)
     for attempt, result in (attempts | method.views(faces)).items():
-        assert result.dtype == np.float32 and result.shape == faces.images.shape, attempt
-        assert np.isfinite(result).all() and np.abs(result).max() <= 1.0, attempt
+        assert (result.dtype, result.shape) == (np.float32, faces.images.shape), attempt
+        assert np.isfinite(result).all(), attempt
+        assert np.abs(result).max() <= 1.0, attempt
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if "features" in vars(discovery.load("methods", name))])
@@ -134,6 +136,6 @@ def test_features_are_vectors_that_do_not_depend_on_the_batch(workshop, faces, n
     rows = [3, 1]
     apart = method.features(Faces(faces.images[rows], faces.index.iloc[rows]))
     for feature, values in together.items():
-        assert values.dtype == np.float32 and values.ndim == 2 and len(values) == len(faces), feature
+        assert (values.dtype, values.ndim, len(values)) == (np.float32, 2, len(faces)), feature
         assert np.isfinite(values).all(), feature
         np.testing.assert_allclose(apart[feature], values[rows], rtol=1e-3, atol=1e-4)

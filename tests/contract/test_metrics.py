@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from masquerade import discovery, evaluation
-from masquerade.backbones.attribute_classifier import ATTRIBUTES
+from masquerade.core import discovery
+from masquerade.core.annotations import ATTRIBUTES
 from masquerade.metrics import Evidence
+from masquerade.pipeline import evaluation
 
 METRICS = discovery.names("metrics")
 PEOPLE, PICTURES = 30, 3
@@ -105,9 +106,9 @@ def sets():
 
 
 def compute(name, root, derived, original, keys=None):
-    from masquerade import params
+    from masquerade.params import loading
 
-    block = params.load(root, "tiny").metrics[name]
+    block = loading.load(root, "tiny").metrics[name]
     metric = discovery.load("metrics", name)(block)
     judges = tuple(dict.fromkeys(column.split(".")[0] for column in derived if "." in column))
     about = {"target": original, "attributes": predictions(derived), "attempts": keys, "size": 64}
@@ -175,12 +176,12 @@ def test_metric_computes_twice_the_same(root, sets, name):
 @pytest.mark.parametrize("name", METRICS)
 def test_attempts_are_measured_as_an_anonymized_set_is(root, sets, name):
     """What was recovered with two keys of each of some faces, in any order, is compared with their originals."""
-    from masquerade import params
+    from masquerade.params import loading
 
     original, derived = measurements(sets[0].copy(), 0.0), measurements(sets[2].copy(), 0.9)
     some = measurements(sets[1].copy(), 0.2).iloc[::-2]
     tried = pd.concat([some.assign(attempt="wrong", number=number) for number in (0, 1)], ignore_index=True)
-    metric = discovery.load("metrics", name)(params.load(root, "tiny").metrics[name])
+    metric = discovery.load("metrics", name)(loading.load(root, "tiny").metrics[name])
     judges = ("dlib_face", "mobilenet_v2", "pixels", "mtcnn", "hog", "age_gender", "attribute_classifier")
     seen = Evidence(original, derived, original, judges, target=original, attempts=tried, size=64)
     found = evaluation.evaluate_attempts({name: metric}, seen)

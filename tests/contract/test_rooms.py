@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from masquerade import discovery
-from masquerade.settings import Settings
+from masquerade.core import discovery
+from masquerade.core.settings import Settings
 
 ROOMS = ("faces", "judges", "metrics", "methods", "backbones")
 MODULES = [(room, name) for room in ROOMS for name in discovery.names(room)]
@@ -19,9 +19,8 @@ def blocks(cls):
         block = waiting.pop()
         found.append(block)
         for field in block.model_fields.values():
-            for item in [field.annotation, *getattr(field.annotation, "__args__", ())]:
-                if isinstance(item, type) and issubclass(item, Settings):
-                    waiting.append(item)
+            items = [field.annotation, *getattr(field.annotation, "__args__", ())]
+            waiting += [item for item in items if isinstance(item, type) and issubclass(item, Settings)]
     return found
 
 
@@ -51,10 +50,11 @@ def test_every_knob_is_closed_described_and_has_no_default(room, name):
 
 @pytest.mark.parametrize(("room", "name"), MODULES)
 def test_module_is_in_the_parameters_of_the_papers(room, name, root):
-    from masquerade import params
+    from masquerade.params import blocks as params
+    from masquerade.params import yaml_files
 
     key = "datasets" if room == "faces" else room
-    assert name in params.read(root / params.PARAMS)[key], f"params.yaml has no {key}.{name}"
+    assert name in yaml_files.read(root / params.PARAMS)[key], f"params.yaml has no {key}.{name}"
 
 
 @pytest.mark.parametrize(("room", "name"), [item for item in MODULES if item[0] == "methods"])

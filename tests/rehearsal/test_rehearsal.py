@@ -18,11 +18,13 @@ import yaml
 
 import official
 import published
-from masquerade import assets, discovery, matrix, params
+from masquerade import assets
 from masquerade.assets import admitting
-from masquerade.errors import RehearsalError
-from masquerade.images import FaceArchive
-from masquerade.training import load_checkpoint
+from masquerade.core import discovery
+from masquerade.core.errors import RehearsalError
+from masquerade.core.images import FaceArchive
+from masquerade.params import blocks, loading, matrix, overlays, yaml_files
+from masquerade.training.checkpoints import load_checkpoint
 from repository import Repository
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
@@ -39,7 +41,7 @@ PLACED = (
 def drawn(count: int) -> list[np.ndarray]:
     """Faces of nobody, uint8 (256, 256, 3)."""
     cls = discovery.load("faces", "synthetic_hq")
-    block = params.read(Path(__file__).parents[2] / params.PARAMS)["datasets"]["synthetic_hq"]
+    block = yaml_files.read(Path(__file__).parents[2] / blocks.PARAMS)["datasets"]["synthetic_hq"]
     people = {"train": count, "validation": 0, "test": 0}
     knobs = cls.Params(**block | {"identities": people, "pictures_per_identity": 1, "supersampling": 1})
     return [record.picture for record in cls(knobs).records(256, 0, 1)]
@@ -89,11 +91,11 @@ def difference(base: Mapping[str, Any], tree: Mapping[str, Any]) -> dict[str, An
 def empty(root, tmp_path_factory) -> Repository:
     """A working copy with the scales of both rehearsals, and no assets."""
     repository = Repository.of_sources(root, tmp_path_factory.mktemp("lab") / "repository", "tiny")
-    base = params.read(root / params.PARAMS)
+    base = yaml_files.read(root / blocks.PARAMS)
     for name, scale in (WORLDS | {DATA: "paper"}).items():
-        paper = params.overlay(base, params.read(root / params.SCALES / f"{scale}.yaml"))
-        tree = params.overlay(paper, params.read(HERE / f"{name}.yaml"))
-        (repository.path / params.SCALES / f"{name}.yaml").write_text(yaml.safe_dump(difference(base, tree)))
+        paper = overlays.overlay(base, yaml_files.read(root / blocks.SCALES / f"{scale}.yaml"))
+        tree = overlays.overlay(paper, yaml_files.read(HERE / f"{name}.yaml"))
+        (repository.path / blocks.SCALES / f"{name}.yaml").write_text(yaml.safe_dump(difference(base, tree)))
     return repository
 
 
@@ -125,12 +127,13 @@ def planned(repository: Repository, scale: str) -> tuple[dict[str, int], str]:
 def test_graph_of_a_scale_without_its_training_faces_says_how_to_get_them(empty):
     said = empty.snakemake("--dry-run", "all", "--config", "scale=paper", fails=True)
     assert "matrix.train_on is celeba_hq, without which nothing is built" in said
-    assert "docs/datasets.md" in said and "Traceback" not in said
+    assert "docs/datasets.md" in said
+    assert "Traceback" not in said
 
 
 def test_graph_of_the_paper_scale_is_whole_and_names_every_weight_file_that_is_missing(with_datasets):
     jobs, said = planned(with_datasets, "paper")
-    assert jobs["metrics"] == len(matrix.cells(params.load(with_datasets.path, "paper")))
+    assert jobs["metrics"] == len(matrix.cells(loading.load(with_datasets.path, "paper")))
     assert (jobs["faces"], jobs["backbone"], jobs["report"]) == (6, 7, 1)
     for role in set(PLACED) - {"stylegan2_1024", "e4e_1024"}:
         assert f"`masquerade assets fetch {role}` fetches it" in said, role
@@ -141,8 +144,9 @@ def test_graph_of_the_paper_scale_is_whole_and_names_every_weight_file_that_is_m
 def test_every_planned_cell_is_there_and_nothing_was_refused(rehearsed):
     lab, scale = rehearsed
     found = sorted((lab.path / f"results/{scale}/metrics").rglob("*.json"))
-    assert len(found) == len(matrix.cells(params.load(lab.path, scale)))
-    assert "Left out" not in lab.output and "not ready" not in lab.output
+    assert len(found) == len(matrix.cells(loading.load(lab.path, scale)))
+    assert "Left out" not in lab.output
+    assert "not ready" not in lab.output
     for path in found:
         statement = json.loads(path.read_text())["statement"]
         assert statement["faces"] > 0 == statement["refused"], path
@@ -154,7 +158,8 @@ def test_every_published_dataset_is_read_and_aligned(rehearsed):
         lab.snakemake("data", "--config", f"scale={DATA}")
         for name in ("celeba_hq", "celeba", "ffhq", "ffhq_star", "casia_webface"):
             index = pq.read_table(lab.path / f"data/{DATA}/faces/{name}.parquet").to_pandas()
-            assert len(index) and (index["status"] == "ok").all(), index[["id", "reason"]]
+            assert len(index)
+            assert (index["status"] == "ok").all(), index[["id", "reason"]]
 
 
 def test_networks_have_their_published_size(rehearsed):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from masquerade import installation
+from masquerade.cli import installation
 
 pytestmark = [pytest.mark.setup, pytest.mark.slow]
 CELL = "results/tiny/metrics/synthetic_hq/identitydp/eps_6/0.json"
@@ -80,7 +80,7 @@ def newcomer(root) -> Iterator[Newcomer]:
 
 def test_the_registry_alone_gives_an_environment_that_loads(newcomer):
     assert "packages with compiled code load" in newcomer.run("make", "environment")
-    found = newcomer.run("python", "-c", "from masquerade import installation; print(installation.locks())")
+    found = newcomer.run("python", "-c", "from masquerade.cli import installation; print(installation.locks())")
     assert found.strip() == str([installation.LOCK, installation.CUDA_LOCK]), "the registry's torch is a CUDA build"
 
 
@@ -106,8 +106,10 @@ def test_without_git_nothing_is_out_of_date(newcomer):
 def test_a_library_that_is_lost_later_is_named_with_its_package_and_a_remedy(newcomer):
     (library,) = (newcomer.path / ".venv").rglob("nvidia/**/libcudnn.so.9")
     library.unlink()
-    said = newcomer.run("python", "-m", "masquerade.installation", fails=True)
+    said = newcomer.run("python", "-m", "masquerade.cli.installation", fails=True)
     assert "libcudnn.so.9: cannot open shared object file" in said
-    assert installation.CUDA_LOCK in said and installation.ANEW in said
+    assert installation.CUDA_LOCK in said
+    assert installation.ANEW in said
     table = newcomer.run("env", "COLUMNS=200", "masquerade", "doctor", fails=True)
-    assert "torch does not load" in table and "libcudnn.so.9" in table
+    assert "torch does not load" in table
+    assert "libcudnn.so.9" in table

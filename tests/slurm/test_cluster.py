@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.slurm]
 IDENTITY = "checkpoints/tiny/backbones/identity.safetensors"
 PARSING = "checkpoints/tiny/backbones/parsing.safetensors"
 METHOD = "checkpoints/tiny/methods/identitydp/0.safetensors"  # is built on IDENTITY
-STEP = "        share = risen(step, self.params.steps)\n"
+STEP = "        share = warmup_cosine_share(step, self.params.steps)\n"
 
 
 class Build:
@@ -80,7 +80,7 @@ def restarts(cluster: Cluster, job: str) -> int:
 
 def test_whole_matrix_is_built_by_the_literal_command(built_once, cluster):
     graph = (
-        "import json; from masquerade import versioning\n"
+        "import json; from masquerade.lineage import versioning\n"
         "jobs, stale = versioning.graph()\n"
         "print('JOBS', json.dumps([len(jobs), len(stale), sorted(str(f) for job in jobs for f in job.output)]))"
     )

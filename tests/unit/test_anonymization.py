@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from masquerade import anonymization, keys
-from masquerade.errors import PictureError, ProtocolError
-from masquerade.images import ArchiveWriter, FaceArchive, Faces, to_float, to_uint8
+from masquerade.core import keys
+from masquerade.core.errors import PictureError, ProtocolError
+from masquerade.core.images import ArchiveWriter, FaceArchive, Faces, to_float, to_uint8
 from masquerade.methods import Capabilities, Method, Resources
+from masquerade.pipeline import anonymization
 
 SIDE = 8
 
@@ -87,9 +88,11 @@ def test_a_row_says_where_it_comes_from_and_how_it_was_made(faces):
     assert row[["source_id", "method", "variant", "key_id", "seed", "identity", "split"]].tolist() == [
         "f4", "test_anonymization", "v", "", 7, "p4", "test",
     ]  # fmt: skip
-    assert row["attribute.young"] and row["source_landmarks"].tolist() == [4.0] * 136
+    assert row["attribute.young"]
+    assert row["source_landmarks"].tolist() == [4.0] * 136
     assert "landmarks" not in result.index, "the landmarks of the source are not those of the result"
-    assert result.facts["statement"] == {"epsilon": 6.0} and result.facts["seed"] == 7
+    assert result.facts["statement"] == {"epsilon": 6.0}
+    assert result.facts["seed"] == 7
     assert (result.facts["dataset"], result.facts["variant"]) == ("made up", "v")
 
 
@@ -115,7 +118,8 @@ def test_values_that_are_no_picture_are_refused(faces):
         "f4": lambda image: np.full_like(image, 1.001),
     }
     found = reasons(run(faces, Scripted(script)))
-    assert "not finite" in found["f0"] and "not finite" in found["f1"]
+    assert "not finite" in found["f0"]
+    assert "not finite" in found["f1"]
     assert found["f3"] == "the method returned values outside [-1, 1] (1.5 to 1.5)"
     assert found["f4"] == "", "less than half a grey level is rounding"
 
@@ -132,7 +136,8 @@ def test_a_picture_that_the_method_refuses_does_not_take_its_batch_along(faces):
 def test_faces_without_landmarks_are_refused_where_the_method_needs_them(faces):
     method = Scripted(capabilities=Capabilities(landmarks=True))
     found = reasons(run(faces, method))
-    assert "landmarks" in found["f3"] and found["f2"] == "no face was found"
+    assert "landmarks" in found["f3"]
+    assert found["f2"] == "no face was found"
     assert method.observed == ["f0", "f1", "f4"]
 
 
@@ -161,7 +166,8 @@ def test_a_keyed_method_gets_the_experiment_key_of_the_seed_or_the_users_own(fac
     assert keys.Secret().experiment(7) != keys.Secret().experiment(8)
     method.keys.clear()
     result = run(faces, method, key=b"my secret")
-    assert method.keys == {b"my secret"} and result.index["key_id"].unique().tolist() == ["secret"]
+    assert method.keys == {b"my secret"}
+    assert result.index["key_id"].unique().tolist() == ["secret"]
     for file in (result.path, result.path.with_suffix(".parquet")):
         assert b"my secret" not in file.read_bytes()
 

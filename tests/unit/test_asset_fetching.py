@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from masquerade.assets import fetching
-from masquerade.errors import AssetError
+from masquerade.core.errors import AssetError
 
 BODY = bytes(range(256)) * 700  # 179,200 bytes
 SHA256 = hashlib.sha256(BODY).hexdigest()
@@ -201,7 +201,7 @@ def test_a_server_without_ranges_starts_over(server, fetch):
 
 def test_a_later_call_goes_on_with_what_came_before(server, fetch):
     server.hurdles["truncates"] = 3  # as often as one call tries
-    with pytest.raises(AssetError, match="70000 of 179200|broke"):
+    with pytest.raises(AssetError, match=r"70000 of 179200|broke"):
         fetch(f"{server.url}/truncates")
     assert fetch.part.is_file()
     server.asked.clear()
@@ -274,7 +274,7 @@ def test_a_wrong_size_is_refused_before_a_byte_is_kept(server, fetch):
 def test_a_full_disk_is_said_before_anything_is_written(server, fetch, monkeypatch):
     usage = fetching.shutil.disk_usage(".")
     monkeypatch.setattr(fetching.shutil, "disk_usage", lambda _: usage._replace(free=fetching.SPARE + len(BODY) - 1))
-    with pytest.raises(AssetError, match="disk is too small for weights.pt"):
+    with pytest.raises(AssetError, match=r"disk is too small for weights.pt"):
         fetch(f"{server.url}/good")
     assert not fetch.part.exists()
     monkeypatch.setattr(fetching.shutil, "disk_usage", lambda _: usage._replace(free=fetching.SPARE + len(BODY)))

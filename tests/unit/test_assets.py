@@ -17,11 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from masquerade import assets, discovery, doctor, params
+from masquerade import assets
 from masquerade.assets import admitting, checking, entries, hashing, identity, lock, unpacking, verifying
-from masquerade.assets.commands import app
-from masquerade.errors import AssetError, CheckpointError, ParameterError
+from masquerade.cli import doctor
+from masquerade.cli.assets import app
+from masquerade.core import discovery
+from masquerade.core.errors import AssetError, CheckpointError, ParameterError
 from masquerade.lineage import licences
+from masquerade.params import loading, overlays, yaml_files
 
 BYTES = b"weights of a network" * 1000
 SHA256 = hashlib.sha256(BYTES).hexdigest()
@@ -66,7 +69,7 @@ def toys(monkeypatch, tmp_path):
         "people": entries.Dataset(**about(), files=lists, folders=pictures, within=("Anno",)),
     }
     monkeypatch.setattr(entries, "registry", lambda: found)
-    monkeypatch.setattr("masquerade.assets.commands.registry", lambda: found)
+    monkeypatch.setattr("masquerade.cli.assets.registry", lambda: found)
     monkeypatch.chdir(tmp_path)
     return found
 
@@ -97,7 +100,7 @@ def test_the_registry_has_every_role_of_the_papers():
 
 
 def test_every_entry_says_how_to_come_by_it_and_who_vouches():
-    papers = set(params.load(Path(assets.__file__).parents[3], "mini").papers)
+    papers = set(loading.load(Path(assets.__file__).parents[3], "mini").papers)
     for role, entry in assets.registry().items():
         assert set(entry.papers) <= papers
         ways = [file for file in (*entry.parts, *getattr(entry, "archives", ())) if file.urls]
@@ -166,7 +169,7 @@ def test_no_name_leads_out_of_the_folder(name):
 
 
 def test_an_unknown_role_is_told_which_there_are():
-    with pytest.raises(AssetError, match="no asset 'arcface'.*ir_se50"):
+    with pytest.raises(AssetError, match=r"no asset 'arcface'.*ir_se50"):
         assets.path("arcface")
 
 
@@ -190,12 +193,12 @@ def test_a_published_file_is_held_to_its_publisher(toys):
 
 def test_a_file_that_nobody_vouches_for_is_not_used(toys):
     put("unknown")
-    with pytest.raises(CheckpointError, match="nobody vouches.*`masquerade assets verify unknown` records it"):
+    with pytest.raises(CheckpointError, match=r"cannot be checked.*`masquerade assets verify unknown` records it"):
         assets.checked("unknown")
     assert assets.state("unknown") == "unrecorded"
     (finding,) = verifying.verify("unknown")
-    assert finding.word == "recorded"
-    assert SHA256 in finding.told
+    assert finding.state == "recorded"
+    assert SHA256 in finding.text
     assert assets.checked("unknown").is_file()
 
 
@@ -207,13 +210,13 @@ def test_the_lock_is_written_once_and_held_to(toys):
     assert before.startswith("# Files from outside")
     placed("unknown")  # the same file again
     assert lock.LOCK.read_text() == before
-    with pytest.raises(AssetError, match="assets.lock.yaml has, of 20.*It is not admitted"):
+    with pytest.raises(AssetError, match=r"assets.lock.yaml has, of 20.*It is not admitted"):
         placed("unknown", BYTES[::-1])
     assert assets.checked("unknown").read_bytes() == BYTES
     put("unknown", BYTES[::-1])
-    with pytest.raises(CheckpointError, match="assets.lock.yaml has"):
+    with pytest.raises(CheckpointError, match=r"assets.lock.yaml has"):
         assets.checked("unknown")
-    assert [finding.word for finding in verifying.verify("unknown")] == ["altered"]
+    assert [finding.state for finding in verifying.verify("unknown")] == ["altered"]
     assert lock.LOCK.read_text() == before
 
 
@@ -230,12 +233,12 @@ def test_processes_that_record_at_one_time_lose_nothing(toys, tmp_path):
 def test_a_damaged_lock_is_no_empty_one(toys, text):
     put("unknown")
     lock.LOCK.write_text(text)
-    with pytest.raises(AssetError, match="damaged.*git checkout"):
+    with pytest.raises(AssetError, match=r"damaged.*git checkout"):
         assets.state("unknown")
 
 
 def test_a_wrong_file_is_not_placed(toys):
-    with pytest.raises(AssetError, match="its publisher gives.*not admitted"):
+    with pytest.raises(AssetError, match=r"its publisher gives.*not admitted"):
         placed("published", BYTES + b"!")
     with pytest.raises(AssetError, match="its MD5 is"):
         placed("by_md5", BYTES[::-1])
@@ -262,7 +265,7 @@ def test_a_file_is_copied_not_moved(toys):
 def test_a_full_disk_places_nothing(toys, monkeypatch):
     usage = admitting.shutil.disk_usage(".")
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=len(BYTES)))
-    with pytest.raises(AssetError, match="disk is too small for net.pt"):
+    with pytest.raises(AssetError, match=r"disk is too small for net.pt"):
         placed("unknown")
     assert not Path("assets/unknown/net.pt").exists()
 
@@ -272,10 +275,10 @@ def test_a_rehearsal_is_marked_and_gives_way_to_the_real_file(toys):
     assert "nothing that it makes may enter a table" in placed("published", fake, rehearsal=True)[-1]
     assert assets.path("published").read_bytes() == fake
     assert assets.state("published") == "rehearsal"
-    assert lock.seen("published", "net.pt").rehearsal
+    assert lock.recorded("published", "net.pt").rehearsal
     placed("published", b"another rehearsal", rehearsal=True)
     placed("published")
-    assert not lock.seen("published", "net.pt").rehearsal
+    assert not lock.recorded("published", "net.pt").rehearsal
     assert assets.state("published") == "there"
     with pytest.raises(AssetError, match="rehearse in another folder"):
         placed("published", fake, rehearsal=True)
@@ -321,7 +324,7 @@ def test_a_cut_archive_leaves_nothing(tmp_path, kind, member):
 def test_an_archive_without_the_file_says_what_it_holds(tmp_path):
     packed = tmp_path / "packed"
     packed.write_bytes(archive("w", {"other.pt": b""}))
-    with pytest.raises(AssetError, match="holds no net.pt; it holds other.pt"):
+    with pytest.raises(AssetError, match=r"holds no net.pt; it holds other.pt"):
         unpacking.unpack(packed, "net.pt", tmp_path / "net.pt")
 
 
@@ -358,21 +361,21 @@ def test_a_dataset_may_be_packed_or_unpacked(toys):
     assert checking.missing("people") == []
     Path("assets/people/pictures.zip").unlink()
     assert checking.missing("people") == ["pictures.zip"]
-    with pytest.raises(CheckpointError, match="assets/people/pictures.zip is missing"):
+    with pytest.raises(CheckpointError, match=r"assets/people/pictures.zip is missing"):
         assets.checked("people")
 
 
 def test_folders_are_verified_picture_by_picture(toys):
     dataset()
-    assert {finding.word for finding in verifying.verify("people")} == {"recorded"}
+    assert {finding.state for finding in verifying.verify("people")} == {"recorded"}
     lines = "".join(f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n" for name in ("1.jpg", "2.jpg"))
-    assert lock.seen("people", "pictures").sha256 == hashlib.sha256(lines.encode()).hexdigest()  # as of sha256sum
+    assert lock.recorded("people", "pictures").sha256 == hashlib.sha256(lines.encode()).hexdigest()  # as of sha256sum
     put("people", b"hidden", "pictures/.DS_Store")
     assert all(finding.ok for finding in verifying.verify("people"))
     put("people", b"other", "more/sub/3.jpg")
     assert [finding.name for finding in verifying.verify("people") if not finding.ok] == ["more"]
     put("people", b"3", "pictures/3.jpg")
-    told = next(finding.told for finding in verifying.verify("people") if finding.name == "pictures")
+    told = next(finding.text for finding in verifying.verify("people") if finding.name == "pictures")
     assert "has 3 files, its publisher gives 2" in told
     assert assets.checked("people") == Path("assets/people")  # cheap: it counts on `verify`
 
@@ -460,7 +463,7 @@ def test_fetch_falls_back_on_the_archive(toys, monkeypatch):
     code, told = run("fetch", "both")
     assert code == 0, told
     assert assets.checked("both").read_bytes() == BYTES
-    assert lock.seen("both", "net.pt").origin == "https://two"
+    assert lock.recorded("both", "net.pt").origin == "https://two"
     assert sorted(path.name for path in Path("assets/both").iterdir() if path.suffix != ".lock") == ["net.pt"]
 
 
@@ -499,7 +502,7 @@ def test_place_tells_to_commit_the_lock(toys):
 
 def test_a_backbone_takes_its_file_from_the_registry(toys):
     cls = discovery.load("backbones", "parsing")
-    knobs = params.load(Path(assets.__file__).parents[3], "mini").backbones["parsing"]
+    knobs = loading.load(Path(assets.__file__).parents[3], "mini").backbones["parsing"]
     backbone = cls(knobs.model_copy(update={"published": "asset:published"}))
     assert backbone.published == Path("assets/published/net.pt")
     with pytest.raises(CheckpointError, match="fetch published"):
@@ -518,13 +521,13 @@ def test_parameters_that_ask_for_an_unknown_role_are_refused(tmp_path):
     overlay = tmp_path / "scales" / "mini.yaml"
     for role, told in {"bisenett": "Did you mean 'bisenet'", "celeba": "Known: .*fan4"}.items():  # a dataset is none
         block = {"backbones": {"parsing": {"published": f"asset:{role}"}}}
-        overlay.write_text(yaml.safe_dump(params.overlay(params.read(root / "scales/mini.yaml"), block)))
+        overlay.write_text(yaml.safe_dump(overlays.overlay(yaml_files.read(root / "scales/mini.yaml"), block)))
         with pytest.raises(ParameterError, match=f"backbones.parsing.published names '{role}'.*{told}"):
-            params.load(tmp_path, "mini")
+            loading.load(tmp_path, "mini")
 
 
 def test_the_doctor_names_what_the_scale_lacks(toys, monkeypatch):
-    parameters = params.load(Path(assets.__file__).parents[3], "mini")
+    parameters = loading.load(Path(assets.__file__).parents[3], "mini")
     assert list(doctor.outside(Path(), parameters)) == [], "mini asks for nothing from outside"
     knobs = parameters.backbones["parsing"].model_copy(update={"published": "asset:unknown"})
     parameters.backbones["parsing"] = knobs
@@ -532,8 +535,8 @@ def test_the_doctor_names_what_the_scale_lacks(toys, monkeypatch):
     monkeypatch.setattr(assets, "registry", lambda: toys)
     put("published")
     (check,) = doctor.outside(Path(), parameters)
-    assert (check.ok, check.found) == (False, "1 of 3 (without unknown, form)")
-    assert "fetch unknown" in check.todo
+    assert (check.ok, check.state) == (False, "1 of 3 (without unknown, form)")
+    assert "fetch unknown" in check.remedy
 
 
 def test_faces_of_a_known_dataset_stand_under_its_licence():

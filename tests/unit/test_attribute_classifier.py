@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from masquerade import discovery, training
-from masquerade.backbones._attribute_classifier import Classifier, agreement, class_weights, load
-from masquerade.backbones.attribute_classifier import ATTRIBUTES
-from masquerade.errors import CheckpointError, ParameterError
-from masquerade.faces._attributes import NAMES
-from masquerade.images import ArchiveWriter, to_float
-from masquerade.methods import TrainingJob
+from masquerade.backbones.attribute_classifier.training import Classifier, agreement, class_weights, load
+from masquerade.core import discovery
+from masquerade.core.annotations import ATTRIBUTES
+from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.images import ArchiveWriter, to_float
+from masquerade.faces._drawn.attributes import NAMES
 from masquerade.networks.strided_vgg import StridedVGG
+from masquerade.training import checkpoints
+from masquerade.training.job import TrainingJob
 
 
 def test_network_has_the_convolutions_of_vgg_16_of_which_five_halve():
@@ -65,7 +66,8 @@ def test_figures_of_hand_worked_answers():
     assert figures["balanced_accuracy.Young"] == 0.5
     assert figures["balanced_accuracy"] == pytest.approx((5 / 6 + 1 / 2) / 2)
     assert figures["worst_balanced_accuracy"] == 0.5
-    assert figures["accuracy.Male"] == 0.75 and figures["accuracy.Smiling"] == 1.0
+    assert figures["accuracy.Male"] == 0.75
+    assert figures["accuracy.Smiling"] == 1.0
     assert "balanced_accuracy.Smiling" not in figures  # nobody smiles
     assert (figures["attributes"], figures["pictures"]) == (2, 4)
 
@@ -158,7 +160,7 @@ def test_faces_without_annotations_are_refused(tmp_path):
 
 def test_checkpoint_of_another_backbone_is_refused(tmp_path):
     path = tmp_path / "other.safetensors"
-    training.save_checkpoint(path, {"network": torch.nn.Linear(2, 2)}, {"input_size": 32})
+    checkpoints.save_checkpoint(path, {"network": torch.nn.Linear(2, 2)}, {"input_size": 32})
     with pytest.raises(CheckpointError, match=r"other.safetensors is not a checkpoint of this backbone"):
         load(path)
 
@@ -166,8 +168,8 @@ def test_checkpoint_of_another_backbone_is_refused(tmp_path):
 def test_checkpoint_of_other_attributes_is_refused(tmp_path):
     path = tmp_path / "bald.safetensors"
     facts = {"crop": (0.0, 0.0, 1.0, 1.0), "input_size": 16, "widths": [4], "units": [1], "dropout": 0.0}
-    training.save_checkpoint(path, {"classifier": Classifier(**facts)}, {**facts, "attributes": ["Bald"]})
-    with pytest.raises(CheckpointError, match=r"knows the attributes Bald, not Male"):
+    checkpoints.save_checkpoint(path, {"classifier": Classifier(**facts)}, {**facts, "attributes": ["Bald"]})
+    with pytest.raises(CheckpointError, match=r"is of the attributes Bald, not Male"):
         load(path)
 
 
@@ -207,7 +209,8 @@ def test_judge_gives_the_probability_of_each_attribute_whatever_the_batch(archiv
     with torch.inference_mode():
         expected = 1 / (1 + np.exp(-load(job.checkpoint)(torch.from_numpy(images)).numpy()))
     for place, values in enumerate(found.values()):
-        assert values.dtype == np.float32 and values.shape == (5,)
+        assert values.dtype == np.float32
+        assert values.shape == (5,)
         np.testing.assert_allclose(values, expected[:, place], atol=1e-5)
     np.testing.assert_allclose(judge.measure(images[3:4])["male"], found["male"][3:4], atol=1e-5)
 

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 import torch
 
-from masquerade import anonymization
-from masquerade.attributes import classifier, protocol
-from masquerade.errors import ArchiveError
-from masquerade.images import ArchiveWriter, FaceArchive, to_uint8
-from masquerade.params import AttributeSettings
+from masquerade.core.errors import ArchiveError
+from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
+from masquerade.params.blocks import AttributeSettings
+from masquerade.pipeline import anonymization
+from masquerade.pipeline.attributes import classifier, protocol
 
 SETTINGS = AttributeSettings(
     size=32, frozen_blocks=18, train_pictures=0, labeller_pictures=0, epochs=60, batch=8, learning_rate=0.01,
@@ -128,7 +128,7 @@ def test_faces_without_annotations_are_labelled_and_nobody_says_how_well(tmp_pat
 
 def test_part_of_a_split_is_the_same_for_every_method():
     rows = pd.DataFrame({"id": [f"f{number}" for number in range(30)]})
-    some = anonymization.chosen(rows, 7)
+    some = anonymization.subset(rows, 7)
     assert len(some) == 7
-    assert some["id"].tolist() == anonymization.chosen(rows.iloc[::-1], 7).sort_index()["id"].tolist()
-    assert anonymization.chosen(rows, 0) is rows
+    assert some["id"].tolist() == anonymization.subset(rows.iloc[::-1], 7).sort_index()["id"].tolist()
+    assert anonymization.subset(rows, 0) is rows

@@ -1,15 +1,17 @@
 """The table of backbones: figures beside their floors, details left to the JSON."""
 
-from masquerade.papers import backbones
+from masquerade.papers import backbones_table
 
 QUALITY = {
     "backbone": "generator", "title": "generator (StyleGAN2)", "published": "", "sha256": "",
     "quality": {"detection": 0.98, "pictures": 120.0, "zero_shot.Male": 0.5}, "floors": {"detection": 0.95},
 }  # fmt: skip
+MINI = {"scale": "mini", "caution": "Small networks."}
+PAPER = {"scale": "paper", "caution": ""}
 
 
 def test_figures_stand_beside_their_floors():
-    page = backbones.markdown([QUALITY], "mini", "Small networks.", "abc")
+    page = backbones_table.markdown([QUALITY], MINI, "abc")
     line = next(line for line in page.splitlines() if "detection" in line)
     assert [cell.strip() for cell in line.split("|")][1:-1] == [
         "`generator`", "generator (StyleGAN2)", "trained here", "detection", "0.98", "0.95",
@@ -20,10 +22,10 @@ def test_figures_stand_beside_their_floors():
 
 
 def test_published_weights_are_named():
-    page = backbones.markdown([{**QUALITY, "published": "weights/g.pt"}], "paper", "", "abc")
+    page = backbones_table.markdown([{**QUALITY, "published": "weights/g.pt"}], PAPER, "abc")
     assert "`weights/g.pt`" in page
 
 
 def test_rates_at_a_false_accept_rate_are_figures_and_no_details():
-    page = backbones.markdown([{**QUALITY, "quality": {"tar_at_far_0.01": 0.8}, "floors": {}}], "mini", "", "abc")
+    page = backbones_table.markdown([{**QUALITY, "quality": {"tar_at_far_0.01": 0.8}, "floors": {}}], MINI, "abc")
     assert "tar at far 0.01" in page

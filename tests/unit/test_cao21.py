@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from masquerade import rotation
-from masquerade.errors import ParameterError
-from masquerade.methods.cao21 import Cao21, unit
+from masquerade.core.errors import ParameterError
+from masquerade.methods.cao21 import rotation
+from masquerade.methods.cao21.method import Cao21, unit
 
 WIDTH = 12
 level = st.sampled_from(list(rotation.LEVELS))
@@ -80,7 +80,8 @@ class TestReferences:
         library = units(4, rows=60, width=64)
         references = rotation.References(library, 10, passwords=10**6)
         people = references.people(password)
-        assert len(set(people)) == 10 and all(0 <= person < 60 for person in people)
+        assert len(set(people)) == 10
+        assert all(0 <= person < 60 for person in people)
         reference = references.of(password)
         np.testing.assert_allclose(reference, unit(library[people].mean(axis=0)[None])[0])
         assert (library @ reference).max() < 0.75
@@ -98,5 +99,5 @@ def test_level_beside_the_right_one_and_one_digit_off_are_tried(tiny):
 def test_random_level_cannot_be_taken_back():
     method = object.__new__(Cao21)
     method.variant = Cao21.Variant(level="random")
-    with pytest.raises(ParameterError, match="level is random"):
+    with pytest.raises(ParameterError, match="random level cannot be recovered"):
         method.recover(np.zeros((1, 3, 8, 8), np.float32), b"000000")

@@ -12,12 +12,13 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from masquerade import discovery, params
 from masquerade.assets import lock
+from masquerade.core import discovery
 from masquerade.lineage import address, chain, crate, difference, drawing, licences, provenance, verify
 from masquerade.lineage.history import History, LineageError
 from masquerade.lineage.revision import Revision
-from masquerade.versioning import record_of
+from masquerade.lineage.snakemake_internals import record_path
+from masquerade.params import loading
 
 ROOT = Path(__file__).parent.parent.parent
 TABLE = "results/tiny/tables/toy/table1.csv"
@@ -43,7 +44,7 @@ class Toy:
         for name in ("params.yaml", "scales/tiny.yaml", "CITATION.cff", "requirements.lock"):
             self.write(name, (ROOT / name).read_text())
         self.edit("params.yaml", lambda tree: tree.update(scale="tiny"))
-        self.parameters = params.load(root)
+        self.parameters = loading.load(root)
         for number in range(6):
             self.write(f"photographs/{number}.png", f"portrait {number}")
         for step in ("data", "train", "metrics", "table"):
@@ -82,7 +83,7 @@ class Toy:
             "input_checksums": {path: f"sha256:{self.hash(path, 'sha256')}" for path in [code, *inputs]},
         }  # fmt: skip
         for output in outputs:
-            self.write(record_of(output), json.dumps(record))
+            self.write(record_path(output), json.dumps(record))
         told = {
             "outputs": {path: self.hash(path) for path in outputs}, "commit": "c0ffee",
             "machine": MACHINE, "run": f"run of {rule}",
@@ -90,7 +91,7 @@ class Toy:
             "started": "2026-11-21T20:00:00+00:00", "seconds": 1.5, "threads": 1,
         }  # fmt: skip
         self.write(provenance.path_of(outputs[0]).as_posix(), json.dumps(told))
-        written = [*outputs, *map(record_of, outputs), provenance.path_of(outputs[0]).as_posix()]
+        written = [*outputs, *map(record_path, outputs), provenance.path_of(outputs[0]).as_posix()]
         rule_hash = hashlib.sha256(template.encode()).hexdigest()[:8]
         self.stages[rule] = {
             "cmd": f"snakemake # rule {rule_hash}",
@@ -148,7 +149,7 @@ def toy(tmp_path) -> Toy:
     return Toy(tmp_path / "repository")
 
 
-def asked(toy: Toy, name: str) -> address.Asked:
+def resolved(toy: Toy, name: str) -> address.ResolvedAddress:
     history = History(toy.root)
     return address.resolve(name, "tiny", history.outputs(), history.read)
 
@@ -159,14 +160,14 @@ class TestAddress:
         ["re_identification_rate", "casia", "CASIA(%)", "re_id_casia", "re_identification_rate.recogniser_a"],
     )
     def test_column_has_several_names(self, toy, name):
-        (cell,) = asked(toy, f"toy/table1:fit:{name}").cells
-        assert (cell.value, cell.cells) == ("0.25", (("folder", "fit", "default"),))
+        (cell,) = resolved(toy, f"toy/table1:fit:{name}").cells
+        assert (cell.value, cell.matrix_cells) == ("0.25", (("folder", "fit", "default"),))
 
     def test_row_and_file_and_dataset(self, toy):
-        assert [cell.value for cell in asked(toy, "toy/table1:fit/default").cells] == ["0.25", "31.5"]
-        assert asked(toy, "toy/table1:fit:psnr:folder").cells[0].value == "31.5"
-        assert asked(toy, "toy/table1") == address.Asked("toy/table1", TABLE)
-        assert asked(toy, CHECKPOINT).file == CHECKPOINT
+        assert [cell.value for cell in resolved(toy, "toy/table1:fit/default").cells] == ["0.25", "31.5"]
+        assert resolved(toy, "toy/table1:fit:psnr:folder").cells[0].value == "31.5"
+        assert resolved(toy, "toy/table1") == address.ResolvedAddress("toy/table1", TABLE)
+        assert resolved(toy, CHECKPOINT).file == CHECKPOINT
 
     @pytest.mark.parametrize(
         ("name", "told"),
@@ -174,49 +175,51 @@ class TestAddress:
             ("toy/tabel1", "Did you mean 'toy/table1'?"),
             ("toy/table1:fitt:psnr", "Did you mean 'fit/default'?"),
             ("toy/table1:fit:psnrr", "Did you mean 'psnr'?"),
-            ("toy/table1:fit:psnr:lfw", "What is there: folder"),
+            ("toy/table1:fit:psnr:lfw", "Known: folder"),
             ("toy/table1:fit:psnr:folder:more", "too many parts"),
             ("checkpoints/tiny/methods/fit/1.safetensors", "There is no table, figure or file"),
         ],
     )
     def test_mistake_is_told_with_what_is_allowed(self, toy, name, told):
         with pytest.raises(LineageError) as error:
-            asked(toy, name)
+            resolved(toy, name)
         assert told in str(error.value)
 
 
 class TestChain:
     def test_ends_at_photographs_and_what_was_printed(self, toy):
-        links = chain.follow(History(toy.root), "tiny", asked(toy, "toy/table1:fit:psnr"))
+        links = chain.follow(History(toy.root), "tiny", resolved(toy, "toy/table1:fit:psnr"))
         assert [link.name for link in links] == ["table", "metrics", "method", "faces", "files", "file"]
         photographs, printed = links[4], links[5]
-        assert photographs.raw == "files from outside" and list(photographs.files) == ["photographs/ (6 files)"]
+        assert photographs.raw == "files from outside"
+        assert list(photographs.files) == ["photographs/ (6 files)"]
         assert printed.files == {PRINTED: f"sha256:{toy.hash(PRINTED, 'sha256')}"}
         assert [link.made_from for link in links] == [(2, 6), (3, 4), (4,), (5,), (), ()]
         assert links[2].job.words == {"method": "fit", "seed": "0"}
 
     def test_cell_that_was_not_run_rests_on_no_metrics(self, toy):
-        links = chain.follow(History(toy.root), "tiny", asked(toy, "toy/table1:gaussian_noise:psnr"))
+        links = chain.follow(History(toy.root), "tiny", resolved(toy, "toy/table1:gaussian_noise:psnr"))
         assert [link.name for link in links] == ["table", "file"]
 
     def test_file_without_a_record_is_of_unknown_origin(self, toy):
-        (toy.root / record_of(FACES)).unlink()
-        links = chain.follow(History(toy.root), "tiny", asked(toy, "toy/table1"))
+        (toy.root / record_path(FACES)).unlink()
+        links = chain.follow(History(toy.root), "tiny", resolved(toy, "toy/table1"))
         assert [link.raw.split(":")[0] for link in links if FACES in link.files] == ["of unknown origin"]
 
     def test_machines_get_everything(self, toy):
-        name = asked(toy, "toy/table1:fit:psnr")
+        name = resolved(toy, "toy/table1:fit:psnr")
         links = chain.follow(History(toy.root), "tiny", name)
         plain = json.loads(json.dumps(chain.tree(name, "tiny", links, {"run of method": "1a2b"})))
         method = plain["links"][2]
-        assert method["mlflow_run"] == "1a2b" and plain["links"][0]["mlflow_run"] == ""
+        assert method["mlflow_run"] == "1a2b"
+        assert plain["links"][0]["mlflow_run"] == ""
         assert method["files"] == {CHECKPOINT: f"md5:{toy.hash(CHECKPOINT)}"}
         assert method["read"] == {FACES: f"sha256:{toy.hash(FACES, 'sha256')}"}
         assert method["params"]["methods.fit.params"] == toy.parameters.tree["methods"]["fit"]["params"]
         assert plain["environments"]["e" * 64]["packages"] == {"torch": "2.13.0"}
 
     def test_picture_holds_every_link_and_other_formats_are_refused(self, toy, tmp_path):
-        name = asked(toy, "toy/table1:fit")
+        name = resolved(toy, "toy/table1:fit")
         links = chain.follow(History(toy.root), "tiny", name)
         layout = drawing._layout(links, cells=2)
         assert set(layout.corners) >= {link.number for link in links}
@@ -236,7 +239,9 @@ FILES = [FACES, CHECKPOINT, METRICS, TABLE, TABLE.replace(".csv", ".md"), PRINTE
 class TestVerify:
     def test_untouched_build_holds(self, toy):
         found = verify.verify(toy.root)
-        assert found.breaks == () and found.jobs == 4 and found.notes == ()
+        assert found.breaks == ()
+        assert found.jobs == 4
+        assert found.notes == ()
 
     @settings(max_examples=40, deadline=None)
     @given(name=st.sampled_from(FILES), place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
@@ -264,7 +269,8 @@ class TestVerify:
         toy.edit("params.yaml", lambda tree: tree["methods"]["fit"]["params"].update(learning_rate=0.5))
         broken = verify.verify(toy.root).breaks[0]
         assert broken.path == CHECKPOINT
-        assert "methods.fit.params.learning_rate: " in broken.what and "-> 0.5" in broken.what
+        assert "methods.fit.params.learning_rate: " in broken.what
+        assert "-> 0.5" in broken.what
 
     def test_edited_code_is_named_and_a_comment_is_none(self, toy):
         toy.write("src/train.py", "# a remark\nSTEP = 'train'\n")
@@ -276,13 +282,15 @@ class TestVerify:
     def test_changed_rule_is_found(self, toy):
         toy.edit("dvc.yaml", lambda tree: tree["stages"]["metrics"].update(cmd="snakemake # rule 0badf00d"))
         (broken,) = verify.verify(toy.root).breaks
-        assert broken.path == METRICS and "rule metrics changed" in broken.what
+        assert broken.path == METRICS
+        assert "rule metrics changed" in broken.what
 
     def test_job_that_left_no_word_is_found(self, toy):
         record = provenance.path_of(CHECKPOINT).as_posix()
         (toy.root / record).unlink()
         (broken,) = verify.verify(toy.root).breaks
-        assert broken.path == record and CHECKPOINT in broken.what
+        assert broken.path == record
+        assert CHECKPOINT in broken.what
 
     def test_forged_bytes_and_records_are_found_by_the_lock(self, toy):
         toy.write(TABLE, "forged")
@@ -291,17 +299,19 @@ class TestVerify:
         told["outputs"][TABLE] = toy.hash(TABLE)
         path.write_text(json.dumps(told))
         broken = {found.path: found.what for found in verify.verify(toy.root).breaks}
-        assert "dvc.lock" in broken[TABLE] and "record" in broken[path.relative_to(toy.root).as_posix()]
+        assert "dvc.lock" in broken[TABLE]
+        assert "record" in broken[path.relative_to(toy.root).as_posix()]
 
     def test_build_that_dvc_has_not_recorded_is_checked_and_said_to_be(self, toy):
         (toy.root / "dvc.lock").unlink()
         found = verify.verify(toy.root)
-        assert found.breaks == () and "dvc.lock is missing" in found.notes[0]
+        assert found.breaks == ()
+        assert "dvc.lock is missing" in found.notes[0]
         toy.write(TABLE, "edited")
         assert [broken.path for broken in verify.verify(toy.root).breaks] == [TABLE]
 
     def test_damaged_record_is_told_for_people(self, toy):
-        toy.write(record_of(FACES), "{")
+        toy.write(record_path(FACES), "{")
         with pytest.raises(LineageError, match="dvc checkout"):
             verify.verify(toy.root)
 
@@ -345,7 +355,7 @@ class TestDifference:
     def test_parameter_is_the_cause_and_what_follows_is_not(self, toy):
         toy.commit()
         toy.edit("params.yaml", lambda tree: tree["methods"]["fit"]["params"].update(learning_rate=0.5))
-        toy.parameters = params.load(toy.root)
+        toy.parameters = loading.load(toy.root)
         toy.job("method", "train", [CHECKPOINT], [FACES], ("methods.fit.params",), "other weights", "--method fit")
         toy.job("metrics", "metrics", [METRICS], [FACES, CHECKPOINT], ("matrix.calibrate_on",), '{"psnr": 30}')
         toy.job("table", "table", [TABLE], [METRICS, PRINTED], ("scale", "seeds"), CSV.replace("31.5", "30.0"))
@@ -353,7 +363,8 @@ class TestDifference:
         found = self.compare(toy)
         (cause,) = found.causes
         assert (cause.stage, cause.kind, cause.effect) == ("method", "parameter", True)
-        assert cause.what.startswith("methods.fit.params.learning_rate: ") and cause.what.endswith("-> 0.5")
+        assert cause.what.startswith("methods.fit.params.learning_rate: ")
+        assert cause.what.endswith("-> 0.5")
         assert [(before, after) for _, before, after in found.values] == [("31.5", "30.0")]
 
     def test_code_is_the_cause(self, toy):
@@ -394,7 +405,8 @@ class TestDifference:
         toy.record()
         (cause,) = self.compare(toy).causes
         assert (cause.stage, cause.kind) == ("method", "environment")
-        assert 'torch: "2.13.0" -> "2.14.0"' in cause.what and "machine.gpu" in cause.what
+        assert 'torch: "2.13.0" -> "2.14.0"' in cause.what
+        assert "machine.gpu" in cause.what
 
     def test_other_bytes_from_the_same_everything_are_called_chance(self, toy):
         toy.commit()
@@ -406,7 +418,7 @@ class TestDifference:
     def test_change_without_effect_is_said_to_have_none(self, toy):
         toy.commit()
         toy.edit("params.yaml", lambda tree: tree.update(seeds=[0, 1]))
-        toy.parameters = params.load(toy.root)
+        toy.parameters = loading.load(toy.root)
         toy.job("table", "table", [TABLE, TABLE.replace(".csv", ".md")], [METRICS, PRINTED], ("scale", "seeds"), CSV)
         toy.record()
         assert {(cause.what.split(":")[0], cause.effect) for cause in self.compare(toy).causes} == {("seeds", False)}
@@ -443,7 +455,8 @@ class TestCrate:
         root = graph["./"]
         assert {item["@id"] for item in root["conformsTo"]} == set(crate.PROFILES)
         assert root["license"] == {"@id": "https://spdx.org/licenses/Apache-2.0"}
-        assert root["citation"] == {"@id": "CITATION.cff"} and root["mainEntity"] == {"@id": "Snakefile"}
+        assert root["citation"] == {"@id": "CITATION.cff"}
+        assert root["mainEntity"] == {"@id": "Snakefile"}
         assert {"File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"} == set(graph["Snakefile"]["@type"])
 
     def test_every_reference_leads_somewhere(self, graph):
@@ -462,7 +475,8 @@ class TestCrate:
     def test_every_job_is_an_action_with_tool_inputs_results_and_seed(self, graph):
         actions = {item["name"]: item for item in graph.values() if item["@type"] == "CreateAction"}
         method = actions[f"method: {CHECKPOINT}"]
-        assert method["result"] == {"@id": f"#{CHECKPOINT}"} and method["instrument"] == {"@id": "#tool-method"}
+        assert method["result"] == {"@id": f"#{CHECKPOINT}"}
+        assert method["instrument"] == {"@id": "#tool-method"}
         read = [graph[item["@id"]] for item in method["object"]]
         assert {"name": "seed", "value": "0"}.items() <= next(x for x in read if x["name"] == "seed").items()
         assert any(item["@id"] == f"#{FACES}" for item in read)
@@ -507,7 +521,7 @@ class TestCrate:
         assert all(f"{asset.package}==" in locked for asset in licences.ASSETS)
 
     def test_other_files_than_zip_are_refused(self, toy, tmp_path):
-        with pytest.raises(LineageError, match="is a .zip"):
+        with pytest.raises(LineageError, match=r"is a .zip"):
             crate.export(tmp_path / "run.tar", toy.root)
 
 
@@ -519,36 +533,42 @@ class TestProvenance:
         assert path == tmp_path / provenance.path_of("data/a.zip")
         told = json.loads(path.read_text())
         assert told["outputs"] == {"data/a.zip": "1a", "data/a.parquet": "2b"}
-        assert told["started"] == "1970-01-01T00:01:40+00:00" and told["machine"] == provenance.machine()
+        assert told["started"] == "1970-01-01T00:01:40+00:00"
+        assert told["machine"] == provenance.machine()
 
     def test_environment_is_what_is_installed_and_its_hash_changes_with_it(self, tmp_path, monkeypatch):
         from importlib.metadata import version
 
         found = provenance.environment()
-        assert found["packages"]["numpy"] == version("numpy") and found["packages"]["facenet-pytorch"]
+        assert found["packages"]["numpy"] == version("numpy")
+        assert found["packages"]["facenet-pytorch"]
         (tmp_path / "another_package-1.0.dist-info").mkdir()
         monkeypatch.syspath_prepend(str(tmp_path))
         other = provenance.environment()
-        assert other["packages"]["another-package"] == "1.0" and other["sha256"] != found["sha256"]
+        assert other["packages"]["another-package"] == "1.0"
+        assert other["sha256"] != found["sha256"]
 
     def test_machine_is_a_kind_and_no_name(self):
         import socket
 
         found = provenance.machine()
-        assert found["cores"] > 0 and found["processor"]
+        assert found["cores"] > 0
+        assert found["processor"]
         assert socket.gethostname() not in json.dumps(found).split()
 
     def test_step_leaves_its_circumstances_and_only_the_first_of_several_processes_does(self, tmp_path, monkeypatch):
         from argparse import Namespace
 
-        from masquerade import place, steps
+        from masquerade.core import process
+        from masquerade.pipeline import program
 
         monkeypatch.chdir(tmp_path)
         for name, rank in (("first", 0), ("second", 1)):
             given = Namespace(params={}, outputs=[Path(name)], inputs=[], code=None, threads=3)
-            monkeypatch.setattr(place, "here", lambda rank=rank: place.ALONE._replace(rank=rank, count=2))
-            steps.main(name, given, lambda run, name=name: Path(name).write_text(run.id))
+            monkeypatch.setattr(process, "current", lambda rank=rank: process.ALONE._replace(rank=rank, count=2))
+            program.main(name, given, lambda run, name=name: Path(name).write_text(run.id))
         told = json.loads(provenance.path_of("first").read_text())
         assert told["outputs"] == {"first": hashlib.md5(told["run"].encode(), usedforsecurity=False).hexdigest()}
-        assert told["machine"] == provenance.machine() and told["threads"] == 3
+        assert told["machine"] == provenance.machine()
+        assert told["threads"] == 3
         assert not provenance.path_of("second").exists()

@@ -9,8 +9,10 @@ import yaml
 from PIL import Image
 from skimage.data import astronaut
 
-from masquerade import cli, doctor, installation, keys, params, photographs
-from masquerade.errors import ParameterError
+from masquerade.cli import doctor, installation, main, photographs
+from masquerade.core import keys
+from masquerade.core.errors import ParameterError
+from masquerade.params import loading, overlays, yaml_files
 
 ROOT = Path(__file__).parents[2]
 FOLDER = {
@@ -35,7 +37,7 @@ METHODS = {
 @pytest.fixture(scope="module")
 def tree() -> dict:
     """The repository's own parameters with few methods and one dataset."""
-    common = params.overlay(params.read(ROOT / "params.yaml"), params.read(ROOT / "scales" / "tiny.yaml"))
+    common = overlays.overlay(yaml_files.read(ROOT / "params.yaml"), yaml_files.read(ROOT / "scales" / "tiny.yaml"))
     matrix = {"train_on": "folder", "calibrate_on": "validation", "evaluate": {}}
     rooms = {"datasets": {"folder": FOLDER}, "backbones": {}, "judges": {}, "metrics": {}, "methods": METHODS}
     measure = {"batch": 8, "judges": []}
@@ -67,7 +69,7 @@ def pictures(tmp_path: Path) -> Path:
 
 def run(*arguments: object) -> int:
     with pytest.raises(SystemExit) as ended:
-        cli.main([str(argument) for argument in arguments])
+        main.main([str(argument) for argument in arguments])
     return ended.value.code
 
 
@@ -84,15 +86,18 @@ def test_a_folder_becomes_anonymized_faces_and_a_report(root, pictures, tmp_path
     output = tmp_path / "out"
     assert anonymize(root, pictures, output) == 0
     rows = report(output)
-    assert rows["letter.jpg"]["status"] == "refused" and rows["letter.jpg"]["reason"].startswith("not a picture")
+    assert rows["letter.jpg"]["status"] == "refused"
+    assert rows["letter.jpg"]["reason"].startswith("not a picture")
     assert rows["letter.jpg"]["output"] == ""
     done = rows["eileen collins.jpg"]
     assert (done["status"], done["reason"]) == ("ok", "")
     assert sorted(path.name for path in output.iterdir()) == sorted([done["output"], "report.csv"])
     with Image.open(output / done["output"]) as picture:
-        assert picture.size == (64, 64) and not picture.getexif()
+        assert picture.size == (64, 64)
+        assert not picture.getexif()
     shown = capsys.readouterr()
-    assert "1" in shown.out and "not a picture" in shown.out
+    assert "1" in shown.out
+    assert "not a picture" in shown.out
 
 
 def test_without_a_seed_no_two_runs_are_alike_and_with_one_they_are(root, pictures, tmp_path):
@@ -167,7 +172,8 @@ def test_where_no_face_could_be_done_the_status_is_1_and_the_report_says_why(roo
 def test_a_mistake_is_one_paragraph_and_status_1(root, pictures, tmp_path, capsys, more, method, told):
     assert anonymize(root, pictures, tmp_path / "out", *more, method=method) == 1
     shown = capsys.readouterr()
-    assert told in shown.err and "Traceback" not in shown.err + shown.out
+    assert told in shown.err
+    assert "Traceback" not in shown.err + shown.out
     assert not (tmp_path / "out").exists()
 
 
@@ -177,10 +183,10 @@ def test_a_missing_file_is_named_with_the_command_that_makes_it(root, pictures, 
 
 
 def test_debug_shows_where_an_error_came_from(root, pictures, tmp_path):
-    from masquerade.errors import MasqueradeError
+    from masquerade.core.errors import MasqueradeError
 
     with pytest.raises(MasqueradeError):
-        cli.main(["--debug", "recover", "--method", "original", "--input", str(pictures), "--output",
+        main.main(["--debug", "recover", "--method", "original", "--input", str(pictures), "--output",
                   str(tmp_path / "out"), "--root", str(root)])  # fmt: skip
 
 
@@ -195,7 +201,7 @@ class TestKeys:
 
     @pytest.fixture(autouse=True)
     def keyed(self, monkeypatch):
-        from masquerade.images import to_float, to_uint8
+        from masquerade.core.images import to_float, to_uint8
         from masquerade.methods import Capabilities, original
 
         def shifted(images, key, sign):
@@ -221,7 +227,7 @@ class TestKeys:
             return np.asarray(picture).astype(int)
 
     def test_only_the_right_key_brings_the_face_back(self, root, pictures, tmp_path):
-        source = photographs.folder(params.load(root), pictures, "refuse", "ffhq")
+        source = photographs.folder(loading.load(root), pictures, "refuse", "ffhq")
         (original,) = [record.picture for record in source.records(64, 0, 1) if record.picture is not None]
         right = self.there_and_back(root, pictures, tmp_path, "right", b"correct horse battery")
         wrong = self.there_and_back(root, pictures, tmp_path, "wrong", b"incorrect horse battery")
@@ -247,8 +253,8 @@ class TestKeys:
 def test_real_photographs_get_vetted_noise_and_a_bound_that_holds_for_everyone(root, monkeypatch):
     from typing import Literal
 
-    from masquerade import discovery
-    from masquerade.settings import Settings
+    from masquerade.core import discovery
+    from masquerade.core.settings import Settings
 
     class Knobs(Settings):
         epsilon: float
@@ -275,12 +281,12 @@ class TestHideAndKeep:
     @pytest.fixture
     def chosen(self, monkeypatch):
         """The variant that lreorg would be built with."""
-        from masquerade.methods.lreorg import LReOrg
+        from masquerade.methods.lreorg.method import LReOrg
 
-        variants = params.load(ROOT, "mini").methods["lreorg"].variants
+        variants = loading.load(ROOT, "mini").methods["lreorg"].variants
 
-        def choose(**asked):
-            return photographs._choosing("lreorg", LReOrg, variants["default"], asked.get("hide"), asked.get("keep"))
+        def choose(hide=None, keep=None):
+            return photographs._with_keywords("lreorg", LReOrg, variants["default"], hide, keep)
 
         return choose
 
@@ -304,9 +310,9 @@ class TestHideAndKeep:
         assert "'gaussian_noise' does not let you choose what it hides. These do: lreorg." in capsys.readouterr().err
 
     def test_words_stand_between_commas(self):
-        assert cli._listed(None) is None
-        assert cli._listed("") == []
-        assert cli._listed(" identity, age,") == ["identity", "age"]
+        assert main._listed(None) is None
+        assert main._listed("") == []
+        assert main._listed(" identity, age,") == ["identity", "age"]
 
 
 def test_params_show_check_and_schema(root, capsys):
@@ -324,8 +330,11 @@ def test_params_show_check_and_schema(root, capsys):
 
 def test_the_doctor_names_what_is_missing_and_ends_with_status_1(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(installation, "compiled", lambda: ["pillow"])
-    checks = {check.what: check for check in doctor.examine(tmp_path)}
-    assert checks["Python"].ok and checks["loading"].ok and not checks["packages"].ok and not checks["params.yaml"].ok
+    checks = {check.name: check for check in doctor.examine(tmp_path)}
+    assert checks["Python"].ok
+    assert checks["loading"].ok
+    assert not checks["packages"].ok
+    assert not checks["params.yaml"].ok
     assert run("doctor", "--root", tmp_path) == 1
     assert "params.yaml" in capsys.readouterr().out
 
@@ -334,20 +343,22 @@ def test_the_doctor_compares_packages_with_the_lock(tmp_path, monkeypatch):
     monkeypatch.setattr(installation, "locks", lambda: [installation.LOCK])
     lock = tmp_path / "requirements.lock"
     lock.write_text(f"numpy=={np.__version__}\npillow==0.0.1\nno-such-package==1.0\n# a comment==1\n")
-    found = {check.what: check for check in doctor.packages(tmp_path)}
-    assert set(found) == {"package pillow", "package no-such-package"}
-    assert found["package no-such-package"].essential and not found["package pillow"].essential
+    checks = {check.name: check for check in doctor.packages(tmp_path)}
+    assert set(checks) == {"package pillow", "package no-such-package"}
+    assert checks["package no-such-package"].essential
+    assert not checks["package pillow"].essential
     lock.write_text(f"numpy=={np.__version__}\n")
     (only,) = doctor.packages(tmp_path)
-    assert only.ok and "all 1" in only.found
+    assert only.ok
+    assert "all 1" in only.state
 
 
 def test_the_doctor_counts_checkpoints(root):
-    checks = {check.what: check for check in doctor.pipeline(root, None)}
-    assert checks["params.yaml"].found == "scale mini"
+    checks = {check.name: check for check in doctor.pipeline(root, None)}
+    assert checks["params.yaml"].state == "scale mini"
     assert checks["checkpoints of methods"].ok, "none of these methods trains"
 
 
 def test_the_doctor_shows_no_secret_of_a_tracking_server(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://someone:password@mlflow.example.org/path")
-    assert doctor.store().found == "https://mlflow.example.org"
+    assert doctor.store().state == "https://mlflow.example.org"

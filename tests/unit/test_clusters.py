@@ -4,12 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from masquerade import features
-from masquerade.errors import ArchiveError, PictureError, ProtocolError, ReferenceFileError
-from masquerade.images import ArchiveWriter, FaceArchive
-from masquerade.papers import clusters, reference
-from masquerade.papers.measured import Context
-from masquerade.params import StandIns
+from masquerade.core import features_file
+from masquerade.core.errors import ArchiveError, PictureError, ProtocolError, ReferenceFileError
+from masquerade.core.images import ArchiveWriter, FaceArchive
+from masquerade.papers import clusters, declarations, reference
+from masquerade.papers.context import Context
+from masquerade.params.blocks import StandIns
+from masquerade.pipeline import features
 
 CONTEXT = Context("tiny", (0,), StandIns(datasets={"celeba_hq": "drawn"}, judges={}), "abc1234", "Nothing is meant.")
 CLUSTERS = """
@@ -71,22 +72,23 @@ class TestSilhouette:
     def test_it_is_of_the_features_and_not_of_the_picture(self, tmp_path):
         """In two dimensions t-SNE would tell them apart far better than they are."""
         figure, cells = declared(tmp_path), [cell(apart=2.0)]
-        faces, labels = clusters.chosen(figure.panels[1], cells[0][0])
+        faces, labels = clusters.labelled(figure.panels[1], cells[0][0])
         own = clusters._vectors(faces, "gender")
-        told = clusters._apart(figure.panels[1], cells, "gender")
+        told = clusters._scores(figure.panels[1], cells, "gender")
         assert told == f"{clusters.silhouette(own, labels):.2f}"
         assert clusters.silhouette(clusters.projected(own), labels) != pytest.approx(float(told), abs=0.01)
 
 
 class TestFigure:
     def draw(self, folder, name, cells, skipped=()):
-        outputs = [folder / f"{name}.{ending}" for ending in reference.Clusters.endings]
+        outputs = [folder / f"{name}.{ending}" for ending in declarations.Clusters.endings]
         clusters.clusters(declared(folder), cells, dict(skipped), CONTEXT, outputs)
         return [path.read_bytes() for path in outputs]
 
     def test_the_same_features_give_the_same_bytes(self, tmp_path):
         first = self.draw(tmp_path, "a", [cell()])
-        assert first == self.draw(tmp_path, "b", [cell()]) and all(len(data) > 5000 for data in first)
+        assert first == self.draw(tmp_path, "b", [cell()])
+        assert all(len(data) > 5000 for data in first)
         assert first != self.draw(tmp_path, "c", [cell(apart=0.0)])
 
     def test_number_of_faces_and_silhouettes_stand_in_the_panel(self, tmp_path, monkeypatch):
@@ -94,17 +96,19 @@ class TestFigure:
         monkeypatch.setattr(clusters.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
         clusters.clusters(declared(tmp_path), [cell()], {}, CONTEXT, [])
         identity, gender = (ax.get_xlabel() for ax in drawn[0].axes[:2])
-        assert "of 18 faces" in identity and "of 24 faces" in gender  # three of the four people are shown
-        assert "codes: " in identity and "silhouette 0." in gender
+        assert "of 18 faces" in identity
+        assert "of 24 faces" in gender
+        assert "codes: " in identity
+        assert "silhouette 0." in gender
 
     def test_several_seeds_give_mean_and_spread(self, tmp_path):
         panel, cells = declared(tmp_path).panels[1], [cell(0), cell(1)]
         values = []
         for rows, _ in cells:
-            faces, labels = clusters.chosen(panel, rows)
+            faces, labels = clusters.labelled(panel, rows)
             values.append(clusters.silhouette(clusters._vectors(faces, "gender"), labels))
         expected = f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}"
-        assert clusters._apart(panel, cells, "gender") == expected
+        assert clusters._scores(panel, cells, "gender") == expected
 
     def test_a_cell_that_was_not_run_leaves_its_reason_and_no_blank(self, tmp_path, monkeypatch):
         drawn = []
@@ -129,13 +133,14 @@ class TestFigure:
     def test_refused_faces_are_left_out(self, tmp_path):
         rows, _ = cell()
         rows.loc[:5, "status"] = "refused"
-        faces, labels = clusters.chosen(declared(tmp_path).panels[0], rows)
-        assert sorted(set(labels)) == ["p1", "p2", "p3"] and len(faces) == 18
+        faces, labels = clusters.labelled(declared(tmp_path).panels[0], rows)
+        assert sorted(set(labels)) == ["p1", "p2", "p3"]
+        assert len(faces) == 18
 
     def test_what_is_missing_is_named(self, tmp_path):
         figure, (rows, _) = declared(tmp_path), cell()
         with pytest.raises(ArchiveError, match="no annotation 'Male', which the panel 'gender'"):
-            clusters.chosen(figure.panels[1], rows.drop(columns="attribute.Male"))
+            clusters.labelled(figure.panels[1], rows.drop(columns="attribute.Male"))
         with pytest.raises(ArchiveError, match="no features 'hair'; it gives: identity, gender, codes"):
             clusters._vectors(rows, "hair")
 
@@ -177,13 +182,15 @@ class TestFeatures:
 
     def test_every_face_has_its_row_and_a_refused_one_its_reason(self, archive, tmp_path):
         features.write(archive, tmp_path / "out.parquet", Halves(), "test", 2, {"seed": 3})
-        rows, facts = features.read(tmp_path / "out.parquet")
-        assert facts == {"seed": 3} and rows["id"].tolist() == archive.index["id"].tolist()
+        rows, facts = features_file.read(tmp_path / "out.parquet")
+        assert facts == {"seed": 3}
+        assert rows["id"].tolist() == archive.index["id"].tolist()
         assert rows["status"].tolist() == ["refused", "ok", "ok", "ok", "refused"]
         assert rows["reason"].tolist() == ["it is black", "", "", "", "no face was found"]
         assert rows["attribute.Male"].tolist() == [False, False, False, True, True]
         assert rows["features.upper"][2] == pytest.approx(np.full(8, 120 / 127.5 - 1))
-        assert np.isnan(rows["features.codes"][0]).all() and len(rows["features.codes"][4]) == 16
+        assert np.isnan(rows["features.codes"][0]).all()
+        assert len(rows["features.codes"][4]) == 16
 
     def test_a_method_that_takes_nothing_apart_is_an_error(self, archive, tmp_path):
         class Nothing(Halves):
@@ -203,8 +210,8 @@ class TestFeatures:
             features.write(archive, tmp_path / "out.parquet", Cubes(), "test", 2, {})
 
     def test_a_missing_or_damaged_file_is_named(self, tmp_path):
-        with pytest.raises(ArchiveError, match="none.parquet is missing"):
-            features.read(tmp_path / "none.parquet")
+        with pytest.raises(ArchiveError, match=r"none.parquet is missing"):
+            features_file.read(tmp_path / "none.parquet")
         (tmp_path / "bad.parquet").write_bytes(b"PAR1 and no more")
-        with pytest.raises(ArchiveError, match="bad.parquet is damaged, or holds no features"):
-            features.read(tmp_path / "bad.parquet")
+        with pytest.raises(ArchiveError, match=r"bad.parquet is damaged, or holds no features"):
+            features_file.read(tmp_path / "bad.parquet")

@@ -7,15 +7,15 @@ import pytest
 import torch
 from torch import nn
 
-from masquerade import training
-from masquerade.disentanglement import losses, task
-from masquerade.disentanglement.network import Disentanglement, discriminator
-from masquerade.disentanglement.settings import DisentanglementSettings
-from masquerade.errors import CheckpointError, ParameterError
-from masquerade.images import ArchiveWriter
-from masquerade.methods import TrainingJob
+from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.images import ArchiveWriter
+from masquerade.methods._disentanglement import losses, training
+from masquerade.methods._disentanglement.network import Disentanglement, discriminator
+from masquerade.methods._disentanglement.settings import DisentanglementSettings
 from masquerade.networks.aad import AAD
 from masquerade.networks.unet import AttributeEncoder
+from masquerade.training import checkpoints, loop
+from masquerade.training.job import TrainingJob
 
 PUBLISHED = (32, 64, 128, 256, 512, 1024, 1024)
 
@@ -87,7 +87,7 @@ def job(tmp_path):
 @pytest.fixture
 def stage1(identity):
     pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
-    return task.Stage1(settings(), identity, pictures, task.encode(identity, pictures), 7)
+    return training.StageOneTask(settings(), identity, pictures, training.encode(identity, pictures), 7)
 
 
 # The published sizes.
@@ -187,9 +187,10 @@ def test_squared_norms_as_printed_are_sums_over_a_picture_and_means_over_the_bat
 
 def test_the_knob_of_the_squares_reaches_both_losses(identity):
     pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
-    vectors = task.encode(identity, pictures)
+    vectors = training.encode(identity, pictures)
     means, sums = (
-        task.Stage1(settings(squares=kind), identity, pictures, vectors, 7).step(0) for kind in ("means", "sums")
+        training.StageOneTask(settings(squares=kind), identity, pictures, vectors, 7).step(0)
+        for kind in ("means", "sums")
     )
     assert sums["reconstruction"] == pytest.approx(means["reconstruction"] * 32 * 32 * 3, rel=1e-4)
     assert sums["attributes"] > 10 * means["attributes"] > 0
@@ -237,12 +238,12 @@ def test_each_optimiser_changes_its_own_network_only(stage1):
 def test_training_learns_to_reconstruct(identity, job):
     curve = {}
     chosen = settings(steps=60, same_pairs=1.0, learning_rate=4e-3, samples_every=60)
-    task.train(chosen, job(log=lambda step, values: curve.update({step: values["reconstruction"]})), identity)
+    training.train(chosen, job(log=lambda step, values: curve.update({step: values["reconstruction"]})), identity)
     assert curve[59] < 0.8 * curve[0]
 
 
 def test_an_interrupted_training_goes_on_bit_for_bit(identity, job, monkeypatch):
-    task.train(settings(), job("whole"), identity)
+    training.train(settings(), job("whole"), identity)
 
     def stop(step, values):
         if step:
@@ -250,35 +251,36 @@ def test_an_interrupted_training_goes_on_bit_for_bit(identity, job, monkeypatch)
 
     with monkeypatch.context() as patched:
         patched.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-        patched.setattr(training.fit, "__kwdefaults__", {**training.fit.__kwdefaults__, "log_every": 3})
+        patched.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "log_every": 3})
         with pytest.raises(KeyboardInterrupt):
-            task.train(settings(), job("cut", log=stop), identity)
+            training.train(settings(), job("cut", log=stop), identity)
     assert job("cut").state.is_file()
     assert not job("cut").checkpoint.exists()
-    task.train(settings(), job("cut"), identity)
+    training.train(settings(), job("cut"), identity)
     assert job("cut").checkpoint.read_bytes() == job("whole").checkpoint.read_bytes()
 
 
 def test_the_same_training_is_taken_over_and_another_is_not(identity, job, monkeypatch):
     first_job = job("first")
-    task.train(settings(), first_job, identity)
+    training.train(settings(), first_job, identity)
     beside = {"library": nn.Linear(2, 3)}
     kin = dataclasses.replace(job("kin"), base=first_job.checkpoint)
     with monkeypatch.context() as patched:
-        patched.setattr(training, "fit", lambda *_, **__: pytest.fail("it was trained again"))
-        task.train(settings(), kin, identity, beside=beside)
-    (first, _), (second, facts) = (training.load_checkpoint(of.checkpoint) for of in (first_job, kin))
-    assert first["network"].keys() == second["network"].keys() and second["library"].keys() == {"weight", "bias"}
+        patched.setattr(loop, "fit", lambda *_, **__: pytest.fail("it was trained again"))
+        training.train(settings(), kin, identity, beside=beside)
+    (first, _), (second, facts) = (checkpoints.load_checkpoint(of.checkpoint) for of in (first_job, kin))
+    assert first["network"].keys() == second["network"].keys()
+    assert second["library"].keys() == {"weight", "bias"}
     assert all(torch.equal(value, second["network"][name]) for name, value in first["network"].items())
-    task.train(settings(same_pairs=1.0), kin, identity)
-    other, other_facts = training.load_checkpoint(kin.checkpoint)
+    training.train(settings(same_pairs=1.0), kin, identity)
+    other, other_facts = checkpoints.load_checkpoint(kin.checkpoint)
     assert other_facts["training"] != facts["training"]
     assert not all(torch.equal(value, other["network"][name]) for name, value in first["network"].items())
 
 
 def test_samples_show_every_column_at_the_asked_intervals(identity, job):
     seen = {}
-    task.train(settings(), job(picture=seen.__setitem__), identity, alter=lambda vectors: -vectors)
+    training.train(settings(), job(picture=seen.__setitem__), identity, alter=lambda vectors: -vectors)
     assert sorted(seen) == ["samples_000003", "samples_000006"]
     # Four faces of the validation split; source, reconstruction, another's identity, altered.
     assert {pixels.shape for pixels in seen.values()} == {(4 * 32, 4 * 32, 3)}
@@ -286,12 +288,12 @@ def test_samples_show_every_column_at_the_asked_intervals(identity, job):
 
 def test_pictures_of_another_size_are_refused_with_what_to_change(identity, job):
     with pytest.raises(ParameterError, match="encoder_widths"):
-        task.train(settings(encoder_widths=[4, 4, 4], generator_widths=[8, 8, 4, 4]), job(), identity)
+        training.train(settings(encoder_widths=[4, 4, 4], generator_widths=[8, 8, 4, 4]), job(), identity)
 
 
 def test_a_checkpoint_of_other_widths_is_refused(identity, job):
-    task.train(settings(), job(), identity)
-    tensors, _ = training.load_checkpoint(job().checkpoint)
+    training.train(settings(), job(), identity)
+    tensors, _ = checkpoints.load_checkpoint(job().checkpoint)
     other = Disentanglement(settings(encoder_widths=[4, 4, 4], generator_widths=[8, 8, 4, 4]), 8)
     with pytest.raises(CheckpointError, match="does not fit"):
-        training.load_into(other, tensors["network"], job().checkpoint)
+        checkpoints.load_into(other, tensors["network"], job().checkpoint)

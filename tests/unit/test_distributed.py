@@ -17,13 +17,16 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as some
 from torch import nn
 
-from masquerade import discovery, distributed, launch, place, training
-from masquerade.backbones import _generator
-from masquerade.errors import MasqueradeError, ParameterError
-from masquerade.identity_transformer import task as transformer
-from masquerade.images import ArchiveWriter
-from masquerade.methods import TrainingJob
+from masquerade.backbones.generator import training as _generator
+from masquerade.core import discovery
+from masquerade.core import process
+from masquerade.core.errors import MasqueradeError, ParameterError
+from masquerade.core.images import ArchiveWriter
+from masquerade.methods.fit import training as transformer
 from masquerade.networks.stylegan2_discriminator import deviation, group
+from masquerade.pipeline import launch
+from masquerade.training import checkpoints, distributed, loop
+from masquerade.training.job import TrainingJob
 
 GENERATOR = {
     "published": "", "channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0, "ema": 0.5,
@@ -93,7 +96,7 @@ def train(folder, name, label):
         lambda name, pixels: drawn.append(name),
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(training.fit.__kwdefaults__, "log_every", 1)
+        patch.setitem(loop.fit.__kwdefaults__, "log_every", 1)
         encoder = SmallIdentity().eval().requires_grad_(False)
         patch.setattr(discovery.load("backbones", "identity"), "load", lambda checkpoint: encoder)
         if room == "methods":
@@ -130,7 +133,7 @@ def train_stopped(folder, label):
             patch.setattr(task, "step", stops)
             try:
                 train(folder, name, f"{name}_{label}")
-            except training.Interrupted as error:
+            except loop.Interrupted as error:
                 write(folder, f"{name}_{label}_stopped", str(error))
 
 
@@ -207,7 +210,7 @@ def stopped(folder):
 
 
 def weights(path):
-    modules, _ = training.load_checkpoint(path)
+    modules, _ = checkpoints.load_checkpoint(path)
     return {f"{module}.{key}": value for module, part in modules.items() for key, value in part.items()}
 
 
@@ -282,7 +285,7 @@ def test_all_start_with_the_weights_of_the_first_and_states_that_differ_are_refu
     assert of[0]["weights"] == of[1]["weights"] == of[2]["weights"]
     assert of[2]["weights"][1] == [1.0, 1.0, 1.0]
     assert {one["error"] for one in of} == {of[0]["error"]}
-    assert "states of the steps [3, 4, 5] in " in of[0]["error"]
+    assert "read different steps ([3, 4, 5]) from " in of[0]["error"]
 
 
 @pytest.mark.slow
@@ -309,7 +312,8 @@ def test_job_of_two_tasks_is_requeued_goes_on_exactly_and_is_judged_once(root, t
         os.kill(int(task), signal.SIGUSR2)  # as SLURM tells the tasks of a job whose time is up
     assert job.results() == [None, None]
     logs = [job.task(rank).paths.stderr.read_text() + job.task(rank).paths.stdout.read_text() for rank in (0, 1)]
-    assert "resumed from" in logs[0] and "resumed from" in logs[1]
+    assert "resumed from" in logs[0]
+    assert "resumed from" in logs[1]
     assert checkpoint.read_bytes() == (trained / "generator_two.safetensors").read_bytes()
     assert json.loads(report.read_text())["quality"]["detection"] >= 0
     assert not state.exists()
@@ -372,11 +376,11 @@ def test_minibatch_deviation_of_a_share_is_that_of_the_whole_batch(count, each, 
             "reconstruction",
             4,
             3,
-            "reconstruction.batch is 4, which 3 processes cannot share equally: make",
+            "reconstruction.batch is 4, which 3 processes cannot share equally. Make",
         ),
-        ("generator", "adversarial", 4, 2, "adversarial.batch is 4.*equally, in groups of 4: make it a multiple of 8"),
+        ("generator", "adversarial", 4, 2, "adversarial.batch is 4.*equally, in groups of 4. Make it a multiple of 8"),
         ("generator", "adversarial", 9, 3, "the path length .half of .*adversarial.batch. is 4"),
-        ("fit", None, 4, 8, "methods.fit.params.batch is 4.*make it a multiple of 8, or set `tasks` lower"),
+        ("fit", None, 4, 8, "methods.fit.params.batch is 4.*Make it a multiple of 8, or set `tasks` lower"),
     ],
 )
 def test_batch_that_cannot_be_shared_equally_is_refused(folder, monkeypatch, name, phase, batch, count, error):
@@ -405,8 +409,8 @@ def test_training_that_is_not_made_for_several_processes_is_refused(tmp_path, mo
         modules, optimisers = {}, {}
 
     pretend(monkeypatch, 0, 2)
-    with pytest.raises(MasqueradeError, match="Alone trains in one process, not in 2: set `tasks` to 1"):
-        training.fit(Alone(), steps=1, state=tmp_path / "s.pt", fingerprint="", log=print)
+    with pytest.raises(MasqueradeError, match="Alone trains in one process, not in 2. Set `tasks` to 1"):
+        loop.fit(Alone(), steps=1, state=tmp_path / "s.pt", fingerprint="", log=print)
 
 
 @pytest.fixture
@@ -419,7 +423,7 @@ def nowhere(monkeypatch):
 def test_several_tasks_of_an_interactive_session_are_not_a_training_together(nowhere):
     nowhere.setenv("SLURM_NTASKS", "4")
     nowhere.setenv("SLURM_PROCID", "0")
-    assert place.here() == place.ALONE
+    assert process.current() == process.ALONE
     with distributed.processes() as first:
         assert (first, distributed.count()) == (True, 1)
 
@@ -427,10 +431,10 @@ def test_several_tasks_of_an_interactive_session_are_not_a_training_together(now
 def test_place_is_that_of_torchrun(nowhere):
     nowhere.setenv("WORLD_SIZE", "8")
     with pytest.raises(MasqueradeError, match="RANK, LOCAL_RANK, MASTER_PORT, MASTER_ADDR not"):
-        place.here()
+        process.current()
     for name, value in (("RANK", "5"), ("LOCAL_RANK", "1"), ("MASTER_ADDR", "node7"), ("MASTER_PORT", "29500")):
         nowhere.setenv(name, value)
-    assert place.here() == place.Place(5, 8, 1, "node7", 29500)
+    assert process.current() == process.Process(5, 8, 1, "node7", 29500)
 
 
 def slurm(patch, **more):
@@ -441,18 +445,18 @@ def slurm(patch, **more):
     }  # fmt: skip
     for name, value in {**found, **more}.items():
         patch.setenv(name, value)
-    return place.here()
+    return process.current()
 
 
 def test_place_in_a_job_on_two_nodes_is_reached_by_the_first_node(nowhere):
     found = slurm(nowhere)
-    assert (found.rank, found.count, found.local, found.address) == (3, 4, 1, "gpu03")
+    assert (found.rank, found.count, found.local_rank, found.address) == (3, 4, 1, "gpu03")
 
 
 def test_place_in_a_job_on_one_node_needs_no_name_of_it(nowhere):
     found = slurm(nowhere, SLURM_JOB_NUM_NODES="1", SLURM_NTASKS="2", SLURM_PROCID="1", SLURM_JOB_NODELIST="gpu03")
-    assert (found.rank, found.count, found.local, found.address) == (1, 2, 1, "127.0.0.1")
+    assert (found.rank, found.count, found.local_rank, found.address) == (1, 2, 1, "127.0.0.1")
 
 
 def test_job_of_one_task_is_alone(nowhere):
-    assert slurm(nowhere, SLURM_NTASKS="1", SLURM_PROCID="0", SLURM_LOCALID="0") == place.ALONE
+    assert slurm(nowhere, SLURM_NTASKS="1", SLURM_PROCID="0", SLURM_LOCALID="0") == process.ALONE

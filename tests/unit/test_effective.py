@@ -5,8 +5,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from masquerade import effective, params, scores
-from masquerade.errors import ParameterError
+from masquerade.core.errors import ParameterError
+from masquerade.params import loading, overlays, yaml_files
+from masquerade.pipeline import metric_summary
 
 BASE = {"steps": 500, "losses": {"identity": 5.0, "pixels": 1.0}, "widths": [64, 128], "empty": {}}
 OVER = {"steps": 6, "losses": {"pixels": 0.5}, "widths": [4]}
@@ -16,9 +17,9 @@ MAPPINGS = st.dictionaries(NAMES, TREES, max_size=3)
 
 
 def test_visible_are_the_knobs_that_the_overlay_leaves():
-    assert effective.visible(BASE, OVER, "m") == ["m.losses.identity", "m.empty"]
-    assert effective.visible(BASE, effective.MISSING, "m") == ["m"]
-    assert effective.visible(BASE, None, "m") == []  # removed by the overlay
+    assert overlays.visible(BASE, OVER, "m") == ["m.losses.identity", "m.empty"]
+    assert overlays.visible(BASE, overlays.MISSING, "m") == ["m"]
+    assert overlays.visible(BASE, None, "m") == []  # removed by the overlay
 
 
 def leaves(tree, key=""):
@@ -36,21 +37,21 @@ def with_other(tree, key):
 
 @given(MAPPINGS, MAPPINGS)
 def test_changed_knob_is_visible_if_it_has_an_effect_and_idle_if_it_has_none(base, over):
-    shown = [key for name in base for key in effective.visible(base[name], effective.at(over, name), name)]
+    shown = [key for name in base for key in overlays.visible(base[name], overlays.at(over, name), name)]
     for leaf in leaves(base):
         changed = with_other(base, leaf)
-        matters = params.overlay(changed, over) != params.overlay(base, over)
+        matters = overlays.overlay(changed, over) != overlays.overlay(base, over)
         assert any(f"{leaf}.".startswith(f"{key}.") for key in shown) == matters
-        assert any(f"{leaf}.".startswith(f"{key}.") for key in effective.idle(base, changed, over)) != matters
+        assert any(f"{leaf}.".startswith(f"{key}.") for key in overlays.hidden_changes(base, changed, over)) != matters
 
 
 def test_hidden_change_names_the_file_and_what_to_type():
     now = {**BASE, "steps": 3, "losses": {"identity": 7.0, "pixels": 1.0}}
-    assert effective.idle(BASE, now, OVER) == {"steps": 3}
+    assert overlays.hidden_changes(BASE, now, OVER) == {"steps": 3}
     with pytest.raises(ParameterError, match=r"'steps' was changed, but scales/tiny.yaml sets it") as error:
-        effective.check(BASE, now, OVER, "scales/tiny.yaml")
+        overlays.check(BASE, now, OVER, "scales/tiny.yaml")
     assert "dvc exp run -S 'scales/tiny.yaml:steps=3'" in str(error.value)
-    effective.check(BASE, {**BASE, "losses": {"identity": 7.0, "pixels": 1.0}}, OVER, "scales/tiny.yaml")
+    overlays.check(BASE, {**BASE, "losses": {"identity": 7.0, "pixels": 1.0}}, OVER, "scales/tiny.yaml")
 
 
 def test_parameters_are_read_as_dvc_writes_them(tmp_path):
@@ -67,16 +68,16 @@ def test_parameters_are_read_as_dvc_writes_them(tmp_path):
     with modify_yaml(str(file)) as data:
         data["words"] = list(tree["words"])
         data["numbers"] = list(tree["numbers"])
-    assert params.read(file) == tree
-    assert [type(value) for value in params.read(file)["numbers"]] == [float, float, float, int, int]
+    assert yaml_files.read(file) == tree
+    assert [type(value) for value in yaml_files.read(file)["numbers"]] == [float, float, float, int, int]
 
 
 def test_effective_file_is_the_tree_and_keeps_its_time_where_nothing_changed(root, tmp_path):
-    parameters = params.load(root, "tiny")
-    file = effective.write(parameters, tmp_path / "here" / "params.yaml")
+    parameters = loading.load(root, "tiny")
+    file = overlays.write(parameters.tree, tmp_path / "here" / "params.yaml")
     assert yaml.safe_load(file.read_text()) == parameters.tree
     before = file.stat().st_mtime_ns
-    effective.write(parameters, file)
+    overlays.write(parameters.tree, file)
     assert file.stat().st_mtime_ns == before
 
 
@@ -85,5 +86,5 @@ def test_scores_are_means_over_seeds_of_the_numbers_that_there_are():
         where = {"dataset": "faces", "method": "blur", "variant": "size_7", "seed": seed}
         return {"cell": where, "metrics": {"psnr": {"": {"value": psnr}}, "distance": {"dlib": {"value": distance}}}}
 
-    found = scores.collected([cell(0, 20.0, None), cell(1, 30.0, 0.5)])
+    found = metric_summary.summarize([cell(0, 20.0, None), cell(1, 30.0, 0.5)])
     assert found == {"faces": {"blur/size_7": {"psnr": 25.0, "distance.dlib": 0.5}}}

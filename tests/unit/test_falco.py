@@ -4,15 +4,21 @@ import numpy as np
 import pytest
 import torch
 
-from masquerade import anonymization, discovery, lineage, params, training
-from masquerade.backbones import _generator, _inversion, _recognition, _semantics
-from masquerade.errors import CheckpointError, ParameterError, PictureError
-from masquerade.images import ArchiveWriter, FaceArchive
-from masquerade.latent import codes, fakes, pairing
-from masquerade.latent.world import World
+from masquerade.backbones._recognition import training as _recognition
+from masquerade.backbones.generator import training as _generator
+from masquerade.backbones.inversion import training as _inversion
+from masquerade.backbones.semantics import network
+from masquerade.core import discovery, fingerprints
+from masquerade.core.errors import CheckpointError, ParameterError, PictureError
+from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.methods import Resources
+from masquerade.methods._latent import codes, fakes, pairing
+from masquerade.methods._latent.space import LatentSpace
 from masquerade.methods.falco import Falco, attribute_loss, identity_loss, scaled
 from masquerade.networks.ir_se import IRSE
+from masquerade.params import loading
+from masquerade.pipeline import anonymization
+from masquerade.training import checkpoints
 
 SIZE, FACES = 32, 6
 KNOBS = {"first_layer": 3, "last_layer": 7, "steps": 12, "learning_rate": 0.05, "milestones": (0.75, 0.9), "decay": 0.8,
@@ -32,8 +38,8 @@ def world(tmp_path_factory):
     _generator.save(paths["generator"], generator, architecture)
     shape = {"kind": "e4e", "input_size": 32, "widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1]}
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
-    inverter = _inversion.build(shape, lineage.md5(paths["generator"]), mean)
-    training.save_checkpoint(paths["inversion"], {"inverter": inverter}, {**shape, "generator": inverter.generator})
+    inverter = _inversion.build(shape, fingerprints.md5(paths["generator"]), mean)
+    checkpoints.save_checkpoint(paths["inversion"], {"inverter": inverter}, {**shape, "generator": inverter.generator})
     seen = {
         "image_size": 32,
         "patch": 16,
@@ -44,12 +50,12 @@ def world(tmp_path_factory):
         "activation": "gelu",
         "stem": [],
     }
-    facts = {**seen, "text": None, **_semantics.OURS}
-    training.save_checkpoint(paths["semantics"], {"clip": _semantics.build(facts)}, facts)
+    facts = {**seen, "text": None, **network.OURS}
+    checkpoints.save_checkpoint(paths["semantics"], {"clip": network.build(facts)}, facts)
     narrow = {"widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
     recogniser = _recognition.Recogniser(IRSE(32, narrow["widths"], narrow["units"]), 32)
-    training.save_checkpoint(paths["identity"], {"network": recogniser.network}, {**narrow, "identities": 2})
-    fakes.write(World(paths), folder / "fakes.safetensors", 40, 0.7, seed=0)
+    checkpoints.save_checkpoint(paths["identity"], {"network": recogniser.network}, {**narrow, "identities": 2})
+    fakes.write(LatentSpace(paths), folder / "fakes.safetensors", 40, 0.7, seed=0)
     draw = np.random.default_rng(0)
     with ArchiveWriter(folder / "faces.zip", {"size": SIZE}) as out:
         for number in range(FACES):
@@ -88,7 +94,7 @@ def test_layers_scale_with_the_generator(layers, expected):
 
 
 def test_published_settings_are_those_of_the_papers_parameters(root):
-    block = params.load(root, "paper").methods["falco"]
+    block = loading.load(root, "paper").methods["falco"]
     assert (block.params.steps, block.params.learning_rate, block.params.decay) == (50, 0.01, 0.8)
     assert [int(share * 50) for share in block.params.milestones] == [37, 45]
     assert list(scaled(block.params.first_layer, block.params.last_layer, 18)) == [3, 4, 5, 6, 7]
@@ -102,8 +108,8 @@ def test_faces_side_by_side_become_what_each_becomes_alone(world, faces):
 
 
 def test_coarse_and_fine_layers_stay_those_of_the_real_face(world, faces):
-    method, (inverted, features) = falco(world), codes.Codes(World(world[1])).of(faces)
-    start = method._fakes.codes[torch.from_numpy(method._chosen(faces, features))]
+    method, (inverted, features) = falco(world), codes.Codes(LatentSpace(world[1])).of(faces)
+    start = method._fakes.codes[torch.from_numpy(method._starts(faces, features))]
     found = method._optimised(torch.from_numpy(faces.images), inverted, start)
     used = list(scaled(3, 7, 8))
     rest = [layer for layer in range(8) if layer not in used]
@@ -123,7 +129,7 @@ def test_larger_margin_ends_closer_to_the_original(world, faces):
 
 
 def test_attribute_loss_keeps_the_tokens_closer(world, faces):
-    semantics = World(world[1]).semantics
+    semantics = LatentSpace(world[1]).semantics
 
     def distance(weight):
         made = falco(world, identity=0.0, attributes=weight).anonymize(faces, 0)
@@ -136,7 +142,8 @@ def test_attribute_loss_keeps_the_tokens_closer(world, faces):
 def test_attribute_loss_of_the_paper_leaves_the_class_token_out(world, faces):
     images = torch.from_numpy(faces.images)
     every, patches = (falco(world, knobs={"tokens": which})._tokens(images) for which in ("all", "patches"))
-    assert torch.equal(every[:, 1:], patches) and every.shape[1] == patches.shape[1] + 1
+    assert torch.equal(every[:, 1:], patches)
+    assert every.shape[1] == patches.shape[1] + 1
 
 
 def test_nearest_fake_is_the_nearest():
@@ -148,8 +155,8 @@ def test_nearest_fake_is_the_nearest():
 
 def test_random_start_depends_on_the_face_alone(world, faces):
     method = falco(world, start="random")
-    chosen = method._chosen(faces, None)
-    assert chosen.tolist() == method._chosen(faces, None).tolist()
+    chosen = method._starts(faces, None)
+    assert chosen.tolist() == method._starts(faces, None).tolist()
     assert len(set(chosen.tolist())) > 1
 
 
@@ -163,7 +170,7 @@ def test_set_of_fakes_that_is_too_small_says_so(world):
 
 def test_inversion_that_diverges_is_a_refusal_of_that_face_alone(world, tmp_path, monkeypatch):
     archive = FaceArchive(world[0] / "faces.zip")
-    method, invert = falco(world), World.invert
+    method, invert = falco(world), LatentSpace.invert
 
     def astray(self, images):
         found = invert(self, images)
@@ -171,7 +178,7 @@ def test_inversion_that_diverges_is_a_refusal_of_that_face_alone(world, tmp_path
         found[strange] = torch.nan
         return found
 
-    monkeypatch.setattr(World, "invert", astray)
+    monkeypatch.setattr(LatentSpace, "invert", astray)
     anonymization.anonymize(archive, tmp_path / "out.zip", method, "m_0", None, 0, batch=4)
     rows = FaceArchive(tmp_path / "out.zip").index
     assert rows["status"].tolist() == ["ok", "ok", "refused", "ok", "ok", "ok"]
@@ -179,14 +186,14 @@ def test_inversion_that_diverges_is_a_refusal_of_that_face_alone(world, tmp_path
 
 
 def test_far_code_counts_as_diverged(world):
-    known = World(world[1])
+    known = LatentSpace(world[1])
     usual = known.generator.broadcast(known.generator.latent_avg[None]).clone()
     assert not codes.diverged(usual, known).any()
     assert codes.diverged(usual + 1e4, known).all()
 
 
 def test_stored_codes_are_those_that_would_be_computed(world, faces, tmp_path):
-    known, archive = World(world[1]), FaceArchive(world[0] / "faces.zip")
+    known, archive = LatentSpace(world[1]), FaceArchive(world[0] / "faces.zip")
     codes.write(known, archive, tmp_path / "codes.safetensors")
     stored, fresh = codes.Codes(known, tmp_path / "codes.safetensors").of(faces), codes.Codes(known).of(faces)
     for one, other in zip(stored, fresh, strict=True):
@@ -200,9 +207,9 @@ def test_inversion_of_another_generator_is_refused(world, tmp_path):
     architecture = {"channels": [16, 16, 16, 8], "style": 12, "mapping": 2, "mapping_rate": 1.0}
     _generator.save(tmp_path / "generator.safetensors", other, architecture)
     with pytest.raises(CheckpointError, match="another generator"):
-        World({**paths, "generator": tmp_path / "generator.safetensors"})
+        LatentSpace({**paths, "generator": tmp_path / "generator.safetensors"})
     with pytest.raises(CheckpointError, match="another generator"):
-        fakes.load(world[0] / "fakes.safetensors", World({"generator": tmp_path / "generator.safetensors"}))
+        fakes.load(world[0] / "fakes.safetensors", LatentSpace({"generator": tmp_path / "generator.safetensors"}))
 
 
 def test_batch_is_what_the_free_memory_holds(world, monkeypatch):
@@ -218,4 +225,4 @@ def test_batch_is_what_the_free_memory_holds(world, monkeypatch):
 
 def test_picture_of_another_size_is_refused(world, faces):
     with pytest.raises(PictureError, match="32 x 32"):
-        World(world[1]).invert(np.zeros((1, 3, 64, 64), np.float32))
+        LatentSpace(world[1]).invert(np.zeros((1, 3, 64, 64), np.float32))

@@ -9,12 +9,14 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as some
 from torch import nn
 
-from masquerade import discovery, training
-from masquerade.errors import CheckpointError, KeyFormatError, ParameterError, PictureError
-from masquerade.identity_transformer import losses, passwords, task
-from masquerade.images import ArchiveWriter, Faces, to_float, to_uint8
-from masquerade.methods import Resources, TrainingJob
+from masquerade.core import discovery
+from masquerade.core.errors import CheckpointError, KeyFormatError, ParameterError, PictureError
+from masquerade.core.images import ArchiveWriter, Faces, to_float, to_uint8
+from masquerade.methods import Resources
+from masquerade.methods.fit import losses, passwords, training
 from masquerade.networks.identity_transformer import INSIDE, IdentityTransformer, PasswordClassifier
+from masquerade.training import loop
+from masquerade.training.job import TrainingJob
 
 METHOD = discovery.load("methods", "fit")
 KEY, OTHER = b"\x12\x34", b"\xfe\x01"
@@ -106,7 +108,7 @@ def trained(job):
 @pytest.fixture
 def transforming():
     pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
-    return task.TransformerTask(settings(), SmallIdentity().requires_grad_(False), pictures, 7)
+    return training.TransformerTask(settings(), SmallIdentity().requires_grad_(False), pictures, 7)
 
 
 def method(job, params=None, backbones=None):
@@ -261,7 +263,7 @@ def test_total_is_the_weighted_sum_of_the_losses(transforming):
 
 def test_what_is_recovered_is_the_picture_that_was_saved():
     drawn = torch.tensor([-1.0, -0.4999, 0.1, 0.998], requires_grad=True)
-    kept = task.stored(drawn)
+    kept = training.stored(drawn)
     as_images = drawn.detach().numpy().reshape(1, 1, 2, 2).repeat(3, axis=1)
     expected = to_float(to_uint8(as_images))[0, 0].flatten()
     assert np.allclose(kept.detach().numpy(), expected, atol=1e-6)
@@ -307,7 +309,7 @@ def test_an_interrupted_training_goes_on_bit_for_bit(job, monkeypatch, kernel_ra
 
     with monkeypatch.context() as patched:
         patched.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-        patched.setattr(training.fit, "__kwdefaults__", {**training.fit.__kwdefaults__, "log_every": 3})
+        patched.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "log_every": 3})
         with pytest.raises(KeyboardInterrupt):
             METHOD.train(chosen, job("cut", log=stop))
     assert job("cut").state.is_file()

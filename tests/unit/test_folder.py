@@ -12,10 +12,11 @@ import pytest
 from PIL import Image
 from skimage.data import astronaut
 
-from masquerade.errors import PictureError
-from masquerade.faces import _alignment, _photographs, build
+from masquerade.core.errors import PictureError
+from masquerade.core.images import FaceArchive
+from masquerade.faces import build
+from masquerade.faces._photographs import alignment, decoding
 from masquerade.faces.folder import Folder, files, safe_id
-from masquerade.images import FaceArchive
 
 PARAMS = {
     "path": "",
@@ -43,7 +44,8 @@ def records(path: Path, size: int = 128, **changes) -> list:
 
 def reason(path: Path, **changes) -> str:
     (record,) = records(path, **changes)
-    assert record.picture is None and record.row["status"] == "refused"
+    assert record.picture is None
+    assert record.row["status"] == "refused"
     return record.row["reason"]
 
 
@@ -63,7 +65,8 @@ def portrait() -> Image.Image:
 def test_a_face_is_cut_out_with_its_eyes_level_and_in_their_place(tmp_path, portrait):
     portrait.save(tmp_path / "portrait.png")
     (record,) = records(tmp_path)
-    assert record.picture.shape == (128, 128, 3) and record.picture.dtype == np.uint8
+    assert record.picture.shape == (128, 128, 3)
+    assert record.picture.dtype == np.uint8
     left, right, mouth = eyes_and_mouth(record)
     assert right[0] - left[0] == pytest.approx(EYE_TO_EYE, abs=0.02)
     assert (left[0] + right[0]) / 2 == pytest.approx(0.5, abs=0.01)
@@ -85,8 +88,8 @@ def test_a_turned_photograph_gives_the_upright_face(tmp_path, portrait, angle):
 def test_the_landmarks_lie_where_a_detector_finds_them_in_the_crop(tmp_path, portrait):
     portrait.rotate(15, Image.Resampling.BICUBIC).save(tmp_path / "portrait.png")
     (record,) = records(tmp_path, size=256)
-    (box,) = _alignment.detect(record.picture, 512, 0.3)
-    again = _alignment.landmarks(record.picture, box)
+    (box,) = alignment.detect(record.picture, 512, 0.3)
+    again = alignment.landmarks(record.picture, box)
     known = np.array(record.row["landmarks"]).reshape(68, 2)
     assert np.linalg.norm(again - known, axis=1).mean() < 2, "pixels of 256"
 
@@ -95,8 +98,8 @@ def test_the_landmarks_lie_where_a_detector_finds_them_in_the_crop(tmp_path, por
 def test_a_leaning_face_is_made_level_to_half_a_degree(portrait, angle):
     def roll(picture: Image.Image) -> float:
         pixels = np.asarray(picture)
-        (box,) = _alignment.detect(pixels, 640, 0.3)
-        right = _alignment.square(_alignment.landmarks(pixels, box)).right
+        (box,) = alignment.detect(pixels, 640, 0.3)
+        right = alignment.square(alignment.landmarks(pixels, box)).right
         return float(np.degrees(np.arctan2(right[1], right[0])))
 
     leaning = portrait.rotate(angle, Image.Resampling.BICUBIC)
@@ -106,26 +109,26 @@ def test_a_leaning_face_is_made_level_to_half_a_degree(portrait, angle):
 def test_a_square_follows_from_eyes_and_mouth_by_hand():
     points = np.zeros((68, 2))
     points[36:42], points[42:48], points[[48, 54]] = (40, 50), (60, 50), (50, 80)
-    where = _alignment.square(points)
+    where = alignment.square(points)
     # |x'| = 20, |y'| = 30: s = max(80, 108); c = (50, 50) + 0.1 (0, 30)
     assert where.side == pytest.approx(108)
     np.testing.assert_allclose(where.centre, (50, 53))
     np.testing.assert_allclose(where.right, (54, 0), atol=1e-9)
     # The square starts at x = -4, y = -1, and a pixel of a crop of 54 is two pixels wide.
-    np.testing.assert_allclose(_alignment.into_crop(np.array([[-4.0, -1.0]]), where, 54), [[-0.5, -0.5]], atol=1e-9)
+    np.testing.assert_allclose(alignment.into_crop(np.array([[-4.0, -1.0]]), where, 54), [[-0.5, -0.5]], atol=1e-9)
     np.testing.assert_allclose(where.affine(54) @ [10, 20, 1], [-4 + 21, -1 + 41], atol=1e-9)
 
 
 def test_a_square_in_the_picture_is_cut_out_pixel_by_pixel():
     picture = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
-    where = _alignment.Square(centre=np.array([39.5, 29.5]), right=np.array([8.0, 0.0]))
-    np.testing.assert_array_equal(_alignment.crop(picture, where, 16), picture[22:38, 32:48])
+    where = alignment.Square(centre=np.array([39.5, 29.5]), right=np.array([8.0, 0.0]))
+    np.testing.assert_array_equal(alignment.crop(picture, where, 16), picture[22:38, 32:48])
 
 
 def test_beyond_the_edge_the_picture_goes_on_as_its_mirror_image():
     picture = np.tile(np.linspace(0, 255, 64, dtype=np.uint8)[None, :, None], (64, 1, 3))
-    where = _alignment.Square(centre=np.array([0.0, 32.0]), right=np.array([16.0, 0.0]))
-    crop = _alignment.crop(picture, where, 32)[16, :, 0].astype(int)
+    where = alignment.Square(centre=np.array([0.0, 32.0]), right=np.array([16.0, 0.0]))
+    crop = alignment.crop(picture, where, 32)[16, :, 0].astype(int)
     assert crop[16:].tolist() == sorted(crop[16:]), "inside, as it is"
     assert crop[0] > crop[15], "outside, mirrored; black bars would be 0 everywhere"
 
@@ -138,7 +141,8 @@ def test_two_faces_are_refused_or_taken_as_the_parameters_say(tmp_path, portrait
     assert reason(tmp_path) == "2 faces were found"
     (largest,) = records(tmp_path, faces="largest")
     both = records(tmp_path, faces="all")
-    assert len(both) == 2 and len({record.row["id"] for record in both}) == 2
+    assert len(both) == 2
+    assert len({record.row["id"] for record in both}) == 2
     np.testing.assert_array_equal(largest.picture, both[0].picture)
 
 
@@ -149,7 +153,8 @@ def test_one_of_several_faces_that_is_too_small_is_a_refusal_of_its_own(tmp_path
     group.save(tmp_path / "group.png")
     large, small = records(tmp_path, faces="all", smallest=150.0)
     assert large.picture is not None
-    assert small.picture is None and "too small" in small.row["reason"]
+    assert small.picture is None
+    assert "too small" in small.row["reason"]
 
 
 def test_a_photograph_without_a_face_and_one_with_a_small_face_say_so(tmp_path, portrait):
@@ -213,10 +218,12 @@ def test_no_flipped_byte_of_a_picture_does_more_than_refuse_it(tmp_path, portrai
             damaged[places] = random.integers(0, 256, 4)
             path.write_bytes(damaged.tobytes())
             try:
-                pixels = _photographs.read(path, tmp_path, 40.0)
+                pixels = decoding.read(path, tmp_path, 40.0)
             except PictureError:
                 continue
-            assert pixels.dtype == np.uint8 and pixels.ndim == 3 and pixels.shape[2] == 3
+            assert pixels.dtype == np.uint8
+            assert pixels.ndim == 3
+            assert pixels.shape[2] == 3
 
 
 def test_a_link_that_leaves_the_folder_is_refused_and_one_within_is_read(tmp_path, portrait):
@@ -245,7 +252,7 @@ def test_a_file_without_permission_is_refused(tmp_path, portrait, monkeypatch):
 
 def saved(path: Path, picture: Image.Image, **options) -> np.ndarray:
     picture.save(path, **options)
-    return _photographs.read(path, path.parent, 40.0)
+    return decoding.read(path, path.parent, 40.0)
 
 
 def test_the_exif_orientation_is_followed(tmp_path, portrait):
@@ -274,7 +281,8 @@ def test_transparent_parts_are_white(tmp_path):
     clear = Image.new("RGBA", (4, 4), (200, 0, 0, 0))
     clear.putpixel((0, 0), (200, 0, 0, 255))
     pixels = saved(tmp_path / "clear.png", clear)
-    assert pixels[0, 0].tolist() == [200, 0, 0] and pixels[3, 3].tolist() == [255, 255, 255]
+    assert pixels[0, 0].tolist() == [200, 0, 0]
+    assert pixels[3, 3].tolist() == [255, 255, 255]
 
 
 def test_a_mode_without_a_fixed_range_is_refused(tmp_path):
@@ -344,9 +352,11 @@ def test_the_number_of_workers_changes_nothing(tmp_path, portrait):
 def test_without_photographs_the_dataset_says_what_to_do(tmp_path):
     assert dataset(tmp_path).available() == (True, "")
     there, why = Folder(Folder.Params(**PARAMS)).available()
-    assert not there and "datasets.folder.path" in why
+    assert not there
+    assert "datasets.folder.path" in why
     there, why = dataset(tmp_path / "nowhere").available()
-    assert not there and "nowhere" in why
+    assert not there
+    assert "nowhere" in why
 
 
 def test_importing_the_module_loads_neither_torch_nor_dlib():

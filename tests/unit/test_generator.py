@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from masquerade import discovery
-from masquerade.backbones import _generator, _reconstruction
-from masquerade.errors import CheckpointError, ParameterError
-from masquerade.images import ArchiveWriter
-from masquerade.methods import TrainingJob
+from masquerade.backbones.generator import reconstruction, training
+from masquerade.core import discovery
+from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.images import ArchiveWriter
+from masquerade.training.job import TrainingJob
 
 CLS = discovery.load("backbones", "generator")
 KNOBS = {
@@ -54,21 +54,21 @@ def made(**changes):
 def test_energy_distance_has_its_hand_worked_value():
     first, second = torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [5.0]])
     # twice the mean of 1, 5, 1 and 3, less 2, less 4
-    torch.testing.assert_close(_reconstruction.energy_distance(first, second), torch.tensor(-1.0))
+    torch.testing.assert_close(reconstruction.energy_distance(first, second), torch.tensor(-1.0))
 
 
 def test_energy_distance_tells_distributions_apart():
     torch.manual_seed(0)
     one, same, other = torch.randn(500, 3), torch.randn(500, 3), torch.randn(500, 3) + 1.0
-    assert abs(_reconstruction.energy_distance(one, same)) < 0.02
-    assert _reconstruction.energy_distance(one, other) > 0.3
+    assert abs(reconstruction.energy_distance(one, same)) < 0.02
+    assert reconstruction.energy_distance(one, other) > 0.3
 
 
 def test_differences_weigh_pixels_and_edges():
     made_, real = torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 2, 2)
     made_[0, 0, 0, 1] = 4.0
     weights = torch.tensor([[[[1.0, 2.0], [1.0, 0.0]]]])
-    pixels, edges = _reconstruction.differences(made_, real, weights)
+    pixels, edges = reconstruction.differences(made_, real, weights)
     assert pixels.item() == 2.0  # 4 * 2 / 4 pixels
     assert edges.item() == 4.0  # across: 4 * 2 over two; down: 4 * 0 over two
 
@@ -76,12 +76,12 @@ def test_differences_weigh_pixels_and_edges():
 def test_codes_are_uncorrelated_centred_and_say_the_picture():
     draw = torch.Generator().manual_seed(0)
     pictures = torch.randint(0, 256, (60, 32, 32, 3), generator=draw).to(torch.uint8)
-    codes = _reconstruction.components(pictures, torch.ones(60, 1, 32, 32), 8, seed=0)
+    codes = reconstruction.components(pictures, torch.ones(60, 1, 32, 32), 8, seed=0)
     assert codes.shape == (60, 8)
     assert codes.mean(0).abs().max() < 1e-4
     correlation = torch.corrcoef(codes.T) - torch.eye(8)
     assert correlation.abs().max() < 1e-3
-    few = _reconstruction.components(pictures[:3], torch.ones(3, 1, 32, 32), 8, seed=0)
+    few = reconstruction.components(pictures[:3], torch.ones(3, 1, 32, 32), 8, seed=0)
     assert few.shape == (3, 8)
     assert not few[:, 3:].any()
 
@@ -101,7 +101,7 @@ def test_reconstruction_lowers_its_loss_and_keeps_samples(folder):
 
 def test_both_phases_go_on_bit_for_bit(folder, monkeypatch):
     made().train(job(folder, "whole"))
-    step = _generator.GeneratorTask.step
+    step = training.GeneratorTask.step
 
     for stop in (2, 6):  # in the first phase, then in the second
 
@@ -112,7 +112,7 @@ def test_both_phases_go_on_bit_for_bit(folder, monkeypatch):
 
         with monkeypatch.context() as patch:
             patch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-            patch.setattr(_generator.GeneratorTask, "step", fails)
+            patch.setattr(training.GeneratorTask, "step", fails)
             with pytest.raises(RuntimeError, match="plug"):
                 made().train(job(folder, "cut"))
     made().train(job(folder, "cut"))
@@ -124,15 +124,15 @@ def test_checkpoint_gives_the_mean_of_w_and_the_same_faces(folder):
     generator = CLS.load(folder / "kept.safetensors")
     w = generator.map(torch.randn(20_000, 6))
     torch.testing.assert_close(generator.latent_avg, w.mean(0), atol=0.05, rtol=0.05)
-    z = _generator.normal(0, "z", 3, 6)
-    faces = _generator.faces(generator, z, 0.7)
-    assert torch.equal(faces, _generator.faces(generator, z, 0.7))
+    z = training.normal(0, "z", 3, 6)
+    faces = training.faces(generator, z, 0.7)
+    assert torch.equal(faces, training.faces(generator, z, 0.7))
     assert faces.shape == (3, 3, 32, 32)
     assert not any(weight.requires_grad for weight in generator.parameters())
 
 
 def test_pictures_of_another_size_are_refused(folder):
-    with pytest.raises(ParameterError, match="32 pixels.*channels"):
+    with pytest.raises(ParameterError, match=r"32 pixels.*channels"):
         made(channels=[8, 8, 4]).train(job(folder, "wrong"))
 
 
@@ -146,7 +146,7 @@ def test_training_without_steps_is_refused(folder):
 
 
 def test_published_file_takes_the_place_of_a_training(folder):
-    state = _generator.build({**KNOBS}).state_dict()
+    state = training.build({**KNOBS}).state_dict()
     state.pop("latent_avg")
     torch.save({"g_ema": state}, folder / "published.pt")
     backbone = made(published=str(folder / "published.pt"))
@@ -159,7 +159,7 @@ def test_published_file_takes_the_place_of_a_training(folder):
 
 def test_published_generator_of_larger_pictures_gives_those_of_the_training_faces(folder):
     channels = [*KNOBS["channels"], 2]  # draws 64 pixels; the faces have 32
-    state = _generator.build({**KNOBS, "channels": channels}).state_dict()
+    state = training.build({**KNOBS, "channels": channels}).state_dict()
     torch.save({"g_ema": state}, folder / "larger.pt")
     backbone = made(published=str(folder / "larger.pt"), channels=channels)
     backbone.adopt(backbone.published, job(folder, "larger"))
@@ -170,9 +170,9 @@ def test_published_generator_of_larger_pictures_gives_those_of_the_training_face
 
 def test_published_generator_of_smaller_pictures_than_the_training_faces_is_refused(folder):
     channels = KNOBS["channels"][:-1]
-    torch.save({"g_ema": _generator.build({**KNOBS, "channels": channels}).state_dict()}, folder / "smaller.pt")
+    torch.save({"g_ema": training.build({**KNOBS, "channels": channels}).state_dict()}, folder / "smaller.pt")
     backbone = made(published=str(folder / "smaller.pt"), channels=channels)
-    with pytest.raises(ParameterError, match="16 pixels, and image.size is 32.*never enlarged"):
+    with pytest.raises(ParameterError, match=r"16 pixels, and image.size is 32.*never enlarged"):
         backbone.adopt(backbone.published, job(folder, "smaller"))
 
 
@@ -184,7 +184,7 @@ def test_altered_published_file_is_refused(folder):
     assert backbone.published == path
     assert backbone.check_published() == right
     path.write_bytes(path.read_bytes().replace(b"g_ema", b"g_eme"))
-    with pytest.raises(CheckpointError, match="altered or another file.*params"):
+    with pytest.raises(CheckpointError, match=r"altered or another file.*params"):
         backbone.check_published()
     with pytest.raises(CheckpointError, match="missing"):
         made(published=str(folder / "nowhere.pt")).check_published()

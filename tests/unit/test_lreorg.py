@@ -10,20 +10,25 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from torch.nn import functional
 
-from masquerade import lineage, training
-from masquerade.backbones import _generator, _inversion, _recognition, _semantics
-from masquerade.errors import CheckpointError, ParameterError, PictureError
-from masquerade.images import ArchiveWriter, FaceArchive
-from masquerade.latent.store import Table
-from masquerade.latent.world import World
-from masquerade.latent_reorganization import anonymizers, losses, reader, task
-from masquerade.latent_reorganization.keywords import Vocabulary
-from masquerade.latent_reorganization.settings import Keyword
-from masquerade.methods import Resources, TrainingJob
-from masquerade.methods.lreorg import LReOrg
+from masquerade.backbones._recognition import training as _recognition
+from masquerade.backbones.generator import training as _generator
+from masquerade.backbones.inversion import training as _inversion
+from masquerade.backbones.semantics import network as _semantics
+from masquerade.core import fingerprints
+from masquerade.core.errors import CheckpointError, ParameterError, PictureError
+from masquerade.core.images import ArchiveWriter, FaceArchive
+from masquerade.methods import Resources
+from masquerade.methods._latent.space import LatentSpace
+from masquerade.methods._latent.store import Table
+from masquerade.methods._privacy import ExponentialMechanism, LaplaceMechanism
+from masquerade.methods.lreorg import anonymizers, losses, reader, training
+from masquerade.methods.lreorg.keywords import Vocabulary
+from masquerade.methods.lreorg.method import LReOrg
+from masquerade.methods.lreorg.settings import Keyword
 from masquerade.networks.cdfnet import CDFNet, DisentanglementBlock, LinearBlock
 from masquerade.networks.ir_se import IRSE
-from masquerade.privacy import ExponentialMechanism, LaplaceMechanism
+from masquerade.training import checkpoints
+from masquerade.training.job import TrainingJob
 
 SIZE, STYLE = 32, 12
 WORDS = ["black", "blond", "hair", "man", "old", "person", "woman", "young"]
@@ -59,16 +64,16 @@ def folder(tmp_path_factory):
     _generator.save(folder / "generator.safetensors", generator, architecture)
     shape = {"kind": "e4e", "input_size": 32, "widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1]}
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
-    inverter = _inversion.build(shape, lineage.md5(folder / "generator.safetensors"), mean)
+    inverter = _inversion.build(shape, fingerprints.md5(folder / "generator.safetensors"), mean)
     facts = {**shape, "generator": inverter.generator}
-    training.save_checkpoint(folder / "inversion.safetensors", {"inverter": inverter}, facts)
+    checkpoints.save_checkpoint(folder / "inversion.safetensors", {"inverter": inverter}, facts)
     text = {"vocabulary": "captions", "words": WORDS, "context": 8, "width": 8, "layers": 1, "heads": 2}
     sees = {"image_size": 32, "patch": 16, "width": 8, "layers": 1, "heads": 2, "embedding": 8, "stem": []}
     facts = {**sees, "activation": "gelu", "text": text, **_semantics.OURS}
-    training.save_checkpoint(folder / "semantics.safetensors", {"clip": _semantics.build(facts)}, facts)
+    checkpoints.save_checkpoint(folder / "semantics.safetensors", {"clip": _semantics.build(facts)}, facts)
     narrow = {"widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
     recogniser = _recognition.Recogniser(IRSE(32, narrow["widths"], narrow["units"]), 32)
-    training.save_checkpoint(
+    checkpoints.save_checkpoint(
         folder / "identity.safetensors", {"network": recogniser.network}, {**narrow, "identities": 2}
     )
     draw = np.random.default_rng(0)
@@ -79,8 +84,8 @@ def folder(tmp_path_factory):
     with torch.no_grad():
         drawn = generator.map(torch.randn(60, STYLE))
     columns = Table({"codes": drawn, "features": torch.randn(60, 8)})  # features of several contents
-    facts = {"generator": lineage.md5(folder / "generator.safetensors")}
-    training.save_checkpoint(folder / "fakes.safetensors", {"fakes": columns}, facts)
+    facts = {"generator": fingerprints.md5(folder / "generator.safetensors")}
+    checkpoints.save_checkpoint(folder / "fakes.safetensors", {"fakes": columns}, facts)
     return folder
 
 
@@ -242,7 +247,8 @@ class TestAnonymizers:
     def test_groups_are_the_clusters(self, features):
         groups = anonymizers.Groups(features, 5)
         parts = groups.labels.reshape(5, 20)
-        assert (parts == parts[:, :1]).all() and len(set(parts[:, 0])) == 5
+        assert (parts == parts[:, :1]).all()
+        assert len(set(parts[:, 0])) == 5
         np.testing.assert_allclose(groups.averages[parts[2, 0]], features[40:60].mean(0), rtol=1e-5)
 
     @pytest.mark.parametrize("sampler", ["seeded", "opendp"])
@@ -331,7 +337,7 @@ class TestTraining:
             whole = job(folder, f"whole-{optimiser}", picture=pictures.__setitem__)
             LReOrg.train(params, whole)
             cut = job(folder, f"cut-{optimiser}")
-            step = task.SwapTask.step
+            step = training.SwapTask.step
 
             def interrupted(self, number, step=step):
                 if number == 3:
@@ -339,7 +345,7 @@ class TestTraining:
                 return step(self, number)
 
             with monkeypatch.context() as patch:
-                patch.setattr(task.SwapTask, "step", interrupted)
+                patch.setattr(training.SwapTask, "step", interrupted)
                 patch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
                 with pytest.raises(KeyboardInterrupt):
                     LReOrg.train(params, cut)
@@ -368,8 +374,8 @@ class TestTraining:
         assert last < first - 0.2
 
     def test_codes_are_read_as_their_pictures_are_seen(self, folder):
-        world = World(backbones(folder))
-        codes = world.generator.map(torch.randn(200, STYLE)).detach()
+        space = LatentSpace(backbones(folder))
+        codes = space.generator.map(torch.randn(200, STYLE)).detach()
         identities = functional.normalize(codes @ torch.randn(STYLE, 512))
         features = torch.tanh(codes @ torch.randn(STYLE, 8))
         untrained = reader.agreement(reader.learnt(codes, identities, features, 0, 0), codes, identities, features)
@@ -394,19 +400,19 @@ class TestTraining:
         assert Keyword(**KEYWORDS["gender"]).sentences == ["a man.", "a woman."]
 
     def test_contents_compete_as_clip_classifies(self, folder):
-        world = World(backbones(folder))
-        words = Vocabulary(world.semantics, knobs().keywords)
+        space = LatentSpace(backbones(folder))
+        words = Vocabulary(space.semantics, knobs().keywords)
         features = torch.randn(5, 8)
-        scale = world.semantics.network.logit_scale.exp()
-        wanted = (scale * functional.normalize(features) @ world.semantics.text(["a man.", "a woman."]).T).softmax(-1)
+        scale = space.semantics.network.logit_scale.exp()
+        wanted = (scale * functional.normalize(features) @ space.semantics.text(["a man.", "a woman."]).T).softmax(-1)
         torch.testing.assert_close(words.log_shares("gender", features).exp(), wanted)
 
     def test_identity_and_maps_come_from_one_pass(self, folder):
-        from masquerade import discovery
+        from masquerade.core import discovery
 
         identity = discovery.load("backbones", "identity").load(folder / "identity.safetensors")
         images = torch.rand(2, 3, SIZE, SIZE) * 2 - 1
-        vectors, maps = task.seen(identity, images)
+        vectors, maps = training.seen(identity, images)
         torch.testing.assert_close(vectors, identity(images))
         assert [tuple(part.shape[1:]) for part in maps] == [(4, 32, 32), (4, 16, 16), (8, 8, 8)]
         assert not identity.network.input_layer._forward_hooks
@@ -457,8 +463,11 @@ class TestMethod:
 
     def test_statement_says_budget_ranks_and_what_is_not_covered(self, folder, trained):
         told = built(folder, trained, sampler="opendp").statement()
-        assert told["epsilon"] == 1.0 and told["sensitivity"] == 2.0 and told["ranks"] == "3-6"
-        assert "between no others" in told["guarantee"] and "not differentially private" in told["guarantee"]
+        assert told["epsilon"] == 1.0
+        assert told["sensitivity"] == 2.0
+        assert told["ranks"] == "3-6"
+        assert "between no others" in told["guarantee"]
+        assert "not differentially private" in told["guarantee"]
         assert "None" in built(folder, trained).statement()["guarantee"]
         assert "None" in built(folder, trained, hide=["age"], keep=[]).statement()["guarantee"]
         json.dumps(told)
@@ -492,14 +501,14 @@ class TestMethod:
         files, other = backbones(folder), tmp_path / "other.safetensors"
         other.write_bytes(files[name].read_bytes() + b" ")
         with pytest.raises(CheckpointError, match=f"another {name}"):
-            task.load(knobs(), trained, {**files, name: other}, World(backbones(folder)))
+            training.load(knobs(), trained, {**files, name: other}, LatentSpace(backbones(folder)))
 
     def test_checkpoint_of_another_width_is_refused(self, folder, trained):
         with pytest.raises(CheckpointError, match="does not fit CDFNet"):
-            task.load(knobs(hidden=16), trained, backbones(folder), World(backbones(folder)))
+            training.load(knobs(hidden=16), trained, backbones(folder), LatentSpace(backbones(folder)))
 
     def test_picture_of_another_size_is_refused(self, folder, trained, faces):
-        from masquerade.images import Faces
+        from masquerade.core.images import Faces
 
         small = Faces(faces.images[:, :, ::2, ::2].copy(), faces.index)
         with pytest.raises(PictureError, match="16 x 16 pixels"):

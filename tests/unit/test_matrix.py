@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from masquerade import discovery, matrix, params
-from masquerade.errors import ParameterError, ProtocolError
+from masquerade.core import discovery
+from masquerade.core.errors import ParameterError, ProtocolError
+from masquerade.params import loading, matrix
 
 
 def test_cells_are_unique_and_in_a_fixed_order(tiny):
@@ -16,7 +17,7 @@ def test_cells_are_unique_and_in_a_fixed_order(tiny):
 
 
 def test_method_that_no_seed_changes_runs_once(root):
-    two = params.load(root, "mini")
+    two = loading.load(root, "mini")
     two.typed.__dict__["seeds"] = [0, 1]
     seeds = {}
     for cell in matrix.cells(two):
@@ -25,12 +26,12 @@ def test_method_that_no_seed_changes_runs_once(root):
     assert seeds["identitydp"] == {0, 1}
 
 
-def test_reason_is_asked_once_for_a_method_on_a_dataset(tiny, monkeypatch):
+def test_reason_is_computed_once_for_a_method_on_a_dataset(tiny, monkeypatch):
     """However many variants and seeds there are."""
-    asked = []
-    monkeypatch.setattr(matrix, "reason", lambda parameters, *which: asked.append(which) or "")
+    calls = []
+    monkeypatch.setattr(matrix, "reason", lambda parameters, *which: calls.append(which) or "")
     matrix.cells(tiny)
-    assert len(asked) == len(set(asked)) > 10
+    assert len(calls) == len(set(calls)) > 10
 
 
 def test_chosen_cells_keep_the_order_of_the_matrix(tiny):
@@ -42,9 +43,9 @@ def test_chosen_cells_keep_the_order_of_the_matrix(tiny):
 
 
 def test_pattern_that_matches_nothing_is_an_error(root):
-    parameters = params.load(root, "tiny")
+    parameters = loading.load(root, "tiny")
     parameters.matrix.evaluate["synthetic_hq"].append("identitydp/eps_7000")
-    with pytest.raises(ParameterError, match=r"asks for 'identitydp/eps_7000', which matches no method/variant"):
+    with pytest.raises(ParameterError, match=r"has the pattern 'identitydp/eps_7000', which matches no method/variant"):
         matrix.cells(parameters)
 
 
@@ -65,8 +66,8 @@ def test_method_that_is_not_built_is_skipped_with_that_reason(tiny):
 
 def test_planning_imports_no_torch(root):
     program = (
-        "import sys\nfrom pathlib import Path\nfrom masquerade import matrix, params\n"
-        f"matrix.cells(params.load(Path({str(root)!r}), 'tiny'))\n"
+        "import sys\nfrom pathlib import Path\nfrom masquerade.params import loading, matrix\n"
+        f"matrix.cells(loading.load(Path({str(root)!r}), 'tiny'))\n"
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
@@ -79,7 +80,7 @@ def broken(tmp_path, monkeypatch, text):
     (room / "mine.py").write_text(text)
     import masquerade.methods
 
-    monkeypatch.setattr(discovery, "ROOT", tmp_path)
+    monkeypatch.setattr(discovery, "PACKAGE", tmp_path)
     monkeypatch.setattr(masquerade.methods, "__path__", [str(room)])
     monkeypatch.delitem(sys.modules, "masquerade.methods.mine", raising=False)
 
@@ -94,7 +95,7 @@ def test_module_without_its_class_is_refused(tmp_path, monkeypatch):
 
 def test_class_without_its_functions_is_refused(tmp_path, monkeypatch):
     broken(tmp_path, monkeypatch, "from masquerade.methods import Method\nclass Mine(Method):\n    pass\n")
-    with pytest.raises(ProtocolError, match="Mine in methods/mine.py does not define: anonymize"):
+    with pytest.raises(ProtocolError, match=r"Mine in methods/mine.py does not define: anonymize"):
         discovery.load("methods", "mine")
 
 

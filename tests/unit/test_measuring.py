@@ -9,12 +9,14 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from masquerade import evaluation, measuring
-from masquerade.errors import ArchiveError, ProtocolError
-from masquerade.images import ArchiveWriter, to_float
+from masquerade.core import discovery, measurements
+from masquerade.core.errors import ArchiveError, ProtocolError
+from masquerade.core.images import ArchiveWriter, to_float
+from masquerade.core.measurements import stack
 from masquerade.judges import Judge
-from masquerade.metrics import Metric, stack
+from masquerade.metrics import Metric
 from masquerade.metrics._values import mean
+from masquerade.pipeline import evaluation, measuring
 
 RNG = np.random.default_rng(0)
 PICTURES = RNG.integers(0, 256, (5, 16, 16, 3), dtype=np.uint8)
@@ -69,7 +71,7 @@ def derived(tmp_path):
 
 def test_rows_keep_the_order_of_the_archive_and_refused_rows_stay(source, derived, tmp_path):
     measuring.measure(derived, tmp_path / "m.parquet", means(), batch=2, source=source)
-    table = measuring.read(tmp_path / "m.parquet")
+    table = measurements.read(tmp_path / "m.parquet")
     assert table["id"].tolist() == ["d3", "d2", "d1", "d0"]
     assert table["source_id"].tolist() == ["s3", "s2", "s1", "s0"]
     assert table["status"].tolist() == ["ok", "refused", "ok", "ok"]
@@ -83,7 +85,7 @@ def test_rows_keep_the_order_of_the_archive_and_refused_rows_stay(source, derive
 
 def test_values_and_references_belong_to_their_faces(source, derived, tmp_path):
     measuring.measure(derived, tmp_path / "m.parquet", means(), batch=2, source=source)
-    table = measuring.read(tmp_path / "m.parquet").set_index("id")
+    table = measurements.read(tmp_path / "m.parquet").set_index("id")
     for number in (3, 1, 0):
         original, inverted = to_float(PICTURES[number]), to_float(255 - PICTURES[number])
         row = table.loc[f"d{number}"]
@@ -97,7 +99,7 @@ def test_values_and_references_belong_to_their_faces(source, derived, tmp_path):
 def test_the_batch_size_changes_nothing(batch, source, derived, tmp_path):
     for size, name in ((4, "one"), (batch, "other")):
         measuring.measure(derived, tmp_path / f"{name}.parquet", means(), batch=size, source=source)
-    pd.testing.assert_frame_equal(*(measuring.read(tmp_path / f"{name}.parquet") for name in ("one", "other")))
+    pd.testing.assert_frame_equal(*(measurements.read(tmp_path / f"{name}.parquet") for name in ("one", "other")))
 
 
 def test_the_same_measurements_are_the_same_bytes(source, tmp_path):
@@ -108,7 +110,7 @@ def test_the_same_measurements_are_the_same_bytes(source, tmp_path):
 
 def test_without_a_source_nothing_is_compared(source, tmp_path):
     measuring.measure(source, tmp_path / "m.parquet", means(), split="test")
-    table = measuring.read(tmp_path / "m.parquet")
+    table = measurements.read(tmp_path / "m.parquet")
     assert table["id"].tolist() == ["s0", "s1", "s2", "s3"]
     assert "means.difference" not in table
 
@@ -116,7 +118,7 @@ def test_without_a_source_nothing_is_compared(source, tmp_path):
 def test_originals_keep_their_annotations_and_derived_faces_have_none(source, derived, tmp_path):
     measuring.measure(source, tmp_path / "m_source.parquet", means())
     measuring.measure(derived, tmp_path / "m_derived.parquet", means(), source=source)
-    originals, others = (measuring.read(tmp_path / f"m_{name}.parquet") for name in ("source", "derived"))
+    originals, others = (measurements.read(tmp_path / f"m_{name}.parquet") for name in ("source", "derived"))
     assert originals["attribute.Young"].tolist() == [1.0, 0.0, 1.0, 0.0, 1.0]
     assert "attribute.age" not in originals, "only what is true or false of a face is an annotation"
     assert not [name for name in others if name.startswith("attribute.")], "a dot says that a judge measured it"
@@ -127,14 +129,14 @@ def test_originals_keep_their_annotations_and_derived_faces_have_none(source, de
 
 def test_several_splits_can_be_asked_for(source, tmp_path):
     measuring.measure(source, tmp_path / "m.parquet", means(), split=["train", "validation"])
-    assert measuring.read(tmp_path / "m.parquet")["id"].tolist() == ["s4"]
+    assert measurements.read(tmp_path / "m.parquet")["id"].tolist() == ["s4"]
 
 
 def test_a_set_of_refusals_alone_can_be_measured(tmp_path):
     with ArchiveWriter(tmp_path / "none.zip") as out:
         out.add(None, {"id": "a", "identity": "", "split": "test"} | REFUSED)
     measuring.measure(tmp_path / "none.zip", tmp_path / "m.parquet", means())
-    table = measuring.read(tmp_path / "m.parquet")
+    table = measurements.read(tmp_path / "m.parquet")
     assert {f"means.{name}" for name in Means.quantities} <= set(table)
     assert np.isnan(stack(table["means.colour"])).tolist() == [[True, True, True]]
 
@@ -200,7 +202,7 @@ def test_a_lost_reference_is_named(source, tmp_path):
 def test_references_of_another_size_are_refused(source, tmp_path):
     with ArchiveWriter(tmp_path / "small.zip") as out:
         out.add(PICTURES[0, :8, :8], {"id": "d", "identity": "", "split": "test", "source_id": "s0"})
-    with pytest.raises(ArchiveError, match="image.size"):
+    with pytest.raises(ArchiveError, match=r"image.size"):
         measuring.measure(tmp_path / "small.zip", tmp_path / "m.parquet", means(), source=source)
 
 
@@ -217,7 +219,7 @@ def test_a_damaged_file_is_refused_by_name(damage, source, tmp_path):
     else:
         path.unlink()
     with pytest.raises(ArchiveError, match=re.escape(str(path))):
-        measuring.read(path)
+        measurements.read(path)
 
 
 def test_threads_are_given_back(source, tmp_path, monkeypatch):
@@ -245,16 +247,16 @@ def test_threads_are_given_back(source, tmp_path, monkeypatch):
 
 def test_the_size_of_the_pictures_is_kept_and_asked_for(source, derived, tmp_path):
     measuring.measure(derived, tmp_path / "m.parquet", means(), source=source)
-    assert measuring.size(tmp_path / "m.parquet") == 16
+    assert measurements.size(tmp_path / "m.parquet") == 16
     pq.write_table(
         pq.read_table(tmp_path / "m.parquet").replace_schema_metadata({"masquerade": "{}"}), tmp_path / "old"
     )
-    with pytest.raises(ArchiveError, match="does not say the size of its pictures"):
-        measuring.size(tmp_path / "old")
+    with pytest.raises(ArchiveError, match="does not give the size of its pictures"):
+        measurements.size(tmp_path / "old")
     with ArchiveWriter(tmp_path / "none.zip") as out:
         out.add(None, {"id": "d", "identity": "p", "split": "test", "source_id": "s0"} | REFUSED)
     measuring.measure(tmp_path / "none.zip", tmp_path / "none.parquet", means(), source=source)
-    assert measuring.size(tmp_path / "none.parquet") is None
+    assert measurements.size(tmp_path / "none.parquet") is None
 
 
 @pytest.fixture
@@ -288,15 +290,27 @@ def test_attempts_are_measured_and_evaluated_beside_the_anonymized_set(source, d
         measuring.measure(archive, tmp_path / f"m_{name}.parquet", means(), split="test", source=other)
     paths = {name: tmp_path / f"m_{name}.parquet" for name in files}
     seen = evaluation.evidence(paths["source"], paths["derived"], "test", attempts=paths["attempts"])
-    assert seen.size == 16 and seen.attempts["number"].tolist() == [0, 0, 1, 0, 0, 1]
+    assert seen.size == 16
+    assert seen.attempts["number"].tolist() == [0, 0, 1, 0, 0, 1]
     metrics = {"recovered": Recovered(None)}
     found = evaluation.evaluate_attempts(metrics, seen)
     assert found["recovered"]["recovered"]["means"]["value"] == 0.0
-    assert found["wrong"]["recovered"]["means"]["of"] == 4 and found["wrong"]["recovered"]["means"]["value"] > 0
+    assert found["wrong"]["recovered"]["means"]["of"] == 4
+    assert found["wrong"]["recovered"]["means"]["value"] > 0
     row = evaluation.row({"seed": 0}, {}, evaluation.evaluate(metrics, seen), found)
     assert json.loads(json.dumps(row))["attempts"] == found
     assert "attempts" not in evaluation.row({"seed": 0}, {}, {})
     assert evaluation.evaluate_attempts(metrics, evaluation.evidence(paths["source"], paths["derived"], "test")) == {}
+
+
+def test_metrics_of_a_job_are_those_with_a_block_in_its_parameters():
+    metrics = evaluation.build_metrics({"metrics.psnr": {}, "matrix.calibrate_on": "validation"})
+    assert [type(metric) for metric in metrics.values()] == [discovery.load("metrics", "psnr")]
+
+
+def test_numbers_of_a_run_are_named_by_metric_and_judge_and_never_missing():
+    values = {"psnr": {"": {"value": 20.0}}, "re_id": {"a": {"value": 0.5}, "b": {"value": None}}}
+    assert evaluation.numbers(values) == {"psnr": 20.0, "re_id.a": 0.5}
 
 
 def test_attempts_at_other_faces_and_of_other_sizes_are_refused(source, derived, attempts, tmp_path):
@@ -313,6 +327,6 @@ def test_attempts_at_other_faces_and_of_other_sizes_are_refused(source, derived,
     with ArchiveWriter(tmp_path / "one.zip") as out:
         out.add(PICTURES[0], row)
     measuring.measure(tmp_path / "one.zip", tmp_path / "m_one.parquet", means(), source=source)
-    with pytest.raises(ArchiveError, match="attempts at faces that"):
+    with pytest.raises(ArchiveError, match="attempts at faces that are not in"):
         evaluation.evidence(tmp_path / "m_source.parquet", tmp_path / "m_one.parquet", "test",
                             attempts=tmp_path / "m_attempts.parquet")  # fmt: skip

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from masquerade import discovery, evaluation
-from masquerade.errors import ProtocolError
+from masquerade.core import discovery
+from masquerade.core.errors import ProtocolError
+from masquerade.core.statistics import between, frechet, threshold_at
 from masquerade.metrics import Evidence
-from masquerade.metrics._values import between, threshold_at
-from masquerade.metrics.frechet_distance import frechet
+from masquerade.pipeline import evaluation
 
 
 def table(names, embeddings=None, **columns):
@@ -55,7 +55,8 @@ def test_face_that_could_not_be_measured_leaves_the_denominator():
 def test_identity_similarity_is_the_cosine_whatever_the_length():
     seen = evidence(table(["a", "b"], on_circle(0, 90)), table(["a", "b"], 3 * on_circle(60, 90)))
     value = compute("identity_similarity", seen)["r"]
-    assert value.value == pytest.approx((0.5 + 1.0) / 2) and (value.over, value.of) == (2, 2)
+    assert value.value == pytest.approx((0.5 + 1.0) / 2)
+    assert (value.over, value.of) == (2, 2)
 
 
 def test_identity_l1_is_the_mean_over_coordinates():
@@ -76,7 +77,8 @@ def test_distances_are_in_pixels_of_256_over_faces_found_in_both():
     moved = [[12.0, 10.0, 50.0, 46.0], [0.0, 0.0, 60.0, 60.0], [np.nan] * 4]
     seen = evidence(table("abc", **{"d.box": boxes}), table("abc", **{"d.box": moved}))
     value = compute("box_distance", replace(seen, size=64))["d"]
-    assert value.value == pytest.approx((2 + 4) / 4 * 4) and (value.over, value.of) == (1, 3)
+    assert value.value == pytest.approx((2 + 4) / 4 * 4)
+    assert (value.over, value.of) == (1, 3)
     with pytest.raises(ProtocolError, match="size of the pictures"):
         compute("box_distance", seen)
 
@@ -130,7 +132,8 @@ def test_wrong_recoveries_are_versions_among_themselves():
     wrong = replace(seen, attempts=rows.assign(attempt="wrong"))
     metric = {name: discovery.load("metrics", name)(None) for name in ("key_angle", "true_acceptance_rate")}
     found = evaluation.evaluate_attempts(metric, wrong)
-    assert list(found) == ["wrong"] and list(found["wrong"]) == ["key_angle"]
+    assert list(found) == ["wrong"]
+    assert list(found["wrong"]) == ["key_angle"]
     assert found["wrong"]["key_angle"]["r"]["value"] == pytest.approx((60 + 30) / 2, abs=1e-3)
 
 
@@ -143,7 +146,8 @@ def test_a_judge_that_did_not_look_at_attempts_has_no_angle():
 def test_one_version_of_each_face_has_no_angle():
     for seen in (versions((0, 10)), replace(versions((0, 10), (5, 5)), attempts=None)):
         value = compute("key_angle", seen)["r"]
-        assert math.isnan(value.value) and (value.over, value.of, value.note) == (0, 2, "no face has two versions")
+        assert math.isnan(value.value)
+        assert (value.over, value.of, value.note) == (0, 2, "no face has two versions")
 
 
 @settings(max_examples=25, deadline=None)
@@ -312,7 +316,8 @@ def test_rank1_in_pieces_is_the_whole(monkeypatch):
 def test_rank1_without_a_second_picture_says_so(names):
     seen = evidence(table(names, on_circle(0, 90)), table(names, on_circle(0, 90)))
     value = compute("rank1_identification_rate", seen)["r"]
-    assert math.isnan(value.value) and value.note == "nobody has two pictures"
+    assert math.isnan(value.value)
+    assert value.note == "nobody has two pictures"
 
 
 def test_distance_to_the_target_is_that_of_the_two_clouds():
@@ -385,7 +390,8 @@ def test_pseudo_labels_are_told_apart_and_judged_by_the_known_ones():
 
 def test_attribute_that_is_not_labelled_has_a_reason():
     found = accuracy(KNOWN_FRAME)
-    assert math.isnan(found["Sideburns"].value) and found["Sideburns"].note == "these faces have no such label"
+    assert math.isnan(found["Sideburns"].value)
+    assert found["Sideburns"].note == "these faces have no such label"
     assert (found["Sideburns"].over, found["Sideburns"].of) == (0, 4)
 
 
@@ -395,8 +401,8 @@ def test_cell_without_a_classifier_has_no_attribute_accuracy():
 
 
 def test_predictions_are_read_and_a_bad_file_is_named(tmp_path):
-    from masquerade.attributes import predictions
-    from masquerade.errors import ArchiveError
+    from masquerade.core.errors import ArchiveError
+    from masquerade.pipeline.attributes import predictions
 
     path = tmp_path / "0.parquet"
     with pytest.raises(ArchiveError, match=f"{path} is missing"):
@@ -412,11 +418,11 @@ def test_predictions_are_read_and_a_bad_file_is_named(tmp_path):
 
 
 def test_regions_are_those_of_the_drawn_attributes():
-    from masquerade.attributes import regions
-    from masquerade.faces import _attributes
+    from masquerade.core import annotations
+    from masquerade.faces._drawn import attributes as _attributes
 
-    assert set(_attributes.INNER) == set(regions.INNER)
-    assert set(regions.OUTER) - set(_attributes.OUTER) == {
+    assert set(_attributes.INNER) == set(annotations.INNER)
+    assert set(annotations.OUTER) - set(_attributes.OUTER) == {
         "Sideburns", "Wearing_Earrings", "Wearing_Necklace", "Wearing_Necktie"
     }  # fmt: skip
 
@@ -445,7 +451,7 @@ def test_ssim_and_perceptual_distance_are_means():
 
 
 def test_frechet_distance_agrees_with_pytorch_fid():
-    from masquerade._torchvision import ensure
+    from masquerade.networks.torchvision_internals import ensure
 
     ensure()
     from pytorch_fid.fid_score import calculate_frechet_distance

@@ -11,12 +11,13 @@ import pytest
 import torch
 
 import official
-from masquerade import assets, discovery, rehearsal
+from masquerade import assets
 from masquerade.assets import lock
-from masquerade.errors import CheckpointError
+from masquerade.core import discovery, rehearsal
+from masquerade.core.errors import CheckpointError
 from masquerade.judges import face_alignment
 from masquerade.metrics import Evidence
-from masquerade.papers import independence
+from masquerade.papers import judges_in_training
 
 NAMES = [name for name in discovery.names("judges") if discovery.load("judges", name).assets]
 SEEDS = {"facenet_casia": 1}
@@ -215,7 +216,8 @@ def test_face_below_the_threshold_is_not_detected(judges, pictures, monkeypatch)
     monkeypatch.setattr(judges["face_alignment"], "_detector", Fixed(answer))
     found = judges["face_alignment"].measure(pictures)
     assert not found["detected"].any()
-    assert np.isnan(found["box"]).all() and np.isnan(found["landmarks"]).all()
+    assert np.isnan(found["box"]).all()
+    assert np.isnan(found["landmarks"]).all()
     np.testing.assert_allclose(found["probability"], [0.5, 0.4])
 
 
@@ -242,8 +244,8 @@ def test_peaks_at_the_rim_are_not_moved():
 
 def test_network_of_the_losses_is_no_stranger():
     asked = [(name, "falco", "FALCO") for name in ("arcface", "adaface", "facenet_casia")]
-    assert independence.told(asked, "table") == "Judges seen in training: `arcface` by FALCO."
-    assert independence.told([("arcface", "blackout", "black")], "table").startswith("No judge of this table")
+    assert judges_in_training.sentence(asked, "table") == "Judges seen in training: `arcface` by FALCO."
+    assert judges_in_training.sentence([("arcface", "blackout", "black")], "table").startswith("No judge of this table")
 
 
 def test_perceptual_distance_is_told_for_each_judge_that_has_one():

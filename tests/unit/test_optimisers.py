@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from masquerade.optimisers import Optimisers, cooled, risen
+from masquerade.training.optimisers import Optimisers, cooldown_share, warmup_cosine_share
 
 
 def network():
@@ -55,10 +55,10 @@ def test_rates_are_those_of_their_optimisers_times_the_share(share):
 
 
 def test_schedules_rise_and_fall():
-    shares = [risen(step, 100) for step in range(100)]
+    shares = [warmup_cosine_share(step, 100) for step in range(100)]
     assert shares[0] == pytest.approx(0.1)
     assert shares[9] == pytest.approx(1.0) == max(shares)
     assert shares[-1] == pytest.approx(0.0)
     assert shares[54] == pytest.approx(0.5)  # half of the way down
-    assert [cooled(step, 100, 0.5) for step in (0, 50, 75, 99)] == pytest.approx([1.0, 1.0, 0.5, 0.02])
-    assert cooled(99, 100, 0.0) == 1.0
+    assert [cooldown_share(step, 100, 0.5) for step in (0, 50, 75, 99)] == pytest.approx([1.0, 1.0, 0.5, 0.02])
+    assert cooldown_share(99, 100, 0.0) == 1.0

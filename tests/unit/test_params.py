@@ -8,8 +8,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from masquerade import params
-from masquerade.errors import ParameterError
+from masquerade.core.errors import ParameterError
+from masquerade.params import loading, overlays
+from masquerade.params import parameters as params
+from masquerade.params import schema as schema_module
 
 
 @pytest.fixture
@@ -27,73 +29,73 @@ def edit(repository, change, file="params.yaml"):
 
 @pytest.mark.parametrize("scale", ["tiny", "mini", "paper", "paper_1024"])
 def test_every_scale_is_valid(root, scale):
-    assert params.load(root, scale).scale == scale
+    assert loading.load(root, scale).scale == scale
 
 
 def test_unknown_key_names_the_nearest_known_one(repository):
     edit(repository, lambda tree: tree["image"].update(sise=64))
     with pytest.raises(ParameterError, match=r"unknown parameter 'image.sise'. Did you mean 'size'\?"):
-        params.load(repository)
+        loading.load(repository)
 
 
 def test_unknown_key_deep_in_a_variant_is_refused(repository):
     edit(repository, lambda tree: tree["methods"]["identitydp"]["variants"]["eps_6"].update(epsilonn=3))
     with pytest.raises(ParameterError, match="Did you mean 'epsilon'"):
-        params.load(repository)
+        loading.load(repository)
 
 
 def test_unknown_method_names_the_nearest_known_one(repository):
     edit(repository, lambda tree: tree["methods"].update(identitydpp=tree["methods"]["identitydp"]))
     with pytest.raises(ParameterError, match="Did you mean 'identitydp'"):
-        params.load(repository)
+        loading.load(repository)
 
 
 def test_mistake_in_an_overlay_names_the_overlay(repository):
     edit(repository, lambda tree: tree.setdefault("image", {}).update(sise=3), "scales/mini.yaml")
     with pytest.raises(ParameterError, match=r"scales/mini.yaml: unknown parameter 'image.sise'"):
-        params.load(repository, "mini")
+        loading.load(repository, "mini")
 
 
 def test_wrong_type_says_what_was_given(repository):
     edit(repository, lambda tree: tree["image"].update(size="large"), "params.yaml")
     with pytest.raises(ParameterError, match=r"'image.size' is 'large'"):
-        params.load(repository, "paper")
+        loading.load(repository, "paper")
 
 
 def test_missing_key_is_refused(repository):
     edit(repository, lambda tree: tree.pop("seeds"))
     edit(repository, lambda tree: tree.pop("seeds", None), "scales/mini.yaml")
     with pytest.raises(ParameterError, match="'seeds' is missing"):
-        params.load(repository, "mini")
+        loading.load(repository, "mini")
 
 
 def test_unknown_scale_lists_those_that_exist(repository):
     with pytest.raises(
         ParameterError, match=r"no scale 'minni'. Did you mean 'mini'\? Known: mini, paper, paper_1024, tiny"
     ):
-        params.load(repository, "minni")
+        loading.load(repository, "minni")
 
 
 def test_name_that_points_nowhere_is_refused(repository):
     edit(repository, lambda tree: tree["matrix"].update(train_on="synthetic_hd"))
     with pytest.raises(ParameterError, match="Did you mean 'synthetic_hq'"):
-        params.load(repository, "mini")
+        loading.load(repository, "mini")
 
 
 def test_broken_yaml_names_the_file(repository):
     (repository / "params.yaml").write_text("scale: [")
     with pytest.raises(ParameterError, match=r"params.yaml is not valid YAML"):
-        params.load(repository)
+        loading.load(repository)
 
 
 def test_slice_holds_only_what_was_asked_for(tiny):
     assert tiny.slice(("image.size",)) == {"image.size": tiny.image.size}
-    with pytest.raises(ParameterError, match="image.colour"):
+    with pytest.raises(ParameterError, match=r"image.colour"):
         tiny.slice(("image.colour",))
 
 
 def test_schema_is_closed():
-    schema = json.loads(params.schema_text())
+    schema = json.loads(schema_module.schema_text())
     objects = [schema, *schema["$defs"].values()]
     open_ones = [
         item.get("title") for item in objects if item.get("properties") and item.get("additionalProperties", True)
@@ -108,32 +110,33 @@ trees = st.recursive(
 
 @given(trees, trees)
 def test_overlay_wins_and_keeps_the_rest(base, over):
-    merged = params.overlay(base, over)
+    merged = overlays.overlay(base, over)
     assert set(merged) == set(base) | set(over)
-    assert params.overlay(merged, over) == merged
+    assert overlays.overlay(merged, over) == merged
     for key in set(base) - set(over):
         assert merged[key] == base[key]
 
 
 def test_null_that_removes_nothing_is_refused(repository):
     edit(repository, lambda tree: tree["methods"].update({"pixelaton": None}), "scales/mini.yaml")
-    with pytest.raises(ParameterError, match="mini.yaml: 'methods.pixelaton' is null.*Did you mean 'pixelation'"):
-        params.load(repository)
+    with pytest.raises(ParameterError, match=r"mini.yaml: 'methods.pixelaton' is null.*Did you mean 'pixelation'"):
+        loading.load(repository)
 
 
 def test_null_in_an_overlay_removes():
-    assert params.overlay({"a": {"b": 1, "c": 2}}, {"a": {"b": None}}) == {"a": {"c": 2}}
+    assert overlays.overlay({"a": {"b": 1, "c": 2}}, {"a": {"b": None}}) == {"a": {"c": 2}}
 
 
 def ablated(repository, **ablations):
     edit(repository, lambda tree: tree["methods"]["cao21"].update(ablations=ablations))
-    return params.load(repository, "mini")
+    return loading.load(repository, "mini")
 
 
 def test_ablation_differs_from_its_method_in_the_named_knobs_alone(repository):
     parameters = ablated(repository, d_9={"same_pairs": 1.0})
-    assert parameters.ablations("cao21") == {"d_9": {"same_pairs": 1.0}} and parameters.ablations("identitydp") == {}
-    from masquerade.methods.cao21 import Cao21
+    assert parameters.ablations("cao21") == {"d_9": {"same_pairs": 1.0}}
+    assert parameters.ablations("identitydp") == {}
+    from masquerade.methods.cao21.method import Cao21
 
     knobs = parameters.tree["methods"]["cao21"]["params"]
     trained = params.trained_with(Cao21, knobs, parameters.ablations("cao21")["d_9"])
@@ -141,9 +144,11 @@ def test_ablation_differs_from_its_method_in_the_named_knobs_alone(repository):
 
 
 def test_ablation_of_no_variant_and_with_an_unknown_knob_are_refused(repository):
-    with pytest.raises(ParameterError, match=r"methods.cao21.ablations names 'd_10'. Did you mean 'd_0'|'d_1'"):
+    with pytest.raises(
+        ParameterError, match=r"methods.cao21.ablations names 'd_10', which is not defined. Did you mean 'd_(0|1)'"
+    ):
         ablated(repository, d_10={"same_pairs": 1.0})
-    with pytest.raises(ParameterError, match="ablations.d_9: 'same_pears'"):
+    with pytest.raises(ParameterError, match=r"ablations.d_9: 'same_pears'"):
         ablated(repository, d_9={"same_pears": 1.0})
 
 
@@ -151,5 +156,5 @@ def test_slice_leaves_out_what_may_be_missing_and_is_missing(repository):
     parameters = ablated(repository, d_9={"same_pairs": 1.0})
     keys = ("seeds", "methods.cao21.ablations.d_9?", "methods.cao21.ablations.d_8?")
     assert parameters.slice(keys) == {"seeds": [0], "methods.cao21.ablations.d_9": {"same_pairs": 1.0}}
-    with pytest.raises(ParameterError, match="no 'methods.cao21.ablations.d_8'"):
+    with pytest.raises(ParameterError, match=r"no 'methods.cao21.ablations.d_8'"):
         parameters.slice(("methods.cao21.ablations.d_8",))

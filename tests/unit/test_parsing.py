@@ -8,15 +8,23 @@ import safetensors.torch
 import torch
 
 import official as official_layouts
-from masquerade import discovery, training
-from masquerade.backbones._dense import Views, mirrored_masks
-from masquerade.backbones._parsing import Parser, agreement, confusion, hard_cross_entropy, load, mirrored_classes
-from masquerade.backbones.parsing import CLASSES, FACE
-from masquerade.errors import ArchiveError, CheckpointError
-from masquerade.faces._skin import LABELS
-from masquerade.images import ArchiveWriter
-from masquerade.methods import TrainingJob
+from masquerade.backbones._views import Views, mirrored_masks
+from masquerade.backbones.parsing.training import (
+    Parser,
+    agreement,
+    confusion,
+    hard_cross_entropy,
+    load,
+    mirrored_classes,
+)
+from masquerade.core import discovery
+from masquerade.core.annotations import CLASSES, FACE
+from masquerade.core.errors import ArchiveError, CheckpointError
+from masquerade.core.images import ArchiveWriter
+from masquerade.faces._drawn.paint import LABEL
 from masquerade.networks.bisenet import BiSeNet
+from masquerade.training import checkpoints
+from masquerade.training.job import TrainingJob
 
 
 def test_bisenet_has_the_tensors_of_the_published_file():
@@ -41,7 +49,7 @@ def test_stride_is_that_of_the_finest_features(stride, finest):
 
 
 def test_stride_that_no_network_has_is_refused():
-    with pytest.raises(ValueError, match="stride is 3; possible are"):
+    with pytest.raises(ValueError, match="stride is 3; allowed are"):
         BiSeNet(19, 4, 3)
 
 
@@ -90,7 +98,7 @@ def test_face_is_the_probability_of_the_classes_inside_of_the_outline():
 
 
 def test_labels_mean_what_the_masks_of_the_archives_mean():
-    assert CLASSES == LABELS
+    assert {name: number for number, name in enumerate(CLASSES)} == LABEL
 
 
 def test_mirroring_swaps_sides_and_twice_is_nothing():
@@ -137,7 +145,7 @@ def test_views_move_the_mask_as_they_move_the_picture(drawn):
     nose = masks == CLASSES.index("nose")
     pictures = (255 * nose[..., None].expand(-1, -1, -1, 3)).to(torch.uint8)
     draw = np.random.default_rng(0)
-    views = Views.drawn(draw, len(drawn))
+    views = Views.sampled(draw, len(drawn))
     assert 0 < views.mirrored.sum() < len(drawn)
     plain = Views(views.mirrored, views.place, torch.ones(6, 1, 1, 1), torch.zeros(6, 1, 1, 1))
     seen = plain.images(pictures)[:, 0] > 0
@@ -266,7 +274,7 @@ def test_input_of_another_size_than_the_pictures_is_trained(archive, tmp_path):
 def test_faces_without_masks_are_refused(tmp_path):
     with ArchiveWriter(tmp_path / "photographs.zip") as out:
         out.add(np.zeros((32, 32, 3), np.uint8), {"id": "a", "identity": "a", "split": "train"})
-    with pytest.raises(ArchiveError, match="not every face has a parsing mask.*give backbones.parsing.published"):
+    with pytest.raises(ArchiveError, match=r"not every face has a parsing mask.*give backbones.parsing.published"):
         backbone().train(job_of(tmp_path / "photographs.zip", tmp_path)[0])
 
 
@@ -286,7 +294,7 @@ def test_published_file_is_adopted_bit_for_bit(tmp_path):
     adopting.adopt(path, job)
     parser = adopting.load(job.checkpoint)
     assert all(torch.equal(value, state[key]) for key, value in parser.network.state_dict().items())
-    _, facts = training.load_checkpoint(job.checkpoint)
+    _, facts = checkpoints.load_checkpoint(job.checkpoint)
     assert facts["mean"] == [0.485, 0.456, 0.406]
     before = job.checkpoint.read_bytes()
     safetensors.torch.save_file(state, tmp_path / "weights.safetensors")
@@ -314,23 +322,23 @@ def test_file_that_is_not_the_published_network_is_refused(tmp_path):
 
 
 def test_missing_cut_and_altered_files_are_refused(tmp_path):
-    path, adopting, job, state = official(tmp_path)
-    with pytest.raises(CheckpointError, match="nowhere.pth is missing. docs/parsing.md says"):
+    path, adopting, job, _ = official(tmp_path)
+    with pytest.raises(CheckpointError, match=r"nowhere.pth is missing. docs/parsing.md says"):
         adopting.adopt(tmp_path / "nowhere.pth", job)
     content = path.read_bytes()
     path.write_bytes(content[:-3000])
-    with pytest.raises(CheckpointError, match="79999_iter.pth cannot be read"):
+    with pytest.raises(CheckpointError, match=r"79999_iter.pth cannot be read"):
         adopting.adopt(path, job)
     path.write_bytes(b"\x00" * 40 + content[40:])
-    with pytest.raises(CheckpointError, match="79999_iter.pth cannot be read"):
+    with pytest.raises(CheckpointError, match=r"79999_iter.pth cannot be read"):
         adopting.adopt(path, job)
 
 
 def test_checkpoint_of_another_backbone_is_refused(tmp_path):
-    training.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 4})
-    with pytest.raises(CheckpointError, match="other.safetensors is not a checkpoint of this backbone"):
+    checkpoints.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 4})
+    with pytest.raises(CheckpointError, match=r"other.safetensors is not a checkpoint of this backbone"):
         load(tmp_path / "other.safetensors")
     facts = {"width": 4, "stride": 2, "input_size": 32, "mean": [0.5] * 3, "std": [0.5] * 3}
-    training.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, facts)
-    with pytest.raises(CheckpointError, match="does not fit BiSeNet: .* is missing"):
+    checkpoints.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, facts)
+    with pytest.raises(CheckpointError, match=r"does not fit BiSeNet: .* is missing"):
         load(tmp_path / "other.safetensors")

@@ -1,4 +1,4 @@
-"""What a plan promises: counted as by hand or by another counter, without files, and of everything that runs."""
+"""The plan counts as one does by hand and as another counter does, without files, and counts everything that runs."""
 
 import json
 
@@ -7,22 +7,24 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from masquerade import discovery, repeated, training
-from masquerade.cli import main
-from masquerade.errors import CheckpointError, MasqueradeError
+from masquerade.cli.main import main
+from masquerade.core import discovery, execution
+from masquerade.core.errors import CheckpointError, MasqueradeError
 from masquerade.networks.ir_se import IRSE
-from masquerade.plan import pictures, table
-from masquerade.plan.costs import Costs, Step
-from masquerade.plan.gpus import gpu
-from masquerade.plan.pretence import Pretence
+from masquerade.pipeline.costs import pictures, table
+from masquerade.pipeline.costs.estimate import Estimate
+from masquerade.pipeline.costs.gpus import gpu
+from masquerade.pipeline.costs.meta import MetaExecution
+from masquerade.pipeline.costs.step import Step
+from masquerade.training import checkpoints, loop
 
 AT = table.Throughput("a GPU", peak=100.0, utilisation=0.5)
 
 
 def spent(work):
-    with Pretence() as pretence, pretence.counted() as bill:
+    with MetaExecution() as meta, meta.counted() as cost:
         work()
-    return bill
+    return cost
 
 
 class Regression:
@@ -46,15 +48,15 @@ class Regression:
 
 def trained(tmp_path, steps, **more):
     def work():
-        training.fit(Regression(**more), steps=steps, state=tmp_path / "s", fingerprint="", log=lambda *_: None)
+        loop.fit(Regression(**more), steps=steps, state=tmp_path / "s", fingerprint="", log=lambda *_: None)
 
     return spent(work)
 
 
 def test_flops_of_a_small_network_are_those_by_hand():
     network = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 16, 10))
-    bill = spent(lambda: network(torch.zeros(2, 3, 4, 4)))
-    assert bill.flops == 2 * (2 * 8 * 4 * 4 * 3 * 9) + 2 * 2 * (8 * 16) * 10
+    cost = spent(lambda: network(torch.zeros(2, 3, 4, 4)))
+    assert cost.flops == 2 * (2 * 8 * 4 * 4 * 3 * 9) + 2 * 2 * (8 * 16) * 10
 
 
 def test_flops_of_a_step_are_forward_backward_and_repeated_by_kind(tmp_path):
@@ -107,55 +109,56 @@ def test_memory_of_a_training_holds_weights_gradients_and_both_moments(tmp_path)
 
 
 def test_a_wide_network_takes_no_memory_here():
-    with Pretence() as pretence, pretence.counted() as bill:
+    with MetaExecution() as meta, meta.counted() as cost:
         nn.Linear(200_000, 200_000, bias=False)
-    assert bill.peak >= 200_000**2 * 4  # 149 GiB
+    assert cost.peak >= 200_000**2 * 4  # 149 GiB
 
 
 def test_many_kinds_of_rounds_are_taken_from_their_neighbours():
     def work():
-        for number in repeated.rounds(20, kind=lambda number: number // 2):
+        for number in execution.rounds(20, kind=lambda number: number // 2):
             torch.zeros(1 + number // 2, 7) @ torch.zeros(7, 1)
 
     assert spent(work).repeated == sum(2 * 7 * (1 + number // 2) for number in range(20))
 
 
 def test_parts_are_counted_as_often_as_there_are():
-    found = {}
+    results = {}
 
     def work():
-        found["rows"] = repeated.parts(lambda part: part @ torch.zeros(4, 6), torch.zeros(70, 4), 32)
+        results["rows"] = execution.parts(lambda part: part @ torch.zeros(4, 6), torch.zeros(70, 4), 32)
 
     assert spent(work).repeated == 2 * 70 * 4 * 6
-    assert found["rows"].shape == (70, 6)
+    assert results["rows"].shape == (70, 6)
 
 
 def test_parts_without_a_plan_are_the_whole():
     batch = torch.arange(14.0).reshape(7, 2)
-    double, half = repeated.parts(lambda part: (part * 2, part / 2), batch, 3)
-    assert torch.equal(double, batch * 2) and torch.equal(half, batch / 2)
-    assert list(repeated.rounds(5, 2)) == [2, 3, 4]
+    double, half = execution.parts(lambda part: (part * 2, part / 2), batch, 3)
+    assert torch.equal(double, batch * 2)
+    assert torch.equal(half, batch / 2)
+    assert list(execution.rounds(5, 2)) == [2, 3, 4]
 
 
 def test_a_plan_leaves_nothing_behind(tmp_path):
-    with Pretence() as pretence:
-        training.save_checkpoint(tmp_path / "a", {"layer": nn.Linear(3, 2)}, {"width": 3})
-        tensors, facts = training.load_checkpoint(tmp_path / "a")
-        assert tensors["layer"]["weight"].shape == (2, 3) and facts == {"width": 3}
-        assert pretence.size(tmp_path / "a") == (3 * 2 + 2) * 4
-    assert repeated.watcher() is None
+    with MetaExecution() as meta:
+        checkpoints.save_checkpoint(tmp_path / "a", {"layer": nn.Linear(3, 2)}, {"width": 3})
+        tensors, facts = checkpoints.load_checkpoint(tmp_path / "a")
+        assert tensors["layer"]["weight"].shape == (2, 3)
+        assert facts == {"width": 3}
+        assert meta.size(tmp_path / "a") == (3 * 2 + 2) * 4
+    assert list(execution.rounds(3)) == [0, 1, 2]
     assert torch.ones(2).sum().item() == 2.0
     assert nn.Linear(1, 1).to("meta").weight.is_meta
-    with pytest.raises(CheckpointError):  # what a plan keeps is no checkpoint
-        training.load_checkpoint(tmp_path / "a")
+    with pytest.raises(CheckpointError):  # the plan writes no checkpoint
+        checkpoints.load_checkpoint(tmp_path / "a")
 
 
 def test_bytes_of_a_small_matrix(tiny, tmp_path):
-    costs = Costs(tiny, tmp_path, tmp_path)
-    found = {step.name: step for step in costs._data()}
+    steps = {step.name: step for step in Estimate(tiny, tmp_path, tmp_path).data()}
     each = pictures.png_bytes(tiny, "synthetic_hq", masks=True)
-    assert found["synthetic_hq"].units == (24 + 4 + 4) * 2
-    assert found["synthetic_hq"].disk == 64 * each
+    assert steps["synthetic_hq"].units == (24 + 4 + 4) * 2
+    assert steps["synthetic_hq"].disk == 64 * each
     assert 0 < pictures.png_bytes(tiny, "synthetic_hq") < each < 2 * 64 * 64 * 4
 
 
@@ -172,7 +175,8 @@ def test_numbers_of_the_table_have_units():
     step = Step("method", "x", 2, 10, "steps", flops=1_500_000_000_000, peak=3 * 2**30, disk=2048)
     row, last = table.rows([step], AT)
     assert row == ("method", "x", "2", "10", "steps", "1.5 T", "< 0.001", "3 GiB", "2 KiB", "", "")
-    assert last[0] == "all" and last[5:9] == row[5:9]
+    assert last[0] == "all"
+    assert last[5:9] == row[5:9]
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +199,8 @@ def test_everything_that_trains_is_in_the_plan(planned, tiny):
     trains = [name for name in tiny.methods if discovery.load("methods", name).capabilities.trains]
     assert trains
     for name in trains:
-        assert steps["method", name]["units"] > 0 and steps["method", name]["flops"] > 0
+        assert steps["method", name]["units"] > 0
+        assert steps["method", name]["flops"] > 0
     for name in tiny.methods:
         assert steps["anonymize", name]["jobs"] > 0
 
@@ -211,7 +216,7 @@ def test_the_sum_is_that_of_the_steps(planned):
 
 
 def test_the_plan_has_as_many_jobs_as_the_matrix(planned, tiny):
-    from masquerade import matrix
+    from masquerade.params import matrix
 
     runnable = [cell for cell in matrix.cells(tiny) if cell.runnable]
     jobs = {}
@@ -223,36 +228,38 @@ def test_the_plan_has_as_many_jobs_as_the_matrix(planned, tiny):
 
 
 def test_what_cannot_be_counted_says_why(tiny, tmp_path):
-    costs = Costs(tiny, tmp_path, tmp_path)
-    with costs.pretence:
-        bill, why = costs.pipeline.counted("x", lambda: costs.pipeline.method("falco", "m_0"))
-    assert bill.flops == 0 and why.startswith("not counted: ") and "is missing" in why
+    estimate = Estimate(tiny, tmp_path, tmp_path)
+    with estimate.meta:
+        cost, reason = estimate.builder.counted("x", lambda: estimate.builder.method("falco", "m_0"))
+    assert cost.flops == 0
+    assert reason.startswith("not counted: ")
+    assert "is missing" in reason
 
 
 def test_a_dataset_that_does_not_know_its_size_is_said_to(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(discovery.load("faces", "synthetic_wild"), "count", lambda *_: None)
-    costs = Costs(tiny, tmp_path, tmp_path)
-    found = {step.name: step for step in costs._data()}
-    assert found["synthetic_wild"].units == 0 and "nobody knows" in found["synthetic_wild"].note
+    steps = {step.name: step for step in Estimate(tiny, tmp_path, tmp_path).data()}
+    assert steps["synthetic_wild"].units == 0
+    assert "nobody knows" in steps["synthetic_wild"].note
 
 
 def test_a_dataset_whose_files_are_not_here_is_counted_as_if_they_were(root, tmp_path):
     import yaml
 
-    from masquerade import matrix, params
+    from masquerade.params import loading, matrix
 
-    tree = params.load(root, "tiny").tree
+    tree = loading.load(root, "tiny").tree
     tree["matrix"]["evaluate"] = {"folder": ["fit/default"]}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(tree))
     (tmp_path / "scales").mkdir()
     (tmp_path / "scales" / "tiny.yaml").write_text("{}")
-    parameters = params.load(tmp_path, "tiny")
+    parameters = loading.load(tmp_path, "tiny")
     assert not any(cell.runnable for cell in matrix.cells(parameters))
-    costs = Costs(parameters, tmp_path, tmp_path)
-    assert [cell.method for cell in costs.cells] == ["fit"]
+    estimate = Estimate(parameters, tmp_path, tmp_path)
+    assert [cell.method for cell in estimate.workload.cells] == ["fit"]
 
 
 def test_the_size_of_an_archive_that_is_built_is_counted(tiny, tmp_path):
     pictures.write(tmp_path / "x.zip", 32, 6)
-    found = pictures.count(tiny, "synthetic_hq", tmp_path / "x.parquet")
-    assert found == {"train": 64, "validation": 8, "test": 6}
+    counts = pictures.count(tiny, "synthetic_hq", tmp_path / "x.parquet")
+    assert counts == {"train": 64, "validation": 8, "test": 6}

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from masquerade import privacy
-from masquerade.errors import ParameterError
-from masquerade.privacy import LaplaceMechanism, measured_sensitivity, sensitivity_bound, unit
+from masquerade.core.errors import ParameterError
+from masquerade.methods import _privacy
+from masquerade.methods._privacy import LaplaceMechanism, measured_sensitivity, sensitivity_bound, unit
 
 
 def mechanism(epsilon=6.0, sensitivity=45.25, kind="bound", sampler="seeded"):
@@ -20,7 +20,7 @@ def vectors(count, dimensions=512):
 
 
 def test_sensitivity_is_the_largest_l1_distance_of_any_pair(monkeypatch):
-    monkeypatch.setattr(privacy, "BLOCK", 4)  # the 11 rows span three blocks
+    monkeypatch.setattr(_privacy, "BLOCK", 4)  # the 11 rows span three blocks
     rows = vectors(11, 5)
     brute = max(sum(abs(a - b) for a, b in zip(x, y, strict=True)) for x in rows for y in rows)
     assert measured_sensitivity(rows) == pytest.approx(brute, rel=1e-12)
@@ -48,7 +48,7 @@ def test_the_bound_is_reached_and_is_45_25_for_512_dimensions():
 
 
 def test_noise_has_the_scale_sensitivity_over_epsilon(monkeypatch):
-    monkeypatch.setattr(privacy, "unit", np.asarray)  # look at the noise before the result is scaled to unit length
+    monkeypatch.setattr(_privacy, "unit", np.asarray)  # look at the noise before the result is scaled to unit length
     chosen = mechanism(epsilon=2.0, sensitivity=10.0)
     noise = np.stack([chosen.perturb(np.zeros(1000), 0, str(name)) for name in range(200)]).ravel()
     assert chosen.scale == 5.0

@@ -12,12 +12,12 @@ import torch
 from torch import nn
 
 import official
-from masquerade import assets, discovery, params, published, rehearsal
+from masquerade import assets
 from masquerade.assets import lock
-from masquerade.backbones import _torchscript
-from masquerade.errors import CheckpointError
-from masquerade.images import ArchiveWriter
-from masquerade.methods import TrainingJob
+from masquerade.backbones.semantics import torchscript
+from masquerade.core import discovery, rehearsal
+from masquerade.core.errors import CheckpointError
+from masquerade.core.images import ArchiveWriter
 from masquerade.networks.adaface import AdaFaceIR
 from masquerade.networks.bisenet import BiSeNet
 from masquerade.networks.fan import FAN
@@ -26,12 +26,15 @@ from masquerade.networks.ir_se import IRSE
 from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
 from masquerade.networks.s3fd import S3FD
 from masquerade.networks.stylegan2 import CHANNELS, Generator
+from masquerade.params import loading
+from masquerade.training import weight_files
+from masquerade.training.job import TrainingJob
 
 
 def clip_network(patch: int) -> nn.Module:
-    from masquerade.backbones import _semantics
+    from masquerade.backbones.semantics import network as _semantics
 
-    knobs = params.load(Path(__file__).parents[2], "paper").backbones["semantics"]
+    knobs = loading.load(Path(__file__).parents[2], "paper").backbones["semantics"]
     return _semantics.build(_semantics.architecture(knobs.model_copy(update={"patch": patch})))
 
 
@@ -119,8 +122,8 @@ def test_published_file_is_as_large_as_its_tensors(role):
 
 
 def test_counters_that_old_pytorch_did_not_write_are_not_missed(tmp_path):
-    given = {name: value for name, value in official.content("fan4").items() if not name.endswith(published.COUNTER)}
-    network = published.load(FAN(), given, tmp_path / "2DFAN4.pth.tar")
+    given = {name: value for name, value in official.content("fan4").items() if not name.endswith(weight_files.COUNTER)}
+    network = weight_files.load(FAN(), given, tmp_path / "2DFAN4.pth.tar")
     assert network.bn1.num_batches_tracked == 0
     assert torch.equal(network.l3.bias, given["l3.bias"])
 
@@ -151,7 +154,7 @@ class Lab:
     """A folder with files from outside, and who opens them."""
 
     def __init__(self, folder: Path, root: Path):
-        self.folder, self.knobs = folder, params.load(root, "paper").backbones
+        self.folder, self.knobs = folder, loading.load(root, "paper").backbones
 
     def place(self, role: str, content: dict) -> Path:
         path = assets.path(role)
@@ -262,7 +265,7 @@ def test_file_that_is_not_the_published_one_is_refused_with_file_and_tensor(role
         rf"{name} is \({', '.join(map(str, given.shape))}, 2,?\), the network has": whole
         | {key: given[..., None].expand(*given.shape, 2)},
         f"{name} holds values that are not numbers": whole | {key: torch.tensor(math.nan).expand(given.shape)},
-        r"cannot be read|nothing of a file is run": whole | {key: Code()},
+        r"cannot be read|code from a file is never run": whole | {key: Code()},
     }
     for told, state in cases.items():
         state_of(content).clear()
@@ -288,8 +291,8 @@ def test_class_names_of_lightning_are_read_past_and_nothing_of_them_is_run(tmp_p
         patch.setitem(sys.modules, module.__name__, module)
         callbacks = {module.ModelCheckpoint: {"best_model_path": "epoch=24.ckpt"}}
         torch.save({"state_dict": {"a": torch.ones(1)}, "callbacks": callbacks}, tmp_path / "lightning.ckpt")
-    content = published.read(tmp_path / "lightning.ckpt")
-    assert list(content["callbacks"]) == [published.Inert]
+    content = weight_files.read(tmp_path / "lightning.ckpt")
+    assert list(content["callbacks"]) == [weight_files.Inert]
     assert content["state_dict"]["a"] == 1
 
 
@@ -312,10 +315,12 @@ def test_weights_of_a_program_are_those_of_its_own_state_dict(tmp_path):
     network[1][1].weight = nn.Parameter(torch.randn(4, 8).half()[:, ::2])  # not contiguous, in half precision
     traced = torch.jit.trace(network.float(), torch.randn(3, 1, 4))
     torch.jit.save(traced, tmp_path / "program.pt")
-    assert _torchscript.is_program(tmp_path / "program.pt")
-    found = _torchscript.state(tmp_path / "program.pt")
+    assert torchscript.is_program(tmp_path / "program.pt")
+    found = torchscript.state(tmp_path / "program.pt")
     wanted = torch.jit.load(tmp_path / "program.pt").state_dict()
-    assert found.keys() == wanted.keys() and "0.mask" not in found and "1.0.count" in found
+    assert found.keys() == wanted.keys()
+    assert "0.mask" not in found
+    assert "1.0.count" in found
     assert all(torch.equal(value, wanted[name]) and value.dtype == wanted[name].dtype for name, value in found.items())
 
 
@@ -326,29 +331,29 @@ def test_nothing_of_a_program_is_run(tmp_path, monkeypatch):
         for name in whole.namelist():
             evil.writestr(name, pickle.dumps(Code()) if name.endswith("/data.pkl") else whole.read(name))
     with pytest.raises(CheckpointError, match=r"evil.pt: it names .*open, which is no tensor"):
-        _torchscript.state(tmp_path / "evil.pt")
+        torchscript.state(tmp_path / "evil.pt")
     assert not Path("ran").exists()
     content = Path("program.pt").read_bytes()
     Path("cut.pt").write_bytes(content[: len(content) // 2])
-    assert not _torchscript.is_program(Path("cut.pt"))
-    with pytest.raises(CheckpointError, match="cut.pt cannot be read"):
-        _torchscript.state(Path("cut.pt"))
+    assert not torchscript.is_program(Path("cut.pt"))
+    with pytest.raises(CheckpointError, match=r"cut.pt cannot be read"):
+        torchscript.state(Path("cut.pt"))
 
 
 def test_cut_missing_and_foreign_files_are_refused(tmp_path):
-    with pytest.raises(CheckpointError, match="nowhere.pth is missing"):
-        published.read(tmp_path / "nowhere.pth")
+    with pytest.raises(CheckpointError, match=r"nowhere.pth is missing"):
+        weight_files.read(tmp_path / "nowhere.pth")
     path = tmp_path / "cut.pth"
     torch.save({"a": torch.ones(1000)}, path)
     path.write_bytes(path.read_bytes()[:-900])
-    with pytest.raises(CheckpointError, match="cut.pth cannot be read"):
-        published.read(path)
+    with pytest.raises(CheckpointError, match=r"cut.pth cannot be read"):
+        weight_files.read(path)
     (tmp_path / "page.pth").write_text("<!DOCTYPE html>")
-    with pytest.raises(CheckpointError, match="page.pth cannot be read"):
-        published.read(tmp_path / "page.pth")
+    with pytest.raises(CheckpointError, match=r"page.pth cannot be read"):
+        weight_files.read(tmp_path / "page.pth")
     for content in ({}, {"a": 1}, [torch.ones(1)], torch.ones(1)):
-        with pytest.raises(CheckpointError, match="cut.pth is no file of weights"):
-            published.tensors(content, path)
+        with pytest.raises(CheckpointError, match=r"cut.pth is not a file of weights"):
+            weight_files.tensors(content, path)
 
 
 # --- forward ------------------------------------------------------------------------------------------------------
@@ -384,14 +389,17 @@ def test_gradients_pass_through_the_crop(lab):
     inside = torch.zeros(256, 256, dtype=torch.bool)
     inside[35:223, 32:220] = True
     slope = images.grad.abs().sum((0, 1))
-    assert (slope[inside] > 0).all() and (slope[~inside] == 0).all()
+    assert (slope[inside] > 0).all()
+    assert (slope[~inside] == 0).all()
 
 
 @torch.inference_mode()
 def test_generator_of_256_draws_from_its_file(lab):
     generator = opened(lab, "stylegan2_256")
     picture = generator(torch.zeros(1, 512).fill_(0.5), psi=0.7)
-    assert picture.shape == (1, 3, 256, 256) and torch.isfinite(picture).all() and picture.std() > 0
+    assert picture.shape == (1, 3, 256, 256)
+    assert torch.isfinite(picture).all()
+    assert picture.std() > 0
     state = official.content("stylegan2_256")
     assert torch.equal(generator.latent_avg, state["latent_avg"])
     assert torch.equal(generator.convs[11].conv.weight, state["g_ema"]["convs.11.conv.weight"])
@@ -402,7 +410,8 @@ def test_generator_of_512_draws():
     generator = Generator(512, CHANNELS[:8])
     generator.load_state_dict(official.generator_values(512, 0) | {"latent_avg": torch.zeros(512)})
     picture = generator.synthesize(torch.ones(1, 16, 512))
-    assert picture.shape == (1, 3, 512, 512) and torch.isfinite(picture).all()
+    assert picture.shape == (1, 3, 512, 512)
+    assert torch.isfinite(picture).all()
 
 
 @torch.inference_mode()
@@ -419,7 +428,8 @@ def test_parser_labels_a_picture(lab):
 def test_text_image_network_sees_and_reads(role, tokens, lab):
     model = opened(lab, role)
     seen = model.tokens(PICTURES)
-    assert seen.shape[:2] == (1, tokens) and torch.isfinite(seen).all()
+    assert seen.shape[:2] == (1, tokens)
+    assert torch.isfinite(seen).all()
     assert torch.isfinite(model.text(["a photo of a face"])).all()
 
 
@@ -430,7 +440,8 @@ def test_generators_of_1024_are_one_in_both_layouts(lab):
     for name, value in generator.state_dict().items():
         torch.testing.assert_close(genforce.state_dict()[name], value, msg=name)
     picture = generator.synthesize(torch.ones(1, 18, 512))
-    assert generator.drawn == 1024 and torch.isfinite(picture).all()
+    assert generator.drawn == 1024
+    assert torch.isfinite(picture).all()
     assert picture.shape == (1, 3, 256, 256), "of the size of the faces"
 
 
@@ -440,4 +451,5 @@ def test_generators_of_1024_are_one_in_both_layouts(lab):
 def test_encoder_is_adopted_beside_its_generator(role, styles, lab):
     opened(lab, GENERATORS[role])
     codes = opened(lab, role)(PICTURES)
-    assert codes.shape == (1, styles, 512) and torch.isfinite(codes).all()
+    assert codes.shape == (1, styles, 512)
+    assert torch.isfinite(codes).all()

@@ -1,24 +1,25 @@
 """Recognisers: the published layouts, the margin's formula, and verification against hand-worked numbers."""
 
 import math
+from itertools import chain
 
 import numpy as np
 import pytest
 import torch
 
-from masquerade import discovery
-from masquerade.backbones._recognition import Recogniser, chosen_identities, verification
-from masquerade.errors import CheckpointError, ParameterError
-from masquerade.images import ArchiveWriter
-from masquerade.methods import TrainingJob
+from masquerade.backbones._recognition.training import Recogniser, chosen_identities, verification
+from masquerade.core import discovery
+from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.images import ArchiveWriter
 from masquerade.networks.inception_resnet import InceptionResnetV1
 from masquerade.networks.ir_se import IRSE
 from masquerade.networks.margin import ArcMargin
+from masquerade.training.job import TrainingJob
 
 
 def test_inception_resnet_is_that_of_facenet():
     """Key by key and number by number the network of facenet-pytorch, whose published weights it must take."""
-    from masquerade._torchvision import ensure
+    from masquerade.networks.torchvision_internals import ensure
 
     ensure()
     from facenet_pytorch import InceptionResnetV1 as Published
@@ -124,7 +125,7 @@ def test_parts_of_the_identities_are_disjoint_and_complete():
     names = [f"person-{number}" for number in range(40)]
     parts = [chosen_identities(names, part) for part in ((0.0, 0.5), (0.5, 0.75), (0.75, 1.0))]
     assert [len(part) for part in parts] == [20, 10, 10]
-    assert sorted(sum(parts, [])) == sorted(names)
+    assert sorted(chain.from_iterable(parts)) == sorted(names)
     assert chosen_identities(names[::-1], (0.0, 0.5)) == parts[0]
 
 
@@ -209,14 +210,14 @@ def test_interrupted_backbone_ends_with_the_same_bytes(archive, tmp_path, monkey
 
 def test_two_judges_of_one_architecture_do_not_start_from_the_same_weights(archive, tmp_path, monkeypatch):
     """The same settings, pictures and seed: what differs is who is trained."""
-    from masquerade import training
+    from masquerade.training import loop
 
     starts = {}
 
     def fit(task, *, state, **given):
         starts[state.stem] = {key: value.clone() for key, value in task.modules["recogniser"].state_dict().items()}
 
-    monkeypatch.setattr(training, "fit", fit)
+    monkeypatch.setattr(loop, "fit", fit)
     for name in ("recogniser_a", "recogniser_b"):
         cls = discovery.load("backbones", name)
         params = cls.Params(width=0.05, repeats=(1, 1, 1), recognition={**SMALL, "input_size": 75})
@@ -231,7 +232,7 @@ def test_two_judges_of_one_architecture_do_not_start_from_the_same_weights(archi
 
 def test_checkpoint_of_another_architecture_is_refused(archive, tmp_path):
     _, _, job, _ = train(archive, tmp_path)
-    with pytest.raises(CheckpointError, match="identity.safetensors is not a checkpoint of this backbone"):
+    with pytest.raises(CheckpointError, match=r"identity.safetensors is not a checkpoint of this backbone"):
         discovery.load("backbones", "recogniser_a").load(job.checkpoint)
 
 

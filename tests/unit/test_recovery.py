@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
-from masquerade import anonymization, evaluation, guessing, measuring, recovery
-from masquerade.errors import PictureError, ProtocolError
-from masquerade.images import ArchiveWriter, FaceArchive, to_float, to_uint8
+from masquerade.core.errors import PictureError, ProtocolError
+from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint8
+from masquerade.core.keys import Digits
 from masquerade.judges import Judge
-from masquerade.keys import Digits
 from masquerade.methods import Capabilities, Method, Resources
+from masquerade.params import blocks
+from masquerade.pipeline import anonymization, evaluation, guessing, measuring, recovery
 
 SIDE, PEOPLE = 8, 6
-SETTINGS = recovery.RecoverySettings(pictures=0, wrong_keys=2, other_keys=3)
+SETTINGS = blocks.RecoverySettings(pictures=0, wrong_keys=2, other_keys=3)
 
 
 class Shift(Method):
@@ -121,9 +122,8 @@ def test_faces_that_cannot_be_recovered_are_refused_and_the_others_are_not(origi
     method.recover = recover
     archive = attempted(originals, anonymized, method, tmp_path)
     refused = archive.index[archive.index["status"] != "ok"]
-    assert refused["source_id"].unique().tolist() == ["test2"] and refused["reason"].unique().tolist() == [
-        "is the third"
-    ]
+    assert refused["source_id"].unique().tolist() == ["test2"]
+    assert refused["reason"].unique().tolist() == ["is the third"]
     assert len(refused) * PEOPLE == len(archive.index), "it counts in the denominator of every attempt"
 
 
@@ -144,14 +144,17 @@ class TestGuessing:
         measuring.measure(
             originals.path, tmp_path / "source.parquet", {"brightness": judge}, ["validation", "test"], progress=False
         )
-        settings = guessing.GuessingSettings(judge="brightness", far=far, pictures=4, guesses=10)
+        settings = blocks.GuessingSettings(judge="brightness", far=far, pictures=4, guesses=10)
         return guessing.guess(anonymized, method, judge, tmp_path / "source.parquet", "validation", settings)
 
     def test_only_the_right_key_is_accepted_where_every_wrong_one_shows(self, originals, anonymized, method, tmp_path):
         found = self.found(originals, anonymized, method, tmp_path)
-        assert found["keys"] == 10 and found["pictures"] == 4
-        assert 0 < found["guesses"] < 10 and found["tried"] == 4 * found["guesses"]
-        assert found["accepted_right"] == 4 and found["accepted_unopened"] < 4
+        assert found["keys"] == 10
+        assert found["pictures"] == 4
+        assert 0 < found["guesses"] < 10
+        assert found["tried"] == 4 * found["guesses"]
+        assert found["accepted_right"] == 4
+        assert found["accepted_unopened"] < 4
         # a key one step off moves the brightness by ten levels, less than the 40 that lie between two strangers
         keys = method.capabilities.keys
         tried = {int(keys.experiment(3, "guess", number)) for number in range(10)} - {int(keys.experiment(3))}
@@ -164,9 +167,10 @@ class TestGuessing:
         measuring.measure(
             originals.path, tmp_path / "s.parquet", {"brightness": judge}, ["validation", "test"], progress=False
         )
-        settings = guessing.GuessingSettings(judge="brightness", far=0.0001, pictures=2, guesses=2)
+        settings = blocks.GuessingSettings(judge="brightness", far=0.0001, pictures=2, guesses=2)
         found = guessing.guess(anonymized, method, judge, tmp_path / "s.parquet", "validation", settings)
-        assert found["threshold"] is None and found["accepted_right"] == 0
+        assert found["threshold"] is None
+        assert found["accepted_right"] == 0
 
     def test_a_method_without_a_key_cannot_be_guessed(self, originals, anonymized, method, tmp_path, monkeypatch):
         monkeypatch.setattr(Shift, "capabilities", Capabilities(invertible=True))
@@ -194,4 +198,5 @@ def test_where_every_face_was_refused_there_is_nothing_to_bring_back_and_no_erro
     seen = evaluation.evidence(
         tmp_path / "faces.measured", tmp_path / "none.measured", "validation", attempts=tmp_path / "attempts.measured"
     )
-    assert seen.attempts is None and evaluation.evaluate_attempts({}, seen) == {}
+    assert seen.attempts is None
+    assert evaluation.evaluate_attempts({}, seen) == {}

@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from masquerade import features, measuring, papers, rehearsal, steps, training
-from masquerade.errors import RehearsalError
-from masquerade.images import ArchiveWriter, FaceArchive
+from masquerade.core import features_file, files, measurements, rehearsal
+from masquerade.core.errors import RehearsalError
+from masquerade.core.images import ArchiveWriter, FaceArchive
+from masquerade.papers.context import Context
+from masquerade.pipeline import features, measuring
+from masquerade.pipeline import program as steps
+from masquerade.training import checkpoints
 
 ROOT = Path(__file__).parents[2]
 CELL = {"dataset": "synthetic_hq", "method": "original", "variant": "control", "seed": 0}
@@ -31,7 +35,7 @@ def rehearsing(monkeypatch):
 
 
 def checkpoint(folder: Path) -> Path:
-    training.save_checkpoint(folder / "network.safetensors", {"network": torch.nn.Linear(1, 1)}, {"width": 1})
+    checkpoints.save_checkpoint(folder / "network.safetensors", {"network": torch.nn.Linear(1, 1)}, {"width": 1})
     return folder / "network.safetensors"
 
 
@@ -56,10 +60,10 @@ def taken_apart(folder: Path) -> Path:
 
 
 KINDS = {
-    "checkpoint": (checkpoint, training.load_checkpoint),
+    "checkpoint": (checkpoint, checkpoints.load_checkpoint),
     "archive": (archive, FaceArchive),
-    "measurements": (measured, measuring.read),
-    "features": (taken_apart, features.read),
+    "measurements": (measured, measurements.read),
+    "features": (taken_apart, features_file.read),
 }
 
 
@@ -84,13 +88,14 @@ def test_a_result_carries_no_mark_and_is_read_by_everybody(kind, monkeypatch, tm
 
 
 def test_every_json_of_a_rehearsal_is_marked(rehearsing, tmp_path):
-    steps.write_json(tmp_path / "metrics.json", NUMBERS)
+    files.write_json(tmp_path / "metrics.json", NUMBERS)
     assert json.loads((tmp_path / "metrics.json").read_text()) == {**NUMBERS, "rehearsal": True}
 
 
 def test_a_job_knows_from_its_parameters_alone_whether_it_rehearses(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["job", "--params", '{"seed": 1, "rehearsal": true}', "--outputs", "x"])
-    assert steps.arguments("").params == {"seed": 1} and rehearsal.on()
+    assert steps.arguments("").params == {"seed": 1}
+    assert rehearsal.on()
     monkeypatch.setattr(sys, "argv", ["job", "--params", '{"seed": 1}', "--outputs", "x"])
     steps.arguments("")
     assert not rehearsal.on()  # whatever the shell or an earlier job has said
@@ -98,7 +103,7 @@ def test_a_job_knows_from_its_parameters_alone_whether_it_rehearses(monkeypatch,
 
 def test_a_rehearsal_has_no_tables(rehearsing):
     with pytest.raises(RehearsalError, match="no tables, figures, claims or report"):
-        papers.context(ABOUT)
+        Context.of(ABOUT)
 
 
 PROGRAMS = {
@@ -110,8 +115,8 @@ PROGRAMS = {
         *("--skipped", "[]", "--declared", "reference/claims.yaml", "--claims", "reference/claims.yaml"),
         *("--measured", "data", "--derived", "data", "--metrics"),
     ),
-    "guessing": ("--guesses",),
-    "backbones": ("--qualities",),
+    "guessing_table": ("--guesses",),
+    "backbones_table": ("--qualities",),
 }
 
 

@@ -5,16 +5,16 @@ import dataclasses
 import numpy as np
 import pytest
 
-from masquerade import discovery
-from masquerade.faces._attributes import INNER, NAMES, OUTER, attributes, caption
-from masquerade.faces._geometry import Head, crop, landmarks, rotation
-from masquerade.faces._identity import sample_person
-from masquerade.faces._procedural import person_of, render
-from masquerade.faces._renderer import draw
-from masquerade.faces._shot import Conditions, sample_shot
-from masquerade.faces._skin import LABEL, LABELS
-from masquerade.images import to_float
-from masquerade.seeding import generator
+from masquerade.core import discovery
+from masquerade.core.images import to_float
+from masquerade.core.seeding import generator
+from masquerade.faces._drawn.attributes import INNER, NAMES, OUTER, attributes, caption
+from masquerade.faces._drawn.geometry import Head, crop, landmarks, rotation
+from masquerade.faces._drawn.paint import LABEL
+from masquerade.faces._drawn.procedural import person_of, render
+from masquerade.faces._drawn.renderer import draw
+from masquerade.faces._drawn.sampling import sample_person
+from masquerade.faces._drawn.shot import Conditions, sample_shot
 
 STUDIO = Conditions(yaw=9.0, pitch=4.5, roll=2.0, jitter=0.008, light=0.25, noise=0.008, blur=0.0, occlusion=0.0)
 LEFT_EYE, RIGHT_EYE, MOUTH = slice(36, 42), slice(42, 48), slice(48, 60)
@@ -50,7 +50,8 @@ def test_same_seed_draws_the_same_bytes_and_another_seed_does_not():
     job = ("hq", "test", 0, 1, 0, STUDIO, 48, 2)
     first, again = render(job), render(job)
     other = render(("hq", "test", 0, 1, 1, STUDIO, 48, 2))
-    assert np.array_equal(first.picture, again.picture) and first.row == again.row
+    assert np.array_equal(first.picture, again.picture)
+    assert first.row == again.row
     assert not np.array_equal(first.picture, other.picture)
 
 
@@ -83,14 +84,17 @@ def test_rows_are_named_and_complete(hq):
     for record in hq:
         assert record.row["id"].startswith(record.row["identity"])
         assert set(record.row) >= {f"attribute.{name}" for name in NAMES}
-        assert isinstance(record.row["attribute.Male"], bool) and 5 <= record.row["attribute.age"] <= 86
+        assert isinstance(record.row["attribute.Male"], bool)
+        assert 5 <= record.row["attribute.age"] <= 86
 
 
 @pytest.mark.parametrize("size", [32, 64, 129])
 def test_pictures_and_masks_have_the_asked_size_and_a_full_range(size):
     drawing = draw(*face(1), size, 2)
-    assert drawing.picture.shape == (size, size, 3) and drawing.picture.dtype == np.uint8
-    assert drawing.mask.shape == (size, size) and drawing.mask.max() < len(LABELS)
+    assert drawing.picture.shape == (size, size, 3)
+    assert drawing.picture.dtype == np.uint8
+    assert drawing.mask.shape == (size, size)
+    assert drawing.mask.max() < len(LABEL)
     assert drawing.picture.std() > 20
     assert ((drawing.picture > 0) & (drawing.picture < 255)).mean() > 0.98
 
@@ -111,20 +115,26 @@ def test_landmarks_lie_on_what_they_name():
             assert mask[y, x] == LABEL[label], number
         rows, columns = np.nonzero(np.isin(mask, [LABEL["u_lip"], LABEL["l_lip"], LABEL["mouth"]]))
         lips = points[MOUTH]
-        assert abs(columns.min() - lips[:, 0].min()) < 4 and abs(columns.max() - lips[:, 0].max()) < 4
-        assert abs(rows.min() - lips[:, 1].min()) < 4 and abs(rows.max() - lips[:, 1].max()) < 4
+        assert abs(columns.min() - lips[:, 0].min()) < 4
+        assert abs(columns.max() - lips[:, 0].max()) < 4
+        assert abs(rows.min() - lips[:, 1].min()) < 4
+        assert abs(rows.max() - lips[:, 1].max()) < 4
         x, y = np.rint(points[30]).astype(int)
         assert mask[y, x] == LABEL["nose"]
 
 
 def test_landmarks_are_ordered_as_ibug_numbers_them():
     points = draw(*face(0), 128, 1).landmarks
-    assert (points >= 0).all() and (points < 128).all()
+    assert (points >= 0).all()
+    assert (points < 128).all()
     assert (np.diff(points[:17, 0]) > 0).all()  # the jaw from the picture's left to its right
-    assert (np.diff(points[17:27, 0]) > 0).all() and (np.diff(points[27:31, 1]) > 0).all()
+    assert (np.diff(points[17:27, 0]) > 0).all()
+    assert (np.diff(points[27:31, 1]) > 0).all()
     assert points[36, 0] < points[39, 0] < points[42, 0] < points[45, 0]
-    assert points[37, 1] < points[41, 1] and points[44, 1] < points[46, 1]
-    assert points[48, 0] < points[51, 0] < points[54, 0] and points[51, 1] < points[57, 1]
+    assert points[37, 1] < points[41, 1]
+    assert points[44, 1] < points[46, 1]
+    assert points[48, 0] < points[51, 0] < points[54, 0]
+    assert points[51, 1] < points[57, 1]
     assert points[8, 1] == points[:, 1].max()
 
 
@@ -187,7 +197,8 @@ def test_captions_mention_the_attributes():
     for number in range(60):
         person, shot = face(number)
         text, known = caption(person, dataclasses.replace(shot, glasses="round")), attributes(person, shot)
-        assert "eyeglasses" in text and "eyeglasses" not in caption(person, shot)
+        assert "eyeglasses" in text
+        assert "eyeglasses" not in caption(person, shot)
         assert ("bald" in text) is known["Bald"]
         assert ("smiling" in text) is (shot.expression == "happy")
         assert any(word in text.split() for word in (("man", "boy") if known["Male"] else ("woman", "girl")))
@@ -199,7 +210,8 @@ def test_wild_has_people_with_one_picture_and_people_with_several():
     wild = dataset("synthetic_wild")
     counts = [wild.pictures(0, "train", number) for number in range(300)]
     assert 0.4 < np.mean(np.array(counts) == 1) < 0.6
-    assert max(counts) == 4 and counts.count(2) > counts.count(4) > 0
+    assert max(counts) == 4
+    assert counts.count(2) > counts.count(4) > 0
 
 
 def test_hog_and_the_landmark_model_of_dlib_agree_with_the_drawing(hq):

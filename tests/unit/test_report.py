@@ -16,17 +16,18 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy.stats import kendalltau
 
-from masquerade.errors import ReferenceFileError
-from masquerade.images import ArchiveWriter, FaceArchive, to_float
-from masquerade.papers import claims, claims_page, tables, verdicts
-from masquerade.papers.measured import Cells, Context, Measured
+from masquerade.core.errors import ReferenceFileError
+from masquerade.core.images import ArchiveWriter, FaceArchive, to_float
+from masquerade.papers import claims, claims_page, markdown, tables, verdicts
+from masquerade.papers.context import Context
+from masquerade.papers.declarations import Column, Table
+from masquerade.papers.measured import Cells, Measured
 from masquerade.papers.printed import Printed
-from masquerade.papers.reference import Column, Table
-from masquerade.papers.tables import Entry
-from masquerade.params import StandIns
-from masquerade.report import addresses, chain, explorer, meaning, page, reading, tradeoff, variants
-from masquerade.report.chain import Files, chain_of
-from masquerade.report.meaning import Order
+from masquerade.papers.report import addresses, chain, comparison, explorer, page, reading, tradeoff, variants
+from masquerade.papers.report.chain import Files, chain_of
+from masquerade.papers.report.comparison import Order
+from masquerade.papers.table_result import Entry
+from masquerade.params.blocks import StandIns
 
 CONTEXT = Context(
     scale="tiny",
@@ -112,7 +113,7 @@ class TestReading:
     def test_table_comes_back_from_its_csv(self, table, built):
         again = reading.table(table, reading.records(built.csv()), Cells(CELLS), CONTEXT)
         assert again.csv() == built.csv()
-        assert again.markdown() == built.markdown()
+        assert markdown.page(again) == markdown.page(built)
 
     @given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=4, max_size=4), st.booleans())
     def test_any_numbers_come_back(self, values, refused):
@@ -146,19 +147,19 @@ class TestReading:
             reading.assertions([], reading.records(text))
 
 
-class TestMeaning:
+class TestComparison:
     def test_rows_are_compared_as_worked_by_hand(self):
         column = [entry(1, 10), entry(2, 5), entry(3, 20), entry(None, 7), entry(4, None), entry(3, 30)]
         # printed 1 < 2 < 3 = 3: five ordered pairs; measured 10, 5, 20, 30: only (1, 2) is the other way round
-        assert meaning.orders(column) == [Order(2, 3), Order(2, 3), Order(2, 2), Order(), Order(), Order(2, 2)]
-        assert meaning.of_column(column) == Order(4, 5)
+        assert comparison.orders(column) == [Order(2, 3), Order(2, 3), Order(2, 2), Order(), Order(), Order(2, 2)]
+        assert comparison.of_column(column) == Order(4, 5)
 
     def test_measured_ties_are_not_the_paper_s_order(self):
-        assert meaning.of_column([entry(1, 5), entry(2, 5)]) == Order(0, 1)
+        assert comparison.of_column([entry(1, 5), entry(2, 5)]) == Order(0, 1)
 
     @given(st.permutations(range(8)))
     def test_order_is_kendall_s_tau(self, measured):
-        order = meaning.of_column([entry(place + 1, value + 1) for place, value in enumerate(measured)])
+        order = comparison.of_column([entry(place + 1, value + 1) for place, value in enumerate(measured)])
         assert order.pairs == 28
         assert 2 * order.same / order.pairs - 1 == pytest.approx(kendalltau(range(8), measured).statistic)
 
@@ -176,7 +177,7 @@ class TestMeaning:
         ],
     )
     def test_difference_has_the_sign_of_measured_minus_printed(self, place, difference, verdict):
-        assert (meaning.difference(place), meaning.verdict(place)) == (difference, verdict)
+        assert (comparison.difference(place), comparison.verdict(place)) == (difference, verdict)
 
     @pytest.mark.parametrize(
         ("place", "order", "words"),
@@ -194,7 +195,7 @@ class TestMeaning:
         ],
     )  # fmt: skip
     def test_sentence_says_what_the_numbers_say(self, place, order, words):
-        assert meaning.sentence(place, order, "", CONTEXT) == words
+        assert comparison.sentence(place, order, "", CONTEXT) == words
 
 
 class TestAddresses:
@@ -234,6 +235,10 @@ class TestVariants:
     @given(st.lists(st.floats(-1e3, 1e3), unique=True, min_size=1, max_size=8))
     def test_one_number_orders_by_itself(self, values):
         assert variants.natural({str(v): {"epsilon": v} for v in values}) == [str(v) for v in sorted(values)]
+
+    def test_knobs_come_from_the_blocks_of_the_variants(self):
+        params = {"scale": "tiny", "methods.original.variants": {"control": {}}}
+        assert variants.of_params(params) == {"original": {"control": {}}}
 
     def test_label_says_what_differs(self):
         assert variants.label("eps_6", KNOBS["identitydp"]) == "epsilon 6"
@@ -299,6 +304,10 @@ def files(tmp_path, monkeypatch):
 class TestChain:
     CELL = ("synthetic_hq", "identitydp", "eps_6")
 
+    def test_files_of_a_build_have_the_places_of_their_metrics(self, files):
+        lists = {name: paths for name, paths in vars(files).items() if name not in ("measured", "derived")}
+        assert Files.of_build(Path("data/m"), Path("data/tiny/anonymized"), **lists) == files
+
     def test_every_step_is_there_with_the_hash_of_its_files(self, files):
         links = chain_of(self.CELL, files, KNOBS["identitydp"]["eps_6"])
         assert [link["step"] for link in links] == [
@@ -330,40 +339,43 @@ class TestExplorer:
     def test_refused_face_is_a_gap_with_its_reason_and_never_the_original(self, files):
         (board,) = explorer.boards(files, KNOBS, SKIPPED)
         assert (pixels(board.original.picture)[8, 8::16, 0] >= 195).all()
-        for shown in board.methods:
-            for stop in shown.stops:
-                strip = stop.lanes[0].strips[0]
-                found = pixels(strip.picture)
+        for method in board.methods:
+            for variant in method.variants:
+                strip = variant.lanes[0].strips[0]
+                sheet = pixels(strip.picture)
                 assert strip.gaps == ((1, REFUSAL),)
-                assert (found[:, 16:32, 3] == 0).all(), "something is drawn where there is no picture"
-                seen = found[found[..., 3] > 0]
-                assert len(seen) and (seen[:, 0] < 60).all(), "an original stands in the place of its picture"
+                assert (sheet[:, 16:32, 3] == 0).all(), "something is drawn in the gap"
+                opaque = sheet[sheet[..., 3] > 0]
+                assert len(opaque)
+                assert (opaque[:, 0] < 60).all(), "an original stands in the place of its picture"
 
     def test_set_without_any_picture_is_gaps_alone(self, files, tmp_path):
         empty = archive(tmp_path / "synthetic_hq/k_same/k_5/0.zip", dict.fromkeys(faces(0)), method="k_same")
         strip = explorer._strip(FaceArchive(empty), FaceArchive(empty).index, list(faces(0)), "k 5")
-        assert strip.picture == "" and [place for place, _ in strip.gaps] == [0, 1, 2]
+        assert strip.picture == ""
+        assert [place for place, _ in strip.gaps] == [0, 1, 2]
 
     def test_method_without_pictures_is_named_with_its_reason(self, files):
         (board,) = explorer.boards(files, KNOBS, SKIPPED)
         assert board.absent == {"ciagan": "ciagan is not built yet"}
 
-    def test_variant_that_was_not_run_is_a_stop_without_pictures(self, files):
+    def test_variant_that_was_not_run_is_listed_without_pictures(self, files):
         knobs = KNOBS | {"identitydp": KNOBS["identitydp"] | {"eps_50": {"epsilon": 50.0, "sampler": "seeded"}}}
         skipped = SKIPPED | {("synthetic_hq", "identitydp", "eps_50"): "not in the matrix at scale tiny"}
         (board,) = explorer.boards(files, knobs, skipped)
-        stops = next(shown for shown in board.methods if shown.method == "identitydp").stops
-        assert [stop.title for stop in stops] == ["epsilon 6", "epsilon 50", "epsilon 100"]
-        assert stops[1].lanes == () and stops[1].reason == "not in the matrix at scale tiny"
+        of_variants = next(method for method in board.methods if method.method == "identitydp").variants
+        assert [variant.title for variant in of_variants] == ["epsilon 6", "epsilon 50", "epsilon 100"]
+        assert of_variants[1].lanes == ()
+        assert of_variants[1].reason == "not in the matrix at scale tiny"
 
     def test_large_pictures_are_reduced(self):
         large = to_float(np.full((1, 300, 300, 3), 128, dtype=np.uint8))[0]
         assert pixels(explorer._picture([large, large])).shape[:2] == (96, 192)
 
     def test_right_key_is_not_said_of_a_method_without_keys(self):
-        assert "key" not in explorer.lane("recovered", keyed=False)
-        assert "right key" in explorer.lane("recovered", keyed=True)
-        assert explorer.lane("near.digit", keyed=True) == "with a key of which one digit is wrong"
+        assert "key" not in explorer.lane_title("recovered", keyed=False)
+        assert "right key" in explorer.lane_title("recovered", keyed=True)
+        assert explorer.lane_title("near.digit", keyed=True) == "with a key of which one digit is wrong"
 
 
 class TestTradeoff:
@@ -376,7 +388,7 @@ class TestTradeoff:
         return tradeoff.plot("synthetic_hq", *axes, self.ORDER, Cells(CELLS), KNOBS, CONTEXT)
 
     def test_better_is_up_and_to_the_right(self):
-        points = {point.cell[1:]: point for series in self.plot().series for point in series.points}
+        points = {point.setting[1:]: point for series in self.plot().series for point in series.points}
         six, hundred = points["identitydp", "eps_6"], points["identitydp", "eps_100"]
         assert six.y < hundred.y, "less re-identification is more private, and up (smaller y)"
         assert points["original", "control"].x > points["gaussian_blur", "size_7"].x > six.x > hundred.x
@@ -396,7 +408,7 @@ class TestTradeoff:
     def test_cell_without_both_numbers_is_counted_and_not_drawn(self):
         plot = self.plot("psnr")
         assert plot.missing == 2
-        assert [point.cell[2] for series in plot.series for point in series.points] == ["eps_6", "eps_100"]
+        assert [point.setting[2] for series in plot.series for point in series.points] == ["eps_6", "eps_100"]
 
     def test_measure_that_no_table_asks_for_is_left_out(self):
         assert tradeoff.measures([Table(**TABLE)], CONTEXT, ("ssim",)) == []
@@ -441,7 +453,8 @@ class TestPage:
     def test_one_file_that_asks_nothing_of_the_network(self, rendered):
         text = rendered()
         found = Elements(text)
-        assert found.sources and all(source.startswith("data:image/webp;base64,") for source in found.sources)
+        assert found.sources
+        assert all(source.startswith("data:image/webp;base64,") for source in found.sources)
         assert all(link.startswith("#") for link in found.links)
         assert not {"link", "iframe", "object", "base"} & set(found.tags)
         assert not re.search(r"@import|url\(|fetch\(|https?://", text)
@@ -455,7 +468,9 @@ class TestPage:
     def test_text_of_others_is_text(self, rendered):
         text = rendered()
         assert "A &lt;b&gt;caption&lt;/b&gt; &amp; more" in text
-        assert "<script>alert" not in text and "<i>landmarks" not in text and "<b>caption" not in text
+        assert "<script>alert" not in text
+        assert "<i>landmarks" not in text
+        assert "<b>caption" not in text
 
     def test_printed_and_measured_stand_in_one_place_with_their_difference(self, rendered):
         places = re.findall(r'<td class="place.*?</td>', rendered(), re.DOTALL)

@@ -10,17 +10,22 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import stats
 
-from masquerade import keys, lineage, training
-from masquerade.backbones import _generator, _inversion, _recognition, _semantics
-from masquerade.errors import CheckpointError, PictureError
-from masquerade.images import ArchiveWriter, FaceArchive, to_float, to_uint8
-from masquerade.latent.world import World
-from masquerade.latent_encryption import losses, password, task
-from masquerade.latent_encryption.optimiser import EVERY, Ranger
-from masquerade.methods import Resources, TrainingJob
-from masquerade.methods.riddle import Riddle
+from masquerade.backbones._recognition import training as _recognition
+from masquerade.backbones.generator import training as _generator
+from masquerade.backbones.inversion import training as _inversion
+from masquerade.backbones.semantics import network as _semantics
+from masquerade.core import fingerprints, keys
+from masquerade.core.errors import CheckpointError, PictureError
+from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint8
+from masquerade.methods import Resources
+from masquerade.methods._latent.space import LatentSpace
+from masquerade.methods.riddle import losses, password, training
+from masquerade.methods.riddle.method import Riddle
+from masquerade.methods.riddle.optimiser import EVERY, Ranger
 from masquerade.networks.ir_se import IRSE
 from masquerade.networks.latent_encryptor import LatentEncryptor, scaled
+from masquerade.training import checkpoints
+from masquerade.training.job import TrainingJob
 
 SIZE, STYLE = 32, 12
 WEIGHTS = {
@@ -45,16 +50,16 @@ def folder(tmp_path_factory):
     _generator.save(folder / "generator.safetensors", generator, architecture)
     shape = {"kind": "e4e", "input_size": 32, "widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1]}
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
-    inverter = _inversion.build(shape, lineage.md5(folder / "generator.safetensors"), mean)
+    inverter = _inversion.build(shape, fingerprints.md5(folder / "generator.safetensors"), mean)
     facts = {**shape, "generator": inverter.generator}
-    training.save_checkpoint(folder / "inversion.safetensors", {"inverter": inverter}, facts)
+    checkpoints.save_checkpoint(folder / "inversion.safetensors", {"inverter": inverter}, facts)
     seen = {"image_size": 32, "patch": 16, "width": 8, "layers": 1, "heads": 2, "embedding": 8, "stem": []}
     facts = {**seen, "activation": "gelu", "text": None, **_semantics.OURS}
-    training.save_checkpoint(folder / "semantics.safetensors", {"clip": _semantics.build(facts)}, facts)
+    checkpoints.save_checkpoint(folder / "semantics.safetensors", {"clip": _semantics.build(facts)}, facts)
     narrow = {"widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
     recogniser = _recognition.Recogniser(IRSE(32, narrow["widths"], narrow["units"]), 32)
     facts = {**narrow, "identities": 2}
-    training.save_checkpoint(folder / "identity.safetensors", {"network": recogniser.network}, facts)
+    checkpoints.save_checkpoint(folder / "identity.safetensors", {"network": recogniser.network}, facts)
     draw = np.random.default_rng(0)
     with ArchiveWriter(folder / "faces.zip", {"size": SIZE}) as out:
         for number in range(14):
@@ -229,7 +234,7 @@ def test_training_goes_on_where_it_stopped_bit_for_bit(folder, monkeypatch):
         whole = job(folder, f"whole-{optimiser}", picture=pictures.__setitem__)
         Riddle.train(params, whole)
         cut = job(folder, f"cut-{optimiser}")
-        step = task.EncryptorTask.step
+        step = training.EncryptorTask.step
 
         def interrupted(self, number, step=step):
             if number == 3:
@@ -237,7 +242,7 @@ def test_training_goes_on_where_it_stopped_bit_for_bit(folder, monkeypatch):
             return step(self, number)
 
         with monkeypatch.context() as patch:
-            patch.setattr(task.EncryptorTask, "step", interrupted)
+            patch.setattr(training.EncryptorTask, "step", interrupted)
             patch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
             with pytest.raises(KeyboardInterrupt):
                 Riddle.train(params, cut)
@@ -266,8 +271,8 @@ def test_perceptual_loss_without_its_weights_says_what_to_do(folder, monkeypatch
 
 
 def code_error(method, faces, saved, secret):
-    codes = method._world.invert(faces.images)
-    return (method._turned(torch.from_numpy(saved), secret) - codes).square().mean().item()
+    codes = method._space.invert(faces.images)
+    return (method._transformed(torch.from_numpy(saved), secret) - codes).square().mean().item()
 
 
 def test_right_key_decrypts_and_wrong_or_nearly_right_keys_do_not(method, faces):
@@ -279,13 +284,13 @@ def test_right_key_decrypts_and_wrong_or_nearly_right_keys_do_not(method, faces)
 
 
 def test_saved_code_is_what_the_picture_is_drawn_from(method, faces):
-    drawn = method._world.draw(torch.from_numpy(method.save(faces, 0, key()))).numpy()
+    drawn = method._space.draw(torch.from_numpy(method.save(faces, 0, key()))).numpy()
     np.testing.assert_array_equal(method.anonymize(faces, 0, key()), drawn)
 
 
 def test_recovery_from_the_picture_needs_nothing_but_picture_and_key(method, faces):
     picture = to_float(to_uint8(method.anonymize(faces, 0, key())))
-    wanted = method.recover_saved(method._world.invert(picture).numpy(), key())
+    wanted = method.recover_saved(method._space.invert(picture).numpy(), key())
     np.testing.assert_array_equal(method.recover(picture, key()), wanted)
 
 
@@ -306,7 +311,9 @@ def test_checkpoint_of_other_backbones_is_refused(folder, method, tmp_path, name
     files, other = backbones(folder), tmp_path / "other.safetensors"
     other.write_bytes(files[name].read_bytes() + b" ")
     with pytest.raises(CheckpointError, match=f"another {name}"):
-        task.load(method.params, method.resources.checkpoint, {**files, name: other}, World(backbones(folder)))
+        training.load(
+            method.params, method.resources.checkpoint, {**files, name: other}, LatentSpace(backbones(folder))
+        )
 
 
 def test_checkpoint_of_another_width_is_refused(folder, method):

@@ -9,13 +9,13 @@ import pytest
 import safetensors.torch
 import torch
 
-from masquerade import discovery
-from masquerade.backbones import _semantics as semantics
-from masquerade.backbones import _semantics_quality as measured
-from masquerade.backbones import _semantics_training as trains
-from masquerade.errors import ArchiveError, CheckpointError, ParameterError
-from masquerade.images import ArchiveWriter, FaceArchive, to_uint8
-from masquerade.methods import TrainingJob
+from masquerade.backbones.semantics import network as semantics
+from masquerade.backbones.semantics import quality
+from masquerade.backbones.semantics import training as trains
+from masquerade.core import discovery
+from masquerade.core.errors import ArchiveError, CheckpointError, ParameterError
+from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
+from masquerade.training.job import TrainingJob
 
 SMALL = {
     "published": "", "image_size": 32, "patch": 16, "width": 16, "layers": 2, "heads": 2, "embedding": 8,
@@ -186,7 +186,7 @@ class Reader:
 def test_zero_shot_reads_attributes_off_by_sentences():
     truth = np.array([True, True, False, False])
     pictures = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]])  # three look smiling, two are
-    seen = measured.zero_shot(Reader("smiling"), pictures, {"Smiling": truth, "Chubby": truth})
+    seen = quality.zero_shot(Reader("smiling"), pictures, {"Smiling": truth, "Chubby": truth})
     assert seen["zero_shot.Smiling"] == pytest.approx((1.0 + 0.5) / 2)
     assert seen["zero_shot"] == seen["zero_shot.Smiling"]
     assert seen["zero_shot_attributes"] == 1  # no sentence says chubby
@@ -196,12 +196,12 @@ def test_every_prompt_is_in_the_words_of_the_captions():
     """Each side of each attribute says something that the other does not, in words that captions can hold."""
     import inspect
 
-    from masquerade.faces import _attributes, _identity, _shot
+    from masquerade.faces._drawn import attributes, sampling, shot
 
-    source = "".join(inspect.getsource(module) for module in (_attributes, _identity, _shot))
-    for name, (place, yes, no) in measured.PROMPTS.items():
-        assert name in _attributes.NAMES
-        assert place in measured.PLAIN
+    source = "".join(inspect.getsource(module) for module in (attributes, sampling, shot))
+    for name, (place, yes, no) in quality.PROMPTS.items():
+        assert name in attributes.NAMES
+        assert place in quality.PLAIN
         assert not set(yes) & set(no)
         for word in semantics.words_of(" ".join(yes + no)):
             assert word in source, f"{name}: no caption says {word}"
@@ -210,14 +210,14 @@ def test_every_prompt_is_in_the_words_of_the_captions():
 def test_retrieval_ranks_the_different_captions():
     captions = ["red", "red", "blue", "green"]
     pictures = torch.tensor([[1.0, 0.0, 0.2, 0.0], [0.3, 0.5, 0.0, 0.0], [0.0, 0.9, 0.0, 0.0], [0.1, 0.0, 1.0, 0.0]])
-    seen = measured.retrieval(Reader("red", "blue", "green"), pictures, captions)
+    seen = quality.retrieval(Reader("red", "blue", "green"), pictures, captions)
     assert seen == {"retrieval_1": 0.75, "retrieval_5": 1.0, "retrieval_captions": 3.0}
 
 
 def test_neighbour_is_of_another_person():
     features = torch.tensor([[0.0], [0.1], [1.0], [1.2]])
     glasses = np.array([True, True, True, False])
-    seen = measured.neighbour(features, ["a", "a", "b", "b"], {"Eyeglasses": glasses})
+    seen = quality.neighbour(features, ["a", "a", "b", "b"], {"Eyeglasses": glasses})
     # nearest of others: a's -> 1.0 (glasses), b's -> 0.1 (glasses): all said to have them
     assert seen["neighbour"] == pytest.approx((1.0 + 0.0) / 2)
 
@@ -225,7 +225,7 @@ def test_neighbour_is_of_another_person():
 def test_attributes_that_are_too_rare_are_not_asked():
     rows = pd.DataFrame({"attribute.Male": [True] * 5 + [False] * 5, "attribute.Bald": [True] * 4 + [False] * 6,
                          "attribute.age": [30.0] * 10})  # fmt: skip
-    assert list(measured.attributes_of(rows)) == ["Male"]
+    assert list(quality.attributes_of(rows)) == ["Male"]
 
 
 @pytest.fixture
@@ -275,8 +275,9 @@ def test_photographs_have_no_captions_and_need_none_unless_a_floor_asks(archive,
     job = job_in(tmp_path / "trained", archive)
     backbone().train(job)
     figures = backbone().quality(replace(job, faces=tmp_path / "photographs.zip"))
-    assert {"neighbour", "zero_shot"} < figures.keys() and "retrieval_5" not in figures
-    with pytest.raises(ParameterError, match="floor for retrieval_5.*no captions"):
+    assert {"neighbour", "zero_shot"} < figures.keys()
+    assert "retrieval_5" not in figures
+    with pytest.raises(ParameterError, match=r"floor for retrieval_5.*no captions"):
         backbone(floor_retrieval=0.5).quality(replace(job, faces=tmp_path / "photographs.zip"))
 
 
@@ -418,9 +419,9 @@ def test_damaged_foreign_and_missing_files_are_refused(tmp_path):
     adopting, job, state = official(tmp_path)
     path = tmp_path / "official.pt"
     path.write_bytes(path.read_bytes()[:-5000])
-    with pytest.raises(CheckpointError, match="official.pt cannot be read"):
+    with pytest.raises(CheckpointError, match=r"official.pt cannot be read"):
         adopting.adopt(path, job)
-    with pytest.raises(CheckpointError, match="nowhere.pt is missing"):
+    with pytest.raises(CheckpointError, match=r"nowhere.pt is missing"):
         adopting.adopt(tmp_path / "nowhere.pt", job)
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "jit.pt")
     with pytest.raises(CheckpointError, match="the published file is no CLIP"):
@@ -430,13 +431,13 @@ def test_damaged_foreign_and_missing_files_are_refused(tmp_path):
 
 
 def test_published_file_for_a_vocabulary_of_captions_is_refused(tmp_path):
-    with pytest.raises(ParameterError, match="set text.vocabulary to clip"):
+    with pytest.raises(ParameterError, match=r"set text.vocabulary to clip"):
         official(tmp_path, text=SMALL["text"])
 
 
 def test_checkpoint_of_another_backbone_is_refused(tmp_path):
-    from masquerade import training
+    from masquerade.training import checkpoints
 
-    training.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 3})
+    checkpoints.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 3})
     with pytest.raises(CheckpointError, match="is not a checkpoint of this backbone"):
         discovery.load("backbones", "semantics").load(tmp_path / "other.safetensors")

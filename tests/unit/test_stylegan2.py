@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch.nn import functional
 
-from masquerade.backbones import _layouts, _nvlabs
-from masquerade.backbones._adversarial import path_lengths
-from masquerade.errors import CheckpointError
+from masquerade.backbones.generator import layouts, nvlabs
+from masquerade.backbones.generator.adversarial import path_lengths
+from masquerade.core.errors import CheckpointError
 from masquerade.networks.stylegan2 import CHANNELS, Generator, style_layers
 from masquerade.networks.stylegan2_discriminator import Discriminator, deviation
-from masquerade.training import load_into
+from masquerade.training.checkpoints import load_into
 from official import as_genforce
 
 SMALL = (8, 6, 5, 4)
@@ -231,7 +231,7 @@ def as_nvlabs(state):
 
 def adopted(content, tmp_path, like):
     torch.save(content, tmp_path / "published.pt")
-    state, layout = _layouts.generator(_layouts.read(tmp_path / "published.pt"), tmp_path / "published.pt")
+    state, layout = layouts.generator(layouts.read(tmp_path / "published.pt"), tmp_path / "published.pt")
     fresh = Generator(32, SMALL, 7, 2)
     load_into(fresh, state, tmp_path / "published.pt")
     for name, value in fresh.state_dict().items():
@@ -289,11 +289,11 @@ def test_cut_and_foreign_files_are_refused(generator, tmp_path):
     torch.save({"g_ema": generator.state_dict()}, path)
     path.write_bytes(path.read_bytes()[:-2000])
     with pytest.raises(CheckpointError, match="cannot be read"):
-        _layouts.read(path)
+        layouts.read(path)
     with pytest.raises(CheckpointError, match="missing"):
-        _layouts.read(tmp_path / "nowhere.pt")
+        layouts.read(tmp_path / "nowhere.pt")
     with pytest.raises(CheckpointError, match="g_ema"):
-        _layouts.generator({"weights": {}}, path)
+        layouts.generator({"weights": {}}, path)
 
 
 def test_file_that_would_run_code_is_not_opened(tmp_path):
@@ -303,10 +303,10 @@ def test_file_that_would_run_code_is_not_opened(tmp_path):
 
     torch.save({"g_ema": Evil()}, tmp_path / "evil.pt")
     with pytest.raises(CheckpointError, match="cannot be read"):
-        _layouts.read(tmp_path / "evil.pt")
+        layouts.read(tmp_path / "evil.pt")
     (tmp_path / "evil.pkl").write_bytes(pickle.dumps({"G_ema": Evil()}))
     with pytest.raises(CheckpointError, match="is not opened"):
-        _nvlabs.convert(tmp_path / "evil.pkl", tmp_path / "out.pt")
+        nvlabs.convert(tmp_path / "evil.pkl", tmp_path / "out.pt")
 
 
 def test_another_low_pass_filter_is_refused(generator, tmp_path):
@@ -356,24 +356,24 @@ def nvlabs_pickle(state, monkeypatch):
 def test_nvlabs_pickle_is_converted_without_running_it(generator, tmp_path, monkeypatch):
     path, output = tmp_path / "ffhq.pkl", tmp_path / "ffhq.pt"
     path.write_bytes(nvlabs_pickle(as_nvlabs(generator.state_dict()), monkeypatch))
-    assert _nvlabs.convert(path, output) == len(generator.state_dict())
+    assert nvlabs.convert(path, output) == len(generator.state_dict())
     assert adopted(torch.load(output, weights_only=True), tmp_path, generator) == "rosinality"
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(CheckpointError, match="cannot be read"):
-        _nvlabs.convert(path, output)
+        nvlabs.convert(path, output)
 
 
 def test_command_line_converts_and_says_what_to_do_next(generator, tmp_path, monkeypatch, capsys):
-    from masquerade import cli
+    from masquerade.cli import main
 
     path, output = tmp_path / "ffhq.pkl", tmp_path / "ffhq.pt"
     path.write_bytes(nvlabs_pickle(as_nvlabs(generator.state_dict()), monkeypatch))
     with pytest.raises(SystemExit) as ended:
-        cli.main(["convert", str(path), str(output)])
+        main.main(["convert", str(path), str(output)])
     assert ended.value.code == 0
     assert "backbones.generator.published" in capsys.readouterr().out
     path.write_bytes(b"no pickle")
     with pytest.raises(SystemExit) as ended:
-        cli.main(["convert", str(path), str(output)])
+        main.main(["convert", str(path), str(output)])
     assert ended.value.code == 1
     assert "cannot be read" in " ".join(capsys.readouterr().err.split())

@@ -1,19 +1,23 @@
-"""torchvision imports beside every build of torch, and nothing of it is replaced where it loads by itself."""
+"""torchvision can be imported beside every build of torch. Nothing of it is replaced when it loads by itself."""
 
+import inspect
 import subprocess
 import sys
+from importlib.metadata import version
 
 import torch
 
-from masquerade import _torchvision
+from masquerade.networks import torchvision_internals
 
-# In a process of its own: what one import did cannot help the other.
+# Each runs in a process of its own, so that one import cannot affect the other.
 ALONE = "import torchvision, torchvision.ops; torchvision.ops.boxes._assert_has_ops()"
 AFTER = (
-    "from masquerade import _torchvision; import torch; found = _torchvision.ensure(); import torchvision.ops;"
+    "import torch; from masquerade.networks import torchvision_internals as internals;"
+    "result = internals.ensure(); import torchvision.ops;"
     "kernels = torch._C._dispatch_dump('torchvision::nms');"
-    "named = torchvision.ops.boxes._assert_has_ops.__qualname__;"
-    "print(found, len(_torchvision._KEPT_ALIVE), named, 'Python' if '_torchvision.py' in kernels else 'compiled')"
+    "name = torchvision.ops.boxes._assert_has_ops.__qualname__;"
+    "kernel = 'Python' if 'torchvision_internals.py' in kernels else 'compiled';"
+    "print(result, len(internals._LIBRARIES), name, kernel)"
 )
 
 
@@ -21,7 +25,24 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
 
-def test_nothing_is_replaced_where_torchvision_loads_by_itself_and_what_lacks_is_there_elsewhere():
+def test_internals_are_written_for_the_installed_and_locked_torchvision(root):
+    assert version("torchvision").partition("+")[0] == torchvision_internals.VERSION, "check torchvision_internals.py"
+    assert f"torchvision=={torchvision_internals.VERSION}\n" in (root / "requirements.lock").read_text()
+
+
+def test_parts_of_torchvision_that_are_replaced_have_not_changed():
+    torchvision_internals.ensure()
+    from torchvision import extension
+    from torchvision.ops import boxes
+
+    assert list(inspect.signature(extension._assert_has_ops).parameters) == []
+    assert "_assert_has_ops()" in inspect.getsource(boxes.nms)
+    for name in torchvision_internals.OPERATORS:
+        schema = str(getattr(torch.ops.torchvision, name).default._schema)
+        assert schema == f"torchvision::{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+
+
+def test_nothing_is_replaced_when_torchvision_loads_by_itself():
     native = run(ALONE).returncode == 0
     done = run(AFTER)
     assert done.returncode == 0, done.stderr
@@ -33,12 +54,12 @@ def test_nothing_is_replaced_where_torchvision_loads_by_itself_and_what_lacks_is
 
 
 def test_nms_keeps_the_better_of_two_boxes():
-    _torchvision.ensure()
+    torchvision_internals.ensure()
     from torchvision.ops import nms
 
     boxes = torch.tensor([[0.0, 0.0, 10.0, 10.0], [1.0, 0.0, 11.0, 10.0], [20.0, 20.0, 30.0, 30.0]])
     scores = torch.tensor([0.5, 0.9, 0.7])  # the first two overlap by 90 / 110
     assert nms(boxes, scores, 0.5).tolist() == [1, 2]
-    assert _torchvision.nms(boxes, scores, 0.5).tolist() == [1, 2]
-    assert _torchvision.nms(boxes, scores, 0.9).tolist() == [1, 2, 0]
-    assert _torchvision.nms(boxes[:0], scores[:0], 0.5).tolist() == []
+    assert torchvision_internals.nms(boxes, scores, 0.5).tolist() == [1, 2]
+    assert torchvision_internals.nms(boxes, scores, 0.9).tolist() == [1, 2, 0]
+    assert torchvision_internals.nms(boxes[:0], scores[:0], 0.5).tolist() == []

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from masquerade import publishing, tracking
+from masquerade.lineage import publishing, tracking
 
 pytestmark = pytest.mark.slow
 
@@ -125,7 +125,7 @@ def test_failed_job_is_a_failed_run_with_its_error(client):
 
 def test_killed_job_is_a_killed_run_that_ended_with_its_last_word(client):
     program = (
-        "from masquerade.tracking import Run\nimport os\n"
+        "from masquerade.lineage.tracking import Run\nimport os\n"
         "run = Run(); run.start('killed', {}, {}); run.log(0, {'loss': 1}); os.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -9
@@ -139,15 +139,15 @@ def test_killed_job_is_a_killed_run_that_ended_with_its_last_word(client):
 
 def test_process_number_given_again_is_not_taken_for_the_job(client, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(tracking, "born", lambda pid: "1")
+        patch.setattr(tracking, "start_ticks", lambda pid: "1")
         tracking.Run().start("long dead", {}, {})
     publishing.publish()
     assert runs(client)["long dead"].info.status == "KILLED"
 
 
 def test_process_that_cannot_be_seen_is_believed_until_the_build_is_over(client, monkeypatch):
-    monkeypatch.setattr(tracking, "born", lambda pid: None)  # no /proc
-    monkeypatch.setattr(publishing, "born", lambda pid: None)
+    monkeypatch.setattr(tracking, "start_ticks", lambda pid: None)  # no /proc
+    monkeypatch.setattr(publishing, "start_ticks", lambda pid: None)
     tracking.Run().start("unseen", {}, {})
     publishing.publish()
     assert runs(client)["unseen"].info.status == "RUNNING"
@@ -367,12 +367,12 @@ def test_record_that_the_store_refuses_stays_and_holds_up_no_other(client, caplo
 
 
 def test_store_that_is_down_loses_nothing_and_holds_up_no_training(client, monkeypatch, caplog):
-    run = tracking.Run()
+    run = tracking.Run(publish=publishing.publish)
     run.start("training", {}, {})
     before = sorted((path, path.read_bytes()) for path in tracking.RECORDS.glob("*.jsonl"))
     with monkeypatch.context() as patch:
         patch.setenv("MLFLOW_TRACKING_URI", NOBODY)
-        with pytest.raises(Exception, match="127.0.0.1"):
+        with pytest.raises(Exception, match=r"127.0.0.1"):
             publishing.publish()
         assert sorted((path, path.read_bytes()) for path in tracking.RECORDS.glob("*.jsonl")) == before
         patch.setattr(tracking, "_LIVE_SECONDS", 0.0)

@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from masquerade import seeding, training
-from masquerade.errors import CheckpointError
+from masquerade.core import seeding
+from masquerade.core.errors import CheckpointError
+from masquerade.training import checkpoints, loop
 
 
 class Line:
@@ -37,7 +38,7 @@ def fit(task, state, steps=12, stop_after=None, fingerprint="a", averages=None, 
         if stop_after is not None and step + 1 == stop_after:
             raise KeyboardInterrupt
 
-    training.fit(
+    loop.fit(
         task, steps=steps, state=state, fingerprint=fingerprint, log=log or (lambda step, losses: None),
         averages=averages, after=after, save_every_seconds=0, log_every=1,
     )  # fmt: skip
@@ -53,14 +54,14 @@ def same(one, other):
 
 def test_interrupted_training_ends_bit_for_bit_like_an_uninterrupted_one(tmp_path):
     whole = Line()
-    mean = training.Average(whole.network, 0.9)
+    mean = loop.Average(whole.network, 0.9)
     fit(whole, tmp_path / "whole.pt", averages={"mean": mean})
     first = Line()
     with pytest.raises(KeyboardInterrupt):  # killed after step 8; the last state is that of step 7
-        fit(first, tmp_path / "cut.pt", stop_after=8, averages={"mean": training.Average(first.network, 0.9)})
+        fit(first, tmp_path / "cut.pt", stop_after=8, averages={"mean": loop.Average(first.network, 0.9)})
     torch.manual_seed(12345)
     second = Line()
-    again = training.Average(second.network, 0.9)
+    again = loop.Average(second.network, 0.9)
     torch.rand(7)
     seen = []
     fit(second, tmp_path / "cut.pt", averages={"mean": again}, log=lambda step, losses: seen.append(step))
@@ -78,8 +79,8 @@ def test_polite_signal_saves_and_says_how_to_go_on(tmp_path):
         return inner(number)
 
     task.step = step
-    with pytest.raises(training.Interrupted, match="stopped at step 4 of 12; the same command goes on"):
-        training.fit(task, steps=12, state=tmp_path / "s.pt", fingerprint="a", log=lambda step, losses: None)
+    with pytest.raises(loop.Interrupted, match="stopped at step 4 of 12; the same command resumes"):
+        loop.fit(task, steps=12, state=tmp_path / "s.pt", fingerprint="a", log=lambda step, losses: None)
     assert torch.load(tmp_path / "s.pt", weights_only=True)["step"] == 4
 
 
@@ -90,13 +91,13 @@ def test_state_of_another_training_is_not_used(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         fit(Line(), tmp_path / "s.pt", fingerprint="b", log=lambda step, losses: seen.append(step))
     assert seen[0] == 0
-    assert "belongs to a training with other parameters" in caplog.text
+    assert "is of other parameters" in caplog.text
 
 
 def test_state_of_other_code_is_not_used(tmp_path, caplog, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         fit(Line(), tmp_path / "s.pt", stop_after=8)
-    monkeypatch.setattr(training, "_code", lambda task: "edited since")
+    monkeypatch.setattr(loop, "_code", lambda task: "edited since")
     seen = []
     with caplog.at_level(logging.WARNING):
         fit(Line(), tmp_path / "s.pt", log=lambda step, losses: seen.append(step))
@@ -105,14 +106,14 @@ def test_state_of_other_code_is_not_used(tmp_path, caplog, monkeypatch):
 
 
 def test_code_of_a_training_is_that_of_its_networks(monkeypatch):
-    from masquerade import lineage
+    from masquerade.core import fingerprints
     from masquerade.networks.ir_se import IRSE
 
     task = Line()
     task.modules = {"network": IRSE(32, (4, 4, 4, 4, 4), (1, 1, 1, 1))}
-    before, real = training._code(task), lineage.fingerprint
-    monkeypatch.setattr(lineage, "fingerprint", lambda path: "edited" if path.name == "ir_se.py" else real(path))
-    assert training._code(task) != before
+    before, real = loop._code(task), fingerprints.fingerprint
+    monkeypatch.setattr(fingerprints, "fingerprint", lambda path: "edited" if path.name == "ir_se.py" else real(path))
+    assert loop._code(task) != before
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR2])
@@ -130,7 +131,7 @@ def test_signal_that_somebody_else_handles_is_theirs_once_the_state_is_saved(tmp
     state = tmp_path / "s.pt"
     kept = signal.signal(number, lambda *_: found.append(torch.load(state, weights_only=True)["step"]))
     try:
-        training.fit(task, steps=6, state=state, fingerprint="a", log=lambda step, losses: None)
+        loop.fit(task, steps=6, state=state, fingerprint="a", log=lambda step, losses: None)
     finally:
         signal.signal(number, kept)
     assert found == [4]
@@ -157,14 +158,14 @@ def test_cut_state_is_not_used(tmp_path, caplog):
 def test_loss_that_is_no_number_stops_with_its_name_and_step(tmp_path):
     task = Line()
     task.fail_at = 5
-    with pytest.raises(training.Diverged, match="the loss loss is nan at step 5"):
+    with pytest.raises(loop.Diverged, match="the loss loss is nan at step 5"):
         fit(task, tmp_path / "s.pt")
 
 
 def test_average_is_that_of_its_formula():
     module = nn.Linear(1, 1, bias=False)
     module.weight.data.fill_(1.0)
-    mean = training.Average(module, 0.75)
+    mean = loop.Average(module, 0.75)
     for value in (2.0, 4.0):
         module.weight.data.fill_(value)
         mean.update()
@@ -175,12 +176,12 @@ def test_average_is_that_of_its_formula():
 def test_checkpoint_round_trip_and_equal_bytes(tmp_path):
     network = Line().network
     for name in ("a", "b"):
-        training.save_checkpoint(tmp_path / name, {"network": network}, {"size": 3, "about": "x"})
+        checkpoints.save_checkpoint(tmp_path / name, {"network": network}, {"size": 3, "about": "x"})
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    tensors, facts = training.load_checkpoint(tmp_path / "a")
+    tensors, facts = checkpoints.load_checkpoint(tmp_path / "a")
     assert facts == {"size": 3, "about": "x"}
     other = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.3), nn.Linear(8, 1))
-    training.load_into(other, tensors["network"], tmp_path / "a")
+    checkpoints.load_into(other, tensors["network"], tmp_path / "a")
     assert same(weights(network), weights(other))
 
 
@@ -188,15 +189,15 @@ def test_checkpoint_round_trip_and_equal_bytes(tmp_path):
 def test_checkpoint_that_is_not_whole_is_refused_with_its_name(tmp_path, damage):
     path = tmp_path / "c.safetensors"
     if damage == "cut":
-        training.save_checkpoint(path, {"network": Line().network}, {})
+        checkpoints.save_checkpoint(path, {"network": Line().network}, {})
         path.write_bytes(path.read_bytes()[:200])
     elif damage == "foreign":
         path.write_text("not a checkpoint")
-    with pytest.raises(CheckpointError, match="c.safetensors is (missing|damaged)"):
-        training.load_checkpoint(path)
+    with pytest.raises(CheckpointError, match=r"c.safetensors is (missing|damaged)"):
+        checkpoints.load_checkpoint(path)
 
 
 def test_checkpoint_that_does_not_fit_names_its_keys(tmp_path):
     tensors = {"0.weight": torch.zeros(8, 4), "5.weight": torch.zeros(1)}
     with pytest.raises(CheckpointError, match=r"0.bias is missing; .*5.weight is left over; 0.weight is \(8, 4\)"):
-        training.load_into(nn.Sequential(nn.Linear(3, 8)), tensors, tmp_path / "c.safetensors")
+        checkpoints.load_into(nn.Sequential(nn.Linear(3, 8)), tensors, tmp_path / "c.safetensors")

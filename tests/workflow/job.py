@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from masquerade import publishing, steps, tracking
-from masquerade.errors import MasqueradeError
+from masquerade.core.errors import MasqueradeError
+from masquerade.lineage import publishing, tracking
+from masquerade.pipeline import program
 
 POINTS = 24
 PUBLISHERS = 4
@@ -28,6 +29,7 @@ def points(run: tracking.Run, number: int, steps_: range) -> None:
 def live(run: tracking.Run, number: int, steps_: range) -> None:
     """The same, but whenever the lock is free it publishes; in the middle it waits until PUBLISHERS jobs have."""
     tracking._LIVE_SECONDS = run._due = 0.0
+    run._publish = publishing.publish
     real = publishing._Publisher.publish_all
 
     def publishes(*arguments):
@@ -103,7 +105,7 @@ def main(kind: str, number: int) -> None:
     )
     while not Path("go").exists():
         time.sleep(0.01)
-    steps.main(f"job {number} {kind}", given, lambda run: work(kind, number, run))
+    program.main(f"job {number} {kind}", given, lambda run: work(kind, number, run))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from masquerade.imported import pictures
+from masquerade.pipeline.imported import pictures
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 SOURCE = "Hukkelås et al. 2019, program 1.0"
@@ -57,4 +57,5 @@ def test_imported_pictures_fill_the_rows_that_name_them_and_travel_with_dvc(buil
     whole = stored.read_bytes()
     stored.write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
     output = built.snakemake("all", fails=True)
-    assert "params.yaml names" in output and "`dvc pull`" in output
+    assert "params.yaml names" in output
+    assert "`dvc pull`" in output

@@ -11,8 +11,8 @@ from chromium import Chromium, find
 from PIL import Image
 
 from machine import lacks
-from masquerade import lineage
-from masquerade.images import FaceArchive, to_uint8
+from masquerade.core import fingerprints
+from masquerade.core.images import FaceArchive, to_uint8
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 NUMBER = "#falco-table1 a.number"
@@ -80,13 +80,14 @@ def test_click_on_a_number_shows_where_it_comes_from(page, built_once):
     assert f"masquerade lineage show falco/table1:{first['method']}/{first['variant']}:fid --scale tiny" in said
     assert f"{float(first['measured']):.2f}" in said
     steps = page.get("[...document.querySelectorAll('#panel .chain > li > b')].map(step => step.textContent)")
-    assert steps[:2] == ["table", "metrics"] and steps[-1] == "raw data"
+    assert steps[:2] == ["table", "metrics"]
+    assert steps[-1] == "raw data"
     links = page.get(
         "[...document.querySelectorAll('#panel .files li')].map(l => [...l.children].map(c => c.textContent))"
     )
     assert len(links) >= 5
     for path, md5 in links:
-        assert lineage.md5(built_once.path / path) == md5.removeprefix("md5 ")
+        assert fingerprints.md5(built_once.path / path) == md5.removeprefix("md5 ")
 
 
 def test_keyboard_opens_and_closes_the_lineage_of_a_number(page):
@@ -130,7 +131,8 @@ def test_header_sorts_and_gives_back_the_paper_s_order(page):
     for way in (1, -1):
         page.click(head)
         values = [float(value) for value in page.get(column) if value is not None]
-        assert values == sorted(values)[::way] and len(set(values)) > 1
+        assert values == sorted(values)[::way]
+        assert len(set(values)) > 1
     page.click(head)
     assert page.get(names) == before
 
@@ -161,7 +163,8 @@ def test_without_javascript_tables_pictures_and_lineage_are_there(chromium, repo
     assert chromium.get("document.documentElement.className") == ""
     first = next(r for r in records(built_once.path / "results/tiny/tables/falco/table1.csv") if r["printed"])
     text = chromium.get("document.querySelector('#falco-table1 tbody').innerText")
-    assert first["printed"] in text and f"{float(first['measured']):.2f}" in text
+    assert first["printed"] in text
+    assert f"{float(first['measured']):.2f}" in text
     assert chromium.get("document.querySelectorAll('.stop').length") > 30
     assert chromium.get("[...document.querySelectorAll('.stop')].every(stop => stop.offsetHeight > 0)")
     assert chromium.get("[...document.querySelectorAll('.enhanced')].every(extra => extra.offsetHeight === 0)")

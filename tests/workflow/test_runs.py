@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from masquerade import lineage
+from masquerade.core import fingerprints
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
@@ -40,7 +40,7 @@ def place(request, tmp_path, monkeypatch):
     (work / "faces").write_text("faces")
     removed = ("MLFLOW_TRACKING_URI", "SLURM_JOB_ID", "PYTHONDONTWRITEBYTECODE")
     environment = {key: value for key, value in os.environ.items() if key not in removed}
-    environment |= {"PYTHONPATH": str(lineage.SOURCE), "MASQUERADE_BUILD": "today", "SLURM_JOB_ID": "4711"}
+    environment |= {"PYTHONPATH": str(fingerprints.SOURCE), "MASQUERADE_BUILD": "today", "SLURM_JOB_ID": "4711"}
     if request.param == "server":
         address = request.getfixturevalue("server")
         yield work, environment | {"MLFLOW_TRACKING_URI": address}, address
@@ -104,7 +104,8 @@ def test_sixteen_jobs_at_once_lose_no_run_and_double_none(root, place):
     assert len(list(work.glob("published.*"))) >= 4, "several jobs have published while the others recorded"
     finish = [sys.executable, str(root / "workflow/scripts/finish.py"), "publish"]
     done = subprocess.run(finish, cwd=work, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and "runs published" in done.stderr, done.stderr
+    assert done.returncode == 0, done.stderr
+    assert "runs published" in done.stderr
     assert [path.name for path in (work / ".masquerade/runs").iterdir()] == [".lock"]
 
     found = client.search_runs([client.get_experiment_by_name("masquerade").experiment_id])
@@ -124,7 +125,7 @@ def check(client, run, parent: str, work: Path) -> None:
     tags = run.data.tags
     assert tags["mlflow.parentRunId"] == parent
     assert tags["slurm.job_id"] == "4711"
-    assert tags["input.faces"] == lineage.md5(work / "faces")
+    assert tags["input.faces"] == fingerprints.md5(work / "faces")
     assert (tags.get(f"output.output{number}") is not None) == (run.info.status == "FINISHED")
     assert tags.get("error") == (f"MasqueradeError: job {number} is to fail" if kind == "fails" else None)
     for key, value in {"loss": lambda step: int(number) + step, "identity/cosine": lambda step: -step}.items():

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from skimage.data import astronaut
 
-from masquerade import keys
+from masquerade.core import keys
 
 pytestmark = pytest.mark.workflow
 CANARY = b"/".join([b"Canary-7f3Q", b"yellow bird+singing=2026"])  # in two pieces: this file is searched as well

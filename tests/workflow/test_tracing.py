@@ -12,8 +12,8 @@ import yaml
 from masquerade.lineage import chain, drawing
 from masquerade.lineage.address import resolve
 from masquerade.lineage.history import History
+from masquerade.lineage.snakemake_internals import record_path
 from masquerade.lineage.verify import verify
-from masquerade.versioning import record_of
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
@@ -63,9 +63,11 @@ def test_every_kind_of_number_is_followed_to_raw_data(built_once, address):
             kind, _, known = found.partition(":")
             assert hashlib.new(kind, (built_once.path / path).read_bytes()).hexdigest() == known, path
         if link.job:
-            assert link.job.told["commit"] == made_by
-            assert len(link.job.code_sha256) == len(link.job.told["environment"]["sha256"]) == 64
-            assert link.job.told["machine"]["cores"] and link.job.told["started"] and link.job.told["run"]
+            assert link.job.circumstances["commit"] == made_by
+            assert len(link.job.code_sha256) == len(link.job.circumstances["environment"]["sha256"]) == 64
+            assert link.job.circumstances["machine"]["cores"]
+            assert link.job.circumstances["started"]
+            assert link.job.circumstances["run"]
             assert link.job.params
     assert {link.raw for link in links} <= {"", "drawn by the code", "declared in the repository"}
     trained = [link.job for link in links if link.name == "method"]
@@ -92,14 +94,16 @@ def test_chain_is_printed_drawn_and_given_to_machines(built):
     ):
         assert said in shown
     svg = (built.path / "chain.svg").read_text()
-    assert svg.startswith("<?xml") and "</svg>" in svg
+    assert svg.startswith("<?xml")
+    assert "</svg>" in svg
     plain = json.loads(built.run("masquerade", "lineage", "show", address, "--json"))
     assert all(len(link["mlflow_run"]) == 32 for link in plain["links"] if "run" in link)
     (environment,) = plain["environments"].values()
     locked = dict(line.split("==") for line in (built.path / "requirements.lock").read_text().split())
     assert environment["packages"]["snakemake"] == locked["snakemake"]
     told = built.run("masquerade", "lineage", "show", "falco/tabel1", fails=True)
-    assert "Did you mean 'falco/table1'?" in told and "Traceback" not in told
+    assert "Did you mean 'falco/table1'?" in told
+    assert "Traceback" not in told
 
 
 def test_same_chain_is_drawn_to_the_same_bytes(built_once, tmp_path):
@@ -139,7 +143,7 @@ def test_one_flipped_bit_is_found_in_every_kind_of_artifact(built):
 
 def test_altered_record_is_found(built):
     checkpoint = "checkpoints/tiny/methods/fit/0.safetensors"
-    for record in (record_of(checkpoint), f".masquerade/provenance/{checkpoint}.json"):
+    for record in (record_path(checkpoint), f".masquerade/provenance/{checkpoint}.json"):
         path = built.path / record
         content = path.read_text()
         path.write_text(content.replace('"rule": "method"', '"rule": "Method"').replace('"cores": ', '"cores": 1'))
@@ -151,9 +155,10 @@ def test_altered_record_is_found(built):
 def test_missing_file_and_missing_record_are_found(built):
     table, checkpoint = "results/tiny/tables/falco/table2.md", "checkpoints/tiny/methods/fit/0.safetensors"
     (built.path / table).unlink()
-    (built.path / record_of(checkpoint)).unlink()
+    (built.path / record_path(checkpoint)).unlink()
     broken = {found.path: found.what for found in verify(built.path).breaks}
-    assert "missing" in broken[table] and "no record" in broken[checkpoint]
+    assert "missing" in broken[table]
+    assert "no record" in broken[checkpoint]
 
 
 def test_hand_edited_table_is_found_and_named(built):
@@ -193,7 +198,8 @@ def test_edited_code_is_found_and_a_comment_is_not(built):
     breaks = verify(built.path).breaks
     assert all(source in broken.what for broken in breaks)
     made_with_it = {broken.path for broken in breaks if "gaussian_blur" in broken.path}
-    assert made_with_it and {broken.path for broken in breaks} - made_with_it == {"results/tiny/report/index.html"}
+    assert made_with_it
+    assert {broken.path for broken in breaks} - made_with_it == {"results/tiny/report/index.html"}
 
 
 def test_after_clone_and_pull_everything_is_traced_and_intact(built, tmp_path):
@@ -207,7 +213,8 @@ def test_after_clone_and_pull_everything_is_traced_and_intact(built, tmp_path):
     here, there = (follow(repository, "falco/table1:falco/m_0:fid") for repository in (built, clone))
     assert here == there
     told = clone.run("masquerade", "lineage", "show", "falco/table1:falco/m_0:fid")
-    assert "not in this MLflow store" in told and not (clone.path / "mlflow.db").exists()
+    assert "not in this MLflow store" in told
+    assert not (clone.path / "mlflow.db").exists()
 
 
 def test_difference_names_the_parameter_and_then_the_code_that_changed(built):
@@ -226,12 +233,14 @@ def test_difference_names_the_parameter_and_then_the_code_that_changed(built):
         ("parameter", f"{louder}: 9.0 -> 30.0", True)
     ]
     ((title, before, after),) = found["values"]
-    assert "PSNR" in title and float(before) > float(after)
+    assert "PSNR" in title
+    assert float(before) > float(after)
     since = diff("HEAD")  # the working copy
     assert {(cause["kind"], cause["what"]) for cause in since["causes"]} == {("code", doubled)}
     assert {cause["stage"] for cause in since["causes"]} == {"anonymize-synthetic_hq-gaussian_noise-sigma_9-0"}
     both = built.run("masquerade", "lineage", "diff", "HEAD~1", "--cell", NOISY)
-    assert louder in both and doubled in both
+    assert louder in both
+    assert doubled in both
     assert diff("HEAD", "HEAD")["causes"] == []
 
     other = built.run("masquerade", "lineage", "diff", "HEAD~1", "--cell", "falco/table1:falco/m_0:fid")
@@ -240,7 +249,8 @@ def test_difference_names_the_parameter_and_then_the_code_that_changed(built):
 
 def test_difference_says_what_to_do_where_a_build_was_never_committed(built):
     told = built.run("masquerade", "lineage", "diff", "HEAD~1", "--cell", NOISY, fails=True)
-    assert "dvc.lock is not in" in told and "snakemake all" in told
+    assert "dvc.lock is not in" in told
+    assert "snakemake all" in told
     told = built.run("masquerade", "lineage", "diff", "nobody", "--cell", NOISY, fails=True)
     assert "no revision 'nobody'" in told
 
@@ -255,7 +265,8 @@ def test_run_is_exported_as_a_crate_that_holds_what_it_names(built):
         inside = set(crate.namelist())
         files = [item for item in graph.values() if "File" in item["@type"]]
         for item in files:
-            assert item["license"] and item["@id"] in inside
+            assert item["license"]
+            assert item["@id"] in inside
             kind, _, known = item.get("identifier", "").partition(":")
             assert not known or hashlib.new(kind, crate.read(item["@id"])).hexdigest() == known
     assert {"CITATION.cff", "LICENSE", "Snakefile", "dvc.lock", "results/tiny/tables/falco/table1.md"} <= inside

@@ -1,47 +1,41 @@
 # One archive for each cell: the test split of a dataset, anonymized. Networks do so where the GPUs are.
 rule anonymize_neural:
     input:
-        code=method_code("anonymize"),
-        faces=indexed(FACES),
-        checkpoint=checkpoint_of,
-        backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
-        gallery=lambda w: resources_of(w.method, w.dataset)["gallery"],
-        fakes=lambda w: resources_of(w.method, w.dataset)["fakes"],
-        latents=lambda w: resources_of(w.method, w.dataset)["latents"],
+        unpack(GRAPH.method_inputs),
+        code=GRAPH.method_code("anonymize"),
+        faces=with_index(PATHS.faces),
     output:
-        indexed(ANONYMIZED),
+        with_index(PATHS.anonymized),
     log:
-        f"logs/{SCALE}/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     wildcard_constraints:
-        method=one_of(NEURAL),
+        method=one_of(GRAPH.neural),
     retries: 0
     localrule: True
     conda:
         "../../environment.yml"
-    threads: PARAMETERS.compute.threads["anonymize"]
+    threads: COMPUTE.threads["anonymize"]
     resources:
         **submitted("inference", lambda w: w.method, "anonymize"),
     params:
-        cfg=P(
-            "methods.{method}.params",
-            "methods.{method}.ablations.{variant}?",
-            "methods.{method}.variants.{variant}",
-            "measure.batch",
-        ),
+        cfg=GRAPH.knobs(*GRAPH.variant_knobs, "measure.batch"),
+        split="test",
     shell:
-        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
-        " workflow/scripts/anonymize.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --split test --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
-        " --faces {input.faces[0]} --checkpoint {input.checkpoint} --backbones {input.backbones}"
-        " --gallery {input.gallery} --fakes {input.fakes} --latents {input.latents} --outputs {output} > {log} 2>&1"
+        LAUNCH
+        + "workflow/scripts/anonymize.py"
+        + COMMON
+        + " --split {params.split} --method {wildcards.method} --variant {wildcards.variant}"
+        + " --seed {wildcards.seed} --faces {input.faces[0]}"
+        + METHOD_OPTIONS
+        + OUTPUTS
 
 
 # The methods that a processor computes at once.
 use rule anonymize_neural as anonymize with:
     wildcard_constraints:
-        method=one_of({*PARAMETERS.methods} - NEURAL),
+        method=one_of({*PARAMETERS.methods} - GRAPH.neural),
     group:
         "anonymize"
     localrule: False
@@ -54,15 +48,15 @@ use rule anonymize_neural as anonymize with:
 # The pictures that another program made of the same faces, held against their originals.
 rule imported:
     input:
-        code=lambda w: code("imported"),
-        faces=indexed(FACES),
-        pictures=IMPORTED,
+        code=lambda w: GRAPH.code("imported"),
+        faces=with_index(PATHS.faces),
+        pictures=PATHS.imported,
     output:
-        indexed(ANONYMIZED),
+        with_index(PATHS.anonymized),
     log:
-        f"logs/{SCALE}/imported/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/imported/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/imported/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/imported/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     wildcard_constraints:
         method=one_of(PARAMETERS.imported),
     group:
@@ -72,48 +66,25 @@ rule imported:
     resources:
         **LIGHT,
     params:
-        cfg=P("imported.{method}.variants.{variant}.{dataset}", "imported.{method}.source"),
+        cfg=GRAPH.knobs("imported.{method}.variants.{variant}.{dataset}", "imported.{method}.source"),
     shell:
-        "python workflow/scripts/imported.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
-        " --seed {wildcards.seed} --faces {input.faces[0]} --pictures {input.pictures}"
-        " --outputs {output} > {log} 2>&1"
+        "python workflow/scripts/imported.py"
+        + COMMON
+        + " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
+        + " --seed {wildcards.seed} --faces {input.faces[0]} --pictures {input.pictures}"
+        + OUTPUTS
 
 
-# The part of the train split from which attributes are learnt.
-rule anonymize_train:
-    input:
-        code=method_code("anonymize"),
-        faces=indexed(FACES),
-        checkpoint=checkpoint_of,
-        backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
-        gallery=lambda w: resources_of(w.method, w.dataset)["gallery"],
-        fakes=lambda w: resources_of(w.method, w.dataset)["fakes"],
-        latents=lambda w: resources_of(w.method, w.dataset)["latents"],
+# The part of the train split from which a classifier of attributes learns.
+use rule anonymize_neural as anonymize_train with:
     output:
-        indexed(ANONYMIZED_TRAIN),
+        with_index(PATHS.anonymized_train),
     log:
-        f"logs/{SCALE}/anonymize_train/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/anonymize_train/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/anonymize_train/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
-    retries: 0
-    localrule: True
-    conda:
-        "../../environment.yml"
-    threads: PARAMETERS.compute.threads["anonymize"]
-    resources:
-        **submitted("inference", lambda w: w.method, "anonymize"),
+        f"{BENCHMARKS}/anonymize_train/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+    wildcard_constraints:
+        method=one_of(PARAMETERS.methods),
     params:
-        cfg=P(
-            "methods.{method}.params",
-            "methods.{method}.ablations.{variant}?",
-            "methods.{method}.variants.{variant}",
-            "measure.batch",
-            "attributes.train_pictures",
-        ),
-    shell:
-        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
-        " workflow/scripts/anonymize.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --split train --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
-        " --faces {input.faces[0]} --checkpoint {input.checkpoint} --backbones {input.backbones}"
-        " --gallery {input.gallery} --fakes {input.fakes} --latents {input.latents} --outputs {output} > {log} 2>&1"
+        cfg=GRAPH.knobs(*GRAPH.variant_knobs, "measure.batch", "attributes.train_pictures"),
+        split="train",

@@ -1,56 +1,62 @@
 # FALCO's attribute protocol: learnt from anonymized faces, tested on real ones.
 rule pseudo_labels:
     input:
-        code=lambda w: code("pseudo_labels"),
-        train=FACES.format(dataset=PARAMETERS.matrix.train_on),
-        faces=[FACES.format(dataset=name) for name in ATTRIBUTE_DATASETS],
-        indexes=[indexed(FACES.format(dataset=name))[1] for name in ATTRIBUTE_DATASETS],
+        code=lambda w: GRAPH.code("pseudo_labels"),
+        train=PATHS.faces.format(dataset=GRAPH.train_on),
+        faces=GRAPH.of_datasets(GRAPH.attribute_datasets, PATHS.faces),
+        indexes=[index(archive) for archive in GRAPH.of_datasets(GRAPH.attribute_datasets, PATHS.faces)],
     output:
-        labels=PSEUDO_LABELS,
-        quality=f"{RESULTS}/attributes/pseudo_labels.json",
+        labels=PATHS.pseudo_labels,
+        quality=PATHS.pseudo_label_quality,
     log:
-        f"logs/{SCALE}/attributes/pseudo_labels.log",
+        f"{LOGS}/attributes/pseudo_labels.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/attributes/pseudo_labels.tsv"
+        f"{BENCHMARKS}/attributes/pseudo_labels.tsv"
     retries: 0
     localrule: True
     conda:
         "../../environment.yml"
-    threads: PARAMETERS.compute.threads["backbone"]
+    threads: COMPUTE.threads["backbone"]
     resources:
         **submitted("inference", "pseudo_labels", "backbone"),
     params:
-        cfg=P(*[f"attributes.{name}" for name in LEARNING], "data_seed"),
+        cfg=GRAPH.knobs(*GRAPH.attribute_knobs, "data_seed"),
     shell:
-        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
-        " workflow/scripts/pseudo_labels.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --train {input.train} --faces {input.faces} --outputs {output.labels} {output.quality} > {log} 2>&1"
+        LAUNCH
+        + "workflow/scripts/pseudo_labels.py"
+        + COMMON
+        + " --train {input.train} --faces {input.faces}"
+        + " --outputs {output.labels} {output.quality} > {log} 2>&1"
 
 
 rule attributes:
     input:
-        code=lambda w: code("attributes"),
-        anonymized=lambda w: indexed((ANONYMIZED_TRAIN if own_train(w.dataset) else ANONYMIZED).format(**dict(w))),
-        faces=indexed(FACES),
-        pseudo=PSEUDO_LABELS,
+        code=lambda w: GRAPH.code("attributes"),
+        anonymized=lambda w: with_index(
+            (PATHS.anonymized_train if GRAPH.has_train_split(w.dataset) else PATHS.anonymized).format(**dict(w))
+        ),
+        faces=with_index(PATHS.faces),
+        pseudo=PATHS.pseudo_labels,
     output:
-        ATTRIBUTES,
+        PATHS.attributes,
     log:
-        f"logs/{SCALE}/attributes/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/attributes/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/attributes/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/attributes/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     retries: 0
     localrule: True
     conda:
         "../../environment.yml"
-    threads: PARAMETERS.compute.threads["measure"]
+    threads: COMPUTE.threads["measure"]
     resources:
         **submitted("inference", "attributes", "measure"),
     params:
-        cfg=P(*[f"attributes.{name}" for name in LEARNING]),
-        split=lambda w: "train" if own_train(w.dataset) else "test",
+        cfg=GRAPH.knobs(*GRAPH.attribute_knobs),
+        split=lambda w: "train" if GRAPH.has_train_split(w.dataset) else "test",
     shell:
-        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
-        " workflow/scripts/attributes.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --anonymized {input.anonymized[0]} --faces {input.faces[0]} --pseudo {input.pseudo} --split {params.split}"
-        " --seed {wildcards.seed} --outputs {output} > {log} 2>&1"
+        LAUNCH
+        + "workflow/scripts/attributes.py"
+        + COMMON
+        + " --anonymized {input.anonymized[0]} --faces {input.faces[0]} --pseudo {input.pseudo}"
+        + " --split {params.split} --seed {wildcards.seed}"
+        + OUTPUTS

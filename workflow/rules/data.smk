@@ -1,21 +1,20 @@
 # Where faces come from: one archive a dataset.
 rule faces:
     input:
-        code=lambda w: code(f"data.{w.dataset}", *modules("faces", [w.dataset])),
-        sources=lambda w: sources_of(w.dataset),
+        code=lambda w: GRAPH.code(f"data.{w.dataset}", *GRAPH.modules("faces", [w.dataset])),
+        sources=lambda w: GRAPH.sources(w.dataset),
     output:
-        indexed(FACES),
+        with_index(PATHS.faces),
     log:
-        f"logs/{SCALE}/faces/{{dataset}}.log",
+        f"{LOGS}/faces/{{dataset}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/faces/{{dataset}}.tsv"
+        f"{BENCHMARKS}/faces/{{dataset}}.tsv"
     conda:
         "../../environment.yml"
-    threads: PARAMETERS.compute.threads["data"]
+    threads: COMPUTE.threads["data"]
     resources:
         **LIGHT,
     params:
-        cfg=P("datasets.{dataset}", "image.size", "data_seed"),
+        cfg=GRAPH.knobs("datasets.{dataset}", "image.size", "data_seed"),
     shell:
-        "python workflow/scripts/data.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --dataset {wildcards.dataset} --outputs {output} > {log} 2>&1"
+        "python workflow/scripts/data.py" + COMMON + " --dataset {wildcards.dataset}" + OUTPUTS

@@ -1,26 +1,24 @@
 # Faces of nobody: codes and features of the whole set in one file.
 rule fakes:
     input:
-        code=lambda w: code("fakes", *modules("backbones", ["generator", "semantics"])),
-        backbones=[BACKBONE.format(backbone=name) for name in ("generator", "semantics")],
+        code=lambda w: GRAPH.code("fakes", *GRAPH.modules("backbones", ["generator", "semantics"])),
+        backbones=GRAPH.checkpoints(["generator", "semantics"]),
     output:
-        FAKES,
+        PATHS.fakes,
     log:
-        f"logs/{SCALE}/fakes.log",
+        f"{LOGS}/fakes.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/fakes.tsv"
-    # what most other jobs wait for goes first
+        f"{BENCHMARKS}/fakes.tsv"
+    # most other jobs wait for this one
     priority: 2
     retries: 0
     localrule: True
     conda:
         "../../environment.yml"
-    threads: PARAMETERS.compute.threads["anonymize"]
+    threads: COMPUTE.threads["anonymize"]
     resources:
         **submitted("inference", "fakes", "anonymize"),
     params:
-        cfg=P("fakes", "data_seed"),
+        cfg=GRAPH.knobs("fakes", "data_seed"),
     shell:
-        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
-        " workflow/scripts/fakes.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --backbones {input.backbones} --outputs {output} > {log} 2>&1"
+        LAUNCH + "workflow/scripts/fakes.py" + COMMON + " --backbones {input.backbones}" + OUTPUTS

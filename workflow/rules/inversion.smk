@@ -1,27 +1,29 @@
 # Codes of real faces: every face of a dataset inverted once, in one file.
 rule invert:
     input:
-        code=lambda w: code("invert", *modules("backbones", WORLD)),
-        faces=indexed(FACES),
-        backbones=[BACKBONE.format(backbone=name) for name in WORLD],
+        code=lambda w: GRAPH.code("invert", *GRAPH.modules("backbones", LATENT_BACKBONES)),
+        faces=with_index(PATHS.faces),
+        backbones=GRAPH.checkpoints(LATENT_BACKBONES),
     output:
-        LATENTS,
+        PATHS.latents,
     log:
-        f"logs/{SCALE}/latents/{{dataset}}.log",
+        f"{LOGS}/latents/{{dataset}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/latents/{{dataset}}.tsv"
-    # what most other jobs wait for goes first
+        f"{BENCHMARKS}/latents/{{dataset}}.tsv"
+    # most other jobs wait for this one
     priority: 2
     retries: 0
     localrule: True
     conda:
         "../../environment.yml"
-    threads: PARAMETERS.compute.threads["anonymize"]
+    threads: COMPUTE.threads["anonymize"]
     resources:
         **submitted("inference", "invert", "anonymize"),
     params:
-        cfg=P("scale"),
+        cfg=GRAPH.knobs("scale"),
     shell:
-        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
-        " workflow/scripts/invert.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --faces {input.faces[0]} --backbones {input.backbones} --outputs {output} > {log} 2>&1"
+        LAUNCH
+        + "workflow/scripts/invert.py"
+        + COMMON
+        + " --faces {input.faces[0]} --backbones {input.backbones}"
+        + OUTPUTS

@@ -1,53 +1,56 @@
 # Every judge looks at every picture once; one file of measurements a set.
 rule measure_source:
     input:
-        code=lambda w: judges_code(w, "measure"),
-        faces=indexed(FACES),
-        backbones=[BACKBONE.format(backbone=name) for name in judges_need("measure")],
-        weights=lambda w: judges_files("measure"),
+        code=lambda w: GRAPH.judges_code("measure"),
+        faces=with_index(PATHS.faces),
+        backbones=GRAPH.checkpoints(GRAPH.judges_need("measure")),
+        weights=lambda w: GRAPH.judge_assets(GRAPH.judges("measure")),
     output:
-        SOURCE,
+        PATHS.measured_source,
     log:
-        f"logs/{SCALE}/measure/{{dataset}}.log",
+        f"{LOGS}/measure/{{dataset}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/measure/{{dataset}}.tsv"
+        f"{BENCHMARKS}/measure/{{dataset}}.tsv"
     conda:
         "../../environment.yml"
-    threads: PARAMETERS.compute.threads["measure"]
+    threads: COMPUTE.threads["measure"]
     resources:
         **LIGHT,
     params:
-        cfg=P(*judged("measure"), "measure.judges", "measure.batch"),
+        cfg=GRAPH.knobs(*GRAPH.judge_knobs("measure"), "measure.judges", "measure.batch"),
         splits=f"{PARAMETERS.matrix.calibrate_on},test",
     shell:
-        "python workflow/scripts/measure.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --faces {input.faces[0]} --backbones {input.backbones} --splits {params.splits}"
-        " --outputs {output} > {log} 2>&1"
+        "python workflow/scripts/measure.py"
+        + COMMON
+        + " --faces {input.faces[0]} --backbones {input.backbones} --splits {params.splits}"
+        + OUTPUTS
 
 
 rule measure:
     input:
-        code=lambda w: judges_code(w, "measure"),
-        faces=indexed(ANONYMIZED),
-        source=indexed(FACES),
-        backbones=[BACKBONE.format(backbone=name) for name in judges_need("measure")],
-        weights=lambda w: judges_files("measure"),
+        code=lambda w: GRAPH.judges_code("measure"),
+        faces=with_index(PATHS.anonymized),
+        source=with_index(PATHS.faces),
+        backbones=GRAPH.checkpoints(GRAPH.judges_need("measure")),
+        weights=lambda w: GRAPH.judge_assets(GRAPH.judges("measure")),
     output:
-        MEASURED,
+        PATHS.measured,
     log:
-        f"logs/{SCALE}/measure/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/measure/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/measure/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/measure/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     group:
         "cells_{method}_{seed}"
     conda:
         "../../environment.yml"
-    threads: PARAMETERS.compute.threads["measure"]
+    threads: COMPUTE.threads["measure"]
     resources:
         **LIGHT,
     params:
-        cfg=P(*judged("measure"), "measure.judges", "measure.batch"),
+        cfg=GRAPH.knobs(*GRAPH.judge_knobs("measure"), "measure.judges", "measure.batch"),
     shell:
-        "python workflow/scripts/measure.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --faces {input.faces[0]} --source {input.source[0]} --backbones {input.backbones} --splits test"
-        " --outputs {output} > {log} 2>&1"
+        "python workflow/scripts/measure.py"
+        + COMMON
+        + " --faces {input.faces[0]} --source {input.source[0]} --backbones {input.backbones}"
+        + " --splits test"
+        + OUTPUTS

@@ -1,19 +1,19 @@
 # Every metric of a cell, from its measurements alone.
 rule metrics:
     input:
-        code=lambda w: code("metrics", *modules("metrics", PARAMETERS.metrics)),
-        source=SOURCE,
-        derived=MEASURED,
-        target=SOURCE.format(dataset=PARAMETERS.matrix.train_on),
-        attributes=where(ATTRIBUTED, ATTRIBUTES),
-        attempts=where(TRIED, ATTEMPTS_MEASURED),
-        index=ANONYMIZED.replace(".zip", ".parquet"),
+        code=lambda w: GRAPH.code("metrics", *GRAPH.modules("metrics", PARAMETERS.metrics)),
+        source=PATHS.measured_source,
+        derived=PATHS.measured,
+        target=PATHS.measured_source.format(dataset=GRAPH.train_on),
+        attributes=GRAPH.only(GRAPH.attributed, PATHS.attributes),
+        attempts=GRAPH.only(GRAPH.attempted, PATHS.measured_attempts),
+        index=index(PATHS.anonymized),
     output:
-        METRICS,
+        PATHS.metrics,
     log:
-        f"logs/{SCALE}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     group:
         "cells_{method}_{seed}"
     conda:
@@ -21,26 +21,28 @@ rule metrics:
     resources:
         **BRIEF,
     params:
-        cfg=P(*[f"metrics.{name}" for name in PARAMETERS.metrics], "matrix.calibrate_on"),
+        cfg=GRAPH.knobs(*[f"metrics.{name}" for name in PARAMETERS.metrics], "matrix.calibrate_on"),
     shell:
-        "python workflow/scripts/metrics.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
-        " --seed {wildcards.seed} --source {input.source} --derived {input.derived} --index {input.index}"
-        " --target {input.target} --attributes {input.attributes} --attempts {input.attempts}"
-        " --outputs {output} > {log} 2>&1"
+        "python workflow/scripts/metrics.py"
+        + COMMON
+        + " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
+        + " --seed {wildcards.seed} --source {input.source} --derived {input.derived}"
+        + " --index {input.index} --target {input.target} --attributes {input.attributes}"
+        + " --attempts {input.attempts}"
+        + OUTPUTS
 
 
 # All of them in one file, which DVC knows as its metrics.
 rule scores:
     input:
-        code=lambda w: code("scores"),
-        metrics=of_cells(METRICS),
+        code=lambda w: GRAPH.code("scores"),
+        metrics=GRAPH.of(GRAPH.cells, PATHS.metrics),
     output:
-        SCORES,
+        PATHS.scores,
     log:
-        f"logs/{SCALE}/scores.log",
+        f"{LOGS}/scores.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/scores.tsv"
+        f"{BENCHMARKS}/scores.tsv"
     group:
         "tables"
     conda:
@@ -48,7 +50,6 @@ rule scores:
     resources:
         **LIGHT,
     params:
-        cfg=P("scale"),
+        cfg=GRAPH.knobs("scale"),
     shell:
-        "python workflow/scripts/scores.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --metrics {input.metrics} --outputs {output} > {log} 2>&1"
+        "python workflow/scripts/scores.py" + COMMON + " --metrics {input.metrics}" + OUTPUTS

@@ -1,130 +1,110 @@
 # What invertible methods give back: with the right key, with wrong ones, and by guessing.
 rule recover:
     input:
-        code=method_code("recover"),
-        faces=indexed(FACES),
-        anonymized=indexed(ANONYMIZED),
-        checkpoint=checkpoint_of,
-        backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
-        gallery=lambda w: resources_of(w.method, w.dataset)["gallery"],
-        fakes=lambda w: resources_of(w.method, w.dataset)["fakes"],
-        latents=lambda w: resources_of(w.method, w.dataset)["latents"],
+        unpack(GRAPH.method_inputs),
+        code=GRAPH.method_code("recover"),
+        faces=with_index(PATHS.faces),
+        anonymized=with_index(PATHS.anonymized),
     output:
-        indexed(ATTEMPTS),
+        with_index(PATHS.attempts),
     log:
-        f"logs/{SCALE}/recover/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/recover/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/recover/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/recover/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     retries: 0
     localrule: True
     conda:
         "../../environment.yml"
-    threads: PARAMETERS.compute.threads["anonymize"]
+    threads: COMPUTE.threads["anonymize"]
     resources:
         **submitted("inference", lambda w: w.method, "anonymize"),
     params:
-        cfg=P(
-            "methods.{method}.params",
-            "methods.{method}.ablations.{variant}?",
-            "methods.{method}.variants.{variant}",
+        cfg=GRAPH.knobs(
+            *GRAPH.variant_knobs,
             "measure.batch",
-            *[f"recovery.{name}" for name in TRYING],
+            *GRAPH.recovery_knobs,
         ),
     shell:
-        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
-        " workflow/scripts/recover.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
-        " --faces {input.faces[0]} --anonymized {input.anonymized[0]} --checkpoint {input.checkpoint}"
-        " --backbones {input.backbones} --gallery {input.gallery} --fakes {input.fakes} --latents {input.latents}"
-        " --outputs {output} > {log} 2>&1"
+        LAUNCH
+        + "workflow/scripts/recover.py"
+        + COMMON
+        + " --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
+        + " --faces {input.faces[0]} --anonymized {input.anonymized[0]}"
+        + METHOD_OPTIONS
+        + OUTPUTS
 
 
-rule measure_attempts:
+use rule measure as measure_attempts with:
     input:
-        code=lambda w: judges_code(w, "recovery"),
-        faces=indexed(ATTEMPTS),
-        source=indexed(FACES),
-        backbones=[BACKBONE.format(backbone=name) for name in judges_need("recovery")],
-        weights=lambda w: judges_files("recovery"),
+        code=lambda w: GRAPH.judges_code("recovery"),
+        faces=with_index(PATHS.attempts),
+        source=with_index(PATHS.faces),
+        backbones=GRAPH.checkpoints(GRAPH.judges_need("recovery")),
+        weights=lambda w: GRAPH.judge_assets(GRAPH.judges("recovery")),
     output:
-        ATTEMPTS_MEASURED,
+        PATHS.measured_attempts,
     log:
-        f"logs/{SCALE}/measure_attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/measure_attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/measure_attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
-    group:
-        "cells_{method}_{seed}"
-    conda:
-        "../../environment.yml"
-    threads: PARAMETERS.compute.threads["measure"]
-    resources:
-        **LIGHT,
+        f"{BENCHMARKS}/measure_attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     params:
-        cfg=P(*judged("recovery"), "recovery.judges", "measure.batch"),
-    shell:
-        "python workflow/scripts/measure.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --faces {input.faces[0]} --source {input.source[0]} --backbones {input.backbones} --splits test"
-        " --outputs {output} > {log} 2>&1"
+        cfg=GRAPH.knobs(*GRAPH.judge_knobs("recovery"), "recovery.judges", "measure.batch"),
 
 
 rule guess:
     input:
-        code=lambda w: code(
+        unpack(GRAPH.method_inputs),
+        code=lambda w: GRAPH.code(
             f"guess.{w.method}",
-            *modules("methods", [w.method]),
-            *modules("judges", [PARAMETERS.guessing.judge]),
-            *modules("backbones", {*needs(w.method), *GUESSER.needs}),
+            *GRAPH.modules("methods", [w.method]),
+            *GRAPH.modules("judges", [PARAMETERS.guessing.judge]),
+            *GRAPH.modules("backbones", {*GRAPH.needs(w.method), *GRAPH.guesser.needs}),
         ),
-        anonymized=indexed(ANONYMIZED),
-        source=SOURCE,
-        checkpoint=checkpoint_of,
-        backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
-        gallery=lambda w: resources_of(w.method, w.dataset)["gallery"],
-        fakes=lambda w: resources_of(w.method, w.dataset)["fakes"],
-        latents=lambda w: resources_of(w.method, w.dataset)["latents"],
-        judged=[BACKBONE.format(backbone=name) for name in GUESSER.needs],
-        weights=lambda w: assets_of(GUESSER.assets),
+        anonymized=with_index(PATHS.anonymized),
+        source=PATHS.measured_source,
+        judged=GRAPH.checkpoints(GRAPH.guesser.needs),
+        weights=lambda w: GRAPH.judge_assets([PARAMETERS.guessing.judge]),
     output:
-        GUESSES,
+        PATHS.guesses,
     log:
-        f"logs/{SCALE}/guess/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/guess/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/guess/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/guess/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     retries: 0
     localrule: True
     conda:
         "../../environment.yml"
-    threads: PARAMETERS.compute.threads["anonymize"]
+    threads: COMPUTE.threads["anonymize"]
     resources:
         **submitted("inference", lambda w: w.method, "anonymize"),
     params:
-        cfg=P(
-            "methods.{method}.params",
-            "methods.{method}.ablations.{variant}?",
-            "methods.{method}.variants.{variant}",
+        cfg=GRAPH.knobs(
+            *GRAPH.variant_knobs,
             "matrix.calibrate_on",
             f"judges.{PARAMETERS.guessing.judge}",
-            *[f"guessing.{name}" for name in GUESSING],
+            *GRAPH.guessing_knobs,
         ),
     shell:
-        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
-        " workflow/scripts/guess.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
-        " --seed {wildcards.seed} --anonymized {input.anonymized[0]} --source {input.source}"
-        " --checkpoint {input.checkpoint} --backbones {input.backbones} --gallery {input.gallery}"
-        " --fakes {input.fakes} --latents {input.latents} --judged {input.judged} --outputs {output} > {log} 2>&1"
+        LAUNCH
+        + "workflow/scripts/guess.py"
+        + COMMON
+        + " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
+        + " --seed {wildcards.seed} --anonymized {input.anonymized[0]} --source {input.source}"
+        + " --judged {input.judged}"
+        + METHOD_OPTIONS
+        + OUTPUTS
 
 
 rule guessing_table:
     input:
-        code=lambda w: code("guessing"),
-        guesses=[GUESSES.format(**vars(cell)) for cell in GUESSED],
+        code=lambda w: GRAPH.code("guessing_table"),
+        guesses=GRAPH.of(GRAPH.guessed, PATHS.guesses),
     output:
-        GUESSING_TABLE,
+        PATHS.guessing_table,
     log:
-        f"logs/{SCALE}/tables/guessing.log",
+        f"{LOGS}/tables/guessing.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/tables/guessing.tsv"
+        f"{BENCHMARKS}/tables/guessing.tsv"
     group:
         "tables"
     conda:
@@ -132,7 +112,6 @@ rule guessing_table:
     resources:
         **BRIEF,
     params:
-        cfg=P("scale", "caution"),
+        cfg=GRAPH.knobs("scale", "caution"),
     shell:
-        "python workflow/scripts/guessing.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --guesses {input.guesses} --outputs {output} > {log} 2>&1"
+        "python workflow/scripts/guessing_table.py" + COMMON + " --guesses {input.guesses}" + OUTPUTS

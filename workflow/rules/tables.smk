@@ -1,17 +1,17 @@
 # What the papers print, rebuilt: tables from metrics, curves from metrics, grids from pictures; and which claims hold.
 rule table:
     input:
-        code=lambda w: code("table"),
+        code=lambda w: GRAPH.code("table"),
         declared="reference/{paper}/{item}.yaml",
-        metrics=shown(METRICS),
+        metrics=PAPERS.shown(PATHS.metrics),
     output:
-        multiext(TABLE, ".csv", ".md", ".tex"),
+        multiext(PATHS.table, ".csv", ".md", ".tex"),
     log:
-        f"logs/{SCALE}/tables/{{paper}}/{{item}}.log",
+        f"{LOGS}/tables/{{paper}}/{{item}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/tables/{{paper}}/{{item}}.tsv"
+        f"{BENCHMARKS}/tables/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
-        item=items_of("table"),
+        item=PAPERS.names("table"),
     group:
         "tables"
     conda:
@@ -20,27 +20,29 @@ rule table:
         **BRIEF,
     params:
         cfg=ABOUT,
-        skipped=not_shown,
-        imported=imported_of,
+        skipped=PAPERS.not_shown,
+        imported=PAPERS.imported(),
     shell:
-        "python workflow/scripts/table.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --skipped {params.skipped:q} --imported {params.imported:q} --declared {input.declared} --metrics {input.metrics}"
-        " --outputs {output} > {log} 2>&1"
+        "python workflow/scripts/table.py"
+        + COMMON
+        + " --skipped {params.skipped:q} --imported {params.imported:q} --declared {input.declared}"
+        + " --metrics {input.metrics}"
+        + OUTPUTS
 
 
 rule curves:
     input:
-        code=lambda w: code("curves"),
+        code=lambda w: GRAPH.code("curves"),
         declared="reference/{paper}/{item}.yaml",
-        metrics=shown(METRICS),
+        metrics=PAPERS.shown(PATHS.metrics),
     output:
-        multiext(FIGURE, ".png", ".svg"),
+        multiext(PATHS.figure, ".png", ".svg"),
     log:
-        f"logs/{SCALE}/figures/{{paper}}/{{item}}.log",
+        f"{LOGS}/figures/{{paper}}/{{item}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/figures/{{paper}}/{{item}}.tsv"
+        f"{BENCHMARKS}/figures/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
-        item=items_of("curves"),
+        item=PAPERS.names("curves"),
     group:
         "tables"
     conda:
@@ -49,26 +51,27 @@ rule curves:
         **BRIEF,
     params:
         cfg=ABOUT,
-        skipped=not_shown,
+        skipped=PAPERS.not_shown,
     shell:
-        "python workflow/scripts/curves.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --skipped {params.skipped:q} --declared {input.declared} --metrics {input.metrics}"
-        " --outputs {output} > {log} 2>&1"
+        "python workflow/scripts/curves.py"
+        + COMMON
+        + " --skipped {params.skipped:q} --declared {input.declared} --metrics {input.metrics}"
+        + OUTPUTS
 
 
 rule clusters:
     input:
-        code=lambda w: code("clusters"),
+        code=lambda w: GRAPH.code("clusters"),
         declared="reference/{paper}/{item}.yaml",
-        features=shown(FEATURES),
+        features=PAPERS.shown(PATHS.features),
     output:
-        multiext(FIGURE, ".png", ".svg"),
+        multiext(PATHS.figure, ".png", ".svg"),
     log:
-        f"logs/{SCALE}/figures/{{paper}}/{{item}}.log",
+        f"{LOGS}/figures/{{paper}}/{{item}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/figures/{{paper}}/{{item}}.tsv"
+        f"{BENCHMARKS}/figures/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
-        item=items_of("clusters"),
+        item=PAPERS.names("clusters"),
     group:
         "tables"
     conda:
@@ -77,30 +80,31 @@ rule clusters:
         **BRIEF,
     params:
         cfg=ABOUT,
-        skipped=not_shown,
+        skipped=PAPERS.not_shown,
     shell:
-        "python workflow/scripts/clusters.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --skipped {params.skipped:q} --declared {input.declared} --features {input.features}"
-        " --outputs {output} > {log} 2>&1"
+        "python workflow/scripts/clusters.py"
+        + COMMON
+        + " --skipped {params.skipped:q} --declared {input.declared} --features {input.features}"
+        + OUTPUTS
 
 
 rule grid:
     input:
-        code=lambda w: code("grid"),
+        code=lambda w: GRAPH.code("grid"),
         declared="reference/{paper}/{item}.yaml",
-        faces=source_of(FACES),
-        derived=shown(ANONYMIZED),
-        attempts=shown(ATTEMPTS, reference.attempted, matrix.by_setting(TRIED)),
-        source=distances_of(source_of(SOURCE)),
-        measured=distances_of(shown(MEASURED)),
+        faces=PAPERS.source(PATHS.faces),
+        derived=PAPERS.shown(PATHS.anonymized),
+        attempts=PAPERS.shown(PATHS.attempts, attempts=True),
+        source=PAPERS.if_chosen_by_distance(PAPERS.source(PATHS.measured_source)),
+        measured=PAPERS.if_chosen_by_distance(PAPERS.shown(PATHS.measured)),
     output:
-        multiext(FIGURE, ".png", ".svg"),
+        multiext(PATHS.figure, ".png", ".svg"),
     log:
-        f"logs/{SCALE}/figures/{{paper}}/{{item}}.log",
+        f"{LOGS}/figures/{{paper}}/{{item}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/figures/{{paper}}/{{item}}.tsv"
+        f"{BENCHMARKS}/figures/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
-        item=items_of("grid"),
+        item=PAPERS.names("grid"),
     group:
         "tables"
     conda:
@@ -109,25 +113,27 @@ rule grid:
         **BRIEF,
     params:
         cfg=ABOUT,
-        skipped=not_shown,
+        skipped=PAPERS.not_shown,
     shell:
-        "python workflow/scripts/grid.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --skipped {params.skipped:q} --declared {input.declared} --faces {input.faces}"
-        " --derived {input.derived} --attempts {input.attempts} --source {input.source} --measured {input.measured}"
-        " --outputs {output} > {log} 2>&1"
+        "python workflow/scripts/grid.py"
+        + COMMON
+        + " --skipped {params.skipped:q} --declared {input.declared} --faces {input.faces}"
+        + " --derived {input.derived} --attempts {input.attempts} --source {input.source}"
+        + " --measured {input.measured}"
+        + OUTPUTS
 
 
 rule claims_table:
     input:
-        code=lambda w: code("claims"),
+        code=lambda w: GRAPH.code("claims"),
         declared="reference/claims.yaml",
-        metrics=lambda w: files(METRICS, claimed()),
+        metrics=lambda w: PAPERS.files(PATHS.metrics, PAPERS.claimed_settings()),
     output:
-        multiext(CLAIMS_TABLE, ".csv", ".md", ".tex"),
+        multiext(PATHS.claims_table, ".csv", ".md", ".tex"),
     log:
-        f"logs/{SCALE}/tables/claims.log",
+        f"{LOGS}/tables/claims.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/tables/claims.tsv"
+        f"{BENCHMARKS}/tables/claims.tsv"
     group:
         "tables"
     conda:
@@ -135,9 +141,10 @@ rule claims_table:
     resources:
         **BRIEF,
     params:
-        cfg=P("scale", "seeds", "stand_ins", "caution", "papers"),
-        skipped=lambda w: reasons(claimed()),
+        cfg=GRAPH.knobs("scale", "seeds", "stand_ins", "caution", "papers"),
+        skipped=lambda w: PAPERS.reasons(PAPERS.claimed_settings()),
     shell:
-        "python workflow/scripts/claims.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --skipped {params.skipped:q} --declared {input.declared} --metrics {input.metrics}"
-        " --outputs {output} > {log} 2>&1"
+        "python workflow/scripts/claims.py"
+        + COMMON
+        + " --skipped {params.skipped:q} --declared {input.declared} --metrics {input.metrics}"
+        + OUTPUTS

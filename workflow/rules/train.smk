@@ -1,64 +1,53 @@
 # One checkpoint for each method that trains and each seed; all variants share it.
 rule method:
     input:
-        code=method_code("train"),
-        faces=indexed(FACES.format(dataset=PARAMETERS.matrix.train_on)),
-        backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
-        base=kin_of,
+        code=GRAPH.method_code("train"),
+        faces=with_index(PATHS.faces.format(dataset=GRAPH.train_on)),
+        backbones=lambda w: GRAPH.checkpoints(GRAPH.needs(w.method)),
+        base=GRAPH.kin_checkpoint,
     output:
-        CHECKPOINT,
+        PATHS.method,
     log:
-        f"logs/{SCALE}/train/{{method}}/{{seed}}.log",
+        f"{LOGS}/train/{{method}}/{{seed}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/train/{{method}}/{{seed}}.tsv"
-    # what most other jobs wait for goes first
+        f"{BENCHMARKS}/train/{{method}}/{{seed}}.tsv"
+    # most other jobs wait for this one
     priority: 2
     retries: 0
     localrule: True
     conda:
         "../../environment.yml"
-    threads: PARAMETERS.compute.threads["train"]
+    threads: COMPUTE.threads["train"]
     resources:
         **submitted("training", lambda w: w.method, "train"),
     params:
-        cfg=P("methods.{method}.params"),
-        state=f".masquerade/state/{SCALE}/methods/{{method}}/{{seed}}.pt",
+        cfg=GRAPH.knobs("methods.{method}.params"),
+        ablation="",
+        state=f"{PATHS.states}/methods/{{method}}/{{seed}}.pt",
     shell:
-        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
-        " workflow/scripts/train.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --method {wildcards.method} --seed {wildcards.seed} --faces {input.faces[0]}"
-        " --backbones {input.backbones} --base {input.base} --state {params.state}"
-        " --outputs {output} > {log} 2>&1"
+        LAUNCH
+        + "workflow/scripts/train.py"
+        + COMMON
+        + " --method {wildcards.method} --ablation {params.ablation:q} --seed {wildcards.seed} --faces {input.faces[0]}"
+        + " --backbones {input.backbones} --base {input.base} --state {params.state}"
+        + OUTPUTS
 
 
-# A training of the same module with other knobs (params.yaml, `ablations`), for one variant.
-rule ablation:
+# A training with the other parameters of one ablation (params.yaml, `ablations`).
+use rule method as ablation with:
     input:
-        code=method_code("train"),
-        faces=indexed(FACES.format(dataset=PARAMETERS.matrix.train_on)),
-        backbones=lambda w: [BACKBONE.format(backbone=name) for name in needs(w.method)],
-        base=CHECKPOINT,
+        code=GRAPH.method_code("train"),
+        faces=with_index(PATHS.faces.format(dataset=GRAPH.train_on)),
+        backbones=lambda w: GRAPH.checkpoints(GRAPH.needs(w.method)),
+        base=PATHS.method,
     output:
-        ABLATED,
+        PATHS.ablation,
     log:
-        f"logs/{SCALE}/ablate/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/ablate/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
-        f"logs/{SCALE}/benchmarks/ablate/{{method}}/{{variant}}/{{seed}}.tsv"
-    # what most other jobs wait for goes first
+        f"{BENCHMARKS}/ablate/{{method}}/{{variant}}/{{seed}}.tsv"
     priority: 1
-    retries: 0
-    localrule: True
-    conda:
-        "../../environment.yml"
-    threads: PARAMETERS.compute.threads["train"]
-    resources:
-        **submitted("training", lambda w: w.method, "train"),
     params:
-        cfg=P("methods.{method}.params", "methods.{method}.ablations.{variant}"),
-        state=f".masquerade/state/{SCALE}/ablations/{{method}}/{{variant}}/{{seed}}.pt",
-    shell:
-        "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
-        " workflow/scripts/train.py --params {params.cfg:q} --code {input.code} --threads {threads}"
-        " --method {wildcards.method} --ablation {wildcards.variant} --seed {wildcards.seed} --faces {input.faces[0]}"
-        " --backbones {input.backbones} --base {input.base} --state {params.state}"
-        " --outputs {output} > {log} 2>&1"
+        cfg=GRAPH.knobs("methods.{method}.params", "methods.{method}.ablations.{variant}"),
+        ablation=lambda w: w.variant,
+        state=f"{PATHS.states}/ablations/{{method}}/{{variant}}/{{seed}}.pt",

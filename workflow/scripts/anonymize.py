@@ -1,15 +1,15 @@
 """Anonymize the test split, or a part of the train split, of one dataset with one variant of one method."""
 
-from masquerade import anonymization, steps
-from masquerade.images import FaceArchive
+from masquerade.core.images import FaceArchive
+from masquerade.pipeline import anonymization, program
 
-given = steps.arguments(
-    __doc__, files=("faces",), lists=steps.METHOD_FILES, words=("split", "method", "variant", "seed")
+given = program.arguments(
+    __doc__, files=("faces",), lists=program.METHOD_FILES, words=("split", "method", "variant", "seed")
 )
 
 
 def work(run) -> None:
-    method = steps.method(given)
+    method = program.method(given)
     anonymization.anonymize(
         FaceArchive(given.faces), given.outputs[0], method, given.variant, given.split, int(given.seed),
         given.params["measure.batch"], most=given.params.get("attributes.train_pictures", 0),
@@ -21,4 +21,4 @@ def work(run) -> None:
 
 
 if __name__ == "__main__":
-    steps.main(f"anonymize {given.method}/{given.variant} seed {given.seed}", given, work)
+    program.main(f"anonymize {given.method}/{given.variant} seed {given.seed}", given, work)

@@ -1,9 +1,10 @@
-"""Train one backbone and judge it on identities that it has not seen."""
+"""Train one backbone, and evaluate it on identities that are not in its training set."""
 
-from masquerade import discovery, steps
-from masquerade.methods import TrainingJob
+from masquerade.core import discovery
+from masquerade.pipeline import program
+from masquerade.training.job import TrainingJob
 
-given = steps.arguments(__doc__, files=("faces", "state"), lists=("backbones",), words=("name",))
+given = program.arguments(__doc__, files=("faces", "state"), lists=("backbones",), words=("name",))
 
 
 def work(run) -> None:
@@ -23,4 +24,4 @@ def work(run) -> None:
 
 
 if __name__ == "__main__":
-    steps.main(f"backbone {given.name}", given, work)
+    program.main(f"backbone {given.name}", given, work)

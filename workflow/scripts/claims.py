@@ -1,20 +1,21 @@
-"""Write the page of claims: what the papers assert, and which of it holds at this scale."""
+"""Write the page of claims: what the papers claim, and which of it holds at this scale."""
 
-from masquerade import papers, steps
+from masquerade.core import files
 from masquerade.papers import claims, claims_page, verdicts
+from masquerade.papers.context import Context, skip_reasons
+from masquerade.pipeline import program
 
-given = steps.arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped",))
+given = program.arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped",))
 
 
 def work(_) -> None:
     declared = claims.of_papers(claims.load(given.declared), given.params["papers"])
-    cells = steps.read_numbers(given.metrics)
-    context = papers.context(given.params)
-    found = verdicts.judge(declared, cells, papers.skipped(given.skipped), context)
+    cells, context = files.read_numbers(given.metrics), Context.of(given.params)
+    judged = verdicts.judge(declared, cells, skip_reasons(given.skipped), context)
     writers = (claims_page.table, claims_page.markdown, claims_page.longtable)
     for path, write in zip(given.outputs, writers, strict=True):
-        steps.write_text(path, write(found, context))
+        files.write_text(path, write(judged, context))
 
 
 if __name__ == "__main__":
-    steps.main("page of claims", given, work)
+    program.main("page of claims", given, work)

@@ -1,17 +1,19 @@
 """Draw one figure of clusters of a paper."""
 
-from masquerade import features, papers, steps
+from masquerade.core import features_file
 from masquerade.papers import clusters, reference
+from masquerade.papers.context import Context, skip_reasons
+from masquerade.pipeline import program
 
-given = steps.arguments(__doc__, files=("declared",), lists=("features",), words=("skipped",))
+given = program.arguments(__doc__, files=("declared",), lists=("features",), words=("skipped",))
 
 
 def work(run) -> None:
-    figure, context = reference.load(given.declared), papers.context(given.params)
-    cells = [features.read(path) for path in given.features]
-    clusters.clusters(figure, cells, papers.skipped(given.skipped), context, given.outputs)
+    figure, context = reference.load(given.declared), Context.of(given.params)
+    seeds = [features_file.read(path) for path in given.features]
+    clusters.clusters(figure, seeds, skip_reasons(given.skipped), context, given.outputs)
     run.artifact(given.outputs[0])
 
 
 if __name__ == "__main__":
-    steps.main(f"figure {given.declared.parent.name}/{given.declared.stem}", given, work)
+    program.main(f"figure {given.declared.parent.name}/{given.declared.stem}", given, work)

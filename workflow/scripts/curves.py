@@ -1,17 +1,18 @@
 """Draw one figure of curves of a paper."""
 
-from masquerade import papers, steps
+from masquerade.core import files
 from masquerade.papers import figures, reference
+from masquerade.papers.context import Context, skip_reasons
+from masquerade.pipeline import program
 
-given = steps.arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped",))
+given = program.arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped",))
 
 
 def work(run) -> None:
-    figure = reference.load(given.declared)
-    cells = steps.read_numbers(given.metrics)
-    figures.curves(figure, cells, papers.skipped(given.skipped), papers.context(given.params), given.outputs)
+    figure, cells = reference.load(given.declared), files.read_numbers(given.metrics)
+    figures.curves(figure, cells, skip_reasons(given.skipped), Context.of(given.params), given.outputs)
     run.artifact(given.outputs[0])
 
 
 if __name__ == "__main__":
-    steps.main(f"figure {given.declared.parent.name}/{given.declared.stem}", given, work)
+    program.main(f"figure {given.declared.parent.name}/{given.declared.stem}", given, work)

@@ -1,8 +1,10 @@
-"""Build one dataset: its faces, with everything that is known about them, in one archive."""
+"""Build one dataset: its faces with their annotations, in one archive."""
 
-from masquerade import discovery, faces, steps
+from masquerade import faces
+from masquerade.core import discovery
+from masquerade.pipeline import program
 
-given = steps.arguments(__doc__, words=("dataset",))
+given = program.arguments(__doc__, words=("dataset",))
 
 
 def work(_) -> None:
@@ -12,4 +14,4 @@ def work(_) -> None:
 
 
 if __name__ == "__main__":
-    steps.main(f"data {given.dataset}", given, work)
+    program.main(f"data {given.dataset}", given, work)

@@ -1,23 +1,23 @@
-"""Draw the set of fakes: their codes and features, in one file."""
+"""Draw the set of fakes, and write their codes and features to one file."""
 
-from masquerade import steps
+from masquerade.pipeline import program
 
-given = steps.arguments(__doc__, lists=("backbones",))
+given = program.arguments(__doc__, lists=("backbones",))
 
 
 def work(run) -> None:
     import torch
 
-    from masquerade.images import to_uint8
-    from masquerade.latent import fakes
-    from masquerade.latent.world import World
+    from masquerade.core.images import to_uint8
+    from masquerade.methods._latent import fakes
+    from masquerade.methods._latent.space import LatentSpace
 
     torch.set_num_threads(given.threads)
-    asked = given.params["fakes"]
-    world = World({path.stem: path for path in given.backbones})
-    shown = fakes.write(world, given.outputs[0], asked["count"], asked["psi"], given.params["data_seed"])
-    run.picture("fakes", steps.row(to_uint8(shown.numpy())))
+    settings = given.params["fakes"]
+    space = LatentSpace({path.stem: path for path in given.backbones})
+    samples = fakes.write(space, given.outputs[0], settings["count"], settings["psi"], given.params["data_seed"])
+    run.picture("fakes", program.row(to_uint8(samples.numpy())))
 
 
 if __name__ == "__main__":
-    steps.main("fakes", given, work)
+    program.main("fakes", given, work)

@@ -1,9 +1,9 @@
-"""Take the test faces of one dataset apart with one variant of one method, and keep the features."""
+"""Extract features of the test faces of one dataset with one variant of one method."""
 
-from masquerade import features, steps
-from masquerade.images import FaceArchive
+from masquerade.core.images import FaceArchive
+from masquerade.pipeline import features, program
 
-given = steps.arguments(__doc__, files=("faces",), lists=steps.METHOD_FILES, words=("method", "variant", "seed"))
+given = program.arguments(__doc__, files=("faces",), lists=program.METHOD_FILES, words=("method", "variant", "seed"))
 
 
 def work(_) -> None:
@@ -12,8 +12,8 @@ def work(_) -> None:
     torch.set_num_threads(given.threads)
     cell = {"method": given.method, "variant": given.variant, "seed": int(given.seed)}
     batch = given.params["measure.batch"]
-    features.write(FaceArchive(given.faces), given.outputs[0], steps.method(given), "test", batch, cell)
+    features.write(FaceArchive(given.faces), given.outputs[0], program.method(given), "test", batch, cell)
 
 
 if __name__ == "__main__":
-    steps.main(f"features {given.method}/{given.variant} seed {given.seed}", given, work)
+    program.main(f"features {given.method}/{given.variant} seed {given.seed}", given, work)

@@ -1,6 +1,6 @@
-"""Bring the fingerprints of all code up to date: parsing the Snakefile writes those that changed."""
+"""Update the fingerprints of all code. Parsing the Snakefile writes those that changed."""
 
-from masquerade import versioning
+from masquerade.lineage import versioning
 
 if __name__ == "__main__":
     versioning.graph(force_all=True)

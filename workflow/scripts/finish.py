@@ -1,23 +1,23 @@
-"""At the end of a build: `publish` its runs to MLflow, or `record` its bytes under DVC."""
+"""At the end of a build, `publish` its runs to MLflow, or `record` its files in DVC."""
 
 import logging
 import sys
 
-from masquerade import publishing, tracking, versioning
+from masquerade.lineage import publishing, tracking, versioning
 
 logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
 
 
 def publish() -> None:
     try:
-        touched = publishing.publish(over=True)
-    except Exception as error:  # noqa: BLE001 - whatever a store or its network may raise: the build itself is done
+        runs = publishing.publish(over=True)
+    except Exception as error:  # noqa: BLE001 - a store or its network may raise anything
         logging.warning(
             "MLflow: not published to %s (%s). The runs stay in %s; the next build publishes them.",
-            tracking.shown(), tracking.public(str(error)), tracking.RECORDS,
+            tracking.public_store(), tracking.without_credentials(str(error)), tracking.RECORDS,
         )  # fmt: skip
     else:
-        logging.info("MLflow: %d runs published to %s", touched, tracking.shown())
+        logging.info("MLflow: %d runs published to %s", runs, tracking.public_store())
 
 
 def record() -> None:

@@ -1,25 +1,26 @@
-"""Draw one figure of pictures of a paper: a row a face, a column a method."""
+"""Draw one figure of pictures of a paper: one row for each face, one column for each method."""
 
-from masquerade import papers, steps
-from masquerade.images import FaceArchive
-from masquerade.papers import choice, figures, reference
+from masquerade.core.images import FaceArchive
+from masquerade.papers import face_selection, figures, reference
+from masquerade.papers.context import Context, skip_reasons
+from masquerade.pipeline import program
 
-given = steps.arguments(
+given = program.arguments(
     __doc__, files=("declared", "faces"), lists=("derived", "source", "measured", "attempts"), words=("skipped",)
 )
 
 
 def work(run) -> None:
-    figure, context = reference.load(given.declared), papers.context(given.params)
-    apart = None
+    figure, context = reference.load(given.declared), Context.of(given.params)
+    distances = None
     if given.source:
-        cells = {(*path.parts[-3:-1], int(path.stem)): path for path in given.measured}
-        apart = choice.distances(given.source[0], cells, context.judge(figure.judge))
+        measured = {(*path.parts[-3:-1], int(path.stem)): path for path in given.measured}
+        distances = face_selection.distances(given.source[0], measured, context.judge(figure.judge))
     derived, attempts = ([FaceArchive(path) for path in paths] for paths in (given.derived, given.attempts))
-    skipped = papers.skipped(given.skipped)
-    figures.grid(figure, FaceArchive(given.faces), derived, skipped, context, given.outputs, apart, attempts)
+    skipped = skip_reasons(given.skipped)
+    figures.grid(figure, FaceArchive(given.faces), derived, skipped, context, given.outputs, distances, attempts)
     run.artifact(given.outputs[0])
 
 
 if __name__ == "__main__":
-    steps.main(f"figure {given.declared.parent.name}/{given.declared.stem}", given, work)
+    program.main(f"figure {given.declared.parent.name}/{given.declared.stem}", given, work)

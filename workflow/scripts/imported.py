@@ -1,19 +1,19 @@
-"""Take in the pictures that another program made of the test split of one dataset."""
+"""Import the pictures that another program made of the test split of one dataset."""
 
-from masquerade import anonymization, steps
-from masquerade.images import FaceArchive
-from masquerade.imported import pictures
-from masquerade.imported.settings import ImportedSet
+from masquerade.core.images import FaceArchive
+from masquerade.params.imported import ImportedSet
+from masquerade.pipeline import anonymization, program
+from masquerade.pipeline.imported import pictures
 
-given = steps.arguments(__doc__, files=("faces", "pictures"), words=("dataset", "method", "variant", "seed"))
+given = program.arguments(__doc__, files=("faces", "pictures"), words=("dataset", "method", "variant", "seed"))
 
 
 def work(run) -> None:
     block = f"imported.{given.method}"
     knobs = ImportedSet(**given.params[f"{block}.variants.{given.variant}.{given.dataset}"])
-    about = {"method": given.method, "variant": given.variant, "seed": int(given.seed)}
-    pictures.take_in(
-        FaceArchive(given.faces), given.pictures, given.outputs[0], knobs, given.params[f"{block}.source"], about
+    cell = {"method": given.method, "variant": given.variant, "seed": int(given.seed)}
+    pictures.import_cell(
+        FaceArchive(given.faces), given.pictures, given.outputs[0], knobs, given.params[f"{block}.source"], cell
     )
     sample = anonymization.sample(given.faces, given.outputs[0])
     if sample is not None:
@@ -22,4 +22,4 @@ def work(run) -> None:
 
 
 if __name__ == "__main__":
-    steps.main(f"import {given.method}/{given.variant}", given, work)
+    program.main(f"import {given.method}/{given.variant}", given, work)

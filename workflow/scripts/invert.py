@@ -1,23 +1,23 @@
-"""Invert every face of a dataset: its codes and features, in one file."""
+"""Invert every face of a dataset, and write the codes and features to one file."""
 
-from masquerade import steps
-from masquerade.images import FaceArchive, to_uint8
+from masquerade.core.images import FaceArchive, to_uint8
+from masquerade.pipeline import program
 
-given = steps.arguments(__doc__, files=("faces",), lists=("backbones",))
+given = program.arguments(__doc__, files=("faces",), lists=("backbones",))
 
 
 def work(run) -> None:
     import numpy as np
     import torch
 
-    from masquerade.latent import codes
-    from masquerade.latent.world import World
+    from masquerade.methods._latent import codes
+    from masquerade.methods._latent.space import LatentSpace
 
     torch.set_num_threads(given.threads)
-    world = World({path.stem: path for path in given.backbones})
-    shown = codes.write(world, FaceArchive(given.faces), given.outputs[0])
-    run.picture("reconstructions", np.concatenate([steps.row(to_uint8(part)) for part in shown]))
+    space = LatentSpace({path.stem: path for path in given.backbones})
+    samples = codes.write(space, FaceArchive(given.faces), given.outputs[0])
+    run.picture("reconstructions", np.concatenate([program.row(to_uint8(part)) for part in samples]))
 
 
 if __name__ == "__main__":
-    steps.main(f"invert {given.faces.stem}", given, work)
+    program.main(f"invert {given.faces.stem}", given, work)

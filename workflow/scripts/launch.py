@@ -3,7 +3,7 @@
 import json
 import sys
 
-from masquerade import launch
+from masquerade.pipeline import launch
 
 if __name__ == "__main__":
     launcher, submission, script, *arguments = sys.argv[1:]

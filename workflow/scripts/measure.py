@@ -1,15 +1,16 @@
-"""Let every judge look at every picture of one set, once."""
+"""Measure every picture of one set with every judge, once."""
 
-from masquerade import discovery, measuring, steps
+from masquerade.core import discovery
+from masquerade.pipeline import measuring, program
 
-given = steps.arguments(__doc__, files=("faces",), lists=("source", "backbones"), words=("splits",))
+given = program.arguments(__doc__, files=("faces",), lists=("source", "backbones"), words=("splits",))
 
 
 def work(_) -> None:
     backbones = {path.stem: path for path in given.backbones}
     judges = {}
-    (asked,) = (names for key, names in given.params.items() if key.endswith(".judges"))
-    for name in asked:
+    (names,) = (value for key, value in given.params.items() if key.endswith(".judges"))
+    for name in names:
         cls = discovery.load("judges", name)
         judges[name] = cls(cls.Params(**given.params[f"judges.{name}"]), backbones)
     measuring.measure(
@@ -19,4 +20,4 @@ def work(_) -> None:
 
 
 if __name__ == "__main__":
-    steps.main(f"measure {given.outputs[0]}", given, work)
+    program.main(f"measure {given.outputs[0]}", given, work)

@@ -1,9 +1,10 @@
 """Compute every metric of one cell from its measurements."""
 
-from masquerade import discovery, evaluation, steps
-from masquerade.images import index_facts
+from masquerade.core import files
+from masquerade.core.images import index_facts
+from masquerade.pipeline import evaluation, program
 
-given = steps.arguments(
+given = program.arguments(
     __doc__,
     files=("source", "derived", "index", "target"),
     lists=("attributes", "attempts"),
@@ -12,14 +13,8 @@ given = steps.arguments(
 
 
 def work(run) -> None:
-    metrics = {}
-    for key, params in given.params.items():
-        room, name = key.split(".")
-        if room != "metrics":
-            continue
-        cls = discovery.load(room, name)
-        metrics[name] = cls(cls.Params(**params))
-    seen = evaluation.evidence(
+    metrics = evaluation.build_metrics(given.params)
+    measured = evaluation.evidence(
         given.source,
         given.derived,
         given.params["matrix.calibrate_on"],
@@ -27,20 +22,11 @@ def work(run) -> None:
         next(iter(given.attributes), None),
         next(iter(given.attempts), None),
     )
-    values, attempts = evaluation.evaluate(metrics, seen), evaluation.evaluate_attempts(metrics, seen)
-    cell = {
-        "dataset": given.dataset,
-        "method": given.method,
-        "variant": given.variant,
-        "seed": int(given.seed),
-    }
-    statement = index_facts(given.index)["statement"] | evaluation.counts(seen.derived)
-    steps.write_json(given.outputs[0], evaluation.row(cell, statement, values, attempts))
-    numbers = {
-        f"{name}.{judge}".strip("."): value["value"] for name, of in values.items() for judge, value in of.items()
-    }
-    run.log(0, {name: value for name, value in numbers.items() if value is not None})
+    values, attempts = evaluation.evaluate(metrics, measured), evaluation.evaluate_attempts(metrics, measured)
+    statement = index_facts(given.index)["statement"] | evaluation.counts(measured.derived)
+    files.write_json(given.outputs[0], evaluation.row(program.cell(given), statement, values, attempts))
+    run.log(0, evaluation.numbers(values))
 
 
 if __name__ == "__main__":
-    steps.main(f"metrics {given.method}/{given.variant} on {given.dataset}", given, work)
+    program.main(f"metrics {given.method}/{given.variant} on {given.dataset}", given, work)

@@ -1,26 +1,27 @@
 """Train two attribute classifiers on real faces and label every real face with them."""
 
-from masquerade import steps
-from masquerade.images import FaceArchive
-from masquerade.params import AttributeSettings
+from masquerade.core import files
+from masquerade.core.images import FaceArchive
+from masquerade.params.blocks import AttributeSettings
+from masquerade.pipeline import program
 
-given = steps.arguments(__doc__, files=("train",), lists=("faces",))
+given = program.arguments(__doc__, files=("train",), lists=("faces",))
 
 
 def work(run) -> None:
     import torch
 
-    from masquerade.attributes import protocol
+    from masquerade.pipeline.attributes import protocol
 
     torch.set_num_threads(given.threads)
-    settings = AttributeSettings(**steps.block(given.params, "attributes"))
+    settings = AttributeSettings(**program.block(given.params, "attributes"))
     datasets = {path.stem: FaceArchive(path) for path in given.faces}
     train = datasets[given.train.stem]
     labels, quality = protocol.pseudo_labels(train, datasets, settings, given.params["data_seed"])
     protocol.write(labels, given.outputs[0])
-    steps.write_json(given.outputs[1], quality)
+    files.write_json(given.outputs[1], quality)
     run.log(0, {f"accuracy/{name}": value["accuracy"] for name, value in quality.items()})
 
 
 if __name__ == "__main__":
-    steps.main("pseudo-labels", given, work)
+    program.main("pseudo-labels", given, work)

@@ -1,17 +1,18 @@
-"""Bring the faces of one anonymized set back, by right and by wrong means."""
+"""Try to recover the faces of one anonymized set, with the right key and with wrong ones."""
 
-from masquerade import recovery, steps
-from masquerade.images import FaceArchive
+from masquerade.core.images import FaceArchive
+from masquerade.params import blocks
+from masquerade.pipeline import program, recovery
 
-given = steps.arguments(
-    __doc__, files=("faces", "anonymized"), lists=steps.METHOD_FILES, words=("method", "variant", "seed")
+given = program.arguments(
+    __doc__, files=("faces", "anonymized"), lists=program.METHOD_FILES, words=("method", "variant", "seed")
 )
 
 
 def work(run) -> None:
-    settings = recovery.RecoverySettings(**steps.block(given.params, "recovery"))
+    settings = blocks.RecoverySettings(**program.block(given.params, "recovery"))
     recovery.attempt_all(
-        FaceArchive(given.faces), FaceArchive(given.anonymized), given.outputs[0], steps.method(given), settings,
+        FaceArchive(given.faces), FaceArchive(given.anonymized), given.outputs[0], program.method(given), settings,
         given.params["measure.batch"],
     )  # fmt: skip
     sample = recovery.sample(FaceArchive(given.faces), FaceArchive(given.outputs[0]))
@@ -20,4 +21,4 @@ def work(run) -> None:
 
 
 if __name__ == "__main__":
-    steps.main(f"recover {given.method}/{given.variant} seed {given.seed}", given, work)
+    program.main(f"recover {given.method}/{given.variant} seed {given.seed}", given, work)

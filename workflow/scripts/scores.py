@@ -1,14 +1,15 @@
 """Collect every number of every cell for `dvc metrics diff` and `dvc exp show`."""
 
-from masquerade import scores, steps
+from masquerade.core import files
+from masquerade.pipeline import metric_summary, program
 
-given = steps.arguments(__doc__, lists=("metrics",))
+given = program.arguments(__doc__, lists=("metrics",))
 
 
 def work(_) -> None:
-    cells = steps.read_numbers(given.metrics)
-    steps.write_json(given.outputs[0], scores.collected(cells))
+    cells = files.read_numbers(given.metrics)
+    files.write_json(given.outputs[0], metric_summary.summarize(cells))
 
 
 if __name__ == "__main__":
-    steps.main("scores", given, work)
+    program.main("scores", given, work)

@@ -1,19 +1,21 @@
 """Write one table of a paper: the printed value beside the measured one."""
 
-from masquerade import papers, steps
-from masquerade.papers import guests, reference, tables
+from masquerade.core import files
+from masquerade.papers import imported_rows, latex, markdown, reference, tables
+from masquerade.papers.context import Context, skip_reasons
+from masquerade.pipeline import program
 
-given = steps.arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped", "imported"))
+given = program.arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped", "imported"))
 
 
 def work(_) -> None:
-    context = papers.context(given.params)
-    table = guests.seated(reference.load(given.declared), guests.read(given.imported), context.stand_ins)
-    cells = steps.read_numbers(given.metrics)
-    result = tables.build(table, cells, papers.skipped(given.skipped), context)
-    for path, text in zip(given.outputs, (result.csv(), result.markdown(), result.latex()), strict=True):
-        steps.write_text(path, text)
+    context = Context.of(given.params)
+    imported = imported_rows.blocks(given.imported)
+    table = imported_rows.add(reference.load(given.declared), imported, context.stand_ins)
+    result = tables.build(table, files.read_numbers(given.metrics), skip_reasons(given.skipped), context)
+    for path, text in zip(given.outputs, (result.csv(), markdown.page(result), latex.table(result)), strict=True):
+        files.write_text(path, text)
 
 
 if __name__ == "__main__":
-    steps.main(f"table {given.declared.parent.name}/{given.declared.stem}", given, work)
+    program.main(f"table {given.declared.parent.name}/{given.declared.stem}", given, work)

@@ -1,18 +1,20 @@
 """Train one method with one seed."""
 
-from masquerade import discovery, params, steps
-from masquerade.methods import TrainingJob
+from masquerade.core import discovery
+from masquerade.params import parameters
+from masquerade.pipeline import program
+from masquerade.training.job import TrainingJob
 
-given = steps.arguments(
+given = program.arguments(
     __doc__, files=("faces", "state"), lists=("backbones", "base"), words=("method", "seed"), options=("ablation",)
 )
 
 
 def work(run) -> None:
-    from masquerade import distributed  # torch, which must know the threads first
+    from masquerade.training import distributed  # imports torch, after the number of threads is set
 
     cls, block = discovery.load("methods", given.method), f"methods.{given.method}"
-    knobs = params.trained_with(
+    knobs = parameters.trained_with(
         cls, given.params[f"{block}.params"], given.params.get(f"{block}.ablations.{given.ablation}")
     )
     job = TrainingJob(
@@ -33,4 +35,4 @@ def work(run) -> None:
 
 
 if __name__ == "__main__":
-    steps.main(f"train {given.method} {given.ablation} seed {given.seed}".replace("  ", " "), given, work)
+    program.main(f"train {given.method} {given.ablation} seed {given.seed}".replace("  ", " "), given, work)

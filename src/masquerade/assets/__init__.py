@@ -1,7 +1,7 @@
-"""Files from outside, weights and datasets: what they are, where they lie, and whether they are the right ones.
+"""Files from outside, weights and datasets, below ``assets/``: the registry, the lock, fetching and checking. Faces are
+read from datasets in faces/, and weights are loaded in backbones/ and judges/.
 
-They lie below ``assets/``, which git ignores; ``masquerade assets`` brings them there. Nothing here fetches anything
-without being asked, and a missing weight file never becomes random weights.
+Git ignores ``assets/``. Only ``masquerade assets`` puts files there, and random weights never replace a missing file.
 """
 
 from masquerade.assets.checking import FOLDER, checked, digest, how_to_get, path, state
@@ -10,7 +10,7 @@ from masquerade.assets.identity import role_of, unready, write_identity
 from masquerade.assets.lock import LOCK
 
 PREFIX = "asset:"
-"""Before the role, where a knob of params.yaml asks for an asset in place of a path."""
+"""Prefix of a role in params.yaml, where a knob names an asset and not a path."""
 
 __all__ = [
     "FOLDER",

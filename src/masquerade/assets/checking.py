@@ -1,4 +1,4 @@
-"""Whether a file from outside is there, whole, and the one that is meant."""
+"""Checks that a file from outside is present, complete, and the expected one."""
 
 import hashlib
 from collections.abc import Iterator
@@ -6,88 +6,87 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from masquerade import rehearsal, repeated
 from masquerade.assets import lock
 from masquerade.assets.entries import Asset, Dataset, File, Folder, Remote, Weights, asset
-from masquerade.assets.lock import LOCK, Seen
-from masquerade.errors import CheckpointError, RehearsalError
+from masquerade.assets.lock import LOCK, Record
+from masquerade.core import execution, rehearsal
+from masquerade.core.errors import CheckpointError, RehearsalError
 
 FOLDER = Path("assets")
 State = Literal["there", "missing", "altered", "unrecorded", "rehearsal"]
 
 
 def path(role: str) -> Path:
-    """Where the one file of a role lies, or the folder of a dataset, relative to the repository's root. No check.
+    """The path of a role's weight file, or of a dataset's folder, relative to the repository's root. Checks no file.
 
-    Raises AssetError for a role that the registry does not have.
+    Raises AssetError for a role that is not in the registry.
     """
-    found = asset(role)
-    return FOLDER / role / found.file.name if isinstance(found, Weights) else FOLDER / role
+    entry = asset(role)
+    return FOLDER / role / entry.file.name if isinstance(entry, Weights) else FOLDER / role
 
 
+@execution.replaceable
 def checked(role: str, root: Path = Path()) -> Path:
-    """`path`, after a check.
+    """Check the files of a role, and return `path` below ``root``.
 
-    A weight file is hashed, once a process. A dataset is too large for that (`masquerade assets verify` does it): its
-    parts are there, and its files have the sizes of the registry and the lock. Raises CheckpointError, saying what to
-    do, where something is missing, cut, altered, not the one of the lock, or a weight file that nobody vouches for;
-    RehearsalError for one that was placed for a rehearsal, where this is none.
+    A weight file is hashed, once per process. A dataset is too large to hash here (`masquerade assets verify` does
+    that): its parts must exist, and its files must have the sizes of the registry and the lock. Raises CheckpointError
+    when a file is missing, cut, altered, not the one in the lock, or a weight file without a known SHA-256. Raises
+    RehearsalError when a file was placed for a rehearsal and this is not a rehearsal.
     """
-    found = asset(role)
-    if repeated.watcher() is not None:  # who counts what a step costs needs no numbers
-        return root / path(role)
+    entry = asset(role)
     for name in missing(role, root):
-        raise CheckpointError(f"{FOLDER / role / name} is missing ({found.title}). {how_to_get(role)}")
+        raise CheckpointError(f"{FOLDER / role / name} is missing ({entry.title}). {how_to_get(role)}")
     for file, place in present(role, root):
         if isinstance(file, Folder):
             continue
-        seen = lock.seen(role, file.name, root)
-        if seen and seen.rehearsal and not rehearsal.on():
+        record = lock.recorded(role, file.name, root)
+        if record and record.rehearsal and not rehearsal.on():
             raise RehearsalError(
-                f"{FOLDER / role / file.name} was placed for a rehearsal, and nothing else may use it: it only plays "
-                f"the part of the published file. Move it away and get that file. {how_to_get(role)}"
+                f"{FOLDER / role / file.name} was placed for a rehearsal, and nothing else may use it: it only stands "
+                f"in for the published file. Move it away and get the published file. {how_to_get(role)}"
             )
-        trouble = wrong(file, seen, place.stat().st_size, digest(place) if isinstance(found, Weights) else None)
-        if trouble:
-            raise CheckpointError(f"{place.relative_to(root)} {trouble} {_again(role)}")
-        if isinstance(found, Weights) and not (seen or file.sha256):
+        problem = wrong(file, record, place.stat().st_size, digest(place) if isinstance(entry, Weights) else None)
+        if problem:
+            raise CheckpointError(f"{place.relative_to(root)} {problem} {_again(role)}")
+        if isinstance(entry, Weights) and not (record or file.sha256):
             raise CheckpointError(
-                f"{FOLDER / role / file.name} is there, but nobody vouches for it: its publisher gives no SHA-256, and "
-                f"{LOCK} has none. If you trust it, `masquerade assets verify {role}` records it as it is now."
+                f"{FOLDER / role / file.name} cannot be checked: its publisher gives no SHA-256, and {LOCK} has none. "
+                f"If you trust this file, `masquerade assets verify {role}` records it as it is now."
             )
     return root / path(role)
 
 
 def state(role: str, root: Path = Path()) -> State:
-    """The state of a role at a glance, by presence and sizes: nothing is hashed."""
+    """The state of a role, by the presence and the sizes of its files. Nothing is hashed."""
     if missing(role, root):
         return "missing"
-    seen = lock.read(root).get(role, {})
+    locked = lock.read(root).get(role, {})
     parts = list(present(role, root))
     for part, place in parts:
-        if isinstance(part, File) and wrong(part, seen.get(part.name), place.stat().st_size, None):
+        if isinstance(part, File) and wrong(part, locked.get(part.name), place.stat().st_size, None):
             return "altered"
-    if any(item.rehearsal for item in seen.values()):
+    if any(item.rehearsal for item in locked.values()):
         return "rehearsal"
-    vouched = all(part.name in seen or (isinstance(part, File) and part.sha256) for part, _ in parts)
-    return "there" if vouched else "unrecorded"
+    recorded = all(part.name in locked or (isinstance(part, File) and part.sha256) for part, _ in parts)
+    return "there" if recorded else "unrecorded"
 
 
 def missing(role: str, root: Path = Path()) -> list[str]:
-    """Names of the parts that are not there, below ``assets/<role>/``; a folder that holds the same will do."""
-    found = asset(role)
-    there = {part.name for part, _ in present(role, root)}
-    unpacked = {name for tree in found.trees if tree.name in there for name in tree.instead_of}
-    lost = [file.name for file in found.parts if file.name not in there | unpacked]
-    return lost + [tree.name for tree in found.trees if not tree.instead_of and tree.name not in there]
+    """Names of the missing parts, below ``assets/<role>/``. A folder with the content of a part replaces the part."""
+    entry = asset(role)
+    names = {part.name for part, _ in present(role, root)}
+    unpacked = {name for tree in entry.trees if tree.name in names for name in tree.instead_of}
+    missing_files = [file.name for file in entry.parts if file.name not in names | unpacked]
+    return missing_files + [tree.name for tree in entry.trees if not tree.instead_of and tree.name not in names]
 
 
 def present(role: str, root: Path = Path()) -> Iterator[tuple[File | Folder, Path]]:
-    """The parts of a role that are there, each with its place."""
-    found, folder = asset(role), root / FOLDER / role
-    for part in (*found.parts, *found.trees):
-        is_there = Path.is_file if isinstance(part, File) else _is_filled
-        place = next((place for within in found.places if is_there(place := folder / within / part.name)), None)
+    """Yields the parts of a role that exist, each with its path."""
+    entry, folder = asset(role), root / FOLDER / role
+    for part in (*entry.parts, *entry.trees):
+        exists = Path.is_file if isinstance(part, File) else _is_filled
+        place = next((place for within in entry.places if exists(place := folder / within / part.name)), None)
         if place:
             yield part, place
 
@@ -96,44 +95,45 @@ def _is_filled(place: Path) -> bool:
     return place.is_dir() and next(place.iterdir(), None) is not None
 
 
-def wrong(file: Remote, seen: Seen | None, size: int, sha256: str | None) -> str:
-    """What speaks against a file of this size and SHA-256 (None: not hashed), as the end of a sentence; '' for nothing.
+def wrong(file: Remote, record: Record | None, size: int, sha256: str | None) -> str:
+    """Compares a file's size and SHA-256 (None: not hashed) with what is expected. Returns '' when they fit.
 
-    What is published counts, and what was first seen; a rehearsal's file is held to itself alone.
+    Otherwise returns the reason, as the end of a sentence. Expected are the publisher's values and those of the lock;
+    for a file of a rehearsal, those of the lock alone.
     """
-    published = () if seen and seen.rehearsal else ((file.size, file.sha256, "its publisher gives"),)
-    recorded = ((seen.size, seen.sha256, f"{LOCK} has, of {seen.first_seen},"),) if seen else ()
-    for wanted_size, wanted_sha256, who in (*published, *recorded):
-        if wanted_size is not None and size != wanted_size:
-            return f"is cut, altered or another file: it has {size} bytes, {who} {wanted_size}."
-        if sha256 and wanted_sha256 and sha256 != wanted_sha256:
-            return f"is altered or another file: its SHA-256 is {sha256}, {who} {wanted_sha256}."
+    published = () if record and record.rehearsal else ((file.size, file.sha256, "its publisher gives"),)
+    recorded = ((record.size, record.sha256, f"{LOCK} has, of {record.first_seen},"),) if record else ()
+    for expected_size, expected_sha256, source in (*published, *recorded):
+        if expected_size is not None and size != expected_size:
+            return f"is cut, altered or another file: it has {size} bytes, {source} {expected_size}."
+        if sha256 and expected_sha256 and sha256 != expected_sha256:
+            return f"is altered or another file: its SHA-256 is {sha256}, {source} {expected_sha256}."
     return ""
 
 
 def how_to_get(role: str) -> str:
-    """How a person comes by the files of a role."""
-    found: Asset = asset(role)
-    if not found.steps:
+    """One sentence on how to get the files of a role."""
+    entry: Asset = asset(role)
+    if not entry.steps:
         return f"`masquerade assets fetch {role}` fetches it."
-    kind = "dataset" if isinstance(found, Dataset) else "file"
+    kind = "dataset" if isinstance(entry, Dataset) else "file"
     return f"The {kind} has terms that a person must accept: `masquerade assets fetch {role}` says how to come by it."
 
 
 def _again(role: str) -> str:
     return (
-        f"Move it away and get it again (`masquerade assets fetch {role}`). If you trust this one: docs/assets.md, "
-        "'The lock'."
+        f"Move it away and get it again (`masquerade assets fetch {role}`). If you trust this file, see 'The lock' in "
+        "docs/assets.md."
     )
 
 
 def digest(place: Path) -> str:
-    """The SHA-256 of a file, computed once a process for as long as size, time and inode stay the same."""
-    about = place.stat()
-    return _digest(place.resolve(), about.st_size, about.st_mtime_ns, about.st_ino)
+    """The SHA-256 of a file. Computed once per process while size, modification time and inode stay the same."""
+    status = place.stat()
+    return _digest(place.resolve(), status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 @cache
-def _digest(place: Path, size: int, changed: int, inode: int) -> str:
+def _digest(place: Path, size: int, modified: int, inode: int) -> str:
     with place.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""The registry of files from outside, ``backbones/assets.yaml``: what each is, where it comes from, who may use it."""
+"""The registry of files from outside, ``registry.yaml``: what each is, where it comes from, and who may use it."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -8,13 +8,14 @@ from typing import Annotated
 import yaml
 from pydantic import AfterValidator, Field, ValidationError
 
-from masquerade.errors import AssetError
-from masquerade.settings import Name, Settings
+from masquerade.core.errors import AssetError
+from masquerade.core.settings import Name, Settings
+from masquerade.core.suggestions import nearest
 
-FILE = Path(__file__).parents[1] / "backbones" / "assets.yaml"
+FILE = Path(__file__).with_name("registry.yaml")
 
 Url = Annotated[str, Field(pattern=r"^(https?://\S+|drive:[A-Za-z0-9_-]{20,})$")]
-"""A plain address (http alone where its publisher has no other), or ``drive:`` and the id of a file there."""
+"""A plain address (http only if its publisher has no https), or ``drive:`` and the id of a file of Google Drive."""
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
@@ -22,27 +23,27 @@ Md5 = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 def _below(name: str) -> str:
     parts = name.split("/")
     if any(part in ("", ".", "..") for part in parts) or "\\" in name:
-        raise ValueError(f"'{name}' is no plain path below a folder")
+        raise ValueError(f"'{name}' is no plain path below a folder: no '..', no backslash and no empty part")
     return name
 
 
 Below = Annotated[str, AfterValidator(_below)]
-"""A path below a folder: relative, with /, and never upwards."""
+"""A path below a folder: relative, with /, and without '..'."""
 
 
 class Remote(Settings):
-    """A published file: where it is, and what is known of its bytes."""
+    """A published file: its addresses, size and hashes."""
 
     urls: tuple[Url, ...]
-    """Where it is published, in order of preference; empty where it is only inside an archive, or behind a form."""
+    """Its addresses in order of preference; empty if it is only inside an archive or behind a form."""
     size: int | None
-    """Bytes; null where nobody states them."""
+    """Size in bytes; null if it is published nowhere."""
     sha256: Sha256 | None
-    """Null where nobody states it: then the first file that is seen is recorded in the lock."""
+    """SHA-256; null if it is published nowhere, so that the lock records the first file that comes in."""
     md5: Md5 | None
-    """Where its publisher gives this one; checked beside SHA-256 when the file comes in."""
+    """MD5, if its publisher gives one; it is checked too when the file comes in."""
     vouched: str
-    """Who states size and hash; '' where nobody does."""
+    """Who publishes size and hash; '' = nobody."""
 
 
 class File(Remote):
@@ -53,57 +54,57 @@ class File(Remote):
 
 
 class Folder(Settings):
-    """Many files of one kind."""
+    """A folder with many files of one kind."""
 
     name: Below
     """Its path below ``assets/<role>/``."""
     count: int | None
-    """Files in it and below it, as published; null where nobody says, or where it is counted by who reads it."""
+    """Number of files in it and below it, as published; null if it is not published, or if its reader counts them."""
     instead_of: tuple[str, ...]
-    """Files of the same role that hold the same, packed: the folder or they are enough; empty where there are none."""
+    """Packed files of the same role with the same content: either they or the folder must be present."""
 
 
 class Archive(Remote):
-    """A published .tar, .tgz, .zip or .bz2 that holds the file of a role."""
+    """A published .tar, .tgz, .zip or .bz2 that contains the file of a role."""
 
     name: Below
-    """As its publisher calls it; `place` knows it by this name."""
+    """Its publisher's name for it; `place` recognizes it by this name."""
     member: str
-    """The path of the file in it; '' for a .bz2, which holds one."""
+    """The path of the file in it; '' for a .bz2, which contains one file."""
 
 
 class Preprocessing(Settings):
-    """What a network expects of a picture."""
+    """The pictures that a network expects."""
 
     size: int
-    """Pixels, width and height."""
+    """Width and height in pixels."""
     crop: str
-    """Which part of the picture, and how it is aligned."""
+    """The part of the picture, and its alignment."""
     range: str
-    """Of values."""
+    """The range of the values."""
     colours: str
-    """Order of the channels."""
+    """The order of the channels."""
 
 
 class Asset(Settings):
-    """What every role has."""
+    """The keys of every role."""
 
     title: str
     """What it is, in words."""
     source: str
-    """Who made it, and where what stands here was read."""
+    """Who made it, and the source of this entry."""
     roughly: str
-    """How large it is, in words; '' where nobody says."""
+    """Its size in words; '' = unknown."""
     licence: str
-    """An SPDX identifier, or words where there is none."""
+    """An SPDX identifier, or words if there is none."""
     terms: str
-    """What its user agrees to beyond the licence; '' for nothing."""
+    """Terms that its user accepts besides the licence; '' = none."""
     redistribution: str
-    """Who may hand it on."""
+    """Who may redistribute it."""
     steps: tuple[str, ...]
-    """What a person has to do, one step after the other, where terms or a form stand before it; empty where not."""
+    """The steps by which a person gets it, if terms or a form must be accepted first; otherwise empty."""
     papers: tuple[str, ...]
-    """Which of the five papers use it."""
+    """Those of the five papers that use it."""
 
     @property
     def parts(self) -> tuple[File, ...]:
@@ -117,7 +118,7 @@ class Asset(Settings):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Where its parts may lie, below ``assets/<role>/``."""
+        """The folders below ``assets/<role>/`` that may hold its parts."""
         return ("",)
 
 
@@ -127,13 +128,13 @@ class Weights(Asset):
     file: File
     """The one file of the role."""
     archives: tuple[Archive, ...]
-    """Archives that hold it, for where its own addresses fail."""
+    """Archives that contain it, which are tried if its own addresses fail."""
     layout: str
-    """Its key layout: the names of its tensors and what lies around them."""
+    """Its layout: the names of its tensors and the structure around them."""
     loader: str
-    """Who reads this layout: a module of ours, or a package."""
+    """The module or package that reads this layout."""
     preprocessing: Preprocessing | None
-    """Of the pictures that the network sees; null for a network that sees none."""
+    """The preprocessing of its input pictures; null if its input is no picture."""
 
     @property
     def parts(self) -> tuple[File, ...]:
@@ -141,14 +142,14 @@ class Weights(Asset):
 
 
 class Dataset(Asset):
-    """A published dataset, in the layout in which it is published; the module of faces/ reads it so."""
+    """A published dataset in its published layout, which the module of faces/ reads."""
 
     files: tuple[File, ...]
     """Lists, labels, records, and archives, which stay packed."""
     folders: tuple[Folder, ...]
     """Folders of pictures."""
     within: tuple[Below, ...]
-    """Folders in which its publisher has some of these; they may lie there, too."""
+    """Folders in which its publisher keeps some of these; they may also be there."""
 
     @property
     def parts(self) -> tuple[File, ...]:
@@ -174,27 +175,27 @@ class Registry(Settings):
 
 @cache
 def registry() -> Mapping[str, Asset]:
-    """Every role: weights first, then datasets, in the order of the file. Raises AssetError where it is not valid."""
+    """Role -> entry: weights first, then datasets, in the order of the file. Raises AssetError if it is not valid."""
     return read(FILE)
 
 
 def read(file: Path) -> dict[str, Asset]:
-    """What a registry file says. Raises AssetError naming each wrong entry."""
+    """The entries of a registry file. Raises AssetError naming each wrong entry."""
     try:
-        found = Registry(**yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
+        entries = Registry(**yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
     except (ValidationError, yaml.YAMLError, TypeError) as error:
-        told = error.errors() if isinstance(error, ValidationError) else [{"loc": (), "msg": str(error)}]
-        wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in told)
-        raise AssetError(f"{file} is no registry of assets: {wrong}") from error
-    twice = found.weights.keys() & found.datasets.keys()
-    if twice:
-        raise AssetError(f"{file} has weights and a dataset of one name: {', '.join(sorted(twice))}.")
-    return {**found.weights, **found.datasets}
+        details = error.errors() if isinstance(error, ValidationError) else [{"loc": (), "msg": str(error)}]
+        mistakes = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in details)
+        raise AssetError(f"{file} is no registry of assets: {mistakes}") from error
+    duplicates = entries.weights.keys() & entries.datasets.keys()
+    if duplicates:
+        raise AssetError(f"{file} has weights and a dataset of one name: {', '.join(sorted(duplicates))}.")
+    return {**entries.weights, **entries.datasets}
 
 
 def asset(role: str) -> Asset:
-    """The entry of a role. Raises AssetError naming those that there are."""
+    """The entry of a role. Raises AssetError naming the known roles."""
     known = registry()
     if role not in known:
-        raise AssetError(f"There is no asset '{role}'. There are: {', '.join(known)}.")
+        raise AssetError(f"There is no asset '{role}'. {nearest(role, known)}")
     return known[role]

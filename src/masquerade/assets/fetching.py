@@ -1,7 +1,7 @@
-"""Downloads one published file: mirrors in order, resumed where it broke off, refused where it is not the file.
+"""Downloads one published file: tries its addresses in order, resumes after a break, and refuses any other file.
 
-`pooch` fetches and verifies, but starts over whenever a connection breaks, and takes any page with status 200 for the
-file where no hash is published; so this is ours, on `requests`, which knows the proxies of the environment.
+`pooch` is not enough: it starts again when a connection breaks, and without a published hash it accepts any page with
+status 200. `requests` uses the proxies of the environment.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
-from masquerade.errors import AssetError
+from masquerade.core.errors import AssetError
 
 if TYPE_CHECKING:
     from requests import Response
@@ -24,67 +24,68 @@ DRIVE = "https://drive.usercontent.google.com/download?id={}&export=download&con
 CONNECT, SILENCE = 15.0, 60.0  # seconds without an answer, and without a byte
 WAITS = (2.0, 10.0, 30.0)  # seconds before each further try at one address
 SPARE = 200_000_000  # bytes that stay free on the disk
-CHUNK = 1 << 16  # bytes: what a break costs at most
-LASTING = (401, 403, 404, 410, 451)  # statuses that another try does not change
+CHUNK = 1 << 16  # bytes: the most that a break loses
+LASTING = (401, 403, 404, 410, 451)  # statuses for which no second try is made
 
-Say = Callable[[str], None]
+Notify = Callable[[str], None]
+"""Receives a message for the user."""
 Accept = Callable[[Path, str], None]
-"""Takes what has come, and the address that gave it, to its place; raises AssetError where it is not the file."""
+"""Moves the downloaded file to its place, given its address too; raises AssetError if it is another file."""
 
 
 class MirrorError(AssetError):
-    """An address does not give the file; another may."""
+    """An address does not give the file; another address may."""
 
 
 class BrokenOff(MirrorError):
-    """The connection broke or fell silent; another try goes on from there."""
+    """The connection broke or stalled; another try resumes the download."""
 
 
-def download(urls: Sequence[str], part: Path, accept: Accept, size: int | None, known: bool, say: Say) -> None:
-    """Bring the file that one of ``urls`` gives to ``part``, and hand it to ``accept``; the first that it takes is it.
+def download(urls: Sequence[str], part: Path, accept: Accept, size: int | None, known: bool, notify: Notify) -> None:
+    """Download from ``urls`` in order to ``part``, until ``accept`` accepts the file.
 
-    ``size``: bytes as published, or None; ``known``: whether ``accept`` knows the hash. What came before a break stays
-    in ``part``, and a later call goes on with it. Raises AssetError naming what was wrong with each address, or that
-    the disk is too small.
+    ``size``: the published size in bytes, or None. ``known``: whether ``accept`` compares a published hash. After a
+    break ``part`` stays, and a later call resumes it. Raises AssetError with the reason for each address, or if the
+    disk is too small.
     """
     part.parent.mkdir(parents=True, exist_ok=True)
     failures = []
     for url in urls:
         try:
-            _persist(url, part, size, known, say)
+            _persist(url, part, size, known, notify)
         except MirrorError as error:
-            say(f"{url}: {error}")
+            notify(f"{url}: {error}")
             failures.append(f"{url}: {error}")
             continue
         try:
             return accept(part, url)
         except AssetError as error:
-            say(f"{url}: {error}")
+            notify(f"{url}: {error}")
             failures.append(f"{url}: {error}")
         finally:
             _forget(part)
     raise AssetError("\n".join(["None of the known addresses gives the file:", *failures]))
 
 
-def _persist(url: str, part: Path, size: int | None, known: bool, say: Say) -> None:
+def _persist(url: str, part: Path, size: int | None, known: bool, notify: Notify) -> None:
     for wait in (*WAITS, None):
         try:
             return _once(url, part, size, known)
         except BrokenOff as error:
             if wait is None:
                 raise
-            say(f"{url}: {error}; trying again in {wait:g} s")
+            notify(f"{url}: {error}; trying again in {wait:g} s")
             time.sleep(wait)
     return None
 
 
 def _once(url: str, part: Path, size: int | None, known: bool) -> None:
-    """One connection, from where the last one broke off. Raises MirrorError."""
+    """One connection, which resumes where the last one broke off. Raises MirrorError."""
     import requests
 
     address = DRIVE.format(url.removeprefix("drive:")) if url.startswith("drive:") else url
     start, condition = _resumable(part, url, known)
-    headers = {"Accept-Encoding": "identity", "User-Agent": "masquerade"}  # bytes as they are, so that they count
+    headers = {"Accept-Encoding": "identity", "User-Agent": "masquerade"}  # not compressed, to count the bytes
     if start:
         headers |= {"Range": f"bytes={start}-"} | ({"If-Range": condition} if condition else {})
     try:
@@ -97,36 +98,36 @@ def _once(url: str, part: Path, size: int | None, known: bool) -> None:
                 _receive(answer, url, part, start, size)
     except (requests.Timeout, requests.ConnectionError, requests.exceptions.ChunkedEncodingError) as error:
         silent = isinstance(error, requests.Timeout) or "timed out" in str(error)
-        told = "it fell silent" if silent else f"the connection broke ({type(error).__name__})"
-        raise BrokenOff(told) from error
+        reason = "it sent nothing more" if silent else f"the connection broke ({type(error).__name__})"
+        raise BrokenOff(reason) from error
     except requests.RequestException as error:
         raise MirrorError(f"{type(error).__name__}: {error}") from error
 
 
 def _receive(answer: "Response", url: str, part: Path, start: int, size: int | None) -> None:
-    if answer.status_code == 416:  # what we have is longer than the file: not of this file
+    if answer.status_code == 416:  # the part is longer than the file, so it is of another file
         _forget(part)
-        raise BrokenOff("it cannot go on from where it broke off; starting over")
+        raise BrokenOff("it cannot resume the download; starting again")
     if answer.status_code not in (200, 206):
         kind = MirrorError if answer.status_code in LASTING else BrokenOff
         raise kind(f"status {answer.status_code} {answer.reason}")
     begins = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
     if answer.status_code == 206 and (begins is None or int(begins[1]) != start):
         _forget(part)
-        raise BrokenOff("it went on from another place than asked; starting over")
+        raise BrokenOff("it resumed from another position than requested; starting again")
     if answer.status_code == 200:
-        start = 0  # it knows no ranges, or the file has changed
+        start = 0  # it does not support ranges, or the file has changed
     if "html" in answer.headers.get("Content-Type", ""):
         raise MirrorError("it gave a web page in place of the file: a login, a limit of downloads, or a moved file")
     length = answer.headers.get("Content-Length")
     total = start + int(length) if length and length.isdigit() else None
     if size is not None and total is not None and total != size:
         raise MirrorError(f"it has {total} bytes, its publisher gives {size}")
-    ask_room(part.parent, (total or size or 0) - start, _title(part))
+    check_space(part.parent, (total or size or 0) - start, _title(part))
     _remember(part, url, answer)
-    got = _write(answer, part, start, total)
-    if total is not None and got != total:
-        raise BrokenOff(f"it broke off at {got} of {total} bytes")
+    written = _write(answer, part, start, total)
+    if total is not None and written != total:
+        raise BrokenOff(f"it broke off at {written} of {total} bytes")
 
 
 def _write(answer: "Response", part: Path, start: int, total: int | None) -> int:
@@ -141,13 +142,13 @@ def _write(answer: "Response", part: Path, start: int, total: int | None) -> int
         return file.tell()
 
 
-def ask_room(folder: Path, needed: int, name: str) -> None:
-    """Raises AssetError where the disk of ``folder`` has no room for ``needed`` bytes more."""
+def check_space(folder: Path, needed: int, name: str) -> None:
+    """Raises AssetError if the disk of ``folder`` has no space for ``needed`` more bytes."""
     free = shutil.disk_usage(folder).free
     if free < needed + SPARE:
         raise AssetError(
-            f"The disk is too small for {name}: {needed / 1e9:.2f} GB are to come to {folder}, {free / 1e9:.2f} GB are "
-            "free. Make room, or make assets/ a link to a larger disk."
+            f"The disk is too small for {name}: it needs {needed / 1e9:.2f} GB in {folder}, and {free / 1e9:.2f} GB "
+            "are free. Free some space, or make assets/ a link to a larger disk."
         )
 
 
@@ -160,23 +161,23 @@ def _note(part: Path) -> Path:
 
 
 def _remember(part: Path, url: str, answer: "Response") -> None:
-    """Where the part is from, and by what its server knows the file: an ETag, or the time of its last change."""
+    """Keep the address of the part, and the server's version of the file: its ETag or the time of its last change."""
     tag = answer.headers.get("ETag", "")
     condition = tag if tag and not tag.startswith("W/") else answer.headers.get("Last-Modified", "")
     _note(part).write_text(json.dumps({"url": url, "condition": condition}), encoding="utf-8")
 
 
 def _resumable(part: Path, url: str, known: bool) -> tuple[int, str]:
-    """How many bytes may be kept, and on which condition of its server.
+    """The number of bytes to keep, and the version (for If-Range) under which the server may continue them.
 
-    None where they are of another address, or where neither a condition nor a hash would show a changed file.
+    0 bytes if they are from another address, or if neither a version nor a hash would reveal a changed file.
     """
     try:
         note = json.loads(_note(part).read_text(encoding="utf-8"))
         kept = part.stat().st_size if note["url"] == url and (note["condition"] or known) else 0
         return kept, note["condition"]
     except (OSError, ValueError, KeyError, TypeError):
-        return 0, ""  # nothing came yet, or nobody knows from where
+        return 0, ""  # there is no part, or its address is unknown
 
 
 def _forget(part: Path) -> None:
@@ -185,22 +186,23 @@ def _forget(part: Path) -> None:
 
 
 class _Form(HTMLParser):
-    """Google Drive's question whether a file that it did not scan for viruses is wanted."""
+    """Google Drive's form that asks to confirm the download of a file that it did not scan for viruses."""
 
     def __init__(self) -> None:
         super().__init__()
         self.action, self.fields = "", {}
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        found = dict(attributes)
-        if tag == "form" and found.get("id") == "download-form":
-            self.action = found.get("action") or ""
-        elif tag == "input" and self.action and found.get("type") == "hidden" and found.get("name"):
-            self.fields[found["name"]] = found.get("value") or ""
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        name = attributes.get("name")
+        if tag == "form" and attributes.get("id") == "download-form":
+            self.action = attributes.get("action") or ""
+        elif tag == "input" and self.action and attributes.get("type") == "hidden" and name:
+            self.fields[name] = attributes.get("value") or ""
 
 
 def _confirmation(answer: "Response") -> str | None:
-    """The address behind Google Drive's question; None where the answer is something else."""
+    """The address to which Google Drive's form leads, or None if the answer is no such form."""
     if "html" not in answer.headers.get("Content-Type", ""):
         return None
     from requests import Request

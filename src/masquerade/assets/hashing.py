@@ -1,4 +1,4 @@
-"""What the bytes of a file or a folder are: read once, with a bar where that takes time."""
+"""Hashes of files and folders, with a progress bar for large ones."""
 
 import hashlib
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 from tqdm import tqdm
 
 CHUNK = 1 << 22
-QUICK = 1 << 28  # bytes that need no bar
+QUICK = 1 << 28  # bytes; smaller files get no bar
 
 
 def hashes(path: Path) -> tuple[str, str]:
-    """SHA-256 and MD5 of a file."""
+    """SHA-256 and MD5 of a file in hexadecimal; the file is read once."""
     sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
     size = path.stat().st_size
     bar = tqdm(total=size, desc=f"hashing {path.name}", unit="B", unit_scale=True, disable=size < QUICK or None)
@@ -23,12 +23,12 @@ def hashes(path: Path) -> tuple[str, str]:
 
 
 def tree(folder: Path) -> tuple[int, int, str]:
-    """(files, bytes, SHA-256 of the sorted lines "<sha256>  <path>") of a folder; hidden files do not count."""
+    """(number of files, bytes, SHA-256 of the sorted lines "<sha256>  <path>") of a folder without its hidden files."""
     below = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    shown = sorted(name for name in below if not any(part.startswith(".") for part in name.split("/")))
+    visible = sorted(name for name in below if not any(part.startswith(".") for part in name.split("/")))
     together, size = hashlib.sha256(), 0
-    for name in tqdm(shown, desc=f"hashing {folder.name}", unit="file", disable=None):
+    for name in tqdm(visible, desc=f"hashing {folder.name}", unit="file", disable=None):
         with below[name].open("rb") as file:
             together.update(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {name}\n".encode())
         size += below[name].stat().st_size
-    return len(shown), size, together.hexdigest()
+    return len(visible), size, together.hexdigest()

@@ -1,9 +1,8 @@
-"""``assets.lock.yaml``: what each file was when this lab first saw it (trust on first use). Committed by the lab.
+"""``assets.lock.yaml``, which a lab commits: size and SHA-256 of each file when it first came in (trust on first use).
 
-What publishers give the SHA-256 of is held to that; all else is held to the file that was there first.
+A file with a published SHA-256 must have that. Any other file must be the one that the lock recorded first.
 """
 
-import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,8 +12,9 @@ import yaml
 from filelock import FileLock
 from pydantic import Field, ValidationError
 
-from masquerade.errors import AssetError
-from masquerade.settings import Settings
+from masquerade.core import files
+from masquerade.core.errors import AssetError
+from masquerade.core.settings import Settings
 
 LOCK = Path("assets.lock.yaml")
 HEADER = """\
@@ -23,51 +23,51 @@ HEADER = """\
 """
 
 
-class Seen(Settings):
-    """A file, or all files of a folder, as first seen."""
+class Record(Settings):
+    """A file, or all files of a folder, when it first came in."""
 
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
-    """Of the bytes; for a folder, of the sorted lines "<sha256>  <path>" of its files."""
+    """SHA-256 of the bytes; for a folder, of the sorted lines "<sha256>  <path>" of its files."""
     size: int
-    """Bytes; of a folder, of all its files together."""
+    """Size in bytes; for a folder, of all its files together."""
     first_seen: str
-    """When: ISO 8601, UTC."""
+    """Time at which it came in: ISO 8601, UTC."""
     origin: str
-    """Where from: an address, ``placed`` (`masquerade assets place`) or ``found`` (`masquerade assets verify`)."""
+    """An address, ``placed`` (`masquerade assets place`) or ``found`` (`masquerade assets verify`)."""
     rehearsal: bool
-    """Whether it only plays the part of the published file: nothing that it makes may enter a table."""
+    """Whether it only stands in for the published file, so that nothing that it makes may enter a table."""
 
 
-Lock = dict[str, dict[str, Seen]]
-"""role -> name of the file or folder -> what it was."""
+Lock = dict[str, dict[str, Record]]
+"""Role -> name of the file or folder -> its record."""
 
 
 def read(root: Path = Path()) -> Lock:
-    """What was seen; nothing where there is no lock yet. Raises AssetError where the file is damaged."""
+    """The lock; empty if there is no file yet. Raises AssetError if the file is damaged."""
     file = root / LOCK
     if not file.is_file():
         return {}
     try:
         content = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader) or {}
-        return {role: {name: Seen(**seen) for name, seen in files.items()} for role, files in content.items()}
+        return {role: {name: Record(**fields) for name, fields in parts.items()} for role, parts in content.items()}
     except (yaml.YAMLError, ValidationError, AttributeError, TypeError) as error:
         raise AssetError(
-            f"{file} is damaged. Take it back from git (`git checkout {LOCK}`), or delete it and run "
-            "`masquerade assets verify`, which records what is there now."
+            f"{file} is damaged. Restore it from git (`git checkout {LOCK}`), or delete it and run "
+            "`masquerade assets verify`, which records the files that are there now."
         ) from error
 
 
-def seen(role: str, name: str, root: Path = Path()) -> Seen | None:
-    """What a file was when it was first seen; None where it never was."""
+def recorded(role: str, name: str, root: Path = Path()) -> Record | None:
+    """The record of a file or folder, or None if it has none."""
     return read(root).get(role, {}).get(name)
 
 
-def record(role: str, name: str, sha256: str, size: int, origin: str, rehearsal: bool, root: Path = Path()) -> Seen:
-    """Write down a file that is seen for the first time; processes that do so at one time wait for each other.
+def record(role: str, name: str, sha256: str, size: int, origin: str, rehearsal: bool, root: Path = Path()) -> Record:
+    """Record a file that comes in for the first time; concurrent processes wait for each other.
 
-    What was recorded stays: raises AssetError where another file was. A rehearsal's file gives way to any other.
+    Raises AssetError if the lock has another file, unless that one was placed for a rehearsal: it is then replaced.
     """
-    new = Seen(
+    new = Record(
         sha256=sha256, size=size, first_seen=datetime.now(UTC).isoformat(timespec="seconds"), origin=origin,
         rehearsal=rehearsal,
     )  # fmt: skip
@@ -84,19 +84,17 @@ def record(role: str, name: str, sha256: str, size: int, origin: str, rehearsal:
     return new
 
 
-def _contradiction(role: str, name: str, old: Seen, new: Seen) -> str:
+def _contradiction(role: str, name: str, old: Record, new: Record) -> str:
     if new.rehearsal:
-        return f"{LOCK} knows the real {name} of '{role}': rehearse in another folder."
+        return f"{LOCK} has the published {name} of '{role}': rehearse in another folder."
     return (
-        f"{LOCK} knows another {name} of '{role}': its SHA-256 was {old.sha256} on {old.first_seen}, and now it is "
+        f"{LOCK} has another {name} of '{role}': its SHA-256 was {old.sha256} on {old.first_seen}, and now it is "
         f"{new.sha256}. If you trust the new one, delete the old entry by hand, and say why in the commit."
     )
 
 
-def _write(lock: Mapping[str, Mapping[str, Seen]], root: Path) -> None:
+def _write(lock: Mapping[str, Mapping[str, Record]], root: Path) -> None:
     content: dict[str, Any] = {
         role: {name: lock[role][name].model_dump() for name in sorted(lock[role])} for role in sorted(lock)
     }
-    temporary = root / f".{LOCK}.{os.getpid()}.part"
-    temporary.write_text(HEADER + yaml.safe_dump(content, sort_keys=False, width=1000), encoding="utf-8")
-    temporary.replace(root / LOCK)
+    files.write_text(root / LOCK, HEADER + yaml.safe_dump(content, sort_keys=False, width=1000), unique=True)

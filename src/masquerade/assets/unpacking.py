@@ -1,4 +1,4 @@
-"""Takes one file out of a published archive. Archives are hostile input: nothing but that file is written."""
+"""Unpacks one file of a published archive. An archive may be hostile, so nothing else of it is written."""
 
 import bz2
 import tarfile
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from masquerade.assets.fetching import ask_room
-from masquerade.errors import AssetError
+from masquerade.assets.fetching import check_space
+from masquerade.core.errors import AssetError
 
 _BROKEN = (OSError, EOFError, ValueError, RuntimeError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
 CHUNK = 1 << 20
@@ -19,16 +19,15 @@ CHUNK = 1 << 20
 def unpack(archive: Path, member: str, target: Path) -> None:
     """Write the file ``member`` of a .zip, a .tar (however packed) or a .bz2 (``member`` is '') to ``target``.
 
-    Raises AssetError where it is not in there, is no plain file, or the archive is damaged; ``target`` is then not
-    there.
+    Raises AssetError if the member is missing or no plain file, or if the archive is damaged. No ``target`` is left.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         with _opened(archive, member) as (source, size), target.open("wb") as file:
-            ask_room(target.parent, size, target.name)
+            check_space(target.parent, size, target.name)
             while chunk := source.read(CHUNK):
-                if not size:  # a .bz2 does not say how much it holds
-                    ask_room(target.parent, len(chunk), target.name)
+                if not size:  # a .bz2 does not give the size of its content
+                    check_space(target.parent, len(chunk), target.name)
                 file.write(chunk)
     except _BROKEN as error:
         target.unlink(missing_ok=True)
@@ -42,7 +41,7 @@ def unpack(archive: Path, member: str, target: Path) -> None:
 
 @contextmanager
 def _opened(archive: Path, member: str) -> Iterator[tuple[IO[bytes], int]]:
-    """(the member, its size in bytes; 0 where that is not said)."""
+    """(the member, its size in bytes, or 0 if unknown)."""
     if not member:
         with bz2.open(archive) as source:
             yield source, 0
@@ -54,12 +53,14 @@ def _opened(archive: Path, member: str) -> Iterator[tuple[IO[bytes], int]]:
                 yield source, opened.getinfo(member).file_size
     else:
         with tarfile.open(archive) as opened:
-            found = next((item for item in opened if item.name.removeprefix("./") == member), None)
-            if found is None:
+            entry = next((item for item in opened if item.name.removeprefix("./") == member), None)
+            if entry is None:
                 raise _lacking(archive, member, opened.getnames())
-            if not found.isreg():
+            if not entry.isreg():
                 raise AssetError(f"{archive}: {member} is no plain file, but a link or a device. Do not trust it.")
-            yield opened.extractfile(found), found.size
+            content = opened.extractfile(entry)
+            assert content is not None  # it is a plain file
+            yield content, entry.size
 
 
 def _lacking(archive: Path, member: str, names: list[str]) -> AssetError:

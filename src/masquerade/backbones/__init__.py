@@ -1,19 +1,22 @@
-"""Frozen networks by role (identity, recognisers, generator, inversion, semantics, parsing, landmarks).
+"""The frozen networks by role, one module or folder each: generator, inversion, identity, semantics, parsing, ...
 
-At ``mini`` scale they are trained here by ``backbones.smk``; each has a checkpoint, a run, and a quality figure
-with a floor below which the run stops.
+Architectures are in networks/ and the training loop is in training/; the judges that use these networks are in judges/.
+A backbone is trained here (``backbones.smk``) or adopted from a published weight file. Each has a checkpoint, a run,
+and quality figures with floors below which the run stops.
 """
 
 import hashlib
 import logging
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from masquerade import assets, steps
-from masquerade.errors import BelowFloor, CheckpointError
-from masquerade.methods import TrainingJob
-from masquerade.settings import Settings
+from masquerade import assets
+from masquerade.core import files
+from masquerade.core.errors import BelowFloor, CheckpointError
+from masquerade.core.settings import NoParameters, Settings
+from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
     from torch import nn
@@ -21,38 +24,39 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CHECKSUM = "#sha256="
-"""Between the path of a published file and its checksum, as in pip's URLs."""
+"""The text between the path of a published file and its checksum, as in pip's URLs."""
 
 
 class Backbone(ABC):
-    """What a module of backbones/ defines, once: a subclass with its ``Params`` (its block under ``backbones:``).
+    """A backbone. A module of backbones/ defines one subclass, with its ``Params``: its block under ``backbones:``.
 
-    Importing the module must not import torch; do it in the functions.
+    Importing the module must not import torch; import torch in the functions.
     """
 
     title: ClassVar[str]
     source: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()
-    """Other backbones that it is trained with; their checkpoints come in ``job.backbones``."""
+    """The other backbones that its training needs; their checkpoints are in ``job.backbones``."""
 
-    class Params(Settings):
-        pass
+    Params: ClassVar[type[Settings]] = NoParameters
+    params: Any
+    """An instance of ``Params``. A subclass with its own ``Params`` declares it with that type."""
 
     def __init__(self, params: Settings):
         self.params = params
 
     @property
     def asset(self) -> str:
-        """The role of the registry of assets that the knob ``published`` asks for (``asset:<role>``); '' for none."""
+        """The role in the registry of assets that the parameter ``published`` names (``asset:<role>``); '' for none."""
         name = getattr(self.params, "published", "")
         return name.removeprefix(assets.PREFIX) if name.startswith(assets.PREFIX) else ""
 
     @property
     def published(self) -> Path | None:
-        """The published weight file that takes the place of a training; None where it is trained here.
+        """The published weight file to adopt, or None if the backbone is trained here.
 
-        The knob ``published`` names it: a path, behind which ``#sha256=`` may give its checksum, or ``asset:<role>``.
-        `check_published` checks it. Raises AssetError for a role that there is not.
+        The parameter ``published`` names it: ``path``, ``path#sha256=<checksum>`` or ``asset:<role>``.
+        `check_published` checks the file. Raises AssetError for an unknown role.
         """
         if self.asset:
             return assets.path(self.asset)
@@ -60,27 +64,28 @@ class Backbone(ABC):
         return Path(name) if name else None
 
     def check_published(self) -> str:
-        """SHA-256 of the published file. Raises CheckpointError where it is missing or not the one that is named."""
+        """SHA-256 of the published file. Raises CheckpointError if it is missing or not the stated file."""
         if self.asset:
             return assets.digest(assets.checked(self.asset))
-        path, _, wanted = self.params.published.partition(CHECKSUM)
-        if not self.published.is_file():
+        path, _, expected = self.params.published.partition(CHECKSUM)
+        if not Path(path).is_file():
             raise CheckpointError(f"{path} is missing: place the published weight file there, or correct its path.")
-        with self.published.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if wanted and found != wanted.lower():
+        with Path(path).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if expected and digest != expected.lower():
             raise CheckpointError(
-                f"{path} is altered or another file: its SHA-256 is {found}, params.yaml asks for {wanted}. Fetch it "
-                "again from its publisher, or correct the checksum if you trust this file."
+                f"{path} is altered or another file: its SHA-256 is {digest}, and params.yaml states {expected}. Fetch "
+                "it again from its publisher, or correct the checksum if you trust this file."
             )
-        return found
+        return digest
 
     def build(self, job: TrainingJob, report: Path) -> None:
-        """Train or adopt, judge, and write the figures to ``report``; of several processes, the first judges.
+        """Train or adopt, measure the quality, and write the figures to ``report``.
 
-        Raises BelowFloor, and leaves no checkpoint, where a figure is below its floor.
+        Of several processes, the first one measures. If a figure is below its floor, the checkpoint is deleted and
+        BelowFloor is raised.
         """
-        from masquerade import distributed
+        from masquerade.training import distributed
 
         about = {"backbone": job.checkpoint.stem, "title": self.title, "published": "", "sha256": ""}
         with distributed.processes() as first:
@@ -92,45 +97,67 @@ class Backbone(ABC):
         if not first:
             return
         figures, floors = self.quality(job), self.floors()
-        told = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
-        logger.info("%s on unseen identities: %s", job.checkpoint.stem, told)
+        listed = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
+        logger.info("%s on unseen identities: %s", job.checkpoint.stem, listed)
         job.log(0, {f"quality/{name}": value for name, value in figures.items()})
         poor = {name: (figures[name], floor) for name, floor in floors.items() if not figures[name] >= floor}
         if poor:
             job.checkpoint.unlink(missing_ok=True)
-            told = "; ".join(
+            shortfalls = "; ".join(
                 f"{name} is {value:.4f}, the floor is {floor:.4f}" for name, (value, floor) in poor.items()
             )
             raise BelowFloor(
-                f"backbone '{job.checkpoint.stem}' is too poor to build on: {told}. Train it longer or on more "
+                f"backbone '{job.checkpoint.stem}' is too poor to build on: {shortfalls}. Train it longer or on more "
                 f"identities (params.yaml, backbones.{job.checkpoint.stem}), or lower its floors there if you know why."
             )
-        steps.write_json(report, {**about, "quality": figures, "floors": floors})
-        job.state.unlink(missing_ok=True)  # not before: judging may be interrupted, too
+        files.write_json(report, {**about, "quality": figures, "floors": floors})
+        job.state.unlink(missing_ok=True)  # only now, because the measurement may be interrupted
 
     @abstractmethod
     def train(self, job: TrainingJob) -> None:
-        """Train and write ``job.checkpoint``; resumable from ``job.state``."""
+        """Train and write ``job.checkpoint``. An interrupted training resumes from ``job.state``."""
 
     def adopt(self, published: Path, job: TrainingJob) -> None:
-        """Write ``job.checkpoint`` from a published weight file (only where ``Params`` has ``published``).
+        """Write ``job.checkpoint`` from a published weight file, for a backbone whose ``Params`` has ``published``.
 
         Strict: raises CheckpointError naming keys that are missing, left over, or of another shape.
         """
-        raise NotImplementedError(f"{type(self).__name__} knows no published layout of {published}")
+        raise NotImplementedError(f"{type(self).__name__} cannot read the published layout of {published}")
 
     @abstractmethod
     def quality(self, job: TrainingJob) -> dict[str, float]:
-        """How good ``job.checkpoint`` is on the validation split, whose identities were never trained on."""
+        """Quality figures of ``job.checkpoint`` on the validation split, whose identities are not trained on."""
 
     @classmethod
     @abstractmethod
     def load(cls, checkpoint: Path) -> "nn.Module":
-        """The network, frozen, in evaluation mode. Its architecture is read from the checkpoint. Strict."""
+        """The network, frozen, in evaluation mode. The checkpoint states its architecture. Weights load strictly."""
 
     @abstractmethod
     def floors(self) -> dict[str, float]:
-        """The quality figures below which the run stops."""
+        """Name of a quality figure -> the value below which the run stops."""
+
+
+class TrainedBackbone(Backbone):
+    """A backbone whose folder has a module ``training`` with ``train``, ``quality`` and ``load``.
+
+    ``train(params, job)``, ``quality(network, job)`` and ``load(checkpoint)`` are the methods of `Backbone`.
+    """
+
+    @staticmethod
+    @abstractmethod
+    def training() -> ModuleType:
+        """The module ``training``. It imports torch, so this function imports it."""
+
+    def train(self, job: TrainingJob) -> None:
+        self.training().train(self.params, job)
+
+    def quality(self, job: TrainingJob) -> dict[str, float]:
+        return self.training().quality(self.load(job.checkpoint), job)
+
+    @classmethod
+    def load(cls, checkpoint: Path) -> "nn.Module":
+        return cls.training().load(checkpoint)
 
 
 BASE = Backbone

@@ -1,10 +1,10 @@
-"""Recogniser A: a judge, trained on identities that neither the methods nor the other recogniser learn from."""
+"""Recogniser A: it only judges. Neither the methods nor recogniser B are trained on its identities."""
 
-from masquerade.backbones._inception import InceptionRecogniser
+from masquerade.backbones._recognition.inception import InceptionRecogniser
 
 
 class RecogniserA(InceptionRecogniser):
-    """Schroff et al. 2015 (FaceNet); stands where FaceNet trained on CASIA-WebFace stands."""
+    """Schroff et al. 2015 (FaceNet). It takes the place of FaceNet trained on CASIA-WebFace."""
 
     title = "recogniser A"
     source = "trained here on its own part of the training identities"

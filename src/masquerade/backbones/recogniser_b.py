@@ -1,10 +1,10 @@
-"""Recogniser B: a judge, trained on identities that neither the methods nor the other recogniser learn from."""
+"""Recogniser B: it only judges. Neither the methods nor recogniser A are trained on its identities."""
 
-from masquerade.backbones._inception import InceptionRecogniser
+from masquerade.backbones._recognition.inception import InceptionRecogniser
 
 
 class RecogniserB(InceptionRecogniser):
-    """Schroff et al. 2015 (FaceNet); stands where FaceNet trained on VGGFace2 stands."""
+    """Schroff et al. 2015 (FaceNet). It takes the place of FaceNet trained on VGGFace2."""
 
     title = "recogniser B"
     source = "trained here on its own part of the training identities"

@@ -6,11 +6,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from masquerade.errors import DatasetError
-from masquerade.faces import _celeba, _lists, _people
-from masquerade.faces._published import Detection, Listed, Published, look_at_photograph
-from masquerade.faces._trees import FolderTree, Tree, ZipTree, found, same_files
-from masquerade.settings import Settings
+from masquerade.core.errors import DatasetError
+from masquerade.core.settings import Settings
+from masquerade.faces._photographs import celeba_lists, lists, people_splits
+from masquerade.faces._photographs.published_dataset import (
+    Detection,
+    ListedPicture,
+    PublishedDataset,
+    read_photograph,
+)
+from masquerade.faces._photographs.trees import FolderTree, Tree, ZipTree, check_files, first_existing
 
 OFFICIAL = {"train": 162770, "validation": 19867, "test": 19962}  # list_eval_partition.txt
 ATTRIBUTES = "list_attr_celeba.txt"
@@ -18,79 +23,81 @@ LANDMARKS = {"img_align_celeba": "list_landmarks_align_celeba.txt", "img_celeba"
 FIVE = [f"{point}_{axis}" for point in ("lefteye", "righteye", "nose", "leftmouth", "rightmouth") for axis in "xy"]
 
 
-class CelebA(Published):
+class CelebA(PublishedDataset):
     """Liu et al. 2015 (ICCV): photographs in the wild, or upright, as published; each is aligned here as FFHQ is.
 
-    The published five landmarks say whose face it is where several are found. docs/datasets.md.
+    If several faces are detected, the five published landmarks decide which one is taken. See docs/datasets.md.
     """
 
     title = "CelebA"
 
     class Params(Settings):
         path: str
-        """The folder of the dataset, with Anno/, Eval/ and Img/ or with their files in it."""
+        """The folder of the dataset, with the sub-folders Anno/, Eval/ and Img/, or with their files."""
         version: Literal["img_align_celeba", "img_celeba"]
         """img_align_celeba: 178 x 218 pixels, a folder or its zip; img_celeba: in the wild, an unpacked folder."""
         pictures: Annotated[int, Field(ge=1)]
         """Pictures of the set; any other number is an error (202,599: its publishers)."""
         splits: Annotated[list[Literal["train", "validation", "test"]], Field(min_length=1)]
-        """The official parts that are read; all must be there. No paper trains on CelebA what is rebuilt here."""
+        """The official parts that are read. The files of all parts must exist. No rebuilt method trains on CelebA."""
         detection: Detection
-        """How faces are found."""
+        """How faces are detected."""
+
+    params: Params
 
     def tree(self) -> Tree:
         root, name = Path(self.params.path), self.params.version
         archives = [f"{name}.zip", f"Img/{name}.zip"] if name == "img_align_celeba" else []
-        place = found(root, [name, f"Img/{name}", *archives])
-        return ZipTree(place) if place.suffix == ".zip" else FolderTree(place.parent)
+        path = first_existing(root, [name, f"Img/{name}", *archives])
+        return ZipTree(path) if path.suffix == ".zip" else FolderTree(path.parent)
 
     def lists(self) -> list[Path]:
-        names = (ATTRIBUTES, LANDMARKS[self.params.version], _celeba.IDENTITIES, _celeba.PARTITION)
-        return [_celeba.list_of(Path(self.params.path), name) for name in names]
+        names = (ATTRIBUTES, LANDMARKS[self.params.version], celeba_lists.IDENTITIES, celeba_lists.PARTITION)
+        return [celeba_lists.find_list(Path(self.params.path), name) for name in names]
 
-    def watched(self) -> list[str]:
+    def picture_folders(self) -> list[str]:
         return [self.params.version]
 
     def count(self, seed: int) -> dict[str, int]:
-        counts = _people.in_parts(self.params.pictures, OFFICIAL)
+        counts = people_splits.share_out(self.params.pictures, OFFICIAL)
         return {split: counts[split] for split in self.params.splits}
 
-    def listed(self, tree: Tree, seed: int) -> list[Listed]:
+    def list_pictures(self, tree: Tree, seed: int) -> list[ListedPicture]:
         attributes, landmarks, *_ = self.lists()
-        known = _celeba.attributes(_celeba.text_of(attributes), attributes.name)
-        near = middles(_celeba.text_of(landmarks), landmarks.name)
-        who, split = _celeba.people(Path(self.params.path))
+        known = celeba_lists.attributes(celeba_lists.read_text(attributes), attributes.name)
+        near = face_middles(celeba_lists.read_text(landmarks), landmarks.name)
+        people, splits = celeba_lists.people_and_splits(Path(self.params.path))
         self.check_count(len(known))
-        _lists.same_names(known, attributes.name, near, landmarks.name)
-        _lists.same_names(known, attributes.name, who, _celeba.IDENTITIES)
-        same_files(tree.sizes(self.params.version), known, tree.path / self.params.version)
+        lists.check_same_files(known, attributes.name, near, landmarks.name)
+        lists.check_same_files(known, attributes.name, people, celeba_lists.IDENTITIES)
+        check_files(tree.sizes(self.params.version), known, tree.path / self.params.version)
         return [
-            Listed(
+            ListedPicture(
                 f"{self.params.version}/{file}",
                 {
                     "id": f"celeba-{Path(file).stem}",
-                    "identity": who[file],
-                    "split": split[file],
-                    "caption": _celeba.caption(known[file]),
+                    "identity": people[file],
+                    "split": splits[file],
+                    "caption": celeba_lists.caption(known[file]),
                     **known[file],
                 },
                 near=near[file],
             )
             for file in sorted(known)
-            if split[file] in self.params.splits
+            if splits[file] in self.params.splits
         ]
 
-    def looking(self, size: int) -> partial:
-        return partial(look_at_photograph, self.params.detection, size)
+    def picture_reader(self, size: int) -> partial:
+        return partial(read_photograph, self.params.detection, size)
 
 
-def middles(text: str, name: str) -> dict[str, tuple[float, float]]:
+def face_middles(text: str, name: str) -> dict[str, tuple[float, float]]:
     """file -> the mean of its five landmarks, (x, y) in pixels. Raises DatasetError."""
-    columns, listed = _lists.table(text, name)
+    columns, listed = lists.table(text, name)
     if columns != FIVE:
-        raise DatasetError(f"{name} should have the columns {' '.join(FIVE)}. Fetch the list again.")
+        raise DatasetError(f"{name} must have the columns {' '.join(FIVE)}. Fetch the list again.")
     try:
         points = {file: [int(word) for word in words] for file, words in listed.items()}
     except ValueError as error:
-        raise DatasetError(f"{name}: a coordinate is no whole number ({error}). Fetch the list again.") from error
+        raise DatasetError(f"{name}: a coordinate is not a whole number ({error}). Fetch the list again.") from error
     return {file: (sum(five[::2]) / 5, sum(five[1::2]) / 5) for file, five in points.items()}

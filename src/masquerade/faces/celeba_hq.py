@@ -7,100 +7,103 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from masquerade.errors import DatasetError
-from masquerade.faces import _celeba, _lists, _people
-from masquerade.faces._published import Listed, Published, look_at_aligned
-from masquerade.faces._trees import FolderTree, Tree, ZipTree, found, same_files
-from masquerade.settings import Settings
+from masquerade.core.annotations import CLASSES
+from masquerade.core.errors import DatasetError
+from masquerade.core.settings import Settings
+from masquerade.faces._photographs import celeba_lists, lists, people_splits
+from masquerade.faces._photographs.published_dataset import ListedPicture, PublishedDataset, read_aligned
+from masquerade.faces._photographs.trees import FolderTree, Tree, ZipTree, check_files, first_existing
 
 TOP, PICTURES, MASKS = "CelebAMask-HQ", "CelebA-HQ-img", "CelebAMask-HQ-mask-anno"
 MAPPING, ATTRIBUTES = "CelebA-HQ-to-CelebA-mapping.txt", "CelebAMask-HQ-attribute-anno.txt"
 OFFICIAL = {"train": 24183, "validation": 2993, "test": 2824}  # of 30,000, by the lists (eurecom-ds/celeba_hq_mask)
 A_FOLDER = 2000  # pictures whose masks are in one folder
-# Classes 1 to 18 of the masks, in the order in which the published parser's code lays them over one another.
-PARTS = (
-    "skin", "l_brow", "r_brow", "l_eye", "r_eye", "eye_g", "l_ear", "r_ear", "ear_r", "nose", "mouth", "u_lip", "l_lip",
-    "neck", "neck_l", "cloth", "hair", "hat",
-)  # fmt: skip
+PARTS = CLASSES[1:]  # of the masks; the code of the published parser draws them in this order, later ones on top
 
 
-class CelebAHQ(Published):
+class CelebAHQ(PublishedDataset):
     """Karras et al. 2018 (arXiv:1710.10196), in the layout of CelebAMask-HQ (Lee et al. 2020): a folder or its zip.
 
-    Its people and parts are those of CelebA's pictures that they were made of. docs/datasets.md.
+    The person and the official part of a picture are those of the CelebA picture from which it was made. See
+    docs/datasets.md.
     """
 
     title = "CelebA-HQ"
 
     class Params(Settings):
         path: str
-        """The folder that holds CelebAMask-HQ.zip, or what is in it."""
+        """The folder with CelebAMask-HQ.zip, or with the content of that zip."""
         celeba: str
-        """The folder that holds CelebA's identity_CelebA.txt and list_eval_partition.txt."""
+        """The folder with CelebA's identity_CelebA.txt and list_eval_partition.txt."""
         pictures: Annotated[int, Field(ge=1)]
         """Pictures of the set; any other number is an error (30,000: Karras et al. 2018)."""
         split: Literal["official", "people"]
         """official: CelebA's parts (falco section 4.1); people: people are dealt to splits of the sizes below."""
         validation_pictures: Annotated[int, Field(ge=0)]
-        """Pictures of the validation split, where people are dealt; no paper has one."""
+        """Pictures of the validation split if people are dealt; no paper has one."""
         test_pictures: Annotated[int, Field(ge=1)]
-        """Pictures of the test split, where people are dealt (3,000: identitydp V.A, cao21 5.1; 5,000: lreorg 4.1)."""
+        """Pictures of the test split if people are dealt (3,000: identitydp V.A, cao21 5.1; 5,000: lreorg 4.1)."""
         masks: bool
-        """Read the parsing masks of CelebAMask-HQ: the parser is judged, or trained, on them."""
+        """Read the parsing masks of CelebAMask-HQ; the parser is trained or judged on them."""
+
+    params: Params
 
     def tree(self) -> Tree:
         root = Path(self.params.path)
-        place = found(root, [PICTURES, f"{TOP}/{PICTURES}", f"{TOP}.zip"])
-        if place.suffix == ".zip":
-            return ZipTree(place, TOP)
+        path = first_existing(root, [PICTURES, f"{TOP}/{PICTURES}", f"{TOP}.zip"])
+        if path.suffix == ".zip":
+            return ZipTree(path, TOP)
         for name in (MAPPING, ATTRIBUTES, *([MASKS] if self.params.masks else [])):
-            found(place.parent, [name])
-        return FolderTree(place.parent)
+            first_existing(path.parent, [name])
+        return FolderTree(path.parent)
 
     def lists(self) -> list[Path]:
         root = Path(self.params.celeba)
         tree = self.tree()
         own = [tree.path / name for name in (MAPPING, ATTRIBUTES)] if isinstance(tree, FolderTree) else []
-        return [*own, *(_celeba.list_of(root, name) for name in (_celeba.IDENTITIES, _celeba.PARTITION))]
+        names = (celeba_lists.IDENTITIES, celeba_lists.PARTITION)
+        return [*own, *(celeba_lists.find_list(root, name) for name in names)]
 
-    def watched(self) -> list[str]:
+    def picture_folders(self) -> list[str]:
         return [PICTURES, MASKS] if self.params.masks else [PICTURES]
 
     def count(self, seed: int) -> dict[str, int]:
         p = self.params
         if p.split == "official":
-            return _people.in_parts(p.pictures, OFFICIAL)
-        dealt = {"validation": p.validation_pictures, "test": p.test_pictures}
-        return {"train": p.pictures - sum(dealt.values()), **dealt}
+            return people_splits.share_out(p.pictures, OFFICIAL)
+        sizes = {"validation": p.validation_pictures, "test": p.test_pictures}
+        return {"train": p.pictures - sum(sizes.values()), **sizes}
 
-    def listed(self, tree: Tree, seed: int) -> list[Listed]:
+    def list_pictures(self, tree: Tree, seed: int) -> list[ListedPicture]:
         originals = mapping(tree.text(MAPPING), MAPPING)
         self.check_count(len(originals))
-        known = _celeba.attributes(tree.text(ATTRIBUTES), ATTRIBUTES)
+        known = celeba_lists.attributes(tree.text(ATTRIBUTES), ATTRIBUTES)
         files = [f"{number}.jpg" for number in range(len(originals))]
-        _lists.same_names(known, ATTRIBUTES, dict.fromkeys(files), MAPPING)
-        same_files(tree.sizes(PICTURES), files, tree.path / PICTURES)
-        who, official = _celeba.people(Path(self.params.celeba))
-        strange = next((name for name in originals if name not in who), None)
-        if strange:
-            raise DatasetError(f"{MAPPING} names {strange}, which {_celeba.IDENTITIES} has not. Fetch both again.")
-        people = [who[name] for name in originals]
+        lists.check_same_files(known, ATTRIBUTES, dict.fromkeys(files), MAPPING)
+        check_files(tree.sizes(PICTURES), files, tree.path / PICTURES)
+        person_of, official = celeba_lists.people_and_splits(Path(self.params.celeba))
+        unknown = next((name for name in originals if name not in person_of), None)
+        if unknown:
+            raise DatasetError(
+                f"{MAPPING} names {unknown}, which is not in {celeba_lists.IDENTITIES}. Fetch both again."
+            )
+        people = [person_of[name] for name in originals]
         if self.params.split == "people":
-            wanted = {"test": self.params.test_pictures, "validation": self.params.validation_pictures}
-            dealt = _people.dealt(Counter(people), wanted, seed, self.name)
-            splits = [dealt[person] for person in people]
+            sizes = {"test": self.params.test_pictures, "validation": self.params.validation_pictures}
+            split_of = people_splits.deal(Counter(people), sizes, seed, self.name)
+            splits = [split_of[person] for person in people]
         else:
             splits = [official[name] for name in originals]
         parts = tree.sizes(MASKS) if self.params.masks else {}
         return [
-            Listed(
+            ListedPicture(
                 f"{PICTURES}/{file}",
                 {
                     "id": f"celeba_hq-{number:05d}",
                     "identity": person,
                     "split": split,
                     "original": original,
-                    "caption": _celeba.caption(known[file]),
+                    "caption": celeba_lists.caption(known[file]),
                     **known[file],
                 },
                 parts=mask_parts(number, parts) if self.params.masks else (),
@@ -108,27 +111,27 @@ class CelebAHQ(Published):
             for number, (file, original, person, split) in enumerate(zip(files, originals, people, splits, strict=True))
         ]
 
-    def looking(self, size: int) -> partial:
-        return partial(look_at_aligned, (1024,), size)
+    def picture_reader(self, size: int) -> partial:
+        return partial(read_aligned, (1024,), size)
 
 
 def mapping(text: str, name: str) -> list[str]:
-    """CelebA's file of each picture, in order, of lines ``idx orig_idx orig_file`` below a header.
+    """CelebA's file of each picture, in order, from lines ``idx orig_idx orig_file`` below a header.
 
-    Further columns are not read. Raises DatasetError for a line that contradicts itself or the line before.
+    Further columns are ignored. Raises DatasetError for a line that contradicts itself or the lines before it.
     """
-    (line, head), *body = _lists.rows(text, name)
+    (line, head), *body = lists.rows(text, name)
     if head[:3] != ["idx", "orig_idx", "orig_file"]:
-        raise DatasetError(f"{name}, line {line}: 'idx orig_idx orig_file' should stand here. Fetch the list again.")
+        raise DatasetError(f"{name}, line {line} must be 'idx orig_idx orig_file'. Fetch the list again.")
     originals: dict[str, int] = {}
     for number, (line, words) in enumerate(body):
         if len(words) < 3:
-            raise DatasetError(f"{name}, line {line}: {len(words)} words where three belong. Fetch the list again.")
-        own, original = (_lists.whole(word, name, line) for word in words[:2])
+            raise DatasetError(f"{name}, line {line} has {len(words)} words and needs three. Fetch the list again.")
+        own, original = (lists.whole_number(word, name, line) for word in words[:2])
         if own != number or words[2] != f"{original + 1:06d}.jpg":
             raise DatasetError(
                 f"{name}, line {line}: picture {own}, made of CelebA's number {original} (from 0), cannot be "
-                f"'{words[2][:40]}' in the place of picture {number}. Fetch the list again."
+                f"'{words[2][:40]}' and the line of picture {number}. Fetch the list again."
             )
         if words[2] in originals:
             raise DatasetError(f"{name}, line {line}: {words[2]} is listed twice. Fetch the list again.")
@@ -136,12 +139,12 @@ def mapping(text: str, name: str) -> list[str]:
     return list(originals)
 
 
-def mask_parts(number: int, there: dict[str, int]) -> tuple[tuple[int, str], ...]:
-    """(class, file) of the parts of a picture's mask, in the order of the classes.
+def mask_parts(number: int, files: dict[str, int]) -> tuple[tuple[int, str], ...]:
+    """(class, file) of the parts of a picture's mask, in the order of the classes. ``files``: of all masks.
 
-    Raises DatasetError where there is not even skin.
+    Raises DatasetError when the picture has no file for the skin.
     """
     names = [f"{number // A_FOLDER}/{number:05d}_{part}.png" for part in PARTS]
-    if names[0] not in there:
+    if names[0] not in files:
         raise DatasetError(f"{MASKS} has no {names[0]}. Unpack the set again, or set datasets.celeba_hq.masks: false.")
-    return tuple((label, f"{MASKS}/{name}") for label, name in enumerate(names, start=1) if name in there)
+    return tuple((label, f"{MASKS}/{name}") for label, name in enumerate(names, start=1) if name in files)

@@ -1,4 +1,4 @@
-"""FFHQ: 70,000 aligned faces of people nobody named."""
+"""FFHQ: 70,000 aligned faces without identities."""
 
 from functools import partial
 from pathlib import Path
@@ -6,19 +6,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from masquerade.faces._published import Listed, Published, look_at_aligned
-from masquerade.faces._trees import FolderTree, Tree, found, same_files
-from masquerade.settings import Settings
+from masquerade.core.settings import Settings
+from masquerade.faces._photographs.published_dataset import ListedPicture, PublishedDataset, read_aligned
+from masquerade.faces._photographs.trees import FolderTree, Tree, check_files, first_existing
 
 A_FOLDER = 1000  # pictures in one folder
-LICENCE = "LICENSE.txt"  # beside the pictures: download_ffhq.py of the dataset's repository
+LICENCE = "LICENSE.txt"  # beside the pictures, from download_ffhq.py of the dataset's repository
 
 
-class FFHQ(Published):
-    """Karras et al. 2019 (Flickr-Faces-HQ, arXiv:1812.04948): aligned PNGs, the first 60,000 to train on.
+class FFHQ(PublishedDataset):
+    """Karras et al. 2019 (Flickr-Faces-HQ, arXiv:1812.04948): aligned PNGs, the first 60,000 for training.
 
-    Who is in a picture is not known, so nothing says that a person is in one split alone, and no verification threshold
-    can be set on it. docs/datasets.md.
+    The identities are unknown. So a person may be in both splits, and no verification threshold can be set on this
+    set. See docs/datasets.md.
     """
 
     title = "FFHQ"
@@ -26,36 +26,38 @@ class FFHQ(Published):
 
     class Params(Settings):
         path: str
-        """The folder that holds the folder of pictures."""
+        """The folder with the folder of pictures."""
         version: Literal["images1024x1024", "thumbnails128x128"]
-        """The folder of pictures: whole, or reduced by their publishers."""
+        """The folder of pictures: at full size, or reduced by the publishers."""
         pictures: Annotated[int, Field(ge=1)]
         """Pictures of the set; any other number is an error (70,000: its publishers)."""
         train_pictures: Annotated[int, Field(ge=0)]
-        """The first pictures, which are the train split; the others are test (60,000: its publishers)."""
+        """Number of first pictures that are the train split; the others are test (60,000: its publishers)."""
+
+    params: Params
 
     def tree(self) -> Tree:
-        return FolderTree(found(Path(self.params.path), [self.params.version]).parent)
+        return FolderTree(first_existing(Path(self.params.path), [self.params.version]).parent)
 
     def lists(self) -> list[Path]:
         return []
 
-    def watched(self) -> list[str]:
+    def picture_folders(self) -> list[str]:
         return [self.params.version]
 
     def count(self, seed: int) -> dict[str, int]:
         return {"train": self.params.train_pictures, "test": self.params.pictures - self.params.train_pictures}
 
-    def listed(self, tree: Tree, seed: int) -> list[Listed]:
-        there = {name: size for name, size in tree.sizes(self.params.version).items() if name != LICENCE}
-        flat = all("/" not in name for name in there)
+    def list_pictures(self, tree: Tree, seed: int) -> list[ListedPicture]:
+        sizes = {name: size for name, size in tree.sizes(self.params.version).items() if name != LICENCE}
+        flat = all("/" not in name for name in sizes)
         files = [
             f"{number:05d}.png" if flat else f"{number // A_FOLDER * A_FOLDER:05d}/{number:05d}.png"
             for number in range(self.params.pictures)
         ]
-        same_files(there, files, tree.path / self.params.version)
+        check_files(sizes, files, tree.path / self.params.version)
         return [
-            Listed(
+            ListedPicture(
                 f"{self.params.version}/{file}",
                 {
                     "id": f"ffhq-{number:05d}",
@@ -66,5 +68,5 @@ class FFHQ(Published):
             for number, file in enumerate(files)
         ]
 
-    def looking(self, size: int) -> partial:
-        return partial(look_at_aligned, (1024 if self.params.version == "images1024x1024" else 128,), size)
+    def picture_reader(self, size: int) -> partial:
+        return partial(read_aligned, (1024 if self.params.version == "images1024x1024" else 128,), size)

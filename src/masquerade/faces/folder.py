@@ -1,4 +1,4 @@
-"""Anybody's photographs: a folder of pictures -> aligned faces, and a reason for each file that gives none."""
+"""Folder: the photographs in a folder of yours. Each file gives aligned faces, or a refusal with its reason."""
 
 import hashlib
 import os
@@ -14,17 +14,19 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from masquerade.errors import PictureError
-from masquerade.faces import Dataset, Record, _photographs
-from masquerade.images import REFUSED
-from masquerade.seeding import derive
-from masquerade.settings import Settings
+from masquerade.core.errors import PictureError
+from masquerade.core.images import REFUSED
+from masquerade.core.seeding import derive
+from masquerade.core.settings import Settings
+from masquerade.faces import Dataset, Record
+from masquerade.faces._photographs import decoding
+from masquerade.faces._photographs.decoding import resized
 
 
 class Folder(Dataset):
-    """Photographs below a folder, each file recorded: aligned as FFHQ is, or refused with its reason.
+    """Photographs below a folder. Each file is aligned as FFHQ is, or refused with a reason; none is left out.
 
-    Hidden files and folders (names that begin with a dot) are not looked at.
+    Hidden files and folders, whose names begin with a dot, are ignored.
     """
 
     title = "Photographs"
@@ -32,25 +34,27 @@ class Folder(Dataset):
 
     class Params(Settings):
         path: str
-        """The folder, with any sub-folders; '' where there are no photographs."""
+        """The folder, with any sub-folders; '' for no photographs."""
         identity: Literal["from_folder", "unknown"]
-        """from_folder: a sub-folder holds the pictures of one person, as in LFW; unknown: nothing is assumed."""
+        """from_folder: each sub-folder holds the pictures of one person, as in LFW; unknown: no identity is assumed."""
         validation_share: Annotated[float, Field(ge=0, lt=1)]
-        """Share of the identities that set verification thresholds; all others, and unknown ones, are test."""
+        """Share of the identities on which verification thresholds are set; the others, and unknown ones, are test."""
         faces: Literal["refuse", "largest", "all"]
-        """What to do with a photograph of several people: refuse it, take its largest face, or take every face."""
+        """For a photograph of several people: refuse it, take its largest face, or take every face."""
         alignment: Literal["ffhq", "none"]
-        """ffhq: find and align the faces; none: the pictures are square face crops already, and only resized."""
-        megapixels: Annotated[float, Field(gt=0, le=_photographs.PILLOW_LIMIT)]
-        """Refuse a picture whose header announces more pixels, in millions (a guard against bombs)."""
+        """ffhq: detect and align the faces; none: the pictures are square face crops and are only resized."""
+        megapixels: Annotated[float, Field(gt=0, le=decoding.PILLOW_LIMIT)]
+        """Refuse a picture with more pixels in its header, in millions (against decompression bombs)."""
         detection_side: Annotated[int, Field(ge=64)]
-        """Longer side, in pixels, to which a photograph is brought before faces are looked for."""
+        """Longer side, in pixels, to which a photograph is resized before faces are detected; at most doubled."""
         detection_score: float
-        """Least score of dlib's HOG detector; clear faces have about 1, and patterns rarely more than 0.2."""
+        """Smallest score of dlib's HOG detector; clear faces have about 1, and patterns rarely more than 0.2."""
         turn: bool
-        """Where no upright face is found, look again with the photograph on its sides and on its head."""
+        """If no upright face is detected, try again with the photograph turned by 90, 270 and 180 degrees."""
         smallest: Annotated[float, Field(ge=1)]
         """Refuse a face whose aligned square is less than this many pixels of the photograph wide."""
+
+    params: Params
 
     def available(self) -> tuple[bool, str]:
         if not self.params.path:
@@ -70,33 +74,33 @@ class Folder(Dataset):
             for path in paths:
                 yield from work(path)
             return
-        # Spawned, because a fork would inherit the threads of whoever calls; in windows, so that memory stays small.
+        # Spawned, because a fork would inherit the threads of this process. In windows, to limit the memory.
         with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
             for start in range(0, len(paths), 16 * workers):
-                for found in pool.map(work, paths[start : start + 16 * workers]):
-                    yield from found
+                for faces in pool.map(work, paths[start : start + 16 * workers]):
+                    yield from faces
 
 
 def files(root: Path) -> list[Path]:
-    """Every file below ``root`` that is not hidden, in the byte order of the names. Links are named, not followed."""
-    found: list[Path] = []
+    """Every file below ``root`` that is not hidden, in the byte order of the names. Links are listed, not followed."""
+    paths: list[Path] = []
     for folder, folders, names in os.walk(root):
         links = [name for name in folders if Path(folder, name).is_symlink()]
         folders[:] = [name for name in folders if not name.startswith(".") and name not in links]
-        found += [Path(folder, name) for name in (*names, *links) if not name.startswith(".")]
-    return sorted(found, key=lambda path: os.fsencode(path.relative_to(root)))
+        paths += [Path(folder, name) for name in (*names, *links) if not name.startswith(".")]
+    return sorted(paths, key=lambda path: os.fsencode(path.relative_to(root)))
 
 
 def safe_id(relative: Path) -> str:
-    """A unique name that is safe everywhere, e.g. ``Ann_Lee_0001_3f2a9c1d`` for ``Ann Lee/0001.jpg``.
+    """A unique name that is safe in any file system, e.g. ``Ann_Lee_0001_3f2a9c1d`` for ``Ann Lee/0001.jpg``.
 
-    The digits are a hash of the path, so that the id of one file does not depend on the others.
+    The digits are a hash of the path, so the id of a file does not depend on the other files.
     """
     words = re.sub(r"[^A-Za-z0-9]+", "_", os.fspath(relative.with_suffix(""))).strip("_")[-48:]
     return f"{words or 'photograph'}_{hashlib.sha256(os.fsencode(relative)).hexdigest()[:8]}"
 
 
-def _records_of(root: Path, params: Settings, size: int, seed: int, path: Path) -> list[Record]:
+def _records_of(root: Path, params: "Folder.Params", size: int, seed: int, path: Path) -> list[Record]:
     """All records of one file: its faces, or one refusal."""
     relative = path.relative_to(root)
     parents = _text(relative.parent)
@@ -104,17 +108,17 @@ def _records_of(root: Path, params: Settings, size: int, seed: int, path: Path) 
     row = {"id": safe_id(relative), "identity": identity, "file": _text(relative), "landmarks": None}
     row["split"] = _split(identity, params.validation_share, seed)
     try:
-        found = _faces(_photographs.read(path, root, params.megapixels), params, size)
+        faces = _faces(decoding.read(path, root, params.megapixels), params, size)
     except PictureError as error:
         return [Record(None, {**row, "status": REFUSED, "reason": str(error)})]
-    if len(found) > 1:  # nobody knows which of several people the sub-folder is named after
+    if len(faces) > 1:  # the name of the sub-folder belongs to an unknown one of several people
         row |= {"identity": "", "split": "test"}
-    names = [row["id"]] if len(found) == 1 else [f"{row['id']}_{number}" for number in range(len(found))]
-    return [Record(face.picture, {**row, "id": name, **face.facts}) for name, face in zip(names, found, strict=True)]
+    names = [row["id"]] if len(faces) == 1 else [f"{row['id']}_{number}" for number in range(len(faces))]
+    return [Record(face.picture, {**row, "id": name, **face.facts}) for name, face in zip(names, faces, strict=True)]
 
 
 def _text(path: Path) -> str:
-    """A path that any file can hold: bytes of a name that are not text become U+FFFD."""
+    """The path as text. Bytes that are not valid UTF-8 become U+FFFD."""
     return os.fsencode(path.as_posix()).decode("utf-8", "replace")
 
 
@@ -124,21 +128,21 @@ def _split(identity: str, validation_share: float, seed: int) -> str:
 
 @dataclass(frozen=True)
 class _Face:
-    """One face of a photograph: its crop, or None for a refusal; ``facts`` go into its row."""
+    """One face of a photograph: its crop, or None for a refusal, and ``facts`` for its row."""
 
     picture: np.ndarray | None
     facts: dict
 
 
-def _faces(picture: np.ndarray, params: Settings, size: int) -> list[_Face]:
-    """The faces that are wanted, from left to right. Raises PictureError where the whole photograph is refused."""
+def _faces(picture: np.ndarray, params: "Folder.Params", size: int) -> list[_Face]:
+    """The faces to keep, from left to right. Raises PictureError if the whole photograph is refused."""
     if params.alignment == "none":
         return [_Face(resized(picture, size), {})]
-    from masquerade.faces import _alignment
+    from masquerade.faces._photographs import alignment
 
     for quarter in (0, 1, 3, 2) if params.turn else (0,):
         upright = np.ascontiguousarray(np.rot90(picture, quarter))
-        boxes = _alignment.detect(upright, params.detection_side, params.detection_score)
+        boxes = alignment.detect(upright, params.detection_side, params.detection_score)
         if len(boxes):
             break
     else:
@@ -151,22 +155,10 @@ def _faces(picture: np.ndarray, params: Settings, size: int) -> list[_Face]:
 
 
 def _aligned(picture: np.ndarray, box: np.ndarray, smallest: float, size: int) -> _Face:
-    from masquerade.faces import _alignment
+    from masquerade.faces._photographs import alignment
 
     try:
-        crop, points = _alignment.cut_out(picture, box, smallest, size)
+        crop, points = alignment.cut_out(picture, box, smallest, size)
     except PictureError as error:
         return _Face(None, {"status": REFUSED, "reason": str(error)})
     return _Face(crop, {"landmarks": points.ravel().tolist()})
-
-
-def resized(picture: np.ndarray, size: int) -> np.ndarray:
-    """uint8 (size, size, 3) of a square picture. Raises PictureError for one that is not square."""
-    import cv2
-
-    height, width = picture.shape[:2]
-    if height != width:
-        raise PictureError(f"{width} x {height} pixels is not square, so it is no aligned face crop")
-    if width == size:
-        return picture
-    return cv2.resize(picture, (size, size), interpolation=cv2.INTER_AREA if width > size else cv2.INTER_CUBIC)

@@ -1,10 +1,10 @@
-"""Procedural faces under studio conditions: they stand where CelebA-HQ stands."""
+"""Synthetic HQ: drawn faces under studio conditions, which take the place of CelebA-HQ."""
 
-from masquerade.faces._procedural import Procedural, ProceduralParams
+from masquerade.faces._drawn.procedural import Procedural, ProceduralParams
 
 
 class SyntheticHQ(Procedural):
-    """Every person has the same number of pictures, near frontal, softly lit, sharp."""
+    """Sharp, near-frontal pictures in soft light; every person has the same number of them."""
 
     title = "Synthetic HQ"
     prefix = "hq"
@@ -12,6 +12,8 @@ class SyntheticHQ(Procedural):
     class Params(ProceduralParams):
         pictures_per_identity: int
         """Pictures of each person, count."""
+
+    params: Params
 
     def pictures(self, seed: int, split: str, person: int) -> int:
         return self.params.pictures_per_identity

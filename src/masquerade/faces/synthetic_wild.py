@@ -1,11 +1,11 @@
-"""Procedural faces in the wild: they stand where LFW stands."""
+"""Synthetic Wild: drawn faces in the wild, which take the place of LFW."""
 
-from masquerade.faces._procedural import Procedural, ProceduralParams
-from masquerade.seeding import generator
+from masquerade.core.seeding import generator
+from masquerade.faces._drawn.procedural import Procedural, ProceduralParams
 
 
 class SyntheticWild(Procedural):
-    """Strong pose and light, noise, blur, occlusion; one picture of many people and few of most."""
+    """Strong pose and light, noise, blur, occlusion. Many people have one picture, the others have few."""
 
     title = "Synthetic Wild"
     prefix = "wild"
@@ -14,7 +14,9 @@ class SyntheticWild(Procedural):
         single_share: float
         """Fraction of people with one picture only. LFW: 4069 of 5749 people, 0.71."""
         pictures_most: int
-        """Most pictures of one person, count; the others have 2, 3, ... with halving probability. LFW: up to 530."""
+        """Largest number of pictures of a person. 2, 3, 4, ... pictures have halving probability. LFW: up to 530."""
+
+    params: Params
 
     def pictures(self, seed: int, split: str, person: int) -> int:
         rng = generator(seed, "faces", self.prefix, split, person, "count")

@@ -1,27 +1,26 @@
-"""Independent evaluators: detectors, recognisers, landmarks, attributes, features, pixel and perceptual differences.
+"""The judges, one module each: detectors, recognisers, landmarks, attributes, features and picture differences.
 
-Every judge looks at every picture of a set once; what it saw becomes columns of one measurements file, from
-which metrics are computed without ever opening a picture again.
+A judge measures each picture once, and its quantities become columns of a measurements file; metrics/ computes metrics
+from that file without opening a picture. Architectures are in networks/, networks that methods may use in backbones/.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from masquerade.settings import Settings
+from masquerade.core.settings import NoParameters, Settings
 
 
 class Judge(ABC):
-    """What a module of judges/ defines, once: a subclass with its ``Params`` (its block under ``judges:``).
+    """A judge. A module of judges/ defines one subclass, with its ``Params``: its block under ``judges:``.
 
     ``needs`` names the backbones (checkpoints trained by ``backbones.smk``) that it loads, ``assets`` the official
-    weight files. ``quantities`` says what
-    it measures: name -> the shape of one value ('' bool/number scalars as ``()``), so that the matrix and the metrics
-    know without running it. Preprocessing (size, crop, range, colour order) belongs to the judge. Importing the
-    module must not import torch; do it in the functions.
+    weight files. ``quantities`` maps the name of each quantity to the shape of one value, ``()`` for a number or bool;
+    the matrix and the metrics use it without running the judge. Preprocessing (size, crop, range, colour order) is
+    part of the judge. Importing the module must not import torch; import torch in the functions.
     """
 
     title: ClassVar[str]
@@ -29,16 +28,17 @@ class Judge(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     quantities: ClassVar[Mapping[str, tuple[int, ...]]]
     packages: ClassVar[tuple[str, ...]] = ()
-    """Distributions whose versions decide what it measures; they are kept with the measurements."""
+    """Distributions whose versions affect its measurements; the versions are saved with the measurements."""
     assets: ClassVar[tuple[str, ...]] = ()
-    """Roles of the official weight files that it loads, by ``assets.checked`` (docs/assets.md); a judge whose file is
-    not there raises CheckpointError that says what to do."""
+    """Roles of the official weight files that it loads with ``assets.checked`` (docs/assets.md). If a file is missing,
+    the judge raises CheckpointError, which says what to do."""
     shares: ClassVar[tuple[str, ...]] = ()
-    """Backbones that may adopt the file of ``assets``: to methods that need one of them it is no stranger, and their
-    tables say that they saw this judge in training."""
+    """Backbones that may adopt the file of ``assets``. For a method that needs one of them this judge is not
+    independent, and the tables state that the method was trained with it."""
 
-    class Params(Settings):
-        pass
+    Params: ClassVar[type[Settings]] = NoParameters
+    params: Any
+    """An instance of ``Params``. A subclass with its own ``Params`` declares it with that type."""
 
     def __init__(self, params: Settings, backbones: Mapping[str, Path]):
         self.params = params
@@ -46,12 +46,11 @@ class Judge(ABC):
 
     @abstractmethod
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        """Judge a batch.
+        """Measure a batch.
 
-        ``images``: float32 (N, 3, H, W) in [-1, 1]; ``reference``: the source pictures of the same faces where
-        ``images`` are derived from them, else None. Returns quantity -> array of shape (N, *shape); a quantity
-        that could not be had for a face is NaN there (False for a detection). Quantities that compare with the
-        reference are left out where there is none.
+        ``images``: float32 (N, 3, H, W) in [-1, 1]. ``reference``: the source pictures if ``images`` are derived from
+        others, else None. Returns quantity -> array of shape (N, *shape). A quantity that cannot be measured for a face
+        is NaN (False for a detection). Quantities that compare with the reference are left out without one.
         """
 
 

@@ -1,4 +1,4 @@
-"""The judge around a face recogniser that was trained here."""
+"""The base class of the judges with a face recogniser that was trained here."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ EMBEDDING = 512
 
 
 class EmbeddingJudge(TrainedJudge):
-    """``embedding``: unit vectors (512,) of the backbone named in ``needs``; compare them by their angle."""
+    """``embedding``: unit vectors (512,) of the backbone in ``needs``; compare them by their angle."""
 
     quantities = {"embedding": (EMBEDDING,)}
 

@@ -1,4 +1,4 @@
-"""The judge around a network that was trained here (backbones.smk)."""
+"""The base class of the judges with a network that was trained here (backbones.smk)."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -7,18 +7,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from masquerade import discovery
-from masquerade.errors import CheckpointError
+from masquerade.core import discovery
+from masquerade.core.errors import CheckpointError
+from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.judges._preparing import piecewise
-from masquerade.settings import Settings
+from masquerade.networks.inputs import piecewise
 
 
 class TrainedJudge(Judge):
-    """Loads the backbone named in ``needs`` as ``_network`` and shows it few pictures at a time.
+    """Loads the backbone in ``needs`` as ``_network`` and runs it on few pictures at a time.
 
-    Preprocessing: none but the image contract; the backbone takes RGB in [-1, 1] at any size and brings it to its own.
-    Raises CheckpointError where the backbone's checkpoint was not given.
+    Preprocessing: none beyond the image contract. The backbone takes RGB in [-1, 1] at any size and resizes it.
+    Raises CheckpointError if the checkpoint of the backbone is not given.
     """
 
     needs: ClassVar[tuple[str]]
@@ -36,4 +36,4 @@ class TrainedJudge(Judge):
 
     @abstractmethod
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        """What is measured of a few pictures."""
+        """The quantities of a few pictures."""

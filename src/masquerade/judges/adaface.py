@@ -1,23 +1,23 @@
-"""AdaFace IR-50: a recogniser whose margin follows the quality of the picture."""
+"""AdaFace IR-50: a recogniser whose training margin depends on the quality of the picture."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from masquerade.judges._preparing import piecewise
-from masquerade.judges._published import ARCFACE_CROP, PublishedJudge, cut, device
+from masquerade.judges._published import ARCFACE_CROP, PublishedJudge, cut
+from masquerade.networks.inputs import device, piecewise
 
 if TYPE_CHECKING:
     import torch
 
 
 class Adaface(PublishedJudge):
-    """``embedding``: unit vectors (512,), compare them by their angle; ``quality``: their length before, which grows
-    with the quality of the picture.
+    """``embedding``: unit vectors (512,), compare them by their angle; ``quality``: their length before normalisation,
+    which grows with the quality of the picture.
 
-    Preprocessing: the crop of ArcFace's five points (``ARCFACE_CROP``: alignment has put them there), 8-bit at
-    112 x 112, BGR in [-1, 1]. Of the file's ``head.*`` (the classes and running means of its loss) nothing is used.
+    Preprocessing: the crop of ArcFace's five points (``ARCFACE_CROP``, which fits aligned faces), 8-bit at 112 x 112,
+    BGR in [-1, 1]. The tensors ``head.*`` of the file (the classes and running means of its loss) are not used.
     """
 
     title = "AdaFace (IR-50, MS1MV2)"
@@ -29,11 +29,11 @@ class Adaface(PublishedJudge):
     def _build(self, path: Path) -> "torch.nn.Module":
         from torch.nn import ModuleDict
 
-        from masquerade import published
         from masquerade.networks.adaface import AdaFaceIR
+        from masquerade.training import weight_files
 
-        weights = published.tensors(published.read(path), path, {"head.": "its classes"}, under="state_dict")
-        return published.load(ModuleDict({"model": AdaFaceIR()}), weights, path)["model"]
+        weights = weight_files.tensors(weight_files.read(path), path, {"head.": "its classes"}, under="state_dict")
+        return weight_files.load(ModuleDict({"model": AdaFaceIR()}), weights, path)["model"]
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return piecewise(self._measure, images)

@@ -1,12 +1,12 @@
-"""ArcFace's IR-SE-50: a judge wherever no loss used it."""
+"""ArcFace's IR-SE-50: independent for methods whose losses do not use it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from masquerade.judges._preparing import piecewise
-from masquerade.judges._published import PublishedJudge, device
+from masquerade.judges._published import PublishedJudge
+from masquerade.networks.inputs import device, piecewise
 
 if TYPE_CHECKING:
     import torch
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 class Arcface(PublishedJudge):
     """``embedding``: unit vectors (512,); compare them by their angle.
 
-    It is the network that the methods' losses use at paper scale (backbones/identity.py), with the very same
-    preprocessing: RGB in [-1, 1], FALCO's crop of the picture at 256 pixels, averaged to 112 x 112. For methods that
-    were trained with it, it is no independent judge, and their tables say so.
+    At paper scale, the losses of the methods use the same network (backbones/identity/), with the same preprocessing:
+    RGB in [-1, 1], FALCO's crop of the picture at 256 pixels, averaged to 112 x 112. For methods that were trained with
+    it, it is not an independent judge, and their tables state this.
     """
 
     title = "ArcFace (IR-SE-50)"
@@ -28,9 +28,9 @@ class Arcface(PublishedJudge):
     quantities = {"embedding": (512,)}
 
     def _build(self, path: Path) -> "torch.nn.Module":
-        from masquerade.backbones import _identity_published
+        from masquerade.backbones.identity import published_weights
 
-        return _identity_published.recogniser(path)
+        return published_weights.recogniser(path)
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return piecewise(self._measure, images)

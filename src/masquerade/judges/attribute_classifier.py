@@ -1,17 +1,17 @@
-"""What a face shows, by a classifier that was trained here on real annotated faces and that no method may use."""
+"""Attributes of a face, by a classifier that was trained here on real annotated faces. No method uses it."""
 
 import numpy as np
 
-from masquerade.backbones.attribute_classifier import ATTRIBUTES
+from masquerade.core.annotations import ATTRIBUTES
 from masquerade.judges._trained import TrainedJudge
 
 
 class AttributeClassifier(TrainedJudge):
     """``male``, ``young``, ``smiling``, ``heavy_makeup``, ``blond_hair``, ``black_hair``, ``brown_hair``,
-    ``gray_hair``, ``wavy_hair``: the probability of each attribute of CelebA, in [0, 1], each on its own.
+    ``gray_hair``, ``wavy_hair``: the probability of each attribute of CelebA, in [0, 1], independent of the others.
 
-    ``male`` is on purpose what age_gender calls so: the metric gender_preservation then has both judges. ``young`` is
-    no age.
+    ``male`` has the same name as in age_gender, so that the metric gender_preservation uses both judges. ``young`` is
+    not an age.
     """
 
     title = "classifier of attributes"
@@ -22,5 +22,5 @@ class AttributeClassifier(TrainedJudge):
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         import torch
 
-        shares = self._network(torch.from_numpy(images)).sigmoid().numpy()
-        return dict(zip(self.quantities, shares.T, strict=True))
+        probabilities = self._network(torch.from_numpy(images)).sigmoid().numpy()
+        return dict(zip(self.quantities, probabilities.T, strict=True))

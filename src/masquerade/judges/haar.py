@@ -1,25 +1,25 @@
-"""OpenCV's cascade of Haar features: the "OpenCV" detector of many privacy tables."""
+"""OpenCV's cascade of Haar features: the "OpenCV" detector in many tables on privacy."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from masquerade.errors import CheckpointError
+from masquerade.core.errors import CheckpointError
+from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.judges._preparing import pixels
-from masquerade.settings import Settings
+from masquerade.networks.inputs import pixels
 
 SIDE = 128
-LEAST = SIDE // 4  # smallest face: an aligned crop shows one that fills more than half of it
-SCALE_STEP, NEIGHBOURS = 1.1, 3  # OpenCV's own values
+LEAST = SIDE // 4  # side of the smallest face: the face in an aligned crop fills more than half of it
+SCALE_STEP, NEIGHBOURS = 1.1, 3  # OpenCV's defaults
 
 
 class Haar(Judge):
-    """Is there a frontal face, and where: the largest box that the cascade reports.
+    """Detection of a frontal face: the largest box of the cascade.
 
     Preprocessing: 8-bit grey (ITU-R 601 luma) at 128 x 128, histogram equalised as in OpenCV's own example.
-    ``box``: left, top, right, bottom in pixels of the picture judged, NaN where nothing is detected.
+    ``box``: left, top, right, bottom in pixels of the input picture, NaN if nothing is detected.
     """
 
     title = "OpenCV Haar"
@@ -29,7 +29,7 @@ class Haar(Judge):
 
     def __init__(self, params: Settings, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
-        import cv2
+        import cv2.data
 
         path = Path(cv2.data.haarcascades, "haarcascade_frontalface_default.xml")
         if not path.is_file():
@@ -42,8 +42,8 @@ class Haar(Judge):
         boxes = np.full((len(images), 4), np.nan, dtype=np.float32)
         for row, picture in enumerate(pixels(images, SIDE)):
             grey = cv2.equalizeHist(cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY))
-            found = self._cascade.detectMultiScale(grey, SCALE_STEP, NEIGHBOURS, minSize=(LEAST, LEAST))
-            if len(found):
-                x, y, width, height = max(found, key=lambda box: box[2] * box[3])
+            faces = self._cascade.detectMultiScale(grey, SCALE_STEP, NEIGHBOURS, minSize=(LEAST, LEAST))
+            if len(faces):
+                x, y, width, height = max(faces, key=lambda box: box[2] * box[3])
                 boxes[row] = np.array([x, y, x + width, y + height]) * (images.shape[-1] / SIDE)
         return {"detected": np.isfinite(boxes[:, 0]), "box": boxes}

@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from masquerade.images import to_uint8
-from masquerade.judges._preparing import piecewise
-from masquerade.judges._published import PublishedJudge, device
+from masquerade.core.images import to_uint8
+from masquerade.judges._published import PublishedJudge
+from masquerade.networks.inputs import device, piecewise
 
 if TYPE_CHECKING:
     import torch
 
-CLASSES, SIDE = 1008, 299  # of the network of 2015
+CLASSES, SIDE = 1008, 299  # number of classes and input side in pixels of the network of 2015
 
 
 class InceptionV3(PublishedJudge):
-    """``features``: the 2048 channels of the last layer, averaged over space: what FID compares.
+    """``features``: the 2048 channels of the last layer, averaged over space, on which FID is computed.
 
-    Preprocessing, as pytorch-fid has it: 8-bit RGB in [0, 1], brought to 299 x 299 by bilinear interpolation without
-    anti-aliasing, then to [-1, 1]. FIDs compare at one size of the picture and one number of faces.
+    Preprocessing, as in pytorch-fid: 8-bit RGB in [0, 1], resized to 299 x 299 by bilinear interpolation without
+    anti-aliasing, then to [-1, 1]. Compare FIDs only at the same picture size and the same number of faces.
     """
 
     title = "InceptionV3"
@@ -33,10 +33,10 @@ class InceptionV3(PublishedJudge):
     def _build(self, path: Path) -> "torch.nn.Module":
         from torch.nn import Identity
 
-        from masquerade import published
+        from masquerade.training import weight_files
 
-        network = published.load(network_of_fid(), published.tensors(published.read(path), path), path)
-        network.fc = Identity()  # the classes
+        network = weight_files.load(network_of_fid(), weight_files.tensors(weight_files.read(path), path), path)
+        network.fc = Identity()  # instead of the classes
         return network
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
@@ -52,13 +52,14 @@ class InceptionV3(PublishedJudge):
 
 
 def network_of_fid() -> "torch.nn.Module":
-    """torchvision's InceptionV3 with the blocks of pytorch-fid in the place of those that differ, unfilled.
+    """torchvision's InceptionV3 with the blocks of pytorch-fid where the two differ, with random weights.
 
-    The package puts them together only while it loads weights from the network; the numbers of channels are its own.
+    It is built here because the package builds it only together with a download of the weights. The numbers of channels
+    are those of the package.
     """
-    from masquerade import _torchvision
+    from masquerade.networks import torchvision_internals
 
-    _torchvision.ensure()
+    torchvision_internals.ensure()
     from pytorch_fid import inception
     from torchvision.models import inception_v3
 

@@ -1,27 +1,28 @@
-"""MTCNN: a cascade of three convolutional networks that finds faces and five points of each."""
+"""MTCNN: a cascade of three convolutional networks that detects faces and five points of each."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
+from masquerade.assets.packaged import packaged
+from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.judges._preparing import load_weights, packaged, pixels
-from masquerade.settings import Settings
+from masquerade.networks.inputs import load_weights, pixels
 
-SIDE = 128  # the last network looks at 48 x 48 pixels of it
-LEAST = SIDE // 4  # smallest face: an aligned crop shows one that fills more than half of it
-THRESHOLDS = (0.6, 0.7, 0.7)  # of the three networks, and the step between sizes: as published
-FACTOR = 0.709
+SIDE = 128  # pixels; the input of the last network is 48 x 48
+LEAST = SIDE // 4  # side of the smallest face: the face in an aligned crop fills more than half of it
+THRESHOLDS = (0.6, 0.7, 0.7)  # of the three networks, as published
+FACTOR = 0.709  # from one size of the picture to the next, as published
 
 
 class Mtcnn(Judge):
-    """The largest face that passes all three networks.
+    """The largest face that all three networks accept.
 
-    Preprocessing: RGB at 128 x 128, 8-bit values; the package's own cascade then scales them to (x - 127.5) / 128.
-    ``box``: left, top, right, bottom; ``points``: x, y of left eye, right eye, nose, left and right mouth corner (as
-    seen in the picture); pixels of the picture judged. ``probability`` of the last network; it is 0, and box and
-    points are NaN, where nothing is detected.
+    Preprocessing: 8-bit RGB at 128 x 128; the cascade of the package scales it to (x - 127.5) / 128.
+    ``box``: left, top, right, bottom; ``points``: x, y of left eye, right eye, nose, left and right mouth corner (left
+    and right of the picture); both in pixels of the input picture. ``probability``: of the last network. If nothing is
+    detected, it is 0, and box and points are NaN.
     """
 
     title = "MTCNN"
@@ -35,9 +36,9 @@ class Mtcnn(Judge):
             packaged("facenet_pytorch", "data", f"{name}.pt", install="facenet-pytorch")
             for name in ("pnet", "rnet", "onet")
         ]
-        from masquerade import _torchvision
+        from masquerade.networks import torchvision_internals
 
-        _torchvision.ensure()
+        torchvision_internals.ensure()
         from facenet_pytorch.models import mtcnn
 
         networks = (mtcnn.PNet, mtcnn.RNet, mtcnn.ONet)
@@ -52,7 +53,7 @@ class Mtcnn(Judge):
         pictures = np.stack(pixels(images, SIDE))
         with torch.inference_mode():
             boxes, points = detect_face(pictures, LEAST, *self._networks, THRESHOLDS, FACTOR, torch.device("cpu"))
-        found = {
+        quantities = {
             "detected": np.zeros(len(images), dtype=bool),
             "box": np.full((len(images), 4), np.nan, dtype=np.float32),
             "points": np.full((len(images), 10), np.nan, dtype=np.float32),
@@ -63,8 +64,8 @@ class Mtcnn(Judge):
             if len(candidates):
                 edges = np.asarray(candidates, dtype=np.float32)
                 best = int(np.argmax((edges[:, 2] - edges[:, 0]) * (edges[:, 3] - edges[:, 1])))
-                found["detected"][row] = True
-                found["box"][row] = edges[best, :4] * scale
-                found["points"][row] = np.asarray(five[best], dtype=np.float32).reshape(-1) * scale
-                found["probability"][row] = edges[best, 4]
-        return found
+                quantities["detected"][row] = True
+                quantities["box"][row] = edges[best, :4] * scale
+                quantities["points"][row] = np.asarray(five[best], dtype=np.float32).reshape(-1) * scale
+                quantities["probability"][row] = edges[best, 4]
+        return quantities

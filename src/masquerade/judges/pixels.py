@@ -1,23 +1,25 @@
-"""Differences of the pixels themselves: PSNR, SSIM, mean squared and mean absolute error against the source picture."""
+"""Differences of the pixels to the source picture: PSNR, SSIM, mean squared and mean absolute error."""
+
+from typing import cast
 
 import numpy as np
 
-from masquerade.images import to_uint8
+from masquerade.core.images import to_uint8
 from masquerade.judges import Judge
 
 PEAK = 255.0
-SIGMA = 1.5  # of SSIM's Gaussian window, which scikit-image cuts off at 11 x 11 pixels
+SIGMA = 1.5  # of the Gaussian window of SSIM, which scikit-image limits to 11 x 11 pixels
 
 
 class Pixels(Judge):
-    """Measured on the 8-bit RGB pictures, as an archive holds them, never on a rescaled or stretched one.
+    """Measured on the 8-bit RGB pictures of an archive, without any scaling.
 
     ``mse`` (levels squared) and ``mae`` (levels): means over pixels and channels on the scale 0..255.
     ``psnr`` = 10 log10(255^2 / mse) in dB, infinite for equal pictures.
     ``ssim``: equation 13 of Wang et al. with a Gaussian window of 11 x 11, sigma 1.5, K1 = 0.01, K2 = 0.03 and
     population covariances; mean over the pixels whose window lies inside the picture, then over R, G and B. [-1, 1].
 
-    All four are left out where there is no reference.
+    All four are left out without a reference.
     """
 
     title = "pixels"
@@ -44,7 +46,8 @@ class Pixels(Judge):
 def _ssim(picture: np.ndarray, source: np.ndarray) -> float:
     from skimage.metrics import structural_similarity
 
-    return structural_similarity(
+    similarity = structural_similarity(
         picture, source, data_range=PEAK, channel_axis=-1,
         gaussian_weights=True, sigma=SIGMA, use_sample_covariance=False,
     )  # fmt: skip
+    return cast("float", similarity)  # and no map of it, which was not requested

@@ -1,10 +1,10 @@
-"""The recogniser A that was trained here, as a judge."""
+"""The judge with recogniser A, which was trained here."""
 
 from masquerade.judges._embedding import EmbeddingJudge
 
 
 class RecogniserA(EmbeddingJudge):
-    """Stands where FaceNet trained on CASIA-WebFace stands; see docs/backbones.md."""
+    """It takes the place of FaceNet trained on CASIA-WebFace; see docs/backbones.md."""
 
     title = "recogniser A"
     source = "backbones/recogniser_a.py"

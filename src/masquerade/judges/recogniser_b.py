@@ -1,10 +1,10 @@
-"""The recogniser B that was trained here, as a judge."""
+"""The judge with recogniser B, which was trained here."""
 
 from masquerade.judges._embedding import EmbeddingJudge
 
 
 class RecogniserB(EmbeddingJudge):
-    """Stands where FaceNet trained on VGGFace2 stands; see docs/backbones.md."""
+    """It takes the place of FaceNet trained on VGGFace2; see docs/backbones.md."""
 
     title = "recogniser B"
     source = "backbones/recogniser_b.py"

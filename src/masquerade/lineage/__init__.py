@@ -1,19 +1,5 @@
-"""Where a number comes from: the code, parameters, data, environment and machine behind every artifact.
+"""The record of how each artifact was made: runs (MLflow), files (DVC), circumstances of jobs, chains to raw data.
 
-Jobs import `fingerprints` (which code) and `provenance` (in which circumstances) alone, and both are cheap. The other
-rooms read what jobs left behind: `history` the records, `address` what a person names, `chain` the way from a cell to
-its raw data; `verify` recomputes every hash, `difference` compares two commits, `drawing` draws a chain, `crate`
-exports a run. docs/lineage.md says what is recorded where.
+No code here computes a result: steps are in `pipeline`, and the hashes of code and files are in `core.fingerprints`.
+docs/lineage.md lists what is recorded and where.
 """
-
-from masquerade.lineage.fingerprints import (
-    SOURCE,
-    closure,
-    commit,
-    fingerprint,
-    fingerprint_of,
-    md5,
-    write_fingerprints,
-)
-
-__all__ = ["SOURCE", "closure", "commit", "fingerprint", "fingerprint_of", "md5", "write_fingerprints"]

@@ -1,7 +1,8 @@
-"""What a person names: one number of a table, a row, a claim, a whole table or figure, or any file of a build.
+"""Addresses of results: a number of a table, a row, a claim, a whole table or figure, or any file of a build.
 
-``<paper>/<item>``, ``<paper>/<item>:<method>[/<variant>][:<column>[:<dataset>]]``, ``claims:<paper>:<claim>``, or a
-path. A column is named by its title, its metric, or both with the judge; case and punctuation do not matter.
+The forms are ``<paper>/<item>``, ``<paper>/<item>:<method>[/<variant>][:<column>[:<dataset>]]``,
+``claims:<paper>:<claim>``, and a path. A column is addressed by its title, or by its metric with or without the part,
+judge or attempt. Case and punctuation do not matter.
 """
 
 import csv
@@ -9,124 +10,131 @@ import io
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
+from masquerade.core import suggestions
 from masquerade.lineage.history import LineageError
+from masquerade.params.paths import Paths
 
-SAID = ("row", "group", "column", "metric", "part", "attempt", "judge", "printed", "measured", "spread", "over", "of",
-        "seeds", "reason", "note")  # fmt: skip
-"""What of a table's record is told beside its cell."""
+FACT_COLUMNS = ("row", "group", "column", "metric", "part", "attempt", "judge", "printed", "measured", "spread",
+                "over", "of", "seeds", "reason", "note")  # fmt: skip
+"""Columns of a table's record that are shown beside its cell."""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One number: where it stands, what it says, and from which cells of the matrix it was computed."""
+class AddressedCell:
+    """One number of a table, or the verdict of a claim."""
 
     item: str
     title: str
     value: str
     facts: Mapping[str, str]
-    cells: tuple[tuple[str, str, str], ...]
-    """(dataset, method, variant), all seeds."""
+    matrix_cells: tuple[tuple[str, str, str], ...]
+    """The cells of the matrix that the value was computed from: (dataset, method, variant), all seeds."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What an address names: numbers (none where a whole file is meant), the file that holds them, and on which of
-    its inputs they depend."""
+class ResolvedAddress:
+    """A file, and the cells in it that an address refers to. No cells: the whole file."""
 
     address: str
     file: str
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[AddressedCell, ...] = ()
 
     def depends(self, path: str, scale: str) -> bool:
-        """Whether an input of ``file`` matters: of metrics, those of the named cells alone."""
-        if not self.cells or not path.startswith(f"results/{scale}/metrics/"):
+        """Whether the cells depend on ``path``, an input of ``file``. Of the metrics, only those of the cells count."""
+        if not self.cells or not path.startswith(f"{Paths(scale).metrics_folder}/"):
             return True
-        return any(
-            path.startswith(f"results/{scale}/metrics/{'/'.join(c)}/") for cell in self.cells for c in cell.cells
-        )
+        folders = ("/".join(names) for cell in self.cells for names in cell.matrix_cells)
+        return any(path.startswith(f"{Paths(scale).metrics_folder}/{folder}/") for folder in folders)
 
 
-def resolve(address: str, scale: str, outputs: Collection[str], read: Callable[[str], str]) -> Asked:
-    """Find what ``address`` names among the ``outputs`` of a build; ``read`` gives the text of one of them.
+def resolve(address: str, scale: str, outputs: Collection[str], read: Callable[[str], str]) -> ResolvedAddress:
+    """Find the file and the cells of ``address`` among the ``outputs`` of a build. ``read`` returns a file's text.
 
-    Raises LineageError, saying what there is, where it names nothing.
+    Raises LineageError, which lists the known names, if the address matches nothing.
     """
     if address in outputs:
-        return Asked(address, address)
+        return ResolvedAddress(address, address)
     item, *rest = address.split(":")
     file = _file(outputs, scale, item)
     if not rest:
-        return Asked(address, file)
+        return ResolvedAddress(address, file)
     if not file.endswith(".csv"):
-        raise LineageError(f"{item} has no cells that can be named; ask for `{item}` as a whole.")
+        raise LineageError(f"{item} has no cells with an address. Use the address `{item}` for the whole item.")
     records = list(csv.DictReader(io.StringIO(read(file))))
     cells = _claims(address, records, rest) if item == "claims" else _cells(address, records, item, rest)
-    return Asked(address, file, tuple(cells))
+    return ResolvedAddress(address, file, tuple(cells))
 
 
 def _file(outputs: Collection[str], scale: str, item: str) -> str:
-    tables, figures = f"results/{scale}/tables/", f"results/{scale}/figures/"
+    tables, figures = f"{Paths(scale).tables}/", f"{Paths(scale).figures}/"
     known: dict[str, str] = {}
-    for path in sorted(outputs):  # by name: of a table, the .csv comes before the .md
+    for path in sorted(outputs):  # sorted, so that the .csv of a table comes before its .md
         for folder, endings in ((figures, (".png",)), (tables, (".csv", ".md"))):
             if path.startswith(folder) and path.endswith(endings):
                 known.setdefault(path.removeprefix(folder).rpartition(".")[0], path)
     if item not in known:
         raise LineageError(
-            f"There is no table, figure or file '{item}' at scale {scale}. {_told(item, known, 'built here')} "
-            "An address is <paper>/<item>:<method>[/<variant>][:<column>[:<dataset>]], claims:<paper>:<claim>, a path."
+            f"There is no table, figure or file '{item}' at scale {scale}. "
+            f"{suggestions.nearest(item, known)} An address has the form "
+            "<paper>/<item>:<method>[/<variant>][:<column>[:<dataset>]] or claims:<paper>:<claim>, or is a path."
         )
     return known[item]
 
 
-def _cells(address: str, records: Iterable[Mapping[str, str]], item: str, rest: list[str]) -> list[Cell]:
+def _cells(address: str, records: Iterable[Mapping[str, str]], item: str, rest: list[str]) -> list[AddressedCell]:
     if len(rest) > 3:
-        raise LineageError(f"'{address}' has too many parts: {item}:<method>[/<variant>][:<column>[:<dataset>]].")
+        raise LineageError(
+            f"'{address}' has too many parts. The form is {item}:<method>[/<variant>][:<column>[:<dataset>]]."
+        )
     method, *more = rest
-    found = [record for record in records if method in (record["method"], _of(record))]
-    _must(found, method, item, "method or method/variant", records, _of)
+    matching = [record for record in records if method in (record["method"], _cell_name(record))]
+    _require(matching, method, item, "method or method/variant", records, _cell_name)
+    column = more[0] if more else ""
     if more:
-        kept = [record for record in found if slug(more[0]) in names(record)]
-        _must(kept, more[0], f"{item}:{method}", "column", found, lambda record: slug(_column(record)))
-        found = kept
+        rows = matching
+        matching = [record for record in rows if slug(column) in names(record)]
+        _require(matching, column, f"{item}:{method}", "column", rows, lambda record: slug(_column(record)))
     if len(more) > 1:
-        kept = [record for record in found if record["dataset"] == more[1]]
-        _must(kept, more[1], f"{item}:{method}:{more[0]}", "dataset", found, lambda record: record["dataset"])
-        found = kept
-    return [_cell(item, record) for record in found]
+        columns, dataset = matching, more[1]
+        matching = [record for record in columns if record["dataset"] == dataset]
+        _require(matching, dataset, f"{item}:{method}:{column}", "dataset", columns, lambda record: record["dataset"])
+    return [_cell(item, record) for record in matching]
 
 
-def _claims(address: str, records: Iterable[Mapping[str, str]], rest: list[str]) -> list[Cell]:
+def _claims(address: str, records: Iterable[Mapping[str, str]], rest: list[str]) -> list[AddressedCell]:
     if len(rest) != 2:
-        raise LineageError(f"'{address}' names no claim: claims:<paper>:<claim>.")
+        raise LineageError(f"'{address}' is not the address of a claim. The form is claims:<paper>:<claim>.")
     paper, name = rest
-    found = [record for record in records if (record["paper"], record["name"]) == (paper, name)]
-    _must(found, f"{paper}:{name}", "claims", "claim", records, lambda record: f"{record['paper']}:{record['name']}")
+    matching = [record for record in records if (record["paper"], record["name"]) == (paper, name)]
+    _require(
+        matching, f"{paper}:{name}", "claims", "claim", records, lambda record: f"{record['paper']}:{record['name']}"
+    )
     sides = dict.fromkeys(
         (record["dataset"], record[f"{side}_method"], record[f"{side}_variant"])
-        for record in found
+        for record in matching
         for side in ("greater", "than")
     )
-    told = {key: found[0][key] for key in ("says", "source", "verdict", "margin", "reason")}
-    return [Cell("claims", f"{paper}: {told['says']}", told["verdict"], told, tuple(sides))]
+    facts = {key: matching[0][key] for key in ("says", "source", "verdict", "margin", "reason")}
+    return [AddressedCell("claims", f"{paper}: {facts['says']}", facts["verdict"], facts, tuple(sides))]
 
 
-def _cell(item: str, record: Mapping[str, str]) -> Cell:
+def _cell(item: str, record: Mapping[str, str]) -> AddressedCell:
     title = f"{record['row']} · {_column(record)} · {record['dataset']}"
-    facts = {key: record[key] for key in SAID if record.get(key)}
-    where = (record["dataset"], record["method"], record["variant"])
-    return Cell(item, title, record["measured"], facts, (where,))
+    facts = {key: record[key] for key in FACT_COLUMNS if record.get(key)}
+    matrix_cell = (record["dataset"], record["method"], record["variant"])
+    return AddressedCell(item, title, record["measured"], facts, (matrix_cell,))
 
 
 def names(record: Mapping[str, str]) -> set[str]:
-    """Every name of a column: its title, with its group, its metric, and that with part, judge or attempt."""
+    """Every name of a column: its title, its title with the group, its metric, and the metric with part, judge or
+    attempt.
+    """
     metric = record["metric"]
-    further = [record[key] for key in ("part", "judge", "attempt") if record.get(key)]
-    told = [record["column"], _column(record), metric, *(f"{metric} {word}" for word in further)]
-    return {slug(name) for name in [*told, " ".join([metric, *further])]}
+    details = [record[key] for key in ("part", "judge", "attempt") if record.get(key)]
+    titles = [record["column"], _column(record), metric, *(f"{metric} {word}" for word in details)]
+    return {slug(name) for name in [*titles, " ".join([metric, *details])]}
 
 
 def slug(text: str) -> str:
@@ -134,7 +142,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
-def _of(record: Mapping[str, str]) -> str:
+def _cell_name(record: Mapping[str, str]) -> str:
     return f"{record['method']}/{record['variant']}"
 
 
@@ -142,13 +150,10 @@ def _column(record: Mapping[str, str]) -> str:
     return ": ".join(filter(None, (record["group"], record["column"])))
 
 
-def _must(found: list[Any], asked: str, where: str, what: str, records: Iterable[Any], name: Callable) -> None:
-    if not found:
-        known = dict.fromkeys(name(record) for record in records)
-        raise LineageError(f"{where} has no {what} '{asked}'. {_told(asked, known, 'there')}")
-
-
-def _told(asked: str, known: Iterable[str], where: str) -> str:
-    known = list(known)
-    near = get_close_matches(asked, known, n=1, cutoff=0.5)
-    return (f"Did you mean '{near[0]}'? " if near else "") + f"What is {where}: {', '.join(known) or 'nothing'}."
+def _require(
+    matching: list[Any], part: str, parent: str, kind: str, records: Iterable[Any], name: Callable[[Any], str]
+) -> None:
+    """Raise LineageError if no record matches ``part`` of an address. ``parent``: the address without that part."""
+    if not matching:
+        known = {name(record) for record in records}
+        raise LineageError(f"{parent} has no {kind} '{part}'. {suggestions.nearest(part, known)}")

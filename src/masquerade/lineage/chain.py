@@ -1,4 +1,4 @@
-"""The chain behind a number: from the table's cell, job by job, to raw data; for people and for machines."""
+"""The chain behind a number: from the cell of a table, job by job, to raw data."""
 
 import hashlib
 from collections import Counter
@@ -8,50 +8,51 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any
 
-from masquerade.lineage.address import Asked
+from masquerade.lineage.address import ResolvedAddress
 from masquerade.lineage.history import History, Job
+from masquerade.params.paths import BUILT
 
-BUILT = ("data/", "checkpoints/", "results/")
-"""Folders that only jobs write: a file there that no record explains is no raw source."""
-CROWD = 4
-"""More raw files than these in one folder are one link."""
+GROUPED_ABOVE = 4
+"""If a job read more raw files of one folder than this, they are one link."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """One job of a chain, or (``job`` None) raw files that no job here made."""
+    """One job of a chain, or raw files that no recorded job made (``job`` is None)."""
 
     number: int
     name: str
     job: Job | None
     files: Mapping[str, str]
-    """Path -> its hash, ``md5:...`` of what was written or ``sha256:...`` of what was read; '' where unknown."""
+    """Path -> hash: ``md5:...`` of a written file, ``sha256:...`` of a read file, '' if unknown."""
     made_from: tuple[int, ...] = ()
     raw: str = ""
-    """What kind of raw data ends the chain here; '' for a link in its middle."""
+    """The kind of raw data at the end of the chain, or '' for a link in the middle."""
 
 
-def follow(history: History, scale: str, asked: Asked) -> list[Link]:
-    """Every link behind ``asked``, consumers before what they were made from, numbered from 1.
+def follow(history: History, scale: str, address: ResolvedAddress) -> list[Link]:
+    """Every link behind ``address``, numbered from 1. A link comes before the links that it was made from.
 
-    The fingerprints of code are no links but facts of a job; so is the environment.
+    The fingerprints of code and the environment are not links: they are facts of a job.
     """
     nodes: dict[str, Link] = {}
     needs: dict[str, list[str]] = {}
-    waiting = [asked.file]
+    waiting = [address.file]
     while waiting:
         path = waiting.pop()
         job = history.maker(path)
         if job is None or job.key in nodes:
             continue
         nodes[job.key] = Link(0, job.rule, job, _written(job), raw="drawn by the code" if job.drawn else "")
-        read = [p for p in job.inputs if path != asked.file or asked.depends(p, scale)]
-        made = {history.maker(p).key for p in read if history.maker(p)}
+        read = [p for p in job.inputs if path != address.file or address.depends(p, scale)]
+        made = {maker.key for p in read if (maker := history.maker(p))}
         raw = _raw({p: job.inputs[p] for p in read if history.maker(p) is None})
         nodes |= raw
         needs[job.key] = [*raw, *sorted(made, key=lambda key, job=job: (_shared(key, job.key), key))]
         waiting += made
-    order = _ordered(needs, history.maker(asked.file).key)
+    last = history.maker(address.file)
+    assert last is not None  # an address names a file that a job wrote
+    order = _ordered(needs, last.key)
     numbers = {key: number for number, key in enumerate(order, 1)}
     return [
         replace(nodes[key], number=numbers[key], made_from=tuple(sorted(numbers[need] for need in needs.get(key, ()))))
@@ -60,7 +61,10 @@ def follow(history: History, scale: str, asked: Asked) -> list[Link]:
 
 
 def _shared(path: str, other: str) -> int:
-    """How many last parts two paths share: a cell's own measurements are closer to its metrics than the source's."""
+    """How many parts at their ends two paths share.
+
+    The measurements of a cell share more with its metrics than the measurements of the originals do.
+    """
     pairs = zip(*(reversed(PurePosixPath(one).with_suffix("").parts) for one in (path, other)), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -70,30 +74,30 @@ def _written(job: Job) -> dict[str, str]:
 
 
 def _raw(read: Mapping[str, str]) -> dict[str, Link]:
-    """Links of the files that a job read and no job here made; many files of one folder are one."""
+    """Links for the files that a job read and no recorded job made. Many files of one folder become one link."""
     folders: dict[str, dict[str, str]] = {}
     for path, sha in read.items():
         folders.setdefault(str(PurePosixPath(path).parent), {})[path] = f"sha256:{sha}" if sha else ""
     links = {}
     for folder, files in folders.items():
-        if len(files) > CROWD:
-            together = hashlib.sha256("".join(f"{path} {sha}\n" for path, sha in files.items()).encode()).hexdigest()
+        if len(files) > GROUPED_ABOVE:
+            total = hashlib.sha256("".join(f"{path} {sha}\n" for path, sha in files.items()).encode()).hexdigest()
             name = f"{folder}/ ({len(files)} files)"
-            links[name] = Link(0, "files", None, {name: f"sha256:{together}"}, raw="files from outside")
+            links[name] = Link(0, "files", None, {name: f"sha256:{total}"}, raw="files from outside")
         else:
             links |= {path: Link(0, "file", None, {path: sha}, raw=_kind(path)) for path, sha in files.items()}
     return links
 
 
 def _kind(path: str) -> str:
-    if path.startswith(BUILT):
-        return "of unknown origin: no record tells how it was made"
+    if path.startswith(BUILT):  # only jobs write there, so it is not raw data
+        return "of unknown origin: there is no record of the job that made it"
     return "declared in the repository" if path.startswith("reference/") else "a file from outside"
 
 
 def _ordered(needs: Mapping[str, Iterable[str]], first: str) -> list[str]:
-    """Every key, each behind all that need it; the last of what a link needs, the main line, comes first."""
-    needed = Counter(need for found in needs.values() for need in found)
+    """Every key, after all keys that need it. Of the needs of a key, the last one (the main line) comes first."""
+    needed = Counter(need for keys in needs.values() for need in keys)
     ready, order = [first], []
     while ready:
         key = ready.pop()
@@ -105,19 +109,20 @@ def _ordered(needs: Mapping[str, Iterable[str]], first: str) -> list[str]:
     return order
 
 
-def tree(asked: Asked, scale: str, links: Iterable[Link], runs: Mapping[str, str]) -> dict[str, Any]:
-    """The chain as JSON. ``runs``: the MLflow run of each job's record, where the store knows it."""
+def tree(address: ResolvedAddress, scale: str, links: Iterable[Link], runs: Mapping[str, str]) -> dict[str, Any]:
+    """The chain as JSON values. ``runs``: record of a job -> its MLflow run, if the store has it."""
     links = list(links)
-    told = [link.job.told for link in links if link.job]
-    environments = {t["environment"]["sha256"]: t["environment"] for t in told if "environment" in t}
+    jobs = [link.job for link in links if link.job]
+    recorded = [job.circumstances["environment"] for job in jobs if "environment" in job.circumstances]
+    environments = {environment["sha256"]: environment for environment in recorded}
     return {
-        "address": asked.address,
+        "address": address.address,
         "scale": scale,
-        "file": asked.file,
+        "file": address.file,
         "cells": [
             {"item": cell.item, "title": cell.title, "value": cell.value, **cell.facts,
-             "of": [dict(zip(("dataset", "method", "variant"), place, strict=True)) for place in cell.cells]}
-            for cell in asked.cells
+             "of": [dict(zip(("dataset", "method", "variant"), place, strict=True)) for place in cell.matrix_cells]}
+            for cell in address.cells
         ],
         "links": [_plain(link, runs) for link in links],
         "environments": environments,
@@ -132,19 +137,19 @@ def _plain(link: Link, runs: Mapping[str, str]) -> dict[str, Any]:
     job = link.job
     if job is None:
         return plain
-    told = job.told
+    circumstances = job.circumstances
     return plain | {
         "about": job.words,
         "read": {path: f"sha256:{sha}" if sha else "" for path, sha in job.inputs.items()},
         "code": {"file": job.code, "sha256": job.code_sha256},
-        "commit": told.get("commit", ""),
-        "environment": told.get("environment", {}).get("sha256", ""),
-        "run": told.get("run", ""),
-        "mlflow_run": runs.get(told.get("run", ""), ""),
-        "started": told.get("started", ""),
-        "seconds": told.get("seconds", round(job.ended - job.started, 3)),
-        "threads": told.get("threads", 0),
-        "machine": told.get("machine", {}),
+        "commit": circumstances.get("commit", ""),
+        "environment": circumstances.get("environment", {}).get("sha256", ""),
+        "run": circumstances.get("run", ""),
+        "mlflow_run": runs.get(circumstances.get("run", ""), ""),
+        "started": circumstances.get("started", ""),
+        "seconds": circumstances.get("seconds", round(job.ended - job.started, 3)),
+        "threads": circumstances.get("threads", 0),
+        "machine": circumstances.get("machine", {}),
         "params": job.params,
         "command": job.command,
     }

@@ -1,9 +1,9 @@
-"""A run as a Workflow Run RO-Crate, for archives and other people's tools: one zip that describes itself.
+"""Exports a run as a Workflow Run RO-Crate: one zip with a description that other tools and archives can read.
 
-RO-Crate 1.1 with the profiles Process, Workflow and Provenance Run Crate 0.5 (w3id.org/ro/wfrun): the workflow and its
-rules, an action for every job with its inputs, outputs and parameters, and the licence of everything. Code, parameters,
-references, tables and figures are inside; faces, measurements and checkpoints are named by their hash, unless they
-are asked for.
+RO-Crate 1.1 with the profiles Process, Workflow and Provenance Run Crate 0.5 (w3id.org/ro/wfrun). It describes the
+workflow and its rules, an action for every job with its inputs, outputs and parameters, and the licence of every file.
+Code, parameters, references, tables and figures are inside. Faces, measurements and checkpoints are listed by their
+hashes, and are inside only on request.
 """
 
 import hashlib
@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from masquerade import params
 from masquerade.assets.entries import asset
 from masquerade.assets.identity import identity, role_of
+from masquerade.core import files
 from masquerade.lineage.history import History, Job, LineageError
 from masquerade.lineage.licences import ASSETS, OURS, SPDX, of_faces
+from masquerade.params import loading, paths
+from masquerade.params import parameters as params
 
 if TYPE_CHECKING:
     from rocrate.model import Entity
@@ -36,7 +38,7 @@ WORKFLOW = "Snakefile"
 CITATION = "CITATION.cff"
 REPOSITORY = (CITATION, "LICENSE", "README.md", "params.yaml", "requirements.lock", "environment.yml", "dvc.yaml",
               "dvc.lock", "pyproject.toml", "src", "workflow", "scales", "profiles", "reference")  # fmt: skip
-"""What of the repository goes into the crate, as far as it is there."""
+"""The files and folders of the repository that go into the crate, if they exist."""
 SUFFIXES = {
     ".csv": "text/csv", ".md": "text/markdown", ".tex": "application/x-tex", ".json": "application/json",
     ".png": "image/png", ".svg": "image/svg+xml", ".yaml": "application/yaml", ".py": "text/x-python",
@@ -47,24 +49,23 @@ COMPLETED = "http://schema.org/CompletedActionStatus"
 
 
 def export(output: Path, root: Path = Path(), scale: str | None = None, with_data: bool = False) -> int:
-    """Write the crate of a built scale to ``output`` (a .zip); returns the number of jobs in it.
+    """Write the crate of a built scale to ``output`` (a .zip). Returns the number of jobs in it.
 
-    ``with_data``: put the files of data/ and checkpoints/ into it, too; faces are personal data where they are
-    photographs. Raises LineageError where nothing was built or a file to put in is missing.
+    ``with_data``: the files of data/ and checkpoints/ go into it as well. Photographed faces are personal data. Raises
+    LineageError if nothing was built or a file for the crate is missing.
     """
     if output.suffix != ".zip":
-        raise LineageError(f"{output}: a crate is a .zip.")
-    parameters = params.load(root, scale)
+        raise LineageError(f"{output} has the wrong suffix: a crate is a .zip. Give it a name that ends in .zip.")
+    parameters = loading.load(root, scale)
     history = History(root)
-    built = (f"data/{parameters.scale}/", f"checkpoints/{parameters.scale}/", f"results/{parameters.scale}/")
+    built = tuple(f"{folder}{parameters.scale}/" for folder in paths.BUILT)
     jobs = {job.key: job for path in history.outputs() if path.startswith(built) and (job := history.maker(path))}
     if not jobs:
-        raise LineageError(f"Nothing of scale {parameters.scale} was built here: `snakemake all`, or `dvc pull`.")
+        raise LineageError(f"There is no build of scale {parameters.scale}. Run `snakemake all` or `dvc pull`.")
     maker = _Maker(root, parameters, history, with_data)
     maker.describe(sorted(jobs.values(), key=lambda job: (job.started, job.key)))
-    temporary = output.with_name(f".{output.name}")
-    maker.crate.write_zip(temporary)
-    temporary.replace(output)
+    with files.written(output) as temporary:
+        maker.crate.write_zip(temporary)
     return len(jobs)
 
 
@@ -79,7 +80,7 @@ class _Maker:
         self.commits: set[str] = set()
 
     def describe(self, jobs: list[Job]) -> None:
-        """Fill the crate with everything about a run of these jobs, oldest first."""
+        """Fill the crate with the description of a run of these jobs. The oldest job is the first one."""
         cited = self.cited
         self.crate.name = f"{cited['title']}: a run at scale {self.parameters.scale}"
         self.crate.description = f"{len(jobs)} jobs from raw faces to tables. {self.parameters.caution.strip()}".strip()
@@ -100,7 +101,7 @@ class _Maker:
     @cached_property
     def cited(self) -> dict[str, Any]:
         if not (self.root / CITATION).is_file():
-            raise LineageError(f"{CITATION} is missing: run this in the repository, or give --root.")
+            raise LineageError(f"{CITATION} is missing. Run this in the repository, or give --root.")
         return yaml.safe_load((self.root / CITATION).read_text(encoding="utf-8"))
 
     def _thing(self, identifier: str, kind: str, /, **properties: Any) -> "Entity":
@@ -128,7 +129,7 @@ class _Maker:
     def _workflow(self, people: "list[Entity]") -> "Entity":
         path = self.root / WORKFLOW
         if not path.is_file():
-            raise LineageError(f"{WORKFLOW} is missing: run this in the repository, or give --root.")
+            raise LineageError(f"{WORKFLOW} is missing. Run this in the repository, or give --root.")
         kinds = ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"]
         workflow = self.crate.add_workflow(
             path, WORKFLOW, main=True, lang="snakemake", lang_version=version("snakemake"), properties={"@type": kinds}
@@ -137,18 +138,18 @@ class _Maker:
         workflow["version"], workflow["encodingFormat"] = self.cited["version"], "text/plain"
         workflow["conformsTo"] = self._thing(BIOSCHEMAS, "CreativeWork", name="Bioschemas ComputationalWorkflow")
         workflow["license"], workflow["author"] = self._licence(OURS), _one(people)
-        asked = {*self.parameters.measure.judges, *self.parameters.recovery.judges}
+        judges = {*self.parameters.measure.judges, *self.parameters.recovery.judges}
         packages = [
             self._thing(f"#asset-{used.package}", "SoftwareApplication", name=used.package, description=used.what,
                         softwareVersion=_version(used.package), license=self._licence(used.licence),
                         **({"usageInfo": used.note} if used.note else {}))
-            for used in ASSETS if asked & set(used.judges)
+            for used in ASSETS if judges & set(used.judges)
         ]  # fmt: skip
         workflow["softwareRequirements"] = [self.files["requirements.lock"], *packages]
         return workflow
 
     def file(self, path: str, licence: str | None = None) -> "Entity":
-        """A file of the run: inside the crate, or, of data and checkpoints, named by its hash."""
+        """A file of the run. Files of data/ and checkpoints/ are outside the crate, with their hashes, by default."""
         if path in self.files:
             return self.files[path]
         if role := role_of(path):
@@ -161,37 +162,36 @@ class _Maker:
             about["identifier"] = f"md5:{job.outputs[path]}"
         stated = licence or of_faces("the datasets", self._drawn)
         about["license"] = self._licence(stated) if " " not in stated else stated
-        here = self.root / path
-        kept = ("results/", "data/", "checkpoints/") if self.with_data else ("results/",)
-        inside = licence is not None or path.startswith(kept)
-        if here.is_file():
-            about["contentSize"] = str(here.stat().st_size)
+        source = self.root / path
+        folders = paths.BUILT if self.with_data else (paths.RESULTS,)
+        inside = licence is not None or path.startswith(folders)
+        if source.is_file():
+            about["contentSize"] = str(source.stat().st_size)
         elif inside:
             raise LineageError(f"{path} is missing. Build it with `snakemake {path}`, or fetch it with `dvc pull`.")
-        found = (
-            self.crate.add_file(here, path, properties=about)
+        self.files[path] = (
+            self.crate.add_file(source, path, properties=about)
             if inside
             else self._thing(f"#{path}", "CreativeWork", **about)
         )
-        self.files[path] = found
-        return found
+        return self.files[path]
 
     def _outside(self, role: str) -> "Entity":
-        """A weight file or dataset from outside, by the hashes of its parts; it is never put inside."""
-        found = asset(role)
+        """A weight file or dataset from outside, with the hashes of its parts. It never goes into the crate."""
+        entry = asset(role)
         hashes = [f"sha256:{sha256}" for sha256 in identity(role, self.root).values() if sha256]
         return self._thing(
-            f"#outside-{role}", "CreativeWork", name=f"{role}: {found.title}", description=found.source,
-            license=found.licence if " " in found.licence else self._licence(found.licence),
-            conditionsOfAccess=f"To be handed on by: {found.redistribution}.",
-            **({"identifier": _one(hashes)} if hashes else {}), **({"usageInfo": found.terms} if found.terms else {}),
+            f"#outside-{role}", "CreativeWork", name=f"{role}: {entry.title}", description=entry.source,
+            license=entry.licence if " " in entry.licence else self._licence(entry.licence),
+            conditionsOfAccess=f"To be handed on by: {entry.redistribution}.",
+            **({"identifier": _one(hashes)} if hashes else {}), **({"usageInfo": entry.terms} if entry.terms else {}),
         )  # fmt: skip
 
     @cached_property
     def _drawn(self) -> bool:
-        """Whether no dataset of this run was made from files."""
-        made = (self.history.maker(path) for path in self.history.outputs())
-        return all(job.drawn for job in made if job and job.rule == "faces")
+        """Whether all datasets of this run are drawn, so that none was made from files."""
+        jobs = (self.history.maker(path) for path in self.history.outputs())
+        return all(job.drawn for job in jobs if job and job.rule == "faces")
 
     def _rule(self, job: Job) -> "tuple[Entity, Entity]":
         """The step of the workflow and the program that carries it out."""
@@ -205,7 +205,7 @@ class _Maker:
 
     def _action(self, number: int, job: Job, agent: "Entity") -> "Entity":
         _, tool = self._rule(job)
-        told = job.told
+        circumstances = job.circumstances
         knobs = [
             self._thing(
                 f"#job-{number}-{key}",
@@ -216,8 +216,9 @@ class _Maker:
             for key, value in {**job.params, **job.words}.items()
         ]
         facts = {
-            "code": f"sha256:{job.code_sha256}", "commit": told.get("commit"), "run": told.get("run"),
-            "environment": told.get("environment", {}).get("sha256"), "machine": told and json.dumps(told["machine"]),
+            "code": f"sha256:{job.code_sha256}", "commit": circumstances.get("commit"),
+            "run": circumstances.get("run"), "environment": circumstances.get("environment", {}).get("sha256"),
+            "machine": circumstances and json.dumps(circumstances["machine"]),
         }  # fmt: skip
         action = self._thing(
             f"#job-{number}", "CreateAction", name=f"{job.rule}: {job.key}", description=job.command,
@@ -233,31 +234,36 @@ class _Maker:
         return action
 
     def _read(self, job: Job, made: Collection[str] = ()) -> "list[Entity]":
-        """What a job read, less what was ``made``; photographs as one thing, since their names can tell of people."""
+        """The files that a job read, without those in ``made``.
+
+        Photographs are one entry without file names, because a file name can identify a person.
+        """
         if job.rule != "faces" or job.drawn:
             return [self.file(path) for path in job.inputs if path not in made]
         dataset = job.words["dataset"]
-        together = hashlib.sha256("".join(sorted(job.inputs.values())).encode()).hexdigest()
+        digest = hashlib.sha256("".join(sorted(job.inputs.values())).encode()).hexdigest()
         return [self.crate.get(f"#photographs-{dataset}") or self._thing(
             f"#photographs-{dataset}", "CreativeWork", name=f"{len(job.inputs)} files of the dataset {dataset}",
-            identifier=f"sha256:{together}", license=of_faces(dataset, drawn=False),
+            identifier=f"sha256:{digest}", license=of_faces(dataset, drawn=False),
         )]  # fmt: skip
 
     def _run(self, workflow: "Entity", actions: "list[Entity]", jobs: list[Job], agent: "Entity") -> None:
-        """The whole run as one action, and how Snakemake orchestrated it."""
+        """Add the whole run as one action, and Snakemake's orchestration of its jobs."""
         began, ended = _iso(min(job.started for job in jobs)), _iso(max(job.ended for job in jobs))
         workflow["step"] = [step for step, _ in self.rules.values()]
         workflow["hasPart"] = [tool for _, tool in self.rules.values()]
-        when = {"startTime": began, "endTime": ended}
-        told = f"Every table and figure at scale {self.parameters.scale}, from nothing; parts may be of several builds."
+        period = {"startTime": began, "endTime": ended}
+        description = (
+            f"Every table and figure at scale {self.parameters.scale}, from nothing; parts may be of several builds."
+        )
         run = self._thing(
-            "#run", "CreateAction", name="snakemake all", description=told, actionStatus=COMPLETED, **when
+            "#run", "CreateAction", name="snakemake all", description=description, actionStatus=COMPLETED, **period
         )
         made = {path for job in jobs for path in job.outputs}
         read = {thing.id: thing for job in jobs for thing in self._read(job, made)}
         run["instrument"], run["agent"] = workflow, agent
         run["object"] = _one([self.files["params.yaml"], *read.values()])
-        run["result"] = [self.file(path) for path in sorted(made) if path.startswith("results/")]
+        run["result"] = [self.file(path) for path in sorted(made) if path.startswith(paths.RESULTS)]
         engine = self._thing(
             "#snakemake", "SoftwareApplication", name="Snakemake", softwareVersion=version("snakemake"),
             license=self._licence("MIT"), url="https://snakemake.github.io",
@@ -267,14 +273,14 @@ class _Maker:
             control = self._thing(f"#control-{number}", "ControlAction", name=f"orchestrate {job.rule}")
             control["instrument"], control["object"] = self.rules[job.rule][0], action
             controls.append(control)
-        order = self._thing("#orchestration", "OrganizeAction", name="run of Snakemake", **when)
+        order = self._thing("#orchestration", "OrganizeAction", name="run of Snakemake", **period)
         order["instrument"], order["agent"], order["object"], order["result"] = engine, agent, controls, run
         self.crate.root_dataset["mentions"] = [run, order, *actions]
 
 
-def _one(found: list[Any]) -> Any:
-    """RO-Crate writes a list of one as the one."""
-    return found[0] if len(found) == 1 else found
+def _one(values: list[Any]) -> Any:
+    """A list with one value becomes the value, as RO-Crate writes it."""
+    return values[0] if len(values) == 1 else values
 
 
 def _version(package: str) -> str:

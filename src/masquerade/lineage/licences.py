@@ -1,4 +1,4 @@
-"""Under which licence everything stands that a build uses or writes (docs/judges.md says the same in words)."""
+"""The licences of everything that a build uses or writes. docs/judges.md describes them in words."""
 
 from dataclasses import dataclass
 
@@ -10,17 +10,17 @@ OURS = "Apache-2.0"
 
 @dataclass(frozen=True)
 class Asset:
-    """A published model that comes inside a package, or a package that a judge computes with."""
+    """A published model inside a package, or a package that a judge uses."""
 
     package: str
-    """As it is called in requirements.lock."""
+    """Its name in requirements.lock."""
     judges: tuple[str, ...]
-    """Modules of judges/ that use it."""
+    """The modules of judges/ that use it."""
     what: str
     licence: str
     """An SPDX identifier."""
     note: str = ""
-    """What the identifier does not say."""
+    """Further terms, which the identifier does not cover."""
 
 
 ASSETS = (
@@ -48,11 +48,11 @@ ASSETS = (
     Asset("pytorch-fid", ("inception_v3",), "blocks of FID's InceptionV3", "Apache-2.0"),
 )  # fmt: skip
 TRAINED_HERE = ("attribute_classifier", "recogniser_a", "recogniser_b")
-"""Judges whose networks a build trains: they stand under the licence of the repository."""
+"""Judges whose networks a build trains. They have the licence of the repository."""
 
 
 def of_faces(dataset: str, drawn: bool) -> str:
-    """The licence of a dataset's faces and of what is computed from them: ours where they are drawn."""
+    """The licence of a dataset's faces and of what is computed from them. Drawn faces have ours."""
     if drawn:
         return OURS
     if dataset in assets.registry():

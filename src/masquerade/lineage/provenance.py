@@ -1,9 +1,9 @@
-"""The circumstances of a job: commit, environment, machine, time and run, beside the hashes of what it wrote.
+"""The circumstances of a job: commit, environment, machine, time and run, and the hashes of its outputs.
 
-Snakemake's record of an output knows its inputs, parameters and command; this one says what Snakemake does not know.
-It lies in ``.masquerade/provenance/`` under the name of the job's first output, and DVC keeps it beside the output. No
-job reads it and nothing compares it: two builds of the same bytes may differ in times and machines. An edit of this
-file reruns nothing (`fingerprints.RECORDERS`).
+Snakemake's record of an output holds its inputs, parameters and command. This record holds the rest. It lies in
+``.masquerade/provenance/`` under the name of the job's first output, and DVC keeps it together with the output. No job
+reads it and nothing compares it, because two builds of the same bytes may differ in times and machines. An edit of
+this file reruns nothing (`fingerprints.RECORDERS`).
 """
 
 import hashlib
@@ -17,21 +17,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from masquerade.lineage import fingerprints
+from masquerade.core import files, fingerprints
 
 FOLDER = Path(".masquerade/provenance")
 
 
 def path_of(output: str | Path) -> Path:
-    """Where the circumstances of the job lie that wrote ``output`` first of all."""
+    """Where the circumstances of a job lie. ``output``: the first output of the job."""
     return FOLDER / f"{str(output).lstrip('/')}.json"
 
 
 def write(outputs: Mapping[str, str], began: float, run: str, threads: int) -> None:
     """Record a job that this process has finished.
 
-    ``outputs``: path -> md5, the first one first; ``began``: seconds since 1970; ``run``: the id of its record of
-    `tracking`, a tag of its MLflow run.
+    ``outputs``: path -> md5, in the order of the rule. ``began``: seconds since 1970. ``run``: the id of the job's
+    record of `tracking`, which is a tag of its MLflow run.
     """
     started, ended = datetime.fromtimestamp(began, UTC), datetime.now(UTC)
     content = {
@@ -44,34 +44,30 @@ def write(outputs: Mapping[str, str], began: float, run: str, threads: int) -> N
         "seconds": round((ended - started).total_seconds(), 3),
         "threads": threads,
     }
-    path = path_of(next(iter(outputs)))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
-    temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    files.write_text(path_of(next(iter(outputs))), json.dumps(content, indent=1) + "\n")
 
 
 def environment() -> dict[str, Any]:
-    """Python's version and every package that this process could import, with one hash over all of it.
+    """Python's version and every package that this process can import, with one hash over all of it.
 
-    Read from the names of the packages' folders (PEP 376), which costs a job two milliseconds.
+    The versions are read from the names of the packages' folders (PEP 376). That takes two milliseconds.
     """
     packages: dict[str, str] = {}
     for folder in sys.path:
-        for found in sorted(Path(folder).glob("*.dist-info")):
-            name, _, version = found.stem.rpartition("-")
+        for metadata in sorted(Path(folder).glob("*.dist-info")):
+            name, _, version = metadata.stem.rpartition("-")
             packages.setdefault(re.sub(r"[-_.]+", "-", name).lower(), version)
     content = {"python": platform.python_version(), "packages": dict(sorted(packages.items()))}
     return {"sha256": hashlib.sha256(json.dumps(content).encode()).hexdigest(), **content}
 
 
 def machine() -> dict[str, Any]:
-    """The kind of machine that this process runs on, not which one.
+    """The kind of the machine that this process runs on. It holds no name of a machine.
 
-    ``gpu`` is what torch computed on, '' where it did not; ``kernels`` the instructions that torch's CPU kernels are
-    chosen by, '' without torch. Both can change the last bits of a training.
+    ``gpu``: the GPUs that torch used, '' if none. ``kernels``: the instruction set that torch's CPU kernels use, ''
+    without torch. Both can change the last bits of a training.
     """
-    torch = sys.modules.get("torch")
+    torch: Any = sys.modules.get("torch")
     gpus = torch.cuda.device_count() if torch and torch.cuda.is_initialized() else 0
     return {
         "system": f"{platform.system()} {platform.machine()}",
@@ -84,8 +80,8 @@ def machine() -> dict[str, Any]:
 
 def _processor() -> str:
     try:
-        told = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return platform.processor() or "unknown"
-    names = re.search(r"^model name\s*: (.+)$", told, re.MULTILINE)
+    names = re.search(r"^model name\s*: (.+)$", cpuinfo, re.MULTILINE)
     return names[1].strip() if names else platform.processor() or "unknown"

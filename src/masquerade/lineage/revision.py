@@ -1,6 +1,6 @@
-"""A build as a commit knows it: dvc.lock, params.yaml and the code, read through git; nothing is checked out.
+"""The build of a commit: dvc.lock, params.yaml and the code, read through git. Nothing is checked out.
 
-Bytes that DVC keeps are read from the working copy where they are the same, else from DVC's cache.
+Files that DVC keeps are read from the working copy if their bytes are the same there, else from DVC's cache.
 """
 
 import subprocess
@@ -11,29 +11,29 @@ from typing import Any
 
 import yaml
 
-from masquerade import params
-from masquerade.lineage.fingerprints import fingerprint_of, md5
-from masquerade.lineage.history import CODE, LineageError
+from masquerade.core.fingerprints import fingerprint_of, md5
+from masquerade.lineage.history import LineageError
+from masquerade.params import blocks, overlays, paths
 
 LOCK = "dvc.lock"
 
 
 class Revision:
-    """One commit, or the working copy (``name`` '')."""
+    """One commit, or the working copy if ``name`` is ''."""
 
     def __init__(self, name: str, root: Path = Path()):
         self.root, self.name = root, name
-        self.commit = (
+        commit = (
             self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}") if name else b""
         )
-        if name and not self.commit:
-            raise LineageError(f"git knows no revision '{name}'. Give a commit, a branch, a tag, HEAD~1, ...")
-        self.commit = self.commit.decode().strip()
+        if not commit and name:
+            raise LineageError(f"git has no revision '{name}'. Give a commit, a branch, a tag, HEAD~1, ...")
+        self.commit = (commit or b"").decode().strip()
         lock = self._text(LOCK)
         if lock is None:
             raise LineageError(
-                f"{LOCK} is not in {self}: its build was never committed. Check that commit out, build it with "
-                f"`snakemake all`, then `git add {LOCK}` and commit (see docs/lineage.md)."
+                f"{LOCK} is not in {self}: no build was committed. Check that commit out, build it with "
+                f"`snakemake all`, run `git add {LOCK}` and commit (see docs/lineage.md)."
             )
         self.stages: dict[str, Any] = yaml.load(lock, Loader=yaml.CSafeLoader)["stages"]
         self.made = {out["path"]: name for name, stage in self.stages.items() for out in stage.get("outs", ())}
@@ -43,11 +43,11 @@ class Revision:
 
     @cached_property
     def scale(self) -> str:
-        return self._yaml(params.PARAMS)["scale"]
+        return self._yaml(blocks.PARAMS)["scale"]
 
     @cached_property
     def md5s(self) -> dict[str, str]:
-        """Path -> md5 of everything that stages read and wrote."""
+        """Path -> md5 of every file that a stage read or wrote."""
         return {
             item["path"]: item["md5"]
             for stage in self.stages.values()
@@ -55,12 +55,12 @@ class Revision:
         }
 
     def parameters(self, stage: str) -> dict[str, Any]:
-        """What a stage was made with, by dotted keys: params.yaml with the overlay of the scale."""
+        """The parameters of a stage by dotted keys: params.yaml with the overlay of the scale."""
         files = self.stages[stage].get("params", {})
-        over = files.get(f"{params.SCALES}/{self.scale}.yaml", {})
-        base = files.get(str(params.PARAMS), {})
+        over = files.get(f"{blocks.SCALES}/{self.scale}.yaml", {})
+        base = files.get(str(blocks.PARAMS), {})
         return {
-            key: params.overlay({"": base.get(key)}, {"": over[key]}).get("") if key in over else base[key]
+            key: overlays.overlay({"": base.get(key)}, {"": over[key]}).get("") if key in over else base[key]
             for key in {**base, **over}
         }
 
@@ -69,22 +69,22 @@ class Revision:
         return self.stages[stage]["cmd"].rpartition("# rule ")[2]
 
     def content(self, path: str) -> bytes | None:
-        """What DVC keeps under a path; None where its bytes are not on this machine."""
-        known, here = self.md5s[path], self.root / path
-        if here.is_file() and md5(here) == known:
-            return here.read_bytes()
-        cached = self._cache / known[:2] / known[2:]
+        """The bytes of a file that DVC keeps. Returns None when they are not on this machine."""
+        digest, file = self.md5s[path], self.root / path
+        if file.is_file() and md5(file) == digest:
+            return file.read_bytes()
+        cached = self._cache / digest[:2] / digest[2:]
         return cached.read_bytes() if cached.is_file() else None
 
     def read(self, path: str) -> str:
-        """The text that DVC keeps under a path. Raises LineageError where its bytes are not on this machine."""
-        found = self.content(path)
-        if found is None:
-            raise LineageError(f"{path} of {self} is not in DVC's cache: `dvc fetch --all-commits` brings it.")
-        return found.decode()
+        """The text of a file that DVC keeps. Raises LineageError if it is not on this machine."""
+        content = self.content(path)
+        if content is None:
+            raise LineageError(f"{path} of {self} is not in DVC's cache. Fetch it with `dvc fetch --all-commits`.")
+        return content.decode()
 
     def fingerprint(self, source: str) -> str:
-        """The fingerprint of a source file; '' where there is none."""
+        """The fingerprint of a source file, '' if the revision has no such file."""
         text = self._text(source)
         return fingerprint_of(text, source) if text is not None else ""
 
@@ -95,24 +95,24 @@ class Revision:
         with Repo(str(self.root)) as repo:
             return Path(repo.cache.local.path)
 
-    def _yaml(self, path: Path) -> Mapping[str, Any]:
+    def _yaml(self, path: Path | str) -> Mapping[str, Any]:
         return yaml.load(self._text(str(path)) or "{}", Loader=yaml.CSafeLoader)
 
     def _text(self, path: str) -> str | None:
         if not self.name:
             file = self.root / path
             return file.read_text(encoding="utf-8") if file.is_file() else None
-        found = self._git("cat-file", "blob", f"{self.commit}:./{path}", missing=None)
-        return None if found is None else found.decode()
+        content = self._git("cat-file", "blob", f"{self.commit}:./{path}", missing=None)
+        return None if content is None else content.decode()
 
     def _git(self, *arguments: str, missing: bytes | None = b"") -> bytes | None:
         try:
             done = subprocess.run(["git", *arguments], cwd=self.root, capture_output=True, check=False, timeout=60)
         except OSError as error:
-            raise LineageError(f"git cannot be run ({error}); revisions are read through it.") from error
+            raise LineageError(f"git does not run ({error}), and revisions are read with it. Install git.") from error
         return missing if done.returncode else done.stdout
 
 
 def is_code(path: str) -> bool:
-    """Whether a dependency is the fingerprints of a step's code."""
-    return path.startswith(CODE)
+    """Whether a dependency is the file of fingerprints of a step's code."""
+    return path.startswith(f"{paths.CODE}/")

@@ -1,8 +1,7 @@
-"""Every hash of a build computed again, from raw data to tables, and compared with what its records say.
+"""Computes every hash of a build again, from raw data to tables, and compares it with the records.
 
-A link is a job: the code, parameters and inputs that it says it used must be those that are here, and its outputs the
-bytes that it says it wrote, which are also those of dvc.lock. What is wrong only because something before it is wrong
-is not told again.
+A link is a job. Its code, parameters and inputs must be the recorded ones. Its outputs must have the recorded bytes,
+which are also the bytes in dvc.lock. A link that is broken only because an earlier link is broken is not reported.
 """
 
 import hashlib
@@ -17,20 +16,22 @@ from typing import Any
 
 import yaml
 
-from masquerade import params
-from masquerade.errors import ParameterError
+from masquerade.core.errors import ParameterError
+from masquerade.core.fingerprints import fingerprint_of
 from masquerade.lineage import provenance
 from masquerade.lineage.difference import changes
-from masquerade.lineage.fingerprints import fingerprint_of
 from masquerade.lineage.history import History, Job, LineageError
-from masquerade.versioning import DVC_YAML, record_of
+from masquerade.lineage.snakemake_internals import record_path
+from masquerade.lineage.versioning import DVC_YAML
+from masquerade.params import loading
+from masquerade.params import parameters as params
 
 LOCK = Path("dvc.lock")
 
 
 @dataclass(frozen=True)
 class Break:
-    """One broken link: which file, what is wrong with it, what to do, and which files rest on it."""
+    """One broken link: the file, what is wrong with it, what to do, and the files that depend on it."""
 
     path: str
     what: str
@@ -40,7 +41,7 @@ class Break:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `verify` found: the broken links from raw data to tables, and how much was compared."""
+    """The result of `verify`: the broken links, from raw data to tables, and how many jobs and files were compared."""
 
     breaks: tuple[Break, ...]
     jobs: int
@@ -55,13 +56,13 @@ class Hashes:
         self.root, self._known = root, {}
 
     def of(self, path: str) -> tuple[str, str]:
-        """(md5, sha256), or ('', '') of a file that is not there."""
+        """(md5, sha256), or ('', '') if the file is missing."""
         if path not in self._known:
             self._known[path] = self._read(self.root / path)
         return self._known[path]
 
     def __len__(self) -> int:
-        return sum(1 for found in self._known.values() if found[0])
+        return sum(1 for md5, _ in self._known.values() if md5)
 
     @staticmethod
     def _read(path: Path) -> tuple[str, str]:
@@ -76,56 +77,56 @@ class Hashes:
 
 
 def verify(root: Path = Path()) -> Verdict:
-    """Check the whole build of the scale that params.yaml names. Raises LineageError where nothing was built."""
-    history, parameters = History(root), params.load(root)
+    """Check the whole build of the scale in params.yaml. Raises LineageError if nothing was built."""
+    history, parameters = History(root), loading.load(root)
     declared = _declared(root)
     jobs = {job.key: job for path in declared if (job := history.maker(path))}
     if not jobs:
-        raise LineageError(f"Nothing of scale {parameters.scale} was built here: `snakemake all`, or `dvc pull`.")
+        raise LineageError(f"There is no build of scale {parameters.scale}. Run `snakemake all` or `dvc pull`.")
     needs = {
         job.key: {m.key for path in job.inputs if (m := history.maker(path))} & jobs.keys() for job in jobs.values()
     }
     locked, notes = _locked(root)
     checker = _Checker(parameters, Hashes(root), locked, declared)
     breaks: list[Break] = [
-        Break(path, "no record says how it was made", f"`dvc checkout`, or make it: `snakemake {path}`.")
+        Break(path, "it has no record of the job that made it", f"run `dvc checkout`, or make it: `snakemake {path}`.")
         for path in declared
         if history.maker(path) is None
     ]
     for key in TopologicalSorter({key: sorted(needs[key]) for key in sorted(needs)}).static_order():
         breaks += checker.check(jobs[key])
-    resting = _resting(jobs, needs)
-    breaks = [Break(b.path, b.what, b.todo, resting.get(b.path, ())) for b in breaks]
+    dependent = _dependent(jobs, needs)
+    breaks = [Break(b.path, b.what, b.todo, dependent.get(b.path, ())) for b in breaks]
     return Verdict(tuple(breaks), len(jobs), len(checker.hashes), tuple(notes))
 
 
 def _declared(root: Path) -> dict[str, str]:
-    """Every file that a job of the graph writes -> the hash of its rule, from dvc.yaml."""
+    """Every file that a job of the graph writes -> the hash of the job's rule. Read from dvc.yaml."""
     if not (root / DVC_YAML).is_file():
-        raise LineageError(f"{DVC_YAML} is missing: run this in the repository, or give --root.")
+        raise LineageError(f"{DVC_YAML} is missing. Run this in the repository, or give --root.")
     stages = yaml.load((root / DVC_YAML).read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["stages"]
-    found = {}
+    rules = {}
     for stage in stages.values():
         rule = re.search(r"# rule (\w+)$", stage["cmd"])
         outs = (next(iter(out)) if isinstance(out, dict) else out for out in stage["outs"])
-        found |= {path: rule[1] for path in outs if rule and not path.startswith(".")}
-    return found
+        rules |= {path: rule[1] for path in outs if rule and not path.startswith(".")}
+    return rules
 
 
 def _locked(root: Path) -> tuple[dict[str, str], list[str]]:
-    """Path -> md5 of every file that DVC recorded, and what a person must know of that record."""
+    """(path -> md5 of every file that DVC recorded, notes on that record for the user)."""
     if not (root / LOCK).is_file():
-        return {}, [f"{LOCK} is missing: hashes are compared with the records of the jobs alone."]
+        return {}, [f"{LOCK} is missing: the hashes are compared with the records of the jobs only."]
     stages = yaml.load((root / LOCK).read_text(encoding="utf-8"), Loader=yaml.CSafeLoader).get("stages", {})
     return {out["path"]: out["md5"] for stage in stages.values() for out in stage.get("outs", ())}, []
 
 
-def _resting(jobs: Mapping[str, Job], needs: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
-    """File -> every file of a job that depends on it, directly or through others."""
+def _dependent(jobs: Mapping[str, Job], needs: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
+    """File -> every file of a job that depends on it, directly or through other jobs."""
     users: dict[str, set[str]] = {key: set() for key in jobs}
-    for key, found in needs.items():
-        for need in found:
-            users[need].add(key)
+    for key, sources in needs.items():
+        for source in sources:
+            users[source].add(key)
 
     @cache
     def after(key: str) -> frozenset[str]:
@@ -139,43 +140,43 @@ class _Checker:
     def __init__(self, parameters: params.Parameters, hashes: Hashes, locked: Mapping[str, str],
                  declared: Mapping[str, str]):  # fmt: skip
         self.parameters, self.hashes, self.locked, self.declared = parameters, hashes, locked, declared
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         self._fingerprints: dict[str, str] = {}
         self._closures: dict[str, list[str]] = {}
 
     def check(self, job: Job) -> Iterator[Break]:
-        """The broken links of one job whose predecessors were checked before."""
-        again = f"`snakemake --force {job.key}` makes it anew"
+        """The broken links of one job. The jobs that it depends on must have been checked before."""
+        rebuild = f"`snakemake --force {job.key}` makes it again"
         for what in (*self._code(job), *self._rule(job), *self._params(job)):
             yield Break(
-                job.key, f"{what}; it was made otherwise", f"{again}, and what rests on it with `snakemake all`."
+                job.key, f"it is out of date: {what}", f"{rebuild}; `snakemake all` then rebuilds what depends on it."
             )
         for path, sha256 in job.inputs.items():
-            found = self.hashes.of(path)[1]
-            if found != sha256 and path not in self.told:
-                self.told.add(path)
-                yield Break(path, f"{job.key} was made from other bytes (sha256 {sha256[:12]}; {_now(found)})",
-                            f"bring them back with `dvc checkout {path}`, or run `snakemake all`.")  # fmt: skip
-        records = dict.fromkeys((*map(record_of, job.outputs), provenance.path_of(job.key).as_posix()))
-        for path, told in (*job.outputs.items(), *dict.fromkeys(records, None).items()):
-            what = self._bytes(path, told, job)
-            if what and path not in self.told:
-                self.told.add(path)
-                yield Break(path, what, f"bring it back with `dvc checkout {path}`, or {again}.")
+            current = self.hashes.of(path)[1]
+            if current != sha256 and path not in self.reported:
+                self.reported.add(path)
+                yield Break(path, f"{job.key} was made from other bytes (sha256 {sha256[:12]}; {_now(current)})",
+                            f"restore them with `dvc checkout {path}`, or run `snakemake all`.")  # fmt: skip
+        records = dict.fromkeys((*map(record_path, job.outputs), provenance.path_of(job.key).as_posix()))
+        for path, written in (*job.outputs.items(), *dict.fromkeys(records, None).items()):
+            what = self._bytes(path, written, job)
+            if what and path not in self.reported:
+                self.reported.add(path)
+                yield Break(path, what, f"restore it with `dvc checkout {path}`, or {rebuild}.")
 
-    def _bytes(self, path: str, told: str | None, job: Job) -> str:
-        """What is wrong with a file that a job wrote, or that tells of the job.
+    def _bytes(self, path: str, written: str | None, job: Job) -> str:
+        """What is wrong with an output or a record of a job, or '' if nothing is.
 
-        ``told``: its md5 by the job, '' where the job left no word, None of a file that tells.
+        ``written``: the md5 of the output as the job wrote it, '' if the job recorded none. None: the file is a record.
         """
-        found = self.hashes.of(path)[0]
-        if not found:
-            return "the file is missing" if told is not None else f"this record of {job.key} is missing"
-        if told and told != found:
-            return f"these are not the bytes that {job.rule} wrote (md5 {told[:12]}; {_now(found)})"
-        if self.locked.get(path, found) != found:
-            what = "these are not the bytes" if told is not None else f"this record of {job.key} is not the one"
-            return f"{what} that dvc.lock names (md5 {self.locked[path][:12]}; {_now(found)})"
+        current = self.hashes.of(path)[0]
+        if not current:
+            return "the file is missing" if written is not None else f"this record of {job.key} is missing"
+        if written and written != current:
+            return f"these are not the bytes that {job.rule} wrote (md5 {written[:12]}; {_now(current)})"
+        if self.locked.get(path, current) != current:
+            what = "these are not the bytes" if written is not None else f"this record of {job.key} is not the one"
+            return f"{what} in dvc.lock (md5 {self.locked[path][:12]}; {_now(current)})"
         return ""
 
     def _code(self, job: Job) -> Iterator[str]:
@@ -183,15 +184,15 @@ class _Checker:
             return
         changed = self._edited(job.code)
         if changed:
-            yield f"its code changed since: {', '.join(changed)}"
+            yield f"its code changed: {', '.join(changed)}"
         elif self.hashes.of(job.code)[1] != job.code_sha256:
-            yield f"its code changed since: {job.code} is not the closure that ran"
+            yield f"its code changed: {job.code} is not the closure that ran"
 
     def _edited(self, code: str) -> list[str]:
-        """The source files of a closure that do something else than when the fingerprints were written."""
+        """The source files of a closure whose fingerprints changed since planning wrote them."""
         if code not in self._closures:
             known = _fingerprints(self.hashes.root / code)
-            self._closures[code] = [source for source, found in known.items() if found != self._fingerprint(source)]
+            self._closures[code] = [source for source, was in known.items() if was != self._fingerprint(source)]
         return self._closures[code]
 
     def _fingerprint(self, source: str) -> str:
@@ -205,7 +206,7 @@ class _Checker:
     def _rule(self, job: Job) -> Iterator[str]:
         known = self.declared.get(job.key)
         if known and known != hashlib.sha256(job.template.encode()).hexdigest()[:8]:
-            yield f"the command of rule {job.rule} changed since"
+            yield f"the command of rule {job.rule} changed"
 
     def _params(self, job: Job) -> Iterator[str]:
         try:
@@ -213,13 +214,13 @@ class _Checker:
         except ParameterError as error:
             yield f"{error}".rstrip(".")
             return
-        found = changes(job.params, now)
-        if found:
-            yield f"its parameters changed since: {', '.join(map(str, found))}"
+        changed = changes(job.params, now)
+        if changed:
+            yield f"its parameters changed: {', '.join(map(str, changed))}"
 
 
-def _now(found: str) -> str:
-    return f"now {found[:12]}" if found else "it is missing"
+def _now(digest: str) -> str:
+    return f"now {digest[:12]}" if digest else "it is missing"
 
 
 def _fingerprints(code: Path) -> dict[str, str]:

@@ -1,167 +1,164 @@
-"""One module an anonymizer. Name = module = key under ``methods:`` in params.yaml."""
+"""One file or folder an anonymizer, named as its key under ``methods:`` in params.yaml; shared code has an underscore.
+
+The base class below specifies an anonymizer. Frozen networks (backbones/) and metrics (metrics/) are not here.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from masquerade.images import FaceArchive, Faces
-from masquerade.keys import Keys
-from masquerade.settings import Settings
+from masquerade.core.images import FaceArchive, Faces
+from masquerade.core.keys import Keys
+from masquerade.core.settings import NoParameters, Settings
+from masquerade.training.job import TrainingJob
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a method can do and needs; the matrix plans with it and the contract tests hold the method to it."""
+    """What a method can do and what it needs. The matrix plans with it, and the contract tests check it."""
 
     trains: bool = False
+    """It has a training, which writes its checkpoint."""
     keys: Keys | None = None
-    """Which keys it takes; None where it takes none."""
+    """The kind of its keys; None if it takes no key."""
     invertible: bool = False
-    """`Method.recover` brings faces back from the anonymized pictures (and the key, where it takes one)."""
+    """`Method.recover` recovers faces from the anonymized pictures (and the key, if it takes one)."""
     saves: bool = False
     """Faces can be recovered from a saved representation: `Method.save` and `Method.recover_saved`."""
     pastes: bool = False
-    """It refines the background; `Method.recover_onto` does so with the original's, as a published evaluation did."""
+    """It refines the background. `Method.recover_onto` takes the original background, as a published evaluation did."""
     attribute_selective: bool = False
+    """Its variants choose the attributes to hide or to keep."""
     differentially_private: bool = False
+    """It adds noise or random choices with a stated epsilon."""
     control: bool = False
+    """It is no anonymizer but a floor or ceiling of the metrics."""
     gallery: bool = False
-    """It needs pictures of other people: the train split of the dataset, whose identities are disjoint."""
+    """It needs pictures of other people: the train split of the dataset, which has no identity of the test split."""
     fakes: bool = False
     """It needs the set of fakes: codes and features of generated faces."""
     latents: bool = False
-    """It works on the codes of the faces; the pipeline hands it those that were computed before."""
+    """It works on the latent codes of the faces, which the pipeline computes before and passes to it."""
     landmarks: bool = False
-    """It needs the 68 landmarks of each face; faces without them are refused with that reason."""
+    """It needs the 68 landmarks of each face. Faces without landmarks are refused with that reason."""
     deterministic: bool = True
     """The seed does not change its result."""
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What the pipeline (or the command line) hands a method: its checkpoint, backbones, gallery, and fakes.
-
-    ``latents``: codes of the faces to anonymize; None where the method must compute them (the command line).
-    """
+    """The files that the pipeline (or the command line) gives to a method."""
 
     checkpoint: Path | None = None
+    """What its training wrote."""
     backbones: Mapping[str, Path] = field(default_factory=dict)
+    """Role -> checkpoint, of the backbones in ``Method.needs``."""
     gallery: FaceArchive | None = None
+    """Pictures of other people."""
     fakes: Path | None = None
+    """The set of fakes."""
     latents: Path | None = None
-
-
-@dataclass(frozen=True)
-class TrainingJob:
-    """One training: pictures in, checkpoint out. Small and stateless, so that a cluster can requeue it.
-
-    ``state`` is where the loop keeps what it needs to go on after an interruption; ``log(step, {name: value})``
-    receives the curves; ``picture(name, uint8 (H, W, 3))`` receives sample pictures. ``base``: a
-    checkpoint of which what both trainings have in common need not be learnt again: of an ablation, the training
-    without it; else that of the method's kin.
-    """
-
-    faces: Path
-    backbones: Mapping[str, Path]
-    checkpoint: Path
-    state: Path
-    seed: int
-    threads: int
-    log: Callable[[int, Mapping[str, float]], None]
-    picture: Callable[[str, np.ndarray], None]
-    base: Path | None = None
+    """Codes of the faces to anonymize; None if the method must compute them (on the command line)."""
 
 
 class Method(ABC):
-    """What a module of methods/ defines, once: a subclass whose docstring cites the paper.
+    """The base class: each anonymizer defines one subclass, whose docstring cites the paper.
 
-    ``Params`` are the knobs that a checkpoint depends on (its block ``methods.<name>.params``); ``Variant`` the knobs
-    of anonymization alone (each entry of ``methods.<name>.variants``): many variants share one checkpoint. ``needs``
-    names the backbones. Importing the module must not import torch; do it in the functions.
+    ``Params`` are the knobs that a checkpoint depends on (the block ``methods.<name>.params``). ``Variant`` are the
+    knobs of anonymization alone (each entry of ``methods.<name>.variants``), so many variants share one checkpoint.
+    The import of the module must not import torch; import torch inside functions.
     """
 
     title: ClassVar[str]
+    """The name in tables and figures."""
     paper: ClassVar[str]
+    """Authors, year and identifier of the paper."""
     capabilities: ClassVar[Capabilities]
     needs: ClassVar[tuple[str, ...]] = ()
+    """The backbones that it needs, by role."""
     kin: ClassVar[str] = ""
-    """Another method with the same networks: where both ask for the same training, one is enough (job.base)."""
+    """Another method with the same networks. If both need the same training, it runs once (``TrainingJob.base``)."""
 
-    class Params(Settings):
-        pass
-
-    class Variant(Settings):
-        pass
+    Params: ClassVar[type[Settings]] = NoParameters
+    params: Any
+    """An instance of ``Params``. A subclass with its own ``Params`` declares it with that type."""
+    Variant: ClassVar[type[Settings]] = NoParameters
+    variant: Any
+    """An instance of ``Variant``. A subclass with its own ``Variant`` declares it with that type."""
 
     def __init__(self, params: Settings, variant: Settings, resources: Resources):
-        """Load what is needed. Raises CheckpointError where the checkpoint does not fit ``params``."""
+        """Load the files. Raises CheckpointError if the checkpoint does not fit ``params``."""
         self.params = params
         self.variant = variant
         self.resources = resources
 
     @classmethod
-    def train(cls, params: Settings, job: TrainingJob) -> None:
-        """Train and write ``job.checkpoint`` (only where ``capabilities.trains``); resumable from ``job.state``."""
+    def train(cls, params: Any, job: TrainingJob) -> None:
+        """Train and write ``job.checkpoint``; an interrupted training goes on from ``job.state``.
+
+        Only if ``capabilities.trains``; else raises NotImplementedError, as each optional function below.
+        """
         raise NotImplementedError(f"{cls.__name__} does not train")
 
     def observe(self, batches: Iterable[Faces]) -> None:  # noqa: B027 - optional hook
-        """Called once before ``anonymize`` with the whole set to anonymize, for statistics of the set."""
+        """Compute statistics of the whole set to anonymize. The pipeline calls it once, before `anonymize`."""
 
     @abstractmethod
     def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
-        """float32 (N, 3, H, W) in [-1, 1].
+        """The anonymized pictures, float32 (N, 3, H, W) in [-1, 1].
 
-        A face's result depends on the face, the seed and the key, not on the batch it is in.
+        The result of a face depends on the face, the seed and the key, and not on its batch.
         """
 
     def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
-        """The original faces back from the anonymized PICTURES alone (only where ``capabilities.invertible``).
+        """The original faces, recovered from the anonymized PICTURES alone (only if ``capabilities.invertible``).
 
-        float32 (N, 3, H, W) in [-1, 1] twice. A wrong key gives a face as well, and never an error. ``key`` is None
-        where the method takes none.
+        Pictures and result: float32 (N, 3, H, W) in [-1, 1]. A wrong key gives another face and no error. ``key`` is
+        None if the method takes no key.
         """
         raise NotImplementedError(f"{type(self).__name__} is not invertible")
 
     def recover_nearly(self, images: np.ndarray, key: bytes) -> dict[str, np.ndarray]:
-        """What a key that is almost right brings back, by what is wrong with it."""
+        """The faces recovered with keys that are almost right, by the kind of mistake in the key."""
+        assert self.capabilities.keys is not None
         return {wrong: self.recover(images, near) for wrong, near in self.capabilities.keys.near(key).items()}
 
     def save(self, faces: Faces, seed: int, key: bytes | None) -> object:
-        """The representation of the anonymized faces that could be kept beside their pictures (``capabilities.saves``).
+        """The representation of the anonymized faces, to keep beside their pictures (only if ``capabilities.saves``).
 
-        What `anonymize` draws the pictures from; it holds nothing of the key. A method that takes no key keeps with it
-        what undoes the anonymization: then it is itself the secret.
+        `anonymize` draws the pictures from it. It holds nothing of the key. If the method takes no key, it also holds
+        what undoes the anonymization, and then it is itself the secret.
         """
         raise NotImplementedError(f"{type(self).__name__} saves nothing")
 
-    def recover_saved(self, saved: object, key: bytes | None) -> np.ndarray:
-        """The original faces back from what `save` gave: float32 (N, 3, H, W) in [-1, 1]."""
+    def recover_saved(self, saved: Any, key: bytes | None) -> np.ndarray:
+        """The original faces, recovered from the result of `save`: float32 (N, 3, H, W) in [-1, 1]."""
         raise NotImplementedError(f"{type(self).__name__} saves nothing")
 
     def recover_onto(self, images: np.ndarray, key: bytes, originals: np.ndarray) -> np.ndarray:
-        """As `recover`, with the background of the ORIGINAL pictures, which nobody who recovers has.
+        """As `recover`, with the background of the ORIGINAL pictures, which a recovery does not have in practice.
 
-        Only where ``capabilities.pastes``; a published evaluation did so, and its numbers compare with these.
+        Only if ``capabilities.pastes``. A published evaluation did so, and its numbers compare with these.
         """
         raise NotImplementedError(f"{type(self).__name__} refines no background")
 
     def views(self, faces: Faces) -> dict[str, np.ndarray]:
-        """Further pictures of the same faces that a figure of the paper shows, by name: float32 (N, 3, H, W)."""
+        """Further pictures of the same faces for a figure of the paper, by name: float32 (N, 3, H, W) in [-1, 1]."""
         return {}
 
     def features(self, faces: Faces) -> dict[str, np.ndarray]:
-        """The features that it takes faces apart into, by name: float32 (N, D), the same for a face in every batch.
+        """The features into which the method separates a face, by name: float32 (N, D), the same in every batch.
 
-        ``codes`` among them: the representation that was taken apart. None where it takes nothing apart.
+        ``codes`` is among them: the representation before the separation. Empty if the method separates nothing.
         """
         return {}
 
     def statement(self) -> dict[str, object]:
-        """Facts about this run that tables and runs must print (e.g. epsilon with its sensitivity)."""
+        """Facts about this run that tables and runs must show (e.g. epsilon with its sensitivity)."""
         return {}
 
 

@@ -1,32 +1,38 @@
-"""Pictures of other people, for the methods that show them: the train split, whose identities are disjoint."""
+"""Pictures of other people, for methods that show them: the train split, whose identities are disjoint."""
 
 import numpy as np
 import pandas as pd
 
-from masquerade.errors import ArchiveError
-from masquerade.images import FaceArchive
+from masquerade.core.errors import ArchiveError
+from masquerade.core.images import FaceArchive
 from masquerade.methods import Resources
 
 
 def of(resources: Resources) -> tuple[FaceArchive, pd.DataFrame]:
-    """The gallery's archive and its usable rows. Raises ArchiveError where there are none."""
+    """The archive of the gallery and its usable rows. Raises ArchiveError if there are none."""
     if resources.gallery is None:
-        raise ArchiveError("This method shows pictures of other people and was given no gallery (a face archive).")
+        raise ArchiveError(
+            "This method shows pictures of other people and has no gallery. Give it a face archive as its gallery."
+        )
     rows = resources.gallery.select("train")
     if rows.empty:
-        raise ArchiveError(f"{resources.gallery.path} has no usable face in its train split to serve as a gallery.")
+        raise ArchiveError(
+            f"{resources.gallery.path} has no usable face in its train split; a gallery needs one or more. "
+            "Build the archive again."
+        )
     return resources.gallery, rows
 
 
 def pictures(archive: FaceArchive, rows: pd.DataFrame, chosen: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """The chosen rows (int, any shape S) as pictures, float32 (*S, 3, H, W), each read once.
+    """The chosen rows (int, any shape S) as pictures, float32 (*S, 3, H, W). Each picture is read once.
 
-    Raises ArchiveError where they have another size than the pictures ``like`` which they stand in for.
+    Raises ArchiveError if their size is not that of the pictures ``like``, which they replace.
     """
-    unique, place = np.unique(chosen, return_inverse=True)
+    unique, positions = np.unique(chosen, return_inverse=True)
     images = archive.load(rows=rows.iloc[unique]).images
     if images.shape[1:] != like.shape[1:]:
         raise ArchiveError(
-            f"{archive.path} holds pictures of {images.shape[-1]} pixels, but the faces have {like.shape[-1]}."
+            f"{archive.path} holds pictures of {images.shape[-1]} pixels, but the faces have {like.shape[-1]}: "
+            "both must be equal. Build both at one size (`image.size` in params.yaml)."
         )
-    return images[place.reshape(np.shape(chosen))]
+    return images[positions.reshape(np.shape(chosen))]

@@ -1,15 +1,15 @@
-"""Control: the face region is black. No face, no identity, the least that a method must be more useful than."""
+"""Control: the face region is black. A useful method keeps more of the face."""
 
 import numpy as np
 
-from masquerade.images import Faces
+from masquerade.core.images import Faces
 from masquerade.methods import Capabilities, Method, _region
 
 
 class Blackout(Method):
-    """The face region filled with black: the "trivial solution" of Newton, Sweeney, Malin 2005 (abstract).
+    """Fills the face region with black: the "trivial solution" of Newton, Sweeney, Malin 2005 (abstract).
 
-    Control method: the floor of face detection and the ceiling of what hiding the region alone can protect.
+    Control method: the floor of face detection, and the ceiling of the privacy that hiding the region can give.
     """
 
     title = "Blackout"

@@ -6,20 +6,20 @@ import numpy as np
 from PIL import Image
 from pydantic import Field
 
-from masquerade.images import Faces
+from masquerade.core.images import Faces
+from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, _region
-from masquerade.settings import Settings
 
-BALANCE = 0.01  # of Wiener's filter: how much smoothness counts against fidelity
+BALANCE = 0.01  # weight of smoothness against fidelity in Wiener's filter
 
 
 class GaussianBlur(Method):
     """Removes the fine detail of the face region.
 
-    ``resample`` is what IdentityDP does (section V.E (3), after the extreme low resolution of Ryoo et al. 2017):
-    down-sample the region by averaging and up-sample it back, bicubically. ``gaussian`` is the filter that most papers
-    call blur. Both run over the region alone, so nothing of the background enters it. docs/obfuscations.md says why a
-    size is read as a block and not as a resolution.
+    ``resample`` is IdentityDP's blur (section V.E (3), after the extreme low resolution of Ryoo et al. 2017): it
+    averages the region down and enlarges it again, bicubically. ``gaussian`` is the filter that most papers call blur.
+    Both filter the region alone, so nothing of the background enters it. docs/obfuscations.md gives the reason why a
+    size is a block and not a resolution.
     """
 
     title = "Blur"
@@ -32,8 +32,10 @@ class GaussianBlur(Method):
         size: Annotated[float, Field(gt=0)]
         """In pixels of a 256-pixel picture. resample: side of the block that becomes one sample (7, 19: IdentityDP,
         Table I; 8, 16: Figure 7). gaussian: standard deviation of the filter (8: cao21, Figure 1)."""
-        where: _region.Where
-        """The face region (IdentityDP, section V.E) or the whole picture (cao21, Figure 1)."""
+        where: _region.Area
+        """The area to hide: the face region (IdentityDP, section V.E) or the whole picture (cao21, Figure 1)."""
+
+    variant: Variant
 
     def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
         if self.variant.kind == "resample":
@@ -43,17 +45,17 @@ class GaussianBlur(Method):
         return _region.edit(faces, lambda region, name: filtered(region, sigma), self.variant.where)
 
     def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
-        """Wiener deconvolution (cao21, Table 4) of the whole picture, its point spread known."""
+        """Wiener deconvolution (cao21, Table 4) of the whole picture with the known point spread."""
         from skimage.restoration import wiener
 
         spread = self._point_spread(_region.in_pixels(self.variant.size, images))
-        margin = spread.shape[0] // 2 + 1  # mirrored, or the filter would wrap one border around to the other
+        margin = spread.shape[0] // 2 + 1  # mirrored, because the filter wraps one border around to the other
         padded = np.pad(images.astype(np.float64), ((0, 0), (0, 0), (margin, margin), (margin, margin)), mode="reflect")
         restored = np.array([[wiener(plane, spread, BALANCE, clip=True) for plane in image] for image in padded])
         return restored[..., margin:-margin, margin:-margin].astype(np.float32)
 
     def _point_spread(self, size: float) -> np.ndarray:
-        """What a point becomes, float64 (2 r + 1, 2 r + 1), sum 1: a Gaussian; for a block, one of its variance."""
+        """A Gaussian point spread, float64 (2 r + 1, 2 r + 1), sum 1; ``resample`` has the variance of its block."""
         sigma = size if self.variant.kind == "gaussian" else size / np.sqrt(12)
         along = np.arange(-max(1, round(3 * sigma)), max(1, round(3 * sigma)) + 1)
         spread = np.exp(-0.5 * np.add.outer(along**2, along**2) / sigma**2)
@@ -61,11 +63,11 @@ class GaussianBlur(Method):
 
 
 def resampled(region: np.ndarray, block: float) -> np.ndarray:
-    """The region, float32 (3, h, w), as one sample for each ``block`` x ``block`` pixels shows it."""
+    """The region, float32 (3, h, w), reduced to one sample for each ``block`` x ``block`` pixels and enlarged."""
     height, width = region.shape[-2:]
-    few = (max(1, round(width / block)), max(1, round(height / block)))
+    small = (max(1, round(width / block)), max(1, round(height / block)))
     box, cubic = Image.Resampling.BOX, Image.Resampling.BICUBIC
-    planes = [Image.fromarray(plane).resize(few, box).resize((width, height), cubic) for plane in region]
+    planes = [Image.fromarray(plane).resize(small, box).resize((width, height), cubic) for plane in region]
     return np.clip(np.stack([np.asarray(plane) for plane in planes]), -1.0, 1.0)  # the bicubic kernel overshoots
 
 

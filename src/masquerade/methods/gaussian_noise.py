@@ -5,17 +5,17 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from masquerade import seeding
-from masquerade.images import Faces
+from masquerade.core import seeding
+from masquerade.core.images import Faces
+from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, _region
-from masquerade.settings import Settings
 
 
 class GaussianNoise(Method):
     """Adds Gaussian noise to each pixel's RGB value of the face region.
 
-    Wen et al. 2022, IdentityDP, section V.E (2) and Figure 7. Values are clipped to what a picture can hold. A face
-    draws the same noise for every sigma, so that two variants differ by its strength alone.
+    Wen et al. 2022, IdentityDP, section V.E (2) and Figure 7. Values are clipped to [-1, 1]. The noise of a face is the
+    same for every sigma, so two variants differ by its strength alone.
     """
 
     title = "Noise"
@@ -26,8 +26,10 @@ class GaussianNoise(Method):
         sigma: Annotated[float, Field(gt=0)]
         """Standard deviation in steps of 8-bit RGB (9 and 49: IdentityDP, Table I; 9 and 18: Figure 7;
         15: cao21, Figure 1)."""
-        where: _region.Where
-        """The face region (IdentityDP, section V.E) or the whole picture (cao21, Figure 1)."""
+        where: _region.Area
+        """The area to hide: the face region (IdentityDP, section V.E) or the whole picture (cao21, Figure 1)."""
+
+    variant: Variant
 
     def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
         sigma = self.variant.sigma / 127.5  # [-1, 1] spans 255 steps
@@ -39,7 +41,7 @@ class GaussianNoise(Method):
         return _region.edit(faces, noisy, self.variant.where)
 
     def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
-        """Non-local means (cao21, Table 4) on the whole picture, its sigma known; patches of 5, at most 6 away."""
+        """Non-local means (cao21, Table 4) of the whole picture with the known sigma; patches of 5, at most 6 away."""
         from skimage.restoration import denoise_nl_means
 
         sigma = self.variant.sigma / 127.5

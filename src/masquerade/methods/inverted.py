@@ -1,14 +1,14 @@
-"""Control: the face as the latent space shows it, not anonymized."""
+"""Control: the face after inversion and drawing, not anonymized."""
 
 import numpy as np
 
-from masquerade.images import Faces
+from masquerade.core.images import Faces
+from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
-from masquerade.settings import Settings
 
 
 class Inverted(Method):
-    """The inversion's code, drawn again: what working in the latent space costs before anything is anonymized."""
+    """Inverts a face and draws its code again. Control method: the cost of the latent space without anonymization."""
 
     title = "Inversion"
     paper = "control: encoded by the inversion and drawn again, not anonymized"
@@ -16,14 +16,14 @@ class Inverted(Method):
     needs = ("generator", "inversion", "semantics")
 
     def __init__(self, params: Settings, variant: Settings, resources: Resources):
-        from masquerade.latent.codes import Codes
-        from masquerade.latent.world import World
+        from masquerade.methods._latent.codes import Codes
+        from masquerade.methods._latent.space import LatentSpace
 
         super().__init__(params, variant, resources)
-        self._world = World(resources.backbones)
-        self._codes = Codes(self._world, resources.latents)
+        self._space = LatentSpace(resources.backbones)
+        self._codes = Codes(self._space, resources.latents)
 
     def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
-        """Raises PictureError where a picture is not of the generator's size, or its inversion diverged."""
+        """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
         codes, _ = self._codes.of(faces)
-        return self._world.draw(codes).numpy()
+        return self._space.draw(codes).numpy()

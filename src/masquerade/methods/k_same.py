@@ -6,22 +6,22 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from masquerade.errors import ParameterError
-from masquerade.images import Faces
+from masquerade.core.errors import ParameterError
+from masquerade.core.images import Faces
+from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources, _gallery
-from masquerade.settings import Settings
 
-CHUNK = 256  # gallery pictures that are in memory at a time while they are reduced
+CHUNK = 256  # gallery pictures in memory at a time
 
 
 class KSame(Method):
-    """Shows the average of the k gallery faces, of k different people, that are closest to the original.
+    """Returns the average of the k gallery faces, of k different people, that are closest to the original.
 
-    Newton, Sweeney, Malin 2005, Preserving Privacy by De-identifying Face Images, IEEE TKDE 17(2), k-Same-Pixel. There
-    the k faces come from the set that is published, and disjoint groups of k make any of its members at most 1/k
-    linkable. Here they come from a gallery of other people, as the proxy set of Meden et al. 2018 (k-Same-Net, Entropy
-    20(1)): the original is not part of its own average and a face's result does not depend on its batch, but the
-    guarantee of disjoint groups is not claimed. See docs/obfuscations.md.
+    Newton, Sweeney, Malin 2005, Preserving Privacy by De-identifying Face Images, IEEE TKDE 17(2), k-Same-Pixel. In the
+    paper the k faces come from the published set, and disjoint groups of k make each member at most 1/k linkable. In
+    this method they come from a gallery of other people, as the proxy set of Meden et al. 2018 (k-Same-Net, Entropy
+    20(1)). So the original is not part of its own average and the result of a face does not depend on its batch, but
+    the guarantee of disjoint groups does not hold. See docs/obfuscations.md.
     """
 
     title = "k-Same"
@@ -37,24 +37,29 @@ class KSame(Method):
         k: Annotated[int, Field(ge=2)]
         """People in an average (k of Newton et al. 2005; the value is our choice)."""
 
-    def __init__(self, params: Settings, variant: Settings, resources: Resources):
+    params: Params
+    variant: Variant
+
+    def __init__(self, params: Params, variant: Variant, resources: Resources):
         super().__init__(params, variant, resources)
         self._archive, self._rows = _gallery.of(resources)
-        # Somebody whose name is not known counts as a person of their own.
+        # A picture without a known identity counts as one person.
         people = self._rows["identity"].where(self._rows["identity"] != "", "\0" + self._rows["id"])
         self._people = people.factorize()[0]
         if variant.k > self._people.max() + 1:
-            raise ParameterError(f"k_same: k = {variant.k}, but its gallery shows {self._people.max() + 1} people.")
+            raise ParameterError(
+                f"k_same: k = {variant.k}, but the gallery shows {self._people.max() + 1} people. Lower k."
+            )
 
     @cached_property
     def _reduced(self) -> np.ndarray:
-        """The whole gallery, float32 (M, 3 * distance_size ** 2)."""
+        """The whole gallery in small, float32 (M, 3 * distance_size ** 2)."""
         batches = self._archive.batches(CHUNK, rows=self._rows)
         return np.concatenate([reduced(batch.images, self.params.distance_size) for batch in batches])
 
     def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
         probes, gallery = reduced(faces.images, self.params.distance_size), self._reduced
-        # ||p - g||^2 without ||p||^2, which is the same for the whole gallery.
+        # ||p - g||^2 without ||p||^2, which is the same for every gallery picture.
         distance = np.square(gallery).sum(axis=1) - 2 * probes @ gallery.T
         chosen = np.stack([closest_people(row, self._people, self.variant.k) for row in distance])
         return _gallery.pictures(self._archive, self._rows, chosen, like=faces.images).mean(axis=1)
@@ -64,15 +69,17 @@ def reduced(images: np.ndarray, size: int) -> np.ndarray:
     """Pictures (N, 3, H, W) averaged down to ``size`` x ``size`` pixels, float32 (N, 3 * size * size)."""
     count, planes, height, width = images.shape
     if height % size or width % size:
-        raise ParameterError(f"k_same.distance_size: {size} does not divide the picture's side of {height} pixels.")
+        raise ParameterError(
+            f"k_same.distance_size: {size} does not divide the picture's side of {height} pixels. Take a divisor of it."
+        )
     blocks = images.reshape(count, planes, size, height // size, size, width // size)
     return blocks.mean(axis=(3, 5)).reshape(count, -1)
 
 
 def closest_people(distance: np.ndarray, people: np.ndarray, k: int) -> np.ndarray:
-    """The picture nearest to the probe of each of the k nearest people, int (k,), nearest first.
+    """The nearest picture of each of the k nearest people, int (k,), nearest first.
 
-    ``distance`` (M,) to each gallery picture, ``people`` (M,) whose face it shows.
+    ``distance`` (M,): from the probe to each gallery picture. ``people`` (M,): the number of the person in it.
     """
     nearest = np.argsort(distance, kind="stable")
     _, first = np.unique(people[nearest], return_index=True)

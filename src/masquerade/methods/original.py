@@ -1,15 +1,15 @@
-"""Control: nothing is done. The ceiling of every utility metric and the floor of every privacy metric."""
+"""Control: the original picture. The ceiling of every utility metric and the floor of every privacy metric."""
 
 import numpy as np
 
-from masquerade.images import Faces
+from masquerade.core.images import Faces
 from masquerade.methods import Capabilities, Method
 
 
 class Original(Method):
-    """The identity map, the ``Original`` row of IdentityDP's Table III.
+    """Returns the original: the row ``Original`` of IdentityDP's Table III.
 
-    Control method after openproblems.bio. It alone may hand back the original, BECAUSE it is a control.
+    Control method, as in openproblems.bio. No other method may return the original.
     """
 
     title = "Original"

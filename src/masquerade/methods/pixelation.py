@@ -6,20 +6,20 @@ import numpy as np
 from PIL import Image
 from pydantic import Field
 
-from masquerade.images import Faces
+from masquerade.core.images import Faces
+from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, _region
-from masquerade.settings import Settings
 
 COMPACTNESS = 10.0
-"""Weight of nearness against colour in SLIC on CIELAB values; 10 is the default of scikit-image."""
+"""SLIC's weight of place against colour, on CIELAB values (10: the default of scikit-image)."""
 
 
 class Pixelation(Method):
-    """Clusters pixels of the face region that are close in 2-D space and in colour; each becomes its cluster's mean.
+    """Clusters pixels of the face region by place and colour, and replaces each pixel by the mean of its cluster.
 
-    Wen et al. 2022, IdentityDP, section V.E (1). That sentence describes superpixels, for which ``slic``
-    (Achanta et al. 2012, IEEE TPAMI 34(11)) is the standard; ``grid`` is the mosaic that the word usually
-    means, the limit in which only the place counts. See docs/obfuscations.md.
+    Wen et al. 2022, IdentityDP, section V.E (1). The paper describes superpixels, for which ``slic`` (Achanta et al.
+    2012, IEEE TPAMI 34(11)) is the standard. ``grid`` is the usual mosaic, in which only the place counts. See
+    docs/obfuscations.md.
     """
 
     title = "Pixelation"
@@ -32,8 +32,10 @@ class Pixelation(Method):
         size: Annotated[float, Field(gt=0)]
         """Side of a cluster in pixels of a 256-pixel picture (8, 16: IdentityDP, Table I; 4, 8: Figure 7;
         8: cao21, Figure 1)."""
-        where: _region.Where
-        """The face region (IdentityDP, section V.E) or the whole picture (cao21, Figure 1)."""
+        where: _region.Area
+        """The area to hide: the face region (IdentityDP, section V.E) or the whole picture (cao21, Figure 1)."""
+
+    variant: Variant
 
     def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
         side = _region.in_pixels(self.variant.size, faces.images, at_least=2.0)
@@ -41,7 +43,7 @@ class Pixelation(Method):
         return _region.edit(faces, lambda region, name: averaged(region, clusters(region, side)), self.variant.where)
 
     def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
-        """Bilinear interpolation between the means of the blocks of the whole picture (cao21, Table 4)."""
+        """Bilinear interpolation between the means of the blocks, over the whole picture (cao21, Table 4)."""
         side = _region.in_pixels(self.variant.size, images)
         return np.stack([interpolated(image, side) for image in images])
 
@@ -49,15 +51,15 @@ class Pixelation(Method):
 def interpolated(picture: np.ndarray, side: float) -> np.ndarray:
     """The picture, float32 (3, H, W), as one sample for each ``side`` x ``side`` pixels, enlarged bilinearly."""
     height, width = picture.shape[-2:]
-    few = (max(1, round(width / side)), max(1, round(height / side)))
+    small = (max(1, round(width / side)), max(1, round(height / side)))
     box, linear = Image.Resampling.BOX, Image.Resampling.BILINEAR
     return np.stack(
-        [np.asarray(Image.fromarray(plane).resize(few, box).resize((width, height), linear)) for plane in picture]
+        [np.asarray(Image.fromarray(plane).resize(small, box).resize((width, height), linear)) for plane in picture]
     )
 
 
 def grid(region: np.ndarray, side: float) -> np.ndarray:
-    """Labels of squares of ``side`` pixels from the top left corner, int (h, w); the last ones may be narrower."""
+    """Labels of squares of ``side`` pixels from the top left corner, int (h, w). The last squares may be narrower."""
     height, width = region.shape[-2:]
     down, across = (np.floor(np.arange(length) / side).astype(int) for length in (height, width))
     return down[:, None] * (across[-1] + 1) + across
@@ -72,7 +74,7 @@ def superpixels(region: np.ndarray, side: float) -> np.ndarray:
 
 
 def averaged(region: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The region, float32 (3, h, w), with each pixel replaced by the mean colour of its label's pixels."""
+    """The region, float32 (3, h, w), with the mean colour of its label in place of each pixel."""
     flat = labels.ravel()
     count = np.maximum(np.bincount(flat), 1)
     means = np.stack([np.bincount(flat, weights=plane.ravel()) / count for plane in region])

@@ -1,17 +1,17 @@
-"""Control: another person's picture. The ceiling of privacy with perfect realism, and no attribute kept on purpose."""
+"""Control: another person's picture. The ceiling of privacy with perfect realism; no attribute is kept on purpose."""
 
 import numpy as np
 
-from masquerade import seeding
-from masquerade.images import Faces
+from masquerade.core import seeding
+from masquerade.core.images import Faces
 from masquerade.methods import Capabilities, Method, _gallery
 
 
 class RandomIdentity(Method):
-    """A picture of another person, drawn from the gallery by seed and face; nothing of the original is used.
+    """Returns a picture of another person, drawn from the gallery by seed and face. It uses nothing of the original.
 
-    Control method: its identity distance is that of two strangers, and its Frechet distance that of two sets of real
-    faces, so no anonymizer need do better than it in either (compare the swaps of CIAGAN, Maximov et al. 2020).
+    Control method: its identity distance is that of two strangers, and its Frechet distance is that of two sets of real
+    faces. An anonymizer need not be better in either (compare the swaps of CIAGAN, Maximov et al. 2020).
     """
 
     title = "Random identity"
@@ -23,6 +23,8 @@ class RandomIdentity(Method):
         people = rows["identity"].to_numpy()
         chosen = []
         for name, own in zip(faces.ids, faces.index["identity"], strict=True):
-            others = np.flatnonzero((people != own) | (people == ""))  # a face of the train split is in the gallery too
+            others = np.flatnonzero(
+                (people != own) | (people == "")
+            )  # a face of the train split is also in the gallery
             chosen.append(others[seeding.generator(seed, "random_identity", name).integers(len(others))])
         return _gallery.pictures(archive, rows, np.array(chosen), like=faces.images)

@@ -1,60 +1,58 @@
-"""One module a metric: pure functions of measurements. No picture is opened here and no network is run."""
+"""One module a metric: the specification of a metric, and pure functions of measurements.
+
+No picture is opened here and no network is run: judges measure (judges/), tables and claims read (papers/).
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 
-from masquerade.settings import Settings
+from masquerade.core.measurements import stack
+from masquerade.core.settings import NoParameters, Settings
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known about one cell.
+    """The measurements of one cell, which a metric computes from.
 
-    ``original`` and ``derived`` are measurements of the same faces, row by row (``derived`` is the anonymized set,
-    ``original`` its sources); rows whose ``status`` is not ok hold NaN. ``calibration`` are measurements of original
-    pictures of identities that are disjoint from the test images (the validation split). ``judges`` are the names
-    that were measured. ``target`` are measurements of the original pictures of the set that everything learns from.
-    ``attributes`` are predictions on real test pictures (attributes/predictions.py), where the cell has some.
-    ``attempts`` are measurements of further pictures of the same faces: what was brought back with the right key, with
-    a wrong one, ..., and what further keys make of them; columns ``attempt``, ``number``, ``source_id`` say which.
-    ``size`` is the side of the pictures judged, in pixels; judges give coordinates in them.
-    Columns: id, identity, split, status, reason, and ``<judge>.<quantity>``; of originals that are annotated also
-    ``attribute.<name>`` (1 or 0).
+    All frames have one row a face and the columns id, identity, split, status, reason and ``<judge>.<quantity>``.
+    Annotated originals also have ``attribute.<name>`` (1 or 0). Rows whose ``status`` is not ok hold NaN.
     """
 
     original: pd.DataFrame
+    """The sources of the anonymized faces, in the order of ``derived``."""
     derived: pd.DataFrame
+    """The anonymized faces."""
     calibration: pd.DataFrame
+    """Original pictures of people who are not in the test split (the validation split); they set thresholds."""
     judges: tuple[str, ...]
+    """The judges that measured the anonymized faces."""
     target: pd.DataFrame | None = None
+    """The original pictures of the set that everything learns from."""
     attributes: pd.DataFrame | None = None
+    """Predictions on real test pictures (pipeline/attributes/predictions.py), if the cell has them."""
     attempts: pd.DataFrame | None = None
+    """Further pictures of the same faces: recovered with the right key or a wrong one, or anonymized with further keys.
+
+    The columns ``attempt``, ``number`` and ``source_id`` say which."""
     size: int | None = None
+    """Side of the judged pictures in pixels. Coordinates that judges give are in these pixels."""
 
     def pair(self, column: str) -> tuple[np.ndarray, np.ndarray]:
-        """(original, derived) values of one quantity, float64 (N, ...), NaN where missing."""
+        """The values (original, derived) of one quantity, float64 (N, ...) each. A missing value is NaN."""
         return stack(self.original[column]), stack(self.derived[column])
-
-
-def stack(column: pd.Series) -> np.ndarray:
-    """A measurements column as float64 (N,) or (N, D); a missing value is NaN."""
-    if column.dtype != object:
-        return column.to_numpy(dtype=np.float64)
-    width = max((np.size(value) for value in column if value is not None), default=1)
-    missing = np.full(width, np.nan)
-    return np.stack([missing if value is None else np.asarray(value, dtype=np.float64) for value in column])
 
 
 @dataclass(frozen=True)
 class Value:
-    """One number of a table: its ``value``, how many faces or pairs it is ``over``, ``of`` how many there were.
+    """One number of a table, with its denominator.
 
-    ``spread``: standard deviation over folds or faces where the protocol reports one (``spread_of`` says which).
-    ``note``: protocol facts that a reader must know (threshold, false-accept rate).
+    ``over``: the faces or pairs that the value is computed from. ``of``: the faces or pairs that there are.
+    ``spread``: the standard deviation over folds or faces (``spread_of``), if the protocol reports one.
+    ``note``: facts of the protocol that a reader needs (threshold, false-accept rate).
     """
 
     value: float
@@ -66,9 +64,10 @@ class Value:
 
 
 class Metric(ABC):
-    """What a module of metrics/ defines, once: a subclass with its ``Params`` (its block under ``metrics:``).
+    """The base class: each module of metrics/ defines one subclass.
 
-    Its docstring gives formula, shapes, range, and reference.
+    ``Params`` is its block under ``metrics:`` in params.yaml. Its docstring gives the formula, shapes, range,
+    direction, reference, and an example that runs as a test.
     """
 
     title: ClassVar[str]
@@ -76,17 +75,18 @@ class Metric(ABC):
     unit: ClassVar[str]
     digits: ClassVar[int] = 4
     repeats: ClassVar[bool] = True
-    """Several derived pictures of one face may be counted; False where its protocol has one picture a face."""
+    """Whether several derived pictures of one face may be counted. False if the protocol has one picture a face."""
 
-    class Params(Settings):
-        pass
+    Params: ClassVar[type[Settings]] = NoParameters
+    params: Any
+    """An instance of ``Params``. A subclass with its own ``Params`` declares it with that type."""
 
     def __init__(self, params: Settings):
         self.params = params
 
     @abstractmethod
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        """One value for each judge (or feature) that it applies to: {judge: value}; {'': value} where there is none."""
+        """The value for each judge or part that the metric applies to, by name; the name is '' without a judge."""
 
 
 BASE = Metric

@@ -1,26 +1,34 @@
-"""What the metrics share: means with their denominators, distances and angles between embeddings."""
+"""Functions that several metrics share: means with their denominators, distances and angles between embeddings."""
 
 from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
 
-from masquerade.errors import ProtocolError
-from masquerade.metrics import Evidence, Value, stack
+from masquerade.core.errors import ProtocolError
+from masquerade.core.measurements import stack
+from masquerade.core.statistics import between, threshold_at
+from masquerade.metrics import Evidence, Value
 
 PAPERS_SIZE = 256
 """Side of the pictures on which the papers give distances in pixels."""
 
 
 def mean(values: np.ndarray, note: str = "") -> Value:
-    """The mean over the finite ``values`` (N,), of N; its spread is their standard deviation."""
-    counted = values[np.isfinite(values)]
-    if not counted.size:
+    """The mean over the finite ``values`` (N,), of N. Its spread is their standard deviation."""
+    finite = values[np.isfinite(values)]
+    if not finite.size:
         return Value(float("nan"), 0, len(values), note=note or "no face could be measured")
-    spread = float(counted.std(ddof=1)) if counted.size > 1 else None
+    spread = float(finite.std(ddof=1)) if finite.size > 1 else None
     return Value(
-        float(counted.mean()), int(counted.size), len(values), spread, "faces" if spread is not None else "", note
+        float(finite.mean()), int(finite.size), len(values), spread, "faces" if spread is not None else "", note
     )
+
+
+def share(values: np.ndarray, note: str = "") -> Value:
+    """The mean over the finite ``values`` (N,) of 0 and 1, of N. A share has no spread of its own."""
+    counted = mean(values)
+    return Value(counted.value, counted.over, counted.of, note=note if counted.over else counted.note)
 
 
 def judges_with(evidence: Evidence, quantity: str) -> list[str]:
@@ -29,38 +37,45 @@ def judges_with(evidence: Evidence, quantity: str) -> list[str]:
 
 
 def distances(evidence: Evidence, judge: str) -> np.ndarray:
-    """Euclidean distance of the embeddings of each original and its derived face, (N,); NaN where one is missing."""
+    """Euclidean distance of the embeddings of each original and its derived face, (N,). NaN if one is missing."""
     original, derived = evidence.pair(f"{judge}.embedding")
     return np.linalg.norm(original - derived, axis=1)
 
 
 def unit(embeddings: np.ndarray) -> np.ndarray:
-    """Embeddings (N, D) at length 1; NaN where one is missing."""
+    """Embeddings (N, D) scaled to length 1. A missing one stays NaN."""
     return embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
 
 
 def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Of unit vectors, row by row: (N, D) twice -> (N,)."""
+    """Cosine of two sets of unit vectors, row by row: (N, D) and (N, D) -> (N,)."""
     return (first * second).sum(axis=1)
 
 
 def to_papers_size(evidence: Evidence) -> float:
-    """Pixels of a picture of 256 pixels for each of the pictures judged. Raises ProtocolError where it is not known."""
+    """The factor from pixels of the judged pictures to pixels of a 256-pixel picture.
+
+    Raises ProtocolError if the size of the judged pictures is not known.
+    """
     if evidence.size is None:
-        raise ProtocolError("A distance in pixels says nothing without the size of the pictures: give Evidence.size.")
+        raise ProtocolError(
+            "A distance in pixels has no meaning without the size of the pictures. Allowed is any size above 0. "
+            "Set Evidence.size."
+        )
     return PAPERS_SIZE / evidence.size
 
 
 def between_versions(
-    evidence: Evidence, judge: str, of: Callable[[np.ndarray], np.ndarray] = lambda cosines: cosines
+    evidence: Evidence, judge: str, measure: Callable[[np.ndarray], np.ndarray] = lambda cosines: cosines
 ) -> Value:
-    """Mean over faces of the mean of ``of(cosine)`` over all pairs of a face's versions under different keys.
+    """Mean over faces of the mean of ``measure(cosines)`` over all pairs of a face's versions.
 
-    Versions are the rows of ``derived`` with one ``source_id``, and the rows of the attempts `key` with it. ``over``
-    counts the faces with two measured versions or more, ``of`` those that should have them; NaN where there are none.
+    The versions of a face are its pictures under different keys: the rows of ``derived`` with one ``source_id``, and
+    the rows of the attempts `key` with the same one. ``over`` counts the faces with two measured versions or more,
+    ``of`` all faces that should have them. The value is NaN if no face has two.
     """
     column, frames = f"{judge}.embedding", [evidence.derived]
-    if evidence.attempts is not None and column in evidence.attempts:  # fewer judges may have looked at attempts
+    if evidence.attempts is not None and column in evidence.attempts:  # attempts may be measured by fewer judges
         frames.append(evidence.attempts[evidence.attempts["attempt"] == "key"])
     versions = pd.concat([frame[["source_id", column]] for frame in frames], ignore_index=True)
     several = versions[versions.duplicated("source_id", keep=False)]
@@ -69,45 +84,56 @@ def between_versions(
     embeddings = unit(stack(several[column]))
     means, counts = [], []
     for rows in several.groupby("source_id", sort=False).indices.values():
-        own = embeddings[rows][np.isfinite(embeddings[rows]).all(axis=1)]
-        if len(own) < 2:
+        measured = embeddings[rows][np.isfinite(embeddings[rows]).all(axis=1)]
+        if len(measured) < 2:
             means.append(np.nan)
             continue
-        first, second = np.triu_indices(len(own), 1)
-        means.append(of(cosine(own[first], own[second])).mean())
-        counts.append(len(own))
-    told = (
+        first, second = np.triu_indices(len(measured), 1)
+        means.append(measure(cosine(measured[first], measured[second])).mean())
+        counts.append(len(measured))
+    note = (
         f"{min(counts)}{f' to {max(counts)}' if max(counts) > min(counts) else ''} versions of each" if counts else ""
     )
-    return mean(np.array(means), told)
+    return mean(np.array(means), note)
 
 
 def impostor_distances(evidence: Evidence, judge: str) -> np.ndarray:
     """Distances of all pairs of different people among the calibration pictures, ascending."""
     embeddings = stack(evidence.calibration[f"{judge}.embedding"])
     names = evidence.calibration["identity"].to_numpy()
-    seen = np.isfinite(embeddings).all(axis=1)
-    return np.sort(between(embeddings[seen], names[seen]))
-
-
-def between(embeddings: np.ndarray, names: np.ndarray) -> np.ndarray:
-    """Distances of all pairs of pictures (N, D) of different people; a picture of nobody known ('') is in no pair."""
-    from scipy.spatial.distance import pdist
-
-    embeddings, names = embeddings[names != ""], names[names != ""]
-    first, second = np.triu_indices(len(names), 1)
-    return pdist(embeddings)[names[first] != names[second]] if len(names) > 1 else np.empty(0)
-
-
-def threshold_at(far: float, impostors: np.ndarray) -> float:
-    """The largest distance below which at most a share ``far`` of the ascending ``impostors`` lies.
-
-    Two faces are taken for one person where their distance is below it. NaN where ``far`` needs more ``impostors``.
-    """
-    accepted = int(np.floor(far * len(impostors)))
-    return float(impostors[accepted]) if accepted >= 1 else float("nan")
+    measured = np.isfinite(embeddings).all(axis=1)
+    return np.sort(between(embeddings[measured], names[measured]))
 
 
 def too_few(far: float, pairs: int, what: Iterable[str] = ("calibration",)) -> str:
-    """Why there is no threshold at ``far``."""
+    """The reason why there is no threshold at the false-accept rate ``far``."""
     return f"{pairs} impostor pairs of {' '.join(what)} cannot resolve a false-accept rate of {far:g}"
+
+
+Comparison = Callable[[np.ndarray, float], np.ndarray]
+"""From distances (N,) and a threshold to bool (N,), such as `operator.lt`."""
+
+
+def share_at_threshold(distances: np.ndarray, compare: Comparison, threshold: float, note: str) -> Value:
+    """The share of the finite ``distances`` (N,) for which ``compare(distance, threshold)`` holds, of N."""
+    finite = distances[np.isfinite(distances)]
+    value = float(compare(finite, threshold).mean()) if finite.size else float("nan")
+    return Value(value, int(finite.size), len(distances), note=note)
+
+
+def shares_at_rate(evidence: Evidence, far: float, compare: Comparison) -> dict[str, Value]:
+    """For each judge with an embedding: `share_at_threshold` of the faces' distances from their originals.
+
+    The threshold accepts at most a share ``far`` of the impostor pairs of the calibration pictures. The value is NaN
+    if those pairs are too few for ``far``.
+    """
+    values = {}
+    for judge in judges_with(evidence, "embedding"):
+        from_original, impostors = distances(evidence, judge), impostor_distances(evidence, judge)
+        threshold = threshold_at(far, impostors)
+        if np.isnan(threshold):
+            values[judge] = Value(float("nan"), 0, len(from_original), note=too_few(far, len(impostors)))
+            continue
+        note = f"threshold {threshold:.3f} at FAR {far:g} of {len(impostors)} impostor pairs"
+        values[judge] = share_at_threshold(from_original, compare, threshold, note)
+    return values

@@ -1,4 +1,4 @@
-"""By how many years the anonymized face looks older or younger."""
+"""Difference in age between each original and its anonymized face."""
 
 import numpy as np
 
@@ -7,9 +7,14 @@ from masquerade.metrics._values import judges_with, mean
 
 
 class AgeDifference(Metric):
-    """Mean over faces of |age(X) - age(X')| in years, as judged by a network that nothing here was trained with.
+    """Mean over faces of |age(X) - age(X')| in years, at least 0; lower is better.
 
-    Reference: the attribute is one of those that Wen et al. 2022 (IdentityDP) want kept (section I); our measure.
+    ``age``: (N,), one number a face, by a network that no method is trained with.
+    Reference: Wen et al. 2022 (IdentityDP), section I, names age as an attribute to keep; the measure is ours.
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> values(AgeDifference, evidence({"net.age": [30, 40]}, {"net.age": [33, 39]}))  # (3 + 1) / 2
+    {'net': 2.0}
     """
 
     title = "age difference"

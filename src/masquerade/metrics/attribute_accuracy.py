@@ -1,26 +1,32 @@
-"""How well attributes of real faces are recognised by a classifier that has learnt from anonymized ones."""
+"""Accuracy on real faces of a classifier of attributes that has learnt from anonymized faces."""
 
 import math
 
 import numpy as np
 import pandas as pd
 
-from masquerade.attributes.predictions import KNOWN
-from masquerade.attributes.regions import INNER, OUTER
+from masquerade.core.annotations import ANNOTATED, INNER, OUTER
 from masquerade.metrics import Evidence, Metric, Value
 
 THRESHOLD = 0.5
 
 
 class AttributeAccuracy(Metric):
-    """Mean over real test pictures and attributes of [(probability >= 0.5) = label], in [0, 1].
+    """Mean over real test pictures and attributes of [(probability >= 0.5) = label], in [0, 1]; higher is better.
 
-    Parts: ``combined`` (all attributes), ``inner`` and ``outer`` (regions of the face), each attribute by its name, and
-    ``<region>.balanced``: the mean over attributes of (true positive rate + true negative rate) / 2, of attributes that
-    some test pictures have and others have not; always saying no to a rare one gives 0.5 there. Pseudo-labels have
-    their labeller in front: ``pseudo_a.combined``. A picture without a prediction is missing from ``over``. Nothing
-    where no classifier was trained.
+    Probabilities and labels: (pictures, attributes). Parts: ``combined`` (all attributes), ``inner`` and ``outer``
+    (regions of the face), each attribute by its name, and ``<region>.balanced``. The balanced part is the mean over
+    attributes of (true positive rate + true negative rate) / 2. It leaves out attributes that all test pictures have or
+    that none has. A classifier that always says no to a rare attribute has 0.5 in it. Parts of pseudo-labels begin with
+    their labeller: ``pseudo_a.combined``. A picture without a prediction is missing from ``over``. There is no value
+    without a classifier.
     Reference: Barattin et al. 2023 (FALCO), sections 4.1 and 4.2.2.
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> predicted = {"labels": ["annotated"] * 4, "learnt_from": [16] * 4, "attribute": ["Male"] * 4}
+    >>> predicted |= {"label": [1, 1, 0, 0], "probability": [0.9, 0.2, 0.1, 0.3]}  # the second is wrong
+    >>> values(AttributeAccuracy, evidence({"id": ["a"]}, {"id": ["a"]}, attributes=predicted))["combined"]
+    0.75
     """
 
     title = "attribute accuracy"
@@ -30,41 +36,42 @@ class AttributeAccuracy(Metric):
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         if evidence.attributes is None:
             return {}
-        known = _matrix(evidence.attributes[evidence.attributes["labels"] == KNOWN], "label")
-        found: dict[str, Value] = {}
+        known = _matrix(evidence.attributes[evidence.attributes["labels"] == ANNOTATED], "label")
+        values: dict[str, Value] = {}
         for labels, frame in evidence.attributes.groupby("labels", sort=False):
-            if labels == KNOWN:
-                found |= _parts(frame, "") | _absent(frame)
+            if labels == ANNOTATED:
+                values |= _parts(frame, "") | _absent(frame)
             else:
-                values = _parts(frame, _agreement(_matrix(frame, "label"), known))
-                found |= {f"{labels}.{part}": value for part, value in values.items()}
-        return found
+                parts = _parts(frame, _agreement(_matrix(frame, "label"), known))
+                values |= {f"{labels}.{part}": value for part, value in parts.items()}
+        return values
 
 
 def _matrix(frame: pd.DataFrame, column: str) -> pd.DataFrame:
-    """One column as pictures x attributes."""
+    """One column as a table of pictures x attributes."""
     return frame.pivot(index="id", columns="attribute", values=column).astype("float64")
 
 
-def _parts(frame: pd.DataFrame, told: str) -> dict[str, Value]:
+def _parts(frame: pd.DataFrame, remark: str) -> dict[str, Value]:
+    """The accuracy of each region and attribute; ``remark`` ends the note."""
     label, probability = _matrix(frame, "label"), _matrix(frame, "probability")
-    seen = label.notna() & probability.notna()
-    right = ((probability >= THRESHOLD) == (label == 1)).astype("float64").where(seen)
-    note = f"threshold {THRESHOLD:g}; learnt from {frame['learnt_from'].iloc[0]} faces{told}"
+    known = label.notna() & probability.notna()
+    right = ((probability >= THRESHOLD) == (label == 1)).astype("float64").where(known)
+    note = f"threshold {THRESHOLD:g}; learnt from {frame['learnt_from'].iloc[0]} faces{remark}"
     regions = {
         "combined": list(right.columns),
         "inner": [name for name in INNER if name in right],
         "outer": [name for name in OUTER if name in right],
     }
-    found = {}
+    values = {}
     for region, names in regions.items():
-        found[region] = _value(right[names].to_numpy(), note)
-        found[f"{region}.balanced"] = _balanced(right[names].to_numpy(), label[names].to_numpy(), note)
-    return found | {name: _value(right[[name]].to_numpy(), note) for name in right}
+        values[region] = _value(right[names].to_numpy(), note)
+        values[f"{region}.balanced"] = _balanced(right[names].to_numpy(), label[names].to_numpy(), note)
+    return values | {name: _value(right[[name]].to_numpy(), note) for name in right}
 
 
 def _value(right: np.ndarray, note: str) -> Value:
-    """Of (pictures, attributes), NaN where not seen: the mean, over the pictures that show anything."""
+    """The mean of (pictures, attributes) without NaN; ``over`` counts the pictures with any number."""
     counted = np.isfinite(right)
     if not counted.any():
         return Value(math.nan, 0, len(right), note="no test picture has a label and a prediction")
@@ -72,6 +79,7 @@ def _value(right: np.ndarray, note: str) -> Value:
 
 
 def _balanced(right: np.ndarray, label: np.ndarray, note: str) -> Value:
+    """The mean over attributes of the mean of both rates, from (pictures, attributes) each."""
     rates = []
     for answers, truth in zip(right.T, label.T, strict=True):
         kinds = [answers[np.isfinite(answers) & (truth == kind)] for kind in (1, 0)]
@@ -85,14 +93,14 @@ def _balanced(right: np.ndarray, label: np.ndarray, note: str) -> Value:
 
 
 def _absent(frame: pd.DataFrame) -> dict[str, Value]:
-    """Attributes of the paper that these faces have no label for."""
+    """NaN for the attributes of the paper for which these faces have no label."""
     missing = {*INNER, *OUTER} - set(frame["attribute"])
     pictures = frame["id"].nunique()
     return {name: Value(math.nan, 0, pictures, note="these faces have no such label") for name in sorted(missing)}
 
 
 def _agreement(pseudo: pd.DataFrame, known: pd.DataFrame) -> str:
-    """How often pseudo-labels of the test pictures are right, where that is known."""
+    """The share of pseudo-labels that equal the known labels, as a text; '' if none is known."""
     names = [name for name in pseudo if name in known]
     ids = pseudo.index.intersection(known.index)
     first, second = pseudo.loc[ids, names].to_numpy(), known.loc[ids, names].to_numpy()

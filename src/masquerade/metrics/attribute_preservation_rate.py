@@ -1,4 +1,4 @@
-"""How many faces still show what their original shows, by a classifier of attributes."""
+"""Share of faces that keep an attribute of their original, by a classifier of attributes."""
 
 import math
 from typing import Annotated, Self
@@ -7,31 +7,37 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, model_validator
 
-from masquerade.errors import ProtocolError
-from masquerade.measuring import ANNOTATION
+from masquerade.core.annotations import ANNOTATION
+from masquerade.core.errors import ProtocolError
+from masquerade.core.measurements import stack
+from masquerade.core.settings import Settings
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import judges_with, mean, stack
-from masquerade.settings import Settings
+from masquerade.metrics._values import judges_with, share
 
 THRESHOLD = 0.5
 Attribute = Annotated[str, Field(min_length=1)]
 
 
 class AttributePreservationRate(Metric):
-    """Share of faces whose predicted content of a keyword is that of their original, in [0, 1].
+    """Mean over faces of [c(X') = c(X)], c the content of a keyword such as gender, in [0, 1]; higher is better.
 
-    The content that is predicted of a picture X': of a keyword with one attribute [p(X') >= 0.5], of one with several
-    the most probable. The original's content is what its dataset says, and where the dataset says nothing what the
-    judge says of the original; the note tells which. A face whose original has none of several attributes (a bald one
-    has no hair colour), or more than one, is not counted.
+    Probabilities p: (N,) for each attribute. The content of the anonymized face X' is predicted: [p(X') >= 0.5] for a
+    keyword with one attribute, the most probable attribute for a keyword with several. The content of the original X is
+    its annotation; without annotations it is predicted too. The note says which. A face is not counted if its original
+    has none of several attributes (a bald person has no hair colour) or more than one.
 
-    Parts: '' is the mean over the keywords of ``mean``, and each keyword by its name (``gender``). Of both,
-    ``.balanced``: the mean over the contents of the share among the originals that have it (always answering the same
-    gives 1 by their number; no value where all have the same); and ``.changed``: the share of faces whose predicted
-    content is not that which is predicted of their original, whatever the annotations.
+    Parts: '' is the mean over the keywords of ``mean``; each keyword has a part of its name (``gender``). Both have two
+    further parts. ``.balanced`` is the mean over contents of the share that is kept among the originals with that
+    content; a constant answer has 1 / (number of contents). It has no value if all originals have the same content.
+    ``.changed`` is the share of faces whose predicted content differs from the predicted content of their original.
 
     Reference: LReOrg (2024), section 4.1: "we evaluate the attribute preservation rate (APR) by using pre-trained
-    classifiers"; its Table 2 gives the original pictures 92.2 %, so it is counted against annotations.
+    classifiers". Its Table 2 gives 92.2 % to the original pictures, so it compares with annotations.
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> faces = evidence({"net.male": [0.9, 0.2]}, {"net.male": [0.8, 0.7]})  # kept, changed
+    >>> values(AttributePreservationRate, faces, keywords={"gender": ["Male"]}, mean=["gender"])["net.gender"]
+    0.5
     """
 
     title = "attribute preservation rate"
@@ -39,6 +45,8 @@ class AttributePreservationRate(Metric):
     unit = "share of faces"
 
     class Params(Settings):
+        """The keywords and their attributes."""
+
         keywords: Annotated[dict[str, Annotated[list[Attribute], Field(min_length=1)]], Field(min_length=1)]
         """Keyword -> CelebA's names of its contents; one name stands for itself and its contrary (LReOrg, Table 1)."""
         mean: Annotated[list[str], Field(min_length=1)]
@@ -50,8 +58,10 @@ class AttributePreservationRate(Metric):
                 raise ValueError(f"mean names {', '.join(unknown)}; keywords are {', '.join(self.keywords)}")
             return self
 
+    params: Params
+
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        found: dict[str, Value] = {}
+        values: dict[str, Value] = {}
         for judge in self._judges(evidence):
             kept, changed, balanced = {}, {}, {}
             for keyword, attributes in self.params.keywords.items():
@@ -66,33 +76,35 @@ class AttributePreservationRate(Metric):
                 ("", _means(kept, self.params.mean)),
                 (".changed", _means(changed, self.params.mean)),
             ):
-                found |= {f"{judge}{part}{ending}": value for part, value in rates.items()}
-            found |= {f"{judge}.{keyword}.balanced": value for keyword, value in balanced.items()}
-            found[f"{judge}.balanced"] = _mean_of([balanced[keyword] for keyword in self.params.mean])
-        return found
+                values |= {f"{judge}{part}{ending}": value for part, value in rates.items()}
+            values |= {f"{judge}.{keyword}.balanced": value for keyword, value in balanced.items()}
+            values[f"{judge}.balanced"] = _mean_of([balanced[keyword] for keyword in self.params.mean])
+        return values
 
     def _judges(self, evidence: Evidence) -> list[str]:
-        """The judges that measured every attribute. Raises ProtocolError where one did not see the originals."""
+        """The judges that measured every attribute. Raises ProtocolError if one did not measure the originals."""
         quantities = [name.lower() for names in self.params.keywords.values() for name in names]
-        judges = [judge for judge in evidence.judges if all(judge in judges_with(evidence, one) for one in quantities)]
+        judges = [
+            judge for judge in evidence.judges if all(judge in judges_with(evidence, name) for name in quantities)
+        ]
         for judge in judges:
-            if lost := [name for name in quantities if f"{judge}.{name}" not in evidence.original]:
+            if missing := [name for name in quantities if f"{judge}.{name}" not in evidence.original]:
                 raise ProtocolError(
-                    f"The measurements of the originals have no '{judge}.{lost[0]}', those of the derived faces have: "
-                    "they are of another version. Measure the originals again (`snakemake measure`)."
+                    f"The measurements of the originals have no '{judge}.{missing[0]}', but those of the derived faces "
+                    "have it. Both must be of one version. Measure the originals again (`snakemake measure`)."
                 )
         return judges
 
 
 def _predicted(faces: pd.DataFrame, columns: list[str]) -> np.ndarray:
-    """Number of the predicted content of each face, float64 (N,); NaN where it was not measured."""
+    """Number of the predicted content of each face, float64 (N,). NaN if it was not measured."""
     shares = np.stack([stack(faces[column]) for column in columns], axis=1)
     content = shares.argmax(axis=1) if len(columns) > 1 else shares[:, 0] >= THRESHOLD
     return np.where(np.isfinite(shares).all(axis=1), content, np.nan)
 
 
 def _annotated(originals: pd.DataFrame, attributes: list[str]) -> tuple[np.ndarray | None, str]:
-    """The content that the dataset states of each original, as `_predicted`, or None; and what to say of it."""
+    """The annotated content of each original, as `_predicted` gives it, or None without annotations; and the note."""
     columns = [f"{ANNOTATION}{name}" for name in attributes]
     if not all(column in originals for column in columns):
         return None, "against what the judge says of the original: the dataset has no annotations"
@@ -103,40 +115,38 @@ def _annotated(originals: pd.DataFrame, attributes: list[str]) -> tuple[np.ndarr
 
 
 def _agree(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """1 where both contents are the same, 0 where not, NaN where one is missing; (N,)."""
+    """1 if both contents are the same, 0 if they differ, NaN if one is missing; (N,)."""
     return np.where(np.isfinite(first) & np.isfinite(second), first == second, np.nan)
 
 
 def _means(parts: dict[str, tuple[np.ndarray, str]], over: list[str]) -> dict[str, Value]:
-    """{'.keyword': its share, '': the mean of the shares of a face over the keywords of ``over``}."""
+    """{'.keyword': its share, '': the mean over faces of a face's mean over the keywords ``over``}."""
     together = (
         np.mean([parts[keyword][0] for keyword in over], axis=0),
         "; ".join(dict.fromkeys(parts[keyword][1] for keyword in over)),
     )
     named = {"": together} | {f".{keyword}": part for keyword, part in parts.items()}
-    return {name: _share(*part) for name, part in named.items()}
+    return {name: share(*part) for name, part in named.items()}
 
 
-def _share(values: np.ndarray, note: str) -> Value:
-    """The mean over the faces that could be counted; a share has no spread of its own."""
-    counted = mean(values, note)
-    return Value(counted.value, counted.over, counted.of, note=note if counted.over else "no face could be measured")
-
-
-def _balanced(truth: np.ndarray, found: np.ndarray, note: str) -> Value:
-    """The mean over contents of the share that is kept among the originals that have it."""
-    agree = _agree(truth, found)
+def _balanced(truth: np.ndarray, predicted: np.ndarray, note: str) -> Value:
+    """The mean over contents of the share that is kept among the originals with that content."""
+    agree = _agree(truth, predicted)
     counted = np.isfinite(agree)
     contents, numbers = np.unique(truth[counted], return_counts=True)
-    told = f"{note}; {' and '.join(map(str, numbers))} faces of each content"
     if len(contents) < 2:
         return Value(math.nan, int(counted.sum()), len(agree), note="all originals that count have the same content")
     shares = [agree[counted & (truth == content)].mean() for content in contents]
-    return Value(float(np.mean(shares)), int(counted.sum()), len(agree), note=told)
+    return Value(
+        float(np.mean(shares)),
+        int(counted.sum()),
+        len(agree),
+        note=f"{note}; {' and '.join(map(str, numbers))} faces of each content",
+    )
 
 
 def _mean_of(values: list[Value]) -> Value:
-    """The mean of several values; none where one of them has none."""
+    """The mean of several values, NaN if one of them is NaN."""
     note = next((value.note for value in values if math.isnan(value.value)), "mean over the keywords")
     number = float(np.mean([value.value for value in values]))
     return Value(number, min(value.over for value in values), min(value.of for value in values), note=note)

@@ -1,21 +1,29 @@
-"""How far the anonymized pictures are from pictures of high quality as two clouds of features."""
+"""Frechet distance between the features of the anonymized faces and of a set of high quality."""
 
 import math
 
 import numpy as np
+import pandas as pd
 
-from masquerade.metrics import Evidence, Metric, Value, stack
+from masquerade.core.measurements import stack
+from masquerade.core.statistics import frechet
+from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._values import judges_with
-from masquerade.metrics.frechet_distance import frechet
 
 
 class FrechetDistanceToTarget(Metric):
-    """Frechet distance of the features of the anonymized faces and of the originals of another set, at least 0.
+    """||m1 - m2||^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)), at least 0; lower is better.
 
+    m and C: the mean and covariance of the features of the anonymized faces (1, (N, D)) and of the target (2, (M, D)).
     The target is the set that everything learns from (``matrix.train_on``, its validation and test pictures), as
-    CelebA-HQ is in the paper. Called FD-<network>, FID only where the network is InceptionV3; few faces bias it
-    upwards, so that values compare only at equal numbers. Nothing where no target was measured.
+    CelebA-HQ is in the paper. The name is FD-<network>; it is FID only if the network is InceptionV3. Few faces bias
+    the value upwards, so values compare only at equal numbers. There is no value without measurements of a target.
     Reference: Barattin et al. 2023 (FALCO), section 4.2.1, FID (C-HQ) of Table 2; Heusel et al. 2017, Eq. 6.
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> faces, target = {"net.features": [[0.0], [2.0]]}, {"net.features": [[3.0], [5.0]]}  # means 1 and 4
+    >>> values(FrechetDistanceToTarget, evidence(faces, faces, target=target))
+    {'net': 9.0}
     """
 
     title = "Frechet distance to the high-quality set"
@@ -26,16 +34,16 @@ class FrechetDistanceToTarget(Metric):
         if evidence.target is None:
             return {}
         judges = [judge for judge in judges_with(evidence, "features") if f"{judge}.features" in evidence.target]
-        return {judge: _judged(evidence, f"{judge}.features") for judge in judges}
+        return {judge: _judged(evidence.derived, evidence.target, f"{judge}.features") for judge in judges}
 
 
-def _judged(evidence: Evidence, column: str) -> Value:
-    derived, target = (_seen(stack(frame[column])) for frame in (evidence.derived, evidence.target))
-    of = len(evidence.derived)
+def _judged(faces: pd.DataFrame, targets: pd.DataFrame, column: str) -> Value:
+    derived, target = (_measured(stack(frame[column])) for frame in (faces, targets))
+    of = len(faces)
     if min(len(derived), len(target)) < 2:
         return Value(math.nan, len(derived), of, note="a covariance needs two faces")
     return Value(frechet(derived, target), len(derived), of, note=f"from {len(derived)} faces to {len(target)}")
 
 
-def _seen(features: np.ndarray) -> np.ndarray:
+def _measured(features: np.ndarray) -> np.ndarray:
     return features[np.isfinite(features).all(axis=1)]

@@ -1,15 +1,20 @@
-"""How many anonymized faces are still judged to be of the same gender."""
+"""Share of anonymized faces that are judged to be of the same gender as their original."""
 
 import numpy as np
 
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import judges_with, mean
+from masquerade.metrics._values import judges_with, share
 
 
 class GenderPreservation(Metric):
-    """Share of faces whose more probable gender is that of their original, in [0, 1].
+    """Mean over faces of [(p(X) > 0.5) = (p(X') > 0.5)], in [0, 1]; higher is better.
 
-    Reference: the attribute is one of those that Wen et al. 2022 (IdentityDP) want kept (section I); our measure.
+    p: the judge's probability of "male", (N,).
+    Reference: Wen et al. 2022 (IdentityDP), section I, names gender as an attribute to keep; the measure is ours.
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> values(GenderPreservation, evidence({"net.male": [0.9, 0.2]}, {"net.male": [0.6, 0.7]}))  # kept, changed
+    {'net': 0.5}
     """
 
     title = "gender preservation"
@@ -17,10 +22,9 @@ class GenderPreservation(Metric):
     unit = "share of faces"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        found = {}
+        values = {}
         for judge in judges_with(evidence, "male"):
             original, derived = evidence.pair(f"{judge}.male")
-            seen = np.isfinite(original) & np.isfinite(derived)
-            kept = mean(np.where(seen, (original > 0.5) == (derived > 0.5), np.nan))
-            found[judge] = Value(kept.value, kept.over, kept.of, note=kept.note)
-        return found
+            measured = np.isfinite(original) & np.isfinite(derived)
+            values[judge] = share(np.where(measured, (original > 0.5) == (derived > 0.5), np.nan))
+        return values

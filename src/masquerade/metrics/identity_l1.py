@@ -1,4 +1,4 @@
-"""How far apart the identities of originals and anonymized faces are, coordinate by coordinate."""
+"""Mean absolute difference between the embeddings of each original and its anonymized face."""
 
 import numpy as np
 
@@ -7,11 +7,16 @@ from masquerade.metrics._values import judges_with, mean, unit
 
 
 class IdentityL1(Metric):
-    """Mean over faces and coordinates of |e(X) - e(X')|, e of unit length; at least 0.
+    """Mean over faces and coordinates of |e(X) - e(X')|, at least 0; higher is better.
 
-    Of D coordinates two random directions have about 1.13 / sqrt(D): 0.050 of 512, 0.100 of dlib's 128, so judges of
-    different D do not compare. The paper says "L1 distance"; its 0.02-0.05 can only be a mean over coordinates.
+    e: the judge's embedding at unit length, (N, D). Two random directions give about 1.13 / sqrt(D): 0.050 for D = 512,
+    0.100 for dlib's 128. Judges with different D do not compare. The paper says "L1 distance"; its values of 0.02 to
+    0.05 can only be a mean over coordinates.
     Reference: Yuan et al. 2025 (iFADIT), section 4.2, Table 1.
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> values(IdentityL1, evidence({"net.embedding": [[2, 0]]}, {"net.embedding": [[0, 5]]}))  # (|1| + |-1|) / 2
+    {'net': 1.0}
     """
 
     title = "identity L1 distance"

@@ -1,14 +1,19 @@
-"""How alike the identities of originals and anonymized (or recovered) faces are to a recogniser."""
+"""Cosine between the embeddings of each original and its anonymized (or recovered) face."""
 
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._values import cosine, judges_with, mean, unit
 
 
 class IdentitySimilarity(Metric):
-    """Mean over faces of cos(e(X), e(X')) = <e(X), e(X')> / (|e(X)| |e(X')|), in [-1, 1]; 1 for one and the same.
+    """Mean over faces of cos(e(X), e(X')) = <e(X), e(X')> / (|e(X)| |e(X')|), in [-1, 1]; 1 for the same embedding.
 
-    Lower is better for anonymized faces; for recovered ones, higher, and a table says so.
+    e: the judge's embedding, (N, D). Lower is better for anonymized faces. Higher is better for recovered faces, and
+    a table of these says so.
     Reference: Yuan et al. 2025 (iFADIT), section 4.2, Table 1; section 4.3, Table 3.
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> values(IdentitySimilarity, evidence({"net.embedding": [[1, 0]]}, {"net.embedding": [[3, 4]]}))  # 3 / 5
+    {'net': 0.6}
     """
 
     title = "identity similarity"

@@ -1,4 +1,4 @@
-"""By which angle the identities are apart that different keys make of one face: KFFA."""
+"""Angle between the identities that different keys give to one face: KFFA."""
 
 import numpy as np
 
@@ -7,12 +7,18 @@ from masquerade.metrics._values import between_versions, judges_with
 
 
 class KeyAngle(Metric):
-    """Mean over faces of the mean angle arccos<e, e'> between all pairs of a face's versions, in degrees, 0 to 180.
+    """Mean over faces of the mean angle arccos<e, e'> over all pairs of a face's versions, in [0, 180] degrees.
 
-    KFFA, the known factor feature angle: the known factor is the face, what varies is its key. Versions as in
-    `key_similarity`; random directions are 90 degrees apart.
+    Higher is better. e: the judge's embedding at unit length, (N, D). Versions are those of `key_similarity`. Two
+    random directions are 90 degrees apart. KFFA is the known factor feature angle: the known factor is the face, and
+    its key varies.
     Reference: Li et al. 2022, ECCV (Contrastive Learning for Diverse Disentangled Foreground Generation); Yuan et al.
     2025 (iFADIT), section 4.4, Table 4.
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> first, second = {"net.embedding": [[1, 0]]}, {"net.embedding": [[0, 1]], "attempt": ["key"]}
+    >>> values(KeyAngle, evidence(first, first, attempts=second))
+    {'net': 90.0}
     """
 
     title = "angle between keys (KFFA)"

@@ -1,16 +1,22 @@
-"""How alike the faces are that different keys make of one face."""
+"""Cosine between the identities that different keys give to one face."""
 
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._values import between_versions, judges_with
 
 
 class KeySimilarity(Metric):
-    """Mean over faces of the mean cosine between all pairs of a face's versions, in [-1, 1].
+    """Mean over faces of the mean cosine <e, e'> over all pairs of a face's versions, in [-1, 1]; lower is better.
 
-    A face's versions are its pictures under different keys: its anonymized picture and those under further keys (the
-    attempts `key`); of the attempts `wrong`, what different wrong keys bring back. Low: the keys lead to different
-    people, so that one version tells little of another. Nothing where no face has two versions.
+    e: the judge's embedding at unit length, (N, D). The versions of a face are its pictures under different keys: its
+    anonymized picture, and its pictures under further keys (the attempts `key`). For the attempts `wrong` they are the
+    faces that different wrong keys recover. A low value means that the keys lead to different people. The value is
+    NaN if no face has two versions.
     Reference: Yuan et al. 2025 (iFADIT), Eq. 17 (second term) and section 4.4.
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> first, second = {"net.embedding": [[1, 0]]}, {"net.embedding": [[3, 4]], "attempt": ["key"]}
+    >>> values(KeySimilarity, evidence(first, first, attempts=second))  # 3 / 5
+    {'net': 0.6}
     """
 
     title = "similarity between keys"

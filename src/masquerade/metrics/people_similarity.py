@@ -1,18 +1,25 @@
-"""How alike the anonymized faces of different people are under one key."""
+"""Cosine between the anonymized faces of different people under one key."""
 
 import numpy as np
 
-from masquerade.metrics import Evidence, Metric, Value, stack
+from masquerade.core.measurements import stack
+from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._values import judges_with, unit
 
 
 class PeopleSimilarity(Metric):
     """Mean of cos(e(X'_i), e(X'_j)) over all pairs of anonymized faces of different people under one key, in [-1, 1].
 
-    All anonymized pictures of a cell have one key; of attempts with several, those of one ``number``. High: the method
-    makes everybody look like the same stranger. Faces of nobody known ('') are in no pair. From the sums of unit
-    vectors e: (|sum e|^2 - sum over people p of |sum_p e|^2) / (N^2 - sum over p of n_p^2), exactly that mean.
+    Lower is better: a high value means that different people look alike when they are anonymized. e: the judge's
+    embedding at unit length, (N, D). All anonymized pictures of a cell have one key; attempts have one key for each
+    ``number``. Faces without a known identity ('') are in no pair. The mean is computed from sums of e, which is exact:
+    (|sum e|^2 - sum over people p of |sum_p e|^2) / (N^2 - sum over p of n_p^2).
     Reference: Yuan et al. 2025 (iFADIT), Eq. 17 (first term).
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> faces = {"net.embedding": [[1, 0], [0, 1], [1, 0]]}  # cosines of the three pairs: 0, 0, 1
+    >>> values(PeopleSimilarity, evidence(faces, faces))
+    {'net': 0.3333}
     """
 
     title = "similarity between people"
@@ -30,15 +37,15 @@ class PeopleSimilarity(Metric):
 
 
 def _judged(embeddings: np.ndarray, names: np.ndarray, keys: np.ndarray) -> Value:
-    seen = np.isfinite(embeddings).all(axis=1) & (names != "")
+    measured = np.isfinite(embeddings).all(axis=1) & (names != "")
     total, pairs = 0.0, 0
-    for key in np.unique(keys[seen]):
-        rows = seen & (keys == key)
-        people, places, counts = np.unique(names[rows], return_inverse=True, return_counts=True)
+    for key in np.unique(keys[measured]):
+        rows = measured & (keys == key)
+        people, positions, counts = np.unique(names[rows], return_inverse=True, return_counts=True)
         sums = np.zeros((len(people), embeddings.shape[1]))
-        np.add.at(sums, places, embeddings[rows])
+        np.add.at(sums, positions, embeddings[rows])
         total += (sums.sum(axis=0) ** 2).sum() - (sums**2).sum()
-        pairs += int(counts.sum() ** 2 - (counts**2).sum())  # ordered
+        pairs += int(counts.sum() ** 2 - (counts**2).sum())  # each pair counts twice: (i, j) and (j, i)
     if not pairs:
         return Value(float("nan"), 0, len(names), note="no two people could be measured")
-    return Value(float(total / pairs), int(seen.sum()), len(names), note=f"{pairs // 2} pairs of different people")
+    return Value(float(total / pairs), int(measured.sum()), len(names), note=f"{pairs // 2} pairs of different people")

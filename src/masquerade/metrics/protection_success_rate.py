@@ -1,20 +1,26 @@
-"""How many faces a recogniser with its published threshold takes for somebody else."""
+"""Share of faces that a recogniser with its published threshold takes for another person."""
 
+import operator
 from typing import Annotated
 
-import numpy as np
 from pydantic import Field
 
+from masquerade.core.settings import Settings
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import distances
-from masquerade.settings import Settings
+from masquerade.metrics._values import distances, share_at_threshold
 
 
 class ProtectionSuccessRate(Metric):
-    """Share of faces at least as far from their original as the threshold of the judge's authors, in [0, 1].
+    """Mean over faces of [||e(X) - e(X')||_2 >= t], in [0, 1]; higher is better.
 
-    A face that could not be anonymized or measured is not counted as protected: it is missing from ``over``.
+    e: the judge's embedding, (N, D); t: the threshold that its authors publish. A face that was not anonymized or
+    measured does not count as protected: it is missing from ``over``.
     Reference: Wen et al. 2022 (IdentityDP), section V.B; dlib's threshold: King 2017.
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> faces = evidence({"net.embedding": [[0], [0]]}, {"net.embedding": [[0.5], [0.7]]})
+    >>> values(ProtectionSuccessRate, faces, thresholds={"net": 0.6})
+    {'net': 0.5}
     """
 
     title = "protection success rate"
@@ -22,21 +28,18 @@ class ProtectionSuccessRate(Metric):
     unit = "share of faces"
 
     class Params(Settings):
+        """The thresholds."""
+
         thresholds: dict[str, Annotated[float, Field(gt=0)]]
         """Judge -> the largest distance of one person (0.6: dlib's face recognition model, King 2017)."""
 
+    params: Params
+
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        found = {}
-        for judge, threshold in self.params.thresholds.items():
-            if judge in evidence.judges:
-                found[judge] = protected(
-                    distances(evidence, judge), threshold, f"threshold {threshold:g}, as published"
-                )
-        return found
-
-
-def protected(apart: np.ndarray, threshold: float, note: str) -> Value:
-    """The share of the finite distances that are not below ``threshold``."""
-    counted = apart[np.isfinite(apart)]
-    value = float((counted >= threshold).mean()) if counted.size else float("nan")
-    return Value(value, int(counted.size), len(apart), note=note)
+        return {
+            judge: share_at_threshold(
+                distances(evidence, judge), operator.ge, threshold, f"threshold {threshold:g}, as published"
+            )
+            for judge, threshold in self.params.thresholds.items()
+            if judge in evidence.judges
+        }

@@ -1,13 +1,19 @@
 """Structural similarity between each original and its anonymized face."""
 
-from masquerade.metrics import Evidence, Metric, Value, stack
+from masquerade.core.measurements import stack
+from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._values import mean
 
 
 class Ssim(Metric):
-    """Mean over faces of SSIM (11 x 11 Gaussian window, sigma 1.5), in [-1, 1]; 1 for identical pictures.
+    """Mean over faces of SSIM, in [-1, 1], 1 for identical pictures; higher is better.
 
+    SSIM uses an 11 x 11 Gaussian window with sigma 1.5; judges measure it of each face, (N,).
     Reference: Wang et al. 2004; Wen et al. 2022 (IdentityDP), section V.B.
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> values(Ssim, evidence({"id": ["a", "b"]}, {"pixels.ssim": [0.5, 1.0]}))
+    {'': 0.75}
     """
 
     title = "structural similarity"

@@ -1,1 +1,3 @@
-"""Architectures only: ``nn.Module`` classes with their paper, no weights, no training, no preprocessing."""
+"""Network architectures, each with its paper, and the code that brings pictures to a network. Training is in training/,
+backbones/ and methods/; backbones/ and judges/ choose the weights.
+"""

@@ -12,7 +12,7 @@ from torch.nn.functional import interpolate
 
 
 class AAD(nn.Module):
-    """One AAD layer: an attention mask chooses, position by position, between identity and attributes.
+    """One AAD layer: at each position an attention mask chooses between identity and attributes.
 
         h' = InstanceNorm(h)
         A  = gamma_att(z_att) * h' + beta_att(z_att)      per position
@@ -35,14 +35,14 @@ class AAD(nn.Module):
         scale_a, shift_a = self.attribute(attributes).chunk(2, dim=1)
         scale_i, shift_i = self.identity(identity)[:, :, None, None].chunk(2, dim=1)
         mask = torch.sigmoid(self.mask(normed))
-        # (1 - M) A + M I, gathered so that the normed features are multiplied once.
+        # (1 - M) A + M I, combined so that the normed features are multiplied once
         scale = torch.lerp(scale_a, scale_i.expand_as(scale_a), mask)
         shift = torch.lerp(shift_a, shift_i.expand_as(shift_a), mask)
         return torch.addcmul(shift, scale, normed)
 
 
 class AADBlock(nn.Module):
-    """AAD ResBlk (c_in, c_out), Figure 3: twice AAD, ReLU, 3 x 3 convolution; a third where channels change."""
+    """AAD ResBlk (c_in, c_out), Figure 3: twice (AAD, ReLU, 3 x 3 convolution); a third time if channels change."""
 
     def __init__(self, into: int, out: int, attribute_width: int, identity_width: int):
         super().__init__()
@@ -55,7 +55,8 @@ class AADBlock(nn.Module):
         self.skip = unit(out) if into != out else None
 
     def forward(self, features: Tensor, attributes: Tensor, identity: Tensor) -> Tensor:
-        def apply(unit: nn.ModuleDict, inner: Tensor) -> Tensor:
+        def apply(unit: nn.Module, inner: Tensor) -> Tensor:
+            assert isinstance(unit, nn.ModuleDict)
             return unit["convolution"](torch.relu(unit["aad"](inner, attributes, identity)))
 
         main = apply(self.main[1], apply(self.main[0], features))
@@ -63,10 +64,10 @@ class AADBlock(nn.Module):
 
 
 class FusionGenerator(nn.Module):
-    """X = h(r_id, r_att), Eq. 9: n AAD residual blocks, one for each attribute map, doubling the size between them.
+    """X = h(r_id, r_att), Eq. 9: n AAD residual blocks, one for each attribute map; the size doubles between blocks.
 
-    ``widths`` are the input channels of the n blocks; the published network has (1024, 1024, 1024, 1024, 512, 256,
-    128, 64). The first features, 2 x 2, come from the identity vector alone.
+    ``widths``: input channels of the n blocks; the published network has (1024, 1024, 1024, 1024, 512, 256, 128, 64).
+    The first features, 2 x 2, are computed from the identity vector alone.
 
     Input: identity (N, D) unit vectors; n maps, coarsest first, (N, attribute_widths[k], s, s) with s = 2 ** (k + 1).
     Output (N, 3, 2 ** n, 2 ** n) in (-1, 1).

@@ -1,7 +1,8 @@
-"""The flow of iFADIT's published code in place of Eq. 5-8: all-in-one blocks (FrEIA) under the secret as condition."""
+"""The flow of iFADIT's published code, other than Eq. 5-8: all-in-one blocks (FrEIA) conditioned on the secret."""
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,9 +13,9 @@ from masquerade.networks.coupling import HIDDEN, subnetwork
 class AllInOneFlow(nn.Module):
     """(N, width) and secret vectors (N, secret) -> (N, width); ``inverse`` is its exact inverse.
 
-    A block has one sub-network: it scales and shifts the second half of a vector by what it sees of the first half and
-    the secret, exp(``limit`` tanh(s / 10)) and t / 10; then follow a learnt scale and shift of every number and a fixed
-    permutation, drawn from torch's generator. Vectors are scaled as in `SecureFlow`.
+    A block has one sub-network, which computes s and t from the first half of a vector and the secret. The second half
+    is multiplied by exp(``limit`` tanh(s / 10)) and shifted by t / 10. A learnt scale and shift of every number and a
+    fixed permutation, drawn from torch's generator, follow. Vectors are scaled as in `SecureFlow`.
     """
 
     def __init__(
@@ -36,7 +37,8 @@ class AllInOneFlow(nn.Module):
         self.blocks = nn.ModuleList(
             AllInOneBlock([(width,)], [(secret,)], made, affine_clamping=limit) for _ in range(blocks)
         )
-        for block in self.blocks:  # FrEIA has drawn them from NumPy's global generator
+        block: Any
+        for block in self.blocks:  # FrEIA draws its permutations from NumPy's global generator
             permuted = torch.eye(width)[torch.randperm(width)]
             block.w_perm.copy_(permuted)
             block.w_perm_inv.copy_(permuted.T)

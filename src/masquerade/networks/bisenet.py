@@ -1,7 +1,7 @@
 """BiSeNet: face parsing by a context path, attention and fusion (Yu et al. 2018, arXiv:1808.00897).
 
 As published for faces (zllrunning/face-parsing.PyTorch): the context path is a ResNet-18, and its features at one
-eighth of the picture stand where the paper's spatial path stands. The names and shapes of the tensors are those of
+eighth of the picture replace the paper's spatial path. The names and shapes of the tensors are those of
 ``79999_iter.pth`` (cp.resnet, cp.arm16, ..., ffm, conv_out, conv_out16, conv_out32), so that its weights load strictly.
 """
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 STRIDES = (2, 4, 8)
-"""Possible pixels of the input per position of the finest features; 8 is published."""
+"""Allowed numbers of input pixels per position of the finest features; 8 is published."""
 
 
 class ConvBNReLU(nn.Module):
@@ -26,7 +26,7 @@ class ConvBNReLU(nn.Module):
 
 
 class BasicBlock(nn.Module):
-    """The residual block of ResNet-18 (He et al. 2016, Figure 2); the first convolution takes the ``stride``."""
+    """The residual block of ResNet-18 (He et al. 2016, Figure 2); the first convolution has the ``stride``."""
 
     def __init__(self, inputs: int, outputs: int, stride: int):
         super().__init__()
@@ -63,7 +63,7 @@ class ResNet18(nn.Module):
 
 
 class AttentionRefinement(nn.Module):
-    """Channels weighted by what all of them hold on average (Yu et al. 2018, section 3.2, Figure 2b)."""
+    """Scales channels by weights computed from the means of all channels (Yu et al. 2018, section 3.2, Figure 2b)."""
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__()
@@ -77,7 +77,7 @@ class AttentionRefinement(nn.Module):
 
 
 class ContextPath(nn.Module):
-    """Images -> (features at 1/8, context brought to 1/8, context brought to 1/16); sizes as published."""
+    """Images -> (features at 1/8, context at 1/8, context at 1/16 of the size); the sizes are the published ones."""
 
     def __init__(self, width: int, stride: int):
         super().__init__()
@@ -90,14 +90,14 @@ class ContextPath(nn.Module):
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         feat8, feat16, feat32 = self.resnet(images)
-        everywhere = self.conv_avg(feat32.mean((2, 3), keepdim=True))  # (N, 2 width, 1, 1)
-        up16 = self.conv_head32(interpolate(self.arm32(feat32) + everywhere, feat16.shape[2:], mode="nearest"))
+        average = self.conv_avg(feat32.mean((2, 3), keepdim=True))  # (N, 2 width, 1, 1)
+        up16 = self.conv_head32(interpolate(self.arm32(feat32) + average, feat16.shape[2:], mode="nearest"))
         up8 = self.conv_head16(interpolate(self.arm16(feat16) + up16, feat8.shape[2:], mode="nearest"))
         return feat8, up8, up16
 
 
 class FeatureFusion(nn.Module):
-    """Spatial and context features stacked, then weighted by channel (Yu et al. 2018, section 3.3, Figure 2c)."""
+    """Stacks spatial and context features and weights each channel (Yu et al. 2018, section 3.3, Figure 2c)."""
 
     def __init__(self, channels: int):
         super().__init__()
@@ -112,7 +112,7 @@ class FeatureFusion(nn.Module):
 
 
 class Output(nn.Module):
-    """Features -> one map a class."""
+    """Features -> one map for each class."""
 
     def __init__(self, inputs: int, middle: int, classes: int):
         super().__init__()
@@ -124,17 +124,17 @@ class Output(nn.Module):
 
 
 class BiSeNet(nn.Module):
-    """Images (N, 3, H, W), normalised as its preprocessing says, to three logits (N, classes, H, W).
+    """Normalised images (N, 3, H, W) -> three logits (N, classes, H, W).
 
-    The first is the answer; the other two, from 1/8 and 1/16 of the context path, are supervised beside it in training
-    (Yu et al. 2018, Eq. 2). ``width``: channels of the stem (64: ResNet-18). ``stride``: pixels of the input per
-    position of the finest features; for small pictures the maximum (4) and layer2 (2) do not halve.
+    The first is the result. The other two, from 1/8 and 1/16 of the context path, have a loss in training too (Yu et
+    al. 2018, Eq. 2). ``width``: channels of the stem (64: ResNet-18). ``stride``: input pixels per position of the
+    finest features; with 4 the max pooling does not halve, with 2 neither does layer2, which suits small pictures.
     """
 
     def __init__(self, classes: int = 19, width: int = 64, stride: int = 8):
         super().__init__()
         if stride not in STRIDES:
-            raise ValueError(f"stride is {stride}; possible are {STRIDES}.")
+            raise ValueError(f"stride is {stride}; allowed are {STRIDES}.")
         self.cp = ContextPath(width, stride)
         self.ffm = FeatureFusion(4 * width)
         self.conv_out = Output(4 * width, 4 * width, classes)
@@ -146,17 +146,17 @@ class BiSeNet(nn.Module):
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         feat8, up8, up16 = self.cp(images)
-        maps = (self.conv_out(self.ffm(feat8, up8)), self.conv_out16(up8), self.conv_out32(up16))
-        return tuple(_enlarged(part, images) for part in maps)
+        map8, map16, map32 = self.conv_out(self.ffm(feat8, up8)), self.conv_out16(up8), self.conv_out32(up16)
+        return _enlarged(map8, images), _enlarged(map16, images), _enlarged(map32, images)
 
     def answer(self, images: Tensor) -> Tensor:
-        """The first of the three alone."""
+        """The first of the three logits only."""
         feat8, up8, _ = self.cp(images)
         return _enlarged(self.conv_out(self.ffm(feat8, up8)), images)
 
 
 def _enlarged(maps: Tensor, images: Tensor) -> Tensor:
-    """``maps`` at the size of ``images``. In channels-last order, which costs an eighth on a processor."""
+    """``maps`` at the size of ``images``, in channels-last order: on a CPU an eighth of the time."""
     maps = maps.contiguous(memory_format=torch.channels_last)
     return interpolate(maps, images.shape[2:], mode="bilinear", align_corners=True)
 

@@ -1,8 +1,8 @@
 """The conditional disentanglement-fusion network of LReOrg (paper, section 3.2, Eq. 1-4).
 
-One stack of blocks read in two directions: forwards it takes a latent code apart into a key feature (what the keyword
-names) and a residual feature (all else), backwards it fuses two such features into a code. Whatever the linear and the
-dense blocks compute, the one direction undoes the other exactly.
+One stack of blocks works in two directions. Forwards it disentangles a latent code into a key feature, which the
+keyword names, and a residual feature. Backwards it fuses two such features into a code. Each direction is the exact
+inverse of the other, whatever the linear and the dense blocks compute.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-SLOPE = 0.2  # of the leaky rectifiers: the dense blocks' of Wang et al. 2018 (ESRGAN)
-START = 0.1  # of what keeps the variance: how large the last layer of a block is at first
-DENSE_LAYERS = 5  # of a dense block: Wang et al. 2018, as HiNet has them
+SLOPE = 0.2  # of the leaky rectifiers, as in the dense blocks of Wang et al. 2018 (ESRGAN)
+START = 0.1  # initial size of a block's last layer, relative to the size that keeps the variance
+DENSE_LAYERS = 5  # of a dense block: Wang et al. 2018 and HiNet
 
 
 class LinearBlock(nn.Module):
@@ -31,26 +31,26 @@ class LinearBlock(nn.Module):
 
 
 class DenseBlock(nn.Module):
-    """psi: (..., width) -> (..., width); each layer sees the input and all layers before it."""
+    """psi: (..., width) -> (..., width); the input of each layer is that of the block and all earlier outputs."""
 
     def __init__(self, width: int, growth: int):
         super().__init__()
         self.layers = nn.ModuleList(nn.Linear(width + number * growth, growth) for number in range(DENSE_LAYERS - 1))
         self.out = nn.Linear(width + (DENSE_LAYERS - 1) * growth, width)
         for layer in self.layers:
+            assert isinstance(layer, nn.Linear)
             nn.init.kaiming_normal_(layer.weight, a=SLOPE)
             nn.init.zeros_(layer.bias)
         _start_small(self.out)
 
     def forward(self, feature: Tensor) -> Tensor:
-        seen = feature
         for layer in self.layers:
-            seen = torch.cat([seen, functional.leaky_relu(layer(seen), SLOPE)], dim=-1)
-        return self.out(seen)
+            feature = torch.cat([feature, functional.leaky_relu(layer(feature), SLOPE)], dim=-1)
+        return self.out(feature)
 
 
 class DisentanglementBlock(nn.Module):
-    """One CDB: the pair (..., width) twice and a condition -> the pair; ``inverse``: the CFB, of the same weights."""
+    """One CDB: a pair of (..., width) and a condition -> a pair. ``inverse`` is the CFB, with the same weights."""
 
     def __init__(self, width: int, condition: int, hidden: int, growth: int, limit: float):
         super().__init__()
@@ -68,22 +68,25 @@ class DisentanglementBlock(nn.Module):
     def inverse(self, first: Tensor, second: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
         second = (second - self.psi_3(first)) * torch.exp(-self._bounded(self.psi_2(first)))  # Eq. 3, fusion block
         first = first - self.psi_1(second)
-        # Eq. 4, backward condition block: phi_2 and phi_3 see what they saw in Eq. 1 (docs/lreorg.md)
+        # Eq. 4, backward condition block: phi_2 and phi_3 have the inputs of Eq. 1 (docs/lreorg.md)
         second = (second - self.phi_3(first, condition)) * torch.exp(-self._bounded(self.phi_2(first, condition)))
         first = first - self.phi_1(second, condition)
         return first, second
 
     def _bounded(self, x: Tensor) -> Tensor:
-        """sigma of Eq. 1-4: -limit .. limit, 0 at 0 (HiNet, Jing et al. 2021)."""
+        """sigma of Eq. 1-4: between -limit and limit, 0 at 0 (HiNet, Jing et al. 2021)."""
         return self.limit * (2 * torch.sigmoid(x) - 1)
 
 
 class CDFNet(nn.Module):
-    """Codes (N, ..., width) under conditions (N, condition) <-> key and residual features, of the codes' shape.
+    """Codes (N, ..., width) with conditions (N, condition) <-> key and residual features of the same shape.
 
-    A code of several style layers is taken apart layer by layer. Codes are centred by ``mean`` and divided by
-    ``deviation``, those of the latent space, on the way in, and brought back on the way out.
+    A code of several style layers is disentangled layer by layer. Codes are standardised by ``mean`` and ``deviation``
+    of the latent space on the way in, and the reverse on the way out.
     """
+
+    mean: Tensor
+    deviation: Tensor
 
     def __init__(self, width: int, condition: int, blocks: int, hidden: int, growth: int, limit: float = 2.0):
         super().__init__()
@@ -94,7 +97,7 @@ class CDFNet(nn.Module):
         self.register_buffer("deviation", torch.ones(()))
 
     def disentangle(self, codes: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
-        """The key feature f and the residual feature r of codes: the forward process, from the pair (0, s)."""
+        """The key feature f and the residual feature r of codes s: the forward process, from the pair (0, s)."""
         second = (codes - self.mean) / self.deviation
         first, condition = torch.zeros_like(second), _spread(condition, codes.shape)
         for block in self.blocks:
@@ -102,9 +105,10 @@ class CDFNet(nn.Module):
         return first, second
 
     def fuse(self, key: Tensor, residual: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
-        """The backward process: (delta r, s). delta r, the information loss, is 0 where both are of one code."""
+        """(delta r, s) by the backward process. The information loss delta r is 0 if both features are of one code."""
         first, second, condition = key, residual, _spread(condition, key.shape)
         for block in reversed(self.blocks):
+            assert isinstance(block, DisentanglementBlock)
             first, second = block.inverse(first, second, condition)
         return first, second * self.deviation + self.mean
 
@@ -116,9 +120,9 @@ def _spread(condition: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def _start_small(layer: nn.Linear) -> None:
-    """A block changes little at first.
+    """Initialise the last layer of a block so that the block changes little at first.
 
-    Not nothing, as HiNet's: the first of the pair is 0 here, and with zeros everywhere no gradient reaches any weight.
+    HiNet starts with no change at all. Here that would stop every gradient, because the first of the pair is 0.
     """
     nn.init.kaiming_normal_(layer.weight, a=SLOPE)
     nn.init.zeros_(layer.bias)

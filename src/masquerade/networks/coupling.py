@@ -1,27 +1,28 @@
-"""Affine coupling blocks under a secret (Yuan et al. 2024, iFADIT, section 3.3.2, after RealNVP, Dinh et al. 2017).
+"""Affine coupling blocks with a secret (Yuan et al. 2024, iFADIT, section 3.3.2, after RealNVP, Dinh et al. 2017).
 
-A block changes one half of a vector at a time, by a scale and a shift that depend on the other half and the secret: so
-whoever holds the secret can undo it exactly, whatever the networks inside compute.
+A block changes one half of a vector at a time, by a scale and a shift that depend on the other half and the secret. So
+with the same secret the change can be undone exactly, whatever the networks inside compute.
 """
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
 HIDDEN = (256, 128, 128, 256)
-"""Widths between input and output of a sub-network: the published code's."""
+"""Hidden widths of a sub-network, as in the published code."""
 SLOPE = 0.01  # of its leaky rectifiers
 
 
 def subnetwork(inputs: int, outputs: int, hidden: Sequence[int] = HIDDEN, start: float = 1.0) -> nn.Sequential:
-    """omega, phi, rho or eta: (N, half + secret) -> (N, half). Every layer starts as one that keeps the variance.
+    """omega, phi, rho or eta: (N, half + secret) -> (N, half). Every layer is initialised to keep the variance.
 
-    The last one starts at ``start`` of that, so that a block starts near a plain scaling.
+    The last layer is multiplied by ``start``, so that a block starts near a plain scaling.
     """
     widths = [inputs, *hidden, outputs]
-    linear = [nn.Linear(before, after) for before, after in zip(widths, widths[1:], strict=False)]
+    linear = [nn.Linear(before, after) for before, after in pairwise(widths)]
     for layer in linear:
         nn.init.kaiming_normal_(layer.weight, a=SLOPE)
         nn.init.zeros_(layer.bias)
@@ -34,14 +35,16 @@ def subnetwork(inputs: int, outputs: int, hidden: Sequence[int] = HIDDEN, start:
 class SecureCouplingBlock(nn.Module):
     """One SACB: the halves (N, half) of a vector and the secret vector (N, secret) -> both halves, changed.
 
-    ``limit``: the constant of a(x) = limit * sigmoid(x), so that no scale leaves (1, e^limit). ``reach`` (2, half):
-    how far the shifts of the first and the second half go, relative to phi and eta; ones: as Eq. 5 and 6.
+    ``limit``: the constant of a(x) = limit * sigmoid(x), so that every scale is in (1, e^limit). ``reach`` (2, half):
+    factors of the shifts eta and phi of the first and the second half; ones: as in Eq. 5 and 6.
     """
+
+    reach: Tensor
 
     def __init__(self, half: int, secret: int, hidden: Sequence[int] = HIDDEN, limit: float = 1.0, start: float = 1.0):
         super().__init__()
         self.limit = limit
-        # omega and phi say how the second half changes, rho and eta the first
+        # omega and phi change the second half, rho and eta the first
         self.omega, self.phi, self.rho, self.eta = (subnetwork(half + secret, half, hidden, start) for _ in range(4))
         self.register_buffer("reach", torch.ones(2, half))
 
@@ -54,7 +57,7 @@ class SecureCouplingBlock(nn.Module):
         return first, second
 
     def inverse(self, first: Tensor, second: Tensor, secret: Tensor) -> tuple[Tensor, Tensor]:
-        """Eq. 7 and 8: what `forward` was given, where the secret is the same."""
+        """Eq. 7 and 8: the inverse of `forward` with the same secret."""
         known = torch.cat([second, secret], dim=1)
         first = (first - self.reach[0] * self.eta(known)) * torch.exp(-self._bounded(self.rho(known)))  # Eq. 7
         known = torch.cat([first, secret], dim=1)
@@ -69,8 +72,8 @@ class SecureCouplingBlock(nn.Module):
 class SecureFlow(nn.Module):
     """T of Eq. 3: (N, width) and secret vectors (N, secret) -> (N, width); ``inverse`` is its exact inverse.
 
-    ``width`` is even. Inside, vectors are scaled by sqrt(width): the coordinates of a unit vector are then about 1, as
-    those of the secret are, and the sub-networks see both.
+    ``width`` is even. Inside, vectors are scaled by sqrt(width), so that the coordinates of a unit vector are about 1,
+    like those of the secret.
     """
 
     def __init__(
@@ -84,15 +87,16 @@ class SecureFlow(nn.Module):
     ):
         super().__init__()
         if width % 2:
-            raise ValueError(f"a vector of {width} numbers has no halves")
+            raise ValueError(f"the width is {width}; it must be even")
         self.gain = math.sqrt(width)
         self.blocks = nn.ModuleList(
             SecureCouplingBlock(width // 2, secret, hidden, limit, start) for _ in range(blocks)
         )
 
     def set_reach(self, reach: Tensor) -> None:
-        """Let shifts go as far as ``reach`` (width,) says, relative to one another."""
+        """Set the relative factors of the shifts to ``reach`` (width,), with a mean square of 1."""
         for block in self.blocks:
+            assert isinstance(block, SecureCouplingBlock)
             block.reach.copy_(reach.view(2, -1) / reach.square().mean().sqrt())
 
     def forward(self, vectors: Tensor, secret: Tensor) -> Tensor:
@@ -104,5 +108,6 @@ class SecureFlow(nn.Module):
     def inverse(self, vectors: Tensor, secret: Tensor) -> Tensor:
         first, second = (vectors * self.gain).chunk(2, dim=1)
         for block in reversed(self.blocks):
+            assert isinstance(block, SecureCouplingBlock)
             first, second = block.inverse(first, second, secret)
         return torch.cat([first, second], dim=1) / self.gain

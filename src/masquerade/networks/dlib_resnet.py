@@ -1,17 +1,20 @@
 """dlib's face recogniser: a residual network of 29 convolutions (King 2017, after He et al. 2016), in PyTorch.
 
-dlib runs it without a BLAS library, 73 ms a face on one thread; here it takes 6. A test holds both to the same
-descriptors. Convolutions of stride 2 do not pad, and a shortcut that is smaller, or has fewer channels, than what it is
-added to is filled up with zeros: both as in dlib.
+dlib runs it without a BLAS library and takes 73 ms a face on one thread; this network takes 6 ms. A test compares the
+descriptors of both. As in dlib, convolutions of stride 2 do not pad, and a shortcut that is smaller or has fewer
+channels than the other summand is padded with zeros.
 """
+
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 SIDE = 150
-MEAN = (122.782, 117.001, 104.298)  # of red, green and blue, taken away before the division by 256
-STAGES = ((32, 3), (64, 3), (128, 2), (256, 2), (256, 0))  # channels, and blocks after the one that halves the map
+MEAN = (122.782, 117.001, 104.298)  # of red, green and blue; subtracted before the division by 256
+STAGES = ((32, 3), (64, 3), (128, 2), (256, 2), (256, 0))
+"""Channels of each stage, and its number of blocks after the one that halves the map."""
 
 
 class Affine(nn.Module):
@@ -26,7 +29,7 @@ class Affine(nn.Module):
 
 
 class Block(nn.Module):
-    """Two convolutions of 3 x 3 beside a shortcut; where ``halves``, the first has stride 2 and the shortcut a mean."""
+    """Two 3 x 3 convolutions and a shortcut. ``halves``: the first has stride 2, and the shortcut averages 2 x 2."""
 
     def __init__(self, inputs: int, outputs: int, halves: bool):
         super().__init__()
@@ -41,7 +44,9 @@ class Block(nn.Module):
 
 
 class DlibResNet(nn.Module):
-    """Face chips, (N, 3, 150, 150), 8-bit RGB values as float32 -> descriptors (N, 128), about of length 1."""
+    """Face chips (N, 3, 150, 150), 8-bit RGB values as float32 -> descriptors (N, 128) of length about 1."""
+
+    mean: Tensor
 
     def __init__(self):
         super().__init__()
@@ -61,8 +66,9 @@ class DlibResNet(nn.Module):
 
 
 def filled_sum(first: Tensor, second: Tensor) -> Tensor:
-    """The sum of two maps, (N, C, H, W) each; the smaller is filled up with zeros behind its last entries."""
-    wanted = [max(sides) for sides in zip(first.shape, second.shape, strict=True)]
-    return sum(
-        functional.pad(x, [n for side in (3, 2, 1) for n in (0, wanted[side] - x.shape[side])]) for x in (first, second)
+    """The sum of two maps (N, C, H, W); each is padded with zeros at the end of a dimension in which it is smaller."""
+    shape = [max(sides) for sides in zip(first.shape, second.shape, strict=True)]
+    parts = (
+        functional.pad(x, [n for side in (3, 2, 1) for n in (0, shape[side] - x.shape[side])]) for x in (first, second)
     )
+    return cast("Tensor", sum(parts))

@@ -1,8 +1,10 @@
-"""FAN: stacked hourglasses, a heat map for each of 68 landmarks (Bulat and Tzimiropoulos 2017, arXiv:1703.07332).
+"""FAN: stacked hourglasses with a heat map for each of 68 landmarks (Bulat and Tzimiropoulos 2017, arXiv:1703.07332).
 
 The names and shapes of the tensors are those of ``2DFAN4-11f355bf06.pth.tar`` (four hourglasses: FAN-4), so that its
 weights load strictly.
 """
+
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +14,7 @@ POINTS, WIDTH, DEPTH = 68, 256, 4
 
 
 class ConvBlock(nn.Module):
-    """Three 3 x 3 convolutions of half, a quarter and a quarter of the channels, side by side, and a shortcut."""
+    """Three 3 x 3 convolutions in a row with 1/2, 1/4 and 1/4 of the channels, concatenated, and a shortcut."""
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__()
@@ -35,7 +37,7 @@ class ConvBlock(nn.Module):
 
 
 class Hourglass(nn.Module):
-    """Features brought to a sixteenth of their size and back, with a branch beside at each size."""
+    """Reduces features to a sixteenth of their size and enlarges them again, with a skip branch at each size."""
 
     def __init__(self, width: int, depth: int):
         super().__init__()
@@ -48,8 +50,8 @@ class Hourglass(nn.Module):
         return self._at(self.depth, x)
 
     def _at(self, level: int, x: Tensor) -> Tensor:
-        def block(name: str, given: Tensor) -> Tensor:
-            return getattr(self, f"{name}_{level}")(given)
+        def block(name: str, features: Tensor) -> Tensor:
+            return getattr(self, f"{name}_{level}")(features)
 
         low = block("b2", functional.avg_pool2d(x, 2))
         low = block("b2_plus", low) if level == 1 else self._at(level - 1, low)
@@ -76,9 +78,9 @@ class FAN(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         x = functional.avg_pool2d(self.conv2(self.bn1(self.conv1(images)).relu()), 2)
-        x = self.conv4(self.conv3(x))
+        x = maps = self.conv4(self.conv3(x))
         for number in range(self.count):
-            part = {name: getattr(self, f"{name}{number}", None)
+            part: dict[str, Any] = {name: getattr(self, f"{name}{number}", None)
                     for name in ("m", "top_m_", "conv_last", "bn_end", "l", "bl", "al")}  # fmt: skip
             features = part["bn_end"](part["conv_last"](part["top_m_"](part["m"](x)))).relu()
             maps = part["l"](features)
@@ -90,17 +92,17 @@ class FAN(nn.Module):
 def peaks(maps: Tensor) -> Tensor:
     """Heat maps (N, P, S, S) -> x, y (N, P, 2) of their maxima as shares of the side.
 
-    A maximum that is not at the rim is moved a quarter of a cell towards its higher neighbour in x, and in y (Bulat
+    A maximum that is not at the edge is moved by a quarter of a cell towards its higher neighbour, in x and in y (Bulat
     and Tzimiropoulos 2017, published code).
     """
-    count, points, side, _ = maps.shape
+    side = maps.shape[2]
     best = maps.flatten(2).argmax(2)
     x, y = best % side, best // side
     inside = (x > 0) & (x < side - 1) & (y > 0) & (y < side - 1)
 
     def at(row: Tensor, column: Tensor) -> Tensor:
-        place = row.clamp(0, side - 1) * side + column.clamp(0, side - 1)
-        return maps.flatten(2).gather(2, place[..., None])[..., 0]
+        position = row.clamp(0, side - 1) * side + column.clamp(0, side - 1)
+        return maps.flatten(2).gather(2, position[..., None])[..., 0]
 
     slope = torch.stack([at(y, x + 1) - at(y, x - 1), at(y + 1, x) - at(y - 1, x)], dim=-1)
     cell = torch.stack([x, y], dim=-1) + 0.5

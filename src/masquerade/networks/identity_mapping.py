@@ -1,7 +1,8 @@
-"""The two small networks beside iFADIT's flow: the mapping into W+ (Eq. 2) and the identity compensation layer."""
+"""Two small networks of iFADIT: the mapping into W+ (Eq. 2) and the identity compensation layer (Eq. 10)."""
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -9,11 +10,11 @@ from torch.nn import functional
 
 SLOPE = 0.2  # of the mapping's leaky rectifier: the published code
 COMPENSATION = (1024, 2048, 1024)
-"""Widths inside the identity compensation layer: the published code's."""
+"""Hidden widths of the identity compensation layer, as in the published code."""
 
 
 class LayerwiseLinear(nn.Module):
-    """A linear layer of its own for each style layer: (N, layers, inputs) -> (N, layers, outputs)."""
+    """A separate linear layer for each style layer: (N, layers, inputs) -> (N, layers, outputs)."""
 
     def __init__(self, layers: int, inputs: int, outputs: int):
         super().__init__()
@@ -28,8 +29,8 @@ class LayerwiseLinear(nn.Module):
 class IdentityMapping(nn.Module):
     """M of Eq. 2: identity (N, D) and attributes (N, layers, style) -> W+ (N, layers, style) without its mean.
 
-    For each style layer an MLP of two layers sees the identity beside that layer's attributes. The identity, a unit
-    vector, is scaled by sqrt(D), so that its coordinates are about 1, as those of the attributes are.
+    Each style layer has an MLP of two layers, whose input is the identity and the attributes of that layer. The
+    identity, a unit vector, is scaled by sqrt(D), so that its coordinates are about 1, like those of the attributes.
     """
 
     def __init__(self, layers: int, identity: int = 512, style: int = 512, hidden: int = 512):
@@ -46,14 +47,14 @@ class IdentityMapping(nn.Module):
 
     @torch.no_grad()
     def start_at_attributes(self) -> None:
-        """Start as M(z, a) = a, in which z counts for nothing yet. Raises ValueError where it is too narrow for that.
+        """Initialise M(z, a) = a, which ignores z. Raises ValueError if there are too few hidden units.
 
-        leaky(x) - leaky(-x) = (1 + SLOPE) x: two hidden units hand a number on. The further ones start with the
-        identity and have no weight in the second layer.
+        leaky(x) - leaky(-x) = (1 + SLOPE) x, so two hidden units pass on one number. The other units get the identity
+        and start with the weight 0 in the second layer.
         """
         style, hidden = self.style_width, self.first.bias.shape[1]
         if hidden < 2 * style:
-            raise ValueError(f"{hidden} hidden units cannot hand on {style} numbers: {2 * style} are needed")
+            raise ValueError(f"{hidden} hidden units cannot pass on {style} numbers: {2 * style} are needed")
         unit = torch.eye(style)
         self.first.weight[:, :, : 2 * style] = 0.0
         self.first.weight[:, self.identity_width :, :style] = unit
@@ -64,9 +65,9 @@ class IdentityMapping(nn.Module):
 
 
 class IdentityCompensation(nn.Module):
-    """C of Eq. 10: the identity vector that is seen in an anonymized face -> the one that the face was drawn from.
+    """C of Eq. 10: the identity vector measured in an anonymized face -> the one that the face was generated from.
 
-    An MLP of four layers whose output is added to its input, and starts at 0: (N, D) -> (N, D).
+    (N, D) -> (N, D). An MLP of four layers, whose output starts at 0 and is added to its input.
     """
 
     def __init__(self, width: int = 512, hidden: Sequence[int] = COMPENSATION):
@@ -74,11 +75,13 @@ class IdentityCompensation(nn.Module):
         self.gain = math.sqrt(width)
         widths = [width, *hidden, width]
         layers: list[nn.Module] = []
-        for before, after in zip(widths, widths[1:], strict=False):
+        for before, after in pairwise(widths):
             layers += [nn.Linear(before, after), nn.LeakyReLU(SLOPE)]
         self.layers = nn.Sequential(*layers[:-1])
-        nn.init.zeros_(self.layers[-1].weight)
-        nn.init.zeros_(self.layers[-1].bias)
+        last = self.layers[-1]
+        assert isinstance(last, nn.Linear)
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
 
     def forward(self, vectors: Tensor) -> Tensor:
         return vectors + self.layers(vectors * self.gain) / self.gain

@@ -1,39 +1,40 @@
-"""The networks of FIT (Gu et al. 2020, arXiv:1911.11759): the face identity transformer, and who guesses its password.
+"""The networks of FIT (Gu et al. 2020, arXiv:1911.11759): transformer, password classifier and discriminators.
 
 The transformer is the residual generator of Johnson et al. 2016 (arXiv:1603.08155) and CycleGAN (Zhu et al. 2017,
-appendix 7.2), to which the password comes as constant channels beside the picture. The paper normalises over the
-batch; here a face is normalised by itself, in groups of channels (Wu and He 2018), so that a result does not depend on
-who else is in the batch. Groups of one channel (instance norm) would not do: a password shifts each channel of the
-first layer by a constant, which is exactly what they take away.
+appendix 7.2), with the password as additional constant channels of the picture. The paper normalises over the batch.
+Here each face is normalised separately, in groups of channels (Wu and He 2018), so that a result does not depend on the
+other faces of the batch. Groups of one channel (instance norm) would remove the password: it shifts each channel of the
+first layer by a constant.
 """
 
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
+
+from masquerade.networks.patchgan import MultiScale
 
 GROUP = 16  # channels that are normalised together: Wu and He 2018, Table 3
-INSIDE = 1 - 1 / 512  # artanh of black and white is finite; less than half a step of 8 bits
+INSIDE = 1 - 1 / 512  # keeps artanh finite for black and white; changes a value by less than half a step of 8 bits
 SLOPE = 0.2  # of the classifier's LeakyReLU: PatchGAN (Isola et al. 2017)
 
 
 class IdentityTransformer(nn.Module):
     """T(I, p): a picture (N, 3, S, S) in [-1, 1] and a password (N, bits) of +-0.5 -> a picture, same shape and range.
 
-    S is a multiple of ``2 ** halvings``. ``width``: channels before the first halving, doubled by each. ``reach`` 0:
-    the network draws the picture, T = tanh f(I, p), as published. Otherwise it draws a change that is odd in the
-    password, T = tanh(artanh I + reach / 2 (tanh f(I, p) - tanh f(I, -p))): the inverse password takes it back as far
-    as f sees the same in both pictures, and no colour is cut off (docs/fit.md).
+    S is a multiple of ``2 ** halvings``. ``width``: channels before the first halving; each halving doubles them.
+    ``reach`` 0: the network draws the picture, T = tanh f(I, p), as published. Otherwise it draws a change that is odd
+    in the password, T = tanh(artanh I + reach / 2 (tanh f(I, p) - tanh f(I, -p))). The inverse password undoes the
+    change as far as f is the same for both pictures, and no colour is clipped (docs/fit.md).
     """
 
     def __init__(self, bits: int, width: int, halvings: int, blocks: int, reach: float):
         super().__init__()
         self.reach = reach
         self.first = nn.Conv2d(3, width, 7, padding=3, padding_mode="reflect", bias=False)
-        # The bits as constant channels of that convolution: of a constant it gives a constant, the sum of its kernel.
+        # The bits as constant channels of that convolution, which maps a constant to a constant: the sum of its kernel.
         self.password = nn.Linear(bits, width, bias=False)
-        # A password weighs as much as a picture from the start, or it is learnt to be ignored.
+        # With a smaller start than the picture's, the network learns to ignore the password.
         nn.init.normal_(self.password.weight, std=2 / bits**0.5)
         widths = [width * 2**level for level in range(halvings + 1)]
         layers: list[nn.Module] = [_norm(width), nn.ReLU()]
@@ -41,22 +42,22 @@ class IdentityTransformer(nn.Module):
             layers += [_convolution(into, out, stride=2), _norm(out), nn.ReLU()]
         layers += [Block(widths[-1]) for _ in range(blocks)]
         for into, out in pairwise(widths[::-1]):
-            # enlarging and a convolution, as published, leave no chequerboard as transposed convolutions do
+            # as published: unlike transposed convolutions, these leave no chequerboard
             layers += [nn.Upsample(scale_factor=2), _convolution(into, out), _norm(out), nn.ReLU()]
         self.layers = nn.Sequential(*layers)
         self.last = nn.Conv2d(width, 3, 7, padding=3, padding_mode="reflect")
 
     def forward(self, images: Tensor, passwords: Tensor) -> Tensor:
-        # channels last, and so all that follows: twice as fast on a CPU
+        # channels last here and in all that follows: twice as fast on a CPU
         of_image = self.first(images.contiguous(memory_format=torch.channels_last))
         of_password = self.password(passwords)[:, :, None, None]
         if not self.reach:
-            return self._leave(of_image + of_password).tanh()
+            return self._f(of_image + of_password).tanh()
         both = torch.cat([of_image + of_password, of_image - of_password])
-        there, back = self._leave(both).tanh().chunk(2)
-        return ((INSIDE * images).atanh() + self.reach / 2 * (there - back)).tanh()
+        drawn, drawn_inverse = self._f(both).tanh().chunk(2)  # with p and with -p
+        return ((INSIDE * images).atanh() + self.reach / 2 * (drawn - drawn_inverse)).tanh()
 
-    def _leave(self, features: Tensor) -> Tensor:
+    def _f(self, features: Tensor) -> Tensor:
         return self.last(self.layers(features))
 
 
@@ -74,10 +75,10 @@ class Block(nn.Module):
 
 
 class PasswordClassifier(nn.Module):
-    """Q: which password turned one picture into the other (Gu et al. 2020, after InfoGAN, Chen et al. 2016).
+    """Q: the password that turned one picture into the other (Gu et al. 2020, after InfoGAN, Chen et al. 2016).
 
-    Two pictures (N, 3, S, S) -> logits (N, bits / group, 2 ** group): of each group of bits, which number it is.
-    ``depth`` convolutions that halve, of ``width`` channels at first, then the mean over the picture.
+    Two pictures (N, 3, S, S) -> logits (N, bits / group, 2 ** group) of the number in each group of bits. ``depth``
+    convolutions halve the picture, the first with ``width`` channels; then the mean over the picture is taken.
     """
 
     def __init__(self, bits: int, group: int, width: int, depth: int):
@@ -95,26 +96,17 @@ class PasswordClassifier(nn.Module):
         return self.score(features).unflatten(1, self.shape)
 
 
-class Discriminators(nn.Module):
-    """PatchGAN (Isola et al. 2017) with weights of its own on pictures halved 0, 1, ..., ``scales`` - 1 times.
+class Discriminators(MultiScale):
+    """PatchGAN (Isola et al. 2017), with other weights for pictures halved 0, 1, ..., ``scales`` - 1 times.
 
     Input (N, 3, S, S) in [-1, 1]. Output: ``scales`` maps of scores, finest first; 1 means real, 0 drawn. ``depth``
-    convolutions before the one that scores, of ``width`` channels at first, doubled by each up to 8 times; all but
-    the last halve. Unlike `patchgan`'s, which have an instance norm, they see whether a colour is a face's.
+    convolutions precede the one that gives the score. The first has ``width`` channels, each further one twice as many,
+    up to 8 times ``width``; all but the last halve the picture. The instance norm of `patchgan` would hide the colours.
     """
 
     def __init__(self, width: int, depth: int, scales: int):
-        super().__init__()
         widths = [width * min(2**level, 8) for level in range(depth)]
-        self.scales = nn.ModuleList(_patch(widths) for _ in range(scales))
-
-    def forward(self, images: Tensor) -> list[Tensor]:
-        scores = []
-        for level, discriminator in enumerate(self.scales):
-            if level:
-                images = functional.avg_pool2d(images, 3, 2, 1, count_include_pad=False)
-            scores.append(discriminator(images))
-        return scores
+        super().__init__(_patch(widths) for _ in range(scales))
 
 
 def _patch(widths: list[int]) -> nn.Sequential:

@@ -1,8 +1,10 @@
 """Inception-ResNet-v1 (Szegedy et al. 2017) as FaceNet's public models use it (Schroff et al. 2015).
 
 The names of its tensors are those of facenet-pytorch, so that its published weights load strictly. ``width`` scales
-every number of channels but the embedding's, and ``repeats`` the blocks: a small network is the same class.
+the numbers of channels except that of the embedding, and ``repeats`` sets the numbers of blocks, for smaller networks.
 """
+
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +13,7 @@ from torch import Tensor, nn
 class BasicConv2d(nn.Module):
     """Convolution without bias, batch norm, ReLU."""
 
-    def __init__(self, inputs: int, outputs: int, kernel, stride: int = 1, padding=0):
+    def __init__(self, inputs: int, outputs: int, kernel: Any, stride: int = 1, padding: Any = 0):
         super().__init__()
         self.conv = nn.Conv2d(inputs, outputs, kernel, stride, padding, bias=False)
         self.bn = nn.BatchNorm2d(outputs, eps=0.001)
@@ -22,7 +24,7 @@ class BasicConv2d(nn.Module):
 
 
 class Residual(nn.Module):
-    """Parallel branches, joined by a 1 x 1 convolution, scaled and added (Szegedy et al. 2017, section 3.3)."""
+    """Parallel branches, joined by a 1 x 1 convolution, scaled and added to the input (Szegedy et al. 2017, 3.3)."""
 
     def __init__(self, channels: int, joined: int, scale: float, branches: list[nn.Module], relu: bool = True):
         super().__init__()
@@ -39,7 +41,7 @@ class Residual(nn.Module):
 
 
 class Reduction(nn.Module):
-    """Parallel branches that halve the picture, side by side."""
+    """Parallel branches that halve the picture, concatenated."""
 
     def __init__(self, branches: list[nn.Module]):
         super().__init__()
@@ -52,9 +54,9 @@ class Reduction(nn.Module):
 
 
 class InceptionResnetV1(nn.Module):
-    """(N, 3, S, S) with S >= 75 -> (N, embedding), not normalised. Published: the defaults, at 160 pixels.
+    """(N, 3, S, S) with S >= 75 -> (N, embedding), not normalised. The defaults are published, at 160 pixels.
 
-    Input range of the published weights: (x - 127.5) / 128 on 8-bit RGB.
+    Input of the published weights: (x - 127.5) / 128 on 8-bit RGB.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class InceptionResnetV1(nn.Module):
         def c(channels: int) -> int:
             return max(4, round(channels * width))
 
-        def conv(inputs, outputs, kernel, stride=1, padding=0):
+        def conv(inputs: int, outputs: int, kernel: Any, stride: int = 1, padding: Any = 0) -> BasicConv2d:
             return BasicConv2d(c(inputs) if inputs > 3 else inputs, c(outputs), kernel, stride, padding)
 
         self.conv2d_1a = conv(3, 32, 3, 2)

@@ -1,9 +1,11 @@
 """IR-SE: the improved residual network with squeeze-and-excitation of ArcFace (Deng et al. 2019; Hu et al. 2018).
 
 The names of its tensors are those of the published ``model_ir_se50.pth`` (input_layer, body, output_layer), so that
-its weights load strictly; a narrower or shallower network is the same class with other widths and units.
+its weights load strictly. Other widths and units give a smaller network of the same class. AdaFace's network and the
+encoders of pSp and e4e use the same trunk.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from torch import Tensor, nn
@@ -12,7 +14,7 @@ WIDTHS_50, UNITS_50 = (64, 64, 128, 256, 512), (3, 4, 14, 3)
 
 
 class SqueezeExcitation(nn.Module):
-    """Channels weighted by what all of them hold on average (Hu et al. 2018, Eq. 2-4)."""
+    """Scales each channel by a weight computed from the means of all channels (Hu et al. 2018, Eq. 2-4)."""
 
     def __init__(self, channels: int, reduction: int = 16):
         super().__init__()
@@ -27,8 +29,8 @@ class SqueezeExcitation(nn.Module):
         return x * self.sigmoid(self.fc2(self.relu(self.fc1(self.avg_pool(x)))))
 
 
-class Bottleneck(nn.Module):
-    """BN - conv - PReLU - conv - BN - SE beside a shortcut; the second convolution halves where ``stride`` is 2."""
+class ResidualUnit(nn.Module, ABC):
+    """Residual layers added to a shortcut; (N, inputs, H, W) -> (N, outputs, H / stride, W / stride)."""
 
     def __init__(self, inputs: int, outputs: int, stride: int):
         super().__init__()
@@ -38,23 +40,54 @@ class Bottleneck(nn.Module):
             self.shortcut_layer = nn.Sequential(
                 nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
             )
-        self.res_layer = nn.Sequential(
+        self.res_layer = nn.Sequential(*self.layers(inputs, outputs, stride))
+
+    @staticmethod
+    @abstractmethod
+    def layers(inputs: int, outputs: int, stride: int) -> list[nn.Module]:
+        """The residual layers."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.res_layer(x) + self.shortcut_layer(x)
+
+
+class Bottleneck(ResidualUnit):
+    """BN - conv - PReLU - conv - BN - SE; the second convolution has the ``stride``."""
+
+    @staticmethod
+    def layers(inputs: int, outputs: int, stride: int) -> list[nn.Module]:
+        return [
             nn.BatchNorm2d(inputs),
             nn.Conv2d(inputs, outputs, 3, 1, 1, bias=False),
             nn.PReLU(outputs),
             nn.Conv2d(outputs, outputs, 3, stride, 1, bias=False),
             nn.BatchNorm2d(outputs),
             SqueezeExcitation(outputs),
-        )
+        ]
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.res_layer(x) + self.shortcut_layer(x)
+
+def stem(width: int) -> nn.Sequential:
+    """The first layers: (N, 3, H, W) -> (N, width, H, W)."""
+    return nn.Sequential(nn.Conv2d(3, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width), nn.PReLU(width))
+
+
+def stages(unit: type[ResidualUnit], widths: Sequence[int], units: Sequence[int]) -> nn.Sequential:
+    """The residual units of all stages, one after the other; the first unit of a stage halves the picture.
+
+    ``widths``: channels of the stem and of each stage. ``units``: units of each stage.
+    """
+    inputs, body = widths[0], []
+    for outputs, count in zip(widths[1:], units, strict=True):
+        for number in range(count):
+            body.append(unit(inputs, outputs, stride=2 if number == 0 else 1))
+            inputs = outputs
+    return nn.Sequential(*body)
 
 
 class IRSE(nn.Module):
-    """(N, 3, size, size) -> (N, embedding), not normalised. Depth 50 of the paper: the defaults, at 112 pixels.
+    """(N, 3, size, size) -> (N, embedding), not normalised. The defaults are the paper's depth 50, at 112 pixels.
 
-    ``widths``: channels of the stem and of the four stages, each of which halves the picture and has ``units`` blocks.
+    ``widths``: channels of the stem and of the four stages. ``units``: residual units of each stage.
     """
 
     def __init__(
@@ -66,20 +99,14 @@ class IRSE(nn.Module):
         dropout: float = 0.5,
     ):
         super().__init__()
-        stem, *stages = widths
-        self.input_layer = nn.Sequential(nn.Conv2d(3, stem, 3, 1, 1, bias=False), nn.BatchNorm2d(stem), nn.PReLU(stem))
-        blocks, inputs = [], stem
-        for outputs, count in zip(stages, units, strict=True):
-            for number in range(count):
-                blocks.append(Bottleneck(inputs, outputs, stride=2 if number == 0 else 1))
-                inputs = outputs
-        self.body = nn.Sequential(*blocks)
-        side = -(-size // 2 ** len(stages))  # each stage rounds up
+        self.input_layer = stem(widths[0])
+        self.body = stages(Bottleneck, widths, units)
+        side = -(-size // 2 ** len(units))  # each stage rounds up
         self.output_layer = nn.Sequential(
-            nn.BatchNorm2d(inputs),
+            nn.BatchNorm2d(widths[-1]),
             nn.Dropout(dropout),
             nn.Flatten(),
-            nn.Linear(inputs * side * side, embedding),
+            nn.Linear(widths[-1] * side * side, embedding),
             nn.BatchNorm1d(embedding),
         )
 

@@ -11,10 +11,10 @@ WIDTHS = (32, 64, 128, 256, 512)
 
 
 class LandmarkNet(nn.Module):
-    """Images (N, 3, size, size) in [-1, 1] -> places (N, points, 2): x, y as shares of the picture's side.
+    """Images (N, 3, size, size) in [-1, 1] -> points (N, points, 2): x, y as shares of the picture's side.
 
-    CNN-6 (Feng et al. 2018, section 3): 3 x 3 convolutions, each followed by ReLU and a maximum over 2 x 2, then one
-    hidden layer and the coordinates themselves. No heat map: a coordinate has a gradient wherever it is.
+    CNN-6 (Feng et al. 2018, section 3): 3 x 3 convolutions, each followed by ReLU and 2 x 2 max pooling, one hidden
+    layer, and the coordinates. Unlike a heat map, a coordinate has a gradient at every position.
     """
 
     def __init__(self, points: int = 68, size: int = 64, widths: Sequence[int] = WIDTHS, hidden: int = 1024):
@@ -31,10 +31,11 @@ class LandmarkNet(nn.Module):
         for module in self.modules():
             if isinstance(module, nn.Conv2d | nn.Linear):
                 nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+                assert module.bias is not None
                 nn.init.zeros_(module.bias)
 
     def start_at(self, shape: Tensor) -> None:
-        """Answer the mean ``shape`` (points, 2), in shares, before anything is learnt."""
+        """Initialise the output as the mean ``shape`` (points, 2), in shares of the side."""
         with torch.no_grad():
             self.places.weight.mul_(0.01)
             self.places.bias.copy_(shape.flatten())
@@ -43,12 +44,12 @@ class LandmarkNet(nn.Module):
         return self.places(self.hidden(self.features(images))).unflatten(1, (-1, 2))
 
 
-def wing_loss(found: Tensor, true: Tensor, w: float, epsilon: float) -> Tensor:
-    """Mean of Wing(x) over all coordinates, x = found - true in pixels (Feng et al. 2018, Eq. 5).
+def wing_loss(predicted: Tensor, true: Tensor, w: float, epsilon: float) -> Tensor:
+    """Mean of Wing(x) over all coordinates, x = predicted - true in pixels (Feng et al. 2018, Eq. 5).
 
-    A logarithm below ``w`` pixels, whose steepness there is w / epsilon, and a straight line beyond: small and middle
-    errors weigh more than under L1.
+    Below ``w`` pixels a logarithm, with the slope w / epsilon at 0, and a straight line above: small and medium errors
+    have more weight than with L1.
     """
-    x = (found - true).abs()
+    x = (predicted - true).abs()
     c = w - w * math.log(1 + w / epsilon)  # joins both parts at |x| = w
     return torch.where(x < w, w * torch.log1p(x / epsilon), x - c).mean()

@@ -1,7 +1,7 @@
 """The latent encryptor of RiDDLE (Li et al. 2023, arXiv:2303.05171): a transformer between codes of W+ and a password.
 
-One decoder layer a group of style layers; the codes of the group are the queries, the password is the memory. The same
-network encrypts and decrypts.
+There is one decoder layer for each group of style layers. The codes of the group are its queries, and the password is
+its memory. The same network encrypts and decrypts.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from torch import Tensor, nn
 def scaled(groups: Sequence[int], layers: int) -> list[int]:
     """Groups of style layers for a generator with ``layers`` of them, in the proportion of ``groups``.
 
-    The ends of the groups are round(end * layers / sum(groups)): (4, 4, 6) is 3, 3, 4 of 10. Raises ValueError where
-    a group would be empty.
+    The ends of the groups are round(end * layers / sum(groups)): (4, 4, 6) becomes 3, 3, 4 for 10 layers. Raises
+    ValueError if a group would be empty.
     """
     ends = [round(end * layers / sum(groups)) for end in accumulate(groups, initial=0)]
     sizes = [end - start for start, end in pairwise(ends)]
@@ -25,10 +25,10 @@ def scaled(groups: Sequence[int], layers: int) -> list[int]:
 
 
 class GroupEncryptor(nn.Module):
-    """One group: codes (N, layers, style) and the password of each layer, the same shape -> codes, the same shape.
+    """One group: codes (N, layers, style) and the password of each layer, same shape -> codes, same shape.
 
-    A transformer decoder layer (Vaswani et al. 2017), normalised before each part, of ``width`` numbers; linear layers
-    lead into it and out of it, and each style layer has a learnt position.
+    A transformer decoder layer (Vaswani et al. 2017) of ``width`` numbers, with normalisation before each part, between
+    two linear layers. Each style layer has a learnt position.
     """
 
     def __init__(self, layers: int, style: int, width: int, heads: int, hidden: int):
@@ -50,10 +50,13 @@ class GroupEncryptor(nn.Module):
 class LatentEncryptor(nn.Module):
     """W+ (N, layers, style) and passwords in W (N, style) -> W+ (N, layers, style): encrypts, and decrypts.
 
-    ``groups``: style layers of each group, in the proportion of the published ones. Codes and passwords are centred by
-    ``mean`` (style,) and divided by ``deviation`` (), those of W, before the transformer, and the result is brought
-    back. Raises ValueError where a group would be empty or ``heads`` does not divide ``width``.
+    ``groups``: numbers of style layers, which `scaled` adapts to ``layers``. Codes and passwords are standardised by
+    ``mean`` (style,) and ``deviation`` () of W before the transformer, and the result the reverse. Raises ValueError if
+    a group would be empty or ``heads`` does not divide ``width``.
     """
+
+    mean: Tensor
+    deviation: Tensor
 
     def __init__(
         self,
@@ -66,7 +69,7 @@ class LatentEncryptor(nn.Module):
     ):
         super().__init__()
         if width % heads:
-            raise ValueError(f"{heads} heads cannot share {width} numbers equally")
+            raise ValueError(f"{heads} heads do not divide {width} numbers equally")
         self.sizes = scaled(groups, layers)
         self.groups = nn.ModuleList(GroupEncryptor(size, style, width, heads, hidden) for size in self.sizes)
         self.register_buffer("mean", torch.zeros(style))
@@ -78,5 +81,5 @@ class LatentEncryptor(nn.Module):
         return self.mean + self.deviation * torch.cat([group(*part) for group, *part in parts], dim=1)
 
     def standardised(self, codes: Tensor) -> Tensor:
-        """Codes of W or W+ (..., style), centred and scaled by what is usual in W."""
+        """Codes of W or W+ (..., style), standardised by mean and deviation of W."""
         return (codes - self.mean) / self.deviation

@@ -8,8 +8,8 @@ from torch.nn import functional
 class ArcMargin(nn.Module):
     """Logits s * cos(theta_j), and s * cos(theta_y + m) for the true class y; theta_j is the angle to class centre j.
 
-    Beyond theta_y = pi - m, where the cosine would rise again, the logit goes on falling as cos(theta_y) - m sin(m), as
-    the authors' code has it.
+    Beyond theta_y = pi - m the cosine would rise again. There the logit is cos(theta_y) - m sin(m), as in the authors'
+    code, and falls further.
     """
 
     def __init__(self, embedding: int, classes: int, scale: float, margin: float):

@@ -1,8 +1,8 @@
 """Encoders into W+: pSp (Richardson et al. 2021, arXiv:2008.00951) and e4e (Tov et al. 2021, arXiv:2102.02766).
 
-An IR-SE body, a feature pyramid of its last three resolutions, and for each style layer a block that turns one of
-them into a code (map2style). The names of the tensors are those of the published ``encoder.*``; a narrower encoder is
-the same class with other widths and units.
+An IR-SE body, a feature pyramid of its last three resolutions, and for each style layer a block that turns one level
+into a code (map2style). The names of the tensors are those of the published ``encoder.*``. Other widths and units give
+a smaller encoder of the same class.
 """
 
 import math
@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.ir_se import UNITS_50, WIDTHS_50, Bottleneck
+from masquerade.networks.ir_se import UNITS_50, WIDTHS_50, Bottleneck, stages, stem
 from masquerade.networks.stylegan2 import EqualLinear
 
-COARSE, MIDDLE = 3, 7  # the first style layer that looks at the middle, and at the fine, features
+COARSE, MIDDLE = 3, 7  # the first style layer with middle features, and the first with fine features
 REDUCTION = 16  # of the body: four stages halve the picture
 
 
@@ -35,9 +35,9 @@ class GradualStyleBlock(nn.Module):
 
 
 class GradualStyleEncoder(nn.Module):
-    """pSp: pictures (N, 3, size, size) in [-1, 1] -> W+ (N, layers, style), each code from its own level.
+    """pSp: pictures (N, 3, size, size) in [-1, 1] -> W+ (N, layers, style), each code from one level of the pyramid.
 
-    ``widths``, ``units``: of the IR-SE body (stem and four stages); depth 50 by default. ``size``: a power of 2.
+    ``widths``, ``units``: as in `IRSE`; depth 50 by default. ``size``: a power of 2.
     """
 
     def __init__(
@@ -49,21 +49,15 @@ class GradualStyleEncoder(nn.Module):
         units: Sequence[int] = UNITS_50,
     ):
         super().__init__()
-        stem, *stages = widths
         self.size, self.layers = size, layers
-        self.input_layer = nn.Sequential(nn.Conv2d(3, stem, 3, 1, 1, bias=False), nn.BatchNorm2d(stem), nn.PReLU(stem))
-        blocks, inputs = [], stem
-        for outputs, count in zip(stages, units, strict=True):
-            for number in range(count):
-                blocks.append(Bottleneck(inputs, outputs, stride=2 if number == 0 else 1))
-                inputs = outputs
-        self.body = nn.Sequential(*blocks)
+        self.input_layer = stem(widths[0])
+        self.body = stages(Bottleneck, widths, units)
         self.ends = [sum(units[: stage + 1]) - 1 for stage in (1, 2, 3)]
         side = size // REDUCTION
         sides = [side] * COARSE + [2 * side] * (MIDDLE - COARSE) + [4 * side] * max(0, layers - MIDDLE)
-        self.styles = nn.ModuleList(GradualStyleBlock(inputs, style, of) for of in sides[:layers])
-        self.latlayer1 = nn.Conv2d(stages[2], inputs, 1)
-        self.latlayer2 = nn.Conv2d(stages[1], inputs, 1)
+        self.styles = nn.ModuleList(GradualStyleBlock(widths[-1], style, side) for side in sides[:layers])
+        self.latlayer1 = nn.Conv2d(widths[3], widths[-1], 1)
+        self.latlayer2 = nn.Conv2d(widths[2], widths[-1], 1)
 
     def levels(self, images: Tensor) -> list[Tensor]:
         """The feature pyramid, coarse to fine."""
@@ -79,10 +73,10 @@ class GradualStyleEncoder(nn.Module):
         return [coarse, p2, p1]
 
     def codes(self, images: Tensor, layers: int) -> list[Tensor]:
-        """What the first ``layers`` style blocks say, (N, style) each."""
+        """The codes of the first ``layers`` style layers, (N, style) each."""
         levels = self.levels(images)
-        of = [0] * COARSE + [1] * (MIDDLE - COARSE) + [2] * max(0, self.layers - MIDDLE)
-        return [self.styles[layer](levels[of[layer]]) for layer in range(layers)]
+        level_of = [0] * COARSE + [1] * (MIDDLE - COARSE) + [2] * max(0, self.layers - MIDDLE)
+        return [self.styles[layer](levels[level_of[layer]]) for layer in range(layers)]
 
     def forward(self, images: Tensor) -> Tensor:
         return torch.stack(self.codes(images, self.layers), dim=1)
@@ -92,7 +86,7 @@ class Encoder4Editing(GradualStyleEncoder):
     """e4e: one code w for all layers, and for layer i > 0 an offset delta_i to it (Tov et al. 2021, section 4.1)."""
 
     def forward(self, images: Tensor, stage: int | None = None) -> Tensor:
-        """``stage``: how many offsets are learnt already (progressive training); None: all."""
+        """``stage``: the number of offsets in use (progressive training), or None for all."""
         used = self.layers if stage is None else min(stage + 1, self.layers)
         first, *offsets = self.codes(images, used)
         codes = [first, *(first + offset for offset in offsets), *[first] * (self.layers - used)]
@@ -100,5 +94,5 @@ class Encoder4Editing(GradualStyleEncoder):
 
 
 def enlarged(x: Tensor, like: Tensor) -> Tensor:
-    """Bilinear to the size of another map, corners on corners (as the published encoders)."""
+    """``x`` at the size of the map ``like``: bilinear with aligned corners, as in the published encoders."""
     return functional.interpolate(x, size=like.shape[-2:], mode="bilinear", align_corners=True)

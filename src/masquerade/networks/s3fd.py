@@ -1,4 +1,4 @@
-"""S3FD: a single-shot detector of faces of many sizes, on VGG-16 (Zhang et al. 2017, arXiv:1708.05237).
+"""S3FD: a single-shot detector for faces of many sizes, on VGG-16 (Zhang et al. 2017, arXiv:1708.05237).
 
 The names and shapes of the tensors are those of ``s3fd-619a316812.pth``, so that its weights load strictly.
 """
@@ -11,15 +11,15 @@ VGG = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
 DETECTION = {"conv3_3_norm": 256, "conv4_3_norm": 512, "conv5_3_norm": 512, "fc7": 1024, "conv6_2": 512, "conv7_2": 256}
 """Detection layers and their channels, at strides 4, 8, ... 128; an anchor is four strides wide (section 3.1)."""
 BACKGROUNDS = 3
-"""Background scores of the finest layer, of which the largest counts (max-out background label: section 3.3)."""
+"""Number of background scores of the finest layer; the largest is used (max-out background label: section 3.3)."""
 VARIANCES = (0.1, 0.2)
-"""By which the offsets of a box's centre and size are scaled (SSD's, as in the published code)."""
+"""Factors of the offsets of a box's centre and size (as in SSD and in the published code)."""
 MEAN = (104.0, 117.0, 123.0)
-"""Blue, green, red of 8-bit values."""
+"""Mean of the 8-bit values: blue, green, red."""
 
 
 class L2Norm(nn.Module):
-    """Channels at unit length, times a learnt scale each (Liu et al. 2016, ParseNet)."""
+    """Scales the channels of each position to unit length, then each by a learnt factor (Liu et al. 2016, ParseNet)."""
 
     def __init__(self, channels: int):
         super().__init__()
@@ -32,7 +32,7 @@ class L2Norm(nn.Module):
 class S3FD(nn.Module):
     """8-bit pictures (N, 3, H, W), BGR in [0, 255] -> (boxes (N, A, 4), scores (N, A)) of all A anchors.
 
-    A box is left, top, right, bottom in pixels of the picture, whose first pixel reaches from 0 to 1; a score is the
+    A box is left, top, right, bottom in pixels; the first pixel of a picture extends from 0 to 1. A score is the
     probability of a face.
     """
 
@@ -63,20 +63,20 @@ class S3FD(nn.Module):
         return torch.cat(boxes, dim=1), torch.cat(scores, dim=1)
 
     def features(self, images: Tensor) -> dict[str, Tensor]:
-        """What each detection layer looks at."""
+        """Detection layer -> its input."""
         x = images - images.new_tensor(MEAN)[:, None, None]
-        found = {}
+        inputs = {}
         for stage, (_, count) in enumerate(VGG, start=1):
             for number in range(1, count + 1):
                 x = getattr(self, f"conv{stage}_{number}")(x).relu()
             if stage > 2:
-                found[f"conv{stage}_3_norm"] = getattr(self, f"conv{stage}_3_norm")(x)
+                inputs[f"conv{stage}_3_norm"] = getattr(self, f"conv{stage}_3_norm")(x)
             x = nn.functional.max_pool2d(x, 2)
         for layer in ("fc6", "fc7", "conv6_1", "conv6_2", "conv7_1", "conv7_2"):
             x = getattr(self, layer)(x).relu()
             if layer in DETECTION:
-                found[layer] = x
-        return found
+                inputs[layer] = x
+        return inputs
 
 
 def decoded(offsets: Tensor, stride: int) -> Tensor:

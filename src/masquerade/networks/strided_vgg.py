@@ -1,4 +1,4 @@
-"""VGG without maxima: the classifier of attributes (Simonyan and Zisserman 2015; Springenberg et al. 2015)."""
+"""VGG without max pooling: the attribute classifier (Simonyan and Zisserman 2015; Springenberg et al. 2015)."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ WIDTHS_16, UNITS_16 = (64, 128, 256, 512, 512), (2, 2, 3, 3, 3)
 
 
 class StridedVGG(nn.Module):
-    """Images (N, 3, size, size) -> (N, answers). Thirteen convolutions, as in VGG-16: the defaults.
+    """Images (N, 3, size, size) -> (N, answers). The defaults are the thirteen convolutions of VGG-16.
 
-    The first convolution of each stage halves the picture, in the place of a maximum (Springenberg et al. 2015); each
-    is followed by batch normalisation and ReLU. The last features are not averaged over space: where something is seen
-    says what it is in an aligned face, and a smile is a small thing in a known place.
+    The first convolution of each stage halves the picture and replaces max pooling (Springenberg et al. 2015). Batch
+    normalisation and ReLU follow each convolution. The last features are not averaged over space: in an aligned face
+    the position of a detail, such as a smile, is known and informative.
     """
 
     def __init__(

@@ -1,19 +1,20 @@
 """The style-based generator of StyleGAN2 (Karras et al. 2020, arXiv:1912.04958), in plain PyTorch.
 
-The names of its tensors are those of the rosinality layout (``g_ema``), so that published weights load strictly; a
-narrower generator is the same class with other channels. Layer by layer style codes (W+), skip connections of RGB,
-up-sampling by a transposed convolution and a low-pass filter, noise that is fixed, fresh or left out.
+The names of its tensors are those of the rosinality layout (``g_ema``), so that published weights load strictly. Other
+channels give a smaller generator of the same class. It has a style code for each layer (W+), RGB skip connections,
+up-sampling by a transposed convolution and a low-pass filter, and noise that is fixed, fresh or left out.
 """
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade import distributed
+from masquerade.training import distributed
 
 CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64, 32)  # at 4, 8, ... 1024 pixels: config F
 SLOPE, GAIN = 0.2, math.sqrt(2.0)  # of the leaky rectifiers
@@ -22,12 +23,12 @@ Noise = Literal["fixed", "fresh", "none"]
 
 
 def style_layers(size: int) -> int:
-    """How many style codes a generator of ``size`` x ``size`` pixels takes: 2 log2(size) - 2."""
+    """The number of style codes of a generator of ``size`` x ``size`` pixels: 2 log2(size) - 2."""
     return 2 * int(math.log2(size)) - 2
 
 
 def activated(x: Tensor) -> Tensor:
-    """Leaky rectifier that keeps the variance."""
+    """A leaky rectifier that keeps the variance."""
     return functional.leaky_relu(x, SLOPE) * GAIN
 
 
@@ -45,7 +46,7 @@ class EqualLinear(nn.Module):
 
 
 class ActivatedLinear(EqualLinear):
-    """`EqualLinear` and a leaky rectifier: a layer of the mapping network."""
+    """`EqualLinear` with a leaky rectifier: a layer of the mapping network."""
 
     def forward(self, x: Tensor) -> Tensor:
         return activated(super().forward(x))
@@ -59,7 +60,9 @@ class PixelNorm(nn.Module):
 
 
 class LowPass(nn.Module):
-    """The separable filter [1, 3, 3, 1], after ``up`` - 1 zeros were put between the pixels; keeps the brightness."""
+    """The separable filter [1, 3, 3, 1], with ``up`` - 1 zeros inserted between the pixels; keeps the brightness."""
+
+    kernel: Tensor
 
     def __init__(self, up: int, padding: tuple[int, int]):
         super().__init__()
@@ -69,9 +72,9 @@ class LowPass(nn.Module):
         self.up, self.padding = up, padding
 
     def forward(self, x: Tensor) -> Tensor:
-        count, channels, height, width = x.shape
+        channels = x.shape[1]
         kernel = self.kernel.flip(0, 1).expand(channels, 1, 4, 4)
-        if self.up == 2:  # the zeros and the filter in one: a transposed convolution, cropped
+        if self.up == 2:  # a cropped transposed convolution inserts the zeros and filters in one step
             first, last = 3 - self.padding[0], 2 - self.padding[1]
             x = functional.conv_transpose2d(x, self.kernel.expand(channels, 1, 4, 4), stride=2, groups=channels)
             return x[..., first : x.shape[-2] - last, first : x.shape[-1] - last]
@@ -82,9 +85,9 @@ class LowPass(nn.Module):
 class ModulatedConv2d(nn.Module):
     """A convolution whose weights depend on the style: Karras et al. 2020, Eq. 1 and 3.
 
-    Scaling the weights of each picture is the same as scaling its input by the style and its output by the
-    demodulation, which needs no convolution of its own for each picture of a batch. A kernel of one pixel is a product
-    of matrices, where the weights are smaller than the map.
+    Scaling the weights for each picture equals scaling the input by the style and the output by the demodulation, which
+    needs only one convolution for the whole batch. With a kernel of one pixel it is a product of matrices, and the
+    weights are scaled, which are smaller than the map.
     """
 
     def __init__(self, inputs: int, outputs: int, kernel: int, style: int, demodulate: bool = True, up: bool = False):
@@ -97,12 +100,12 @@ class ModulatedConv2d(nn.Module):
             self.blur = LowPass(up=1, padding=(1, 1))
 
     def forward(self, x: Tensor, code: Tensor) -> Tensor:
-        """x (N, inputs, H, W), code (N, style) -> (N, outputs, H, W), twice the size where ``up``."""
+        """x (N, inputs, H, W), code (N, style) -> (N, outputs, H, W), twice the size if ``up``."""
         x, demodulation = self.modulated(x, code)
         return x if demodulation is None else x * demodulation
 
     def modulated(self, x: Tensor, code: Tensor) -> tuple[Tensor, Tensor | None]:
-        """What ``forward`` gives before the demodulation, and the demodulation, (N, outputs, 1, 1)."""
+        """The output before the demodulation, and the demodulation (N, outputs, 1, 1), or None if there is none."""
         style = self.modulation(code)
         weight = self.weight[0] * self.scale
         if not self.padding:
@@ -120,7 +123,7 @@ class ModulatedConv2d(nn.Module):
 
 
 class NoiseInjection(nn.Module):
-    """One learnt strength for noise, (1 or N, 1, H, W)."""
+    """Scales noise (1 or N, 1, H, W) by one learnt strength."""
 
     def __init__(self):
         super().__init__()
@@ -144,7 +147,7 @@ class Activation(nn.Module):
 
 
 class StyledConv(nn.Module):
-    """Modulated 3 x 3 convolution, noise, bias, rectifier."""
+    """A modulated 3 x 3 convolution, noise, bias and rectifier."""
 
     def __init__(self, inputs: int, outputs: int, style: int, up: bool = False):
         super().__init__()
@@ -158,7 +161,7 @@ class StyledConv(nn.Module):
 
 
 class ToRGB(nn.Module):
-    """Modulated 1 x 1 convolution to RGB, added to the picture of half the size."""
+    """A modulated 1 x 1 convolution to RGB, added to the enlarged picture of half the size."""
 
     def __init__(self, inputs: int, style: int, up: bool = True):
         super().__init__()
@@ -173,7 +176,7 @@ class ToRGB(nn.Module):
 
 
 class ConstantInput(nn.Module):
-    """The learnt 4 x 4 map where every picture starts."""
+    """The learnt 4 x 4 map, which is the first input of every picture."""
 
     def __init__(self, channels: int):
         super().__init__()
@@ -181,17 +184,19 @@ class ConstantInput(nn.Module):
 
 
 class Generator(nn.Module):
-    """Latent vectors -> pictures (N, 3, S, S), about in [-1, 1].
+    """Latent vectors -> pictures (N, 3, S, S), approximately in [-1, 1].
 
     Z: standard normal (N, D). W = ``map(z)``: (N, D). W+: (N, L, D), a code for each of L = 2 log2(size) - 2 style
-    layers. ``latent_avg``: the mean of W, towards which truncation pulls.
+    layers. ``latent_avg``: the mean of W, used by the truncation.
 
     ``size``: 2^k pixels, 8 or more. ``channels``: at 4, 8, ... ``size`` pixels. ``style``: D. ``mapping``: layers of
     the mapping network; ``mapping_rate``: their learning rate relative to the others' (0.01: Karras et al. 2019).
-    ``pictures``: S, where its pictures are to be smaller than it draws them; each pixel is then the mean of a square,
-    as in the published code of pSp, e4e and FALCO (``AdaptiveAvgPool2d((256, 256))``). The attribute ``size`` is S,
-    ``drawn`` what the network draws.
+    ``pictures``: S, if the pictures are to be smaller than ``size``. Each pixel is then the mean of a square, as in the
+    published code of pSp, e4e and FALCO (``AdaptiveAvgPool2d((256, 256))``). The attribute ``size`` is S, and ``drawn``
+    is the argument ``size``.
     """
+
+    latent_avg: Tensor
 
     def __init__(
         self,
@@ -205,11 +210,11 @@ class Generator(nn.Module):
         super().__init__()
         pictures = pictures or size
         if size < 8 or size != 2 ** int(math.log2(size)):
-            raise ValueError(f"a generator's pictures have 8, 16, 32, ... pixels, not {size}")
+            raise ValueError(f"the size of a generator's pictures is 8, 16, 32, ... pixels, not {size}")
         if len(channels) != int(math.log2(size)) - 1:
             raise ValueError(f"{size} pixels need {int(math.log2(size)) - 1} numbers of channels, not {len(channels)}")
         if size % pictures:
-            raise ValueError(f"{size} pixels cannot be averaged to {pictures}: they are no multiple of it")
+            raise ValueError(f"{size} pixels cannot be averaged to {pictures}: {size} is no multiple of {pictures}")
         self.size, self.drawn, self.style_width, self.layers = pictures, size, style, style_layers(size)
         layers = [ActivatedLinear(style, style, rate=mapping_rate) for _ in range(mapping)]
         self.style = nn.Sequential(PixelNorm(), *layers)
@@ -217,7 +222,7 @@ class Generator(nn.Module):
         self.conv1 = StyledConv(channels[0], channels[0], style)
         self.to_rgb1 = ToRGB(channels[0], style, up=False)
         self.convs, self.to_rgbs = nn.ModuleList(), nn.ModuleList()
-        for inputs, outputs in zip(channels, channels[1:], strict=False):
+        for inputs, outputs in pairwise(channels):
             self.convs.append(StyledConv(inputs, outputs, style, up=True))
             self.convs.append(StyledConv(outputs, outputs, style))
             self.to_rgbs.append(ToRGB(outputs, style))
@@ -229,7 +234,7 @@ class Generator(nn.Module):
 
     @property
     def at_once(self) -> int:
-        """How many pictures to draw at a time without a gradient: 32 up to 256 pixels, above in as much memory."""
+        """Number of pictures to draw at a time without gradients: 32 up to 256 pixels, fewer above for equal memory."""
         return max(1, min(32, 32 * 256**2 // self.drawn**2))
 
     def map(self, z: Tensor) -> Tensor:
@@ -237,7 +242,7 @@ class Generator(nn.Module):
         return self.style(z)
 
     def truncate(self, w: Tensor, psi: float) -> Tensor:
-        """W or W+ pulled towards its mean: w' = mean + psi (w - mean) (Karras et al. 2019, appendix B)."""
+        """W or W+ moved towards the mean: w' = mean + psi (w - mean) (Karras et al. 2019, appendix B)."""
         return self.latent_avg + psi * (w - self.latent_avg)
 
     def broadcast(self, w: Tensor) -> Tensor:
@@ -247,13 +252,13 @@ class Generator(nn.Module):
     def synthesize(self, w_plus: Tensor | Sequence[Tensor], noise: Noise = "fixed") -> Tensor:
         """W+ (N, L, D) -> pictures (N, 3, S, S). Deterministic unless ``noise`` is 'fresh'.
 
-        W+ may come as its L codes (N, D): a gradient is then computed only for those that need one.
+        W+ can be given as its L codes (N, D): gradients are then computed only for those that need one.
         """
         picture = self.pyramid(w_plus, noise)[-1]
         return picture if self.size == self.drawn else functional.avg_pool2d(picture, self.drawn // self.size)
 
     def pyramid(self, w_plus: Tensor | Sequence[Tensor], noise: Noise = "fixed") -> list[Tensor]:
-        """The pictures at 4, 8, ... ``drawn`` pixels; each is the one before, enlarged, and what its layers add."""
+        """The pictures at 4, 8, ... ``drawn`` pixels. Each is the previous one, enlarged, plus its layers' output."""
         codes = w_plus.unbind(1) if isinstance(w_plus, Tensor) and w_plus.ndim == 3 else list(w_plus)
         shape = (len(codes), codes[0].shape[-1])
         if codes[0].ndim != 2 or shape != (self.layers, self.style_width):

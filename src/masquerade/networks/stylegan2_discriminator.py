@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -9,11 +10,11 @@ from torch.nn import functional
 
 from masquerade.networks.stylegan2 import ActivatedLinear, EqualLinear, LowPass, activated
 
-GROUP = 4  # pictures over which the deviation is taken
+GROUP = 4  # largest number of pictures over which the deviation is computed
 
 
 class EqualConv2d(nn.Module):
-    """A convolution with equalised learning rate; where ``down``, low-passed and of stride 2."""
+    """A convolution with equalised learning rate; with ``down`` low-passed and with stride 2."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, down: bool = False, active: bool = True):
         super().__init__()
@@ -35,7 +36,7 @@ class EqualConv2d(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions, the second halves the picture, beside a 1 x 1 shortcut."""
+    """Two convolutions, of which the second halves the picture, and a 1 x 1 shortcut."""
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__()
@@ -48,9 +49,9 @@ class ResidualBlock(nn.Module):
 
 
 class Discriminator(nn.Module):
-    """Pictures (N, 3, size, size) -> how real they are (N, 1), unbounded.
+    """Pictures (N, 3, size, size) -> scores (N, 1), unbounded; larger means more real.
 
-    ``channels``: at 4, 8, ... ``size`` pixels, as the generator's.
+    ``channels``: at 4, 8, ... ``size`` pixels, as for the generator.
     """
 
     def __init__(self, size: int, channels: Sequence[int]):
@@ -58,9 +59,7 @@ class Discriminator(nn.Module):
         if len(channels) != int(math.log2(size)) - 1:
             raise ValueError(f"{size} pixels need {int(math.log2(size)) - 1} numbers of channels, not {len(channels)}")
         down = list(reversed(channels))
-        self.convs = nn.Sequential(
-            EqualConv2d(3, down[0], 1), *(ResidualBlock(a, b) for a, b in zip(down, down[1:], strict=False))
-        )
+        self.convs = nn.Sequential(EqualConv2d(3, down[0], 1), *(ResidualBlock(a, b) for a, b in pairwise(down)))
         self.final_conv = EqualConv2d(channels[0] + 1, channels[0], 3)
         self.final_linear = nn.Sequential(ActivatedLinear(channels[0] * 16, channels[0]), EqualLinear(channels[0], 1))
 
@@ -70,14 +69,14 @@ class Discriminator(nn.Module):
 
 
 def group(count: int) -> int:
-    """How many pictures of a batch of ``count`` the deviation is taken over: at most GROUP, and a divisor."""
+    """The number of pictures over which the deviation is computed: the largest divisor of ``count`` up to GROUP."""
     return next(size for size in range(min(GROUP, count), 0, -1) if count % size == 0)
 
 
 def deviation(x: Tensor) -> Tensor:
     """Minibatch standard deviation (Karras et al. 2018, section 3): (N, C, H, W) -> (N, 1, H, W).
 
-    Averaged over channels and places within groups of at most GROUP pictures that divide the batch.
+    Averaged over channels and positions, within groups of `group` pictures.
     """
     count, _, height, width = x.shape
     together = group(count)

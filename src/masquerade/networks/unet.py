@@ -16,8 +16,8 @@ SLOPE = 0.1  # of every LeakyReLU: IdentityDP, Figure 3
 class AttributeEncoder(nn.Module):
     """r_att(X) = {r_att^1(X), ..., r_att^n(X)}, n = len(widths) + 1, from the coarsest map to the finest (Eq. 8).
 
-    ``widths`` are the channels after each stride-2 convolution of the encoder. The published network has
-    (32, 64, 128, 256, 512, 1024, 1024), which gives n = 8 maps of 2 x 2 to 256 x 256 at 256 x 256 pixels.
+    ``widths``: channels after each stride-2 convolution of the encoder. The published network has
+    (32, 64, 128, 256, 512, 1024, 1024), which gives n = 8 maps of 2 x 2 to 256 x 256 for pictures of 256 x 256 pixels.
 
     Input (N, 3, S, S) in [-1, 1], S a multiple of ``2 ** len(widths)``. Output: n maps; map k (from 0) is
     (N, channels[k], s * 2 ** k, s * 2 ** k) with s = S / 2 ** len(widths).
@@ -29,7 +29,7 @@ class AttributeEncoder(nn.Module):
         self.down = nn.ModuleList(
             _block(nn.Conv2d(a, b, 4, 2, 1, bias=False), b) for a, b in zip(into, widths, strict=True)
         )
-        # The decoder mirrors the encoder: it brings each map to the width of the one beside it, and both are stacked.
+        # The decoder mirrors the encoder: it changes each map to the width of its skip connection and stacks both.
         beside = list(widths[-2::-1])
         deep = [widths[-1], *(2 * width for width in beside[:-1])]
         self.up = nn.ModuleList(
@@ -45,7 +45,7 @@ class AttributeEncoder(nn.Module):
         maps = [skips.pop()]
         for up in self.up:
             maps.append(torch.cat([up(maps[-1]), skips.pop()], dim=1))
-        # The finest map has no encoder map beside it: it is the one before, enlarged (FaceShifter).
+        # The finest map has no skip connection: it is the enlarged previous map (FaceShifter).
         return [*maps, interpolate(maps[-1], scale_factor=2, mode="bilinear", align_corners=False)]
 
 

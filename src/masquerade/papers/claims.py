@@ -1,19 +1,19 @@
-"""What the papers assert, as checks on metrics: ``reference/claims.yaml``, typed and closed.
+"""What the papers claim, as comparisons of metrics: reads ``reference/claims.yaml``.
 
-A claim says which numbers are greater than which; `verdicts` says whether it holds here. Imports neither torch nor
-matplotlib: the graph asks `load` and `needs` while it is built.
+A claim declares which numbers are greater than which. `verdicts` computes whether it holds here. The graph calls `load`
+and `needs` while it is built, so this module imports neither torch nor matplotlib.
 """
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-import yaml
 from pydantic import ValidationError, model_validator
 
-from masquerade.errors import ReferenceFileError
-from masquerade.papers import mistakes
-from masquerade.papers.reference import FOLDER, Declared, Measure, Named, Need
+from masquerade.core.errors import ReferenceFileError
+from masquerade.papers import mistakes, yaml_text
+from masquerade.papers.declarations import Declared, Measure, Named, Need
+from masquerade.papers.reference import FOLDER
 
 FILE = FOLDER / "claims.yaml"
 
@@ -24,9 +24,9 @@ class Compared(Declared):
     method: str
     variant: str
     attempt: str = ""
-    """Of which pictures of the cell: what was recovered, or a wrong key brought back, ...; '' = the anonymized ones."""
+    """The pictures of the cell: ``recovered``, ``wrong`` (a wrong key), ...; '' = the anonymized ones."""
     measure: Measure | None = None
-    """Which number, where not that of the claim."""
+    """The number, if it is not that of the claim."""
 
     @model_validator(mode="after")
     def _attempts_once(self) -> "Compared":
@@ -40,22 +40,21 @@ class Claim(Declared):
     paper: str
     """Its folder in reference/."""
     name: str
-    """Short and of its own within the paper; it names the claim in the CSV."""
+    """Short and unique within the paper. It names the claim in the CSV."""
     says: str
     """The claim, in one sentence of ours."""
     source: str
-    """Where the paper says so: table, figure or equation, and section."""
+    """The place in the paper: table, figure or equation, and section."""
     dataset: Named
-    """On whose faces."""
     measure: Measure | None = None
-    """Which number is compared; left out where every cell names its own."""
+    """The number that is compared. Left out if every cell names its own."""
     greater: tuple[Compared, ...] = ()
     than: tuple[Compared, ...] = ()
     paired: bool = False
-    """Each of ``greater`` is compared with its counterpart of ``than`` alone, of which there are as many."""
+    """Each of ``greater`` is compared only with the one of ``than`` at the same place. Both have the same length."""
     descending: tuple[Compared, ...] = ()
     note: str = ""
-    """What a reader must know of this check: how it differs from what the paper did."""
+    """How this check differs from what the paper did."""
 
     @property
     def sides(self) -> tuple[Compared, ...]:
@@ -64,7 +63,7 @@ class Claim(Declared):
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Which of ``sides`` must be greater than which, by their places."""
+        """(place of the greater one, place of the other) among ``sides``, for every comparison."""
         first, places = len(self.greater), range(len(self.sides))
         if self.descending:
             return list(pairwise(places))
@@ -73,8 +72,10 @@ class Claim(Declared):
         return [(one, other) for one in places[:first] for other in places[first:]]
 
     def measure_of(self, side: Compared) -> Measure:
-        """Which number of a side is compared."""
-        return side.measure or self.measure
+        """The number of a side that is compared."""
+        measure = side.measure or self.measure
+        assert measure is not None  # `_compares` refuses a claim without one
+        return measure
 
     @model_validator(mode="after")
     def _compares(self) -> "Claim":
@@ -83,15 +84,14 @@ class Claim(Declared):
         if self.descending and len(self.descending) < 2:
             raise ValueError("'descending' needs two cells or more")
         if not self.descending and not (self.greater and self.than):
-            raise ValueError(f"'{'than' if self.greater else 'greater'}' is missing: greater than what?")
+            raise ValueError(f"'{'than' if self.greater else 'greater'}' is missing: a comparison has both sides")
         if self.paired and len(self.greater) != len(self.than):
-            raise ValueError(
-                f"'paired' compares counterparts, and there are {len(self.greater)} greater and {len(self.than)} than"
-            )
+            counts = f"there are {len(self.greater)} greater and {len(self.than)} than"
+            raise ValueError(f"'paired' needs sides of the same length; {counts}")
         _without_attempt(self.measure)
         for side in self.sides:
-            if self.measure_of(side) is None:
-                raise ValueError(f"what is compared of {side.method}/{side.variant}? The claim has no 'measure'")
+            if (side.measure or self.measure) is None:
+                raise ValueError(f"{side.method}/{side.variant} has no 'measure', and neither has the claim")
         for one, other in self.pairs:
             if self._place(self.sides[one]) == self._place(self.sides[other]):
                 raise ValueError(f"{self.sides[one].method}/{self.sides[one].variant} is compared with itself")
@@ -107,16 +107,8 @@ def _without_attempt(measure: Measure | None) -> None:
 
 
 def load(path: Path = FILE) -> list[Claim]:
-    """Read every claim, in the order of the file.
-
-    Raises ReferenceFileError naming the file, the claim and the key, for the person who wrote it.
-    """
-    try:
-        tree = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CBaseLoader)  # noqa: S506 - text only
-    except OSError as error:
-        raise ReferenceFileError(f"{path} cannot be read: {error.strerror}.") from error
-    except yaml.YAMLError as error:
-        raise ReferenceFileError(f"{path} is not valid YAML: {error}") from error
+    """Read every claim, in the order of the file. Raises ReferenceFileError naming the file, the claim and the key."""
+    tree = yaml_text.read(path)
     if not isinstance(tree, list) or not all(isinstance(item, dict) for item in tree):
         raise ReferenceFileError(f"{path} must be a list of claims, each with its keys.")
     claims = [_claim(path, number, item) for number, item in enumerate(tree, 1)]
@@ -133,8 +125,8 @@ def _claim(path: Path, number: int, item: dict) -> Claim:
         return Claim(**item)
     except ValidationError as error:
         which = f"{path}: claim {number}" + (f" ('{item['name']}')" if "name" in item else "")
-        lines = [f"{which}: {line.removeprefix('the file: ')}" for line in mistakes.told(error, Claim)]
-        raise ReferenceFileError("\n".join(lines)) from error
+        texts = [f"{which}: {text.removeprefix('the file: ')}" for text in mistakes.lines(error, Claim)]
+        raise ReferenceFileError("\n".join(texts)) from error
 
 
 def of_papers(claims: Iterable[Claim], papers: Sequence[str]) -> list[Claim]:
@@ -151,7 +143,7 @@ def needs(claims: Iterable[Claim]) -> list[Need]:
 
 
 def attempted(claims: Iterable[Claim]) -> list[tuple[Need, str]]:
-    """Of `needs`, those of which an attempt is compared, with the attempt: they must be under ``recovery.cells``."""
+    """The part of `needs` of which an attempt is compared, with the attempt. ``recovery.cells`` must name them."""
     return list(dict.fromkeys(
         ((claim.dataset.role, side.method, side.variant), side.attempt)
         for claim in claims for side in claim.sides if side.attempt

@@ -1,16 +1,16 @@
-"""The page of claims: which hold at this scale, by what margin, in how many seeds; the same as CSV and LaTeX."""
+"""The page of claims as Markdown, CSV and LaTeX: which hold at this scale, by what margin, in how many seeds."""
 
 import csv
 import io
 from collections.abc import Sequence
 from typing import Any
 
-from masquerade import discovery
-from masquerade.papers import independence, latex, layout
+from masquerade.core import discovery
+from masquerade.papers import judges_in_training, latex, layout
 from masquerade.papers.claims import Claim
-from masquerade.papers.measured import Context
-from masquerade.papers.reference import Measure
-from masquerade.papers.verdicts import FAILS, HOLDS, UNTOLD, Side, Verdict
+from masquerade.papers.context import Context
+from masquerade.papers.declarations import Measure
+from masquerade.papers.verdicts import FAILS, HOLDS, UNDECIDED, Side, Verdict
 
 SUMMARY = ["Paper", "Claims", "Hold here", "Do not hold", "Cannot be told"]
 HEAD = ["Claim", "Here", "Margin", "Seeds", "Compared", "Measure", "In the paper"]
@@ -23,7 +23,7 @@ FIELDS = (
 
 
 def markdown(verdicts: Sequence[Verdict], context: Context) -> str:
-    """For people: how many claims of each paper hold, then a row a claim, then what was measured."""
+    """Markdown: how many claims of each paper hold, one row for each claim, and what was measured."""
     papers = list(dict.fromkeys(verdict.claim.paper for verdict in verdicts))
     sections = []
     for paper in papers:
@@ -43,14 +43,14 @@ def markdown(verdicts: Sequence[Verdict], context: Context) -> str:
 
 
 def longtable(verdicts: Sequence[Verdict], context: Context) -> str:
-    """LaTeX, for the packages longtable and booktabs: claims, verdicts and margins; the CSV has the numbers."""
+    """LaTeX for the packages longtable and booktabs: claims, verdicts and margins. The CSV has the numbers."""
     lines = [r"\begin{longtable}{p{0.42\linewidth}p{0.2\linewidth}lp{0.16\linewidth}}"]
     lines += [r"\toprule", r"Claim & Here & Margin & In the paper \\", r"\midrule", r"\endhead"]
     for paper in dict.fromkeys(verdict.claim.paper for verdict in verdicts):
         lines.append(rf"\multicolumn{{4}}{{l}}{{\textbf{{{latex.escape(paper)}}}}} \\")
         for verdict in (verdict for verdict in verdicts if verdict.claim.paper == paper):
-            here = verdict.word + (f": {verdict.reason}" if verdict.reason else f" ({_seeds(verdict)} seeds)")
-            cells = (verdict.claim.says, here, _margin(verdict), verdict.claim.source)
+            word = verdict.word + (f": {verdict.reason}" if verdict.reason else f" ({_seeds(verdict)} seeds)")
+            cells = (verdict.claim.says, word, _margin(verdict), verdict.claim.source)
             lines.append(" & ".join(map(latex.escape, cells)) + r" \\")
     sentences = [*_preamble(verdicts, context), *_notes(verdicts, context)]
     lines += [
@@ -62,7 +62,7 @@ def longtable(verdicts: Sequence[Verdict], context: Context) -> str:
 
 
 def table(verdicts: Sequence[Verdict], context: Context) -> str:
-    """CSV: one record a comparison and seed, numbers at full precision, nothing where there is none."""
+    """CSV: one record for each comparison and seed, numbers at full precision, an empty field for no number."""
     text = io.StringIO()
     writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
     writer.writeheader()
@@ -77,7 +77,7 @@ def _record(verdict: Verdict, seed: int, one: int, other: int, context: Context)
     sides = {
         f"{which}_{field}": value
         for which, place in (("greater", one), ("than", other))
-        for field, value in _told(claim, verdict.sides[place], seed, context).items()
+        for field, value in _side_fields(claim, verdict.sides[place], seed, context).items()
     }
     known = None not in (sides["greater_value"], sides["than_value"])
     return sides | {
@@ -94,12 +94,11 @@ def _record(verdict: Verdict, seed: int, one: int, other: int, context: Context)
     }
 
 
-def _told(claim: Claim, side: Side, seed: int, context: Context) -> dict[str, Any]:
+def _side_fields(claim: Claim, side: Side, seed: int, context: Context) -> dict[str, Any]:
     measure, value = claim.measure_of(side.compared), side.by_seed.get(seed, {})
-    found = {field: value.get(field) for field in ("value", "spread", "over", "of")}
-    where = {field: getattr(side.compared, field) for field in ("method", "variant", "attempt")}
-    what = {"metric": measure.metric, "part": measure.part, "judge": context.judge(measure.judge)}
-    return where | what | found
+    cell = {field: getattr(side.compared, field) for field in ("method", "variant", "attempt")}
+    number = {field: value.get(field) for field in ("value", "spread", "over", "of")}
+    return cell | {"metric": measure.metric, "part": measure.part, "judge": context.judge(measure.judge)} | number
 
 
 def _preamble(verdicts: Sequence[Verdict], context: Context) -> list[str]:
@@ -107,7 +106,7 @@ def _preamble(verdicts: Sequence[Verdict], context: Context) -> list[str]:
     seeds = f"each of the seeds {', '.join(map(str, context.seeds))}" if len(context.seeds) > 1 else "the one seed"
     return [
         f"Scale `{context.scale}`. {context.caution}".rstrip(),
-        *layout.places(datasets, context),
+        *layout.dataset_sentences(datasets, context),
         f"What the papers assert, checked on the numbers measured here. A claim **holds** where its margin, the "
         f"smallest difference between what is to be greater and what is to be less, is above 0 in {seeds}; where a "
         "number is missing it cannot be told. Bold: of several numbers, the two between which the margin is. No test "
@@ -125,7 +124,7 @@ def _count(paper: str, verdicts: Sequence[Verdict]) -> list[str]:
     return [
         f"`{paper}`" if paper else "all",
         str(len(words)),
-        *(str(words.count(word)) for word in (HOLDS, FAILS, UNTOLD)),
+        *(str(words.count(word)) for word in (HOLDS, FAILS, UNDECIDED)),
     ]
 
 
@@ -146,7 +145,7 @@ def _seeds(verdict: Verdict) -> str:
 
 
 def _margin(verdict: Verdict) -> str:
-    """The margin of the worst seed with that of the best; of a share of faces also in faces."""
+    """The margin of the worst seed, with that of the best seed. A margin of a share of faces is also given in faces."""
     worst = verdict.smallest
     if worst is None:
         return layout.NONE
@@ -154,13 +153,13 @@ def _margin(verdict: Verdict) -> str:
     text = _number(worst.value) + (f" to {_number(best)}" if best > worst.value else "")
     unit = _unit(verdict.claim.measure_of(verdict.sides[worst.pair[0]].compared))
     faces = worst.value * verdict.over[0] if verdict.over else 0.5
-    if unit == "share of faces" and abs(faces - round(faces)) < 1e-6:
+    if verdict.over and unit == "share of faces" and abs(faces - round(faces)) < 1e-6:
         text += f" ({round(faces)} of {verdict.over[0]})"
     return text
 
 
 def _compared(verdict: Verdict) -> str:
-    """The numbers of both sides, each with its own spread and, where they differ, its denominator."""
+    """The numbers of both sides, each with its own spread, and with its denominator if the denominators differ."""
     claim = verdict.claim
     closest = verdict.smallest.pair if verdict.smallest and len(claim.pairs) > 1 else ()
     texts = [_side(verdict, side, place in closest) for place, side in enumerate(verdict.sides)]
@@ -192,7 +191,7 @@ def _side(verdict: Verdict, side: Side, closest: bool) -> str:
 
 
 def _short(claim: Claim, measure: Measure) -> str:
-    """What tells a measure from the others of its claim: its part, its judge, or its metric."""
+    """What distinguishes a measure from the others of its claim: its part, its judge, or its metric."""
     others = _distinct(claim)
     if len({(other.metric, other.judge) for other in others}) == 1:
         return measure.part or measure.metric
@@ -230,16 +229,16 @@ def _unit(measure: Measure) -> str:
 
 
 def _measures(verdicts: Sequence[Verdict], context: Context) -> list[list[str]]:
-    """What the paper used, what stands for it here, what its spread is of, by which protocol: a row a measure."""
+    """One row for each measure: the judge in the paper, the judge here, what the spread is of, and the protocol."""
     rows: dict[Measure, list[Side]] = {}
     for verdict in verdicts:
         for side in verdict.sides:
             rows.setdefault(verdict.claim.measure_of(side.compared), []).append(side)
-    found = []
+    body = []
     for measure, sides in rows.items():
         spreads = dict.fromkeys(side.measured.own_spread_of for side in sides if side.measured.own_spread_of)
         protocols = list(dict.fromkeys(side.measured.note for side in sides if side.measured.note))
-        found.append([
+        body.append([
             f"`{'.'.join(filter(None, [measure.metric, measure.part]))}`",
             _unit(measure),
             measure.judge.name if measure.judge else layout.SAME,
@@ -247,12 +246,12 @@ def _measures(verdicts: Sequence[Verdict], context: Context) -> list[list[str]]:
             ", ".join(spreads) or layout.NONE,
             protocols[0] if len(protocols) == 1 else "differs by cell: see the metrics" if protocols else layout.NONE,
         ])  # fmt: skip
-    return found
+    return body
 
 
 def _notes(verdicts: Sequence[Verdict], context: Context) -> list[str]:
     notes = [f"{verdict.claim.says.rstrip('.')}: {verdict.claim.note}." for verdict in verdicts if verdict.claim.note]
-    asked = {
+    uses = {
         (context.judge(measure.judge), side.compared.method, side.compared.method)
         for verdict in verdicts
         for side in verdict.sides
@@ -263,4 +262,4 @@ def _notes(verdicts: Sequence[Verdict], context: Context) -> list[str]:
         ": values are means over them, margins those of the worst and of the best." if several else "."
     )
     spread = "± is the standard deviation that the metric's own protocol reports, over what the table above says."
-    return [*notes, spread, independence.told(asked, "page"), f"{seeds} Code: commit {context.commit}."]
+    return [*notes, spread, judges_in_training.sentence(uses, "page"), f"{seeds} Code: commit {context.commit}."]

@@ -1,7 +1,7 @@
-"""Figures of clusters: features in two dimensions, and how well their labels are told apart where they lie.
+"""Figures of clusters: features in two dimensions, with the silhouette scores of their labels.
 
-A picture of clusters proves little: t-SNE pulls groups apart that are hardly apart. So each panel says the silhouette
-score of its labels in the features themselves, and in others for comparison.
+A picture of clusters proves little, since t-SNE separates groups that hardly differ. So each panel also gives the
+silhouette score of its labels in the features themselves, and in other features for comparison.
 """
 
 import textwrap
@@ -13,31 +13,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from masquerade.errors import ArchiveError
-from masquerade.features import ATTRIBUTE, PREFIX
-from masquerade.images import OK
-from masquerade.metrics import stack
-from masquerade.papers import canvas
-from masquerade.papers.canvas import COLOURS, FAINT, INK, TILE
-from masquerade.papers.measured import Context
-from masquerade.papers.reference import Clustered, Clusters, Need
+from masquerade.core import canvas
+from masquerade.core.annotations import ANNOTATION
+from masquerade.core.canvas import COLOURS, FAINT, INK, TILE
+from masquerade.core.errors import ArchiveError
+from masquerade.core.features_file import PREFIX
+from masquerade.core.images import OK
+from masquerade.core.measurements import stack
+from masquerade.papers.context import Context
+from masquerade.papers.declarations import Clustered, Clusters
+from masquerade.params.matrix import Setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Cell = tuple[pd.DataFrame, Mapping[str, Any]]
-"""What `features.read` gives."""
+SeedFeatures = tuple[pd.DataFrame, Mapping[str, Any]]
+"""The features of one seed, as `features_file.read` returns them: (one row for each face, facts)."""
 PERPLEXITY = 30.0  # of t-SNE: van der Maaten and Hinton 2008, section 2 (5 to 50)
 SHAPES = ("o", "^", "s", "D")
 SIDE, WORDS = 2.1, 0.55
-"""Of a panel, and of the legend below it, in inches."""
+"""The side of a panel and the height of the legend below it, in inches."""
 
 
 def silhouette(features: np.ndarray, labels: np.ndarray) -> float | None:
-    """How well ``labels`` (N,) are told apart in ``features`` (N, D): -1 .. 1, by Euclidean distances.
+    """The silhouette score of ``labels`` (N,) in ``features`` (N, D), by Euclidean distances: -1 .. 1.
 
-    The mean over faces of (b - a) / max(a, b), a and b being the mean distances to its own group and to the nearest
-    other one (Rousseeuw 1987). None where there is one label, or one for every face.
+    The mean over faces of (b - a) / max(a, b); a and b are the mean distances to the face's own group and to the
+    nearest other group (Rousseeuw 1987). Returns None when there is one label, or as many labels as faces.
     """
     from sklearn.metrics import silhouette_score
 
@@ -47,9 +49,9 @@ def silhouette(features: np.ndarray, labels: np.ndarray) -> float | None:
 
 
 def projected(features: np.ndarray) -> np.ndarray | str:
-    """Features (N, D) in two dimensions, (N, 2): t-SNE from their principal components, with a fixed seed.
+    """Features (N, D) in two dimensions, (N, 2), or the reason why there is no picture of them.
 
-    Or the reason why there is no picture of them.
+    t-SNE starts from the principal components, with a fixed seed.
     """
     from sklearn.manifold import TSNE
 
@@ -61,63 +63,65 @@ def projected(features: np.ndarray) -> np.ndarray | str:
     return TSNE(2, perplexity=perplexity, init="pca", random_state=0).fit_transform(features)
 
 
-def chosen(panel: Clustered, rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
-    """The faces of a panel that are ok, and the label of each: a name of the panel, or a person.
+def labelled(panel: Clustered, rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
+    """The faces of a panel whose status is ok, and the label of each: a name of the panel, or a person.
 
-    Raises ArchiveError where nobody said whether these faces have the attribute.
+    Raises ArchiveError when the faces have no annotation of the attribute.
     """
     rows = rows[rows["status"] == OK]
     if panel.label == "identity":
         rows = rows[rows["identity"].isin(rows["identity"].drop_duplicates().head(panel.people))]
         return rows, rows["identity"].to_numpy(str)
-    column = f"{ATTRIBUTE}{panel.label}"
+    column = f"{ANNOTATION}{panel.label}"
     if column not in rows:
-        raise ArchiveError(f"These faces have no annotation '{panel.label}', which the panel '{panel.title}' asks for.")
+        raise ArchiveError(f"These faces have no annotation '{panel.label}', which the panel '{panel.title}' needs.")
     rows = rows[rows[column].notna()]
     return rows, np.where(rows[column].astype(bool), *panel.names)
 
 
 def clusters(
-    figure: Clusters, cells: Sequence[Cell], skipped: Mapping[Need, str], context: Context, outputs: Sequence[Path]
+    figure: Clusters,
+    seeds: Sequence[SeedFeatures],
+    skipped: Mapping[Setting, str],
+    context: Context,
+    outputs: Sequence[Path],
 ) -> None:
-    """Draw every panel from the first seed; silhouettes are means over all of them.
+    """Draw every panel from the first seed. Silhouette scores are means over all seeds.
 
-    ``cells``: the features of each seed, in any order. ``outputs``: where to write; the suffix (.png, .svg) says how.
-    Raises ArchiveError where a feature or an annotation is missing.
+    ``seeds``: the features of each seed, in any order. ``outputs``: the files to write; the suffix (.png, .svg) selects
+    the format. Raises ArchiveError when a feature or an annotation is missing.
     """
-    cells = sorted(cells, key=lambda cell: cell[1]["seed"])
+    seeds = sorted(seeds, key=lambda seed: seed[1]["seed"])
     wide = SIDE * len(figure.panels)
-    why = "; ".join(skipped.values()) or "no features were written"
+    reason = "; ".join(skipped.values()) or "no features were written"
     with canvas.style():
         drawing, rows = canvas.sheet(wide, (SIDE, WORDS), len(figure.panels), _notes(figure, context))
         for panel, ax, below in zip(figure.panels, *rows, strict=True):
             ax.set(title=panel.title, xticks=[], yticks=[])
             ax.spines[:].set(visible=True, color=TILE)
             below.axis("off")
-            if cells:
-                _panel(figure, panel, ax, below, cells)
+            if seeds:
+                _panel(figure, panel, ax, below, seeds)
             else:
-                _instead(ax, why)
+                _reason(ax, reason)
         canvas.save(drawing, outputs, dpi=200)
 
 
-def _panel(figure: Clusters, panel: Clustered, ax: "Axes", below: "Axes", cells: Sequence[Cell]) -> None:
-    faces, labels = chosen(panel, cells[0][0])
+def _panel(figure: Clusters, panel: Clustered, ax: "Axes", below: "Axes", seeds: Sequence[SeedFeatures]) -> None:
+    faces, labels = labelled(panel, seeds[0][0])
     names = panel.names or tuple(dict.fromkeys(labels))
     places = projected(_vectors(faces, panel.features)) if len(faces) else "no face"
     if isinstance(places, str):
-        _instead(ax, places)
+        _reason(ax, places)
     else:
         for number, name in enumerate(names):
             shape, colour = SHAPES[number // len(COLOURS) % len(SHAPES)], COLOURS[number % len(COLOURS)]
-            here = labels == name
-            said = f"{name} ({here.sum()})" if panel.names else None
-            ax.scatter(*places[here].T, s=16, marker=shape, color=colour, alpha=0.8, lw=0, label=said)
+            group = labels == name
+            label = f"{name} ({group.sum()})" if panel.names else None
+            ax.scatter(*places[group].T, s=16, marker=shape, color=colour, alpha=0.8, lw=0, label=label)
         ax.margins(0.08)
-    told = f"{_apart(panel, cells, panel.features)} of {len(faces)} faces\n"
-    ax.set_xlabel(
-        f"silhouette {told}{figure.against.title}: {_apart(panel, cells, figure.against.features)}", fontsize=8
-    )
+    own, other = _scores(panel, seeds, panel.features), _scores(panel, seeds, figure.against.features)
+    ax.set_xlabel(f"silhouette {own} of {len(faces)} faces\n{figure.against.title}: {other}", fontsize=8)
     if panel.names and not isinstance(places, str):
         below.legend(*ax.get_legend_handles_labels(), loc="upper center", borderaxespad=0, handletextpad=0.1)
     elif not panel.names:
@@ -125,17 +129,19 @@ def _panel(figure: Clusters, panel: Clustered, ax: "Axes", below: "Axes", cells:
                    color=FAINT, transform=below.transAxes)  # fmt: skip
 
 
-def _instead(ax: "Axes", why: str) -> None:
-    """The reason in the place of a picture."""
+def _reason(ax: "Axes", reason: str) -> None:
+    """Show the reason why there is no picture."""
     ax.set_facecolor(TILE)
-    ax.text(0.5, 0.5, textwrap.fill(why, 36), ha="center", va="center", fontsize=7, color=INK, transform=ax.transAxes)
+    ax.text(
+        0.5, 0.5, textwrap.fill(reason, 36), ha="center", va="center", fontsize=7, color=INK, transform=ax.transAxes
+    )
 
 
-def _apart(panel: Clustered, cells: Sequence[Cell], features: str) -> str:
-    """The silhouette of a panel's labels, mean and standard deviation over the seeds; or that there is none."""
+def _scores(panel: Clustered, seeds: Sequence[SeedFeatures], features: str) -> str:
+    """The silhouette score of a panel's labels, mean and standard deviation over the seeds, or 'none'."""
     values = []
-    for rows, _ in cells:
-        faces, labels = chosen(panel, rows)
+    for rows, _ in seeds:
+        faces, labels = labelled(panel, rows)
         values.append(silhouette(_vectors(faces, features), labels) if len(faces) else None)
     if None in values:
         return "none"
@@ -143,7 +149,7 @@ def _apart(panel: Clustered, cells: Sequence[Cell], features: str) -> str:
 
 
 def _vectors(rows: pd.DataFrame, features: str) -> np.ndarray:
-    """(N, D). Raises ArchiveError where there are none of that name."""
+    """The features of one name, (N, D). Raises ArchiveError when there are none."""
     column = f"{PREFIX}{features}"
     if column not in rows:
         known = ", ".join(name.removeprefix(PREFIX) for name in rows if name.startswith(PREFIX))
@@ -152,9 +158,9 @@ def _vectors(rows: pd.DataFrame, features: str) -> np.ndarray:
 
 
 def _notes(figure: Clusters, context: Context) -> list[str]:
-    how = (
+    explanation = (
         "Silhouette (-1 to 1; 0: not told apart) of the labels in the features themselves, and below it in the "
         f"{figure.against.title} that they were taken from. The picture is t-SNE of the features of the first seed: "
         "how far apart groups look in it says nothing."
     )
-    return [canvas.where(figure, context), how, figure.note]
+    return [context.about(figure), explanation, figure.note]

@@ -1,4 +1,4 @@
-"""Figures: curves over a knob of one method, and grids of pictures. The same inputs give the same bytes."""
+"""Draws curves over a knob of one method, and grids of pictures. The same inputs give the same bytes."""
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,31 +7,36 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from masquerade.images import FaceArchive, to_uint8
-from masquerade.papers import canvas, choice
-from masquerade.papers.canvas import COLOURS, FAINT, INK, NOTES, TILE
-from masquerade.papers.measured import Cells, Context, Measured, said
-from masquerade.papers.reference import Cell, Curve, Curves, Grid, Need, Panel, Picture, needs
+from masquerade.core import canvas
+from masquerade.core.canvas import COLOURS, FAINT, INK, NOTES, TILE
+from masquerade.core.images import FaceArchive, to_uint8
+from masquerade.papers import face_selection
+from masquerade.papers.context import Context
+from masquerade.papers.declarations import Curve, Curves, Grid, MethodVariant, Panel, Picture
+from masquerade.papers.measured import Cells, Measured, fact_text
+from masquerade.papers.reference import needs
+from masquerade.params.matrix import Setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 GAP, HEAD = 1 / 32, 7 / 32
-"""Between the pictures of a grid, and above them for titles, in inches."""
+"""The space between the pictures of a grid, and above them for titles, in inches."""
 
 
 def curves(
     figure: Curves,
     cells: Iterable[Mapping[str, Any]],
-    skipped: Mapping[Need, str],
+    skipped: Mapping[Setting, str],
     context: Context,
     outputs: Sequence[Path],
 ) -> None:
-    """Draw the metrics of one method over its variants, the numbers that the paper prints as hollow markers.
+    """Draw the metrics of one method over its variants, with the paper's numbers as hollow markers.
 
-    ``cells``: the metrics of every cell, all seeds; a band shows the standard deviation over seeds. ``outputs``: where
-    to write; the suffix (.png, .svg) says how. A point without a number is told below the figure, with its reason.
+    ``cells``: the metrics of every cell, all seeds. A band shows the standard deviation over seeds. The notes below the
+    figure give the reason for each missing point. ``outputs``: the files to write; the suffix (.png, .svg) selects the
+    format.
     """
     measured = Cells(cells)
     places = _places(figure, measured, context)
@@ -48,19 +53,19 @@ def curves(
         canvas.save(drawing, outputs, dpi=200)
 
 
-def _places(figure: Curves, cells: Cells, context: Context) -> list[tuple[float, Need]]:
+def _places(figure: Curves, cells: Cells, context: Context) -> list[tuple[float, Setting]]:
     """(x, (dataset, method, variant)) of every variant that was measured and has an x, by x."""
-    found, dataset = [], context.dataset(figure.dataset)
+    places, dataset = [], context.dataset(figure.dataset)
     for _, method, variant in needs(figure, cells.variants(dataset, figure.method)):
         key = (dataset, method, variant)
         values = [cells.measured(key, figure.x, context).value] if figure.x else cells.facts(key).get(figure.fact, [])
         if method == figure.method and len(values) == 1 and values[0] is not None:
-            found.append((float(values[0]), key))
-    return sorted(found)
+            places.append((float(values[0]), key))
+    return sorted(places)
 
 
 def _panel(
-    figure: Curves, panel: Panel, ax: "Axes", places: Sequence[tuple[float, Need]], cells: Cells, context: Context
+    figure: Curves, panel: Panel, ax: "Axes", places: Sequence[tuple[float, Setting]], cells: Cells, context: Context
 ) -> None:
     for colour, curve in zip(COLOURS, panel.curves, strict=False):
         values = [cells.measured(key, curve, context) for _, key in places]
@@ -90,14 +95,17 @@ def _curve(
         if spread.any():
             ax.fill_between(x, y - spread, y + spread, color=colour, alpha=0.15, lw=0)
     if curve.markers:
-        x, y = zip(*((marker.at, marker.printed.value) for marker in curve.markers), strict=True)
+        printed = ((marker.at, marker.printed.value) for marker in curve.markers if marker.printed is not None)
+        x, y = zip(*printed, strict=True)
         sources = " and ".join(dict.fromkeys(marker.source for marker in curve.markers))
         label = f"{curve.title}, printed ({sources})"
         ax.plot(x, y, ls="", marker="D", ms=6, mfc="white", mec=colour, mew=1.4, label=label, zorder=4)
 
 
-def _control(ax: "Axes", panel: Panel, control: Cell, style: str, cells: Cells, context: Context, dataset: str) -> None:
-    """A horizontal line for each control, by the first judge of the panel: floor or ceiling."""
+def _control(
+    ax: "Axes", panel: Panel, control: MethodVariant, style: str, cells: Cells, context: Context, dataset: str
+) -> None:
+    """A horizontal line for a control, by the first judge of the panel: floor or ceiling."""
     value = cells.measured((dataset, control.method, control.variant), panel.curves[0], context, attempt="")
     if value.value is not None:
         judge = context.judge(panel.curves[0].judge)
@@ -106,7 +114,11 @@ def _control(ax: "Axes", panel: Panel, control: Cell, style: str, cells: Cells, 
 
 
 def _curve_notes(
-    figure: Curves, places: Sequence[tuple[float, Need]], cells: Cells, skipped: Mapping[Need, str], context: Context
+    figure: Curves,
+    places: Sequence[tuple[float, Setting]],
+    cells: Cells,
+    skipped: Mapping[Setting, str],
+    context: Context,
 ) -> list[str]:
     first = next((cells.measured(key, figure.panels[0].curves[0], context) for _, key in places), Measured())
     over = f"Each point is over {first.of} faces. " if first.of else "Nothing was measured. "
@@ -114,15 +126,17 @@ def _curve_notes(
     for curve in (curve for panel in figure.panels for curve in panel.curves):
         values = [cells.measured(key, curve, context) for _, key in places]
         left_out |= {f"{curve.title}: {value.reason}." for value in values if value.reason}
-    return [over + canvas.where(figure, context), " ".join(sorted(left_out)), figure.note]
+    return [over + context.about(figure), " ".join(sorted(left_out)), figure.note]
 
 
-def _axis(figure: Curves, places: Sequence[tuple[float, Need]], cells: Cells, context: Context) -> str:
-    """The label of the x axis, with the judge here, and the facts without which its numbers say nothing."""
+def _axis(figure: Curves, places: Sequence[tuple[float, Setting]], cells: Cells, context: Context) -> str:
+    """The label of the x axis, with the judge that is used here, and with the facts that give its numbers a meaning."""
     if figure.x and context.judge(figure.x.judge):
         return f"{figure.axis} (here by {context.judge(figure.x.judge)})"
     facts = [cells.facts(key) for _, key in places]
-    stated = [f"{name} {said([value for fact in facts for value in fact.get(name, [])])}" for name in figure.states]
+    stated = [
+        f"{name} {fact_text([value for fact in facts for value in fact.get(name, [])])}" for name in figure.states
+    ]
     return f"{figure.axis} ({', '.join(stated)})" if stated and places else figure.axis
 
 
@@ -130,64 +144,70 @@ def grid(
     figure: Grid,
     source: FaceArchive,
     derived: Sequence[FaceArchive],
-    skipped: Mapping[Need, str],
+    skipped: Mapping[Setting, str],
     context: Context,
     outputs: Sequence[Path],
-    distances: choice.Distances | None = None,
+    distances: face_selection.Distances | None = None,
     attempts: Sequence[FaceArchive] = (),
 ) -> None:
-    """Draw faces: the original first, then what each method made of it; a refusal is a grey tile with its reason.
+    """Draw faces: the original first, then the picture of each method. A refusal is a grey tile with its reason.
 
-    ``source``: the archive of the originals; ``derived``: the anonymized archives, any seeds, in any order;
-    ``attempts``: the archives of further pictures of the same faces, where a column shows one;
-    ``distances`` (where the figure chooses by them): see `choice.distances`. Of several seeds the figure shows the
-    draw whose distance is closest to the face's mean, or the first.
+    ``source``: the archive of the originals. ``derived``: the anonymized archives, any seeds, in any order.
+    ``attempts``: the archives of further pictures of the same faces, for columns that show one.
+    ``distances``: see `face_selection.distances`; None if the figure does not use them. Of several seeds the figure
+    shows the draw whose distance is closest to the face's mean, or the first.
     """
-    archives, tried = choice.by_cell(derived), choice.by_cell(attempts)
-    columns = _columns(figure, archives, skipped, context, tried)
-    ids = choice.faces(figure, source, distances, attempts)
+    archives, attempt_archives = face_selection.by_variant(derived), face_selection.by_variant(attempts)
+    columns = _columns(figure, archives, skipped, context, attempt_archives)
+    ids = face_selection.faces(figure, source, distances, attempts)
     originals = source.index.set_index("id", drop=False)
     side = source.load(rows=originals.loc[ids[:1]]).images.shape[-1]
     with canvas.style():
-        notes = [canvas.where(figure, context), figure.note]
+        notes = [context.about(figure), figure.note]
         drawing, tiles = _mosaic(len(ids), ["original", *(title for title, *_ in columns)], notes)
         for face, row in zip(ids, tiles, strict=True):
             _tile(row[0], source.load(rows=originals.loc[[face]]).images[0])
             for (_, key, declared, reason), ax in zip(columns, row[1:], strict=True):
                 if declared.attempt:
-                    _tile(ax, reason or choice.attempt(face, tried[key], declared))
+                    _tile(ax, reason or face_selection.attempt(face, attempt_archives[key], declared))
                 else:
-                    _tile(ax, reason or choice.draw(face, archives[key], key, distances))
+                    _tile(ax, reason or face_selection.draw(face, archives[key], key, distances))
         canvas.save(drawing, outputs, dpi=side * max(1, 192 // side))
 
 
 def _columns(
     figure: Grid,
     archives: Mapping[tuple[str, str], Sequence[FaceArchive]],
-    skipped: Mapping[Need, str],
+    skipped: Mapping[Setting, str],
     context: Context,
     attempts: Mapping[tuple[str, str], Sequence[FaceArchive]],
 ) -> list[tuple[str, tuple[str, str], Picture, str]]:
-    """(title, (method, variant), which picture, why it is not there) of every column, variants of one pattern by their
-    fact."""
+    """(title, (method, variant), which picture, why it is missing) of every column.
+
+    Variants of one pattern are ordered by their fact.
+    """
     dataset, columns = context.dataset(figure.dataset), []
     for declared in figure.columns:
         part = figure.model_copy(update={"columns": (declared,)})
         offered = [*archives, *((method, variant) for place, method, variant in skipped if place == dataset)]
-        found = []
+        ordered = []
         for _, method, variant in needs(part, offered):
             key = (method, variant)
             facts = archives[key][0].facts.get("statement", {}) if key in archives else {}
             title = declared.title.format(**facts) if facts or "{" not in declared.title else variant
-            there, why = (attempts, "nothing was tried here") if declared.attempt else (archives, "was not run")
-            reason = "" if key in there else skipped.get((dataset, *key), why)
-            found.append((facts.get(figure.fact, np.inf), title, key, reason))
-        columns += [(title, key, declared, reason) for _, title, key, reason in sorted(found, key=lambda item: item[0])]
+            made, why = (attempts, "nothing was tried here") if declared.attempt else (archives, "was not run")
+            reason = "" if key in made else skipped.get((dataset, *key), why)
+            ordered.append((facts.get(figure.fact, np.inf), title, key, reason))
+        ordered.sort(key=lambda item: item[0])
+        columns += [(title, key, declared, reason) for _, title, key, reason in ordered]
     return columns
 
 
 def _mosaic(rows: int, titles: Sequence[str], notes: Iterable[str]) -> tuple["Figure", list[list["Axes"]]]:
-    """Square axes of one inch, titles above the first row: at a multiple of their side, pictures keep whole pixels."""
+    """Square axes of one inch, with titles above the first row.
+
+    Every pixel of a picture stays whole if the dpi is a multiple of the picture's side.
+    """
     import matplotlib.pyplot as plt
 
     wide = len(titles) * (1 + GAP) + GAP

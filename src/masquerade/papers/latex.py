@@ -1,4 +1,4 @@
-"""A table for people who write: a ``table*`` that needs the packages booktabs and graphicx."""
+"""Writes a table in LaTeX: a ``table*`` that needs the packages booktabs and graphicx."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from masquerade.papers import layout
 
 if TYPE_CHECKING:
-    from masquerade.papers.tables import Entry, Line, TableResult
+    from masquerade.papers.table_result import Entry, Line, TableResult
 
 LETTERS = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -18,7 +18,7 @@ LETTERS = {
 
 
 def table(result: "TableResult") -> str:
-    """The table with its caption; what stands for what is in the text below it."""
+    """The table with its caption, and the legend and notes as text below it."""
     declared, marks = result.table, layout.marks(result, rows=True)
     widths, body = (_transposed if declared.transpose else _upright)(result, marks)
     sentences = [*layout.preamble(result), *_legend(result), *layout.notes(result)]
@@ -48,11 +48,11 @@ def escape(text: str) -> str:
 
 
 def _upright(result: "TableResult", marks: dict[str, str]) -> tuple[list[int], list[str]]:
-    """A row a method: how many columns each column of the declaration takes, and the lines."""
+    """One row for each method. Returns the width of each declared column (1 or 2) and the lines."""
     columns = result.table.columns
     widths = [2 if column.printed else 1 for column in columns]
     titles = [escape(layout.title(result, column)) for column in columns]
-    names = [escape(", ".join(layout.here(result, column))) for column in columns]
+    names = [escape(", ".join(layout.stand_ins(result, column))) for column in columns]
     body = []
     for line in result.lines:
         label = escape(layout.label(result, line.row)) + _mark(line.reason, marks)
@@ -61,7 +61,7 @@ def _upright(result: "TableResult", marks: dict[str, str]) -> tuple[list[int], l
 
 
 def _transposed(result: "TableResult", marks: dict[str, str]) -> tuple[list[int], list[str]]:
-    """A row a column of the declaration, under the name of its group; a column, or two, a method."""
+    """One row for each declared column, under the name of its group; one or two columns for each method."""
     columns = result.table.columns
     widths = [2 if line.row.printed else 1 for line in result.lines]
     titles = [escape(layout.label(result, line.row)) + _mark(line.reason, marks) for line in result.lines]
@@ -70,7 +70,7 @@ def _transposed(result: "TableResult", marks: dict[str, str]) -> tuple[list[int]
         if group:
             body.append(_row([rf"\multicolumn{{{1 + sum(widths)}}}{{l}}{{\textbf{{{escape(group)}}}}}"]))
         for place in places:
-            names = "".join(f" ({name})" for name in layout.here(result, columns[place]))
+            names = "".join(f" ({name})" for name in layout.stand_ins(result, columns[place]))
             row = [escape(layout.title(result, columns[place]) + names)]
             for line, width in zip(result.lines, widths, strict=True):
                 cells = _cells(result, line, line.entries[place], marks)
@@ -80,7 +80,7 @@ def _transposed(result: "TableResult", marks: dict[str, str]) -> tuple[list[int]
 
 
 def _head(stub: str, widths: Sequence[int], titles: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Titles over what they span, who stands there, a rule, and which of two columns is which."""
+    """Titles over the columns that they span, names of stand-ins, a rule, and 'paper' or 'here' for each column."""
     starts = [2 + sum(widths[:place]) for place in range(len(widths))]
     rules = [rf"\cmidrule(lr){{{start}-{start + width - 1}}}" for start, width in zip(starts, widths, strict=True)]
     under = [word for width in widths for word in (("paper", "here") if width == 2 else ("here",))]
@@ -93,7 +93,7 @@ def _head(stub: str, widths: Sequence[int], titles: Sequence[str], names: Sequen
 
 
 def _cells(result: "TableResult", line: "Line", entry: "Entry", marks: dict[str, str]) -> list[str]:
-    """The printed number where the place has one, and the measured one."""
+    """The printed number, if the place has one, and the measured number."""
     text = escape(layout.number(entry))
     text = (rf"\textbf{{{text}}}" if entry.best else text) + _mark(entry.measured.reason, marks)
     return [escape(layout.printed(entry)), text] if layout.both(result, line, entry.column) else [text]
@@ -102,8 +102,8 @@ def _cells(result: "TableResult", line: "Line", entry: "Entry", marks: dict[str,
 def _legend(result: "TableResult") -> list[str]:
     """The legend as text."""
     sentences = []
-    for title, metric, paper, here, _, over, protocol in layout.legend(result):
-        facts = {"here by": here, "in the paper by": paper, "over": over, "protocol:": protocol}
+    for title, metric, paper, judge, _, over, protocol in layout.legend(result):
+        facts = {"here by": judge, "in the paper by": paper, "over": over, "protocol:": protocol}
         known = [f"{what} {fact}" for what, fact in facts.items() if fact not in (layout.NONE, layout.SAME)]
         sentences.append(f"{title}: {'; '.join([metric, *known])}.")
     return sentences

@@ -1,87 +1,90 @@
-"""What Markdown and LaTeX say alike of a table: its headers, labels, numbers, legend and notes."""
+"""The texts that Markdown and LaTeX share: a table's headers, labels, numbers, legend and notes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import count, product
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
-from masquerade.papers import independence
-from masquerade.papers.measured import said
+from masquerade.papers import judges_in_training
+from masquerade.papers.measured import fact_text
 
 if TYPE_CHECKING:
-    from masquerade.papers.measured import Context
-    from masquerade.papers.reference import Column, Named, Row
-    from masquerade.papers.tables import Entry, Line, TableResult
+    from masquerade.papers.context import Context
+    from masquerade.papers.declarations import Column, Named, Row
+    from masquerade.papers.table_result import Entry, Line, TableResult
 
 NONE, SAME = "–", "the same"
 LEGEND = ["Column", "Metric", "In the paper", "Here", "Better", "Over", "Protocol"]
 ARROWS = {"higher": "↑", "lower": "↓", "none": ""}
 DAGGER = " †"
 FEW = 6
-"""Titles that one line of the legend names in full."""
+"""The most titles that one line of the legend names in full."""
 
 
 def preamble(result: "TableResult") -> list[str]:
-    """What must be read before the numbers."""
+    """The sentences above the numbers."""
     table, context = result.table, result.context
     numbers = "Measured here: the paper has no such table." if table.ours else "Printed in the paper / measured here."
     return [
         f"Scale `{context.scale}`. {context.caution}".rstrip(),
-        *places(table.datasets, context),
+        *dataset_sentences(table.datasets, context),
         f"{numbers} Bold: the best measured value of a {'row' if table.transpose else 'column'}, controls excepted.",
     ]
 
 
-def places(datasets: Iterable["Named"], context: "Context") -> list[str]:
-    """Which datasets stand in the places of the paper's."""
+def dataset_sentences(datasets: Iterable["Named"], context: "Context") -> list[str]:
+    """Which datasets take the place of the paper's, and which are the paper's own."""
     datasets = list(datasets)
-    faces = [(named.name, context.dataset(named)) for named in datasets if context.dataset(named) != named.role]
-    instead = " and ".join(f"`{here}` stands in the place of {name}" for name, here in faces)
+    replaced = [(named.name, context.dataset(named)) for named in datasets if context.dataset(named) != named.role]
+    instead = " and ".join(f"`{stand_in}` stands in the place of {name}" for name, stand_in in replaced)
     own = " and ".join(named.name for named in datasets if context.dataset(named) == named.role)
     return [
-        *([f"{instead}: these are not the paper's data."] if faces else []),
+        *([f"{instead}: these are not the paper's data."] if replaced else []),
         *([f"Measured on {own}."] if own else []),
     ]
 
 
 def notes(result: "TableResult") -> list[str]:
-    """What may be read after the numbers."""
+    """The sentences below the numbers."""
     table, context = result.table, result.context
     ours = [f"{line.row.title}: {line.row.note}." for line in result.lines if not line.row.printed]
     several = len(context.seeds) > 1
     seeds = f"{'Seeds' if several else 'Seed'} {', '.join(map(str, context.seeds))}" + (
         ": mean ± standard deviation over them, for methods that the seed changes." if several else "."
     )
-    found = ours if table.ours else [f"† is not in the paper. {' '.join(ours)}".rstrip()]
-    found += [f"{line.row.title}: {line.row.note}." for line in result.lines if line.row.printed and line.row.note]
-    found += [table.note] if table.note else []
+    sentences = ours if table.ours else [f"† is not in the paper. {' '.join(ours)}".rstrip()]
+    sentences += [f"{line.row.title}: {line.row.note}." for line in result.lines if line.row.printed and line.row.note]
+    sentences += [table.note] if table.note else []
     once = {(line.row.method, line.row.variant): line for line in reversed(result.lines)}.values()  # several attempts
     lines = [line for line in result.lines if any(line is first for first in once)]
-    found += [f"{line.row.title}: {_facts(line.facts)}." for line in lines if line.facts]
+    sentences += [f"{line.row.title}: {_facts(line.facts)}." for line in lines if line.facts]
     for line in lines:
         if line.refused[0]:
-            found.append(f"{line.row.title}: {line.refused[0]} of {line.refused[1]} faces were refused.")
+            sentences.append(f"{line.row.title}: {line.refused[0]} of {line.refused[1]} faces were refused.")
     spreads = {f"{entry.column.title}: ± is the standard deviation over {entry.spread[1]}."
                for line in result.lines for entry in line.entries
                if entry.column.spread == "metric" and entry.spread[0] is not None}  # fmt: skip
-    strangers = independence.strangers((line.row.method, line.row.title) for line in lines if not line.reason)
-    trained = f"{independence.sentence(table, context)} {strangers}".rstrip()
-    return [*found, *sorted(spreads), trained, f"{seeds} Code: commit {context.commit}."]
+    unknown = judges_in_training.unknown((line.row.method, line.row.title) for line in lines if not line.reason)
+    trained = f"{judges_in_training.of_table(table, context)} {unknown}".rstrip()
+    return [*sentences, *sorted(spreads), trained, f"{seeds} Code: commit {context.commit}."]
 
 
-def _facts(facts: dict[str, list[Any]]) -> str:
-    return ", ".join(f"{name} = {said(values).rstrip('.')}" for name, values in facts.items())
+def _facts(facts: Mapping[str, list[Any]]) -> str:
+    return ", ".join(f"{name} = {fact_text(values).rstrip('.')}" for name, values in facts.items())
 
 
 def legend(result: "TableResult") -> list[list[str]]:
-    """What the paper used, what stands for it here, over how many, by which protocol: columns that agree in one row."""
+    """For each column: its metric, the judge in the paper and here, denominators and protocol.
+
+    Columns that agree in all of these share one row.
+    """
     rows: dict[tuple[str, ...], list[str]] = {}
     for place, column in enumerate(result.table.columns):
         measured = [line.entries[place].measured for line in result.lines]
         counts = sorted({value.of // value.seeds for value in measured if value.seeds})
         over = NONE if not counts else f"{counts[0]}" + (f"–{counts[-1]}" if len(counts) > 1 else "")
         protocol = list(dict.fromkeys(value.note for value in measured if value.note))
-        told = (
+        facts = (
             f"`{column.metric}`",
             (column.judge.name if column.judge else SAME) if column.printed else NONE,
             f"`{result.context.judge(column.judge)}`" if column.judge else SAME,
@@ -89,17 +92,17 @@ def legend(result: "TableResult") -> list[list[str]]:
             over,
             (protocol[0] if len(protocol) == 1 else "differs by row: see the CSV") if protocol else NONE,
         )
-        rows.setdefault(told, []).append(title(result, column).rstrip(" ↑↓†"))
-    return [[_listed(list(dict.fromkeys(titles))), *told] for told, titles in rows.items()]
+        rows.setdefault(facts, []).append(title(result, column).rstrip(" ↑↓†"))
+    return [[_listed(list(dict.fromkeys(titles))), *facts] for facts, titles in rows.items()]
 
 
 def _listed(titles: list[str]) -> str:
-    """A few titles in full, of many the first."""
+    """All titles, or the first three and the number of the others."""
     return ", ".join(titles) if len(titles) <= FEW else f"{', '.join(titles[:3])} and {len(titles) - 3} more"
 
 
 def title(result: "TableResult", column: "Column") -> str:
-    """The header of a column with its group, what to call it here, and which values are better."""
+    """The header of a column: group, title, the title of a substitute, and an arrow towards better values."""
     table = result.table
     group = f"{column.group}: " if column.group and not table.transpose else ""
     other = f" / {column.substitute}" if column.substitute and result.context.replaced(column.judge) else ""
@@ -107,8 +110,8 @@ def title(result: "TableResult", column: "Column") -> str:
     return f"{group}{column.title}{other} {ARROWS[column.direction]}".rstrip() + ours
 
 
-def here(result: "TableResult", column: "Column") -> list[str]:
-    """Who stands in a column here: its dataset, where it is not the table's, and its judge."""
+def stand_ins(result: "TableResult", column: "Column") -> list[str]:
+    """The dataset and the judge that are used here for a column; no dataset if it is that of the table."""
     names = [result.context.dataset(column.dataset)] if column.dataset else []
     return [*names, *filter(None, [result.context.judge(column.judge)])]
 
@@ -119,29 +122,29 @@ def label(result: "TableResult", row: "Row") -> str:
 
 
 def marks(result: "TableResult", rows: bool) -> dict[str, str]:
-    """Reason -> its letter, in the order of the table; reasons of whole rows only where asked for."""
+    """Reason -> its letter, in the order of the table. ``rows``: with the reasons of whole rows."""
     reasons: dict[str, None] = {}
     if result.table.transpose:  # methods are the header, which is read first
         reasons.update(dict.fromkeys(line.reason for line in result.lines if line.reason))
     for line in result.lines:
-        found = [line.reason] if rows and line.reason else [entry.measured.reason for entry in line.entries]
-        reasons.update(dict.fromkeys(reason for reason in found if reason))
+        missing = [line.reason] if rows and line.reason else [entry.measured.reason for entry in line.entries]
+        reasons.update(dict.fromkeys(reason for reason in missing if reason))
     letters = ("".join(word) for size in count(1) for word in product(ascii_lowercase, repeat=size))
     return dict(zip(reasons, letters, strict=False))
 
 
 def both(result: "TableResult", line: "Line", column: "Column") -> bool:
-    """Whether a place shows the printed number too; a transposed table has no such place for a row of ours."""
+    """Whether a place also shows the printed number. In a transposed table, a row of ours has no such place."""
     return column.printed and bool(line.row.printed or not result.table.transpose)
 
 
 def printed(entry: "Entry") -> str:
-    """The printed number, or that there is none."""
+    """The printed number, or `NONE`."""
     return entry.printed.text if entry.printed else NONE
 
 
 def number(entry: "Entry") -> str:
-    """The measured value with its spread and, where some are missing, its denominator; or that there is none."""
+    """The measured value with its spread, and with its denominator if faces are missing; or `NONE`."""
     measured, digits = entry.measured, entry.column.digits
     if entry.rounded is None:
         return NONE
@@ -152,13 +155,13 @@ def number(entry: "Entry") -> str:
 
 
 def groups(columns: Iterable["Column"]) -> list[tuple[str, list[int]]]:
-    """Neighbouring columns with one group: (its name, their places)."""
-    found: list[tuple[str, list[int]]] = []
+    """Neighbouring columns of one group: (name of the group, places of the columns)."""
+    grouped: list[tuple[str, list[int]]] = []
     for place, column in enumerate(columns):
-        if not found or found[-1][0] != column.group:
-            found.append((column.group, []))
-        found[-1][1].append(place)
-    return found
+        if not grouped or grouped[-1][0] != column.group:
+            grouped.append((column.group, []))
+        grouped[-1][1].append(place)
+    return grouped
 
 
 def grid(head: list[str], body: list[list[str]], right_from: int) -> str:

@@ -1,18 +1,19 @@
-"""A table for people who browse: one page, the printed and the measured value side by side."""
+"""Writes a table as a Markdown page, with the printed and the measured value side by side."""
 
 from typing import TYPE_CHECKING
 
 from masquerade.papers import layout
 
 if TYPE_CHECKING:
-    from masquerade.papers.tables import Entry, Line, TableResult
+    from masquerade.papers.declarations import Column
+    from masquerade.papers.table_result import Entry, Line, TableResult
 
 Grid = tuple[list[str], list[list[str]]]
-"""(header, rows), as many cells everywhere."""
+"""(header, rows). Every row has as many cells as the header."""
 
 
 def page(result: "TableResult") -> str:
-    """The whole page: caption, caution, table, what stands for what, notes."""
+    """The whole page: caption, caution, table, legend, notes."""
     table = result.table
     marks = layout.marks(result, rows=table.transpose)
     parts = [
@@ -29,18 +30,23 @@ def page(result: "TableResult") -> str:
 
 
 def _upright(result: "TableResult", marks: dict[str, str]) -> Grid:
-    """A row a method."""
-    head, body = ["Method"], []
-    for column in result.table.columns:
-        head.append("<br>".join([layout.title(result, column), *filter(None, [_names(result, column)])]))
-    for line in result.lines:
-        label = layout.label(result, line.row) + (f": *{line.reason}*" if line.reason else "")
-        body.append([label, *(_cell(result, line, entry, marks) for entry in line.entries)])
-    return head, body
+    """One row for each method."""
+    titles = [
+        "<br>".join([layout.title(result, column), *filter(None, [_names(result, column)])])
+        for column in result.table.columns
+    ]
+    body = [
+        [
+            layout.label(result, line.row) + (f": *{line.reason}*" if line.reason else ""),
+            *(_cell(result, line, entry, marks) for entry in line.entries),
+        ]
+        for line in result.lines
+    ]
+    return ["Method", *titles], body
 
 
 def _transposed(result: "TableResult", marks: dict[str, str]) -> Grid:
-    """A row a column of the declaration, under the name of its group; a column a method."""
+    """One row for each declared column, under the name of its group; one column for each method."""
     columns, body = result.table.columns, []
     head = [layout.label(result, line.row) + _mark(line.reason, marks) for line in result.lines]
     for group, places in layout.groups(columns):
@@ -51,8 +57,8 @@ def _transposed(result: "TableResult", marks: dict[str, str]) -> Grid:
     return ["", *head], body
 
 
-def _names(result: "TableResult", column) -> str:
-    return ", ".join(f"`{name}`" for name in layout.here(result, column))
+def _names(result: "TableResult", column: "Column") -> str:
+    return ", ".join(f"`{name}`" for name in layout.stand_ins(result, column))
 
 
 def _mark(reason: str, marks: dict[str, str]) -> str:

@@ -1,20 +1,20 @@
-"""Numbers as a paper prints them: the text, digit by digit, and what it means."""
+"""Numbers as a paper prints them: the text, digit by digit, and its value."""
 
 import re
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from masquerade.settings import Settings
+from masquerade.core.settings import Settings
 
 
 class Printed(Settings):
-    """A number as the paper prints it: its ``text``, and what that text means."""
+    """A number as the paper prints it: the ``text`` and its ``value``. A percent sign divides the value by 100."""
 
     text: str
     value: float
     spread: float | None = None
-    """What follows the ± sign."""
+    """The number behind the ± sign."""
 
     def scaled(self, factor: float) -> "Printed":
         """The same text with its value and spread in another unit."""

@@ -1,23 +1,24 @@
-"""Which claims of the papers hold here: per seed the smallest difference of the numbers that are compared."""
+"""Computes which claims of the papers hold here, from the smallest difference of the compared numbers in each seed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from masquerade import matrix
 from masquerade.papers.claims import Claim, Compared
-from masquerade.papers.measured import Cells, Context, Measured
-from masquerade.papers.reference import Need
+from masquerade.papers.context import Context
+from masquerade.papers.measured import Cells, Measured
+from masquerade.params import matrix
+from masquerade.params.matrix import Setting
 
-HOLDS, FAILS, UNTOLD = "holds", "does not hold", "cannot be told"
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "cannot be told"
 
 
 @dataclass(frozen=True)
 class Side:
-    """One number of a comparison: over all seeds as the tables have it, and of each seed.
+    """One number of a comparison: over all seeds as the tables have it, and for each seed.
 
-    ``by_seed``: seed -> what the metrics file of that seed says (value, over, of, spread). ``reason`` says why a seed
-    has no number; '' where every seed has one.
+    ``by_seed``: seed -> the value in the metrics file of that seed (value, over, of, spread). ``reason`` says why a
+    seed has no number; '' if every seed has one.
     """
 
     compared: Compared
@@ -36,7 +37,7 @@ class Margin:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One claim with its numbers. ``margins``: seed -> its margin, of the seeds in which no number is missing."""
+    """One claim with its numbers. ``margins``: seed -> its margin, for the seeds in which no number is missing."""
 
     claim: Claim
     dataset: str
@@ -46,24 +47,24 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """'holds' (the margin is above 0 in every seed), 'does not hold' (in some seed it is not), 'cannot be told'."""
+        """'holds' (margin above 0 in every seed), 'does not hold' (not in every seed), or 'cannot be told'."""
         if any(margin.value <= 0 for margin in self.margins.values()):
             return FAILS
-        return HOLDS if len(self.margins) == len(self.seeds) else UNTOLD
+        return HOLDS if len(self.margins) == len(self.seeds) else UNDECIDED
 
     @property
     def held(self) -> int:
-        """In how many seeds the margin is above 0."""
+        """The number of seeds in which the margin is above 0."""
         return sum(margin.value > 0 for margin in self.margins.values())
 
     @property
     def smallest(self) -> Margin | None:
-        """The margin of the worst seed; None where none is known."""
+        """The margin of the worst seed, or None when no seed has a margin."""
         return min(self.margins.values(), key=lambda margin: margin.value, default=None)
 
     @property
     def reason(self) -> str:
-        """Why a number is missing: each reason once, with the cells that it is about; '' where none is."""
+        """Why a number is missing: each reason once, with its cells. '' if no number is missing."""
         cells: dict[str, list[str]] = {}
         for side in self.sides:
             name = f"`{side.compared.method}/{side.compared.variant}`"
@@ -73,31 +74,31 @@ class Verdict:
 
     @property
     def over(self) -> tuple[int, int] | None:
-        """(counted, of how many) behind every number of every seed; None where they differ or none is known."""
-        found = {(value["over"], value["of"]) for side in self.sides for value in side.by_seed.values()
-                 if value["value"] is not None}  # fmt: skip
-        return found.pop() if len(found) == 1 else None
+        """(counted, of how many) behind the numbers, or None when they differ or there is no number."""
+        counts = {(value["over"], value["of"]) for side in self.sides for value in side.by_seed.values()
+                  if value["value"] is not None}  # fmt: skip
+        return counts.pop() if len(counts) == 1 else None
 
 
 def judge(
-    claims: Iterable[Claim], cells: Iterable[Mapping[str, Any]], skipped: Mapping[Need, str], context: Context
+    claims: Iterable[Claim], cells: Iterable[Mapping[str, Any]], skipped: Mapping[Setting, str], context: Context
 ) -> list[Verdict]:
     """The verdict on every claim, from the metrics of all cells, all seeds.
 
-    ``skipped`` gives the reason of each (dataset, method, variant) that was not run. A claim of which a number is
-    missing never holds.
+    ``skipped`` gives the reason for each (dataset, method, variant) that was not run. A claim never holds while one of
+    its numbers is missing.
     """
     measured = Cells(cells)
     return [_verdict(claim, measured, skipped, context) for claim in claims]
 
 
-def _verdict(claim: Claim, cells: Cells, skipped: Mapping[Need, str], context: Context) -> Verdict:
+def _verdict(claim: Claim, cells: Cells, skipped: Mapping[Setting, str], context: Context) -> Verdict:
     sides = tuple(_side(claim, compared, cells, skipped, context) for compared in claim.sides)
     margins = {seed: margin for seed in context.seeds if (margin := _margin(claim.pairs, sides, seed))}
     return Verdict(claim, context.dataset(claim.dataset), sides, margins, context.seeds)
 
 
-def _side(claim: Claim, compared: Compared, cells: Cells, skipped: Mapping[Need, str], context: Context) -> Side:
+def _side(claim: Claim, compared: Compared, cells: Cells, skipped: Mapping[Setting, str], context: Context) -> Side:
     key, measure = (context.dataset(claim.dataset), compared.method, compared.variant), claim.measure_of(compared)
     if key not in cells:
         reason = skipped.get(key, "it has no metrics").rstrip(".")
@@ -112,7 +113,7 @@ def _side(claim: Claim, compared: Compared, cells: Cells, skipped: Mapping[Need,
 
 
 def _margin(pairs: Sequence[tuple[int, int]], sides: Sequence[Side], seed: int) -> Margin | None:
-    """None where a number of this seed is missing."""
+    """The margin of one seed, or None when one of its numbers is missing."""
     values = [side.by_seed.get(seed, {"value": None})["value"] for side in sides]
     if None in values:
         return None

@@ -1,0 +1,183 @@
+"""The classifier of attributes: its training on annotated faces, and its quality."""
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.backbones._recognition.training import augmented
+from masquerade.backbones._views import pictures_of, resized
+from masquerade.backbones.attribute_classifier.settings import AttributeClassifierSettings
+from masquerade.core import seeding
+from masquerade.core.annotations import ATTRIBUTES
+from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.images import FaceArchive
+from masquerade.networks.inputs import device
+from masquerade.networks.strided_vgg import StridedVGG
+from masquerade.training import checkpoints, loop
+from masquerade.training.job import TrainingJob
+from masquerade.training.optimisers import Optimisers, cooldown_share
+
+logger = logging.getLogger(__name__)
+
+ARCHITECTURE = ("crop", "input_size", "widths", "units", "dropout")
+"""The parameters of the network that a checkpoint states."""
+BETAS = (0.9, 0.99)
+ADAM_RATE = 0.3
+"""Learning rate of Adam for norms and biases, as a share of that of Muon."""
+
+
+class Classifier(nn.Module):
+    """(N, 3, H, W) in [-1, 1], any size -> logits (N, A) of `ATTRIBUTES`. Differentiable in the pictures."""
+
+    def __init__(
+        self, crop: Sequence[float], input_size: int, widths: Sequence[int], units: Sequence[int], dropout: float
+    ):
+        super().__init__()
+        self.crop, self.input_size = tuple(crop), input_size
+        self.network = StridedVGG(len(ATTRIBUTES), input_size, widths, units, dropout)
+
+    def prepared(self, images: Tensor) -> Tensor:
+        """The network's input: the crop of each picture, resized, in channels-last order (a sixth faster on a CPU)."""
+        height, width = images.shape[-2:]
+        left, top, right, bottom = self.crop
+        images = images[..., round(top * height) : round(bottom * height), round(left * width) : round(right * width)]
+        return resized(images, (self.input_size,) * 2).contiguous(memory_format=torch.channels_last)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.network(self.prepared(images))
+
+
+class AttributeTask:
+    """Binary cross-entropy of every attribute, with weights that balance its two classes (`Params.balance`)."""
+
+    def __init__(
+        self,
+        classifier: Classifier,
+        params: AttributeClassifierSettings,
+        pictures: np.ndarray,
+        labels: np.ndarray,
+        seed: int,
+    ):
+        self.classifier, self.params, self.seed = classifier.train(), params, seed
+        self.device = next(classifier.parameters()).device
+        self.pictures, self.labels = torch.from_numpy(pictures), torch.from_numpy(labels).float()
+        self.weights = class_weights(labels, params.balance)
+        self.modules = {"classifier": classifier}
+        muon, others = ((2, 4), ADAM_RATE) if params.optimiser == "muon" else ((), 1.0)
+        self._optimisers = Optimisers(self.modules, params.learning_rate, BETAS, muon, others)
+        self.optimisers = self._optimisers.named
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update. Returns the loss, the accuracy and the learning rate."""
+        draw = seeding.generator(self.seed, "attributes", step)
+        torch.manual_seed(seeding.derive(self.seed, "dropout", step))
+        chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
+        images = augmented(self.pictures[chosen], draw).to(self.device)
+        labels, weights = self.labels[chosen].to(self.device), self.weights[chosen].to(self.device)
+        logits = self.classifier(images)
+        loss = functional.binary_cross_entropy_with_logits(logits, labels, weights)
+        share = cooldown_share(step, self.params.steps, self.params.cooldown)
+        self._optimisers.descend(loss, share)
+        right = ((logits > 0) == (labels > 0.5)).float().mean()
+        rate = self.params.learning_rate * share
+        return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": rate}
+
+
+def class_weights(labels: np.ndarray, balance: float) -> Tensor:
+    """Labels, bool (N, A) -> weights, float32 (N, A): (share of its class) ** -balance, mean 1 over the pictures."""
+    present = labels.mean(axis=0)
+    weights = np.where(labels, present, 1 - present) ** -balance
+    return torch.from_numpy(weights / weights.mean(axis=0)).float()
+
+
+def train(params: AttributeClassifierSettings, job: TrainingJob) -> None:
+    """Train on the annotations of the train split and write the checkpoint."""
+    torch.set_num_threads(job.threads)
+    archive = FaceArchive(job.faces)
+    rows = archive.select("train")
+    labels = annotations(rows, job.faces)
+    pictures = pictures_of(archive, rows)
+    logger.info("training on %d pictures", len(pictures))
+    seed = seeding.derive(job.seed, "attribute_classifier")
+    torch.manual_seed(seeding.derive(seed, "weights"))
+    facts = {name: getattr(params, name) for name in ARCHITECTURE}
+    classifier = Classifier(**facts).to(device())
+    task = AttributeTask(classifier, params, pictures, labels, seed)
+    fingerprint = json.dumps([params.model_dump(mode="json"), seed, archive.facts["checksum"]])
+    loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
+    checkpoints.save_checkpoint(job.checkpoint, {"classifier": classifier}, {**facts, "attributes": list(ATTRIBUTES)})
+
+
+def annotations(rows: pd.DataFrame, archive: Path) -> np.ndarray:
+    """The annotations, bool (N, A). Raises ParameterError if an attribute is not annotated."""
+    columns = [f"attribute.{name}" for name in ATTRIBUTES]
+    unknown = [name for name in columns if name not in rows or rows[name].dtype != bool]
+    if unknown:
+        raise ParameterError(
+            f"{archive}: not every face is annotated with {', '.join(unknown)} (true or false), which the classifier "
+            "of attributes needs for its training and its quality. Drawn faces are annotated: set matrix.train_on to "
+            "one of those datasets."
+        )
+    return rows[columns].to_numpy(dtype=bool, copy=True)
+
+
+def load(checkpoint: Path) -> Classifier:
+    """The classifier of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
+    tensors, facts = checkpoints.load_checkpoint(checkpoint)
+    try:
+        known, weights = facts["attributes"], tensors["classifier"]
+        classifier = Classifier(**{name: facts[name] for name in ARCHITECTURE})
+    except KeyError as error:
+        raise CheckpointError(f"{checkpoint} is not a checkpoint of this backbone: it has no {error}.") from error
+    if known != list(ATTRIBUTES):
+        raise CheckpointError(
+            f"{checkpoint} is of the attributes {', '.join(known)}, not {', '.join(ATTRIBUTES)}. Train it again."
+        )
+    checkpoints.load_into(classifier, weights, checkpoint)
+    return classifier.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+
+
+def quality(classifier: Classifier, job: TrainingJob) -> dict[str, float]:
+    """`agreement` with the annotations of the validation split."""
+    torch.set_num_threads(job.threads)
+    classifier = classifier.to(device())
+    predicted, true = [], []
+    with torch.inference_mode():
+        for faces in FaceArchive(job.faces).batches(32, split="validation"):
+            predicted.append((classifier(torch.from_numpy(faces.images).to(device())) > 0).cpu().numpy())
+            true.append(annotations(faces.index, job.faces))
+    return agreement(np.concatenate(true), np.concatenate(predicted), job.faces)
+
+
+def agreement(true: np.ndarray, predicted: np.ndarray, archive: Path) -> dict[str, float]:
+    """Of labels and predictions, bool (N, A): balanced accuracy (mean, smallest value, each) and accuracy (mean, each).
+
+    Balanced accuracy of an attribute: (true positive rate + true negative rate) / 2; a constant prediction has 0.5. It
+    is not defined for an attribute that all pictures have or none has. ``attributes`` is the number of attributes for
+    which it is defined. Raises ParameterError if there is no such attribute.
+    """
+    balanced = {}
+    for name, truth, prediction in zip(ATTRIBUTES, true.T, predicted.T, strict=True):
+        if 0 < truth.sum() < len(truth):
+            balanced[name] = float((prediction[truth].mean() + (~prediction[~truth]).mean()) / 2)
+    if not balanced:
+        raise ParameterError(
+            f"{archive}: in the validation split, every attribute is true of all pictures or of none, so no accuracy "
+            "can be measured. To measure it, give it more people."
+        )
+    return {
+        "balanced_accuracy": float(np.mean(list(balanced.values()))),
+        "worst_balanced_accuracy": min(balanced.values()),
+        "accuracy": float((true == predicted).mean()),
+        "attributes": float(len(balanced)),
+        "pictures": float(len(true)),
+        **{f"balanced_accuracy.{name}": value for name, value in balanced.items()},
+        **{f"accuracy.{name}": float((true == predicted)[:, k].mean()) for k, name in enumerate(ATTRIBUTES)},
+    }

@@ -1,0 +1,36 @@
+"""The generator StyleGAN2. FALCO and later methods work in its latent space."""
+
+from pathlib import Path
+from types import ModuleType
+
+from masquerade.backbones import TrainedBackbone
+from masquerade.backbones.generator.settings import GeneratorSettings
+from masquerade.training.job import TrainingJob
+
+
+class StyleGenerator(TrainedBackbone):
+    """Karras et al. 2020 (StyleGAN2), at any size from 8 to 1024 pixels; published: FFHQ at 1024, config F.
+
+    It is trained here in two phases, which docs/generator.md explains. Either phase may be left out.
+    """
+
+    title = "generator (StyleGAN2)"
+    source = "Karras et al. 2020, arXiv:1912.04958; at small scales trained here on the training faces"
+
+    Params = GeneratorSettings
+    params: GeneratorSettings
+
+    @staticmethod
+    def training() -> ModuleType:
+        from masquerade.backbones.generator import training
+
+        return training
+
+    def adopt(self, published: Path, job: TrainingJob) -> None:
+        self.training().adopt(self.params, published, job)
+
+    def quality(self, job: TrainingJob) -> dict[str, float]:
+        return self.training().quality(self.load(job.checkpoint), job, self.params.quality_samples)
+
+    def floors(self) -> dict[str, float]:
+        return {"detection": self.params.floor_detection}

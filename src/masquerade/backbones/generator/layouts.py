@@ -1,0 +1,214 @@
+"""Converts published weight files of StyleGAN2, e4e and pSp to the tensor names of the networks here.
+
+No code from a file is run: torch files are read as tensors and plain containers only. The layouts differ in names, in
+the offset of the biases and in the orientation of the up-sampling kernels, as stated in each function.
+"""
+
+import argparse
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from masquerade.core.errors import CheckpointError
+from masquerade.networks.stylegan2 import TAPS
+from masquerade.training import weight_files
+
+State = dict[str, Tensor]
+
+
+def read(path: Path) -> Any:
+    """The content of a torch file: tensors and plain containers only. Raises CheckpointError naming the file."""
+    if not Path(path).is_file():
+        raise CheckpointError(f"{path} is missing: place the published weight file there, or correct its path.")
+    try:
+        with torch.serialization.safe_globals(
+            [argparse.Namespace]
+        ):  # the type of the options in the published encoders
+            return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds for a cut or foreign file
+        raise CheckpointError(
+            f"{path} cannot be read ({type(error).__name__}: {str(error).splitlines()[0][:200]}). It is cut, altered, "
+            "or not a torch file of tensors. Fetch it again. Convert a pickle of NVlabs first: `masquerade convert`."
+        ) from error
+
+
+def generator(content: Any, path: Path) -> tuple[State, str]:
+    """(tensors of a published generator in rosinality's names, with ``latent_avg``; name of the layout).
+
+    It reads rosinality (``g_ema``), which `nvlabs.convert` writes, too, and GenForce (``generator_smooth``). Raises
+    CheckpointError.
+    """
+    if isinstance(content, Mapping):
+        if "g_ema" in content:
+            return _finite(rosinality(content, path), path), "rosinality"
+        if "generator_smooth" in content:
+            return _finite(genforce(content["generator_smooth"], path), path), "GenForce"
+    keys = ", ".join(map(str, list(content)[:6])) if isinstance(content, Mapping) else type(content).__name__
+    raise CheckpointError(
+        f"{path} is no generator of a known layout: it needs the key g_ema (rosinality) or generator_smooth "
+        f"(GenForce), and holds {keys}. Name another file."
+    )
+
+
+def rosinality(content: Mapping, path: Path) -> State:
+    """The names are ours. ``latent_avg`` is beside ``g_ema``; if the file lacks it, it is measured after loading."""
+    state = dict(content["g_ema"])
+    if "latent_avg" in content:
+        state["latent_avg"] = content["latent_avg"].reshape(-1)
+    for name, kernel in state.items():
+        if name.endswith(".kernel"):
+            _check_taps(kernel, name, path)
+    return state
+
+
+def genforce(published: Mapping[str, Tensor], path: Path) -> State:
+    """GenForce (and FALCO's files): style biases start at 0, not 1; up-sampling kernels are rotated by 180 degrees."""
+    state: State = {}
+    for name, value in published.items():
+        if name.endswith("kernel"):
+            _check_taps(value.reshape(4, 4), name, path)
+            continue
+        new, change = _genforce_name(name, path)
+        state[new] = change(value)
+    for name in [name for name in state if name.endswith(".conv.weight") and name.startswith("convs.")]:
+        level = int(name.split(".")[1])
+        if level % 2 == 0:
+            state[name] = state[name].flip(-2, -1)
+            state[f"convs.{level}.conv.blur.kernel"] = _taps()
+    for level in {name.split(".")[1] for name in state if name.startswith("to_rgbs.")}:
+        state[f"to_rgbs.{level}.upsample.kernel"] = _taps()
+    return state
+
+
+def _genforce_name(name: str, path: Path):
+    """(our name, the function that converts the tensor) of a tensor of GenForce."""
+
+    def same(value: Tensor) -> Tensor:
+        return value
+
+    if match := re.fullmatch(r"mapping\.dense(\d+)\.(weight|bias)", name):
+        return f"style.{int(match[1]) + 1}.{match[2]}", same
+    if name == "truncation.w_avg":
+        return "latent_avg", same
+    if name == "synthesis.early_layer.const":
+        return "input.input", same
+    if match := re.fullmatch(r"synthesis\.(layer|output)(\d+)\.(.+)", name):
+        kind, number, rest = match[1], int(match[2]), match[3]
+        if kind == "layer":
+            block = f"convs.{number - 1}" if number else "conv1"
+            if rest == "noise":
+                return f"noises.noise_{number}", same
+            places = {"bias": "activate.bias", "noise_strength": "noise.weight"}
+        else:
+            block = f"to_rgbs.{number - 1}" if number else "to_rgb1"
+            places = {"bias": "bias"}
+        places |= {
+            "weight": "conv.weight",
+            "style.weight": "conv.modulation.weight",
+            "style.bias": "conv.modulation.bias",
+        }
+        if rest in places:
+            changes = {
+                "weight": lambda value: value[None],
+                "noise_strength": lambda value: value.reshape(1),
+                "style.bias": lambda value: value + 1.0,
+            }
+            if kind == "output":
+                changes["bias"] = lambda value: value.reshape(1, -1, 1, 1)
+            return f"{block}.{places[rest]}", changes.get(rest, same)
+    raise CheckpointError(f"{path}: '{name}' is left over: GenForce's StyleGAN2 has no such tensor.")
+
+
+def nvlabs(published: Mapping[str, Tensor], path: Path) -> State:
+    """NVlabs (StyleGAN2-ADA, PyTorch): ``mapping.*`` and ``synthesis.b<pixels>.*``; kernels have our orientation."""
+    state: State = {}
+    for name, value in published.items():
+        if name.endswith("resample_filter"):
+            _check_taps(value * 4, name, path)
+            continue
+        state[_nvlabs_name(name, path)] = _nvlabs_shape(name, value)
+    for name in [name for name in state if name.endswith(".conv.weight")]:
+        kind, level, *_ = name.split(".")
+        if kind == "convs" and int(level) % 2 == 0:
+            state[f"convs.{level}.conv.blur.kernel"] = _taps()
+        if kind == "to_rgbs":
+            state[f"to_rgbs.{level}.upsample.kernel"] = _taps()
+    return state
+
+
+def _nvlabs_name(name: str, path: Path) -> str:
+    """Our name of a tensor of NVlabs."""
+    if match := re.fullmatch(r"mapping\.fc(\d+)\.(weight|bias)", name):
+        return f"style.{int(match[1]) + 1}.{match[2]}"
+    known = {"mapping.w_avg": "latent_avg", "synthesis.b4.const": "input.input"}
+    if name in known:
+        return known[name]
+    if match := re.fullmatch(r"synthesis\.b(\d+)\.(conv0|conv1|torgb)\.(.+)", name):
+        level, kind, rest = int(match[1]).bit_length() - 3, match[2], match[3]  # 4 pixels: level 0
+        if kind == "torgb":
+            block = f"to_rgbs.{level - 1}" if level else "to_rgb1"
+            places = {"bias": "bias"}
+        else:
+            layer = 2 * level - (kind == "conv0")
+            if rest == "noise_const":
+                return f"noises.noise_{layer}"
+            block = f"convs.{layer - 1}" if layer else "conv1"
+            places = {"bias": "activate.bias", "noise_strength": "noise.weight"}
+        places |= {
+            "weight": "conv.weight",
+            "affine.weight": "conv.modulation.weight",
+            "affine.bias": "conv.modulation.bias",
+        }
+        if rest in places:
+            return f"{block}.{places[rest]}"
+    raise CheckpointError(f"{path}: '{name}' is left over: NVlabs' StyleGAN2 has no such tensor.")
+
+
+def _nvlabs_shape(name: str, value: Tensor) -> Tensor:
+    last = name.rsplit(".", 1)[-1]
+    if (last == "weight" and value.ndim == 4) or last == "const":
+        return value[None]
+    if last == "noise_const":
+        return value[None, None]
+    if last == "noise_strength":
+        return value.reshape(1)
+    if name.endswith("torgb.bias"):
+        return value.reshape(1, -1, 1, 1)
+    return value
+
+
+def _taps() -> Tensor:
+    """The up-sampling kernel (4, 4)."""
+    taps = torch.tensor(TAPS)
+    kernel = taps[:, None] * taps[None, :]
+    return kernel / kernel.sum() * 4
+
+
+def _check_taps(kernel: Tensor, name: str, path: Path) -> None:
+    if kernel.shape != (4, 4) or not torch.allclose(kernel.float(), _taps(), atol=1e-4):
+        raise CheckpointError(f"{path}: the low-pass filter '{name}' is not [1, 3, 3, 1], the only one supported here.")
+
+
+def encoder(content: Any, path: Path) -> tuple[State, State, Tensor]:
+    """(encoder, generator, mean codes (layers, style)) of a published e4e or pSp file, without the name prefixes."""
+    if not isinstance(content, Mapping) or not {"state_dict", "latent_avg"} <= content.keys():
+        raise CheckpointError(f"{path} is no e4e or pSp file: it needs the keys state_dict and latent_avg.")
+    parts: dict[str, State] = {"encoder": {}, "decoder": {}}
+    for name, value in content["state_dict"].items():
+        part, _, rest = name.partition(".")
+        if part not in parts:
+            raise CheckpointError(
+                f"{path}: '{name}' is left over: an e4e or pSp file has only encoder.* and decoder.*."
+            )
+        parts[part][rest] = value
+    weight_files.refuse_nan({**content["state_dict"], "latent_avg": content["latent_avg"]}, path)
+    return parts["encoder"], parts["decoder"], content["latent_avg"]
+
+
+def _finite(state: State, path: Path) -> State:
+    weight_files.refuse_nan(state, path)
+    return state

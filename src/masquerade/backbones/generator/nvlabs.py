@@ -1,0 +1,82 @@
+"""Reads NVlabs' StyleGAN2 pickles without running any code from them.
+
+Such a pickle holds whole Python objects with their source code. Only the names below are accepted: containers, tensors
+and their storages, and the wrapper of NVlabs' modules, which is replaced by an inert record of its state. Any other
+name in the file is an error.
+"""
+
+import collections
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from masquerade.backbones.generator import layouts
+from masquerade.core import files
+from masquerade.core.errors import CheckpointError
+
+
+class _Module:
+    """The state of a pickled module: plain dictionaries of parameters, buffers and further modules."""
+
+    def __init__(self, meta: dict):
+        self.state = dict(meta["state"])
+
+
+def _storage(content: bytes) -> Any:
+    return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+
+
+KNOWN = {
+    ("collections", "OrderedDict"): collections.OrderedDict,
+    ("dnnlib.util", "EasyDict"): dict,
+    ("torch_utils.persistence", "_reconstruct_persistent_obj"): _Module,
+    ("torch._utils", "_rebuild_tensor_v2"): torch._utils._rebuild_tensor_v2,  # pyright: ignore[reportAttributeAccessIssue]
+    ("torch._utils", "_rebuild_parameter"): torch._utils._rebuild_parameter,  # pyright: ignore[reportAttributeAccessIssue]
+    ("torch.storage", "_load_from_bytes"): _storage,
+}
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return KNOWN[module, name]
+        except KeyError:
+            raise CheckpointError(
+                f"the pickle names {module}.{name}, which is no tensor and no container: the file is not opened"
+            ) from None
+
+
+def convert(pickled: Path, output: Path) -> int:
+    """Write the averaged generator of an NVlabs pickle in rosinality's layout. Returns its number of tensors.
+
+    Raises CheckpointError if the file has an unknown name, is cut, or holds no generator.
+    """
+    try:
+        with Path(pickled).open("rb") as file:
+            content = _Reader(file).load()
+    except CheckpointError as error:
+        raise CheckpointError(f"{pickled}: {error}.") from error
+    except Exception as error:  # a cut or foreign pickle raises many kinds
+        raise CheckpointError(f"{pickled} cannot be read ({type(error).__name__}: {error}).") from error
+    if not isinstance(content, dict) or not isinstance(content.get("G_ema"), _Module):
+        raise CheckpointError(f"{pickled} holds no averaged generator (the key G_ema of NVlabs' pickles).")
+    state = layouts.nvlabs(dict(_tensors(content["G_ema"], "")), pickled)
+    mean = state.pop("latent_avg")
+    with files.written(output) as temporary:
+        torch.save({"g_ema": state, "latent_avg": mean}, temporary)
+    return len(state) + 1
+
+
+def _tensors(module: _Module, prefix: str):
+    """(name, tensor) of a module and all modules in it."""
+    for kind in ("_parameters", "_buffers"):
+        for name, value in module.state.get(kind, {}).items():
+            if isinstance(value, Tensor):
+                yield prefix + name, value.detach().float()
+    for name, child in module.state.get("_modules", {}).items():
+        if isinstance(child, _Module):
+            yield from _tensors(child, f"{prefix}{name}.")

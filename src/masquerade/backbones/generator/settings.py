@@ -1,0 +1,74 @@
+"""The parameters of the backbone `generator`."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from masquerade.core.settings import Settings
+
+
+class ReconstructionSettings(Settings):
+    """The first phase of the training: from the principal components of the training pictures to the pictures."""
+
+    steps: Annotated[int, Field(ge=0)]
+    """Batches; 0: no such phase (the generators of the papers are trained by the second phase alone)."""
+    batch: Annotated[int, Field(ge=1)]
+    """Pictures in a batch."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Largest learning rate of Muon, for the weights of convolutions; it falls to 0 over the last 40 % of the steps."""
+    modulation: Annotated[float, Field(gt=0)]
+    """Initial factor of the modulation of the convolutions (1: StyleGAN2). A small factor makes the effect of the style
+    codes on a picture almost linear, as that of its components is."""
+    parts: Annotated[float, Field(ge=0)]
+    """Extra weight of a pixel of brows, eyes, nose and mouth over one of the background (skin: half of it)."""
+    edges: Annotated[float, Field(ge=0)]
+    """Weight of the differences of neighbouring pixels; the pixels themselves have weight 1."""
+
+
+class AdversarialSettings(Settings):
+    """The second phase: the training of StyleGAN2 (Karras et al. 2020, appendix B)."""
+
+    steps: Annotated[int, Field(ge=0)]
+    """Batches; 0: no such phase."""
+    batch: Annotated[int, Field(ge=2)]
+    """Pictures in a batch (32: Karras et al. 2020, appendix B)."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Learning rate of Adam, beta 0 and 0.99, for both networks (0.002: Karras et al. 2020, appendix B)."""
+    r1: Annotated[float, Field(ge=0)]
+    """gamma of the R1 penalty of the discriminator (10: Karras et al. 2020, appendix B)."""
+    r1_every: Annotated[int, Field(ge=1)]
+    """Steps from one R1 penalty to the next (16: Karras et al. 2020, section 3.1)."""
+    path_length: Annotated[float, Field(ge=0)]
+    """Weight of the path length penalty (2: Karras et al. 2020, appendix B)."""
+    path_length_every: Annotated[int, Field(ge=1)]
+    """Steps from one path length penalty to the next (8: Karras et al. 2020, section 3.1)."""
+    mixing: Annotated[float, Field(ge=0, le=1)]
+    """Share of pictures with two style codes (0.9: Karras et al. 2019, section 3.1)."""
+
+
+class GeneratorSettings(Settings):
+    """The network, the two phases of its training, and its floor."""
+
+    published: str
+    """A weight file of rosinality or GenForce to adopt instead of a training: ``asset:<role>`` of `masquerade assets
+    list`, ``path`` or ``path#sha256=<checksum>``; '': trained here."""
+    channels: Annotated[list[int], Field(min_length=2, max_length=9)]
+    """Channels at 4, 8, 16, ... pixels. Their number sets the size of the pictures (9: 1024; config F)."""
+    style: Annotated[int, Field(ge=1)]
+    """Width of Z and W (512: Karras et al. 2019)."""
+    mapping: Annotated[int, Field(ge=1)]
+    """Layers of the mapping network (8: Karras et al. 2019)."""
+    mapping_rate: Annotated[float, Field(gt=0)]
+    """Learning rate of the mapping network relative to the others (0.01: Karras et al. 2019, appendix C)."""
+    reconstruction: ReconstructionSettings
+    """The first phase."""
+    adversarial: AdversarialSettings
+    """The second phase."""
+    ema: Annotated[float, Field(ge=0, lt=1)]
+    """Decay of the averaged generator, which is the one that is saved (0.999: ours; the paper gives a half-life)."""
+    samples_every: Annotated[int, Field(ge=1)]
+    """Steps between sample pictures."""
+    quality_samples: Annotated[int, Field(ge=2)]
+    """Generated faces on which the quality is measured."""
+    floor_detection: Annotated[float, Field(ge=0, le=1)]
+    """Smallest share of generated faces (truncation 0.7) that dlib's HOG detects; below it the run stops."""

@@ -1,0 +1,223 @@
+"""The generator: training, adoption of a published file, loading, and quality."""
+
+import json
+import logging
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from masquerade.backbones.generator import layouts
+from masquerade.backbones.generator.adversarial import Adversarial
+from masquerade.backbones.generator.reconstruction import Reconstruction
+from masquerade.backbones.generator.settings import GeneratorSettings
+from masquerade.core import seeding
+from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.images import FaceArchive, to_uint8
+from masquerade.networks import inputs
+from masquerade.networks.mobilenet_v2 import MobileNetFeatures
+from masquerade.networks.stylegan2 import Generator
+from masquerade.training import checkpoints, loop
+from masquerade.training.job import TrainingJob
+
+logger = logging.getLogger(__name__)
+
+PSI = 0.7  # truncation of the fakes and of the quality figures: Barattin et al. 2023, published code
+MEAN_OF = 10_000  # draws of Z over which W is averaged: Karras et al. 2019, appendix B
+SAMPLES = 8  # faces in a row of a sample picture
+ARCHITECTURE = ("channels", "style", "mapping", "mapping_rate")
+
+
+class GeneratorTask:
+    """Reconstruction and then adversarial training of a generator. A batch depends on the number of its step alone."""
+
+    parallel = True
+
+    def __init__(self, params: GeneratorSettings, generator: Generator, archive: FaceArchive, seed: int):
+        pictures = pictures_of(archive, generator.size)
+        self.params, self.generator = params, generator
+        self.modules: dict[str, nn.Module] = {"generator": generator}
+        self.optimisers: dict[str, torch.optim.Optimizer] = {}
+        self.first = self.second = None
+        if params.reconstruction.steps:
+            self.first = Reconstruction(params.reconstruction, generator, archive, pictures, seed)
+            self.optimisers |= self.first.optimisers
+        if params.adversarial.steps:
+            self.second = Adversarial(params.adversarial, generator, params.channels, pictures, seed)
+            self.modules |= self.second.modules
+            self.optimisers |= self.second.optimisers
+
+    def kind(self, step: int) -> Hashable:
+        """Which computations the step does: steps of one kind have the same ones."""
+        first = self.params.reconstruction.steps
+        if step < first:
+            return None
+        assert self.second is not None
+        return self.second.kind(step - first)
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update of the phase to which the step belongs. Returns its losses."""
+        first = self.params.reconstruction.steps
+        phase = self.first if step < first else self.second
+        assert phase is not None
+        return phase.step(step if step < first else step - first)
+
+
+def pictures_of(archive: FaceArchive, size: int) -> Tensor:
+    """The train split, uint8 (M, size, size, 3). Raises ParameterError if the archive has another size."""
+    if archive.facts["size"] != size:
+        raise ParameterError(
+            f"{archive.path} holds pictures of {archive.facts['size']} pixels, and backbones.generator.channels makes "
+            f"a generator of {size}. Give it log2(pixels) - 1 numbers."
+        )
+    return torch.from_numpy(np.concatenate([to_uint8(part.images) for part in archive.batches(256, split="train")]))
+
+
+def build(facts: Mapping, pictures: int | None = None) -> Generator:
+    """A generator with the architecture of the facts of a checkpoint, or of the parameters.
+
+    ``pictures``: the side to which its pictures are averaged down. Raises ParameterError if that is not possible.
+    """
+    side = 2 ** (len(facts["channels"]) + 1)
+    if pictures and side % pictures:
+        raise ParameterError(
+            f"backbones.generator.channels makes a generator of {side} pixels, and image.size is {pictures}: its "
+            f"pictures can be averaged to {side}, {side // 2}, {side // 4} ... pixels and never enlarged. Change one "
+            "of the two."
+        )
+    return Generator(side, *(facts[name] for name in ARCHITECTURE), pictures=pictures)
+
+
+def train(params: GeneratorSettings, job: TrainingJob) -> None:
+    """Train both phases and write the averaged generator, whose ``latent_avg`` is the mean of W."""
+    torch.set_num_threads(job.threads)
+    if not params.reconstruction.steps + params.adversarial.steps:
+        raise ParameterError(
+            "backbones.generator: reconstruction.steps and adversarial.steps are both 0. Set at least one of them."
+        )
+    device = inputs.device()
+    seed = seeding.derive(job.seed, "generator")
+    torch.manual_seed(seeding.derive(seed, "weights"))
+    archive = FaceArchive(job.faces)
+    generator = build(params.model_dump()).to(device)
+    task = GeneratorTask(params, generator, archive, seed)
+    average = loop.Average(generator, params.ema)
+    steps = params.reconstruction.steps + params.adversarial.steps
+
+    def sample(step: int) -> None:
+        if (step + 1) % params.samples_every == 0 or step + 1 == steps:
+            measure_mean(average.module, seed)
+            job.picture(f"samples_{step + 1:06d}", samples(average.module, seed))
+
+    loop.fit(
+        task,
+        steps=steps,
+        state=job.state,
+        fingerprint=json.dumps([params.model_dump(mode="json"), seed, archive.facts["checksum"]]),
+        log=job.log,
+        averages={"generator": average},
+        after=sample,
+    )
+    save(job.checkpoint, average.module, params.model_dump())
+
+
+def adopt(params: GeneratorSettings, published: Path, job: TrainingJob) -> None:
+    """Write the checkpoint from a published file. Its pictures get the size of the training faces.
+
+    Raises CheckpointError if the file does not fit ``params``, ParameterError if it cannot have that size.
+    """
+    state, layout = layouts.generator(layouts.read(published), published)
+    generator = build(params.model_dump(), FaceArchive(job.faces).facts["size"])
+    has_mean = "latent_avg" in state
+    checkpoints.load_into(generator, {"latent_avg": generator.latent_avg} | state, published)
+    if not has_mean:
+        measure_mean(generator, 0)
+    logger.info("%s: %s layout, %d style layers", published, layout, generator.layers)
+    save(job.checkpoint, generator, params.model_dump())
+
+
+def save(checkpoint: Path, generator: Generator, architecture: Mapping) -> None:
+    """Write the checkpoint. ``architecture``: a mapping with the keys of ARCHITECTURE."""
+    facts = {name: architecture[name] for name in ARCHITECTURE} | {"pictures": generator.size}
+    checkpoints.save_checkpoint(checkpoint, {"generator": generator}, facts)
+
+
+def load(checkpoint: Path) -> Generator:
+    """The generator of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
+    tensors, facts = checkpoints.load_checkpoint(checkpoint)
+    try:
+        generator = build(facts, facts["pictures"])
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(f"{checkpoint} is not a checkpoint of a generator ({error}).") from error
+    checkpoints.load_into(generator, tensors.get("generator", {}), checkpoint)
+    return generator.eval().requires_grad_(False)
+
+
+@torch.no_grad()
+def measure_mean(generator: Generator, seed: int) -> None:
+    """Set ``latent_avg`` to the mean of W over MEAN_OF draws."""
+    generator.latent_avg.copy_(
+        generator.map(normal(seed, "mean", MEAN_OF, generator.style_width).to(generator.latent_avg)).mean(0)
+    )
+
+
+def normal(seed: int, name: str, count: int, width: int) -> Tensor:
+    """Draws of Z, float32 (count, width). They depend on the seed and the name alone."""
+    return torch.from_numpy(seeding.generator(seed, "z", name).standard_normal((count, width), dtype=np.float32))
+
+
+@torch.no_grad()
+def faces(generator: Generator, z: Tensor, psi: float) -> Tensor:
+    """Generated faces, float32 (N, 3, size, size) in [-1, 1] on the CPU."""
+    device = generator.latent_avg.device
+    return torch.cat([generator(part.to(device), psi).clamp(-1, 1).cpu() for part in z.split(generator.at_once)])
+
+
+def samples(generator: Generator, seed: int) -> np.ndarray:
+    """Four rows of faces, uint8 (4 size, 8 size, 3): two without truncation, two with truncation PSI."""
+    z = normal(seed, "samples", 2 * SAMPLES, generator.style_width)
+    rows = torch.cat([faces(generator, z, 1.0), faces(generator, z, PSI)]).numpy()
+    pictures = to_uint8(rows).reshape(4, SAMPLES, generator.size, generator.size, 3)
+    return pictures.transpose(0, 2, 1, 3, 4).reshape(4 * generator.size, SAMPLES * generator.size, 3)
+
+
+def quality(generator: Generator, job: TrainingJob, count: int) -> dict[str, float]:
+    """Realism and variety of ``count`` generated faces.
+
+    ``detection`` (truncated) and ``detection_untruncated``: share of faces that dlib's HOG detects.
+    ``frechet_distance``: of untruncated faces to the train split, on MobileNetV2's features.
+    ``frechet_distance_of_real``: of the validation split to the train split, for comparison. ``variety``: mean distance
+    between the features of generated faces, over that between real faces (1: as varied).
+    """
+    from masquerade.core.statistics import frechet
+    from masquerade.networks.hog import detections
+
+    torch.set_num_threads(job.threads)
+    z = normal(job.seed, "quality", count, generator.style_width)
+    drawn, truncated = (faces(generator, z, psi).numpy() for psi in (1.0, PSI))
+    network = MobileNetFeatures(min(max(generator.size, 64), 224))
+    archive = FaceArchive(job.faces)
+
+    def features(images: np.ndarray) -> np.ndarray:
+        return network.measure(images)["features"].astype(np.float64)
+
+    rows = archive.select("train").iloc[: 4 * count]
+    real = np.concatenate([features(part.images) for part in archive.batches(64, rows=rows)])
+    others = np.concatenate([features(part.images) for part in archive.batches(64, split="validation")])
+    made = features(drawn)
+    return {
+        "detection": float(detections(truncated).mean()),
+        "detection_untruncated": float(detections(drawn).mean()),
+        "frechet_distance": frechet(made, real),
+        "frechet_distance_of_real": frechet(others, real),
+        "variety": _spread(made) / _spread(real[:count]),
+    }
+
+
+def _spread(features: np.ndarray) -> float:
+    """Mean distance between two rows."""
+    from scipy.spatial.distance import pdist
+
+    return float(pdist(features).mean())

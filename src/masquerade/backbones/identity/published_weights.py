@@ -1,0 +1,29 @@
+"""Reads the published weight file of ArcFace's IR-SE-50, strictly and without unpickling."""
+
+from pathlib import Path
+
+from masquerade.backbones._recognition.training import Crop, Recogniser
+from masquerade.backbones.identity.settings import IdentitySettings
+from masquerade.networks.ir_se import IRSE
+from masquerade.training import checkpoints, weight_files
+
+CROP = Crop(of=256, left=32, top=35, right=220, bottom=223)
+"""The crop of an FFHQ-aligned picture in which ArcFace's five points put the face: published code of e4e, FALCO."""
+
+
+def recogniser(path: Path) -> Recogniser:
+    """The network of the published file, frozen. Raises CheckpointError naming the tensors that do not fit."""
+    network = IRSE()
+    weight_files.load(network, weight_files.tensors(weight_files.read(path), path), path)
+    return Recogniser(network, 112, CROP).eval().requires_grad_(False)
+
+
+def adopt(params: IdentitySettings, path: Path, checkpoint: Path) -> None:
+    """Write ``checkpoint`` from a file with the published layout and the sizes of ``params``.
+
+    Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
+    """
+    facts = {"widths": params.widths, "units": params.units, "input_size": params.recognition.input_size}
+    network = IRSE(facts["input_size"], facts["widths"], facts["units"])
+    weight_files.load(network, weight_files.tensors(weight_files.read(path), path), path)
+    checkpoints.save_checkpoint(checkpoint, {"network": network}, facts | {"crop": CROP._asdict()})

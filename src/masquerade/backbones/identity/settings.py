@@ -1,0 +1,22 @@
+"""The parameters of the backbone `identity`."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from masquerade.backbones._recognition.settings import RecognitionSettings
+from masquerade.core.settings import Settings
+
+
+class IdentitySettings(Settings):
+    """The network, the file to adopt, or its training."""
+
+    published: str
+    """model_ir_se50.pth to adopt instead of a training: ``asset:ir_se50``, ``path`` or ``path#sha256=<checksum>``;
+    '': trained here. The adopted network sees FALCO's crop of a picture; the checkpoint states the crop."""
+    widths: Annotated[list[int], Field(min_length=5, max_length=5)]
+    """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
+    units: Annotated[list[int], Field(min_length=4, max_length=4)]
+    """Blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""
+    recognition: RecognitionSettings
+    """Its training identities, its training, and its floors."""

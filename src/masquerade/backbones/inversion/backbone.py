@@ -1,0 +1,34 @@
+"""The inversion: an encoder from pictures to codes in W+ of the generator."""
+
+from pathlib import Path
+from types import ModuleType
+
+from masquerade.backbones import TrainedBackbone
+from masquerade.backbones.inversion.settings import InversionSettings
+from masquerade.training.job import TrainingJob
+
+
+class Inversion(TrainedBackbone):
+    """Tov et al. 2021 (e4e) or Richardson et al. 2021 (pSp); published: FFHQ at 1024 pixels, input of 256.
+
+    It belongs to one generator. Adopting it or using it with another generator is an error.
+    """
+
+    title = "inversion (e4e)"
+    source = "Tov et al. 2021, arXiv:2102.02766; at small scales trained here on the training faces"
+    needs = ("generator", "identity")
+
+    Params = InversionSettings
+    params: InversionSettings
+
+    @staticmethod
+    def training() -> ModuleType:
+        from masquerade.backbones.inversion import training
+
+        return training
+
+    def adopt(self, published: Path, job: TrainingJob) -> None:
+        self.training().adopt(self.params, published, job)
+
+    def floors(self) -> dict[str, float]:
+        return {"identity": self.params.floor_identity, "psnr": self.params.floor_psnr}

@@ -1,0 +1,60 @@
+"""The parameters of the backbone `inversion`."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from masquerade.core.settings import Settings
+
+
+class InversionWeights(Settings):
+    """lambda of each loss of the encoder's training (Tov et al. 2021, section 4 and appendix A)."""
+
+    pixels: Annotated[float, Field(ge=0)]
+    """Weight of the mean squared difference of the pixels (1: Tov et al. 2021, appendix A)."""
+    lpips: Annotated[float, Field(ge=0)]
+    """Weight of LPIPS by AlexNet (0.8: appendix A); 0 if AlexNet is not available."""
+    identity: Annotated[float, Field(ge=0)]
+    """Weight of 1 - cosine of the identity vectors (0.1: appendix A)."""
+    offsets: Annotated[float, Field(ge=0)]
+    """Weight of the squared length of the offsets between the codes of the layers (0.0002: appendix A)."""
+    adversarial: Annotated[float, Field(ge=0)]
+    """Weight of the discriminator between codes and W (0.1: appendix A)."""
+    codes: Annotated[float, Field(ge=0)]
+    """Weight of the mean squared error of the codes of generated pictures, which are known (ours; 0: not used)."""
+
+
+class InversionSettings(Settings):
+    """The encoder, its training and its floors."""
+
+    published: str
+    """A published e4e or pSp file to adopt instead of a training: ``asset:<role>`` of `masquerade assets list`,
+    ``path`` or ``path#sha256=<checksum>``; '': trained here."""
+    kind: Literal["e4e", "psp"]
+    """e4e: one code and offsets to it; psp: a code of its own for each layer."""
+    input_size: Annotated[int, Field(ge=16)]
+    """Side in pixels of the encoder's input (256: Tov et al. 2021); the encoder resizes pictures to it."""
+    widths: Annotated[list[int], Field(min_length=5, max_length=5)]
+    """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
+    units: Annotated[list[int], Field(min_length=4, max_length=4)]
+    """Blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""
+    steps: Annotated[int, Field(ge=1)]
+    """Batches."""
+    batch: Annotated[int, Field(ge=1)]
+    """Real pictures in a batch (8: Tov et al. 2021, appendix A)."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Largest learning rate; it falls to 0 over the last 40 % of the steps (0.0001 and constant: appendix A)."""
+    optimiser: Literal["adam", "muon"]
+    """muon: for the weights of convolutions, with Adam for the rest; it needs fewer pictures."""
+    offsets_from: Annotated[int, Field(ge=0)]
+    """The step from which the first offset is trained (20000: appendix A); before it all layers have one code."""
+    offsets_every: Annotated[int, Field(ge=1)]
+    """Steps between the starts of two offsets (2000: appendix A)."""
+    weights: InversionWeights
+    """lambda of each loss."""
+    samples_every: Annotated[int, Field(ge=1)]
+    """Steps between sample pictures."""
+    floor_identity: Annotated[float, Field(ge=-1, le=1)]
+    """Smallest mean cosine of identity vectors of faces and their reconstructions; below it the run stops."""
+    floor_psnr: Annotated[float, Field(ge=0)]
+    """Smallest mean PSNR of the reconstructions in dB; below it the run stops."""

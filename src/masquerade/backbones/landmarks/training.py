@@ -1,0 +1,143 @@
+"""The landmark network: from pictures to points, its training, and its quality."""
+
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from masquerade.backbones import _views
+from masquerade.backbones._views import DenseTask, Views, pictures_of, resized
+from masquerade.backbones.landmarks.settings import LandmarksSettings
+from masquerade.core import seeding
+from masquerade.core.errors import ParameterError
+from masquerade.core.images import FaceArchive, Faces
+from masquerade.networks.inputs import device
+from masquerade.networks.landmark_net import LandmarkNet, wing_loss
+from masquerade.training import checkpoints, loop
+from masquerade.training.job import TrainingJob
+
+logger = logging.getLogger(__name__)
+
+POINTS = 68
+EYE_CORNERS = (36, 45)
+"""The points of the outer corners of both eyes; their distance is the unit of the error."""
+GOOD = 8.0
+"""Percent of that distance; a larger error counts as a failure."""
+
+
+def mirrored_points_order() -> Tensor:
+    """int64 (68,): for each point of a mirrored picture, its number in the picture, in iBUG order."""
+    runs = [
+        range(16, -1, -1), range(26, 16, -1), range(27, 31), range(35, 30, -1),  # outline, brows, bridge, nostrils
+        (45, 44, 43, 42, 47, 46), (39, 38, 37, 36, 41, 40),  # eyes, lids in the order of the other eye
+        range(54, 47, -1), range(59, 54, -1), range(64, 59, -1), range(67, 64, -1),  # outer lips, inner lips
+    ]  # fmt: skip
+    return torch.tensor([point for run in runs for point in run])
+
+
+class Landmarker(nn.Module):
+    """(N, 3, H, W) in [-1, 1], any size -> (N, 68, 2): x, y in pixels of those pictures, iBUG order. Differentiable."""
+
+    def __init__(self, network: LandmarkNet, input_size: int):
+        super().__init__()
+        self.network, self.input_size = network, input_size
+
+    def forward(self, images: Tensor) -> Tensor:
+        shares = self.network(resized(images, (self.input_size, self.input_size)))
+        return to_pixels(shares, tuple(images.shape[-2:]))
+
+
+def to_pixels(shares: Tensor, size: tuple[int, ...]) -> Tensor:
+    """Shares of the sides -> pixels of a picture of ``size`` (H, W); the centre of pixel 0 is at 0."""
+    return shares * shares.new_tensor([size[1], size[0]]) - 0.5
+
+
+def to_shares(points: Tensor, size: tuple[int, ...]) -> Tensor:
+    """The inverse of `to_pixels`."""
+    return (points + 0.5) / points.new_tensor([size[1], size[0]])
+
+
+class LandmarksTask(DenseTask):
+    """The Wing loss of the points, in pixels of the network's input (Feng et al. 2018, Eq. 5)."""
+
+    def __init__(
+        self, landmarker: Landmarker, params: LandmarksSettings, pictures: np.ndarray, points: np.ndarray, seed: int
+    ):
+        super().__init__(landmarker.network, params, pictures, points, seed)
+        self.landmarker, self.partner = landmarker, mirrored_points_order()
+
+    def losses(self, views: Views, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        size, side = tuple(pictures.shape[1:3]), self.landmarker.input_size
+        true = to_shares(views.points(targets, size, self.partner), size).to(self.device)
+        predicted = self.network(resized(views.images(pictures).to(self.device), (side, side)))
+        return {"loss": wing_loss(predicted * side, true * side, self.params.wing_width, self.params.wing_epsilon)}
+
+
+def train(params: LandmarksSettings, job: TrainingJob) -> None:
+    """Train on the landmarks of the train split and write the checkpoint."""
+    torch.set_num_threads(job.threads)
+    archive = FaceArchive(job.faces)
+    rows = archive.select("train")
+    pictures = pictures_of(archive, rows)
+    points = known_points(Faces(pictures, rows), job.faces)
+    logger.info("training on %d pictures", len(pictures))
+    seed = seeding.derive(job.seed, "landmarks")
+    torch.manual_seed(seeding.derive(seed, "weights"))
+    facts = {"input_size": params.input_size, "widths": params.widths, "hidden": params.hidden}
+    landmarker = build(facts)
+    landmarker.network.start_at(to_shares(torch.from_numpy(points.mean(0)), pictures.shape[1:3]))
+    task = LandmarksTask(landmarker.to(device()), params, pictures, points, seed)
+    fingerprint = json.dumps([params.model_dump(mode="json"), seed, archive.facts["checksum"]])
+    loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
+    checkpoints.save_checkpoint(job.checkpoint, {"network": task.network}, facts)
+
+
+def known_points(faces: Faces, archive: Path) -> np.ndarray:
+    """The landmarks, float32 (N, 68, 2). Raises ParameterError if a face of the archive has none."""
+    points = faces.landmarks
+    unknown = int(np.isnan(points).any(axis=(1, 2)).sum())
+    if unknown:
+        raise ParameterError(
+            f"{archive}: {unknown} of {len(points)} faces have no 68 landmarks, which the landmark network needs for "
+            "its training and its quality. Drawn faces have them: set matrix.train_on to one of those datasets."
+        )
+    return points
+
+
+def build(facts: Mapping) -> Landmarker:
+    """The network of the facts of a checkpoint, with random weights."""
+    return Landmarker(LandmarkNet(POINTS, facts["input_size"], facts["widths"], facts["hidden"]), facts["input_size"])
+
+
+def load(checkpoint: Path) -> Landmarker:
+    """The network of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
+    return _views.load(build, checkpoint)
+
+
+def quality(landmarker: Landmarker, job: TrainingJob) -> dict[str, float]:
+    """`accuracy` on the validation split."""
+    torch.set_num_threads(job.threads)
+    landmarker = landmarker.to(device())
+    predicted, true = [], []
+    with torch.inference_mode():
+        for faces in FaceArchive(job.faces).batches(64, split="validation"):
+            predicted.append(landmarker(torch.from_numpy(faces.images).to(device())).cpu().numpy())
+            true.append(known_points(faces, job.faces))
+    return accuracy(np.concatenate(predicted), np.concatenate(true))
+
+
+def normalised_mean_error(predicted: np.ndarray, true: np.ndarray) -> np.ndarray:
+    """Percent (N,): mean error of the points (N, 68, 2) over the distance of the true outer eye corners (300-W)."""
+    left, right = EYE_CORNERS
+    unit = np.linalg.norm(true[:, left] - true[:, right], axis=-1)
+    return 100 * np.linalg.norm(predicted - true, axis=-1).mean(1) / unit
+
+
+def accuracy(predicted: np.ndarray, true: np.ndarray) -> dict[str, float]:
+    """``nme``: mean of `normalised_mean_error`, smaller is better; ``share_below_8``: share of faces below 8 %."""
+    errors = normalised_mean_error(predicted, true)
+    return {"nme": float(errors.mean()), "share_below_8": float((errors < GOOD).mean()), "pictures": float(len(errors))}

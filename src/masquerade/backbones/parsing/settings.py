@@ -1,0 +1,46 @@
+"""The parameters of the backbone `parsing`."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from masquerade.core.settings import Settings
+
+Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class ParsingSettings(Settings):
+    """The network, its training and its floors."""
+
+    published: str
+    """79999_iter.pth (or parsing_bisenet.pth) to adopt instead of a training: ``asset:bisenet``, ``path`` or
+    ``path#sha256=<checksum>``; '': trained here."""
+    input_size: Annotated[int, Field(ge=32)]
+    """Side in pixels of the network's input; the network resizes pictures to it (512: the published code)."""
+    width: Annotated[int, Field(ge=4)]
+    """Channels of the stem; all others are multiples of it (64: ResNet-18, the published weights)."""
+    stride: Literal[2, 4, 8]
+    """Pixels of the input per position of the finest features (8: the published weights)."""
+    steps: Count
+    """Batches (80,000: the published code)."""
+    batch: Annotated[int, Field(ge=2)]
+    """Pictures in a batch (16 on each of two GPUs: the published code)."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Largest learning rate of AdamW; it rises over the first tenth of the steps and falls as a cosine."""
+    kernel_rate: Annotated[float, Field(ge=0)]
+    """Largest learning rate of Muon, for the kernels, with the same rise and fall (0: AdamW for these too)."""
+    weight_decay: Annotated[float, Field(ge=0)]
+    """Weight decay of AdamW (0.0005: the published code)."""
+    auxiliary: Annotated[float, Field(ge=0)]
+    """Weight of the losses at 1/8 and 1/16 of the context path (1: Yu et al. 2018, Eq. 2); 0: not trained."""
+    ohem_probability: Annotated[float, Field(gt=0, le=1)]
+    """A pixel is hard below this probability of its true class (0.7: the published code); 1: all pixels count."""
+    ohem_share: Share
+    """At least this share of the pixels counts as hard (0.0625: the published code)."""
+    balance: Share
+    """Weight of a class = (its share of the pixels) ** -balance, mean 1 over pixels (0: the published code)."""
+    floor_miou: Share
+    """Smallest mean intersection over union of the classes that occur; below it the run stops."""
+    floor_accuracy: Share
+    """Smallest share of pixels with the right label; below it the run stops."""

@@ -1,0 +1,186 @@
+"""The face parser: from pictures to labels, its training, and its quality."""
+
+import json
+import logging
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.backbones import _views
+from masquerade.backbones._views import DenseTask, Views, pictures_of, resized
+from masquerade.backbones.parsing.settings import ParsingSettings
+from masquerade.core import seeding
+from masquerade.core.annotations import CLASSES, FACE
+from masquerade.core.errors import ArchiveError
+from masquerade.core.images import FaceArchive
+from masquerade.networks.bisenet import BiSeNet
+from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD, device
+from masquerade.training import checkpoints, loop
+from masquerade.training.job import TrainingJob
+
+logger = logging.getLogger(__name__)
+
+
+def mirrored_classes() -> Tensor:
+    """int64 (19,): label -> its label in a mirrored picture. l_lip is the lower lip and has no side."""
+    sides = {"l_brow": "r_brow", "l_eye": "r_eye", "l_ear": "r_ear"}
+    other = sides | {right: left for left, right in sides.items()}
+    return torch.tensor([CLASSES.index(other.get(name, name)) for name in CLASSES])
+
+
+class Parser(nn.Module):
+    """(N, 3, H, W) in [-1, 1], any size -> logits (N, 19, H, W). Differentiable in the pictures."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, network: BiSeNet, input_size: int, mean: list[float], std: list[float]):
+        super().__init__()
+        self.network, self.input_size = network, input_size
+        self.register_buffer("mean", torch.tensor(mean)[:, None, None], persistent=False)
+        self.register_buffer("std", torch.tensor(std)[:, None, None], persistent=False)
+
+    def prepared(self, images: Tensor) -> Tensor:
+        """The network's input: pictures at its size, in [0, 1] and normalised."""
+        images = resized(images, (self.input_size, self.input_size))
+        return ((images + 1) / 2 - self.mean) / self.std
+
+    def forward(self, images: Tensor) -> Tensor:
+        return resized(self.network.answer(self.prepared(images)), tuple(images.shape[-2:]))
+
+    def labels(self, images: Tensor) -> Tensor:
+        """The most probable labels, uint8 (N, H, W), as in the masks of an archive."""
+        with torch.no_grad():
+            return self(images).argmax(1).to(torch.uint8)
+
+    def face(self, images: Tensor) -> Tensor:
+        """(N, 1, H, W): the probability that a pixel belongs to the face region (`FACE`), for iFADIT's Eq. 11."""
+        inside = [CLASSES.index(name) for name in FACE]
+        return self(images).softmax(1)[:, inside].sum(1, keepdim=True)
+
+
+def hard_cross_entropy(
+    logits: Tensor, labels: Tensor, probability: float, share: float, weight: Tensor | None = None
+) -> Tensor:
+    """Mean cross-entropy of the hard pixels, whose true class has a lower probability than ``probability``.
+
+    If fewer than ``share`` of the pixels are hard, it takes the hardest ``share`` of the pixels. This is online hard
+    example mining, as in the published training (OhemCELoss of face-parsing.PyTorch, after Shrivastava et al. 2016).
+    """
+    pixels = logits.permute(0, 2, 3, 1).flatten(0, 2)  # (N H W, C), in the order of the memory
+    losses = functional.cross_entropy(pixels, labels.flatten(), weight=weight, reduction="none")
+    hard = losses[losses > -math.log(probability)]
+    least = int(share * losses.numel())
+    return (hard if hard.numel() > least else losses.topk(max(least, 1)).values).mean()
+
+
+class ParsingTask(DenseTask):
+    """Yu et al. 2018, Eq. 2: the loss of the output plus the losses of the two heads of the context path."""
+
+    def __init__(self, parser: Parser, params: ParsingSettings, pictures: np.ndarray, masks: np.ndarray, seed: int):
+        super().__init__(parser.network, params, pictures, masks, seed)
+        self.parser, self.partner = parser, mirrored_classes()
+        shares = np.bincount(masks.ravel(), minlength=len(CLASSES)) / masks.size
+        weight = np.maximum(shares, 1e-3) ** -params.balance
+        self.weight = torch.from_numpy(weight / (weight * shares).sum()).float().to(self.device)
+
+    def losses(self, views: Views, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        images = self.parser.prepared(views.images(pictures).to(self.device))
+        masks = views.masks(targets, self.partner)
+        if masks.shape[-2:] != images.shape[-2:]:
+            masks = functional.interpolate(masks[:, None].float(), size=images.shape[-2:], mode="nearest")[:, 0].long()
+        masks = masks.to(self.device)
+        if self.params.auxiliary == 0:
+            return {"loss": self._loss(self.parser.network.answer(images), masks)}
+        answer, *others = (self._loss(logits, masks) for logits in self.network(images))
+        loss = answer + self.params.auxiliary * sum(others)
+        return {"loss": loss, "answer": answer, "auxiliary": cast("Tensor", sum(others))}
+
+    def _loss(self, logits: Tensor, masks: Tensor) -> Tensor:
+        return hard_cross_entropy(logits, masks, self.params.ohem_probability, self.params.ohem_share, self.weight)
+
+
+def train(params: ParsingSettings, job: TrainingJob) -> None:
+    """Train on the masks of the train split and write the checkpoint."""
+    torch.set_num_threads(job.threads)
+    archive = FaceArchive(job.faces)
+    rows = archive.select("train")
+    pictures, masks = pictures_of(archive, rows), known_masks(archive, rows)
+    logger.info("training on %d pictures", len(pictures))
+    seed = seeding.derive(job.seed, "parsing")
+    torch.manual_seed(seeding.derive(seed, "weights"))
+    facts = architecture(params)
+    task = ParsingTask(build(facts).to(device()), params, pictures, masks, seed)
+    fingerprint = json.dumps([params.model_dump(mode="json"), seed, archive.facts["checksum"]])
+    loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
+    checkpoints.save_checkpoint(job.checkpoint, {"network": task.network}, facts)
+
+
+def known_masks(archive: FaceArchive, rows) -> np.ndarray:
+    """The masks, uint8 (N, H, W). Raises ArchiveError if a face of the archive has none."""
+    try:
+        return archive.masks(rows)
+    except ArchiveError as error:
+        raise ArchiveError(
+            f"{archive.path}: not every face has a parsing mask, which the parser needs for its training and its "
+            f"quality. Drawn faces have masks; for photographs give backbones.parsing.published. ({error})"
+        ) from error
+
+
+def architecture(params: ParsingSettings) -> dict:
+    """The facts of a checkpoint: the size of the network and the normalisation of its input."""
+    facts = {"width": params.width, "stride": params.stride, "input_size": params.input_size}
+    return {**facts, "mean": list(IMAGENET_MEAN), "std": list(IMAGENET_STD)}  # as the published weights expect
+
+
+def build(facts: Mapping) -> Parser:
+    """The parser of the facts of a checkpoint, with random weights."""
+    network = BiSeNet(len(CLASSES), facts["width"], facts["stride"])
+    return Parser(network, facts["input_size"], facts["mean"], facts["std"])
+
+
+def load(checkpoint: Path) -> Parser:
+    """The parser of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
+    return _views.load(build, checkpoint)
+
+
+def quality(parser: Parser, job: TrainingJob) -> dict[str, float]:
+    """`agreement` with the masks of the validation split, at the size of the pictures."""
+    torch.set_num_threads(job.threads)
+    archive = FaceArchive(job.faces)
+    parser = parser.to(device())
+    counts = np.zeros((len(CLASSES), len(CLASSES)), np.int64)
+    pictures = 0
+    for faces in archive.batches(32, split="validation"):
+        predicted = parser.labels(torch.from_numpy(faces.images).to(device())).cpu().numpy()
+        counts += confusion(known_masks(archive, faces.index), predicted)
+        pictures += len(faces)
+    return agreement(counts) | {"pictures": float(pictures)}
+
+
+def confusion(true: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    """int64 (19, 19): number of pixels by true class (rows) and predicted class (columns)."""
+    pairs = true.astype(np.int64).ravel() * len(CLASSES) + predicted.ravel()
+    return np.bincount(pairs, minlength=len(CLASSES) ** 2).reshape(len(CLASSES), len(CLASSES))
+
+
+def agreement(counts: np.ndarray) -> dict[str, float]:
+    """Of a `confusion`: ``miou``, ``pixel_accuracy``, ``iou.face`` and ``iou.<class>`` of the classes that occur.
+
+    IoU of a class: number of pixels with that class in truth and prediction, over the number with it in either one.
+    ``miou`` is the mean over the classes that occur in the truth. ``iou.face``: of the face region as a whole (`FACE`).
+    """
+    both = counts.diagonal()
+    union = counts.sum(0) + counts.sum(1) - both
+    present = counts.sum(1) > 0
+    each = {f"iou.{name}": float(both[k] / union[k]) for k, name in enumerate(CLASSES) if present[k]}
+    inside = np.isin(CLASSES, FACE)
+    face = counts[inside][:, inside].sum() / (counts.sum() - counts[~inside][:, ~inside].sum())
+    figures = {"miou": float(np.mean(list(each.values()))), "pixel_accuracy": float(both.sum() / counts.sum())}
+    return figures | {"iou.face": float(face), **each}

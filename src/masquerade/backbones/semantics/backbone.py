@@ -1,0 +1,54 @@
+"""The text-image model: features of what a face shows apart from its identity. FALCO pairs faces with it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from masquerade.backbones import Backbone
+from masquerade.backbones.semantics.settings import SemanticsSettings
+from masquerade.training.job import TrainingJob
+
+if TYPE_CHECKING:
+    from masquerade.backbones.semantics.network import SemanticEncoder
+
+
+class Semantics(Backbone):
+    """Radford et al. 2021 (CLIP): an image and a text transformer whose features of a face and its caption agree.
+
+    Published size: the ViT-B/16 of FaRL (Zheng et al. 2022), which was trained on faces; it is the image encoder of
+    FALCO's section 3.1. Name FaRL's or CLIP's file in ``published``, or train here on the captions of the faces.
+    """
+
+    title = "text-image model (CLIP)"
+    source = "trained here on the captions of the train split, or FaRL / CLIP as published"
+
+    Params = SemanticsSettings
+    params: SemanticsSettings
+
+    def train(self, job: TrainingJob) -> None:
+        from masquerade.backbones.semantics import training
+
+        training.train(self.params, job)
+
+    def adopt(self, published: Path, job: TrainingJob) -> None:
+        from masquerade.backbones.semantics import published_weights
+
+        published_weights.adopt(self.params, published, job.checkpoint)
+
+    def quality(self, job: TrainingJob) -> dict[str, float]:
+        from masquerade.backbones.semantics import quality
+
+        return quality.quality(self.load(job.checkpoint), job, self.floors())
+
+    @classmethod
+    def load(cls, checkpoint: Path) -> "SemanticEncoder":
+        from masquerade.backbones.semantics import network
+
+        return network.load(checkpoint)
+
+    def floors(self) -> dict[str, float]:
+        floors = {
+            "zero_shot": self.params.floor_zero_shot,
+            "retrieval_5": self.params.floor_retrieval,
+            "neighbour": self.params.floor_neighbour,
+        }
+        return {name: floor for name, floor in floors.items() if floor > 0}

@@ -1,0 +1,182 @@
+"""Quality figures of a text-image model on unseen people: attributes by sentences, captions, nearest neighbours."""
+
+from collections.abc import Mapping
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from masquerade.backbones.semantics.network import SemanticEncoder, captions_of
+from masquerade.core.errors import ParameterError
+from masquerade.core.images import FaceArchive
+from masquerade.networks import inputs
+from masquerade.training.job import TrainingJob
+
+LEAST = 5
+"""Smallest number of pictures with an attribute, and of pictures without it, for which the attribute is measured."""
+
+# A sentence about a face in the order of the captions. Each attribute below has two sets of words for one field; the
+# other fields get several words, and the features of the sentences are averaged (prompt ensembling, Radford et al.
+# 2021, section 3.1.4).
+SENTENCE = "A {who} with {skin} skin{hair}{details}{wearing}, {mood}{mouth}."
+PLAIN = {
+    "who": ("man", "woman"),
+    "skin": ("light", "tan", "dark"),
+    "hair": (" and short straight brown hair", " and long wavy black hair"),
+    "details": ("",),
+    "wearing": ("",),
+    "mood": ("with a neutral expression",),
+    "mouth": ("",),
+}
+_CUTS = ("short straight", "short wavy", "long straight", "long wavy")
+
+
+def _hair(*colours: str) -> tuple[str, ...]:
+    return tuple(f" and {cut} {colour} hair" for colour in colours for cut in _CUTS)
+
+
+_HAIRY = _hair("black", "brown")
+_SHAVEN = ("",)
+PROMPTS = {
+    "5_o_Clock_Shadow": ("details", (" and stubble",), _SHAVEN),
+    "Bald": ("hair", (" and a bald head",), _HAIRY),
+    "Bangs": ("details", (" and bangs",), ("",)),
+    "Black_Hair": ("hair", _hair("black"), _hair("brown", "dark brown", "blond", "grey", "red")),
+    "Blond_Hair": ("hair", _hair("blond"), _hair("black", "brown", "dark brown", "grey", "red")),
+    "Brown_Hair": ("hair", _hair("brown", "dark brown"), _hair("black", "blond", "grey", "red")),
+    "Bushy_Eyebrows": ("details", (" and bushy eyebrows",), ("",)),
+    "Eyeglasses": ("wearing", (", wearing eyeglasses",), ("",)),
+    "Goatee": ("details", (" and a goatee",), _SHAVEN),
+    "Gray_Hair": ("hair", _hair("grey"), _hair("black", "brown", "dark brown", "blond", "red")),
+    "Male": ("who", ("man", "young man", "old man", "boy"), ("woman", "young woman", "old woman", "girl")),
+    "Mouth_Slightly_Open": ("mouth", (", mouth slightly open",), ("",)),
+    "Mustache": ("details", (" and a moustache",), _SHAVEN),
+    "No_Beard": ("details", _SHAVEN, (" and a full beard", " and a goatee", " and a moustache", " and stubble")),
+    "Pale_Skin": ("skin", ("very light",), ("light", "olive", "tan", "brown", "dark")),
+    "Receding_Hairline": ("hair", (" and receding brown hair", " and receding grey hair"), _HAIRY),
+    "Smiling": ("mood", ("smiling",), ("with a neutral expression", "looking sad", "looking stern")),
+    "Straight_Hair": (
+        "hair",
+        (" and short straight black hair", " and long straight brown hair"),
+        (" and short wavy black hair", " and long curly brown hair", " and a bald head"),
+    ),
+    "Wavy_Hair": (
+        "hair",
+        (" and short wavy black hair", " and long curly brown hair"),
+        (" and short straight black hair", " and long straight brown hair", " and a bald head"),
+    ),
+    "Wearing_Hat": ("wearing", (", wearing a knitted hat",), ("",)),
+    "Wearing_Lipstick": ("wearing", (", wearing lipstick",), ("",)),
+    "Young": (
+        "who",
+        ("young man", "young woman", "boy", "girl"),
+        ("middle-aged man", "middle-aged woman", "old man", "old woman"),
+    ),
+}
+"""CelebA's attribute -> the field of the sentence, the words for true, and the words for false."""
+
+
+def quality(encoder: SemanticEncoder, job: TrainingJob, floors: Mapping[str, float]) -> dict[str, float]:
+    """Quality figures on the validation split.
+
+    Always `neighbour`; `zero_shot` if the network has a text encoder; `retrieval` if the faces also have captions.
+    Raises ParameterError if a figure has a floor and cannot be measured.
+    """
+    torch.set_num_threads(job.threads)
+    encoder = encoder.to(inputs.device())
+    archive = FaceArchive(job.faces)
+    rows = archive.select("validation")
+    with torch.inference_mode():
+        features = torch.cat(
+            [
+                encoder.cls(torch.from_numpy(faces.images).to(encoder.mean.device))
+                for faces in archive.batches(64, rows=rows)
+            ]
+        )
+        known = attributes_of(rows)
+        figures = neighbour(features, rows["identity"].tolist(), known)
+        if encoder.tokenizer is not None:
+            figures |= zero_shot(encoder, features, known)
+            if "caption" in rows:
+                figures |= retrieval(encoder, features, captions_of(archive, rows))
+    refuse_missing(figures, floors)
+    return figures
+
+
+def refuse_missing(figures: Mapping[str, float], floors: Mapping[str, float]) -> None:
+    """Raise ParameterError if a figure that has a floor could not be measured."""
+    missing = [name for name in floors if name not in figures]
+    if missing:
+        raise ParameterError(
+            f"backbones.semantics has a floor for {' and '.join(missing)}, which cannot be measured here: the network "
+            f"has no text encoder, the faces have no captions, or no attribute has {LEAST} validation pictures with it "
+            f"and {LEAST} without it. If this is intended, set the floor to 0."
+        )
+
+
+def attributes_of(rows: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Attribute -> bool (N,), for the attributes with at least LEAST pictures of each value."""
+    attributes = {
+        name.removeprefix("attribute."): rows[name].to_numpy(bool)
+        for name in rows.columns
+        if name.startswith("attribute.") and rows[name].dtype == bool
+    }
+    return {name: truth for name, truth in attributes.items() if min(truth.sum(), (~truth).sum()) >= LEAST}
+
+
+def balanced_accuracy(predicted: np.ndarray, truth: np.ndarray) -> float:
+    """(true positive rate + true negative rate) / 2, of bool (N,); 0.5 is chance."""
+    return float((predicted[truth].mean() + (~predicted[~truth]).mean()) / 2)
+
+
+def zero_shot(encoder: SemanticEncoder, features: Tensor, known: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """Balanced accuracy of attributes that are predicted by sentences: the nearer side of `PROMPTS`, by cosine.
+
+    ``zero_shot``: the mean over ``zero_shot_attributes`` attributes; ``zero_shot.<attribute>``: each of them.
+    """
+    pictures = functional.normalize(features, dim=-1)
+    names = sorted(PROMPTS.keys() & known.keys())
+    scores = {}
+    for name in names:
+        field, true_words, false_words = PROMPTS[name]
+        margin = pictures @ (_ensemble(encoder, field, true_words) - _ensemble(encoder, field, false_words))
+        scores[f"zero_shot.{name}"] = balanced_accuracy((margin > 0).cpu().numpy(), known[name])
+    mean = {"zero_shot": float(np.mean(list(scores.values())))} if scores else {}
+    return mean | scores | {"zero_shot_attributes": float(len(names))}
+
+
+def _ensemble(encoder: SemanticEncoder, field: str, words: tuple[str, ...]) -> Tensor:
+    """(D,) of length 1: the mean feature of the sentences with ``words`` in one field and `PLAIN` in the others."""
+    fields = {**PLAIN, field: words}
+    sentences = [SENTENCE.format(**dict(zip(fields, values, strict=True))) for values in product(*fields.values())]
+    return functional.normalize(encoder.text(sentences).mean(0), dim=-1)
+
+
+def retrieval(encoder: SemanticEncoder, features: Tensor, captions: list[str]) -> dict[str, float]:
+    """Share of the pictures whose own caption is the nearest, or among the nearest five, of all different captions."""
+    different = sorted(set(captions))
+    own = torch.tensor([different.index(caption) for caption in captions], device=features.device)
+    cosines = functional.normalize(features, dim=-1) @ encoder.text(different).T
+    nearer = (cosines > cosines.gather(1, own[:, None])).sum(1)
+    return {
+        "retrieval_1": float((nearer < 1).float().mean()),
+        "retrieval_5": float((nearer < 5).float().mean()),
+        "retrieval_captions": float(len(different)),
+    }
+
+
+def neighbour(features: Tensor, identities: list[str], known: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """``neighbour``: how well the nearest picture of ANOTHER person, as FALCO pairs, predicts the attributes.
+
+    The distance is Euclidean, of the class features (FALCO section 3.2). The figure is the mean balanced accuracy over
+    the attributes.
+    """
+    names = np.asarray(identities)
+    distances = torch.cdist(features.double(), features.double())
+    distances[torch.from_numpy(names[:, None] == names[None, :])] = torch.inf
+    nearest = distances.argmin(1).cpu().numpy()
+    scores = [balanced_accuracy(truth[nearest], truth) for truth in known.values()]
+    return {"neighbour": float(np.mean(scores))} if scores else {}

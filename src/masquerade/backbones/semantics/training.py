@@ -1,0 +1,217 @@
+"""Contrastive training of a CLIP on faces and their captions."""
+
+import json
+import logging
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.backbones.semantics.network import (
+    OURS,
+    SemanticEncoder,
+    architecture,
+    build,
+    captions_of,
+    encode_sentences,
+    words_of,
+)
+from masquerade.backbones.semantics.settings import SemanticsSettings
+from masquerade.core import seeding
+from masquerade.core.errors import ArchiveError
+from masquerade.core.images import FaceArchive, to_uint8
+from masquerade.networks import inputs
+from masquerade.training import checkpoints, loop
+from masquerade.training.job import TrainingJob
+from masquerade.training.optimisers import Optimisers
+
+logger = logging.getLogger(__name__)
+
+_LARGEST_SCALE = 100.0  # Radford et al. 2021, section 2.5
+SPARED = ("embedding", "read")
+"""Weights that Muon does not train: tables of words and positions, and the linear layer of WordLosses."""
+
+
+def contrastive_loss(images: Tensor, sentences: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+    """(symmetric cross entropy of N pictures and N sentences, logits (N, N)), of features (N, D) of any length.
+
+    Radford et al. 2021, Figure 3: logits = scale * cosines; the right pairs are on the diagonal.
+    """
+    logits = scale * functional.normalize(images, dim=-1) @ functional.normalize(sentences, dim=-1).T
+    right = torch.arange(len(logits), device=logits.device)
+    return (functional.cross_entropy(logits, right) + functional.cross_entropy(logits.T, right)) / 2, logits
+
+
+class ContrastiveTask:
+    """Contrastive training: a batch of pictures is matched with its captions (Radford et al. 2021, section 2.3)."""
+
+    def __init__(
+        self,
+        encoder: SemanticEncoder,
+        params: SemanticsSettings,
+        pictures: np.ndarray,
+        captions: list[str],
+        identities: np.ndarray,
+        seed: int,
+    ):
+        self.encoder, self.params, self.seed = encoder, params, seed
+        self.device = encoder.mean.device
+        self.pictures, self.identities = torch.from_numpy(pictures), identities
+        both = (captions, [mirrored(caption) for caption in captions])
+        assert encoder.tokenizer is not None
+        self.sentences = torch.stack([encoder.tokenizer(part) for part in both])  # (2, N, context)
+        self.modules = {"clip": encoder.network.train()}
+        if params.word_weight:
+            words = vocabulary(captions)
+            self.words = encoder.tokenizer(words).to(self.device)
+            self.holds = torch.stack([holding(part, words) for part in both])  # (2, N, V)
+            numbers = encoder.facts["width"] * (encoder.image_size // encoder.facts["patch"]) ** 2
+            self.modules["words"] = WordLosses(self.holds[0].mean(0), numbers).to(self.device)
+        self._optimisers = Optimisers.with_kernels(
+            self.modules, params.learning_rate, params.kernel_rate, params.betas, (2, 4),
+            spared=SPARED, decay=params.weight_decay, epsilon=params.epsilon,
+        )  # fmt: skip
+        self.optimisers = self._optimisers.named
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update. Returns the losses and other curves."""
+        share = self._share(step)
+        draw = seeding.generator(self.seed, "semantics", step)
+        chosen = torch.from_numpy(self._chosen(draw))
+        turned = torch.from_numpy(draw.random(len(chosen)) < 0.5)
+        images = augmented(self.pictures[chosen], turned, draw).to(self.device)
+        network = self.encoder.network
+        features, tokens = self.encoder.both(images)
+        sentences = encode_sentences(network, self.sentences[turned.long(), chosen].to(self.device))
+        loss, logits = contrastive_loss(features, sentences, network.logit_scale.exp())
+        losses = {"contrast": loss.item()}
+        if self.params.word_weight:
+            patches = network.visual.ln_post(tokens[:, 1:])
+            holds = self.holds[turned.long(), chosen].to(self.device)
+            words = self.modules["words"](features, patches, encode_sentences(network, self.words), holds)
+            losses["words"] = words.item()
+            loss = loss + self.params.word_weight * words
+        self._optimisers.descend(loss, share)
+        with torch.no_grad():
+            network.logit_scale.clamp_(max=math.log(_LARGEST_SCALE))
+        right = (logits.argmax(1) == torch.arange(len(logits), device=self.device)).float().mean()
+        return losses | {
+            "loss": loss.item(),
+            "accuracy": right.item(),
+            "temperature": math.exp(-network.logit_scale.item()),
+            "learning_rate": self.params.learning_rate * share,
+        }
+
+    def _chosen(self, draw: np.random.Generator) -> np.ndarray:
+        """Rows of a batch: random pictures, or ``per_person`` of each person in a random order, then all the others."""
+        order = draw.permutation(len(self.pictures))
+        if self.params.per_person:
+            people = pd.Series(
+                pd.factorize(self.identities[order])[0]
+            )  # numbered by the first picture of each person in the order
+            surplus = people.groupby(people).cumcount() >= self.params.per_person
+            order = order[np.lexsort((people, surplus))]
+        return order[: self.params.batch]
+
+    def _share(self, step: int) -> float:
+        """The learning rate as a share of the largest one."""
+        if step < self.params.warmup:
+            return (step + 1) / self.params.warmup
+        place = (step + 1 - self.params.warmup) / max(1, self.params.steps - self.params.warmup)
+        return 0.5 * (1 + math.cos(math.pi * place))
+
+
+class WordLosses(nn.Module):
+    """Two losses that predict the words of the caption from the picture. They teach a small network details.
+
+    The first compares the class feature with the text feature of each word (the sigmoid loss of Zhai et al. 2023, with
+    words instead of sentences). The second predicts the words from the patches by a linear layer, because a patch shows
+    the same part of every aligned face. Both start at the share of captions that hold a word. They are not saved in the
+    checkpoint.
+    """
+
+    def __init__(self, shares: Tensor, numbers: int):
+        super().__init__()
+        usual = torch.logit(shares.clamp(0.01, 0.99))
+        self.log_scale, self.bias = nn.Parameter(torch.tensor(math.log(10.0))), nn.Parameter(usual.clone())
+        self.read = nn.Linear(numbers, len(shares))
+        nn.init.zeros_(self.read.weight)
+        self.read.bias.data.copy_(usual)
+
+    def forward(self, features: Tensor, patches: Tensor, words: Tensor, holds: Tensor) -> Tensor:
+        """``features`` (N, D), ``patches`` (N, P, W), ``words`` (V, D), ``holds`` (N, V) of 0 and 1 -> their sum."""
+        cosines = functional.normalize(features, dim=-1) @ functional.normalize(words, dim=-1).T
+        logits = torch.stack([self.log_scale.exp() * cosines + self.bias, self.read(patches.flatten(1))])
+        return functional.binary_cross_entropy_with_logits(logits, holds.expand_as(logits), reduction="sum") / len(
+            holds
+        )
+
+
+def mirrored(caption: str) -> str:
+    """The caption of the mirrored picture: left and right change places."""
+    other = {"left": "right", "right": "left"}
+    return re.sub(r"\b(left|right)\b", lambda match: other[match[0]], caption)
+
+
+def vocabulary(captions: list[str]) -> list[str]:
+    """The words of the captions, sorted."""
+    return sorted({word for caption in captions for word in words_of(caption)})
+
+
+def holding(captions: list[str], words: list[str]) -> Tensor:
+    """float (N, V): 1 where a caption holds a word."""
+    word_sets = [set(words_of(caption)) for caption in captions]
+    return torch.tensor([[float(word in word_set) for word in words] for word_set in word_sets])
+
+
+def augmented(pictures: Tensor, turned: Tensor, draw: np.random.Generator) -> Tensor:
+    """uint8 (N, H, W, 3) -> float (N, 3, H, W) in [-1, 1]: mirrored if ``turned``, all shifted by up to 2 %."""
+    images = pictures.permute(0, 3, 1, 2).float() / 127.5 - 1.0
+    images = torch.where(turned[:, None, None, None], images.flip(-1), images)
+    size = images.shape[-1]
+    reach = max(1, round(0.02 * size))
+    across, down = (int(value) for value in draw.integers(-reach, reach + 1, 2))
+    images = functional.pad(images, (reach,) * 4, mode="replicate")
+    return images[..., reach + down : reach + down + size, reach + across : reach + across + size]
+
+
+@torch.no_grad()
+def start(visual: Any, position_std: float, attention_gain: float) -> None:
+    """Initialise the position and class embeddings, and scale the weights of queries and keys.
+
+    With large weights every head attends to a position of its own from the first step on, not to all positions alike.
+    """
+    visual.positional_embedding.normal_(std=position_std)
+    visual.class_embedding.normal_(std=position_std)
+    for block in visual.transformer.resblocks:
+        block.attn.in_proj_weight[: -visual.transformer.width].mul_(attention_gain)  # rows: queries, keys, values
+
+
+def train(params: SemanticsSettings, job: TrainingJob) -> None:
+    """Train on the pictures and captions of the train split and write the checkpoint."""
+    torch.set_num_threads(job.threads)
+    archive = FaceArchive(job.faces)
+    rows = archive.select("train")
+    captions = captions_of(archive, rows)
+    if len(rows) < 2:
+        raise ArchiveError(
+            f"{job.faces} has {len(rows)} usable training pictures; the loss needs 2. Train on more faces."
+        )
+    logger.info("training on %d pictures with %d different captions", len(rows), len(set(captions)))
+    pictures = np.concatenate([to_uint8(part.images) for part in archive.batches(64, rows=rows)])
+    facts = architecture(params, vocabulary(captions)) | OURS
+    seed = seeding.derive(job.seed, "semantics")
+    torch.manual_seed(seeding.derive(seed, "weights"))
+    device = inputs.device()
+    encoder = SemanticEncoder(build(facts, params.temperature), facts).to(device)
+    start(encoder.network.visual, params.position_std, params.attention_gain)
+    encoder.network.set_grad_checkpointing(device.type == "cuda")  # a large batch is worth the extra time
+    task = ContrastiveTask(encoder, params, pictures, captions, rows["identity"].to_numpy(), seed)
+    fingerprint = json.dumps([params.model_dump(mode="json"), facts, seed, archive.facts["checksum"]])
+    loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
+    checkpoints.save_checkpoint(job.checkpoint, {"clip": encoder.network}, facts)

@@ -1,0 +1,103 @@
+"""The commands ``masquerade assets list | fetch | verify | place``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from masquerade.assets import FOLDER, LOCK, Asset, checking, registry
+from masquerade.core.errors import MasqueradeError
+
+app = typer.Typer(
+    no_args_is_help=True, help="Weights and datasets from outside: list them, fetch them, verify them, place them."
+)
+
+Root = Annotated[Path, typer.Option("--root", help="The repository, with assets/ and assets.lock.yaml.")]
+Roles = Annotated[list[str], typer.Argument(help="Names from `masquerade assets list`.")]
+STYLES = {
+    "there": "green", "ok": "green", "recorded": "cyan", "rehearsal": "magenta", "missing": "yellow",
+    "needs a form": "yellow", "unrecorded": "red", "altered": "bold red",
+}  # fmt: skip
+
+
+@app.command("list")
+def list_assets(root: Root = Path()) -> None:
+    """List every role with its title, size, licence and state."""
+    table = Table("role", "what", "size", "licence", "state", title=f"files from outside ({FOLDER}/)")
+    for role, asset in registry().items():
+        state = _state(role, asset, root)
+        cells = (role, asset.title, _size(asset), asset.licence)
+        table.add_row(*map(Text, cells), Text(state, style=STYLES[state]))
+    Console().print(table)
+
+
+@app.command()
+def fetch(roles: Roles, root: Root = Path()) -> None:
+    """Fetch files that need no form. For other files, print what a person must do, and end with status 1."""
+    from masquerade.assets import admitting
+
+    console = Console(stderr=True, soft_wrap=True)
+    failed = False
+    for role in roles:
+        try:
+            fetched = admitting.fetch(role, lambda text: console.print(Text(text)), root)
+            typer.echo(f"{role}: {'fetched' if fetched else 'there already'}, {root / checking.path(role)}")
+        except MasqueradeError as error:
+            failed = True
+            console.print(Text(f"{role}: {error}", style="red"))
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def verify(
+    roles: Annotated[list[str] | None, typer.Argument(help="Names. Default: all that are present.")] = None,
+    root: Root = Path(),
+) -> None:
+    """Read every byte again and compare. Record new files. Ends with status 1 when a file is wrong."""
+    from masquerade.assets import verifying
+
+    selected = roles or [role for role in registry() if next(checking.present(role, root), None)]
+    if not selected:
+        typer.echo(f"Nothing lies in {root / FOLDER} yet: `masquerade assets list`, `masquerade assets fetch ROLE`.")
+        return
+    console, bad = Console(soft_wrap=True), False
+    for role in selected:
+        for finding in verifying.verify(role, root):
+            bad |= not finding.ok
+            word = Text(f"{finding.state:<9}", style=STYLES[finding.state])
+            console.print(word, Text(f"{finding.role}/{finding.name}: {finding.text}"))
+    if bad:
+        raise typer.Exit(1)
+
+
+@app.command()
+def place(
+    file: Annotated[Path, typer.Argument(help="The file, or the published archive with the file.")],
+    role: Annotated[str, typer.Argument(help="A name from `masquerade assets list`.")],
+    rehearsal: Annotated[
+        bool,
+        typer.Option("--rehearsal", help="A stand-in for a rehearsal: it is not compared with the published file."),
+    ] = False,
+    root: Root = Path(),
+) -> None:
+    """Check a file that you have, copy it to its place, and record it in assets.lock.yaml."""
+    from masquerade.assets import admitting
+
+    target = admitting.place(file, role, rehearsal, typer.echo, root)
+    typer.echo(f"{target}. Commit {LOCK}: all others then need the same file.")
+
+
+def _state(role: str, asset: Asset, root: Path) -> str:
+    word = checking.state(role, root)
+    return "needs a form" if word == "missing" and asset.steps else word
+
+
+def _size(asset: Asset) -> str:
+    sizes = [file.size for file in asset.parts]
+    known = [size for size in sizes if size]
+    complete = sizes and len(known) == len(sizes) and not asset.trees
+    return f"{sum(known) / 1e6:.0f} MB" if complete else asset.roughly or "?"

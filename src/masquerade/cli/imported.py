@@ -1,0 +1,105 @@
+"""The commands ``masquerade export-faces`` and ``masquerade import-method``."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from masquerade.core.errors import MasqueradeError, ParameterError
+from masquerade.params import paths
+from masquerade.params.paths import Paths
+
+if TYPE_CHECKING:
+    from masquerade.core.images import FaceArchive
+    from masquerade.params.parameters import Parameters
+
+Dataset = Annotated[
+    str, typer.Option("--dataset", help="The dataset of the test faces: a block below `datasets:` in params.yaml.")
+]
+Scale = Annotated[str | None, typer.Option("--scale", help="The scale of the faces. Default: `scale:` in params.yaml.")]
+Root = Annotated[Path, typer.Option("--root", help="The repository, with params.yaml, data/ and imported/.")]
+
+
+def export_faces(
+    output: Annotated[Path, typer.Argument(help="The folder to write, which must be empty.")],
+    dataset: Dataset,
+    scale: Scale = None,
+    root: Root = Path(),
+) -> None:
+    """Write the test faces of a dataset for another program: one PNG for each face. The program must keep the names."""
+    from masquerade.cli import photographs
+    from masquerade.params import loading
+    from masquerade.pipeline.imported import pictures
+
+    archive = _faces(loading.load(root, scale), root, dataset)
+    photographs.check_output(output, root / paths.DATA, overwrite=False)
+    count = pictures.export(archive, output)
+    typer.echo(f"{output}: {count} faces. Keep their names, and give the results to `masquerade import-method`.")
+
+
+def import_method(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="The folder with the pictures. Each has the name of its original.", exists=True, file_okay=False
+        ),
+    ],
+    name: Annotated[str, typer.Option(help="The name of the method in the tables, such as deepprivacy.")],
+    dataset: Dataset,
+    variant: Annotated[str, typer.Option(help="A name for these settings of the method.")] = "default",
+    title: Annotated[str, typer.Option(help="The method's name as its authors write it.")] = "",
+    source: Annotated[str, typer.Option(help="The paper, and the program with its version.")] = "",
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Allow missing pictures: their faces count as refused.")
+    ] = False,
+    resize: Annotated[bool, typer.Option("--resize", help="Resize square pictures to image.size.")] = False,
+    near: Annotated[
+        float, typer.Option(help="Refuse pictures within this mean distance of an original, in grey levels.")
+    ] = 6.0,
+    scale: Scale = None,
+    root: Root = Path(),
+) -> None:
+    """Import the pictures that another program made of a dataset's test faces, as a method of the matrix."""
+    from masquerade.params import loading
+    from masquerade.pipeline.imported import pictures, registry
+
+    parameters = loading.load(root, scale)
+    known = parameters.imported.get(name)
+    if not (source or known):
+        raise ParameterError("--source is missing: name the paper, and the program with its version.")
+    title, source = title or (known.title if known else name), source or known.source
+    originals = pictures.Originals(_faces(parameters, root, dataset))
+    file = registry.place(parameters.scale, dataset, name, variant)
+    with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
+        stored = Path(place, "pictures.zip")
+        count = pictures.collect(folder, originals, stored, near, partial, resize)
+        knobs = {"sha256": pictures.sha256(stored), "originals": originals.digest, "near": near}
+        block = {name: {"title": title, "source": source, "variants": {variant: {dataset: knobs}}}}
+        overlay = registry.register(root, parameters.scale, block)
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(stored, root / file)
+    typer.echo(f"{file}: {count} of {len(originals.rows)} faces, sha256:{knobs['sha256']}")
+    typer.echo(f"{overlay}: imported.{name}.variants.{variant}.{dataset}")
+    if (root / ".dvc").is_dir():
+        _add(root, file)
+    typer.echo("Next: `make dvc.yaml`, `snakemake all`, `git add --all && git commit`, `dvc push`.")
+
+
+def _faces(parameters: "Parameters", root: Path, dataset: str) -> "FaceArchive":
+    from masquerade.core.images import FaceArchive
+
+    if dataset not in parameters.datasets:
+        raise ParameterError(f"There is no dataset '{dataset}'. There are: {', '.join(parameters.datasets)}.")
+    return FaceArchive(root / Paths(parameters.scale).faces.format(dataset=dataset))
+
+
+def _add(root: Path, file: Path) -> None:
+    """Add the file to DVC, so that `dvc push` uploads it. Raises MasqueradeError when DVC fails."""
+    command = [sys.executable, "-m", "dvc", "add", "--quiet", str(file)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise MasqueradeError(f"`dvc add {file}` failed: {done.stderr.strip()}")

@@ -1,0 +1,112 @@
+"""The commands ``masquerade lineage show | diff | verify``."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+app = typer.Typer(
+    no_args_is_help=True, help="Trace a number to its raw data, explain its changes, and verify its files."
+)
+
+Address = Annotated[
+    str,
+    typer.Argument(
+        help="PAPER/ITEM, PAPER/ITEM:METHOD[/VARIANT][:COLUMN[:DATASET]], claims:PAPER:CLAIM, or a file of a build."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Scale = Annotated[
+    str | None, typer.Option("--scale", help="The scale of the numbers. Default: `scale:` in params.yaml.")
+]
+Root = Annotated[Path, typer.Option("--root", help="The repository.")]
+
+
+@app.command()
+def show(
+    address: Address,
+    graph: Annotated[Path | None, typer.Option("--graph", help="Draw the chain into this .svg, .png or .pdf.")] = None,
+    as_json: Json = False,
+    full: Annotated[bool, typer.Option("--full", help="Print every parameter in full.")] = False,
+    scale: Scale = None,
+    root: Root = Path(),
+) -> None:
+    """Print the chain of a number: table, metrics, measurements, anonymized faces, checkpoint, training, raw data."""
+    from masquerade.lineage import chain, descriptions, drawing, publishing
+    from masquerade.lineage.address import resolve
+    from masquerade.lineage.history import History
+
+    scale = scale or _scale(root)
+    history = History(root)
+    resolved = resolve(address, scale, history.outputs(), history.read)
+    links = chain.follow(history, scale, resolved)
+    if graph is not None:
+        drawing.draw(resolved, links, graph)
+    runs = publishing.find(link.job.circumstances["run"] for link in links if link.job and link.job.circumstances)
+    if as_json:
+        typer.echo(json.dumps(chain.tree(resolved, scale, links, runs), indent=1, ensure_ascii=False))
+    else:
+        _print(descriptions.chain(resolved, scale, links, runs, full))
+
+
+@app.command()
+def diff(
+    old: Annotated[str, typer.Argument(help="A commit, branch or tag.")],
+    new: Annotated[str, typer.Argument(help="Another one. Default: the working copy.")] = "",
+    cell: Annotated[str, typer.Option("--cell", help="The address of the number, as for `lineage show`.")] = "",
+    as_json: Json = False,
+    root: Root = Path(),
+) -> None:
+    """Print why a number changed between two commits: which parameter, code, data or environment."""
+    from dataclasses import asdict
+
+    from masquerade.lineage import descriptions, difference
+    from masquerade.lineage.history import LineageError
+    from masquerade.lineage.revision import Revision
+
+    if not cell:
+        raise LineageError(
+            "--cell is missing. Give an address, as for `lineage show`: PAPER/ITEM:METHOD[/VARIANT][:COLUMN[:DATASET]]."
+        )
+    compared = difference.compare(Revision(old, root), Revision(new, root), cell)
+    if as_json:
+        typer.echo(json.dumps(asdict(compared), indent=1, ensure_ascii=False))
+    else:
+        _print(descriptions.difference(compared))
+
+
+@app.command()
+def verify(
+    every: Annotated[bool, typer.Option("--all", help="Print every broken link, not only the first.")] = False,
+    as_json: Json = False,
+    root: Root = Path(),
+) -> None:
+    """Compute every hash again and print the first broken link. Ends with status 1 when there is one."""
+    from dataclasses import asdict
+
+    from masquerade.lineage import descriptions
+    from masquerade.lineage import verify as checking
+
+    verdict = checking.verify(root)
+    if as_json:
+        typer.echo(json.dumps(asdict(verdict), indent=1, ensure_ascii=False))
+    else:
+        _print(descriptions.verdict(verdict, every))
+    if verdict.breaks:
+        raise typer.Exit(1)
+
+
+def _scale(root: Path) -> str:
+    from masquerade.params import blocks, yaml_files
+
+    return yaml_files.read(root / blocks.PARAMS)["scale"]
+
+
+def _print(lines: Iterable[Text]) -> None:
+    console = Console(soft_wrap=True)
+    for line in lines:
+        console.print(line)

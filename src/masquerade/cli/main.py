@@ -1,0 +1,245 @@
+"""The program ``masquerade``: its options, and the commands that have no module of their own.
+
+A mistake of the user gets one paragraph on stderr and status 1; ``masquerade --debug ...`` shows its traceback. Keys
+come from a file or a prompt, never from the command line, and appear in no log and no report.
+"""
+
+import secrets
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.status import Status
+from rich.table import Table
+from rich.text import Text
+
+from masquerade.cli import assets, imported, lineage, params, plan
+from masquerade.core.errors import MasqueradeError
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Face anonymization, measured."
+)
+app.add_typer(params.app, name="params")
+app.add_typer(lineage.app, name="lineage")
+app.add_typer(assets.app, name="assets")
+app.command("export-faces")(imported.export_faces)
+app.command("import-method")(imported.import_method)
+app.command("plan")(plan.plan)
+
+
+class SeveralPeople(StrEnum):
+    """The treatment of a photograph of several people."""
+
+    refuse = "refuse"
+    largest = "largest"
+    all = "all"
+
+
+MethodName = Annotated[str, typer.Option("--method", help="An anonymizer: a block below `methods:` in params.yaml.")]
+VariantName = Annotated[str | None, typer.Option("--variant", help="One of its variants. Default: the first.")]
+Source = Annotated[Path, typer.Option("--input", help="The folder with the pictures.", exists=True, file_okay=False)]
+Output = Annotated[Path, typer.Option("--output", help="The folder for the results and report.csv.")]
+Scale = Annotated[
+    str | None, typer.Option("--scale", help="The scale of the checkpoints. Default: `scale:` in params.yaml.")
+]
+KeyFile = Annotated[Path | None, typer.Option("--key-file", help="The file with the key. Default: a prompt.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")]
+Root = Annotated[Path, typer.Option("--root", help="The repository, with params.yaml, checkpoints/ and data/.")]
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command. Ends the process with status 0, 1 (a mistake, or no result) or 2 (unknown option)."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        app(words)
+    except (MasqueradeError, OSError) as error:
+        if "--debug" in words:
+            raise
+        Console(stderr=True, soft_wrap=True).print(Text(str(error), style="red"))
+        sys.exit(1)
+    sys.exit(0)
+
+
+@app.callback()
+def options(debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False) -> None:
+    """Face anonymization, measured."""
+
+
+@app.command()
+def anonymize(
+    method: MethodName,
+    pictures: Source,
+    output: Output,
+    variant: VariantName = None,
+    faces: Annotated[
+        SeveralPeople, typer.Option(help="What to do with a picture of several people.")
+    ] = SeveralPeople.refuse,
+    hide: Annotated[str | None, typer.Option(help="Keywords to hide, between commas: identity,age.")] = None,
+    keep: Annotated[str | None, typer.Option(help="Keywords to keep, between commas; '' for nothing.")] = None,
+    seed: Annotated[int | None, typer.Option(help="For experiments only: makes the result predictable.")] = None,
+    key_file: KeyFile = None,
+    scale: Scale = None,
+    overwrite: Overwrite = False,
+    root: Root = Path(),
+) -> None:
+    """Cut the faces out of photographs and anonymize them. Writes one PNG for each face, and report.csv."""
+    from masquerade.cli import photographs
+    from masquerade.core.images import FaceArchive
+    from masquerade.pipeline import anonymization
+
+    parameters, chosen, variant = photographs.prepare(
+        root, scale, method, variant, pictures, output, overwrite, seed is None, _listed(hide), _listed(keep)
+    )
+    key = None
+    if chosen.capabilities.keys:
+        key = chosen.capabilities.keys.of(_secret(key_file, confirm=True))
+    if parameters.caution:
+        Console(stderr=True).print(Text(f"Scale {parameters.scale}: {parameters.caution.strip()}", style="yellow"))
+    if seed is None:
+        seed = secrets.randbits(63)
+        Console(stderr=True).print("The randomness comes from the operating system and is not kept.", style="dim")
+    folder = photographs.folder(parameters, pictures, faces=faces.value, alignment="ffhq")
+    with tempfile.TemporaryDirectory(prefix="masquerade-") as place, Console(stderr=True).status("") as status:
+        originals = photographs.build(folder, Path(place, "faces.zip"), parameters.image.size, _counting(status))
+        anonymization.anonymize(
+            originals, Path(place, "anonymized.zip"), chosen, variant, None, seed, photographs.BATCH, key,
+            lambda done: status.update(f"Anonymizing: {done} of {len(originals.select())} faces"), for_release=True,
+        )  # fmt: skip
+        result = FaceArchive(Path(place, "anonymized.zip"))
+        report = photographs.publish(result, output)
+    _summarise(report, output, f"{chosen.title} ({method}/{variant})", result.facts["statement"], "anonymized")
+
+
+@app.command()
+def recover(
+    method: MethodName,
+    pictures: Source,
+    output: Output,
+    variant: VariantName = None,
+    key_file: KeyFile = None,
+    scale: Scale = None,
+    overwrite: Overwrite = False,
+    root: Root = Path(),
+) -> None:
+    """Recover faces that an invertible method anonymized, from the pictures and the key alone."""
+    from masquerade.cli import photographs
+    from masquerade.core.images import FaceArchive
+    from masquerade.pipeline import anonymization
+
+    parameters, chosen, variant = photographs.prepare(
+        root, scale, method, variant, pictures, output, overwrite, strict=False
+    )
+    if not (chosen.capabilities.invertible and chosen.capabilities.keys):
+        raise MasqueradeError(f"'{method}' has no key that recovers a face. Choose an invertible method with keys.")
+    key = chosen.capabilities.keys.of(_secret(key_file, confirm=False))
+    folder = photographs.folder(parameters, pictures, faces="refuse", alignment="none")
+    with tempfile.TemporaryDirectory(prefix="masquerade-") as place, Console(stderr=True).status("") as status:
+        anonymized = photographs.build(folder, Path(place, "anonymized.zip"), parameters.image.size, _counting(status))
+        anonymization.recover(anonymized, Path(place, "recovered.zip"), chosen, key, photographs.BATCH)
+        report = photographs.publish(FaceArchive(Path(place, "recovered.zip")), output)
+    _summarise(report, output, f"{chosen.title} ({method}/{variant})", {}, "recovered")
+
+
+@app.command()
+def convert(
+    pickled: Annotated[Path, typer.Argument(help="The pickle of a generator, as NVlabs publishes it.", exists=True)],
+    output: Annotated[Path, typer.Argument(help="The weight file to write, for backbones.generator.published.")],
+) -> None:
+    """Read the tensors of an NVlabs pickle and write them as a weight file. No code of the pickle is run."""
+    from masquerade.backbones.generator import nvlabs
+
+    count = nvlabs.convert(pickled, output)
+    typer.echo(f"{output}: {count} tensors. Name it in params.yaml as backbones.generator.published.")
+
+
+@app.command("doctor")
+def examine(scale: Scale = None, root: Root = Path()) -> None:
+    """List what is installed, what is missing, and what to do about it."""
+    from masquerade.cli import doctor
+
+    table = Table("", "what", "state", "what to do", title="masquerade doctor")
+    checks = doctor.examine(root, scale)
+    for check in checks:
+        table.add_row(*(Text(cell, style=check.style) for cell in (check.word, check.name, check.state, check.remedy)))
+    Console().print(table)
+    if any(check.essential and not check.ok for check in checks):
+        raise typer.Exit(1)
+
+
+@app.command("matrix")
+def list_cells(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    scale: Scale = None,
+    root: Root = Path(),
+) -> None:
+    """List every cell (dataset, method, variant, seed), with the reason for each cell that does not run."""
+    import json
+
+    from masquerade.params import loading, matrix
+
+    cells = matrix.cells(loading.load(root, scale))
+    if as_json:
+        typer.echo(json.dumps([vars(cell) for cell in cells]))
+        return
+    table = Table("dataset", "method", "variant", "seed", "runs", title=f"{len(cells)} cells")
+    for cell in cells:
+        table.add_row(cell.dataset, cell.method, cell.variant, str(cell.seed), cell.reason or "yes")
+    Console().print(table)
+
+
+@app.command()
+def export(
+    output: Annotated[Path, typer.Argument(metavar="crate", help="The .zip to write.")],
+    with_data: Annotated[
+        bool, typer.Option("--with-data", help="Add the files of data/ and checkpoints/: every face of the run.")
+    ] = False,
+    scale: Scale = None,
+    root: Root = Path(),
+) -> None:
+    """Export a run as a Workflow Run RO-Crate: its jobs, code, parameters, results, and all licences."""
+    from masquerade.lineage import crate
+
+    jobs = crate.export(output, root, scale, with_data)
+    typer.echo(
+        f"{output}: {jobs} jobs. Its figures show faces, also original ones: look at them before you publish it."
+    )
+
+
+def _listed(words: str | None) -> list[str] | None:
+    """The words between commas. Returns None for None, and [] for an empty text."""
+    return None if words is None else [word.strip() for word in words.split(",") if word.strip()]
+
+
+def _secret(key_file: Path | None, confirm: bool) -> bytes:
+    """The key of the user: the content of a file without its last line break, or hidden input from a prompt."""
+    if key_file is None:
+        return typer.prompt("Key", hide_input=True, confirmation_prompt=confirm).encode()
+    return key_file.read_bytes().rstrip(b"\r\n")
+
+
+def _counting(status: Status) -> Callable[[int], None]:
+    """Shows how many files were read. It does not show their names, which could hold escape codes of the terminal."""
+    return lambda done: status.update(f"Looking for faces: {done} files")
+
+
+def _summarise(report: list[dict[str, str]], output: Path, title: str, statement: dict, done: str) -> None:
+    """Print how many faces were ``done`` and why others were refused. Raises MasqueradeError when none was done."""
+    from masquerade.cli import photographs
+
+    counts = Counter(row["reason"] for row in report)
+    table = Table("faces", "outcome", title=title)
+    succeeded = counts.pop("", 0)
+    table.add_row(str(succeeded), Text(f"{done}, in {output}", style="green"))
+    for reason, count in counts.most_common():
+        table.add_row(str(count), Text(f"refused: {reason}", style="yellow"))
+    for fact, value in statement.items():
+        table.add_row("", Text(f"{fact}: {value}", style="dim"))
+    Console().print(table)
+    if not succeeded:
+        raise MasqueradeError(f"No face could be {done}; the reasons are in {output / photographs.REPORT}.")

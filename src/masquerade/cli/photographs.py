@@ -1,0 +1,165 @@
+"""The steps from a folder of photographs to a folder of anonymized or recovered faces."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from pydantic import ValidationError
+
+from masquerade.core import discovery
+from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError
+from masquerade.core.images import OK, ArchiveWriter, FaceArchive, index_path, to_uint8
+from masquerade.core.settings import Settings
+from masquerade.faces.folder import Folder
+from masquerade.methods import Method, Resources
+from masquerade.params import loading
+from masquerade.params.parameters import Parameters
+from masquerade.params.paths import Paths
+from masquerade.pipeline import method_builder
+
+REPORT = "report.csv"
+COLUMNS = ("file", "output", "status", "reason")
+BATCH = 16
+# Values of a variant's knobs for real photographs, if it has these knobs: noise that cannot be repeated, and a
+# sensitivity that holds for every face, not only for the faces of this folder.
+STRICT = {"sampler": "opendp", "sensitivity": "bound"}
+
+
+def check_output(output: Path, source: Path, overwrite: bool) -> None:
+    """Raise MasqueradeError when the results would mix with other files."""
+    if output.resolve().is_relative_to(source.resolve()):
+        raise MasqueradeError(
+            f"{output} lies in {source}: the next run would read the results as pictures. Name another folder."
+        )
+    if output.exists() and not output.is_dir():
+        raise MasqueradeError(f"{output} is not a folder. Name a folder for the results.")
+    if output.is_dir() and any(output.iterdir()) and not overwrite:
+        raise MasqueradeError(f"{output} is not empty. Name another folder, or add --overwrite.")
+
+
+def prepare(
+    root: Path, scale: str | None, name: str, variant: str | None, pictures: Path, output: Path, overwrite: bool,
+    strict: bool, hide: list[str] | None = None, keep: list[str] | None = None,
+) -> tuple[Parameters, Method, str]:  # fmt: skip
+    """Load the parameters, check the output folder, and load the method. Returns the name of the variant too."""
+    parameters = loading.load(root, scale)
+    check_output(output, pictures, overwrite)
+    return parameters, *method(root, parameters, name, variant, strict, hide, keep)
+
+
+def method(
+    root: Path, parameters: Parameters, name: str, variant: str | None, strict: bool,
+    hide: list[str] | None = None, keep: list[str] | None = None,
+) -> tuple[Method, str]:  # fmt: skip
+    """The loaded method and the name of its variant (None: the first one). ``strict``: with the knobs of STRICT.
+
+    ``hide`` and ``keep`` replace the variant's own keywords, if the method can select attributes. Raises ParameterError
+    for an unknown variant or keyword, and CheckpointError when a file is missing.
+    """
+    cls = discovery.load("methods", name)
+    if name not in parameters.methods:
+        raise ParameterError(f"params.yaml has no block methods.{name} at scale {parameters.scale}.")
+    block = parameters.methods[name]
+    variant = variant or next(iter(block.variants))
+    if variant not in block.variants:
+        raise ParameterError(f"'{name}' has no variant '{variant}'. It has: {', '.join(block.variants)}.")
+    knobs = block.variants[variant]
+    if strict:
+        changes = {knob: value for knob, value in STRICT.items() if knob in type(knobs).model_fields}
+        knobs = type(knobs)(**{**knobs.model_dump(), **changes})
+    if hide is not None or keep is not None:
+        knobs = _with_keywords(name, cls, knobs, hide, keep)
+    trained, ablation = parameters.tree["methods"][name]["params"], parameters.ablations(name).get(variant)
+    files = resources(root, parameters, name, variant)
+    return method_builder.build(cls, trained, ablation, knobs, files), variant
+
+
+def _with_keywords(
+    name: str, cls: type[Method], knobs: Any, hide: list[str] | None, keep: list[str] | None
+) -> Settings:
+    """The knobs of a variant with other keywords. A keyword that is named for one list leaves the default of the other.
+
+    Raises ParameterError for a method that cannot select attributes, and for a contradiction.
+    """
+    if not cls.capabilities.attribute_selective:
+        selective = [
+            one for one in discovery.names("methods") if discovery.load("methods", one).capabilities.attribute_selective
+        ]
+        raise ParameterError(f"'{name}' does not let you choose what it hides. These do: {', '.join(selective)}.")
+    hidden = [one for one in knobs.hide if one not in keep] if hide is None else hide
+    kept = [one for one in knobs.keep if one not in hide] if keep is None else keep
+    try:
+        return type(knobs)(**{**knobs.model_dump(), "hide": hidden, "keep": kept})
+    except ValidationError as error:
+        reasons = "; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors())
+        raise ParameterError(f"--hide {','.join(hidden)} --keep {','.join(kept)}: {reasons}.") from error
+
+
+def resources(root: Path, parameters: Parameters, name: str, variant: str) -> Resources:
+    """The files that a method needs, in the repository. Raises CheckpointError naming the missing ones."""
+    cls, paths = discovery.load("methods", name), Paths(parameters.scale)
+    pattern = paths.ablation if variant in parameters.ablations(name) else paths.method
+    checkpoint = Path(pattern.format(method=name, variant=variant, seed=parameters.seeds[0]))
+    backbones = {need: Path(paths.backbone.format(backbone=need)) for need in cls.needs}
+    gallery = Path(paths.faces.format(dataset=parameters.matrix.train_on))
+    fakes = Path(paths.fakes)
+    needed = [checkpoint] * cls.capabilities.trains + list(backbones.values())
+    needed += [gallery, index_path(gallery)] * cls.capabilities.gallery
+    needed += [fakes] * cls.capabilities.fakes
+    missing = [path for path in needed if not (root / path).is_file()]
+    if missing:
+        raise CheckpointError(
+            f"{name} needs {', '.join(map(str, missing))}, which {'is' if len(missing) == 1 else 'are'} missing. Run "
+            f"`make reproduce`, or only `snakemake {' '.join(map(str, missing))}`, in {root.resolve()}."
+        )
+    return Resources(
+        checkpoint=root / checkpoint if cls.capabilities.trains else None,
+        backbones={need: root / path for need, path in backbones.items()},
+        gallery=FaceArchive(root / gallery) if cls.capabilities.gallery else None,
+        fakes=root / fakes if cls.capabilities.fakes else None,
+    )
+
+
+def folder(parameters: Parameters, path: Path, faces: str, alignment: str) -> Folder:
+    """The photographs at ``path``, with the limits of params.yaml. The identities of the people are unknown."""
+    if "folder" not in parameters.datasets:
+        raise ParameterError(f"params.yaml has no block datasets.folder at scale {parameters.scale}.")
+    limits = parameters.datasets["folder"].model_dump()
+    changes = {"path": str(path), "faces": faces, "alignment": alignment, "identity": "unknown"}
+    return Folder(Folder.Params(**{**limits, **changes}))
+
+
+def build(source: Folder, archive: Path, size: int, progress: Callable[[int], None]) -> FaceArchive:
+    """Write all pictures of the folder to an archive, without the report of an earlier run.
+
+    ``progress`` is called with the number of files so far. Raises MasqueradeError when the folder has no file.
+    """
+    with ArchiveWriter(archive) as out:
+        for number, record in enumerate(source.records(size, seed=0, workers=1)):
+            progress(number)
+            if record.row["file"] != REPORT:
+                out.add(record.picture, record.row)
+    if not out.rows:
+        raise MasqueradeError(f"There is no file in {source.params.path}. Name a folder with pictures.")
+    return FaceArchive(archive)
+
+
+def publish(result: FaceArchive, output: Path) -> list[dict[str, str]]:
+    """Write one PNG for each face and the report, without metadata of the photographs. Returns the report's rows."""
+    output.mkdir(parents=True, exist_ok=True)
+    for batch in result.batches(BATCH):
+        for name, picture in zip(batch.ids, to_uint8(batch.images), strict=True):
+            Image.fromarray(picture).save(output / f"{name}.png")
+    report = []
+    for row in result.index.to_dict("records"):
+        picture = f"{row['id']}.png" if row["status"] == OK else ""
+        if not picture:  # a picture of an earlier run would look like a result of this one
+            (output / f"{row['id']}.png").unlink(missing_ok=True)
+        report.append({"file": row["file"], "output": picture, "status": row["status"], "reason": row["reason"]})
+    with (output / REPORT).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(report)
+    return report

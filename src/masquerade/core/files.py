@@ -1,0 +1,54 @@
+"""Writes files under a temporary name and renames them, so that no reader sees an incomplete file."""
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from masquerade.core import rehearsal
+
+
+@contextmanager
+def written(path: Path, unique: bool = False) -> Iterator[Path]:
+    """Yields a temporary path beside ``path``; the file written there becomes ``path`` when the block ends.
+
+    Makes the parent folder. If the block fails, the temporary file is removed and ``path`` stays as it was.
+    ``unique``: use another temporary name in each call, for a file that several processes may write at one time.
+    Otherwise the name is always the same, so that the file that a killed process left behind is overwritten.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part" if unique else f".{path.name}.part")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str, unique: bool = False) -> None:
+    """Write text in UTF-8; ``unique`` as in `written`."""
+    with written(path, unique) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_if_changed(path: Path, text: str) -> Path:
+    """Write text unless ``path`` already holds it, and return ``path``. Several processes may do so at one time."""
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        write_text(path, text, unique=True)
+    return path
+
+
+def write_json(path: Path, tree: Mapping[str, Any]) -> None:
+    """Write JSON with sorted keys; a rehearsal marks it."""
+    write_text(path, json.dumps(rehearsal.marked(tree), indent=1, sort_keys=True) + "\n")
+
+
+def read_numbers(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """The JSON files of metrics, qualities or guesses, for a table. Raises RehearsalError for one of a rehearsal."""
+    trees = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    for path, tree in zip(paths, trees, strict=True):
+        rehearsal.refuse_numbers(tree, path)
+    return trees

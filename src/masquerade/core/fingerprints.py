@@ -1,0 +1,180 @@
+"""Hashes of files, and fingerprints of code: the import closure of a step, without comments, layout and docstrings."""
+
+import ast
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from masquerade.core import files
+
+SOURCE = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parents[1].name
+RECORDERS = ("lineage/tracking.py", "lineage/publishing.py", "lineage/provenance.py")
+"""Modules that record a step and cannot change what it computes, so that an edit of them reruns nothing."""
+CACHE = ".known.json"
+"""The file beside the fingerprints that keeps what was parsed before. It may be deleted at any time."""
+
+
+def closure(*roots: Path) -> list[Path]:
+    """The given files and every module of the package that they import, directly or indirectly.
+
+    Imports inside functions count. Imports for type checkers and the RECORDERS do not.
+    """
+    closed: set[Path] = set()
+    waiting = [Path(root).resolve() for root in roots]
+    while waiting:
+        path = waiting.pop()
+        if path in closed or path.as_posix().endswith(RECORDERS):
+            continue
+        closed.add(path)
+        waiting += _imports(path)
+    return sorted(closed)
+
+
+@cache
+def _imports(path: Path) -> tuple[Path, ...]:
+    modules = _modules(SOURCE)
+    imported: set[Path] = set()
+    for name in _source(path).imports:
+        parts = name.split(".")
+        for length in range(1, len(parts) + 1):  # importing a.b.c runs a/__init__ and a/b/__init__ too
+            imported |= modules.get(".".join(parts[:length]), set())
+    return tuple(sorted(imported))
+
+
+@cache
+def _modules(source: Path) -> dict[str, set[Path]]:
+    """Module -> its files. Lists the folder once, because single look-ups are slow on the disk of a cluster."""
+    modules: dict[str, set[Path]] = {}
+    for path in (source / PACKAGE).rglob("*.py"):
+        parts = path.relative_to(source).with_suffix("").parts
+        modules.setdefault(".".join(parts[:-1] if parts[-1] == "__init__" else parts), set()).add(path)
+    return modules
+
+
+def fingerprint(path: Path) -> str:
+    """A hash of the syntax tree of a source file, without comments, layout and docstrings."""
+    return _source(path).fingerprint
+
+
+def fingerprint_of(source: str, name: str = "<source>") -> str:
+    """The `fingerprint` of a file with this content. ``name`` is for the text of a SyntaxError."""
+    return _without_docstrings(ast.parse(source, name))
+
+
+class _Source(NamedTuple):
+    """What follows from the text of a source file alone."""
+
+    fingerprint: str
+    imports: list[str]
+    """The names that it imports from the package: modules, and names in modules."""
+
+
+_known: dict[str, _Source] = {}
+"""Hash of the text -> what follows from it. Parsing takes time, and few files change between two runs."""
+
+
+@cache
+def _source(path: Path) -> _Source:
+    text = path.read_bytes()
+    key = hashlib.sha256(_rules() + text).hexdigest()
+    if key not in _known:
+        tree = ast.parse(text, str(path))
+        imports = sorted(name for name in _imported(tree) if name.split(".")[0] == PACKAGE)
+        _known[key] = _Source(_without_docstrings(tree), imports)
+    return _known[key]
+
+
+@cache
+def _rules() -> bytes:
+    """What a fingerprint depends on besides the text: this module, and the syntax trees of this Python."""
+    return f"{PACKAGE} {sys.version_info[:2]}".encode() + Path(__file__).read_bytes()
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in _walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def _walk(node: ast.AST) -> Iterable[ast.AST]:
+    """Every node except the bodies of ``if TYPE_CHECKING:``."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        checking = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)
+        yield from (() if checking else _walk(child))
+
+
+def _without_docstrings(tree: ast.Module) -> str:
+    node: Any
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [item for item in body if not _is_docstring(item)]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def write_fingerprints(output: Path, roots: Iterable[Path], root: Path) -> Path:
+    """Write the fingerprints of the closure of ``roots`` to ``output`` (JSON) if they changed, and return ``output``.
+
+    The file ``CACHE`` beside it spares the next process the parsing.
+    """
+    cache_file = output.with_name(CACHE)
+    _recall(cache_file)
+    known = len(_known)
+    files.write_if_changed(
+        output, json.dumps({_relative(path, root): fingerprint(path) for path in closure(*roots)}, indent=0)
+    )
+    if len(_known) > known:
+        files.write_if_changed(cache_file, json.dumps(_known))
+    return output
+
+
+@cache
+def _recall(cache_file: Path) -> None:
+    with suppress(OSError, ValueError):  # missing or damaged: everything is parsed again
+        entries = json.loads(cache_file.read_text(encoding="utf-8"))
+        _known.update({key: _Source(*value) for key, value in entries.items()})
+
+
+@cache
+def _relative(path: Path, root: Path) -> str:
+    return path.relative_to(root.resolve()).as_posix()
+
+
+def md5(path: Path) -> str:
+    """The MD5 of a file's content in hexadecimal, as DVC writes it."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
+@cache
+def commit() -> str:
+    """The commit of the working copy, with ``+`` if it has uncommitted changes, or 'unknown' outside git.
+
+    Changes of dvc.lock do not count, because a build writes that file.
+    """
+    try:
+        head = _git("rev-parse", "HEAD").stdout.strip()
+        changed = _git("diff", "--quiet", "HEAD", "--", ":/", ":(top,exclude)dvc.lock", check=False).returncode
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return f"{head}{'+' if changed else ''}"
+
+
+def _git(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=check, timeout=20)

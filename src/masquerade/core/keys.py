@@ -1,0 +1,123 @@
+"""The kinds of keys: how a key is drawn for an experiment, derived from a person's secret, and slightly changed.
+
+A key is bytes in memory. It is written to no log, file name, table, run or parameter. The key of an experiment follows
+from its seed, so anybody can derive it: it measures a method and protects nobody.
+"""
+
+import hashlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from masquerade.core import seeding
+from masquerade.core.errors import KeyFormatError
+
+
+class Keys(ABC):
+    """The keys of a method."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int | None:
+        """The number of possible keys, or None if there are too many to try."""
+
+    @abstractmethod
+    def experiment(self, seed: int, *purpose: object) -> bytes:
+        """The key of an experiment; it depends only on ``seed`` and ``purpose``."""
+
+    @abstractmethod
+    def of(self, secret: bytes) -> bytes:
+        """The key of a person's secret. Raises KeyFormatError, which does not repeat the secret."""
+
+    @abstractmethod
+    def near(self, key: bytes) -> dict[str, bytes]:
+        """Keys that differ slightly from ``key``: name of the difference -> key."""
+
+
+@dataclass(frozen=True)
+class Digits(Keys):
+    """Decimal digits, as ASCII: the password of cao21, section 5.1."""
+
+    length: int
+
+    @property
+    def count(self) -> int:
+        return 10**self.length
+
+    def experiment(self, seed: int, *purpose: object) -> bytes:
+        return b"%0*d" % (self.length, _draw(seed, *purpose).integers(self.count))
+
+    def of(self, secret: bytes) -> bytes:
+        if len(secret) != self.length or not secret.isdigit():
+            raise KeyFormatError(f"The key of this method must be {self.length} digits and nothing else.")
+        return secret
+
+    def near(self, key: bytes) -> dict[str, bytes]:
+        return {"digit": key[:-1] + b"%d" % ((key[-1] - ord("0") + 1) % 10)}
+
+
+@dataclass(frozen=True)
+class Bits(Keys):
+    """``length`` bits, a multiple of 8, as bytes: the password of FIT (Gu et al. 2020, section 4)."""
+
+    length: int
+
+    @property
+    def count(self) -> int:
+        return 2**self.length
+
+    def experiment(self, seed: int, *purpose: object) -> bytes:
+        return _draw(seed, *purpose).bytes(self.length // 8)
+
+    def of(self, secret: bytes) -> bytes:
+        return stretched(secret)[: self.length // 8]
+
+    def near(self, key: bytes) -> dict[str, bytes]:
+        return {"bit": _flipped(key)}
+
+
+@dataclass(frozen=True)
+class Secret(Keys):
+    """32 bytes that a key derivation function makes of a secret of at least 8 bytes."""
+
+    @property
+    def count(self) -> None:
+        return None
+
+    def experiment(self, seed: int, *purpose: object) -> bytes:
+        return _draw(seed, *purpose).bytes(32)
+
+    def of(self, secret: bytes) -> bytes:
+        return stretched(secret)
+
+    def near(self, key: bytes) -> dict[str, bytes]:
+        return {"bit": _flipped(key)}
+
+
+def stretched(secret: bytes) -> bytes:
+    """A 32-byte key from a pass phrase or the content of a key file, by scrypt (RFC 7914; 32 MiB, about 0.1 s).
+
+    The salt is fixed, because a photograph has no place to store one. So the secret itself must be hard to guess.
+    Raises KeyFormatError if it is shorter than 8 bytes.
+    """
+    if len(secret) < 8:
+        raise KeyFormatError("The key is shorter than 8 bytes and easy to guess. Use a longer one.")
+    return hashlib.scrypt(secret, salt=b"masquerade key", n=2**15, r=8, p=1, maxmem=2**26, dklen=32)
+
+
+def expanded(key: bytes, length: int, purpose: str) -> bytes:
+    """``length`` pseudorandom bytes (at most 8,160) from a key, by HKDF-SHA256 (RFC 5869); they differ by purpose."""
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    return HKDF(hashes.SHA256(), length, salt=None, info=purpose.encode()).derive(key)
+
+
+def _draw(seed: int, *purpose: object) -> np.random.Generator:
+    return seeding.generator(seed, "key", *purpose)
+
+
+def _flipped(key: bytes) -> bytes:
+    """The key with its last bit changed."""
+    return key[:-1] + bytes([key[-1] ^ 1])

@@ -1,0 +1,138 @@
+"""Decodes a photograph into uint8 RGB pixels, or raises PictureError. Every file is treated as hostile input."""
+
+import io
+import stat
+import struct
+import warnings
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from PIL import Image, ImageCms, ImageOps
+
+from masquerade.core.errors import PictureError
+
+FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP")  # no format whose reader starts another program (EPS)
+PILLOW_LIMIT = 178.0  # megapixels: Pillow itself refuses to open more
+LONGEST = 32_766  # pixels: OpenCV cannot crop a picture with a longer side
+_SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
+_PLAIN = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
+# The errors of Pillow's readers on damaged or malicious files, as its fuzzers and ours found them.
+_BROKEN = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    EOFError,
+    LookupError,
+    ArithmeticError,
+    struct.error,
+    MemoryError,
+)
+
+
+def read(path: Path, root: Path, megapixels: float) -> np.ndarray:
+    """Pixels of a photograph: uint8 (H, W, 3) sRGB, upright as its EXIF orientation says.
+
+    Only the first frame is read. Transparent parts become white, 16-bit grey becomes 8-bit grey, and an embedded
+    colour profile (CMYK, wide gamut) is applied. The file must be inside the folder ``root``, also after links are
+    followed. ``megapixels`` limits the size in the header, which is checked before a pixel is decoded.
+    Raises PictureError; its text is the reason in the index of the archive.
+    """
+    _check_file(path, root)
+    try:
+        with path.open("rb") as file:
+            return decode(file, megapixels)
+    except PermissionError as error:
+        raise PictureError("no permission to read the file") from error
+    except OSError as error:
+        raise PictureError(f"truncated or damaged ({_one_line(error)})") from error
+
+
+def decode(file: BinaryIO, megapixels: float) -> np.ndarray:
+    """Pixels of an open file, as `read` gives them. Raises PictureError."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow warns about the size; the limit here is stricter
+            return _decode(file, megapixels)
+    except PictureError:
+        raise
+    except Image.UnidentifiedImageError as error:
+        raise PictureError(f"not a picture in a format that is read ({', '.join(FORMATS)})") from error
+    except Image.DecompressionBombError as error:
+        raise PictureError(f"larger than {megapixels:g} megapixels") from error
+    except _BROKEN as error:
+        raise PictureError(f"truncated or damaged ({_one_line(error)})") from error
+
+
+def _check_file(path: Path, root: Path) -> None:
+    """Raise PictureError for anything but a regular file below ``root``: a read from a pipe would never return."""
+    try:
+        if not path.resolve(strict=True).is_relative_to(root.resolve()):
+            raise PictureError("a link that leaves the folder")
+        status = path.stat()
+    except PermissionError as error:
+        raise PictureError("no permission to read the file") from error
+    except (OSError, RuntimeError) as error:  # a broken link, a circle of links
+        raise PictureError("a link that leads nowhere, or a file that has gone") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise PictureError("not a regular file")
+    if status.st_size == 0:
+        raise PictureError("the file is empty")
+
+
+def _decode(file: BinaryIO, megapixels: float) -> np.ndarray:
+    with Image.open(file, formats=FORMATS) as picture:
+        width, height = picture.size
+        if width * height > megapixels * 1e6:
+            raise PictureError(f"{width} x {height} pixels, larger than {megapixels:g} megapixels")
+        if max(width, height) > LONGEST:
+            raise PictureError(f"{width} x {height} pixels, a side longer than {LONGEST} pixels")
+        if picture.mode not in _PLAIN + _SIXTEEN_BITS:
+            raise PictureError(f"its colour mode {picture.mode} is not supported")
+        picture.load()
+        return np.asarray(_to_rgb(ImageOps.exif_transpose(picture)))
+
+
+def _to_rgb(picture: Image.Image) -> Image.Image:
+    """sRGB, 8 bits, no alpha."""
+    if picture.mode in _SIXTEEN_BITS:
+        grey = np.rint(np.asarray(picture).astype(np.float32) / 257.0)  # 65535 -> 255
+        return Image.fromarray(grey.astype(np.uint8)).convert("RGB")
+    picture = _follow_profile(picture)
+    if picture.has_transparency_data:
+        layer = picture.convert("RGBA")
+        picture = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
+    return picture.convert("RGB")
+
+
+def _follow_profile(picture: Image.Image) -> Image.Image:
+    """The picture in sRGB by its embedded ICC profile; unchanged if there is none or it cannot be used."""
+    profile = picture.info.get("icc_profile")
+    if not profile or picture.mode not in ("RGB", "CMYK"):
+        return picture
+    try:
+        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        converted = ImageCms.profileToProfile(picture, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
+        assert converted is not None  # it is None only for a conversion in place
+        return converted
+    except (ImageCms.PyCMSError, OSError, ValueError):
+        return picture
+
+
+def _one_line(error: Exception) -> str:
+    """The text of the error, or its class name. Without control characters, because the file can choose the text."""
+    text = "".join(sign for sign in " ".join(str(error).split()) if sign.isprintable())
+    return text[:120] or type(error).__name__
+
+
+def resized(picture: np.ndarray, size: int) -> np.ndarray:
+    """A square picture at uint8 (size, size, 3). Raises PictureError if it is not square."""
+    import cv2
+
+    height, width = picture.shape[:2]
+    if height != width:
+        raise PictureError(f"{width} x {height} pixels is not square, so it is no aligned face crop")
+    if width == size:
+        return picture
+    return cv2.resize(picture, (size, size), interpolation=cv2.INTER_AREA if width > size else cv2.INTER_CUBIC)

@@ -1,0 +1,153 @@
+"""What Masquerade uses of Snakemake beyond its public interface, in one place.
+
+``tests/unit/test_snakemake_internals.py`` fails when an installed Snakemake differs from VERSION in these parts.
+"""
+
+import ast
+import json
+import os
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from snakemake.jobs import Job
+    from snakemake.workflow import Workflow
+
+VERSION = "9.27.1"
+"""The version of Snakemake for which this module is written."""
+RECORDS = Path(".snakemake/metadata")
+"""Snakemake's records of outputs: JSON of format 6."""
+INCOMPLETE = Path(".snakemake/incomplete")
+"""Marks of outputs whose job was interrupted."""
+_LONGEST_NAME = 254
+
+
+def announce_file(workflow: "Workflow", path: str) -> None:
+    """Tell Snakemake of a file that planning wrote just now, and make the file newer than every output.
+
+    Snakemake lists a folder once and does not see later files. It compares the content of an input only if the input
+    is newer than the outputs.
+    """
+    os.utime(path)
+    workflow.iocache.exists_local[path] = True
+
+
+def schedule_on_job_end(workflow: "Workflow") -> None:
+    """Let the scheduler look at the waiting jobs only when a job has ended.
+
+    Its limit of jobs a second (100) starts a new chain of looks, one a second, with each job that ends. A hundred
+    chains keep a processor core busy.
+    """
+    workflow.scheduler.job_rate_limiter = None
+
+
+def log_group_errors() -> None:
+    """Log the reason that an executor gives when a group of jobs fails. Snakemake drops it."""
+    from snakemake.jobs import GroupJob
+    from snakemake.logging import logger
+
+    log_error = GroupJob.log_error
+
+    def log_error_with_reason(group: GroupJob, msg: str | None = None, **details: Any) -> None:
+        log_error(group, msg, **details)
+        if msg:
+            logger.error(f"Group {group.groupid}: {msg}")
+
+    GroupJob.log_error = log_error_with_reason
+
+
+def pending_inputs(workflow: "Workflow") -> set[str]:
+    """The input files of all jobs that are going to run."""
+    return {str(path) for job in workflow.dag.needrun_jobs() for path in job.input}
+
+
+def submits_jobs(workflow: "Workflow") -> bool:
+    """Whether an executor sends jobs to a cluster."""
+    return bool(workflow.non_local_exec)
+
+
+def touches(workflow: "Workflow") -> bool:
+    """Whether Snakemake was started with ``--touch``."""
+    return bool(workflow.touch)
+
+
+def graph(force_all: bool = False) -> tuple[list["Job"], set["Job"]]:
+    """Every job of `rule all`, and the jobs that are out of date (all jobs if ``force_all``)."""
+    from snakemake.api import SnakemakeApi
+    from snakemake.settings.types import DAGSettings, OutputSettings, Quietness, ResourceSettings
+
+    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+        workflow = api.workflow(ResourceSettings(cores=1), snakefile=Path("Snakefile"))
+        workflow.dag(DAGSettings(targets={"all"}, max_checksum_file_size=10**15, forceall=force_all))
+        inner = workflow._workflow
+        inner._prepare_dag(forceall=force_all, ignore_incomplete=True, lock_warn_only=True, nolock=True)
+        inner._build_dag()
+        jobs = [job for job in inner.dag.jobs if job.output]
+        return jobs, {job for job in inner.dag.needrun_jobs() if job.output}
+
+
+def parameter_functions(job: "Job") -> Iterator[Any]:
+    """The functions behind the ``params`` of a job's rule."""
+    return (value for _, value in job.rule.params._allitems() if callable(value))
+
+
+def record_path(output: str) -> str:
+    """Where Snakemake keeps its record of an output."""
+    encoded = urlsafe_b64encode(output.encode()).decode()
+    parts = [encoded[start : start + _LONGEST_NAME] for start in range(0, len(encoded), _LONGEST_NAME)]
+    return "/".join([RECORDS.as_posix(), *(f"@{part}" for part in parts[:-1]), parts[-1]])
+
+
+@dataclass(frozen=True)
+class OutputRecord:
+    """What Snakemake keeps of one output."""
+
+    rule: str
+    command: str
+    template: str
+    """The command of the rule, before names were filled in."""
+    inputs: Mapping[str, str]
+    """Path -> sha256 of each input as the job read it; '' if Snakemake kept no hash."""
+    params: Mapping[str, Any]
+    """The job's slice of the parameters, by dotted keys."""
+    environment: str
+    """environment.yml as it was, base64."""
+    started: float
+    """Seconds since 1970."""
+    ended: float
+
+
+def output_records(root: Path) -> Iterator[tuple[str, Path]]:
+    """(output, file of its record) of every output that has a record below ``root``, in the order of file names."""
+    folder = root / RECORDS
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+        name = "".join(part.removeprefix("@") for part in path.relative_to(folder).parts)
+        if path.is_file() and not name.startswith("."):
+            yield urlsafe_b64decode(name).decode(), path
+
+
+def output_record(content: Mapping[str, Any]) -> OutputRecord:
+    """The JSON of a record, by the names of this project."""
+    checksums = content["input_checksums"] or {}
+    return OutputRecord(
+        rule=content["rule"],
+        command=content["shellcmd"] or "",
+        template=content["code"] or "",
+        inputs={path: checksums.get(path, "").removeprefix("sha256:") for path in sorted(set(content["input"]))},
+        params=_slice(content["params"]),
+        environment=content["conda_env"] or "",
+        started=content["starttime"],
+        ended=content["endtime"],
+    )
+
+
+def _slice(params: list[str]) -> dict[str, Any]:
+    """The one of the rule's ``params`` that is a JSON mapping. Snakemake keeps each as a Python literal."""
+    for text in params:
+        value = ast.literal_eval(text)
+        if isinstance(value, str) and value.startswith("{"):
+            return json.loads(value)
+    return {}

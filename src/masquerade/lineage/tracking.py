@@ -1,0 +1,178 @@
+"""Records every job, for one MLflow run per job. A job appends to a small file; `lineage.publishing` fills the store.
+
+The import of MLflow takes seconds, and many processes that write to one new SQLite file lose runs. So a job records its
+events in ``.masquerade/runs/<run>.<writer>.jsonl``. Each process has its own file, even if several continue one run,
+because two nodes that append to one file of a network file system lose lines. The pipeline does not read MLflow. Only
+people do, and `publishing.find` for `masquerade lineage show`.
+"""
+
+import json
+import logging
+import os
+import re
+import socket
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from masquerade.core import process
+
+logger = logging.getLogger(__name__)
+
+RECORDS = Path(".masquerade/runs")
+BUILD = "MASQUERADE_BUILD"
+RUN = "MASQUERADE_RUN"  # the run that a requeued job continues
+LOG = "MASQUERADE_LOG"  # the log file of a submitted job; it is kept with the run
+_LIVE_SECONDS = 20.0
+
+
+class Publish(Protocol):
+    """A function that sends the records of all runs to the store: `lineage.publishing.publish`."""
+
+    def __call__(self, *, wait: bool) -> object: ...
+
+
+class Run:
+    """The record of one job. Each event is one line of JSON, which is appended and flushed.
+
+    If several processes train together, only the first one writes.
+    """
+
+    def __init__(self, identifier: str | None = None, publish: Publish | None = None):
+        """``identifier``: continue this run, which another process may have started. None: begin a new run.
+
+        ``publish``: sends the records to the store while the job runs. None: they are published when the build ends.
+        """
+        RECORDS.mkdir(parents=True, exist_ok=True)
+        self._publish = publish
+        self.id = identifier or uuid.uuid4().hex
+        self._path = RECORDS / f"{self.id}.{uuid.uuid4().hex[:12]}.jsonl"
+        self._due = time.monotonic() + _LIVE_SECONDS
+        self._again = identifier is not None
+        self._kept = process.current().rank == 0
+        if identifier and _slurm():
+            self.tag(_slurm())
+
+    def start(self, name: str, params: Mapping[str, Any], tags: Mapping[str, str]) -> None:
+        """Record the start of the job in this process."""
+        self._append(
+            event="start", name=name, params=params, tags={**tags, **_slurm()}, build=os.environ.get(BUILD, ""),
+            pid=os.getpid(), born=start_ticks(os.getpid()), host=socket.gethostname(),
+            again=self._again,
+        )  # fmt: skip
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Record values at a step: one curve each in MLflow, where a repeated step counts once.
+
+        Publishes all records if the last time was at least `_LIVE_SECONDS` ago.
+        """
+        self._append(event="metrics", step=step, values={key: float(value) for key, value in values.items()})
+        if time.monotonic() >= self._due:
+            self._publish_live()
+
+    def _publish_live(self) -> None:
+        """Publish. An unreachable store does not end a training, and takes at most a tenth of its time."""
+        if self._publish is None:
+            return
+        began = time.monotonic()
+        try:
+            self._publish(wait=False)
+        except Exception as error:  # noqa: BLE001 - a store and its network can raise anything
+            reason = without_credentials(str(error))
+            logger.warning("not published to %s now (%s); it will be when the build ends", public_store(), reason)
+        self._due = time.monotonic() + max(_LIVE_SECONDS, 10 * (time.monotonic() - began))
+
+    def picture(self, name: str, pixels: np.ndarray) -> None:
+        """Keep a sample picture, uint8 (H, W, 3), as the artifact ``pictures/<name>.png``."""
+        from PIL import Image
+
+        folder = RECORDS / self.id
+        folder.mkdir(exist_ok=True)
+        file = folder / f"{name}.png"
+        Image.fromarray(pixels).save(file)
+        self._append(event="artifact", path=str(file), folder="pictures")
+
+    def artifact(self, path: Path) -> None:
+        """Keep a copy of a file that the job wrote."""
+        self._append(event="artifact", path=str(path), folder="")
+
+    def tag(self, tags: Mapping[str, str]) -> None:
+        """Add tags to the run."""
+        self._append(event="tags", tags=dict(tags))
+
+    def requeued(self) -> None:
+        """Record that the job was requeued: another process will continue this run."""
+        self._append(event="requeued")
+
+    def end(self, status: str) -> None:
+        """Record the end of the job with MLflow's ``status``, such as FINISHED or FAILED."""
+        self._append(event="end", status=status)
+
+    def _append(self, **event: Any) -> None:
+        if not self._kept:
+            return
+        line = json.dumps({"time": time.time(), **event})
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+
+@contextmanager
+def run(name: str, params: Mapping[str, Any], tags: Mapping[str, str], publish: Publish | None = None) -> Iterator[Run]:
+    """Record the block as one run. It ends FINISHED, or FAILED with the text of the error as a tag.
+
+    ``publish`` as in `Run`.
+    """
+    record = Run(os.environ.get(RUN), publish)
+    record.start(name, params, tags)
+    try:
+        yield record
+    except SystemExit:  # submitit has requeued the job, which will continue this run
+        record.requeued()
+        raise
+    except BaseException as error:
+        record.tag({"error": f"{type(error).__name__}: {error}"[:5000]})
+        _end(record, "FAILED")
+        raise
+    _end(record, "FINISHED")
+
+
+def _end(record: Run, status: str) -> None:
+    if LOG in os.environ:
+        record.artifact(Path(os.environ[LOG]))
+    record.end(status)
+
+
+def store() -> str:
+    """The address of the MLflow store: MLFLOW_TRACKING_URI, or a SQLite file in the repository."""
+    return os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db"
+
+
+def public_store() -> str:
+    """The address of the `store` without user and password."""
+    return without_credentials(store())
+
+
+def without_credentials(text: str) -> str:
+    """The text without the user and password in its addresses."""
+    return re.sub(r"(?<=://)[^/\s]*@", "", text)
+
+
+def _slurm() -> dict[str, str]:
+    job = os.environ.get("SLURM_JOB_ID")
+    return {"slurm.job_id": job} if job else {}
+
+
+def start_ticks(pid: int) -> str | None:
+    """The start of a process of this host in ticks since boot (proc(5)), None if there is none.
+
+    It distinguishes two processes that have had the same process id.
+    """
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return None

@@ -1,0 +1,172 @@
+"""DVC keeps the bytes: dvc.yaml is written from the Snakemake graph, and a finished build is recorded.
+
+Each job is one stage. Snakemake's record of each output is a DVC output beside it, so that Snakemake has nothing to do
+after ``git clone && dvc pull``. The circumstances of the job are a DVC output as well, for the lineage.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from masquerade import assets
+from masquerade.core.errors import MasqueradeError
+from masquerade.faces import MANIFESTS
+from masquerade.lineage import dvc_internals, provenance, snakemake_internals
+from masquerade.lineage.snakemake_internals import graph, record_path
+from masquerade.params import blocks, overlays, paths, yaml_files
+
+if TYPE_CHECKING:
+    from snakemake.jobs import Job
+
+_RUN = "snakemake --quiet rules progress --cores all --force --rerun-incomplete --allowed-rules {rule} -- {outputs}"
+_HEADER = "# Generated from the Snakemake graph by `make dvc.yaml`; do not edit.\n"
+_CODE_STAGE, _PARAMS_STAGE = "code", "params"
+DVC_YAML = Path("dvc.yaml")
+
+
+class NotRecorded(MasqueradeError):
+    """The build is not in a state that may be recorded."""
+
+
+def _circumstances_path(outputs: list[str]) -> str:
+    """Where the circumstances of the job with these outputs lie."""
+    return provenance.path_of(outputs[0]).as_posix()
+
+
+def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, Any]:
+    """The content of dvc.yaml for these jobs."""
+    base = yaml_files.read(root / blocks.PARAMS)
+    over_path = f"{blocks.SCALES}/{base['scale']}.yaml"
+    over = yaml_files.read(root / over_path)
+    read = {path for job in jobs for path in map(str, job.input)}
+    fingerprints = sorted(path for path in read if path.startswith(f"{paths.CODE}/"))
+    identities = sorted(path for path in read if assets.role_of(path))
+    manifests = sorted(path for path in read if Path(path).parent == MANIFESTS)
+    stages = {
+        # A comment changes a source file but not its fingerprint: DVC then stops here.
+        _CODE_STAGE: {
+            "cmd": "python workflow/scripts/fingerprints.py",
+            "deps": ["src/masquerade", "workflow/scripts", *([assets.LOCK.as_posix()] if identities else [])],
+            "outs": [{path: {"persist": True}} for path in (*fingerprints, *identities, *manifests)],
+        },
+        _PARAMS_STAGE: {
+            "cmd": "python workflow/scripts/effective_params.py",
+            "deps": [blocks.PARAMS, over_path],
+            "outs": [{overlays.FILE.as_posix(): {"persist": True}}],
+        },
+    }
+    for job in sorted(jobs, key=stage_name):
+        stages[stage_name(job)] = _stage(job, base, over, over_path)
+    outputs = sorted(str(path) for job in jobs for path in job.output)
+    return {
+        "stages": stages,
+        # what `dvc params diff`, `metrics diff`, `plots diff` and `exp show` show
+        "params": [overlays.FILE.as_posix()],
+        "metrics": [path for path in outputs if path.endswith(f"/{paths.SCORES}")],
+        "plots": [path for path in outputs if path.startswith(paths.RESULTS) and path.endswith(".png")],
+    }
+
+
+def stage_name(job: "Job") -> str:
+    """The name of a job's stage: its rule and its wildcards."""
+    return "-".join([job.rule.name, *map(str, job.wildcards_dict.values())]).replace(".", "_")
+
+
+def _stage(job: "Job", base: dict, over: dict, over_path: str) -> dict[str, Any]:
+    outputs = [str(path) for path in job.output]
+    template = hashlib.sha256(job.rule.shellcmd.encode()).hexdigest()[:8]
+    stage: dict[str, Any] = {
+        "cmd": _RUN.format(rule=job.rule.name, outputs=" ".join(outputs)) + f" # rule {template}",
+        "deps": sorted({str(path) for path in job.input}),
+    }
+    keys = [key.format(**job.wildcards_dict) for key in sorted(_keys(job))]
+    # A knob of params.yaml that the overlay sets is none: whoever changes it there changes nothing.
+    named = [part for key in keys if _holds(base, key) for part in _visible(base, over, key)]
+    overlaid = [key for key in keys if _holds(over, key)]
+    if named or overlaid:
+        stage["params"] = named + ([{over_path: overlaid}] if overlaid else [])
+    stage["outs"] = [
+        {path: {"persist": True}} for path in [*outputs, *map(record_path, outputs), _circumstances_path(outputs)]
+    ]
+    return stage
+
+
+def _keys(job: "Job") -> set[str]:
+    functions = snakemake_internals.parameter_functions(job)
+    declared: list[Any] = [function.keys for function in functions if hasattr(function, "keys")]
+    named: list[Any] = [keys(job.wildcards) if callable(keys) else keys for keys in declared]
+    return {key.removesuffix("?") for keys in named for key in keys}
+
+
+def _holds(tree: Any, key: str) -> bool:
+    return overlays.at(tree, key) is not overlays.MISSING
+
+
+def _visible(base: dict, over: dict, key: str) -> list[str]:
+    return overlays.visible(overlays.at(base, key), overlays.at(over, key), key)
+
+
+def document(jobs: list["Job"]) -> str:
+    """dvc.yaml as it should be, of every job of `rule all`."""
+    return _HEADER + yaml.safe_dump(build_stages(jobs), sort_keys=False, width=1000)
+
+
+def record() -> int:
+    """Put a finished build under DVC (`dvc commit`); returns the number of stages.
+
+    Raises NotRecorded, saying why, where a job was interrupted or is out of date, an output has no record, an input
+    changed behind Snakemake's back, or dvc.yaml is not that of the graph.
+    """
+    if any(path.is_file() for path in snakemake_internals.INCOMPLETE.rglob("*")):
+        raise NotRecorded("a job was interrupted; run `snakemake all` first")
+    jobs, out_of_date = graph()
+    if out_of_date:
+        raise NotRecorded(f"{len(out_of_date)} jobs are out of date; run `snakemake all` first")
+    lost = [path for job in jobs for path in map(str, job.output) if not Path(record_path(path)).is_file()]
+    lost += [path for job in jobs for path in [str(job.output[0])] if not provenance.path_of(path).is_file()]
+    if lost:
+        raise NotRecorded(
+            f"{len(lost)} outputs have no record (the first: {lost[0]}); `dvc checkout`, or rebuild them: "
+            f"`snakemake all --forcerun {' '.join(lost[:4])}{' ...' if len(lost) > 4 else ''}`"
+        )
+    stale = sorted(set(_changed_inputs(jobs)))
+    if stale:
+        raise NotRecorded(f"inputs changed behind Snakemake's back; run `snakemake all --forcerun {' '.join(stale)}`")
+    if not DVC_YAML.is_file() or DVC_YAML.read_text(encoding="utf-8") != document(jobs):
+        raise NotRecorded(
+            "dvc.yaml is not that of the graph; run `make dvc.yaml`, then `python workflow/scripts/finish.py record`"
+        )
+    _commit()
+    return len(jobs) + 2
+
+
+def _commit() -> None:
+    """`dvc commit --force --no-relink`. Raises NotRecorded."""
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+
+    logging.getLogger("dvc").setLevel(logging.WARNING)
+    try:
+        with dvc_internals.fast_parameters(), Repo() as repo:
+            repo.commit(force=True, relink=False)
+    except DvcException as error:
+        raise NotRecorded(f"`dvc commit` failed: {error}") from error
+
+
+def _changed_inputs(jobs: list["Job"]) -> Iterator[str]:
+    @cache
+    def sha256(path: str) -> str:
+        with Path(path).open("rb") as file:
+            return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+
+    for job in jobs:
+        for output in map(str, job.output):
+            seen = json.loads(Path(record_path(output)).read_text(encoding="utf-8"))["input_checksums"]
+            if any(seen.get(path) != sha256(path) for path in map(str, job.input)):
+                yield output

@@ -1,0 +1,73 @@
+"""The knobs of Stage I: widths, losses, optimiser and pairs."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from masquerade.core.settings import Settings
+
+Width = Annotated[int, Field(ge=4)]
+Weight = Annotated[float, Field(ge=0)]
+
+
+class DiscriminatorSettings(Settings):
+    """Widths of the discriminator."""
+
+    width: Width
+    """Channels after its first convolution; each of the next doubles them, up to 8 times (64: SPADE, appendix A)."""
+    depth: Annotated[int, Field(ge=2)]
+    """Convolutions before the last one, which gives the scores (4: SPADE, appendix A)."""
+    scales: Annotated[int, Field(ge=1)]
+    """Discriminators; each takes pictures half the size of the one before (3: FaceShifter; identitydp IV.D: none)."""
+
+
+class LossSettings(Settings):
+    """The weights of Eq. 18."""
+
+    adversarial: Weight
+    """Weight of L_adv (1: identitydp, Eq. 18 has no factor; 0.1: cao21, section 5.1)."""
+    attributes: Weight
+    """lambda_att (10: identitydp, section V.C)."""
+    identity: Weight
+    """lambda_id (5: identitydp, section V.C)."""
+    reconstruction: Weight
+    """lambda_rec (10: identitydp, section V.C)."""
+
+
+class DisentanglementSettings(Settings):
+    """All knobs of Stage I."""
+
+    encoder_widths: Annotated[list[Width], Field(min_length=2)]
+    """Channels after each halving of the attribute encoder. There is one attribute map more than entries, and pictures
+    have 2 ** (entries + 1) pixels (7 entries, n = 8, 256 pixels: identitydp, Figure 3 and section V.C)."""
+    generator_widths: Annotated[list[Width], Field(min_length=3)]
+    """Input channels of the n AAD residual blocks, coarsest first (identitydp, Figure 3)."""
+    discriminator: DiscriminatorSettings
+    """The discriminator (identitydp, Eq. 14)."""
+    losses: LossSettings
+    """The weights of Eq. 18."""
+    squares: Literal["means", "sums"]
+    """Whether a squared norm of Eq. 16 and 17 is a mean or a sum (sums: as printed; means: docs/identitydp.md)."""
+    steps: Annotated[int, Field(ge=1)]
+    """Updates of the generator; an update of the discriminator follows each (the paper gives no number)."""
+    batch: Annotated[int, Field(ge=2)]
+    """Pairs in one update (the paper gives none; 16: FaceShifter re-implementations)."""
+    same_pairs: Annotated[float, Field(ge=0, le=1)]
+    """Share of a batch whose identity and attributes come from one picture (identitydp IV.D gives no number)."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Learning rate of Adam, for the generator and the discriminator (0.0004: identitydp, section V.C)."""
+    kernel_rate: Annotated[float, Field(ge=0)]
+    """Learning rate of Muon, for the kernels of the generator (0: Adam for these too, as published)."""
+    cooldown: Annotated[float, Field(ge=0, le=1)]
+    """Share of the steps, at the end, over which the generator's rates fall to a fiftieth (0: as published)."""
+    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
+    """Betas of Adam (0, 0.999: identitydp, section V.C)."""
+    ema: Annotated[float, Field(ge=0, lt=1)]
+    """Decay of the average of the weights, which is saved (0: the last weights, as the paper)."""
+    samples_every: Annotated[int, Field(ge=1)]
+    """Updates between two sample pictures."""
+
+    @property
+    def size(self) -> int:
+        """Side in pixels of the pictures of a network with these widths."""
+        return 2 ** (len(self.encoder_widths) + 1)

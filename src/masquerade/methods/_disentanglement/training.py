@@ -1,0 +1,209 @@
+"""Training Stage I: IdentityDP (Wen et al. 2022), section IV.D and Eq. 18."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from masquerade.core import fingerprints, seeding
+from masquerade.core.errors import ParameterError
+from masquerade.core.images import FaceArchive, to_float, to_uint8
+from masquerade.methods._disentanglement import losses
+from masquerade.methods._disentanglement.network import Disentanglement, discriminator
+from masquerade.methods._disentanglement.settings import DisentanglementSettings
+from masquerade.training import checkpoints, loop
+from masquerade.training.job import TrainingJob
+from masquerade.training.optimisers import Optimisers, cooldown_share
+
+SAMPLES = 6  # rows of a sample picture
+SPARED = ("start",)  # the layer from r_id to 2 x 2: its kernel is so large that Muon is not worth its cost
+DECODED = 256  # pictures that are decoded, or encoded to identity vectors, at a time
+
+Alter = Callable[[np.ndarray], np.ndarray]
+"""Identity vectors (N, D) -> (N, D)."""
+
+
+class StageOneTask:
+    """One update of the generator and one of the discriminator, on a batch of pairs of training faces.
+
+    ``pictures`` uint8 (M, S, S, 3); ``identities`` their unit vectors (M, D). A pair takes its identity from one
+    picture and its attributes from another, or both from one (a *same* pair). The batch depends only on the seed and
+    the number of the step.
+    """
+
+    def __init__(
+        self,
+        settings: DisentanglementSettings,
+        identity: nn.Module,
+        pictures: np.ndarray,
+        identities: Tensor,
+        seed: int,
+    ):
+        torch.manual_seed(seeding.derive(seed, "weights"))
+        self.settings, self.identity, self.pictures, self.identities = settings, identity, pictures, identities
+        self.seed, self.device = seed, identities.device
+        self.network = Disentanglement(settings, identities.shape[1]).to(self.device)
+        self.discriminator = discriminator(settings).to(self.device)
+        self.modules = {"network": self.network, "discriminator": self.discriminator}
+        self._generating = Optimisers.with_kernels(
+            {"network": self.network}, settings.learning_rate, settings.kernel_rate, settings.betas, spared=SPARED
+        )
+        self._discriminating = Optimisers({"discriminator": self.discriminator}, settings.learning_rate, settings.betas)
+        self.optimisers = {**self._generating.named, "discriminator": self._discriminating.named["adam"]}
+
+    def pairs(self, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows for the identity, rows for the attributes, whether both are the same picture: (batch,) each."""
+        draw, batch = seeding.generator(self.seed, "batch", step), self.settings.batch
+        attributes = draw.integers(len(self.pictures), size=batch)
+        # An offset of 1 .. M - 1 never gives the same picture.
+        others = (attributes + draw.integers(1, len(self.pictures), size=batch)) % len(self.pictures)
+        same = np.arange(batch) < round(self.settings.same_pairs * batch)
+        return np.where(same, attributes, others), attributes, same
+
+    def step(self, step: int) -> dict[str, float]:
+        giver, rows, same = self.pairs(step)
+        images = torch.from_numpy(to_float(self.pictures[rows])).to(self.device)
+        identity = self.identities[torch.from_numpy(giver)]
+        share = cooldown_share(step, self.settings.steps, self.settings.cooldown)
+        values, drawn = self._update_generator(images, identity, torch.from_numpy(same).to(self.device), share)
+        values["discriminator"] = self._update_discriminator(images, drawn)
+        return {name: value.item() for name, value in values.items()}
+
+    def _update_generator(
+        self, images: Tensor, identity: Tensor, same: Tensor, share: float
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        maps = self.network.attributes(images)
+        drawn = self.network.fuse(identity, maps)
+        self.discriminator.requires_grad_(False)
+        sums = self.settings.squares == "sums"
+        values = {
+            "adversarial": losses.adversarial(self.discriminator(drawn)),
+            "attributes": losses.attributes(self.network.attributes(drawn), maps, sums),
+            "identity": losses.identity(self.identity(drawn), identity),
+            "reconstruction": losses.reconstruction(drawn, images, same, sums),
+        }
+        weights = self.settings.losses
+        total = cast("Tensor", sum(getattr(weights, name) * value for name, value in values.items()))  # Eq. 18
+        self._generating.descend(total, share)
+        self.discriminator.requires_grad_(True)
+        return values | {"total": total}, drawn.detach()
+
+    def _update_discriminator(self, images: Tensor, drawn: Tensor) -> Tensor:
+        loss = losses.discrimination(self.discriminator(images), self.discriminator(drawn))
+        self._discriminating.descend(loss, 1.0)
+        return loss
+
+
+def train(
+    settings: DisentanglementSettings,
+    job: TrainingJob,
+    identity: nn.Module,
+    alter: Alter | None = None,
+    beside: Mapping[str, nn.Module] | None = None,
+) -> None:
+    """Train Stage I on the train split of ``job.faces`` and write ``job.checkpoint`` (the averaged generator).
+
+    ``identity``: the frozen identity encoder. ``alter``: the method's Stage II, for one more column of the sample
+    pictures. ``beside``: further modules for the checkpoint. If ``job.base`` is a checkpoint of the same training, its
+    generator is taken and no training runs. Raises ParameterError if pictures and widths do not fit.
+    """
+    torch.set_num_threads(job.threads)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    archive = FaceArchive(job.faces)
+    pictures = decoded(archive, "train", settings.size)
+    identity = identity.to(device)
+    task = StageOneTask(settings, identity, pictures, encode(identity, pictures).to(device), job.seed)
+    average = loop.Average(task.network, settings.ema)
+    digest = fingerprint(settings, job, archive)
+    facts = {"identity": fingerprints.md5(job.backbones["identity"]), "size": settings.size, "training": digest}
+    if job.base is not None and _taken_over(job.base, digest, average.module):
+        checkpoints.save_checkpoint(job.checkpoint, {"network": average.module, **(beside or {})}, facts)
+        return
+    sources = decoded(archive, "validation", settings.size, SAMPLES)
+
+    def sample(step: int) -> None:
+        if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
+            job.picture(f"samples_{step + 1:06d}", samples(average.module, identity, sources, alter))
+
+    loop.fit(
+        task,
+        steps=settings.steps,
+        state=job.state,
+        fingerprint=digest,
+        log=job.log,
+        averages={"network": average},
+        after=sample,
+    )
+    checkpoints.save_checkpoint(job.checkpoint, {"network": average.module, **(beside or {})}, facts)
+
+
+def _taken_over(base: Path, digest: str, network: nn.Module) -> bool:
+    """Whether ``base`` comes from the training ``digest``. If so, its generator is loaded into ``network``."""
+    tensors, facts = checkpoints.load_checkpoint(base)
+    if facts.get("training") != digest:
+        return False
+    checkpoints.load_into(network, tensors["network"], base)
+    return True
+
+
+def people(faces: Path, identity: nn.Module, size: int) -> Tensor:
+    """The mean identity vector of each person of the train split, unit (M, D), in the order of the archive."""
+    archive = FaceArchive(faces)
+    vectors = encode(identity, decoded(archive, "train", size))
+    codes, _ = pd.factorize(archive.select("train")["identity"])
+    sums = torch.zeros(codes.max() + 1, vectors.shape[1]).index_add_(0, torch.from_numpy(codes), vectors)
+    return torch.nn.functional.normalize(sums)
+
+
+def fingerprint(settings: DisentanglementSettings, job: TrainingJob, archive: FaceArchive) -> str:
+    """A digest of all that the training depends on. An unfinished training goes on only if its digest is the same."""
+    knobs = settings.model_dump_json(include=set(DisentanglementSettings.model_fields))
+    parts = (knobs, job.seed, archive.facts["checksum"], fingerprints.md5(job.backbones["identity"]))
+    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
+
+
+def decoded(archive: FaceArchive, split: str, size: int, limit: int | None = None) -> np.ndarray:
+    """The pictures of a split (at most ``limit``), uint8 (M, size, size, 3). 27,000 of 256 x 256 pixels take 5.3 GB.
+
+    Raises ParameterError if the archive holds another size or fewer than two faces.
+    """
+    rows = archive.select(split).iloc[:limit]
+    if archive.facts["size"] != size:
+        raise ParameterError(
+            f"{archive.path} holds pictures of {archive.facts['size']} pixels, but the widths are those of a network "
+            f"for {size}. Give encoder_widths log2(pixels) - 1 entries and generator_widths one more."
+        )
+    if len(rows) < 2:
+        raise ParameterError(
+            f"{archive.path} holds {len(rows)} usable faces in split {split}; two are needed. Build a larger archive."
+        )
+    pictures = np.empty((len(rows), size, size, 3), dtype=np.uint8)
+    for start, faces in enumerate(archive.batches(DECODED, rows=rows)):
+        pictures[start * DECODED : start * DECODED + len(faces)] = to_uint8(faces.images)
+    return pictures
+
+
+@torch.no_grad()
+def encode(identity: nn.Module, pictures: np.ndarray) -> Tensor:
+    """r_id of pictures, uint8 (M, S, S, 3) -> float32 (M, D) unit vectors on the CPU (Eq. 7)."""
+    device = next(identity.parameters()).device
+    parts = np.split(pictures, range(DECODED, len(pictures), DECODED))
+    return torch.cat([identity(torch.from_numpy(to_float(part)).to(device)).cpu() for part in parts])
+
+
+@torch.no_grad()
+def samples(network: Disentanglement, identity: nn.Module, pictures: np.ndarray, alter: Alter | None) -> np.ndarray:
+    """uint8 (rows, columns, 3): source | reconstruction | with the next face's identity | with its altered identity."""
+    device = next(network.parameters()).device
+    images = torch.from_numpy(to_float(pictures)).to(device)
+    own = encode(identity, pictures)
+    vectors = [own, own.roll(1, dims=0)]
+    if alter is not None:
+        vectors.append(torch.from_numpy(alter(own.numpy())).to(own.dtype))
+    columns = [images, *(network(vector.to(device), images) for vector in vectors)]
+    return np.concatenate([np.concatenate(list(to_uint8(column.cpu().numpy()))) for column in columns], axis=1)

@@ -1,0 +1,96 @@
+"""FIT: a face identity transformer with a password."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from masquerade.core import discovery
+from masquerade.core.errors import CheckpointError, KeyFormatError, PictureError
+from masquerade.core.images import Faces
+from masquerade.core.keys import Bits
+from masquerade.core.settings import Settings
+from masquerade.methods import Capabilities, Method, Resources
+from masquerade.methods.fit.passwords import BITS, of_key
+from masquerade.methods.fit.settings import TransformerSettings
+from masquerade.training.job import TrainingJob
+
+if TYPE_CHECKING:
+    from torch import nn
+
+BATCH = 32  # pictures at a time
+
+
+class FIT(Method):
+    """Transforms a face into another person's under a 16-bit password, and back under the inverse password.
+
+    Gu, Luo, Ryoo, Lee 2020, Password-conditioned Anonymization and Deanonymization with Face Identity Transformers,
+    ECCV (arXiv:1911.11759). One network does both. docs/fit.md lists what the paper leaves open and what differs, and
+    gives the reason why 16 bits do not protect against an attacker with the network.
+    """
+
+    title = "FIT"
+    paper = "Gu et al. 2020, Face Identity Transformers, ECCV (arXiv:1911.11759)"
+    capabilities = Capabilities(trains=True, keys=Bits(BITS), invertible=True)
+    needs = ("identity",)
+
+    class Params(TransformerSettings):
+        pass
+
+    class Variant(Settings):
+        pass
+
+    params: Params
+    variant: Variant
+
+    def __init__(self, params: Params, variant: Variant, resources: Resources):
+        from masquerade.core import fingerprints
+        from masquerade.methods.fit.training import transformer
+        from masquerade.training import checkpoints
+
+        super().__init__(params, variant, resources)
+        assert resources.checkpoint is not None
+        tensors, facts = checkpoints.load_checkpoint(resources.checkpoint)
+        if facts.get("identity") != fingerprints.md5(resources.backbones["identity"]):
+            raise CheckpointError(
+                f"{resources.checkpoint} was trained with another identity encoder than "
+                f"{resources.backbones['identity']}. Use that encoder, or train again."
+            )
+        self._size = facts["size"]
+        self._network: nn.Module = transformer(params).eval().requires_grad_(False)
+        checkpoints.load_into(self._network, tensors.get("network", {}), resources.checkpoint)
+
+    @classmethod
+    def train(cls, params: Params, job: TrainingJob) -> None:
+        from masquerade.methods.fit import training
+
+        training.train(params, job, discovery.load("backbones", "identity").load(job.backbones["identity"]))
+
+    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+        """T(I, p). Raises PictureError if the pictures do not have the size of the training pictures."""
+        return self._transformed(faces.images, self._password(key))
+
+    def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
+        """T(I', -p): the same network, the inverse password. Raises as `anonymize`."""
+        return self._transformed(images, -self._password(key))
+
+    def statement(self) -> dict[str, object]:
+        return {
+            "password_bits": BITS,
+            "limits": f"{2**BITS} passwords: whoever holds the network and a way to tell a right face can try all.",
+        }
+
+    def _password(self, key: bytes | None) -> np.ndarray:
+        if key is None or len(key) != BITS // 8:
+            raise KeyFormatError(f"The key of fit is {BITS} bits. Give {BITS // 8} bytes.")
+        return of_key(key)
+
+    def _transformed(self, images: np.ndarray, password: np.ndarray) -> np.ndarray:
+        import torch
+
+        if images.shape[-2:] != (self._size, self._size):
+            height, width = images.shape[-2:]
+            raise PictureError(f"is {width} x {height} pixels; this network takes {self._size} x {self._size}")
+        with torch.inference_mode():
+            bits = torch.from_numpy(password)
+            parts = [self._network(part, bits.expand(len(part), -1)) for part in torch.from_numpy(images).split(BATCH)]
+        return torch.cat(parts).numpy()

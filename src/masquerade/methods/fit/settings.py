@@ -1,0 +1,92 @@
+"""The knobs of FIT: widths, losses and optimisers."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from masquerade.core.settings import Settings
+
+Width = Annotated[int, Field(ge=4)]
+Weight = Annotated[float, Field(ge=0)]
+
+
+class DiscriminatorSettings(Settings):
+    """Widths of a discriminator."""
+
+    width: Width
+    """Channels after its first convolution; each of the next doubles them, up to 8 times (64: the published code)."""
+    depth: Annotated[int, Field(ge=2)]
+    """Convolutions before the last one, which gives the scores (4, PatchGAN of 70 pixels: the published code)."""
+    scales: Annotated[int, Field(ge=1)]
+    """Discriminators of one kind of picture; each takes pictures half the size of the one before (multi-scale)."""
+
+
+class ClassifierSettings(Settings):
+    """Widths of the password classifier."""
+
+    width: Width
+    """Channels after its first convolution; each of the next doubles them (64: the published code)."""
+    depth: Annotated[int, Field(ge=1)]
+    """Its convolutions; each halves the picture (3: the published code)."""
+
+
+class LossSettings(Settings):
+    """The weights of the losses; the numbers in brackets are those of the published code."""
+
+    adversarial: Weight
+    """Weight of L_GAN (1)."""
+    password: Weight
+    """Weight of L_aux, the loss of the password classifier (1)."""
+    identity: Weight
+    """Weight of L_adv and L_rec_cls, the identities of anonymized and recovered faces (2)."""
+    feature: Weight
+    """Weight of L_feat between two faces that are one face anonymized with two passwords (2)."""
+    wrong_feature: Weight
+    """Weight of L_feat between two faces that are one face recovered with two wrong passwords (1)."""
+    between_feature: Weight
+    """Weight of L_feat between an anonymized face and the face recovered from it with a wrong password (1)."""
+    pixels: Weight
+    """Weight of L_1 between anonymized and original, and between wrongly recovered and original (10)."""
+    reconstruction: Weight
+    """Weight of L_rec, the mean absolute difference between recovered and original (100)."""
+
+
+class TransformerSettings(Settings):
+    """All knobs of FIT."""
+
+    width: Width
+    """Channels of the transformer before its first halving; each halving doubles them (64: the published code)."""
+    halvings: Annotated[int, Field(ge=1)]
+    """How often the transformer halves the picture (2: the published code)."""
+    blocks: Annotated[int, Field(ge=1)]
+    """Its residual blocks (9: the published code)."""
+    reach: Annotated[float, Field(ge=0, le=2)]
+    """The largest change of the artanh of a colour, if the network draws a change that the inverse password undoes.
+    0: the network draws the picture itself (the published code)."""
+    discriminator: DiscriminatorSettings
+    """The discriminators, one for each kind of picture: anonymized, recovered, wrongly recovered."""
+    classifier: ClassifierSettings
+    """The network that predicts the password from the picture before and the picture after."""
+    losses: LossSettings
+    """The weights of the losses."""
+    margin: Annotated[float, Field(ge=-1, le=1)]
+    """Largest cosine of two faces that count as different people (0: torch's CosineEmbeddingLoss, published code)."""
+    grey: Annotated[float, Field(ge=0, le=1)]
+    """Share of the faces that the identity encoder takes in grey, so that colour alone cannot hide (0: the paper)."""
+    steps: Annotated[int, Field(ge=1)]
+    """Updates of the transformer, each after an update of the discriminators (284,000: 30 epochs of some 0.45 million
+    pictures of CASIA-WebFace in batches of 48; the published code)."""
+    batch: Annotated[int, Field(ge=2)]
+    """Faces in one update; each is drawn five times (48: the published code)."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Learning rate of Adam (0.0001: the published code)."""
+    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
+    """Betas of Adam (0.5, 0.999: the published code)."""
+    kernel_rate: Annotated[float, Field(ge=0)]
+    """Learning rate of Muon, for the kernels of the transformer (0: Adam for these too, as published)."""
+    cooldown: Annotated[float, Field(ge=0, le=1)]
+    """Share of the steps, at the end, over which the transformer's rates fall to a fiftieth (0: as published)."""
+    ema: Annotated[float, Field(ge=0, lt=1)]
+    """Decay of the average of the weights, which is saved (0: the last weights, as published)."""
+    samples_every: Annotated[int, Field(ge=1)]
+    """Updates between two sample pictures."""

@@ -1,0 +1,220 @@
+"""Training the face identity transformer: Gu et al. 2020, section 3."""
+
+import hashlib
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from masquerade.core import fingerprints, seeding
+from masquerade.core.errors import ParameterError
+from masquerade.core.images import FaceArchive, to_float, to_uint8
+from masquerade.methods.fit import losses, passwords
+from masquerade.methods.fit.settings import TransformerSettings
+from masquerade.networks.identity_transformer import Discriminators, IdentityTransformer, PasswordClassifier
+from masquerade.training import checkpoints, distributed, loop
+from masquerade.training.job import TrainingJob
+from masquerade.training.optimisers import Optimisers, cooldown_share
+
+SAMPLES = 6  # rows of a sample picture
+DECODED = 256  # pictures decoded at a time
+KINDS = ("anonymized", "recovered", "wrong")  # of pictures; each has its discriminator
+
+
+class TransformerTask:
+    """One update of the discriminators, and one of the transformer and the password classifier.
+
+    ``pictures`` uint8 (M, S, S, 3); ``identity``: the frozen identity encoder. The batch and the passwords of a step
+    depend only on the seed and the number of the step.
+    """
+
+    parallel = True
+
+    def __init__(self, settings: TransformerSettings, identity: nn.Module, pictures: np.ndarray, seed: int):
+        distributed.check_batch(settings.batch, "methods.fit.params.batch")
+        torch.manual_seed(seeding.derive(seed, "weights"))
+        self.settings, self.identity, self.pictures, self.seed = settings, identity, pictures, seed
+        self.device = next(identity.parameters()).device
+        self.network = transformer(settings).to(self.device)
+        self.classifier = PasswordClassifier(passwords.BITS, passwords.GROUP, **settings.classifier.model_dump()).to(
+            self.device
+        )
+        self.discriminators = nn.ModuleDict(
+            {kind: Discriminators(**settings.discriminator.model_dump()) for kind in KINDS}
+        ).to(self.device)
+        self.modules = {
+            "network": self.network,
+            "classifier": self.classifier,
+            "discriminators": self.discriminators,
+        }
+        rate, betas = settings.learning_rate, settings.betas
+        hiding = {"network": self.network, "classifier": self.classifier}
+        self._hiding = Optimisers.with_kernels(hiding, rate, settings.kernel_rate, betas, spared=("classifier.",))
+        self._discriminating = Optimisers({"discriminators": self.discriminators}, rate, betas)
+        self.optimisers = {**self._hiding.named, "discriminators": self._discriminating.named["adam"]}
+
+    def step(self, step: int) -> dict[str, float]:
+        torch.manual_seed(seeding.derive(self.seed, "grey", step))
+        draw = seeding.generator(self.seed, "batch", step)
+        count = self.settings.batch
+        chosen = distributed.rows(draw.integers(len(self.pictures), size=count))
+        images = torch.from_numpy(to_float(self.pictures[chosen])).to(self.device)
+        mirrored = torch.from_numpy(distributed.rows(draw.random(count) < 0.5)).to(self.device)
+        images = torch.where(mirrored[:, None, None, None], images.flip(-1), images)
+        numbers = {name: distributed.rows(drawn) for name, drawn in passwords.drawn(draw, count).items()}
+        made = self._made(images, numbers)
+        values = {"discriminators": self._update_discriminators(images, made)}
+        values |= self._update_transformer(
+            images, made, numbers, cooldown_share(step, self.settings.steps, self.settings.cooldown)
+        )
+        return {name: value.item() for name, value in values.items()}
+
+    def _made(self, images: Tensor, numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
+        """Faces (B, 3, S, S) by kind, see `passwords.drawn`. The recovered kinds are recovered from ``anonymized``."""
+        hidden = self._transformed(images, ("anonymized", "other"), numbers)
+        return hidden | self._transformed(hidden["anonymized"], ("recovered", "wrong", "wrong_too"), numbers)
+
+    def _transformed(self, images: Tensor, names: tuple[str, ...], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
+        """The pictures under passwords of several kinds, in one pass."""
+        bits = np.concatenate([passwords.encoded(numbers[name]) for name in names])
+        drawn = self.network(images.repeat(len(names), 1, 1, 1), torch.from_numpy(bits).to(self.device))
+        return dict(zip(names, stored(drawn).chunk(len(names)), strict=True))
+
+    def _update_discriminators(self, images: Tensor, made: dict[str, Tensor]) -> Tensor:
+        """The mean over the kinds, of both hidden pictures, the recovered one, and both wrongly recovered ones."""
+        detached = {name: value.detach() for name, value in made.items()}
+        fake = {
+            "anonymized": torch.cat([detached["anonymized"], detached["other"]]),
+            "recovered": detached["recovered"],
+            "wrong": torch.cat([detached["wrong"], detached["wrong_too"]]),
+        }
+        by_kind = [losses.discrimination(self.discriminators[kind](images), self.discriminators[kind](fake[kind]))
+                 for kind in KINDS]  # fmt: skip
+        loss = torch.stack(by_kind).mean()
+        self._discriminating.descend(loss, 1.0)
+        return loss
+
+    def _update_transformer(
+        self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray], share: float
+    ) -> dict[str, Tensor]:
+        self.discriminators.requires_grad_(False)
+        values = self._values(images, made, numbers)
+        self.discriminators.requires_grad_(True)
+        total = cast("Tensor", sum(getattr(self.settings.losses, name) * value for name, value in values.items()))
+        self._hiding.descend(total, share)
+        return values | {"total": total}
+
+    def _values(self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
+        """The losses by the name of their weight."""
+        pictures = torch.stack([images, *made.values()])
+        grey = distributed.rows(torch.rand(self.settings.batch, 1, 1, 1) < self.settings.grey).to(self.device)
+        pictures = torch.where(grey, pictures.mean(dim=2, keepdim=True), pictures)
+        original, *others = self.identity(pictures.flatten(0, 1)).chunk(len(made) + 1)
+        vectors = dict(zip(made, others, strict=True))
+        margin = self.settings.margin
+        fooled = [losses.adversarial(self.discriminators[kind](made[kind])) for kind in KINDS]
+        return {
+            "adversarial": torch.stack(fooled).mean(),
+            "password": self._password(images, made, numbers),
+            "identity": losses.identity(original, vectors, margin),
+            "feature": losses.features(vectors["anonymized"], vectors["other"], margin),
+            "wrong_feature": losses.features(vectors["wrong"], vectors["wrong_too"], margin),
+            "between_feature": losses.features(vectors["anonymized"], vectors["wrong"], margin),
+            "pixels": (made["anonymized"] - images).abs().mean() + (made["wrong"] - images).abs().mean(),
+            "reconstruction": (made["recovered"] - images).abs().mean(),
+        }
+
+    def _password(self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> Tensor:
+        """L_aux, the sum over the three kinds. Q takes the picture before and the picture after."""
+        before = torch.cat([images, made["anonymized"], made["anonymized"]])
+        logits = self.classifier(before, torch.cat([made[kind] for kind in KINDS]))
+        targets = np.concatenate([passwords.classes(numbers[kind]) for kind in KINDS])
+        return losses.password(logits, torch.from_numpy(targets).to(self.device)) * len(KINDS)
+
+
+def transformer(settings: TransformerSettings) -> IdentityTransformer:
+    """The network with the widths of ``settings``."""
+    shape = settings.width, settings.halvings, settings.blocks, settings.reach
+    return IdentityTransformer(passwords.BITS, *shape)
+
+
+def stored(drawn: Tensor) -> Tensor:
+    """Pictures rounded to 8 bits; the gradient is that of pictures without rounding.
+
+    Recovery starts from a saved picture, so what the network hides in the picture must survive the rounding.
+    """
+    saved = ((drawn.detach() + 1) * 127.5).round() / 127.5 - 1
+    return drawn + (saved - drawn.detach())
+
+
+def train(settings: TransformerSettings, job: TrainingJob, identity: nn.Module) -> None:
+    """Train on the train split of ``job.faces`` and write ``job.checkpoint`` (the averaged transformer).
+
+    ``identity``: the frozen identity encoder. Raises ParameterError if pictures and ``halvings`` do not fit.
+    """
+    torch.set_num_threads(job.threads)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    archive = FaceArchive(job.faces)
+    pictures = decoded(archive, "train", settings.halvings)
+    task = TransformerTask(settings, identity.to(device), pictures, job.seed)
+    average = loop.Average(task.network, settings.ema)
+    sources = to_float(decoded(archive, "validation", settings.halvings, SAMPLES))
+
+    def sample(step: int) -> None:
+        if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
+            job.picture(f"samples_{step + 1:06d}", samples(average.module, sources, job.seed))
+
+    loop.fit(
+        task,
+        steps=settings.steps,
+        state=job.state,
+        fingerprint=fingerprint(settings, job, archive),
+        log=job.log,
+        averages={"network": average},
+        after=sample,
+    )
+    facts = {"identity": fingerprints.md5(job.backbones["identity"]), "size": archive.facts["size"]}
+    checkpoints.save_checkpoint(job.checkpoint, {"network": average.module}, facts)
+
+
+def fingerprint(settings: TransformerSettings, job: TrainingJob, archive: FaceArchive) -> str:
+    """A digest of all that the training depends on. An unfinished training goes on only if its digest is the same."""
+    parts = (
+        settings.model_dump_json(),
+        job.seed,
+        archive.facts["checksum"],
+        fingerprints.md5(job.backbones["identity"]),
+    )
+    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
+
+
+def decoded(archive: FaceArchive, split: str, halvings: int, limit: int | None = None) -> np.ndarray:
+    """The pictures of a split (at most ``limit``), uint8 (M, S, S, 3).
+
+    Raises ParameterError if there is none, or if S cannot be halved ``halvings`` times.
+    """
+    size, rows = archive.facts["size"], archive.select(split).iloc[:limit]
+    if size % 2**halvings:
+        raise ParameterError(
+            f"{archive.path}: pictures of {size} pixels cannot be halved {halvings} times. Lower halvings."
+        )
+    if rows.empty:
+        raise ParameterError(f"{archive.path} holds no usable face in split {split}; one is needed. Build it again.")
+    return np.concatenate([to_uint8(faces.images) for faces in archive.batches(DECODED, rows=rows)])
+
+
+@torch.no_grad()
+def samples(network: IdentityTransformer, images: np.ndarray, seed: int) -> np.ndarray:
+    """uint8 (rows, columns, 3): original | anonymized | with another password | recovered | wrongly, twice."""
+    device = next(network.parameters()).device
+    numbers = passwords.drawn(seeding.generator(seed, "samples"), len(images))
+
+    def transformed(pictures: np.ndarray, name: str) -> np.ndarray:
+        bits = torch.from_numpy(passwords.encoded(numbers[name])).to(device)
+        return to_float(to_uint8(network(torch.from_numpy(pictures).to(device), bits).cpu().numpy()))
+
+    hidden = transformed(images, "anonymized")
+    columns = [images, hidden, transformed(images, "other")]
+    columns += [transformed(hidden, name) for name in ("recovered", "wrong", "wrong_too")]
+    return np.concatenate([np.concatenate(list(to_uint8(column))) for column in columns], axis=1)

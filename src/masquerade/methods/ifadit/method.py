@@ -1,0 +1,174 @@
+"""iFADIT: an invertible flow changes the identity vector under a secret, and a frozen generator draws the face."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from masquerade.core.errors import CheckpointError, PictureError
+from masquerade.core.images import Faces, to_float, to_uint8
+from masquerade.core.keys import Secret, expanded
+from masquerade.core.settings import Settings
+from masquerade.methods import Capabilities, Method, Resources
+from masquerade.methods.ifadit.settings import IdentityFlowSettings
+from masquerade.training.job import TrainingJob
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+BATCH = 32  # pictures that are encoded or drawn at a time
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The representation to keep beside anonymized faces: z" and a of Eq. 9, and the pictures, for their background.
+
+    ``identity`` float32 (N, 512), ``attributes`` (N, layers, style), ``pictures`` uint8 (N, S, S, 3).
+    """
+
+    identity: np.ndarray
+    attributes: np.ndarray
+    pictures: np.ndarray
+
+
+class Ifadit(Method):
+    """Separates identity and attributes of a face, and changes the identity by a flow with a secret.
+
+    Yuan, Liang, Li, Wu, Wang, Gao 2025, iFADIT: Invertible Face Anonymization via Disentangled Identity Transform
+    (arXiv:2501.04390). The inverse of the flow recovers the identity with the same secret. docs/ifadit.md lists what
+    the paper leaves open.
+    """
+
+    title = "iFADIT"
+    paper = "Yuan et al. 2025, iFADIT (arXiv:2501.04390)"
+    capabilities = Capabilities(trains=True, keys=Secret(), invertible=True, saves=True, pastes=True)
+    needs = ("generator", "identity", "parsing", "landmarks", "inversion")
+
+    class Params(IdentityFlowSettings):
+        pass
+
+    params: Params
+
+    def __init__(self, params: Params, variant: Settings, resources: Resources):
+        from masquerade.core import fingerprints
+        from masquerade.methods.ifadit.frozen import TIED, FrozenNetworks
+        from masquerade.methods.ifadit.network import Disentangler, Transform
+        from masquerade.training import checkpoints
+
+        super().__init__(params, variant, resources)
+        self._networks = FrozenNetworks(resources.backbones, TIED, params.region)
+        assert resources.checkpoint is not None
+        tensors, facts = checkpoints.load_checkpoint(resources.checkpoint)
+        for name in TIED:
+            if facts.get(name) != fingerprints.md5(resources.backbones[name]):
+                raise CheckpointError(
+                    f"{resources.checkpoint} was trained with another backbone '{name}' than "
+                    f"{resources.backbones[name]}. Use that backbone, or train again."
+                )
+        disentangler = Disentangler(params, self._networks.mean.cpu())
+        transform = Transform(params, self._networks.generator.style_width)
+        checkpoints.load_into(disentangler, tensors.get("disentangler", {}), resources.checkpoint)
+        checkpoints.load_into(transform, tensors.get("transform", {}), resources.checkpoint)
+        self._disentangler = disentangler.eval().requires_grad_(False).to(self._networks.device)
+        self._transform = transform.eval().requires_grad_(False).to(self._networks.device)
+
+    @classmethod
+    def train(cls, params: Params, job: TrainingJob) -> None:
+        from masquerade.methods.ifadit import training
+
+        training.train(params, job)
+
+    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+        """Eq. 9, then Eq. 11 with the background of the faces. Raises PictureError for pictures of another size."""
+
+        def part(images: "Tensor") -> "Tensor":
+            hidden, attributes = self._hidden(images, key)
+            return self._refined(self._draw(hidden, attributes), images)
+
+        return self._each(part, faces.images)
+
+    def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
+        """Eq. 10, then Eq. 11 with the background of the anonymized pictures."""
+        return self._each(lambda part: self._refined(self._recovered(part, key), part), images)
+
+    def recover_onto(self, images: np.ndarray, key: bytes, originals: np.ndarray) -> np.ndarray:
+        """Eq. 10, then Eq. 11 with background and mask of the original pictures, as in the published evaluation."""
+        return self._each(lambda part, original: self._refined(self._recovered(part, key), original), images, originals)
+
+    def save(self, faces: Faces, seed: int, key: bytes | None) -> Saved:
+        identity, attributes = self._each(lambda images: self._hidden(images, key), faces.images)
+        return Saved(identity, attributes, to_uint8(self.anonymize(faces, seed, key)))
+
+    def recover_saved(self, saved: Saved, key: bytes | None) -> np.ndarray:
+        """Eq. 10 from the saved vectors, without a second encoding and without compensation."""
+
+        def part(hidden: "Tensor", attributes: "Tensor", pictures: "Tensor") -> "Tensor":
+            identity = self._transform.inverse(hidden, self._secret(key, len(hidden)))
+            return self._refined(self._draw(identity, attributes), pictures)
+
+        return self._each(part, saved.identity, saved.attributes, to_float(saved.pictures))
+
+    def views(self, faces: Faces) -> dict[str, np.ndarray]:
+        """Figure 7: drawn from identity and attributes, and with one of them set to zero. Not refined."""
+
+        def part(images: "Tensor") -> tuple["Tensor", ...]:
+            identity, attributes = self._networks.identity(images), self._disentangler.attributes(images)
+            return (
+                self._draw(identity, attributes),
+                self._draw(identity * 0, attributes),
+                self._draw(identity, attributes * 0),
+            )
+
+        return dict(zip(("reconstructed", "de_identity", "de_attributes"), self._each(part, faces.images), strict=True))
+
+    def _hidden(self, images: "Tensor", key: bytes | None) -> tuple["Tensor", "Tensor"]:
+        """Identity under the secret, T(E_ID(X), s), and attributes E_Attr(X): Eq. 9."""
+        identity = self._transform(self._networks.identity(images), self._secret(key, len(images)))
+        return identity, self._disentangler.attributes(images)
+
+    def _recovered(self, images: "Tensor", key: bytes | None) -> "Tensor":
+        """Eq. 10: the recovered face before its background is refined."""
+        corrected = self._transform.compensation(self._networks.identity(images))
+        identity = self._transform.inverse(corrected, self._secret(key, len(images)))
+        return self._draw(identity, self._disentangler.attributes(images))
+
+    def _draw(self, identity: "Tensor", attributes: "Tensor") -> "Tensor":
+        """G(M(z, a)), in [-1, 1]."""
+        return self._networks.generator.synthesize(self._disentangler.codes(identity, attributes)).clamp(-1, 1)
+
+    def _refined(self, made: "Tensor", background: "Tensor") -> "Tensor":
+        """Eq. 11, with the mask of the picture that gives the background."""
+        from masquerade.methods.ifadit.refinement import refine
+
+        return refine(made, background, self._networks.mask(background)).clamp(-1, 1)
+
+    def _secret(self, key: bytes | None, count: int) -> "Tensor":
+        """KeyGen(s) of Eq. 4, (count, style): HKDF, [-1, 1], the generator's mapping network."""
+        import torch
+
+        from masquerade.methods.ifadit.network import secret_vectors
+
+        assert key is not None
+        generator = self._networks.generator
+        drawn = bytearray(expanded(key, generator.style_width, "ifadit"))
+        pseudorandom = torch.frombuffer(drawn, dtype=torch.uint8).to(self._networks.device)
+        return secret_vectors(generator, pseudorandom[None]).expand(count, -1)
+
+    def _each(self, function: Callable, *batch: np.ndarray) -> Any:
+        """The joined results of ``function`` on parts of arrays with one row a face. PictureError for another size."""
+        import torch
+
+        size = self._networks.generator.size
+        for array in batch:
+            if array.ndim == 4 and array.shape[-2:] != (size, size):
+                height, width = array.shape[-2:]
+                raise PictureError(f"is {width} x {height} pixels; this generator draws {size} x {size}")
+        results = []
+        with torch.inference_mode():
+            for start in range(0, len(batch[0]), BATCH):
+                part = (torch.from_numpy(array[start : start + BATCH]).to(self._networks.device) for array in batch)
+                results.append(function(*part))
+            if isinstance(results[0], tuple):
+                return tuple(torch.cat(parts).cpu().numpy() for parts in zip(*results, strict=True))
+            return torch.cat(results).cpu().numpy()

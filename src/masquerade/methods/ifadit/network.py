@@ -1,0 +1,130 @@
+"""The networks that iFADIT trains: the disentangler (phase I) and the transform (phase II)."""
+
+import copy
+import logging
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.backbones.inversion.training import KINDS, Inverter, start_from
+from masquerade.core.errors import ParameterError
+from masquerade.methods.ifadit.settings import IdentityFlowSettings
+from masquerade.networks.all_in_one import AllInOneFlow
+from masquerade.networks.coupling import SecureFlow
+from masquerade.networks.identity_mapping import IdentityCompensation, IdentityMapping
+from masquerade.networks.stylegan2 import Generator
+
+logger = logging.getLogger(__name__)
+
+FLOWS = {"coupling": SecureFlow, "all_in_one": AllInOneFlow}
+IDENTITY = 512
+"""Width of an identity vector: section 3.2."""
+
+
+class Disentangler(nn.Module):
+    """E_Attr and M (Eq. 1 and 2). ``mean``: the mean code (layers, style), which is the origin of attributes and W+."""
+
+    latent_avg: Tensor
+
+    def __init__(self, settings: IdentityFlowSettings, mean: Tensor):
+        super().__init__()
+        layers, style = mean.shape
+        chosen = settings.encoder
+        self.encoder = KINDS[chosen.kind](layers, chosen.input_size, style, chosen.widths, chosen.units)
+        self.mapping = IdentityMapping(layers, IDENTITY, style, settings.mapping)
+        self.register_buffer("latent_avg", mean.clone())
+
+    def attributes(self, images: Tensor) -> Tensor:
+        """a = E_Attr(X): pictures (N, 3, H, W) of any size -> (N, layers, style)."""
+        size = self.encoder.size
+        if images.shape[-2:] != (size, size):
+            images = functional.interpolate(
+                images, size=(size, size), mode="bilinear", align_corners=False, antialias=True
+            )
+        return self.encoder(images)
+
+    def codes(self, identity: Tensor, attributes: Tensor) -> Tensor:
+        """w = M(z, a), Eq. 2: (N, 512) and (N, layers, style) -> W+ (N, layers, style)."""
+        return self.latent_avg + self.mapping(identity, attributes)
+
+
+class Transform(nn.Module):
+    """T and C (Eq. 3 and 10): identity vectors (N, 512) and secret vectors (N, style) -> identity vectors.
+
+    The flow works in rotated coordinates. The rotation is fixed, and it is the identity until `align`.
+    """
+
+    rotation: Tensor
+
+    def __init__(self, settings: IdentityFlowSettings, style: int):
+        super().__init__()
+        flow = settings.flow
+        self.flow = FLOWS[flow.kind](IDENTITY, style, flow.blocks, flow.hidden, flow.limit, flow.start)
+        self.gain = flow.secret
+        self.register_buffer("rotation", torch.eye(IDENTITY))
+        self.compensation = (
+            IdentityCompensation(IDENTITY, settings.compensation_widths) if settings.compensation else nn.Identity()
+        )
+
+    def align(self, vectors: Tensor) -> None:
+        """Rotate the flow to the principal directions of identity vectors (M, 512), and scale its shifts to them.
+
+        Identities vary in few of 512 directions, and a face cannot show what the flow adds in the others. The
+        directions go to both halves of the flow in turn.
+        """
+        moments = vectors.double().cpu().T @ vectors.double().cpu() / len(vectors)
+        values, directions = torch.linalg.eigh(moments)  # rising
+        order = torch.arange(IDENTITY).flip(0).view(-1, 2).T.flatten()
+        self.rotation.copy_(directions[:, order])
+        self.flow.set_reach(values[order].clamp(min=0).sqrt().to(self.rotation))
+
+    def forward(self, identity: Tensor, secret: Tensor) -> Tensor:
+        """T(z, k)."""
+        return self.flow(identity @ self.rotation, self.gain * secret) @ self.rotation.T
+
+    def inverse(self, identity: Tensor, secret: Tensor) -> Tensor:
+        """T^-1(z, k)."""
+        return self.flow.inverse(identity @ self.rotation, self.gain * secret) @ self.rotation.T
+
+
+def started(settings: IdentityFlowSettings, mean: Tensor, identity: nn.Module, inverter: Inverter) -> Disentangler:
+    """A disentangler with the start ``settings.encoder.start``. Raises ParameterError if the encoders do not fit."""
+    disentangler = Disentangler(settings, mean)
+    if settings.encoder.start == "identity":
+        start_from(identity, disentangler.encoder)
+        return disentangler
+    source, target = inverter.encoder.state_dict(), disentangler.encoder.state_dict()
+    if type(inverter.encoder) is not type(disentangler.encoder) or {k: v.shape for k, v in source.items()} != {
+        k: v.shape for k, v in target.items()
+    }:
+        raise ParameterError(
+            "params.yaml: methods.ifadit.params.encoder.start is 'inversion', but kind, input_size, widths and units "
+            "are not those of backbones.inversion. Copy them from there, or set start to 'identity'."
+        )
+    disentangler.encoder.load_state_dict(copy.deepcopy(source))
+    try:
+        disentangler.mapping.start_at_attributes()
+    except ValueError as error:
+        raise ParameterError(f"params.yaml: methods.ifadit.params.mapping: {error}.") from error
+    return disentangler
+
+
+def secret_vectors(generator: Generator, pseudorandom: Tensor) -> Tensor:
+    """k of Eq. 4: bytes, uint8 (N, style), scaled to [-1, 1] -> the result of the generator's mapping network."""
+    with torch.no_grad():
+        return generator.map(pseudorandom.float() / 127.5 - 1.0)
+
+
+def drawn_secrets(generator: Generator, draw: np.random.Generator, count: int) -> tuple[Tensor, Tensor]:
+    """Two secret vectors for each pair of a batch, s_k and s_l of Eq. 17: (count, style) each, equal in each pair.
+
+    The bytes are random: the bytes of a key derivation function cannot be distinguished from random ones.
+    """
+    drawn = draw.integers(0, 256, (2, count // 2, generator.style_width), dtype=np.uint8)
+    first, second = (
+        secret_vectors(generator, torch.from_numpy(part).to(generator.latent_avg.device)).repeat_interleave(2, dim=0)
+        for part in drawn
+    )
+    return first, second

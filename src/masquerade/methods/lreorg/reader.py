@@ -1,0 +1,59 @@
+"""What a face shows, read off its code: a stand-in for drawing it and looking at it, for cheap updates."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.core import execution, seeding
+from masquerade.training.optimisers import Optimisers, cooldown_share
+
+HIDDEN = 384  # numbers of each of its two inner layers
+BATCH = 128  # faces of an update
+RATE, COOLDOWN = 0.01, 0.5  # Muon's learning rate of the matrices, and over which share of the updates it falls
+OTHERS_RATE, BETAS = 0.1, (0.9, 0.99)  # Adam's, of the biases, as a share of it
+
+
+class Reader(nn.Module):
+    """Codes of W (N, style) -> unit identity vectors (N, D) and text-image features (N, E), as of their pictures."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, codes: Tensor, identities: Tensor, features: Tensor):
+        super().__init__()
+        self.register_buffer("mean", codes.mean(0))
+        self.register_buffer("deviation", (codes - codes.mean(0)).square().mean().sqrt())
+        self.widths = (identities.shape[1], features.shape[1])
+        self.layers = nn.Sequential(
+            nn.Linear(codes.shape[1], HIDDEN), nn.GELU(), nn.Linear(HIDDEN, HIDDEN), nn.GELU(),
+            nn.Linear(HIDDEN, sum(self.widths)),
+        )  # fmt: skip
+
+    def forward(self, codes: Tensor) -> tuple[Tensor, Tensor]:
+        identities, features = self.layers((codes - self.mean) / self.deviation).split(self.widths, dim=1)
+        return functional.normalize(identities), features
+
+
+def learnt(codes: Tensor, identities: Tensor, features: Tensor, steps: int, seed: int) -> Reader:
+    """A reader of faces whose codes (F, style), identities (F, D) and features (F, E) are known."""
+    torch.manual_seed(seeding.derive(seed, "reader"))
+    reader = Reader(codes, identities, features).to(codes.device)
+    optimisers = Optimisers({"reader": reader}, RATE, BETAS, (2,), OTHERS_RATE)
+    spread = features.var()
+    for step in execution.rounds(steps):
+        draw = seeding.generator(seed, "reader", step)
+        rows = torch.from_numpy(draw.choice(len(codes), min(BATCH, len(codes)), replace=False))
+        vectors, seen = reader(codes[rows])
+        loss = (1 - (vectors * identities[rows]).sum(1)).mean() + (seen - features[rows]).square().mean() / spread
+        optimisers.descend(loss, cooldown_share(step, steps, COOLDOWN))
+    return reader.requires_grad_(False)
+
+
+@torch.no_grad()
+def agreement(reader: Reader, codes: Tensor, identities: Tensor, features: Tensor) -> dict[str, float]:
+    """Mean cosines of what is read and what is seen, -1 .. 1."""
+    vectors, seen = reader(codes)
+    return {
+        "identity": functional.cosine_similarity(vectors, identities).mean().item(),
+        "features": functional.cosine_similarity(seen, features).mean().item(),
+    }

@@ -1,0 +1,217 @@
+"""Training the conditional disentanglement-fusion network by swapping what keywords name (section 3.4)."""
+
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from masquerade.backbones._recognition.training import Recogniser
+from masquerade.backbones.generator.reconstruction import energy_distance
+from masquerade.core import discovery, execution, fingerprints, seeding
+from masquerade.core.errors import CheckpointError
+from masquerade.core.images import to_float, to_uint8
+from masquerade.methods._latent.space import LatentSpace
+from masquerade.methods.lreorg import losses, reader
+from masquerade.methods.lreorg.keywords import Vocabulary
+from masquerade.methods.lreorg.settings import IDENTITY, ReorganizationSettings
+from masquerade.networks.cdfnet import CDFNet
+from masquerade.training import checkpoints, loop
+from masquerade.training.job import TrainingJob
+from masquerade.training.optimisers import Optimisers, cooldown_share
+
+logger = logging.getLogger(__name__)
+
+OURS = ("generator", "semantics", "identity")  # the backbones that a checkpoint belongs to
+SAMPLES = 6  # pairs of a sample picture
+OTHERS_RATE = 0.1  # Adam's learning rate beside Muon's, of what is no matrix
+MAPS = 3  # of the identity encoder that are compared: at the size of its input, at half and at a quarter of it
+
+
+class SwapTask:
+    """One update on pairs of drawn faces: by turns of the identity (IOS) and of a random attribute (AOS).
+
+    Drawn once: ``codes`` W (F, style), their ``pictures`` uint8 (F, S, S, 3), ``identities`` unit vectors (F, D) and
+    ``features`` of the text-image model (F, E). The batch of a step depends on the seed and the step's number alone.
+    """
+
+    def __init__(self, settings: ReorganizationSettings, space: LatentSpace, identity: Recogniser, seed: int):
+        torch.manual_seed(seeding.derive(seed, "weights"))
+        self.settings, self.space, self.identity, self.seed = settings, space, identity, seed
+        self.words = Vocabulary(space.semantics, settings.keywords)
+        self.attributes = [name for name in settings.keywords if name != IDENTITY]
+        self._draw(settings.faces, settings.truncation)
+        self.network = build(settings, space).to(space.device)
+        self.network.mean.copy_(self.codes.mean(0))
+        self.network.deviation.copy_((self.codes - self.codes.mean(0)).square().mean().sqrt())
+        self.modules = {"network": self.network}
+        if settings.pictures_every > 1:
+            self.reader = reader.learnt(self.codes, self.identities, self.features, settings.reader_steps, seed)
+            logger.info("codes are read with these cosines: %s", self._read_well())
+        muon, others = ((2,), OTHERS_RATE) if settings.optimiser == "muon" else ((), 1.0)
+        self._optimisers = Optimisers(self.modules, settings.learning_rate, settings.betas, muon, others)
+        self.optimisers = self._optimisers.named
+
+    def _read_well(self) -> dict[str, float]:
+        return reader.agreement(self.reader, self.codes, self.identities, self.features)
+
+    @torch.no_grad()
+    def _draw(self, faces: int, truncation: float) -> None:
+        space = self.space
+        generator = space.generator
+        z = seeding.generator(self.seed, "lreorg", "faces").standard_normal((faces, generator.style_width), np.float32)
+
+        def drawn(part: Tensor) -> tuple[Tensor, ...]:
+            w = generator.truncate(generator.map(part), truncation)
+            images = generator.synthesize(generator.broadcast(w)).clamp(-1, 1)
+            return w, self.identity(images), space.semantics.cls(images), _as_saved(images).cpu()
+
+        self.codes, self.identities, self.features, images = execution.parts(
+            drawn, torch.from_numpy(z).to(space.device), generator.at_once
+        )
+        self.pictures = images.numpy()
+
+    def kind(self, step: int) -> tuple[bool, bool]:
+        return self._draws(step), step % 2 == 0
+
+    def _draws(self, step: int) -> bool:
+        return step % (2 * self.settings.pictures_every) < 2  # both turns, or neither
+
+    def step(self, step: int) -> dict[str, float]:
+        draw, settings = seeding.generator(self.seed, "lreorg", step), self.settings
+        swapped = IDENTITY if step % 2 == 0 else str(draw.choice(self.attributes))
+        drawn = self._draws(step)
+        pairs = min(settings.batch if drawn else settings.code_batch, len(self.codes) // 2)
+        rows = torch.from_numpy(draw.choice(len(self.codes), 2 * pairs, replace=False))
+        values = self._losses(rows, swapped, drawn)
+        total = cast("Tensor", sum(getattr(settings.losses, name) * value for name, value in values.items()))
+        self._optimisers.descend(total, cooldown_share(step, settings.steps, settings.cooldown))
+        kind = ("" if drawn else "codes.") + ("identity" if swapped == IDENTITY else "attribute")
+        return {f"{kind}.{name}": value.item() for name, value in (values | {"total": total}).items()}
+
+    def _losses(self, rows: Tensor, keyword: str, drawn: bool) -> dict[str, Tensor]:
+        """The terms of Eq. 5 (identity) or Eq. 8: key features of pairs are exchanged under a keyword."""
+        codes, condition = self.codes[rows], self.words.condition(keyword, len(rows))
+        key, residual = self.network.disentangle(codes, condition)
+        lost, swapped = self.network.fuse(losses.exchanged(key), residual, condition)
+        values = {"latent": losses.latent(codes, swapped), "information": losses.information(lost)}
+        if self.settings.losses.distribution:
+            values["distribution"] = energy_distance(swapped, codes) / codes.shape[1] ** 0.5
+        if drawn:
+            generator = self.space.generator
+            vectors, features, maps = self._seen(generator.synthesize(generator.broadcast(swapped)))
+        else:
+            (vectors, features), maps = self.reader(swapped), None
+        known = self.identities[rows]
+        if keyword == IDENTITY:
+            values["swapped_identity"] = losses.swapped_identity(known, vectors)
+            if maps is not None:
+                with torch.no_grad():
+                    pictures = torch.from_numpy(to_float(self.pictures[rows.numpy()])).to(codes.device)
+                    *_, before = self._seen(pictures)
+                values["perceptual"] = losses.perceptual(before, maps)
+        else:
+            values["kept_identity"] = losses.kept_identity(known, vectors)
+            values["swapped_attribute"] = losses.swapped_attribute(*self._contents(keyword, rows, features))
+        if self.settings.losses.others:
+            left = [name for name in self.attributes if name != keyword]
+            parts = [losses.others(*self._contents(name, rows, features)) for name in left]
+            values["others"] = cast("Tensor", sum(parts)) / len(parts)
+        return values
+
+    def _contents(self, keyword: str, rows: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+        """log D of the original faces and of swapped ones, by their features."""
+        return self.words.log_shares(keyword, self.features[rows]), self.words.log_shares(keyword, features)
+
+    def _seen(self, images: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Identities, features, and maps of the identity encoder, of pictures."""
+        vectors, maps = seen(self.identity, images)
+        return vectors, self.space.semantics.cls(images), maps
+
+
+def _as_saved(images: Tensor) -> Tensor:
+    """`to_uint8` as tensors: (N, 3, S, S) in [-1, 1] -> uint8 (N, S, S, 3); thousands as floats are many."""
+    return ((images + 1) * 127.5).round().to(torch.uint8).permute(0, 2, 3, 1).contiguous()
+
+
+def seen(identity: Recogniser, images: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """Unit vectors (N, D) and feature maps, the last of each of the `MAPS` largest sizes, in one pass."""
+    maps: dict[int, Tensor] = {}
+    network: Any = identity.network
+    parts = (network.input_layer, *network.body)
+    hooks = [
+        part.register_forward_hook(lambda _part, _given, made: maps.update({made.shape[-1]: made})) for part in parts
+    ]
+    try:
+        vectors = identity(images)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return vectors, [maps[size] for size in sorted(maps, reverse=True)[:MAPS]]
+
+
+def build(settings: ReorganizationSettings, space: LatentSpace) -> CDFNet:
+    """A network with the widths of ``settings`` for the generator and the text-image model of ``space``."""
+    condition = space.semantics.facts["embedding"]
+    width = space.generator.style_width
+    return CDFNet(width, condition, settings.blocks, settings.hidden, settings.growth, settings.limit)
+
+
+def train(settings: ReorganizationSettings, job: TrainingJob) -> None:
+    """Train on faces that the generator draws, and write ``job.checkpoint`` (the averaged network)."""
+    torch.set_num_threads(job.threads)
+    space = LatentSpace({name: job.backbones[name] for name in ("generator", "semantics")})
+    identity = discovery.load("backbones", "identity").load(job.backbones["identity"]).to(space.device)
+    task = SwapTask(settings, space, identity, job.seed)
+    average = loop.Average(task.network, settings.ema)
+
+    def sample(step: int) -> None:
+        if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
+            job.picture(f"samples_{step + 1:06d}", samples(average.module, task))
+
+    made_with = {name: fingerprints.md5(job.backbones[name]) for name in OURS}
+    loop.fit(
+        task,
+        steps=settings.steps,
+        state=job.state,
+        fingerprint=json.dumps([settings.model_dump(mode="json"), job.seed, made_with]),
+        log=job.log,
+        averages={"network": average},
+        after=sample,
+    )
+    checkpoints.save_checkpoint(job.checkpoint, {"network": average.module}, made_with)
+
+
+def load(
+    settings: ReorganizationSettings, checkpoint: Path, made_with: Mapping[str, Path], space: LatentSpace
+) -> CDFNet:
+    """The network of a checkpoint, frozen. Raises CheckpointError where it or a backbone does not belong to it."""
+    tensors, facts = checkpoints.load_checkpoint(checkpoint)
+    for name in OURS:
+        if facts.get(name) != fingerprints.md5(made_with[name]):
+            raise CheckpointError(
+                f"{checkpoint} was trained with another {name} than {made_with[name]}: its features mean nothing. "
+                f"Run `snakemake {checkpoint}` again."
+            )
+    network = build(settings, space)
+    checkpoints.load_into(network, tensors.get("network", {}), checkpoint)
+    return network.to(space.device).eval().requires_grad_(False)
+
+
+@torch.no_grad()
+def samples(network: CDFNet, task: SwapTask) -> np.ndarray:
+    """A picture, uint8 (rows, columns): a face | another | the first with the other's identity, and each attribute."""
+    space, count = task.space, min(SAMPLES, len(task.codes) // 2)
+    codes = task.codes[: 2 * count]
+    columns = [task.pictures[:count], task.pictures[count : 2 * count]]
+    for keyword in (IDENTITY, *task.attributes):
+        condition = task.words.condition(keyword, len(codes))
+        key, residual = network.disentangle(codes, condition)
+        _, swapped = network.fuse(losses.exchanged(key), residual, condition)
+        drawn: Tensor = space.draw(space.generator.broadcast(swapped[:count]))
+        columns.append(to_uint8(drawn.numpy()))
+    return np.concatenate([np.concatenate(list(column)) for column in columns], axis=1)

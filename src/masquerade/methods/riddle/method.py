@@ -1,0 +1,95 @@
+"""RiDDLE: a transformer encrypts the code of a face with a password, and decrypts it with the same password."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from masquerade.core.images import Faces
+from masquerade.core.keys import Secret
+from masquerade.core.settings import Settings
+from masquerade.methods import Capabilities, Method, Resources
+from masquerade.methods.riddle import password
+from masquerade.methods.riddle.settings import EncryptorSettings
+from masquerade.training.job import TrainingJob
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Riddle(Method):
+    """Inverts a face, encrypts its W+ under the mapped password, and draws it. The same network decrypts.
+
+    Li, Wang, Zhao, Dong, Tan 2023, RiDDLE: Reversible and Diversified De-identification with Latent Encryptor, CVPR
+    (arXiv:2303.05171). Recovery from the picture encodes the picture again. Recovery from the saved code does not; the
+    paper measures this one. docs/riddle.md lists what the paper leaves open.
+    """
+
+    title = "RiDDLE"
+    paper = "Li et al. 2023, CVPR (arXiv:2303.05171)"
+    capabilities = Capabilities(trains=True, keys=Secret(), invertible=True, saves=True, latents=True)
+    needs = ("generator", "inversion", "semantics", "identity")
+
+    class Params(EncryptorSettings):
+        pass
+
+    class Variant(Settings):
+        pass
+
+    params: Params
+    variant: Variant
+
+    def __init__(self, params: Params, variant: Variant, resources: Resources):
+        from masquerade.methods._latent.codes import Codes
+        from masquerade.methods._latent.space import LatentSpace
+        from masquerade.methods.riddle import training
+
+        super().__init__(params, variant, resources)
+        self._space = LatentSpace(resources.backbones)
+        self._codes = Codes(self._space, resources.latents)
+        assert resources.checkpoint is not None
+        self._network = training.load(params, resources.checkpoint, resources.backbones, self._space)
+
+    @classmethod
+    def train(cls, params: Params, job: TrainingJob) -> None:
+        from masquerade.methods.riddle import training
+
+        training.train(params, job)
+
+    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+        """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
+        return self._drawn(self._encrypted(faces, key))
+
+    def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
+        """Encodes, decrypts and draws. Raises PictureError for pictures of another size."""
+        return self._drawn(self._transformed(self._space.invert(images), key))
+
+    def save(self, faces: Faces, seed: int, key: bytes | None) -> np.ndarray:
+        """The encrypted W+, float32 (N, layers, style)."""
+        return self._encrypted(faces, key).numpy()
+
+    def recover_saved(self, saved: np.ndarray, key: bytes | None) -> np.ndarray:
+        import torch
+
+        return self._drawn(self._transformed(torch.from_numpy(saved), key))
+
+    def statement(self) -> dict[str, object]:
+        return {"style_layers": "-".join(map(str, self._network.sizes)), "password": "HKDF-SHA256 -> z -> W"}
+
+    def _encrypted(self, faces: Faces, key: bytes | None) -> "Tensor":
+        codes, _ = self._codes.of(faces)
+        return self._transformed(codes, key)
+
+    def _transformed(self, codes: "Tensor", key: bytes | None) -> "Tensor":
+        """Codes (N, layers, style) after the network: codes of faces are encrypted, encrypted codes are decrypted."""
+        import torch
+
+        assert key is not None
+        space = self._space
+        z = torch.from_numpy(password.of(key, space.generator.style_width)).to(space.device)
+        with torch.inference_mode():
+            mapped = space.generator.map(z[None])
+            parts = [self._network(part.to(space.device), mapped.expand(len(part), -1)) for part in codes.split(32)]
+        return torch.cat(parts).cpu()
+
+    def _drawn(self, codes: "Tensor") -> np.ndarray:
+        return self._space.draw(codes).numpy()

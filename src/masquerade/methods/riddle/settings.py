@@ -1,0 +1,80 @@
+"""The knobs of RiDDLE: widths, losses and optimiser."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from masquerade.core.settings import Settings
+
+Weight = Annotated[float, Field(ge=0)]
+
+
+class LossSettings(Settings):
+    """The weights of the losses."""
+
+    lpips: Weight
+    """Weight of LPIPS between the original and the five pictures (1: Li et al. 2023; needs AlexNet's weights)."""
+    reversed_identity: Weight
+    """Weight of the likeness of identities that must differ (1: Li et al. 2023)."""
+    identity_recovery: Weight
+    """Weight of the identity that the right password recovers (1: Li et al. 2023)."""
+    pixels: Weight
+    """Weight of the mean squared difference of the recovered picture (0.05: Li et al. 2023)."""
+    layout: Weight
+    """Weight of the difference of the five pictures at 8 pixels, if LPIPS is not available (ours; 0: the paper)."""
+    latents: Weight
+    """Weight of the mean squared difference of the decrypted code, on codes alone (ours; 0: the paper)."""
+    reversed_latents: Weight
+    """Weight of ``reversed_identity`` with codes in place of identities (ours; 0: the paper)."""
+    distribution: Weight
+    """Weight of the energy distance between encrypted codes and codes of faces (ours; 0: the paper)."""
+    reinverted: Weight
+    """Weight of identity and pixels after recovery from the picture, which is encoded again (ours; 0: the paper)."""
+
+
+class EncryptorSettings(Settings):
+    """All knobs of RiDDLE."""
+
+    groups: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
+    """Style layers of each decoder layer, of 14 (4, 4, 6: Li et al. 2023); smaller generators: docs/riddle.md."""
+    width: Annotated[int, Field(ge=4)]
+    """Width d of the transformer (512: Li et al. 2023)."""
+    heads: Annotated[int, Field(ge=1)]
+    """Heads of its attention (4: Li et al. 2023)."""
+    hidden: Annotated[int, Field(ge=4)]
+    """Width of its feed-forward part (1024: Li et al. 2023)."""
+    losses: LossSettings
+    """The weights of the losses."""
+    margin: Annotated[float, Field(ge=-1, le=1)]
+    """The largest cosine of two identities that count as different (0.1: Li et al. 2023)."""
+    steps: Annotated[int, Field(ge=1)]
+    """Updates of the encryptor (at most 100,000: Li et al. 2023)."""
+    batch: Annotated[int, Field(ge=1)]
+    """Faces that are drawn in an update (4: Li et al. 2023)."""
+    pictures_every: Annotated[int, Field(ge=1)]
+    """One update of this many draws pictures (1: Li et al. 2023); the others use codes alone."""
+    code_batch: Annotated[int, Field(ge=1)]
+    """Codes of an update that are not drawn, for ``losses.latents`` and ``losses.reversed_latents``."""
+    optimiser: Literal["ranger", "muon"]
+    """Ranger (Li et al. 2023), or Muon for the matrices and Adam for the rest."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Learning rate of the optimiser (0.0005: Li et al. 2023)."""
+    cooldown: Annotated[float, Field(ge=0, le=1)]
+    """Share of the steps, at the end, over which the learning rate falls to 0 (0: it stays)."""
+    ema: Annotated[float, Field(ge=0, lt=1)]
+    """Decay of the average of the weights, which is saved (0: the last weights)."""
+    samples_every: Annotated[int, Field(ge=1)]
+    """Updates between two sample pictures."""
+
+    @property
+    def codes_alone(self) -> bool:
+        """Whether a loss is on codes that are not drawn."""
+        return bool(self.losses.latents or self.losses.reversed_latents or self.losses.distribution)
+
+    @model_validator(mode="after")
+    def _something_to_learn(self) -> Self:
+        if self.pictures_every > 1 and not self.codes_alone:
+            raise ValueError(
+                "pictures_every must be 1 if no loss is on codes alone, because the other updates learn nothing"
+            )
+        return self

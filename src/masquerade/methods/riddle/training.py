@@ -1,0 +1,269 @@
+"""Training the latent encryptor: Li et al. 2023 (RiDDLE)."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.backbones.inversion.training import perceptual
+from masquerade.core import discovery, execution, fingerprints, seeding
+from masquerade.core.errors import CheckpointError
+from masquerade.core.images import FaceArchive, to_float, to_uint8
+from masquerade.methods._latent.space import LatentSpace
+from masquerade.methods.riddle import losses
+from masquerade.methods.riddle.optimiser import Ranger
+from masquerade.methods.riddle.settings import EncryptorSettings
+from masquerade.networks.latent_encryptor import LatentEncryptor
+from masquerade.training import checkpoints, loop
+from masquerade.training.job import TrainingJob
+from masquerade.training.optimisers import cooldown_share
+
+TIED = ("generator", "inversion", "identity")  # the backbones that a checkpoint belongs to
+LPIPS_KNOB = "methods.riddle.params.losses.lpips"
+PASSWORDS = 4  # for each face in an update: two that encrypt it, two that are wrong
+DECODED = 256  # pictures at a time
+SAMPLES = 6  # rows of a sample picture
+MEASURED = 4096  # codes of W from which the deviation is computed
+OTHERS_RATE = 0.1  # learning rate of Adam, as a share of Muon's; Adam takes the weights that are no matrices
+
+
+class EncryptorTask:
+    """One update of the encryptor on a batch of training faces.
+
+    ``pictures`` uint8 (M, S, S, 3); ``codes`` their W+ (M, layers, style); ``identities`` their unit vectors (M, D).
+    The batch of a step depends only on the seed and the number of the step.
+    """
+
+    def __init__(self, settings: EncryptorSettings, space: LatentSpace, identity: nn.Module, pictures: np.ndarray,
+                 seed: int):  # fmt: skip
+        torch.manual_seed(seeding.derive(seed, "weights"))
+        self.settings, self.space, self.identity, self.pictures, self.seed = settings, space, identity, pictures, seed
+        parts = np.split(pictures, range(DECODED, len(pictures), DECODED))
+        self.codes = torch.cat([space.invert(to_float(part)) for part in parts])
+        with torch.no_grad():
+            self.identities = torch.cat(
+                [identity(torch.from_numpy(to_float(part)).to(space.device)).cpu() for part in parts]
+            )
+        self.network = build(settings, space).to(space.device)
+        self.influence = influence(self.network, space).sqrt() if settings.codes_alone else None
+        self.modules = {"network": self.network}
+        self.optimisers = optimisers(self.network, settings)
+        self.lpips = perceptual(space.device, LPIPS_KNOB) if settings.losses.lpips else None
+
+    def kind(self, step: int) -> bool:
+        """Whether the step draws pictures."""
+        return step % self.settings.pictures_every == 0
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update. Returns the losses by name."""
+        self._schedule(step)
+        draw, weights = seeding.generator(self.seed, "riddle", step), self.settings.losses
+        values = self._drawn(draw) if self.kind(step) else {}
+        if self.settings.codes_alone:
+            values |= self._codes_alone(draw)
+        total = cast("Tensor", sum(getattr(weights, name) * value for name, value in values.items()))
+        self.network.zero_grad(set_to_none=True)
+        total.backward()
+        for optimiser in self.optimisers.values():
+            optimiser.step()
+        return {name: value.item() for name, value in (values | {"total": total}).items()}
+
+    def _drawn(self, draw: np.random.Generator) -> dict[str, Tensor]:
+        """The terms on drawn pictures: those of the paper, and recovery from the picture."""
+        weights, margin = self.settings.losses, self.settings.margin
+        rows, codes = self._faces(draw, self.settings.batch)
+        right, other, *wrong = self._passwords(draw, self.settings.batch)
+        images = torch.from_numpy(to_float(self.pictures[rows])).to(codes.device)
+        known = self.identities[rows].to(codes.device)
+        encrypted = self.network(codes, right)
+        made = [
+            encrypted,
+            self.network(codes, other),
+            self.network(encrypted, right),
+            *(self.network(encrypted, key) for key in wrong),
+        ]
+        five = self.space.generator.synthesize(torch.cat(made))
+        vectors = self.identity(five).unflatten(0, (len(made), -1))
+        hidden, hidden_other, recovered, *unlocked = vectors
+        cosines = losses.different(known, hidden, hidden_other, *unlocked)
+        values = {
+            "reversed_identity": losses.reversed_identity(cosines, margin),
+            "identity_recovery": losses.identity_recovery(recovered, known),
+            "pixels": (five.unflatten(0, (len(made), -1))[2] - images).square().mean(),
+        }
+        targets = images.repeat(len(made), 1, 1, 1)
+        if self.lpips is not None:
+            values["lpips"] = self.lpips(five, targets).mean()
+        if weights.layout:
+            values["layout"] = losses.layout(five, targets)
+        if weights.reinverted:
+            values["reinverted"] = self._reinverted(five[: len(codes)], right, images, known)
+        return values
+
+    def _reinverted(self, hidden: Tensor, right: Tensor, images: Tensor, known: Tensor) -> Tensor:
+        """Loss of recovery from the picture: the encrypted face is rounded to 8 bits, encoded, decrypted and drawn."""
+        decrypted = self.network(self.space.inverter(losses.as_saved(hidden)), right)
+        made = self.space.generator.synthesize(decrypted)
+        return losses.identity_recovery(self.identity(made), known) + (made - images).square().mean()
+
+    def _codes_alone(self, draw: np.random.Generator) -> dict[str, Tensor]:
+        """The terms on codes alone, which is cheap because nothing is drawn; codes take the place of identities."""
+        count = self.settings.code_batch
+        codes, others = self._faces(draw, count)[1], self._faces(draw, count)[1]
+        right, other, *wrong = self._passwords(draw, count)
+        encrypted = self.network(codes, right)
+        made = [
+            encrypted,
+            self.network(codes, other),
+            self.network(encrypted, right),
+            *(self.network(encrypted, key) for key in wrong),
+        ]
+        known, hidden, hidden_other, decrypted, *unlocked = (self._weighted(part) for part in (codes, *made))
+        real = self._weighted(others)
+        unit = [functional.normalize(part) for part in (known, hidden, hidden_other, *unlocked)]
+        return {
+            "latents": (decrypted - known).square().mean(),
+            "reversed_latents": losses.reversed_latents(losses.different(*unit), self.settings.margin),
+            "distribution": torch.stack([losses.distribution(part, real) for part in (hidden, unlocked[0])]).mean(),
+        }
+
+    def _weighted(self, codes: Tensor) -> Tensor:
+        """Codes (N, layers, style) -> (N, layers * style), standardised and weighted by their influence on pictures."""
+        assert self.influence is not None
+        return (self.network.standardised(codes) * self.influence).flatten(1)
+
+    def _faces(self, draw: np.random.Generator, count: int) -> tuple[np.ndarray, Tensor]:
+        """Rows of training faces (count,) and their codes (count, layers, style)."""
+        rows = draw.integers(0, len(self.codes), count)
+        return rows, self.codes[torch.from_numpy(rows)].to(self.space.device)
+
+    def _passwords(self, draw: np.random.Generator, count: int) -> list[Tensor]:
+        """z ~ N(0, I) through the mapping network: PASSWORDS times (count, style)."""
+        z = draw.standard_normal((PASSWORDS * count, self.space.generator.style_width), dtype=np.float32)
+        with torch.no_grad():
+            return list(self.space.generator.map(torch.from_numpy(z).to(self.space.device)).chunk(PASSWORDS))
+
+    def _schedule(self, step: int) -> None:
+        factor = cooldown_share(step, self.settings.steps, self.settings.cooldown)
+        for name, optimiser in self.optimisers.items():
+            for group in optimiser.param_groups:
+                group["lr"] = self.settings.learning_rate * factor * (OTHERS_RATE if name == "others" else 1.0)
+
+
+def build(settings: EncryptorSettings, space: LatentSpace) -> LatentEncryptor:
+    """An encryptor with the widths of ``settings``, and the mean and deviation of W of the generator of ``space``."""
+    generator = space.generator
+    network = LatentEncryptor(
+        generator.layers, generator.style_width, settings.groups, settings.width, settings.heads, settings.hidden
+    )
+    z = seeding.generator(0, "riddle", "deviation").standard_normal((MEASURED, generator.style_width), dtype=np.float32)
+    with torch.no_grad():
+        drawn = generator.map(torch.from_numpy(z).to(space.device)).cpu()
+        network.mean.copy_(generator.latent_avg)
+        network.deviation.copy_((drawn - network.mean).square().mean().sqrt())
+    return network
+
+
+@torch.no_grad()
+def influence(network: LatentEncryptor, space: LatentSpace) -> Tensor:
+    """The influence of each number of W+ on the picture of the mean face, (layers, style) with mean 1.
+
+    It is the root mean square change of the picture if the number is one deviation higher in all layers of its group.
+    """
+    generator, width = space.generator, space.generator.style_width
+    mean = generator.broadcast(generator.latent_avg[None])
+    still, steps = generator.synthesize(mean), torch.eye(width, device=space.device) * network.deviation
+    by_group, first = [], 0
+    for size in network.sizes:
+        moved = mean.repeat(width, 1, 1)
+        moved[:, first : first + size] += steps[:, None]
+        made = execution.parts(generator.synthesize, moved, generator.at_once)
+        by_group.append((made - still).square().mean(dim=(1, 2, 3)).sqrt().expand(size, -1))
+        first += size
+    influences = torch.cat(by_group)
+    return influences / influences.mean()
+
+
+def optimisers(network: nn.Module, settings: EncryptorSettings) -> dict[str, torch.optim.Optimizer]:
+    """Ranger for all weights, or Muon for the matrices and Adam for the others, by name."""
+    rate = settings.learning_rate
+    if settings.optimiser == "ranger":
+        return {"all": Ranger(network.parameters(), lr=rate)}
+    matrices = [weight for weight in network.parameters() if weight.ndim == 2]
+    others = [weight for weight in network.parameters() if weight.ndim != 2]
+    return {
+        "matrices": torch.optim.Muon(matrices, lr=rate, momentum=0.9, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
+        "others": torch.optim.Adam(others, lr=rate * OTHERS_RATE, betas=(0.9, 0.99)),
+    }
+
+
+def train(settings: EncryptorSettings, job: TrainingJob) -> None:
+    """Train on the train split of ``job.faces`` and write ``job.checkpoint`` (the averaged encryptor).
+
+    Raises PictureError if the archive holds another size than the generator draws, and CheckpointError if the
+    inversion was trained for another generator.
+    """
+    torch.set_num_threads(job.threads)
+    space = LatentSpace({name: job.backbones[name] for name in ("generator", "inversion")})
+    identity = discovery.load("backbones", "identity").load(job.backbones["identity"]).to(space.device)
+    archive = FaceArchive(job.faces)
+    parts = archive.batches(DECODED, split="train")
+    task = EncryptorTask(settings, space, identity, np.concatenate([to_uint8(part.images) for part in parts]), job.seed)
+    average = loop.Average(task.network, settings.ema)
+    sources = archive.load(rows=archive.select("validation").iloc[:SAMPLES])
+
+    def sample(step: int) -> None:
+        if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
+            job.picture(f"samples_{step + 1:06d}", samples(average.module, space, sources.images))
+
+    made_with = {name: fingerprints.md5(job.backbones[name]) for name in TIED}
+    loop.fit(
+        task,
+        steps=settings.steps,
+        state=job.state,
+        fingerprint=json.dumps([settings.model_dump(mode="json"), job.seed, archive.facts["checksum"], made_with]),
+        log=job.log,
+        averages={"network": average},
+        after=sample,
+    )
+    checkpoints.save_checkpoint(job.checkpoint, {"network": average.module}, made_with)
+
+
+def load(
+    settings: EncryptorSettings, checkpoint: Path, backbones: Mapping[str, Path], space: LatentSpace
+) -> LatentEncryptor:
+    """The encryptor of a checkpoint, frozen. Raises CheckpointError if it or a backbone does not fit."""
+    tensors, facts = checkpoints.load_checkpoint(checkpoint)
+    for name in TIED:
+        if facts.get(name) != fingerprints.md5(backbones[name]):
+            raise CheckpointError(
+                f"{checkpoint} was trained with another {name} than {backbones[name]}: its codes would mean nothing. "
+                f"Run `snakemake {checkpoint}` again."
+            )
+    generator = space.generator
+    network = LatentEncryptor(
+        generator.layers, generator.style_width, settings.groups, settings.width, settings.heads, settings.hidden
+    )
+    checkpoints.load_into(network, tensors.get("network", {}), checkpoint)
+    return network.to(space.device).eval().requires_grad_(False)
+
+
+@torch.no_grad()
+def samples(network: LatentEncryptor, space: LatentSpace, images: np.ndarray) -> np.ndarray:
+    """uint8 (rows, columns, 3): original | encrypted | another password | right | wrong | right, from the picture."""
+    device, count = space.device, len(images)
+    codes = space.invert(images).to(device)
+    z = seeding.generator(0, "riddle", "samples").standard_normal((3, space.generator.style_width), dtype=np.float32)
+    right, other, wrong = (key.expand(count, -1) for key in space.generator.map(torch.from_numpy(z).to(device)))
+    encrypted = network(codes, right)
+    drawn = space.draw(encrypted.cpu())
+    reinverted = space.invert(losses.as_saved(drawn).numpy()).to(device)
+    versions = [encrypted, network(codes, other), network(encrypted, right), network(encrypted, wrong),
+             network(reinverted, right)]  # fmt: skip
+    columns = [images, *(space.draw(part.cpu()).numpy() for part in versions)]
+    return np.concatenate([np.concatenate(list(to_uint8(column))) for column in columns], axis=1)

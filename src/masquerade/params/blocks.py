@@ -1,0 +1,209 @@
+"""The blocks of params.yaml that belong to the pipeline. The other blocks are defined by the modules of the rooms."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from masquerade.core.settings import Name, Settings
+from masquerade.params.imported import ImportedMethod
+
+PARAMS, SCALES, SCHEMA = "params.yaml", "scales", "schemas/params.schema.json"
+
+
+class ImageSettings(Settings):
+    """The pictures of every dataset."""
+
+    size: Annotated[int, Field(ge=32, le=1024)]
+    """Side of every picture in pixels (256: identitydp, section V.A)."""
+
+
+class MatrixSettings(Settings):
+    """What is trained and what is evaluated."""
+
+    train_on: Name
+    """The dataset whose train split trains every backbone and method."""
+    calibrate_on: Literal["validation"]
+    """The split whose identities set the verification thresholds; disjoint from the test split."""
+    evaluate: dict[Name, list[str]]
+    """Dataset -> patterns ``method/variant`` (``*`` allowed) of what anonymizes its test split and is measured."""
+
+
+class FakesSettings(Settings):
+    """The generated faces from which some methods choose a new identity."""
+
+    count: Annotated[int, Field(ge=2)]
+    """Number of generated faces; more than the faces of any set that is anonymized with them (falco section 3.2)."""
+    psi: Annotated[float, Field(gt=0, le=1)]
+    """Truncation psi: 1 leaves W as it is, less moves it towards its mean."""
+
+
+class MeasureSettings(Settings):
+    """The measurements of every set of pictures."""
+
+    batch: Annotated[int, Field(ge=1)]
+    """Pictures that are in memory and measured at a time."""
+    judges: list[Name]
+    """The judges that measure every set."""
+
+
+class StandIns(Settings):
+    """What replaces the datasets and judges of the papers at this scale."""
+
+    datasets: dict[str, Name]
+    """A paper's dataset -> the dataset that replaces it at this scale."""
+    judges: dict[str, Name]
+    """A paper's judge -> the judge that replaces it at this scale."""
+
+
+class AttributeSettings(Settings):
+    """FALCO's attribute protocol (falco section 4.1): a classifier is trained on anonymized faces."""
+
+    size: Annotated[int, Field(ge=32, multiple_of=32)]
+    """Side of the classifier's input in pixels (224: Sandler et al. 2018)."""
+    frozen_blocks: Annotated[int, Field(ge=0)]
+    """Number of its blocks that keep the weights from ImageNet; 0: all blocks are trained."""
+    train_pictures: Annotated[int, Field(ge=0)]
+    """Faces of the train split that are anonymized and trained on, the same for every method; 0: all."""
+    labeller_pictures: Annotated[int, Field(ge=0)]
+    """Real faces that train the two labellers; 0: all."""
+    epochs: Annotated[int, Field(ge=1)]
+    """Passes over the faces."""
+    batch: Annotated[int, Field(ge=2)]
+    """Faces in a batch."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Initial learning rate of Adam; it decreases as a cosine."""
+    test_share: Annotated[float, Field(gt=0, lt=1)]
+    """Share of the faces that is the test set, for a dataset without a train split (0.2: falco section 4.1)."""
+
+
+class AttributeProtocol(AttributeSettings):
+    """FALCO's attribute protocol, and the cells to which it applies."""
+
+    cells: dict[Name, list[str]]
+    """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells to which the protocol applies."""
+
+
+class RecoverySettings(Settings):
+    """How many pictures and keys the recovery protocol uses for each cell."""
+
+    pictures: Annotated[int, Field(ge=0)]
+    """Faces of the test split, the same for every method; 0: all."""
+    wrong_keys: Annotated[int, Field(ge=1)]
+    """Wrong keys with which each face is recovered."""
+    other_keys: Annotated[int, Field(ge=1)]
+    """Other keys with which each face is anonymized (diversity: ifadit section 4.4)."""
+
+
+class RecoveryProtocol(RecoverySettings):
+    """The recovery protocol, its judges, and the cells to which it applies."""
+
+    judges: list[Name]
+    """The judges that measure the recovered faces."""
+    cells: dict[Name, list[str]]
+    """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells whose faces are recovered."""
+
+
+class GuessingSettings(Settings):
+    """The guessing attack: how often a random key recovers the person."""
+
+    judge: str
+    """The judge that decides whether a picture shows the same person; no training may use its embedding."""
+    far: Annotated[float, Field(gt=0, lt=1)]
+    """False-accept rate of its threshold: the success rate of a guess that shows a random other person."""
+    pictures: Annotated[int, Field(ge=1)]
+    """Anonymized pictures that are attacked."""
+    guesses: Annotated[int, Field(ge=1)]
+    """Different keys that are tried on each picture."""
+
+
+class GuessingProtocol(GuessingSettings):
+    """The guessing attack, and the cells to which it applies."""
+
+    cells: dict[Name, list[str]]
+    """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells whose keys are guessed."""
+
+
+class LightJobs(Settings):
+    """What a job without networks needs of SLURM."""
+
+    partition: str
+    """SLURM partition ('' = the cluster's default)."""
+    minutes: Annotated[int, Field(ge=1)]
+    """Time limit in minutes."""
+    memory_gb: Annotated[float, Field(gt=0)]
+    """Memory in GiB."""
+
+
+class Submission(LightJobs):
+    """What a job with networks needs of SLURM."""
+
+    constraint: str
+    """Features that a node must have, in the syntax of ``sbatch --constraint`` ('' = any node)."""
+    gpus: Annotated[int, Field(ge=0)]
+    """GPUs of one job."""
+    tasks: Annotated[int, Field(ge=1)]
+    """Processes of one job, on one node; several train data-parallel, each on its share of the GPUs."""
+
+
+class ComputeSettings(Settings):
+    """Where jobs run, and what they need."""
+
+    launcher: Literal["in_process", "local", "slurm"]
+    """Where trainings and networks run: in the process of the job, in a local process of submitit, or on SLURM."""
+    threads: dict[Literal["data", "backbone", "train", "anonymize", "measure"], Annotated[int, Field(ge=1)]]
+    """CPU threads of one job of each kind."""
+    account: str
+    """SLURM account ('' = the user's default)."""
+    setup: list[str]
+    """Shell lines before each submitted training or inference, such as ``module load cuda``."""
+    grace_seconds: Annotated[int, Field(ge=1)]
+    """Seconds before its time limit at which a job gets the signal to save; longer than one step and one save."""
+    requeues: Annotated[int, Field(ge=0)]
+    """How often a training may reach its time limit before it fails."""
+    light: LightJobs
+    """One job of Snakemake's SLURM executor: faces, classical anonymization, measurements, metrics, tables."""
+    training: Submission
+    """One training."""
+    inference: Submission
+    """One job that runs trained networks: anonymization, recovery, inversion."""
+    own: dict[Annotated[str, Field(pattern=r"^(training|inference)/[a-z0-9_]+$")], dict[str, Any]]
+    """``training/<name>`` or ``inference/<name>`` -> the values that differ from `training` or `inference`."""
+
+    @model_validator(mode="after")
+    def _submissions_are_possible(self) -> "ComputeSettings":
+        for job in ["inference/", *self.own]:
+            if self.submission(*job.split("/")).tasks > 1 and job.startswith("inference"):
+                raise ValueError(f"{job.rstrip('/')} must have one task: only trainings use several processes")
+        return self
+
+    def submission(self, kind: str, name: str) -> Submission:
+        """What a job of ``kind`` (``training`` or ``inference``) for the method or backbone ``name`` needs of SLURM."""
+        return Submission(**getattr(self, kind).model_dump() | self.own.get(f"{kind}/{name}", {}))
+
+
+class Common(Settings):
+    """The keys of params.yaml except the blocks of the rooms."""
+
+    scale: Name
+    """The overlay of scales/ that applies."""
+    seeds: Annotated[list[int], Field(min_length=1)]
+    """Each seed has its own training and anonymization; tables give mean and spread over the seeds."""
+    data_seed: int
+    """Seed of the procedural faces, the splits and the backbones."""
+    rehearsal: bool
+    """Whether the build only tests that everything runs: every file is marked, and no table is made."""
+    caution: str
+    """The caution that every table and figure of this scale carries; '' = none."""
+    fakes: FakesSettings
+    image: ImageSettings
+    matrix: MatrixSettings
+    measure: MeasureSettings
+    attributes: AttributeProtocol
+    recovery: RecoveryProtocol
+    guessing: GuessingProtocol
+    stand_ins: StandIns
+    papers: list[Name]
+    """The papers whose tables and figures are built (folders of reference/)."""
+    imported: dict[Name, ImportedMethod]
+    """Name -> a method whose pictures another program made; written by `masquerade import-method`."""
+    compute: ComputeSettings

@@ -1,0 +1,96 @@
+"""Loads and validates params.yaml and the overlay of one scale.
+
+params.yaml holds the values of the papers. ``scales/<scale>.yaml`` holds what differs at that scale: a mapping is
+merged, any other value replaces, ``null`` removes the key. The modules of the rooms define the types of their own
+blocks (datasets, backbones, judges, metrics and methods), so a new module brings its own block.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from masquerade import assets
+from masquerade.core import discovery
+from masquerade.core.errors import ParameterError
+from masquerade.core.suggestions import nearest
+from masquerade.params.blocks import PARAMS, SCALES
+from masquerade.params.mistakes import explain
+from masquerade.params.model import model
+from masquerade.params.overlays import overlay
+from masquerade.params.parameters import Parameters, trained_with
+from masquerade.params.yaml_files import read
+
+
+def scales(root: Path = Path()) -> list[str]:
+    """The scales that have an overlay."""
+    return sorted(path.stem for path in (root / SCALES).glob("*.yaml"))
+
+
+def load(root: Path = Path(), scale: str | None = None) -> Parameters:
+    """The parameters of the repository at ``root``: params.yaml with the overlay of ``scale``.
+
+    ``scale``: None takes the key ``scale`` of params.yaml. Raises ParameterError, which lists every mistake.
+    """
+    base = read(root / PARAMS)
+    scale = scale or base.get("scale")
+    if scale not in scales(root):
+        raise ParameterError(f"{PARAMS}: there is no scale '{scale}'. {nearest(str(scale), scales(root))}")
+    over = read(root / SCALES / f"{scale}.yaml")
+    _check_removals(base, over, f"{SCALES}/{scale}.yaml")
+    merged = overlay(overlay(base, over), {"scale": scale})
+    try:
+        parameters = Parameters(model()(**merged))
+    except ValidationError as error:
+        raise ParameterError(explain(error, over, scale)) from error
+    _check_references(parameters)
+    return parameters
+
+
+def _check_references(parameters: Parameters) -> None:
+    """Raises ParameterError if one block names what must be defined in another and is not."""
+    references = {
+        "matrix.train_on": ([parameters.matrix.train_on], parameters.datasets),
+        "matrix.evaluate": (parameters.matrix.evaluate, parameters.datasets),
+        "measure.judges": (parameters.measure.judges, parameters.judges),
+        "recovery.judges": (parameters.recovery.judges, parameters.judges),
+        "guessing.judge": ([parameters.guessing.judge] if parameters.guessing.cells else [], parameters.judges),
+    }
+    for name, block in parameters.backbones.items():
+        if role := discovery.load("backbones", name)(block).asset:
+            weights = {role for role, entry in assets.registry().items() if isinstance(entry, assets.Weights)}
+            references[f"backbones.{name}.published"] = ([role], weights)
+    for method, block in parameters.methods.items():
+        references[f"methods.{method}.ablations"] = (parameters.ablations(method), block.variants)
+    for method, block in parameters.imported.items():
+        if method in discovery.names("methods"):
+            raise ParameterError(
+                f"imported.{method} has the name of a module of methods/. Choose another name, such as {method}_theirs."
+            )
+        for variant, sets in block.variants.items():
+            references[f"imported.{method}.variants.{variant}"] = (sets, parameters.datasets)
+    for key, (used, defined) in references.items():
+        for name in used:
+            if name not in defined:
+                raise ParameterError(f"{PARAMS}: {key} names '{name}', which is not defined. {nearest(name, defined)}")
+    for method in parameters.methods:
+        for variant, knobs in parameters.ablations(method).items():
+            try:
+                trained_with(discovery.load("methods", method), parameters.tree["methods"][method]["params"], knobs)
+            except ValidationError as error:
+                reasons = "; ".join(f"'{'.'.join(map(str, item['loc']))}': {item['msg']}" for item in error.errors())
+                raise ParameterError(f"{PARAMS}: methods.{method}.ablations.{variant}: {reasons}.") from error
+
+
+def _check_removals(base: Mapping[str, Any], over: Mapping[str, Any], file: str, above: str = "") -> None:
+    """Raises ParameterError if ``over`` removes (null) a key that ``base`` does not have, which is a typing error."""
+    for key, value in over.items():
+        if value is None and key not in base:
+            raise ParameterError(
+                f"{file}: '{above}{key}' is null, which removes the key, but {PARAMS} has no such key. "
+                f"{nearest(str(key), base)}"
+            )
+        if isinstance(value, Mapping):
+            inside = base.get(key)
+            _check_removals(inside if isinstance(inside, Mapping) else {}, value, file, f"{above}{key}.")

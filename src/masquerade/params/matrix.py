@@ -1,0 +1,150 @@
+"""The matrix of cells (dataset, method, variant, seed): which are runnable, and why the others are skipped."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+
+from masquerade.core import discovery
+from masquerade.core.errors import ParameterError
+from masquerade.params.parameters import Parameters
+
+Setting = tuple[str, str, str]
+"""(dataset, method, variant). A table combines the cells of all seeds of a setting in one number."""
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One anonymization of one dataset's test split. ``reason``: why it is skipped, or '' if it is runnable."""
+
+    dataset: str
+    method: str
+    variant: str
+    seed: int
+    reason: str = ""
+
+    @property
+    def runnable(self) -> bool:
+        return not self.reason
+
+    @property
+    def setting(self) -> Setting:
+        return self.dataset, self.method, self.variant
+
+    @property
+    def path(self) -> str:
+        """The path of the cell below every folder that has one file for each cell."""
+        return f"{self.dataset}/{self.method}/{self.variant}/{self.seed}"
+
+
+def cells(parameters: Parameters, as_if_placed: bool = False) -> list[Cell]:
+    """Every cell that matches ``matrix.evaluate``, in a fixed order, and then every imported cell.
+
+    ``as_if_placed``: take the files of every dataset as present. Raises ParameterError if a pattern matches nothing.
+    """
+    pairs = {
+        f"{name}/{variant}": (name, variant) for name, block in parameters.methods.items() for variant in block.variants
+    }
+    seeds = {name: _seeds(parameters, name) for name in parameters.methods}
+    planned = []
+    for dataset, patterns in parameters.matrix.evaluate.items():
+        evaluated = set()
+        for pattern in patterns:
+            matches = [pair for pair in pairs if fnmatchcase(pair, pattern)]
+            if not matches:
+                raise ParameterError(
+                    f"params.yaml: matrix.evaluate.{dataset} has the pattern '{pattern}', which matches no "
+                    f"method/variant. Known: {', '.join(pairs)}."
+                )
+            evaluated.update(matches)
+        names = {pairs[pair][0] for pair in evaluated}
+        reasons = {name: reason(parameters, dataset, name, as_if_placed) for name in names}
+        planned += [
+            Cell(dataset, name, variant, seed, reasons[name])
+            for pair, (name, variant) in pairs.items()
+            if pair in evaluated
+            for seed in seeds[name]
+        ]
+    return planned + [
+        Cell(dataset, name, variant, parameters.seeds[0], unavailable(parameters, dataset))
+        for name, block in parameters.imported.items()
+        for variant, sets in block.variants.items()
+        for dataset in sets
+    ]
+
+
+def matching(planned: Iterable[Cell], patterns: Mapping[str, Iterable[str]]) -> list[Cell]:
+    """The cells that match ``patterns``: dataset -> patterns ``method/variant``."""
+
+    @cache
+    def matches(dataset: str, pair: str) -> bool:
+        return any(fnmatchcase(pair, pattern) for pattern in patterns.get(dataset, ()))
+
+    return [cell for cell in planned if matches(cell.dataset, f"{cell.method}/{cell.variant}")]
+
+
+def by_setting(planned: Iterable[Cell]) -> dict[Setting, list[Cell]]:
+    """The cells of each setting, in their order."""
+    settings: dict[Setting, list[Cell]] = {}
+    for cell in planned:
+        settings.setdefault(cell.setting, []).append(cell)
+    return settings
+
+
+def chosen(planned: Mapping[Setting, list[Cell]], settings: Iterable[Setting]) -> list[Cell]:
+    """The cells of ``settings``, in the order of ``planned``."""
+    settings = set(settings)
+    return [cell for setting, cells in planned.items() if setting in settings for cell in cells]
+
+
+def _seeds(parameters: Parameters, method: str) -> Iterable[int]:
+    return parameters.seeds[:1] if runs_once(method) else parameters.seeds
+
+
+def runs_once(method: str) -> bool:
+    """Whether a method has cells of the first seed only, because the seed changes neither training, key nor result.
+
+    This is also true of an imported method.
+    """
+    if method not in discovery.names("methods"):
+        return True
+    capabilities = discovery.load("methods", method).capabilities
+    return capabilities.deterministic and not (capabilities.trains or capabilities.keys)
+
+
+def reason(parameters: Parameters, dataset: str, method: str, as_if_placed: bool = False) -> str:
+    """Why ``method`` cannot run on ``dataset``, or '' if it can."""
+    if not as_if_placed and (why := unavailable(parameters, dataset)):
+        return why
+    cls = discovery.load("methods", method)
+    missing = [name for name in cls.needs if name not in parameters.backbones]
+    if missing:
+        return f"needs the backbone {', '.join(missing)}, which params.yaml does not define"
+    if cls.capabilities.gallery and "train" not in discovery.load("faces", parameters.matrix.train_on).splits:
+        return f"needs a gallery of other people, and {parameters.matrix.train_on} has no train split"
+    return ""
+
+
+def unavailable(parameters: Parameters, dataset: str) -> str:
+    """Why the faces of ``dataset`` are not available, or '' if they are."""
+    available, why = discovery.load("faces", dataset)(parameters.datasets[dataset]).available()
+    return "" if available else why
+
+
+def skipped(
+    parameters: Parameters, settings: Iterable[Setting], planned: Mapping[Setting, list[Cell]]
+) -> dict[Setting, str]:
+    """Setting -> why it has no runnable cell, for the cell of the table. Settings with runnable cells are left out."""
+    built, reasons = discovery.names("methods"), {}
+    for setting in settings:
+        if setting in planned:
+            why = planned[setting][0].reason
+        elif setting[1] in parameters.imported:
+            why = f"no pictures of {setting[1]}/{setting[2]} were imported for {setting[0]}"
+        elif setting[1] not in built:
+            why = f"{setting[1]} is not built yet"
+        else:
+            why = f"not in the matrix at scale {parameters.scale}"
+        if why:
+            reasons[setting] = why
+    return reasons

@@ -1,0 +1,55 @@
+"""Turns a validation error of pydantic into the text that a user reads."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from masquerade.core.suggestions import nearest
+from masquerade.params.blocks import PARAMS, SCALES
+from masquerade.params.model import model
+
+
+def explain(error: ValidationError, over: Mapping[str, Any], scale: str) -> str:
+    """One line for each mistake: the file, the dotted key, what is wrong, and for an unknown key the nearest known one.
+
+    ``over``: the overlay of ``scale``; a mistake in a key that it sets is reported for the overlay's file.
+    """
+    lines = []
+    for item in error.errors():
+        names = [part for part in item["loc"] if not (isinstance(part, str) and part.startswith("function-"))]
+        file = f"{SCALES}/{scale}.yaml" if _sets(over, names) else PARAMS
+        key = ".".join(map(str, names))
+        if item["type"] == "extra_forbidden":
+            lines.append(f"{file}: unknown parameter '{key}'. {nearest(str(names[-1]), _fields(names[:-1]))}")
+        elif item["type"] == "missing":
+            lines.append(f"{PARAMS}: '{key}' is missing. No parameter has a default, so that every one is visible.")
+        else:
+            lines.append(f"{file}: '{key}' is {item['input']!r}: {item['msg'][0].lower() + item['msg'][1:]}.")
+    return "\n".join(dict.fromkeys(lines))
+
+
+def _sets(tree: Any, names: Sequence[Any]) -> bool:
+    """Whether a tree has the key."""
+    for name in names:
+        if not isinstance(tree, Mapping) or name not in tree:
+            return False
+        tree = tree[name]
+    return True
+
+
+def _fields(names: Sequence[Any]) -> list[str]:
+    """The keys that are allowed in the block ``names``."""
+    node: Any = model()
+    for name in names:
+        if name not in node.model_fields:  # a key of a mapping or a position in a list: the type is known already
+            continue
+        annotation = node.model_fields[name].annotation
+        node = next((item for item in [annotation, *getattr(annotation, "__args__", ())] if _is_model(item)), None)
+        if node is None:
+            return []
+    return sorted(node.model_fields)
+
+
+def _is_model(item: Any) -> bool:
+    return isinstance(item, type) and issubclass(item, BaseModel)

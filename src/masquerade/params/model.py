@@ -1,0 +1,59 @@
+"""The type of the whole of params.yaml, composed of the `Params` of every module of the rooms."""
+
+from functools import cache
+from typing import Any
+
+from pydantic import ConfigDict, create_model
+
+from masquerade.core import discovery
+from masquerade.core.settings import Name, Settings
+from masquerade.params.blocks import Common
+
+
+class Composed(Settings):
+    """Base class of the blocks that this module creates.
+
+    They have no source text, so pydantic must not search it for descriptions, which takes long.
+    """
+
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
+
+def _method_block(name: str) -> type[Settings]:
+    method = discovery.load("methods", name)
+    block = create_model(
+        f"Method_{name}",
+        __base__=Composed,
+        params=(method.Params, ...),
+        variants=(dict[Name, method.Variant], ...),  # pyright: ignore[reportInvalidTypeForm]
+        ablations=(dict[Name, dict[str, Any]] | None, None),
+    )
+    block.__doc__ = (
+        f"{method.title}: `params` train the checkpoint. Each of `variants` anonymizes with it. A variant in "
+        "`ablations` has its own checkpoint, trained with the values given there in place of those of `params`."
+    )
+    return block
+
+
+def _room_block(room: str) -> type[Settings]:
+    """The block of one room: one optional key for each of its modules, and no other key."""
+    typed = {
+        name: _method_block(name) if room == "methods" else discovery.load(room, name).Params
+        for name in discovery.names(room)
+    }
+    fields: dict[str, Any] = {name: (block | None, None) for name, block in typed.items()}
+    return create_model(room, __base__=Composed, **fields)
+
+
+@cache
+def model() -> type[Common]:
+    """The type of the whole of params.yaml, for the modules that exist now."""
+    rooms = {
+        "datasets": "faces",
+        "backbones": "backbones",
+        "judges": "judges",
+        "metrics": "metrics",
+        "methods": "methods",
+    }
+    fields: dict[str, Any] = {key: (_room_block(room), ...) for key, room in rooms.items()}
+    return create_model("Parameters", __base__=Common, **fields)

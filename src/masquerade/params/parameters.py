@@ -1,0 +1,73 @@
+"""The validated parameters of one scale."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from masquerade.core.errors import ParameterError
+from masquerade.core.settings import Settings
+from masquerade.params.blocks import Common
+from masquerade.params.overlays import MISSING, at, overlay
+
+
+class Parameters:
+    """Validated parameters of one scale; every key of params.yaml is an attribute.
+
+    ``typed`` holds them as `Settings`, ``tree`` as plain JSON values without the keys that are null. The blocks of the
+    rooms (datasets, backbones, judges, metrics, methods) are mappings that hold only the modules in use.
+    """
+
+    def __init__(self, typed: Common):
+        self.typed = typed
+        self.tree: dict[str, Any] = typed.model_dump(mode="json", exclude_none=True)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.typed, name)
+
+    @cached_property
+    def datasets(self) -> dict[str, Settings]:
+        return self._present("datasets")
+
+    @cached_property
+    def backbones(self) -> dict[str, Settings]:
+        return self._present("backbones")
+
+    @cached_property
+    def judges(self) -> dict[str, Settings]:
+        return self._present("judges")
+
+    @cached_property
+    def metrics(self) -> dict[str, Settings]:
+        return self._present("metrics")
+
+    @cached_property
+    def methods(self) -> dict[str, Any]:
+        return self._present("methods")
+
+    def _present(self, room: str) -> dict[str, Any]:
+        block = getattr(self.typed, room)
+        return {name: getattr(block, name) for name in type(block).model_fields if getattr(block, name) is not None}
+
+    def slice(self, keys: tuple[str, ...]) -> dict[str, Any]:
+        """Dotted key, such as ``methods.falco.params`` -> its value. A key that ends in ``?`` may be missing.
+
+        Raises ParameterError for any other key that is missing.
+        """
+        optional = {key.removesuffix("?"): key.endswith("?") for key in keys}
+        values = {key: at(self.tree, key) for key in optional}
+        for key, value in values.items():
+            if value is MISSING and not optional[key]:
+                raise ParameterError(f"params.yaml has no '{key}' at scale {self.scale}.")
+        return {key: value for key, value in values.items() if value is not MISSING}
+
+    def ablations(self, method: str) -> dict[str, dict[str, Any]]:
+        """Variant -> the knobs in which its training differs from that of the method's other variants."""
+        return getattr(self.methods[method], "ablations", None) or {}
+
+
+def trained_with(cls: type, knobs: Mapping[str, Any], ablation: Mapping[str, Any] | None = None) -> Settings:
+    """The Params of the method ``cls``: its ``knobs`` with those of an ``ablation`` on top.
+
+    Raises pydantic's ValidationError.
+    """
+    return cls.Params(**overlay(knobs, ablation or {}))

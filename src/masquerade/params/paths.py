@@ -1,0 +1,66 @@
+"""Where each file of a scale lies, relative to the root of the repository. No other module builds these paths."""
+
+from pathlib import PurePosixPath
+
+CELL = "{dataset}/{method}/{variant}/{seed}"
+"""The path of a cell below every folder that has one file for each cell."""
+LOGS = "logs"
+SCORES = "scores.json"
+CODE = ".masquerade/code"
+"""The folder with the fingerprints of the code of each step."""
+DATA, CHECKPOINTS, RESULTS = "data/", "checkpoints/", "results/"
+BUILT = (DATA, CHECKPOINTS, RESULTS)
+"""The folders that a build fills."""
+
+
+class Paths:
+    """The files of one scale. Names in braces, such as ``{dataset}``, are the wildcards of the rules."""
+
+    def __init__(self, scale: str):
+        data, checkpoints, results = (f"{folder}{scale}" for folder in BUILT)
+        self.data, self.checkpoints, self.results, self.logs = data, checkpoints, results, f"{LOGS}/{scale}"
+        self.submissions = f"{self.logs}/submitit"
+        self.states = f".masquerade/state/{scale}"
+        # faces and what is computed of them
+        self.faces = f"{data}/faces/{{dataset}}.zip"
+        self.fakes = f"{data}/fakes.safetensors"
+        self.latents = f"{data}/latents/{{dataset}}.safetensors"
+        self.imported = f"imported/{scale}/{{dataset}}/{{method}}/{{variant}}.zip"
+        self.anonymized = f"{data}/anonymized/{CELL}.zip"
+        self.anonymized_train = f"{data}/anonymized_train/{CELL}.zip"
+        self.attempts = f"{data}/attempts/{CELL}.zip"
+        self.features = f"{data}/features/{CELL}.parquet"
+        self.pseudo_labels = f"{data}/attributes/pseudo_labels.parquet"
+        self.attributes = f"{data}/attributes/{CELL}.parquet"
+        # measurements
+        self.measured_source = f"{data}/measurements/{{dataset}}/source.parquet"
+        self.measured = f"{data}/measurements/{CELL}.parquet"
+        self.measured_attempts = f"{data}/measurements_of_attempts/{CELL}.parquet"
+        # checkpoints
+        self.backbone = f"{checkpoints}/backbones/{{backbone}}.safetensors"
+        self.backbone_quality = f"{checkpoints}/backbones/{{backbone}}.json"
+        self.method = f"{checkpoints}/methods/{{method}}/{{seed}}.safetensors"
+        self.ablation = f"{checkpoints}/ablations/{{method}}/{{variant}}/{{seed}}.safetensors"
+        # results
+        self.metrics_folder = f"{results}/metrics"
+        self.metrics = f"{self.metrics_folder}/{CELL}.json"
+        self.guesses = f"{results}/guesses/{CELL}.json"
+        self.pseudo_label_quality = f"{results}/attributes/pseudo_labels.json"
+        self.scores = f"{results}/{SCORES}"
+        self.tables, self.figures = f"{results}/tables", f"{results}/figures"
+        self.table = f"{self.tables}/{{paper}}/{{item}}"
+        self.figure = f"{self.figures}/{{paper}}/{{item}}"
+        self.backbones_table = f"{self.tables}/backbones.md"
+        self.guessing_table = f"{self.tables}/guessing.md"
+        self.claims_table = f"{self.tables}/claims"
+        self.report = f"{results}/report/index.html"
+
+
+def index(archive: str) -> str:
+    """The index that lies beside an archive of faces."""
+    return PurePosixPath(archive).with_suffix(".parquet").as_posix()
+
+
+def with_index(archive: str) -> list[str]:
+    """An archive of faces and its index."""
+    return [archive, index(archive)]

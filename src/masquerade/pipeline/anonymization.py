@@ -1,0 +1,223 @@
+"""Anonymizes or recovers the faces of one archive, in batches, and writes them to a new archive.
+
+No face is left out, and an original is never written in the place of a result. A face without a result is a refusal
+with its reason.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from masquerade.core import discovery
+from masquerade.core.annotations import ANNOTATION
+from masquerade.core.errors import ProtocolError
+from masquerade.core.images import OK, REFUSED, ArchiveWriter, FaceArchive, Faces, to_uint8
+from masquerade.methods import Method
+from masquerade.pipeline import batching
+from masquerade.pipeline.batching import Refusal
+
+TOLERANCE = 1.0 / 255.0  # half a grey level, which rounding to 8 bits removes
+NO_LANDMARKS = "its 68 landmarks are not known, and the method needs them"
+UNCHANGED = "the method returned the original picture"
+Progress = Callable[[int], None]
+
+
+def anonymize(
+    archive: FaceArchive,
+    output: Path,
+    method: Method,
+    variant: str,
+    split: str | None,
+    seed: int,
+    batch: int,
+    key: bytes | None = None,
+    progress: Progress | None = None,
+    for_release: bool = False,
+    most: int = 0,
+) -> None:
+    """Write the faces of ``split`` (None: all), anonymized by ``method``, to the archive ``output``.
+
+    Rows keep their order, id, identity and attributes. ``source_id`` is the id of the original. A face is refused if
+
+    - the original was refused (same reason),
+    - the method needs landmarks and the face has none,
+    - the result is not finite or leaves [-1, 1],
+    - the result equals the original. A control may return the original, but not ``for_release``.
+
+    ``key``: the key of a keyed method; None: the experiment key of the seed. ``progress`` is called with the number of
+    faces done. ``most``: at most so many faces, 0 for all (see `subset`). Raises ProtocolError if a result has a wrong
+    shape or type.
+    """
+    rows = subset(archive.select(split, status=None), most)
+    refused = refusals(rows)
+    if method.capabilities.landmarks:
+        refused = {**dict.fromkeys(_without_landmarks(rows), NO_LANDMARKS), **refused}
+    key_id = ""
+    if method.capabilities.keys:
+        key_id = f"experiment {seed}" if key is None else "secret"
+        key = method.capabilities.keys.experiment(seed) if key is None else key
+    usable = rows[~rows["id"].isin(refused.keys())]
+    if len(usable):
+        method.observe(archive.batches(batch, rows=usable))
+
+    def work(faces: Faces) -> np.ndarray:
+        return method.anonymize(faces, seed, key)
+
+    forbidden = None if method.capabilities.control and not for_release else UNCHANGED
+    results = _results(archive, usable, method, work, batch, forbidden, progress)
+    about = {"method": _name(method), "variant": variant, "key_id": key_id, "seed": seed}
+    statement = method.statement() if len(usable) else {}  # without a face the method has observed nothing
+    facts = {**archive.facts, **about, "statement": statement}
+    write(output, rows, refused, results, about, facts)
+
+
+def subset(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    """At most ``most`` rows (0: all). They are the same for every method: the first by a hash of their ids."""
+    if not most or len(rows) <= most:
+        return rows
+    order = rows["id"].map(lambda name: hashlib.sha256(name.encode()).digest())
+    return rows.loc[order.sort_values().index[:most]].sort_index()
+
+
+def recover(
+    archive: FaceArchive, output: Path, method: Method, key: bytes, batch: int, progress: Progress | None = None
+) -> None:
+    """Write the faces that ``method`` recovers with ``key`` from the pictures of an anonymized ``archive`` alone.
+
+    Refusals as in `anonymize`. Raises ProtocolError also if the method is not invertible.
+    """
+    if not method.capabilities.invertible:
+        raise ProtocolError(f"{_name(method)} is not invertible: its pictures cannot be recovered.")
+    rows = archive.select(status=None)
+    refused = refusals(rows)
+    usable = rows[~rows["id"].isin(refused.keys())]
+
+    def work(faces: Faces) -> np.ndarray:
+        return method.recover(faces.images, key)
+
+    results = _results(archive, usable, method, work, batch, None, progress)
+    write(output, rows, refused, results, {}, {**archive.facts, "recovered_by": _name(method)})
+
+
+def sample(source: Path, derived: Path, count: int = 8) -> np.ndarray | None:
+    """The first originals and their results below: uint8 (2 H, count W, 3). Returns None when all were refused."""
+    results, originals = FaceArchive(derived), FaceArchive(source)
+    rows = results.select().head(count)
+    if rows.empty:
+        return None
+    sources = originals.index.set_index("id", drop=False).loc[rows["source_id"]]
+    lines = [to_uint8(originals.load(rows=sources).images), to_uint8(results.load(rows=rows).images)]
+    return np.concatenate([np.concatenate(list(pictures), axis=1) for pictures in lines], axis=0)
+
+
+def _name(method: Method) -> str:
+    return discovery.name_of(type(method))
+
+
+def refusals(rows: pd.DataFrame) -> dict[str, str]:
+    """id -> reason of every refused row."""
+    refused = rows[rows["status"] != OK]
+    return dict(zip(refused["id"], refused["reason"], strict=True))
+
+
+def _without_landmarks(rows: pd.DataFrame) -> list[str]:
+    points = Faces(np.empty(0), rows).landmarks
+    return rows["id"][~np.isfinite(points).all(axis=(1, 2))].tolist()
+
+
+def _results(
+    archive: FaceArchive,
+    rows: pd.DataFrame,
+    method: Method,
+    work: Callable[[Faces], np.ndarray],
+    batch: int,
+    forbidden: str | None,
+    progress: Progress | None,
+) -> Iterator[tuple[np.ndarray | None, str]]:
+    """(picture, '') or (None, reason) for each of ``rows``, in order."""
+    done = 0
+    for faces in archive.batches(batch, rows=rows):
+        results = list(_checked_results(faces, method, work, forbidden))
+        done += len(faces)
+        if progress:
+            progress(done)
+        yield from results
+
+
+def _checked_results(
+    faces: Faces, method: Method, work: Callable[[Faces], np.ndarray], forbidden: str | None
+) -> Iterator[tuple[np.ndarray | None, str]]:
+    """As `_results`, for one batch."""
+    for part, images in batching.apply(work, faces):
+        if isinstance(images, Refusal):
+            yield None, images.reason
+            continue
+        check_protocol(images, part, method)
+        for image, original in zip(images, part.images, strict=True):
+            reason = fault(image, original, forbidden)
+            yield (None, reason) if reason else (to_uint8(image), "")
+
+
+def check_protocol(images: object, faces: Faces, method: Method) -> None:
+    """Raises ProtocolError unless ``images`` has the type and shape that a method must return for ``faces``."""
+    returned = f"{type(images).__name__}"
+    if isinstance(images, np.ndarray):
+        returned = f"{images.dtype} {images.shape}"
+        if images.dtype == np.float32 and images.shape == faces.images.shape:
+            return
+    raise ProtocolError(
+        f"methods/{_name(method)}.py must return a float32 array of shape {faces.images.shape}; it returned {returned}."
+    )
+
+
+def fault(image: np.ndarray, original: np.ndarray, forbidden: str | None) -> str:
+    """The reason why a result may not be written, or '' if it may.
+
+    ``forbidden``: the reason to give for a result that equals the original; None allows such a result.
+    """
+    if not np.isfinite(image).all():
+        return "the method returned values that are not finite"
+    if np.abs(image).max() > 1.0 + TOLERANCE:
+        return f"the method returned values outside [-1, 1] ({image.min():.3g} to {image.max():.3g})"
+    if forbidden and np.array_equal(to_uint8(image), to_uint8(original)):
+        return forbidden
+    return ""
+
+
+def write(
+    output: Path,
+    rows: pd.DataFrame,
+    refused: dict[str, str],
+    results: Iterator[tuple[np.ndarray | None, str]],
+    about: dict,
+    facts: dict,
+) -> None:
+    """Write the archive that is derived from ``rows``, in their order.
+
+    ``refused``: id -> reason of the rows that are refused from the start. ``results``: for each other row, (picture
+    uint8 (H, W, 3), '') or (None, reason). ``about``: columns with one value for all rows. ``facts``: the facts of the
+    archive.
+    """
+    with ArchiveWriter(output, facts) as out:
+        for source in rows.to_dict("records"):
+            picture, reason = (None, refused[source["id"]]) if source["id"] in refused else next(results)
+            status = REFUSED if picture is None else OK
+            out.add(picture, {**inherited(source), **about, "status": status, "reason": reason})
+
+
+def inherited(source: dict) -> dict:
+    """The columns that a derived face takes from the row of its source.
+
+    The landmarks become ``source_landmarks``, because the new face may lie at another place.
+    """
+    kept = {
+        name: value
+        for name, value in source.items()
+        if name in ("id", "identity", "split", "file", "source_landmarks", "method", "variant", "key_id", "seed")
+        or name.startswith(ANNOTATION)
+    }
+    points = {"source_landmarks": source["landmarks"]} if "landmarks" in source else {}
+    return {**kept, "source_id": source.get("source_id", source["id"]), **points}

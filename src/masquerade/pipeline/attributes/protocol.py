@@ -1,0 +1,142 @@
+"""Selects the faces and labels that an attribute classifier learns from, and the faces that test it."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from masquerade.core import files, seeding
+from masquerade.core.annotations import ANNOTATED, ANNOTATION, annotation_columns
+from masquerade.core.errors import ArchiveError
+from masquerade.core.images import FaceArchive, to_uint8
+from masquerade.params.blocks import AttributeSettings
+from masquerade.pipeline.anonymization import subset
+from masquerade.pipeline.attributes.classifier import Architecture, Classifier
+
+PSEUDO_B_ATTRIBUTES = ("Bangs", "Eyeglasses", "No_Beard", "Smiling", "Young")
+"""The attributes of Talk-to-Edit's predictor (Jiang et al. 2021): Barattin et al. 2023, section 4.2.2."""
+
+
+def names(index: pd.DataFrame) -> list[str]:
+    """The attributes that are true or false for every face of an index."""
+    return sorted(name.removeprefix(ANNOTATION) for name in annotation_columns(index))
+
+
+def shuffled_split(rows: pd.DataFrame, test_share: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(train, test) of a dataset without a split: shuffled, 80-20 (Barattin et al. 2023, section 4.1)."""
+    order = seeding.generator(seed, "attributes", "split").permutation(len(rows))
+    test = round(test_share * len(rows))
+    return rows.iloc[np.sort(order[test:])], rows.iloc[np.sort(order[:test])]
+
+
+def pseudo_labels(
+    train: FaceArchive, datasets: dict[str, FaceArchive], settings: AttributeSettings, seed: int
+) -> tuple[pd.DataFrame, dict]:
+    """(labels of every real face by two classifiers, the accuracy of each classifier on each dataset).
+
+    Both classifiers are trained on real annotated faces of ``train``. ``pseudo_a``: all attributes, MobileNetV2 (in the
+    place of Lin et al. 2021, AnycostGAN). ``pseudo_b``: PSEUDO_B_ATTRIBUTES, EfficientNet-Lite0 (in the place of Jiang
+    et al. 2021, Talk-to-Edit). Columns of the labels: dataset, id, labels, attribute, label. A dataset without
+    annotations (LFW) has no accuracy.
+    """
+    rows = subset(train.select("train"), settings.labeller_pictures)
+    frames, quality = [], {}
+    architectures: dict[str, Architecture] = {"pseudo_a": "mobilenet_v2", "pseudo_b": "efficientnet_lite0"}
+    for labels, architecture in architectures.items():
+        known = [name for name in names(train.index) if labels == "pseudo_a" or name in PSEUDO_B_ATTRIBUTES]
+        classifier = Classifier(architecture, known, settings, seeding.derive(seed, labels))
+        pictures = pixels(train, rows)
+        classifier.fit(classifier.features(pictures), classifier.features(pictures[:, :, ::-1]), _truth(rows, known))
+        for dataset, archive in datasets.items():
+            faces = _labelled(archive, rows if archive.path == train.path else None)
+            predicted = classifier.predict(classifier.features(pixels(archive, faces))) > 0.5
+            frames.append(_long(faces, known, {"dataset": dataset, "labels": labels}, label=predicted))
+            if set(known) <= set(names(archive.index)):
+                held_out = (faces["split"] != "train").to_numpy()
+                right = (predicted == _truth(faces, known))[held_out]
+                quality[f"{labels}.{dataset}"] = {"accuracy": float(right.mean()), "faces": int(held_out.sum())}
+    return pd.concat(frames, ignore_index=True), quality
+
+
+def _labelled(archive: FaceArchive, train_rows: pd.DataFrame | None) -> pd.DataFrame:
+    """The faces that need a pseudo-label: the test split, and ``train_rows`` in the training dataset."""
+    parts = [archive.select("test")] if train_rows is None else [train_rows, archive.select("test")]
+    return pd.concat(parts)
+
+
+def evaluate(
+    anonymized: FaceArchive,
+    originals: FaceArchive,
+    own_train: bool,
+    pseudo: pd.DataFrame,
+    settings: AttributeSettings,
+    seed: int,
+) -> pd.DataFrame:
+    """Train on ``anonymized`` faces and predict real faces, once for each kind of labels.
+
+    ``own_train``: ``anonymized`` is the train split, and the test set is the whole test split of ``originals``.
+    Otherwise ``anonymized`` is the test split, which is shuffled and split 80-20. Refused faces are left out of the
+    training set. Columns: labels (annotated, pseudo_a, pseudo_b), learnt_from (number of faces), id, attribute, label,
+    probability. One row for each real test face and attribute. Raises ArchiveError if a set is empty.
+    """
+    usable = anonymized.select()
+    if own_train:
+        train, test = usable, originals.select("test")
+    else:
+        train, test = shuffled_split(originals.select("test"), settings.test_share, seed)
+        train = usable[usable["source_id"].isin(train["id"])]
+    if train.empty or test.empty:
+        raise ArchiveError(
+            f"{anonymized.path} has {len(train)} faces to learn attributes from, and {originals.path} has {len(test)} "
+            "to test on. Both must have at least one: see the reasons of their refusals."
+        )
+    shared = Classifier("mobilenet_v2", ["any"], settings, seed)
+    pictures, real = pixels(anonymized, train), pixels(originals, test)
+    features, mirrored, real_features = (shared.features(part) for part in (pictures, pictures[:, :, ::-1], real))
+    frames = []
+    # Table 6 of the paper: both labellers for a dataset without annotations, else the first one alone.
+    for labels in (ANNOTATED, "pseudo_a", *(() if own_train else ("pseudo_b",))):
+        truth = _annotated(originals) if labels == ANNOTATED else _wide(pseudo, labels)
+        if truth is None or not set(train["source_id"]) <= set(truth.index):
+            continue
+        classifier = Classifier("mobilenet_v2", list(truth.columns), settings, seeding.derive(seed, labels))
+        classifier.fit(features, mirrored, truth.loc[train["source_id"]].to_numpy())
+        predicted = classifier.predict(real_features)
+        known = truth.loc[test["id"]].to_numpy()
+        about = {"labels": labels, "learnt_from": len(train)}
+        frames.append(_long(test, list(truth.columns), about, label=known, probability=predicted))
+    return pd.concat(frames, ignore_index=True)
+
+
+def pixels(archive: FaceArchive, rows: pd.DataFrame) -> np.ndarray:
+    """The pictures of ``rows``: uint8 (N, S, S, 3)."""
+    return np.concatenate([to_uint8(part.images) for part in archive.batches(256, rows=rows)])
+
+
+def _truth(rows: pd.DataFrame, attributes: list[str]) -> np.ndarray:
+    return rows[[ANNOTATION + name for name in attributes]].to_numpy(dtype=bool)
+
+
+def _annotated(originals: FaceArchive) -> pd.DataFrame | None:
+    """The annotations of each original, by id. Returns None for a dataset without annotations."""
+    known = names(originals.index)
+    if not known:
+        return None
+    return pd.DataFrame(_truth(originals.index, known), index=originals.index["id"], columns=known)
+
+
+def _wide(pseudo: pd.DataFrame, labels: str) -> pd.DataFrame:
+    return pseudo[pseudo["labels"] == labels].pivot(index="id", columns="attribute", values="label")
+
+
+def _long(rows: pd.DataFrame, attributes: list[str], about: dict[str, object], **values: np.ndarray) -> pd.DataFrame:
+    """One row for each face and attribute."""
+    count = len(attributes)
+    frame = pd.DataFrame({"id": np.repeat(rows["id"].to_numpy(), count), "attribute": attributes * len(rows)})
+    return frame.assign(**about, **{name: array.reshape(-1) for name, array in values.items()})
+
+
+def write(frame: pd.DataFrame, output: Path) -> None:
+    """Write the predictions as Parquet."""
+    with files.written(output) as temporary:
+        frame.to_parquet(temporary, index=False)

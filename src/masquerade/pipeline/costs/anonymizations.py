@@ -1,0 +1,99 @@
+"""The cost of anonymizing, and of the attacks on it: recovery and guessing of keys."""
+
+from collections.abc import Iterator
+
+from masquerade.core import discovery
+from masquerade.core.images import FaceArchive, Faces
+from masquerade.params import blocks
+from masquerade.params.matrix import Cell
+from masquerade.pipeline import recovery
+from masquerade.pipeline.costs.builder import Builder
+from masquerade.pipeline.costs.meta import Cost
+from masquerade.pipeline.costs.step import Step
+from masquerade.pipeline.costs.workload import Workload
+
+
+def anonymized(workload: Workload, builder: Builder) -> Iterator[Step]:
+    """Every picture of every cell, anonymized once."""
+    batch = FaceArchive(builder.archive).load("test")
+    costs: dict[tuple[str, str], Cost] = {}
+    reasons: dict[str, str] = {}
+    for method, variant in dict.fromkeys((cell.method, cell.variant) for cell in workload.cells):
+        costs[method, variant], reason = _anonymized(builder, method, variant, batch)
+        reasons[method] = reasons.get(method) or reason
+    for rule, all_cells, pictures_of in workload.picture_sets():
+        for method in dict.fromkeys(cell.method for cell in all_cells):
+            cells = [cell for cell in all_cells if cell.method == method]
+            counts = [pictures_of(cell) for cell in cells]
+            each = [costs[method, cell.variant] for cell in cells]
+            yield Step(
+                rule, method, len(cells), sum(counts), "pictures",
+                round(sum(cost.flops / len(batch) * count for cost, count in zip(each, counts, strict=True))),
+                max(cost.peak for cost in each),
+                sum(workload.png[cell.dataset] * count for cell, count in zip(cells, counts, strict=True)),
+                note=reasons[method],
+            )  # fmt: skip
+
+
+def _anonymized(builder: Builder, method: str, variant: str, batch: Faces) -> tuple[Cost, str]:
+    cls = discovery.load("methods", method)
+    if not (cls.needs or cls.capabilities.trains):
+        return Cost(), "no network"
+
+    def work() -> None:
+        anonymizer, key = builder.method(method, variant), cls.capabilities.keys
+        anonymizer.observe([batch])
+        anonymizer.anonymize(batch, 0, key.experiment(0) if key else None)
+
+    return builder.counted(f"{method}/{variant}", work)
+
+
+def recovered(workload: Workload, builder: Builder) -> tuple[list[Step], dict[Cell, int]]:
+    """The attempts to recover the source pictures; and cell -> number of pictures of all attempts."""
+    batch = FaceArchive(builder.archive).load("test")
+    settings = blocks.RecoverySettings(
+        **workload.parameters.recovery.model_dump(include=set(blocks.RecoverySettings.model_fields))
+    )
+    pictures: dict[Cell, int] = {}
+    counted: dict[tuple[str, str], tuple[int, Cost, str]] = {}
+    for cell in workload.matching("recovery"):
+        pair = cell.method, cell.variant
+        if pair not in counted:
+            made: dict = {}
+
+            def work(pair: tuple[str, str] = pair, made: dict = made) -> None:
+                made.update(recovery.tries(batch, batch, builder.method(*pair), 0, settings))
+
+            cost, reason = builder.counted(f"recovery of {'/'.join(pair)}", work)
+            counted[pair] = len(made), cost, reason
+        number = min(settings.pictures or workload.test(cell.dataset), workload.test(cell.dataset))
+        pictures[cell] = number * counted[pair][0]
+    steps = []
+    for pair, (times, cost, reason) in counted.items():
+        cells = [cell for cell in pictures if (cell.method, cell.variant) == pair]
+        total = sum(pictures[cell] for cell in cells)
+        each = cost.flops / len(batch) / max(1, times)
+        disk = sum(pictures[cell] * workload.png[cell.dataset] for cell in cells)
+        steps.append(Step("recover", "/".join(pair), len(cells), total, "pictures", round(each * total), cost.peak,
+                          disk, note=reason))  # fmt: skip
+    return steps, pictures
+
+
+def guessed(workload: Workload, builder: Builder) -> Iterator[Step]:
+    """Recoveries with guessed keys, each measured by the judge of the block ``guessing``."""
+    batch = FaceArchive(builder.archive).load("test")
+    settings, all_cells = workload.parameters.guessing, workload.matching("guessing")
+    for method, variant in dict.fromkeys((cell.method, cell.variant) for cell in all_cells):
+
+        def work(name: str = method, variant: str = variant) -> None:
+            anonymizer = builder.method(name, variant)
+            keys = anonymizer.capabilities.keys
+            assert keys is not None  # only methods with keys are guessed
+            key = keys.experiment(0)
+            builder.judge(settings.judge).measure(anonymizer.recover(batch.images, key))
+
+        cost, reason = builder.counted(f"guesses of {method}", work)
+        cells = [cell for cell in all_cells if (cell.method, cell.variant) == (method, variant)]
+        total = sum(min(settings.pictures, workload.test(cell.dataset)) * settings.guesses for cell in cells)
+        flops = round(cost.flops / len(batch) * total)
+        yield Step("guess", f"{method}/{variant}", len(cells), total, "pictures", flops, cost.peak, note=reason)

@@ -1,0 +1,97 @@
+"""The cost of trainings: backbones, the latent codes that methods need, methods and their ablations."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from masquerade.core import discovery
+from masquerade.core.images import FaceArchive
+from masquerade.core.settings import Settings
+from masquerade.methods import Method
+from masquerade.params import parameters as params
+from masquerade.pipeline.costs import pictures
+from masquerade.pipeline.costs.builder import Builder, ordered
+from masquerade.pipeline.costs.meta import Cost
+from masquerade.pipeline.costs.step import Step
+from masquerade.pipeline.costs.workload import Workload
+
+FAKES = 512
+"""Fakes that are drawn to count the cost of one: enough to form groups of them."""
+
+
+def backbones(workload: Workload, builder: Builder) -> Iterator[Step]:
+    """One training of each backbone. A published backbone costs nothing but its disk space."""
+    parameters = workload.parameters
+    for name in ordered(parameters.backbones, "backbones"):
+        backbone = discovery.load("backbones", name)(parameters.backbones[name])
+        checkpoint = builder.path(name)
+        job = builder.job(checkpoint, backbone.needs, seed=parameters.data_seed)
+        cost, reason = builder.counted(name, lambda backbone=backbone, job=job: backbone.train(job))
+        if backbone.published:
+            cost, reason = Cost(), reason or f"published: {backbone.published.name}"
+        yield _step(workload, builder, "backbone", name, 1, cost, checkpoint, reason)
+
+
+def codes(workload: Workload, builder: Builder) -> Iterator[Step]:
+    """The fakes of the generator, and the latent codes of each dataset whose cells need them."""
+    from masquerade.methods._latent import codes, fakes
+    from masquerade.methods._latent.space import LatentSpace
+
+    able = {cell.method: discovery.load("methods", cell.method).capabilities for cell in workload.cells}
+    backbones = {name: builder.path(name) for name in ("generator", "inversion", "semantics")}
+    seed, settings = workload.parameters.data_seed, workload.parameters.fakes
+    if any(capabilities.fakes for capabilities in able.values()):
+        few, file = min(settings.count, FAKES), builder.path("fakes")
+        files = {name: backbones[name] for name in ("generator", "semantics")}
+        cost, reason = builder.counted("fakes", lambda: fakes.write(LatentSpace(files), file, few, settings.psi, seed))
+        share = settings.count / few
+        yield Step("fakes", "", 1, settings.count, "pictures", round(cost.flops * share), cost.peak,
+                   builder.size(file, share), note=reason)  # fmt: skip
+    datasets = sorted({cell.dataset for cell in workload.cells if able[cell.method].latents})
+    if datasets:
+        archive, file = FaceArchive(builder.archive), builder.path("latents")
+        cost, reason = builder.counted("latents", lambda: codes.write(LatentSpace(backbones), archive, file))
+        for name in datasets:
+            total = sum(workload.faces[name].values())
+            share = total / len(archive)
+            yield Step("latents", name, 1, total, "pictures", round(cost.flops * share), cost.peak,
+                       builder.size(file, share), note=reason)  # fmt: skip
+
+
+def methods(workload: Workload, builder: Builder) -> Iterator[Step]:
+    """The trainings of each method, one for each seed, and those of its ablations, which start from its checkpoint."""
+    parameters = workload.parameters
+    classes = {cell.method: discovery.load("methods", cell.method) for cell in workload.cells}
+    classes = {name: cls for name, cls in classes.items() if cls.capabilities.trains}
+    for name in sorted(classes, key=lambda name: bool(classes[name].kin)):
+        cls, knobs = classes[name], parameters.methods[name].params
+        cells = [cell for cell in workload.cells if cell.method == name]
+        ablations = parameters.ablations(name)
+        kin = builder.path(f"method.{cls.kin}") if cls.kin in classes else None
+        jobs = len({cell.seed for cell in cells})
+        yield _trained(workload, builder, "method", name, cls, knobs, jobs, builder.path(f"method.{name}"), kin)
+        for variant in dict.fromkeys(cell.variant for cell in cells if cell.variant in ablations):
+            jobs = len({cell.seed for cell in cells if cell.variant == variant})
+            altered = params.trained_with(cls, knobs.model_dump(mode="json"), ablations[variant])
+            checkpoint, base = builder.path(f"method.{name}.{variant}"), builder.path(f"method.{name}")
+            yield _trained(workload, builder, "ablation", f"{name}/{variant}", cls, altered, jobs, checkpoint, base)
+
+
+def _trained(
+    workload: Workload, builder: Builder, rule: str, name: str, cls: type[Method], knobs: Settings, jobs: int,
+    checkpoint: Path, base: Path | None,
+) -> Step:  # fmt: skip
+    job = builder.job(checkpoint, cls.needs, base)
+    cost, reason = builder.counted(name, lambda: cls.train(knobs, job))
+    return _step(workload, builder, rule, name, jobs, cost, checkpoint, reason)
+
+
+def _step(
+    workload: Workload, builder: Builder, rule: str, name: str, jobs: int, cost: Cost, checkpoint: Path, reason: str
+) -> Step:
+    steps = sum(count for count, _ in cost.kinds)
+    # work before the first step is done once for each picture
+    flops = jobs * round(cost.repeated + cost.once * workload.train / pictures.TRAIN)
+    tasks = workload.parameters.compute.submission("training", name.partition("/")[0]).tasks
+    shared = f"{tasks} processes share the batch, and most of the peak" if tasks > 1 and not reason else ""
+    disk = jobs * builder.size(checkpoint)
+    return Step(rule, name, jobs, jobs * steps, "steps", flops, cost.peak, disk, note=reason or shared)

@@ -1,0 +1,151 @@
+"""Computes the metrics of one cell from its measurements, as plain JSON."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from masquerade.core import discovery, measurements
+from masquerade.core.errors import ArchiveError, ProtocolError
+from masquerade.metrics import Evidence, Metric, Value
+from masquerade.pipeline.attributes import predictions
+
+
+def evidence(
+    source: Path,
+    derived: Path,
+    calibrate_on: str,
+    target: Path | None = None,
+    attributes: Path | None = None,
+    attempts: Path | None = None,
+) -> Evidence:
+    """Pair the measurements of an anonymized set with those of its sources.
+
+    ``source``: measurements of the dataset's own pictures (test and calibration splits). ``derived``: of the anonymized
+    test split. ``target``: of the pictures of the training set. ``attempts``: of the attempts to recover the same
+    faces. ``attributes``: predictions of attributes. Raises ArchiveError if a source was not measured, or if pictures
+    and their sources differ in size.
+    """
+    originals, anonymized = measurements.read(source), measurements.read(derived)
+    tried = measurements.read(attempts) if attempts else None
+    if tried is not None and tried.empty:  # every face was refused, so there was nothing to recover
+        tried = None
+    size = _size(source, derived, *([attempts] if attempts else []))
+    by_id = originals.set_index("id")
+    missing = [name for name in anonymized["source_id"] if name not in by_id.index]
+    if missing:
+        raise ArchiveError(
+            f"{source} lacks {len(missing)} sources of {derived} (the first: {missing[0]}). Measure both again."
+        )
+    if tried is not None and not tried["source_id"].isin(anonymized["source_id"]).all():
+        raise ArchiveError(f"{attempts} holds attempts at faces that are not in {derived}. Measure both again.")
+    paired = by_id.loc[anonymized["source_id"]].reset_index()
+    calibration = originals[(originals["split"] == calibrate_on) & (originals["status"] == "ok")]
+    return Evidence(
+        original=paired,
+        derived=anonymized.reset_index(drop=True),
+        calibration=calibration.reset_index(drop=True),
+        judges=_judges(anonymized),
+        target=measurements.read(target) if target else None,
+        attributes=predictions.read(attributes) if attributes else None,
+        attempts=tried,
+        size=size,
+    )
+
+
+def _judges(table: pd.DataFrame) -> tuple[str, ...]:
+    """The judges that measured these pictures."""
+    return tuple(dict.fromkeys(column.split(".")[0] for column in table.columns if "." in column))
+
+
+def _size(*files: Path) -> int | None:
+    """The side in pixels of the pictures of all files. Returns None when all were refused."""
+    sizes = {path: size for path in files if (size := measurements.size(path)) is not None}
+    if len(set(sizes.values())) > 1:
+        listed = ", ".join(f"{path}: {size}" for path, size in sizes.items())
+        raise ArchiveError(
+            f"Pictures of different sizes cannot be compared ({listed}). Measure pictures of the same image.size."
+        )
+    return next(iter(sizes.values()), None)
+
+
+def build_metrics(params: Mapping[str, Any]) -> dict[str, Metric]:
+    """The metrics with a block ``metrics.<name>`` in a job's slice of the parameters, by name."""
+    metrics = {}
+    for key, knobs in params.items():
+        room, name = key.split(".")
+        if room == "metrics":
+            cls = discovery.load(room, name)
+            metrics[name] = cls(cls.Params(**knobs))
+    return metrics
+
+
+def evaluate(metrics: Mapping[str, Metric], measured: Evidence) -> dict[str, dict[str, Any]]:
+    """{metric: {judge: value with its denominator}}. A value that is not finite becomes None.
+
+    Raises ProtocolError if a metric returns something else than Values.
+    """
+    return {name: _plain(name, metric.compute(measured)) for name, metric in metrics.items()}
+
+
+def evaluate_attempts(metrics: Mapping[str, Metric], measured: Evidence) -> dict[str, dict[str, dict[str, Any]]]:
+    """{attempt: `evaluate` of its pictures in the place of the anonymized ones}. Returns {} without attempts.
+
+    An attempt may have several pictures of a face (several wrong keys). Each one is compared with its original. Metrics
+    whose protocol has one picture of each face are left out. Raises ProtocolError as `evaluate`.
+    """
+    if measured.attempts is None:
+        return {}
+    repeatable = {name: metric for name, metric in metrics.items() if metric.repeats}
+    sources = measured.original.drop_duplicates("id").set_index("id")
+    values = {}
+    for attempt, rows in measured.attempts.groupby("attempt", sort=False):
+        originals = sources.loc[rows["source_id"]].reset_index()
+        derived = rows.reset_index(drop=True)
+        part = replace(
+            measured, original=originals, derived=derived, judges=_judges(derived), attributes=None, attempts=None
+        )
+        values[attempt] = evaluate(repeatable, part)
+    return values
+
+
+def _plain(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
+    plain = {}
+    for judge, value in values.items():
+        if not isinstance(value, Value) or value.over > value.of:
+            raise ProtocolError(f"The metric '{name}' must give a Value with over <= of for '{judge}', not {value!r}.")
+        plain[judge] = {key: _number(item) for key, item in asdict(value).items()}
+    return plain
+
+
+def _number(item: Any) -> Any:
+    if isinstance(item, float | np.floating):
+        return float(item) if np.isfinite(item) else None
+    return int(item) if isinstance(item, np.integer) else item
+
+
+def row(
+    cell: Mapping[str, Any],
+    statement: Mapping[str, Any],
+    values: Mapping[str, Any],
+    attempts: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The JSON of one cell, as the tables read it. ``attempts``: the result of `evaluate_attempts`."""
+    tree = {"cell": dict(cell), "statement": dict(statement), "metrics": dict(values)}
+    return tree | ({"attempts": dict(attempts)} if attempts else {})
+
+
+def numbers(values: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """``<metric>.<judge>`` -> number, from the result of `evaluate`. Values that are None are left out."""
+    named = {
+        f"{metric}.{judge}".strip("."): value for metric, judges in values.items() for judge, value in judges.items()
+    }
+    return {name: value["value"] for name, value in named.items() if value["value"] is not None}
+
+
+def counts(table: pd.DataFrame) -> dict[str, int]:
+    """The number of faces in measurements, and how many of them were refused."""
+    return {"faces": len(table), "refused": int((table["status"] != "ok").sum())}

@@ -1,0 +1,224 @@
+"""Runs a step in this process, in a process of its own on this machine, or on SLURM through submitit.
+
+A job is the command line of one of the programs of workflow/scripts/. A job that reaches its time limit or is
+pre-empted is requeued: the same command runs again and continues from the files that it wrote. The process that waits
+for a job shows the job's log as it grows, and cancels the job when the process gets a signal to stop.
+"""
+
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from masquerade.core import process
+from masquerade.core.errors import MasqueradeError
+from masquerade.lineage.tracking import LOG, RUN
+
+if TYPE_CHECKING:
+    from masquerade.pipeline.submitit_internals import DelayedSubmission, Job
+
+_STATE_SECONDS = 30
+"""Between two queries of the cluster. They find a job that ended without writing its result."""
+_REQUEUE_LOOKS = 20
+"""Looks, one a second, in which SLURM may requeue the job of a failed node. After them the job counts as lost."""
+_HINTS = {
+    "CANCELLED": "Somebody cancelled it; run the same command again to continue.",
+    "TIMEOUT": "It reached its time limit: raise `minutes` in params.yaml, compute.",
+    "OUT_OF_MEMORY": "It needs more memory: raise `memory_gb` in params.yaml, compute.",
+    "NODE_FAIL": "Its node failed; run the same command again to continue.",
+}
+
+
+class LaunchError(MasqueradeError):
+    """A job could not be submitted, or ended without its outputs."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of workflow/scripts/ with its arguments. submitit calls it in another process."""
+
+    script: str
+    arguments: tuple[str, ...]
+    run: str
+    """The identifier of its tracked run. It stays the same when the job is requeued."""
+
+    def __call__(self) -> None:
+        from masquerade.pipeline import submitit_internals
+
+        if submitit_internals.has_result():  # SLURM requeues a pre-empted job even if it ended within its grace time
+            return
+        os.environ |= {RUN: self.run, LOG: str(submitit_internals.own_log())}
+        sys.argv = [self.script, *self.arguments]
+        try:
+            runpy.run_path(self.script, run_name="__main__")
+        except SystemExit as end:  # a text is the program's error; a number is submitit's, after it requeued the job
+            if isinstance(end.code, str):
+                raise LaunchError(end.code) from None
+            raise
+
+
+class Resumable(Program):
+    """A program that saves its state, so that it can continue after its time limit."""
+
+    def checkpoint(self) -> "DelayedSubmission":
+        """The submission to requeue. submitit calls this when the job is pre-empted or reaches its time limit."""
+        from masquerade.pipeline import submitit_internals
+
+        return submitit_internals.DelayedSubmission(self)
+
+
+def run(launcher: str, submission: Mapping[str, Any], script: str, arguments: Sequence[str]) -> None:
+    """Run a program to its end with ``launcher`` (``in_process``, ``local`` or ``slurm``).
+
+    ``submission``: the resources of the job (params.yaml, compute), its ``name``, ``cpus``, ``resumable``, and the
+    folder ``logs``. Raises LaunchError, in one paragraph with the path of the log, when the job cannot be submitted,
+    fails or is cancelled.
+    """
+    if launcher == "in_process":
+        sys.argv = [script, *arguments]
+        runpy.run_path(script, run_name="__main__")
+        return
+    kind = Resumable if submission["resumable"] else Program
+    program = kind(script, tuple(arguments), uuid.uuid4().hex)
+    with _signals() as stopped:
+        job = _submit(program, launcher, submission)
+        _follow(job, stopped)
+    _conclude(job, submission["name"])
+
+
+def check_partitions(partitions: Mapping[str, str]) -> None:
+    """Check that this cluster has the partitions. ``partitions``: parameter -> name; '' is the cluster's default.
+
+    Raises LaunchError naming the first partition that does not exist, or when SLURM cannot be found.
+    """
+    try:
+        listed = subprocess.run(["sinfo", "-h", "-o", "%R"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
+        raise LaunchError(
+            f"SLURM does not answer ({reason}). Run this on a login node of the cluster, or omit `--profile slurm` to "
+            "compute on this machine."
+        ) from error
+    known = sorted(set(listed.split()))
+    for parameter, name in partitions.items():
+        if name and name not in known:
+            raise LaunchError(f"params.yaml: {parameter} is '{name}'. This cluster has: {', '.join(known)}.")
+
+
+def _submit(program: Program, launcher: str, submission: Mapping[str, Any]) -> "Job":
+    import submitit
+
+    from masquerade.pipeline import submitit_internals
+
+    logs = Path(submission["logs"])
+    logs.mkdir(parents=True, exist_ok=True)
+    resources = {
+        "name": f"masquerade {submission['name']}",
+        "timeout_min": submission["minutes"],
+        "cpus_per_task": submission["cpus"],
+        "tasks_per_node": submission["tasks"],
+        "mem_gb": submission["memory_gb"],
+    }
+    if submission["gpus"]:
+        resources["gpus_per_node"] = submission["gpus"]
+    options = {}
+    if launcher == "slurm":
+        options = {"slurm_python": sys.executable, "slurm_max_num_timeout": submission["requeues"]}
+        optional = {f"slurm_{key}": submission[key] for key in ("partition", "account", "constraint", "setup")}
+        resources |= {key: value for key, value in optional.items() if value}
+        resources["slurm_signal_delay_s"] = submission["grace_seconds"]
+        resources["slurm_additional_parameters"] = {"requeue": True}
+    executor = submitit.AutoExecutor(folder=str(logs), cluster=launcher, **options)
+    executor.update_parameters(**resources)
+    try:
+        job = executor.submit(program)
+    except (submitit_internals.FailedJobError, OSError) as error:
+        reasons = "; ".join(submitit_internals.refusals(error))
+        request = ", ".join(f"{key} '{submission[key]}'" for key in ("partition", "account", "constraint"))
+        raise LaunchError(
+            f"SLURM refused {submission['name']}: {reasons}. The job requests {request} (params.yaml, compute); "
+            "`sinfo` and `sacctmgr show associations user=$USER` list what is allowed."
+        ) from error
+    log = submitit_internals.log(job)
+    sys.stderr.write(f"{submission['name']} is {launcher} job {job.job_id}; its log: {log}\n")
+    return job
+
+
+def _follow(job: "Job", stopped: threading.Event) -> None:
+    """Show the job's log as it grows, until the job ends. When ``stopped`` is set, cancel the job."""
+    from masquerade.pipeline import submitit_internals
+
+    log = submitit_internals.log(job)
+    size, queried, failed_looks, done = 0, time.monotonic(), 0, False
+    while not done:
+        query = time.monotonic() - queried > _STATE_SECONDS
+        queried = time.monotonic() if query else queried
+        done = job.done(force_check=query)
+        failed_looks = failed_looks + 1 if done and job.state == "NODE_FAIL" else 0
+        if 0 < failed_looks < _REQUEUE_LOOKS:  # SLURM has not requeued it yet
+            done = False
+            submitit_internals.forget_states(job)
+        if stopped.wait(0.0 if done else 1.0):
+            job.cancel(check=False)
+            raise LaunchError(f"stopped; job {job.job_id} is cancelled. Its log is {log}.")
+        size += _show(log, size)
+
+
+def _show(log: Path, start: int) -> int:
+    """Write the end of a log, from byte ``start``, to the standard error stream. Returns its number of bytes."""
+    if not log.is_file():
+        return 0
+    with log.open("rb") as file:
+        file.seek(start)
+        added = file.read()
+    sys.stderr.buffer.write(added)
+    sys.stderr.flush()
+    return len(added)
+
+
+def _conclude(job: "Job", name: str) -> None:
+    """Raise LaunchError when a process of the job failed.
+
+    When several failed, the error is that of the first cause, not that of a process which lost contact with another.
+    """
+    from masquerade.pipeline import submitit_internals
+    from masquerade.pipeline.submitit_internals import FailedJobError
+
+    errors = [error for rank in range(job.num_tasks) if (error := job.task(rank).exception()) is not None]
+    if not errors:
+        return
+    error = min(errors, key=lambda error: (process.LOST in str(error), not isinstance(error, FailedJobError)))
+    log = submitit_internals.log(job)
+    if isinstance(error, FailedJobError):
+        reason = submitit_internals.last_line(error).removeprefix(f"{__name__}.{LaunchError.__name__}: ").rstrip(".")
+        raise LaunchError(f"{name} failed as job {job.job_id}: {reason}. Its log is {log}.")
+    state = submitit_internals.state(job)
+    hint = _HINTS.get(state, "Its log may give the reason.")
+    raise LaunchError(f"{name} ended as job {job.job_id} without its outputs: {state}. {hint} Its log is {log}.")
+
+
+@contextmanager
+def _signals() -> Iterator[threading.Event]:
+    """Within the block, a signal to stop (Ctrl-C, SIGTERM, a closed terminal) does not end the process.
+
+    It sets the event that the block gets.
+    """
+    stopped = threading.Event()
+    handlers = {
+        number: signal.signal(number, lambda *_: stopped.set())
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield stopped
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)

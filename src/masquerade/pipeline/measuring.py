@@ -1,0 +1,147 @@
+"""Measures every picture of a set once with every judge, and writes the measurements to one Parquet file.
+
+One row for each face, in the order of the archive. The row of a refused face has no measurements. Columns: some of the
+index (id, identity, split, status, reason, source_id, ...), then ``<judge>.<quantity>``. A set of originals also keeps
+its annotations, ``attribute.<name>``.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from masquerade.core import face_tables
+from masquerade.core.annotations import annotation_columns
+from masquerade.core.errors import ArchiveError, ProtocolError
+from masquerade.core.images import OK, FaceArchive
+from masquerade.judges import Judge
+
+KEPT = ("id", "identity", "split", "status", "reason", "source_id", "method", "variant", "key_id", "seed", "attempt",
+        "number", "fold", "pairs")  # fmt: skip
+"""Columns of the index that are kept, if the index has them."""
+
+
+def measure(
+    archive: Path,
+    output: Path,
+    judges: Mapping[str, Judge],
+    split: str | Sequence[str] | None = None,
+    batch: int = 32,
+    source: Path | None = None,
+    threads: int = 1,
+    progress: bool = True,
+) -> None:
+    """Measure ``archive`` (all of it, one split, or several) and write ``output``, which appears only when complete.
+
+    ``source``: the archive with the sources of these pictures, which judges get as the reference. They are matched by
+    ``source_id``, or by ``id`` if the index has no ``source_id``. None: these are originals. At most ``batch`` pictures
+    (and as many references) are in memory at a time. ``threads``: CPU threads of PyTorch and OpenCV during the call.
+    ``progress``: show a bar if standard error is a terminal.
+
+    Raises ArchiveError if an archive is damaged or lacks a reference, and ProtocolError if a judge does not measure
+    what it declares.
+    """
+    faces = FaceArchive(archive)
+    references = References(source) if source is not None else None
+    rows = faces.index
+    if split is not None:
+        rows = rows[rows["split"].isin([split] if isinstance(split, str) else list(split))]
+    measured = rows[rows["status"] == OK]
+    parts: dict[str, list[np.ndarray]] = {}
+    side = None
+    with limited_threads(threads), tqdm(total=len(measured), unit="face", disable=None if progress else True) as bar:
+        for loaded in faces.batches(batch, rows=measured):
+            side = loaded.images.shape[-1]
+            reference = references.of(loaded.index, loaded.images.shape) if references else None
+            for name, judge in judges.items():
+                for quantity, values in _checked(name, judge, loaded.images, reference).items():
+                    parts.setdefault(f"{name}.{quantity}", []).append(values)
+            bar.update(len(loaded))
+    if measured.empty:  # every face was refused: write the same columns
+        parts = {f"{name}.{key}": [np.empty((0, *shape))] for name, judge in judges.items()
+                for key, shape in judge.quantities.items()}  # fmt: skip
+    uneven = [column for column, arrays in parts.items() if sum(map(len, arrays)) != len(measured)]
+    if uneven:
+        raise ProtocolError(f"{uneven[0]} was measured for some batches of {archive} and not for others.")
+    kept = [column for column in KEPT if column in rows] + (annotation_columns(rows) if references is None else [])
+    columns = {column: np.concatenate(arrays) for column, arrays in parts.items()}
+    face_tables.write(output, rows[kept], columns, facts(judges) | {"archive": faces.facts["checksum"], "size": side})
+
+
+def facts(judges: Mapping[str, Judge]) -> dict[str, object]:
+    """Source, parameters and package versions of each judge: plain JSON values."""
+    return {
+        "judges": {
+            name: {
+                "source": judge.source,
+                "params": judge.params.model_dump(mode="json"),
+                "packages": {package: version(package) for package in judge.packages},
+            }
+            for name, judge in judges.items()
+        }
+    }
+
+
+class References:
+    """The sources of a derived set, by their ids."""
+
+    def __init__(self, archive: Path):
+        self._archive = FaceArchive(archive)
+        self._rows = self._archive.select().set_index("id", drop=False)
+
+    def of(self, index: pd.DataFrame, shape: tuple[int, ...]) -> np.ndarray:
+        """The sources of N faces in their order: float32 (N, 3, H, W).
+
+        Raises ArchiveError naming a missing one, or if they do not have ``shape``.
+        """
+        names = index["source_id" if "source_id" in index else "id"]
+        missing = names[~names.isin(self._rows.index)]
+        if len(missing):
+            raise ArchiveError(
+                f"{self._archive.path} has no picture '{missing.iloc[0]}', which is needed as the reference. Build "
+                "both archives again with `snakemake`."
+            )
+        images = self._archive.load(rows=self._rows.loc[names]).images
+        if images.shape != shape:
+            raise ArchiveError(
+                f"{self._archive.path} holds pictures of {images.shape[-2:]} pixels, and its derived set pictures of "
+                f"{shape[-2:]}. Build both with the same image.size."
+            )
+        return images
+
+
+def _checked(name: str, judge: Judge, images: np.ndarray, reference: np.ndarray | None) -> dict[str, np.ndarray]:
+    """The judge's measurements. Raises ProtocolError naming the judge if they differ from its ``quantities``."""
+    values = judge.measure(images, reference)
+    unknown = set(values) - set(judge.quantities)
+    missing = set(judge.quantities) - set(values) if reference is not None else set()
+    if unknown or missing:
+        what = f"does not declare {sorted(unknown)}" if unknown else f"did not measure {sorted(missing)}"
+        raise ProtocolError(f"The judge '{name}' {what}. It declares {sorted(judge.quantities)}.")
+    for quantity, array in values.items():
+        shape = (len(images), *judge.quantities[quantity])
+        if not isinstance(array, np.ndarray) or array.shape != shape:
+            raise ProtocolError(
+                f"The judge '{name}' must give '{quantity}' as an array of shape {shape}, not {np.shape(array)}."
+            )
+        if array.dtype != bool and not np.issubdtype(array.dtype, np.floating):
+            raise ProtocolError(f"The judge '{name}' must give '{quantity}' as bool or float, not {array.dtype}.")
+    return values
+
+
+@contextmanager
+def limited_threads(number: int) -> Iterator[None]:
+    """Inside the block PyTorch and OpenCV use ``number`` threads, if they are loaded. Afterwards as many as before."""
+    with ExitStack() as restored:
+        if torch := sys.modules.get("torch"):
+            restored.callback(torch.set_num_threads, torch.get_num_threads())
+            torch.set_num_threads(number)
+        if cv2 := sys.modules.get("cv2"):
+            restored.callback(cv2.setNumThreads, cv2.getNumThreads())
+            cv2.setNumThreads(number)
+        yield

@@ -1,0 +1,137 @@
+"""Writes all attempts to recover the faces of a cell, with right and wrong keys: one archive for each cell.
+
+An attempt is a picture with a name: ``recovered`` (from the anonymized picture and the right key alone), ``wrong``
+(with another key), ``near.<what>`` (with an almost right key), ``saved`` and ``saved_wrong`` (from the representation
+that could be kept), ``pasted`` (on the background of the ORIGINAL, as in a published evaluation), ``key`` (anonymized
+again with another key), ``view.<name>`` (other pictures for a figure). ``number`` counts the pictures of one name.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from masquerade.core.errors import ProtocolError
+from masquerade.core.images import OK, REFUSED, ArchiveWriter, FaceArchive, Faces, to_uint8
+from masquerade.methods import Method
+from masquerade.params.blocks import RecoverySettings
+from masquerade.pipeline import anonymization, batching
+from masquerade.pipeline.batching import Refusal
+
+Attempts = dict[tuple[str, int], np.ndarray]
+"""(attempt, number) -> pictures of the same faces, float32 (N, 3, H, W)."""
+Progress = Callable[[int], None]
+
+
+def attempt_all(
+    originals: FaceArchive,
+    anonymized: FaceArchive,
+    output: Path,
+    method: Method,
+    settings: RecoverySettings,
+    batch: int,
+    progress: Progress | None = None,
+) -> None:
+    """Write all attempts on the faces of ``anonymized`` to the archive ``output``: one row for each attempt.
+
+    The key is the key of the experiment that made ``anonymized``. A face that cannot be recovered is a refusal with its
+    reason. ``progress`` is called with the number of faces done. Raises ProtocolError if the method recovers nothing,
+    or returns pictures of a wrong shape or type.
+    """
+    if not (method.capabilities.invertible or method.capabilities.saves):
+        raise ProtocolError(f"{anonymized.facts['method']} is not invertible: its pictures cannot be recovered.")
+    rows = anonymization.subset(anonymized.select(), settings.pictures)
+    sources = originals.index.set_index("id", drop=False)
+    seed, done = anonymized.facts["seed"], 0
+
+    def work(faces: Faces, source: Faces) -> Attempts:
+        return dict(tries(faces, source, method, seed, settings))
+
+    facts = {name: value for name, value in anonymized.facts.items() if name != "checksum"}
+    with ArchiveWriter(output, facts) as out:
+        for faces in anonymized.batches(batch, rows=rows):
+            source = originals.load(rows=sources.loc[faces.index["source_id"]])
+            parts = list(batching.apply(work, faces, source))
+            made = [attempts for _, attempts in parts if not isinstance(attempts, Refusal)]
+            names = list(dict.fromkeys(name for attempts in made for name in attempts))
+            for part, attempts in parts:
+                _write(
+                    out,
+                    part,
+                    attempts,
+                    method,
+                    names or [("recovered" if method.capabilities.invertible else "saved", 0)],
+                )
+            done += len(faces)
+            if progress:
+                progress(done)
+
+
+def sample(originals: FaceArchive, attempts: FaceArchive, count: int = 6) -> np.ndarray | None:
+    """One line for each face, with the original and each attempt: uint8 (H, W, 3). Returns None without attempts."""
+    good = attempts.select()
+    faces = good["source_id"].drop_duplicates().head(count)
+    if faces.empty:
+        return None
+    sources, lines = originals.index.set_index("id", drop=False), []
+    for face in faces:
+        pictures = [
+            originals.load(rows=sources.loc[[face]]).images,
+            attempts.load(rows=good[good["source_id"] == face]).images,
+        ]
+        lines.append(np.concatenate(list(to_uint8(np.concatenate(pictures))), axis=1))
+    return np.concatenate([line for line in lines if line.shape == lines[0].shape], axis=0)
+
+
+def tries(
+    faces: Faces, source: Faces, method: Method, seed: int, settings: RecoverySettings
+) -> Iterator[tuple[tuple[str, int], np.ndarray]]:
+    """((attempt, number), pictures) of every attempt on the anonymized ``faces``, whose originals are ``source``."""
+    able = method.capabilities
+    key = able.keys.experiment(seed) if able.keys else None
+    if able.invertible:
+        yield ("recovered", 0), method.recover(faces.images, key)
+    if able.pastes:
+        assert key is not None  # a method that pastes takes a key
+        yield ("pasted", 0), method.recover_onto(faces.images, key, source.images)
+    for name, images in method.views(source).items():
+        yield (f"view.{name}", 0), images
+    if able.keys is None:
+        if able.saves:
+            yield ("saved", 0), method.recover_saved(method.save(source, seed, key), key)
+        return
+    wrong = [able.keys.experiment(seed, "wrong", number) for number in range(settings.wrong_keys)]
+    for number, other in enumerate(wrong):
+        yield ("wrong", number), method.recover(faces.images, other)
+    assert key is not None
+    for what, images in method.recover_nearly(faces.images, key).items():
+        yield (f"near.{what}", 0), images
+    if able.saves:
+        saved = method.save(source, seed, key)
+        yield ("saved", 0), method.recover_saved(saved, key)
+        yield ("saved_wrong", 0), method.recover_saved(saved, wrong[0])
+    for number in range(settings.other_keys):
+        yield ("key", number), method.anonymize(source, seed, able.keys.experiment(seed, "other", number))
+
+
+def _write(
+    out: ArchiveWriter, faces: Faces, attempts: Attempts | Refusal, method: Method, names: list[tuple[str, int]]
+) -> None:
+    """Add the rows of ``attempts``. ``names``: the attempts on other faces; a refused face gets a row for each one."""
+    if isinstance(attempts, Refusal):
+        for row in faces.index.to_dict("records"):
+            for attempt, number in names:
+                out.add(None, _row(row, attempt, number) | {"status": REFUSED, "reason": attempts.reason})
+        return
+    for (attempt, number), images in attempts.items():
+        anonymization.check_protocol(images, faces, method)
+        for image, row in zip(images, faces.index.to_dict("records"), strict=True):
+            reason = anonymization.fault(image, image, None)
+            picture = None if reason else to_uint8(image)
+            status = REFUSED if reason else OK
+            out.add(picture, _row(row, attempt, number) | {"status": status, "reason": reason})
+
+
+def _row(row: dict, attempt: str, number: int) -> dict:
+    kept = anonymization.inherited(row)
+    return {**kept, "id": f"{row['id']}.{attempt}.{number}", "attempt": attempt, "number": number}

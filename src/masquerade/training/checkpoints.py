@@ -1,0 +1,72 @@
+"""Checkpoints: safetensors files with facts beside the tensors. No code from a file is ever executed."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import safetensors.torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from masquerade.core import execution, files, rehearsal
+from masquerade.core.errors import CheckpointError
+from masquerade.training import distributed
+
+
+@execution.replaceable
+def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping[str, object]) -> None:
+    """Write tensors as ``<module>.<key>`` with ``facts`` (JSON) as metadata. The same content gives the same bytes.
+
+    If several processes train together, only the first one writes.
+    """
+    if not distributed.first():
+        return
+    tensors = {
+        f"{name}.{key}": value.detach().cpu().contiguous()
+        for name, module in modules.items()
+        for key, value in module.state_dict().items()
+    }
+    metadata = {"masquerade": json.dumps(rehearsal.marked(facts), sort_keys=True)}
+    with files.written(path) as temporary:
+        safetensors.torch.save_file(tensors, temporary, metadata)
+        temporary.chmod(0o644)  # safetensors lets only the owner read; the members of a lab share checkpoints
+
+
+@execution.replaceable
+def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
+    """Returns ({module: {key: tensor}}, facts).
+
+    Raises CheckpointError when the file is missing or damaged, RehearsalError when a rehearsal made it.
+    """
+    if not Path(path).is_file():
+        raise CheckpointError(f"{path} is missing. Train it with `snakemake {path}`, or fetch it with `dvc pull`.")
+    tensors: dict[str, dict[str, Tensor]] = {}
+    try:
+        with safe_open(path, framework="pt") as file:
+            facts = json.loads(file.metadata()["masquerade"])
+            for key in file.keys():  # noqa: SIM118 - not a dict
+                module, _, name = key.partition(".")
+                tensors.setdefault(module, {})[name] = file.get_tensor(key)
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} is damaged ({error}). Delete it and run `snakemake {path}` again.") from error
+    rehearsal.admit(facts, path)
+    return tensors, facts
+
+
+def load_into(module: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Load strictly. Raises CheckpointError naming the keys that are missing, left over, or of another shape."""
+    needed = {key: tuple(value.shape) for key, value in module.state_dict().items()}
+    given = {key: tuple(value.shape) for key, value in tensors.items()}
+    problems = (
+        [f"{key} is missing" for key in sorted(needed.keys() - given.keys())]
+        + [f"{key} is left over" for key in sorted(given.keys() - needed.keys())]
+        + [
+            f"{key} is {given[key]}, the network has {needed[key]}"
+            for key in sorted(needed.keys() & given.keys())
+            if needed[key] != given[key]
+        ]
+    )
+    if problems:
+        listed = "; ".join(problems[:4]) + (f"; and {len(problems) - 4} more" if len(problems) > 4 else "")
+        raise CheckpointError(f"{path} does not fit {type(module).__name__}: {listed}.")
+    module.load_state_dict(dict(tensors))

@@ -1,0 +1,225 @@
+"""The training loop of every backbone and method: weight averages, logs, and exact resumption after an interruption.
+
+A task draws its batch from the number of the step and not from a stream, so a resumed training uses the same batches as
+an uninterrupted one. The state of an unfinished training is read with ``weights_only=True``, so no code from a file is
+executed.
+"""
+
+import copy
+import hashlib
+import logging
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+import torch
+from torch import nn
+from tqdm import tqdm
+
+from masquerade.core import execution, files, fingerprints
+from masquerade.core.errors import MasqueradeError
+from masquerade.training import distributed
+
+logger = logging.getLogger(__name__)
+
+Log = Callable[[int, Mapping[str, float]], None]
+Network = TypeVar("Network", bound=nn.Module)
+
+
+class Interrupted(MasqueradeError):
+    """A signal stopped the training. Its state is saved, and the same call resumes it."""
+
+
+class Diverged(MasqueradeError):
+    """A loss is no longer a number."""
+
+
+class Task(Protocol):
+    """What is trained. ``modules`` have all weights and buffers to keep, ``optimisers`` all optimisers with a state.
+
+    A task with ``parallel = True`` can be trained in several processes (`masquerade.training.distributed`). If the cost
+    of a step varies, ``kind(step)`` is equal for the steps of equal cost (`masquerade.core.execution`).
+    """
+
+    @property
+    def modules(self) -> Mapping[str, nn.Module]: ...
+
+    @property
+    def optimisers(self) -> Mapping[str, torch.optim.Optimizer]: ...
+
+    def step(self, step: int) -> dict[str, float]:
+        """Take one optimisation step on the batch of this step; returns name -> loss."""
+        ...
+
+
+class Average(Generic[Network]):
+    """The exponential moving average of a module: a <- decay * a + (1 - decay) * w after each step.
+
+    Buffers are copied.
+    """
+
+    def __init__(self, module: Network, decay: float):
+        self.source, self.decay = module, decay
+        self.module = copy.deepcopy(module).eval().requires_grad_(False)
+
+    @torch.no_grad()
+    def update(self) -> None:
+        for mean, weight in zip(self.module.parameters(), self.source.parameters(), strict=True):
+            mean.lerp_(weight, 1.0 - self.decay)
+        for mean, buffer in zip(self.module.buffers(), self.source.buffers(), strict=True):
+            mean.copy_(buffer)
+
+
+def fit(
+    task: Task,
+    *,
+    steps: int,
+    state: Path,
+    fingerprint: str,
+    log: Log,
+    log_every: int = 20,
+    averages: Mapping[str, Average] | None = None,
+    after: Callable[[int], None] | None = None,
+    save_every_seconds: float | None = None,
+) -> None:
+    """Train ``task`` for ``steps`` steps; resumes from ``state`` if that file is of the same training.
+
+    ``fingerprint`` identifies the training (parameters, seed, data). A state with another fingerprint, or of other
+    code, is ignored. ``averages`` are updated after each step, and then ``after(step)`` is called, for sample pictures.
+    Of several processes (`masquerade.training.distributed`) the first logs, calls ``after`` and saves. All stop
+    together.
+
+    The state is saved every ``save_every_seconds`` (default 30, or MASQUERADE_SAVE_EVERY_SECONDS) and when a signal
+    requests a stop. The caller removes the file when the training is complete. After a request to stop, the earlier
+    handler of the signal is called (submitit's requeues the job). If that was Python's own, Interrupted is raised.
+
+    Raises Diverged, with the name of the loss, if a loss is not finite, and MasqueradeError if there are several
+    processes and the task supports one.
+    """
+    if save_every_seconds is None:
+        save_every_seconds = float(os.environ.get("MASQUERADE_SAVE_EVERY_SECONDS", "30"))
+    if distributed.count() > 1 and not getattr(task, "parallel", False):
+        raise MasqueradeError(
+            f"{type(task).__name__} trains in one process, not in {distributed.count()}. Set `tasks` to 1 for it "
+            "(params.yaml, compute). docs/cluster.md lists the trainings that can have several processes."
+        )
+    averages = dict(averages or {})
+    fingerprint = f"{fingerprint} {_code(task)}"
+    first = _resume(task, averages, state, fingerprint)
+    distributed.start_together([*task.modules.values(), *(of.module for of in averages.values())], first, state)
+    is_first = distributed.first()
+    options: dict[str, Any] = {} if is_first else {"disable": True}
+    bar = tqdm(total=steps, initial=first, mininterval=5, desc="training", **options)
+    with _Requests() as requests, bar:
+        saved = time.monotonic()
+        for step in execution.rounds(steps, first, getattr(task, "kind", execution.alike)):
+            losses = distributed.mean(task.step(step))
+            infinite = [name for name, value in losses.items() if not math.isfinite(value)]
+            if infinite:
+                raise Diverged(
+                    f"the loss {', '.join(infinite)} is {losses[infinite[0]]} at step {step}: lower the learning rate, "
+                    "or look at the curves of this run in MLflow"
+                )
+            for average in averages.values():
+                average.update()
+            bar.update()
+            if is_first and (step % log_every == 0 or step == steps - 1):
+                log(step, losses)
+                bar.set_postfix({name: f"{value:.3f}" for name, value in losses.items()}, refresh=False)
+            if is_first and after is not None:
+                after(step)
+            stop = distributed.any_process(bool(requests))
+            if is_first and (stop or time.monotonic() - saved >= save_every_seconds):
+                _save(task, averages, state, fingerprint, step + 1)
+                saved = time.monotonic()
+            if stop and not distributed.all_continue(requests.hand_on):
+                raise Interrupted(f"stopped at step {step + 1} of {steps}; the same command resumes from {state}")
+
+
+def _code(task: Task) -> str:
+    """A digest of the code of the task, its networks and all that they import, so that no training mixes two codes."""
+    kinds = {type(task), *(type(part) for module in task.modules.values() for part in module.modules())}
+    modules = {getattr(sys.modules.get(kind.__module__), "__file__", None) for kind in kinds}
+    ours = (Path(name) for name in modules if name and Path(name).is_relative_to(fingerprints.SOURCE))
+    return hashlib.sha256("".join(map(fingerprints.fingerprint, fingerprints.closure(*ours))).encode()).hexdigest()
+
+
+def _save(task: Task, averages: Mapping[str, Average], state: Path, fingerprint: str, step: int) -> None:
+    content = {
+        "fingerprint": fingerprint,
+        "step": step,
+        "modules": {name: module.state_dict() for name, module in task.modules.items()},
+        "averages": {name: average.module.state_dict() for name, average in averages.items()},
+        "optimisers": {name: optimiser.state_dict() for name, optimiser in task.optimisers.items()},
+        "random": torch.get_rng_state(),
+    }
+    with files.written(state) as temporary:
+        torch.save(content, temporary)
+
+
+def _resume(task: Task, averages: Mapping[str, Average], state: Path, fingerprint: str) -> int:
+    """Restore what ``state`` holds; returns the step to resume with, or 0 if the state cannot be used."""
+    if not state.is_file():
+        return 0
+    try:
+        content = torch.load(state, map_location="cpu", weights_only=True)
+        saved_fingerprint = content["fingerprint"]
+    except Exception as error:  # noqa: BLE001 - torch raises many kinds for a cut or foreign file
+        logger.warning("%s cannot be read (%s); the training starts again from step 0", state, error)
+        return 0
+    if saved_fingerprint != fingerprint:
+        logger.warning("%s is of other parameters, data or code; the training starts again from step 0", state)
+        return 0
+    for name, module in task.modules.items():
+        module.load_state_dict(content["modules"][name])
+    for name, average in averages.items():
+        average.module.load_state_dict(content["averages"][name])
+    for name, optimiser in task.optimisers.items():
+        optimiser.load_state_dict(content["optimisers"][name])
+    torch.set_rng_state(content["random"])
+    logger.info("resumed from %s at step %d", state, content["step"])
+    return content["step"]
+
+
+class _Requests:
+    """Requests to stop. Inside the block a signal is only recorded, so that the step ends and its state is saved."""
+
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)  # submitit sends the last: time limit or pre-emption
+
+    def __init__(self):
+        self._received: list[int] = []
+        self._handlers = {}
+
+    def __enter__(self) -> "_Requests":
+        for number in self.signals:
+            handler = signal.getsignal(number)
+            if handler in (signal.SIG_IGN, None) or (handler == signal.SIG_DFL and number == signal.SIGUSR2):
+                continue
+            try:
+                signal.signal(number, lambda number, frame: self._received.append(number))
+            except ValueError:  # only the main thread may handle signals
+                break
+            self._handlers[number] = handler
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def __bool__(self) -> bool:
+        return bool(self._received)
+
+    def hand_on(self) -> bool:
+        """Call the earlier handler of each recorded signal; False if a signal had only Python's own handler."""
+        while self._received:
+            number = self._received.pop(0)
+            handler = self._handlers[number]
+            if handler in (signal.SIG_DFL, signal.default_int_handler):
+                return False
+            handler(number, None)
+        return True

@@ -1,0 +1,98 @@
+"""Adam for all weights, as in the papers, or Muon for the matrices of a network and Adam for the rest."""
+
+import math
+from collections.abc import Collection, Mapping
+
+import torch
+from torch import Tensor, nn
+
+from masquerade.training import distributed
+
+
+class Optimisers:
+    """Optimises all weights of some modules. ``named``: the optimisers by name, whose state a training keeps.
+
+    ``muon``: the numbers of dimensions of the weights that Muon optimises: 2 for matrices, 4 for the kernels of
+    convolutions, which Muon gets as matrices in the same memory. Weights whose name contains a word of ``spared`` stay
+    with Adam. ``others``: the learning rate of Adam as a share of ``rate``. ``decay``: decoupled weight decay (AdamW)
+    of all weights except gains and biases.
+    """
+
+    def __init__(
+        self,
+        modules: Mapping[str, nn.Module],
+        rate: float,
+        betas: tuple[float, float],
+        muon: Collection[int] = (),
+        others: float = 1.0,
+        *,
+        spared: Collection[str] = (),
+        decay: float = 0.0,
+        epsilon: float = 1e-8,
+    ):
+        named = [item for key, module in modules.items() for item in module.named_parameters(prefix=key)]
+        self.weights = [weight for _, weight in named]
+        chosen = [
+            weight
+            for name, weight in named
+            if weight.ndim in muon and len(weight) > 3 and not any(word in name for word in spared)
+        ]
+        self.matrices = {nn.Parameter(weight.detach().flatten(1)): weight for weight in chosen}
+        chosen_ids = {id(weight) for weight in chosen}
+        rest = [weight for weight in self.weights if id(weight) not in chosen_ids]
+        groups = [
+            {"params": [weight for weight in rest if weight.ndim > 1], "weight_decay": decay},
+            {"params": [weight for weight in rest if weight.ndim <= 1], "weight_decay": 0.0},
+        ]
+        self._rates = {"adam": rate * others, "muon": rate}
+        self.named: dict[str, torch.optim.Optimizer] = {
+            "adam": torch.optim.AdamW(groups, lr=self._rates["adam"], betas=betas, eps=epsilon)
+        }
+        if chosen:
+            self.named["muon"] = torch.optim.Muon(
+                list(self.matrices), lr=rate, momentum=0.9, weight_decay=decay, adjust_lr_fn="match_rms_adamw"
+            )
+
+    @classmethod
+    def with_kernels(
+        cls,
+        modules: Mapping[str, nn.Module],
+        learning_rate: float,
+        kernel_rate: float,
+        betas: tuple[float, float],
+        muon: Collection[int] = (4,),
+        **more,
+    ) -> "Optimisers":
+        """Muon at ``kernel_rate`` for the weights of ``muon`` dimensions, Adam at ``learning_rate`` for the rest.
+
+        A ``kernel_rate`` of 0 uses Adam for all weights.
+        """
+        rate = kernel_rate or learning_rate
+        return cls(modules, rate, betas, muon if kernel_rate else (), learning_rate / rate, **more)
+
+    def descend(self, loss: Tensor, share: float) -> None:
+        """Take one step on ``loss`` at ``share`` of the largest learning rates."""
+        for weight in self.weights:
+            weight.grad = None
+        loss.backward()
+        distributed.average(weight.grad for weight in self.weights)
+        for matrix, weight in self.matrices.items():
+            matrix.grad = None if weight.grad is None else weight.grad.flatten(1)
+        for name, optimiser in self.named.items():
+            for group in optimiser.param_groups:
+                group["lr"] = self._rates[name] * share
+            optimiser.step()
+
+
+def warmup_cosine_share(step: int, steps: int) -> float:
+    """The share of the largest learning rate at a step: it rises for a tenth of the steps, then falls as a cosine."""
+    progress = (step + 1) / steps
+    return progress / 0.1 if progress < 0.1 else 0.5 * (1 + math.cos(math.pi * (progress - 0.1) / 0.9))
+
+
+def cooldown_share(step: int, steps: int, cooldown: float) -> float:
+    """The share of the largest learning rate at a step: 1, then a linear fall to 0.02 over the last steps.
+
+    ``cooldown``: the share of the steps in which it falls.
+    """
+    return min(1.0, max(0.02, (steps - step) / (cooldown * steps))) if cooldown else 1.0

@@ -1,0 +1,111 @@
+"""Published weight files: read without running any code from them, and loaded strictly.
+
+From a PyTorch file only tensors and plain containers are read. The caller names the tensors that it leaves out.
+"""
+
+import argparse
+import logging
+import pickle
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from masquerade.core import execution
+from masquerade.core.errors import CheckpointError
+from masquerade.training import checkpoints
+
+logger = logging.getLogger(__name__)
+
+Network = TypeVar("Network", bound=nn.Module)
+
+COUNTER = "num_batches_tracked"
+"""A buffer of batch normalisation, used only by training with momentum None. PyTorch before 0.4.1 does not save it."""
+LIGHTNING_CLASSES = tuple(
+    f"pytorch_lightning.callbacks.{name}"
+    for name in ("model_checkpoint.ModelCheckpoint", "lr_monitor.LearningRateMonitor", "early_stopping.EarlyStopping")
+)
+"""Classes that are dictionary keys in old checkpoints of PyTorch Lightning, beside the weights."""
+
+
+class Inert:
+    """Stands for a class of `LIGHTNING_CLASSES`, which is not imported. It stores nothing and does nothing."""
+
+    def __init__(self, *_: object, **__: object):
+        pass
+
+    def __setstate__(self, _: object) -> None:
+        pass
+
+
+@execution.replaceable
+def read(path: Path) -> Any:
+    """Returns the content of a PyTorch file: tensors and plain containers.
+
+    Raises CheckpointError naming the file when it is missing, damaged, or holds anything else.
+    """
+    if not Path(path).is_file():
+        raise CheckpointError(f"{path} is missing: place the published weight file there, or correct its path.")
+    allowed = [argparse.Namespace, *((Inert, name) for name in LIGHTNING_CLASSES)]
+    try:
+        with torch.serialization.safe_globals(allowed):
+            return torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, OSError, EOFError, ValueError, KeyError, AttributeError) as error:
+        if match := re.search(r"GLOBAL (\S+) was not an allowed global|Unsupported class (\S+)", str(error)):
+            raise CheckpointError(
+                f"{path} contains a call of '{match[1] or match[2]}', and code from a file is never run. It is not the "
+                "published file, or it holds more than weights: fetch it again from its publisher."
+            ) from error
+        raise CheckpointError(
+            f"{path} cannot be read as a file of weights ({type(error).__name__}: {str(error).splitlines()[0][:200]}). "
+            "It is cut, altered, or another kind of file: fetch it again from its publisher."
+        ) from error
+
+
+@execution.replaceable
+def tensors(content: Any, path: Path, without: Mapping[str, str] | None = None, under: str = "") -> dict[str, Tensor]:
+    """Returns the tensors of a state dict by name.
+
+    ``without``: prefix of the names of tensors to leave out -> description of them, for the log. ``under``: the key of
+    ``content`` that holds the state dict; '' when ``content`` is the state dict. Raises CheckpointError when there is
+    no state dict.
+    """
+    if under:
+        if not isinstance(content, Mapping) or under not in content:
+            raise CheckpointError(
+                f"{path} is not the expected file: it has no key {under}. Fetch it again from its publisher."
+            )
+        content = content[under]
+    if not isinstance(content, Mapping) or not content or not all(map(torch.is_tensor, content.values())):
+        raise CheckpointError(f"{path} is not a file of weights: it should hold tensors by name, and nothing else.")
+    kept = dict(content)
+    for prefix, description in (without or {}).items():
+        dropped = [name for name in kept if name.startswith(prefix)]
+        for name in dropped:
+            del kept[name]
+        if dropped:
+            logger.info("%s: %s left out (%s)", path, ", ".join(dropped), description)
+    return kept
+
+
+@execution.replaceable
+def load(network: Network, given: Mapping[str, Tensor], path: Path) -> Network:
+    """Load strictly; returns the network frozen, in evaluation mode.
+
+    Raises CheckpointError naming the file and the tensors that are missing, left over, of another shape, or hold
+    values that are not finite.
+    """
+    refuse_nan(given, path)
+    counters = {name: value for name, value in network.state_dict().items() if name.endswith(COUNTER)}
+    checkpoints.load_into(network, {**counters, **given}, path)
+    return network.eval().requires_grad_(False)
+
+
+def refuse_nan(given: Mapping[str, Tensor], path: Path) -> None:
+    """Raises CheckpointError naming the file and the first tensor with a value that is not finite."""
+    for name in sorted(given):
+        if not torch.isfinite(given[name]).all():
+            raise CheckpointError(f"{path}: {name} holds values that are not numbers. Fetch the file again.")

@@ -1,0 +1,163 @@
+"""The documentation is complete and true: index, links, paths, names, rules and equations."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "reference/README.md")])
+PAGES += sorted((ROOT / "docs").glob("*.md"))
+EXAMPLE = "src/masquerade/methods/mine.py"
+"""The file of the method that CONTRIBUTING.md adds as an example."""
+PLACEHOLDER = re.compile(r"[<>{}*…]")
+
+
+def text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def prose(page: Path) -> str:
+    """The page without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", text(page), flags=re.MULTILINE | re.DOTALL)
+
+
+def named(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub makes of the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@cache
+def module_file(name: str) -> Path | None:
+    base = ROOT / "src" / Path(*name.split("."))
+    return next((file for file in (base.with_suffix(".py"), base / "__init__.py") if file.is_file()), None)
+
+
+def defined(body: list[ast.stmt]) -> dict[str, list[ast.stmt]]:
+    """The names that statements define or import, each with its own body."""
+    names: dict[str, list[ast.stmt]] = {}
+    for node in body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            names[node.name] = node.body
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id: [] for target in targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            names |= {(item.asname or item.name): [] for item in node.names}
+    return names
+
+
+def exists(dotted: str) -> bool:
+    """Whether ``masquerade.room.module.Class.method`` exists, found without importing anything."""
+    parts = dotted.split(".")
+    for length in range(len(parts), 0, -1):
+        file = module_file(".".join(parts[:length]))
+        if file is not None:
+            body = ast.parse(file.read_text(encoding="utf-8")).body
+            for name in parts[length:]:
+                names = defined(body)
+                if name not in names:
+                    return False
+                body = names[name]
+            return True
+    return (ROOT / "src" / Path(*parts)).is_dir()
+
+
+def numbers(source: str) -> set[str]:
+    """The equation numbers that a text cites after ``Eq.``: ``Eq. 5-8`` cites four."""
+    cited: set[str] = set()
+    for group in re.findall(r"\bEqs?\.\s*((?:\d+(?:\.\d+)?(?:\s*(?:[-–,]|and|or|to)\s*)?)+)", source):
+        for first, last in re.findall(r"(\d+(?:\.\d+)?)(?:\s*[-–]\s*(\d+))?", group):
+            cited |= {str(number) for number in range(int(first), int(last) + 1)} if last else {first}
+    return cited
+
+
+def test_readme_is_short():
+    assert len(text(ROOT / "README.md").splitlines()) <= 120
+
+
+def test_every_page_is_in_the_index_with_one_line():
+    entries = re.findall(r"^- \[(\S+\.md)\]\((\S+\.md)\): \S", text(ROOT / "docs/README.md"), flags=re.MULTILINE)
+    pages = sorted(page.name for page in (ROOT / "docs").glob("*.md") if page.name != "README.md")
+    assert sorted(target for _, target in entries) == pages
+    assert all(label == target for label, target in entries)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_lead_to_files_and_headings(page):
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(target)
+    assert not broken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_paths_exist(page):
+    paths = re.findall(r"(?<![\w./-])src/masquerade/[\w./-]*[\w/]", text(page))
+    spans = [span for span in re.findall(r"`([^`\n]+)`", prose(page)) if " " not in span]
+    folders = ("tests/", "workflow/", "benchmarks/", "scales/", "reference/", "profiles/", "slurm/", "src/masquerade/")
+    paths += [span for span in spans if span.startswith(folders)]
+    missing = {path for path in paths if not PLACEHOLDER.search(path) and not (ROOT / path).exists()}
+    assert missing - {EXAMPLE} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_names_of_the_library_exist(page):
+    names = set(re.findall(r"(?<![\w./])masquerade(?:\.[A-Za-z_]\w*)+", text(page)))
+    assert {name for name in names if not exists(name)} == set()
+
+
+def test_pages_that_other_files_name_exist():
+    files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.yaml"), *(ROOT / "scales").glob("*.yaml")]
+    files += [ROOT / "params.yaml", ROOT / "slurm/config.yaml", ROOT / "CITATION.cff"]
+    named_pages = {page for file in files for page in re.findall(r"\bdocs/\w+\.md", text(file))}
+    assert {page for page in named_pages if not (ROOT / page).is_file()} == set()
+
+
+def rules() -> dict[str, tuple[str, str]]:
+    """Rule -> its file and its script. A rule made by ``use rule`` has the script of the rule that it uses."""
+    found: dict[str, tuple[str, str]] = {}
+    for file in sorted((ROOT / "workflow/rules").glob("*.smk")):
+        for block in re.split(r"^(?=rule |use rule )", text(file), flags=re.MULTILINE)[1:]:
+            used, name = re.match(r"(?:use rule (\w+) as |rule )(\w+)", block).groups()
+            scripts = re.findall(r"workflow/scripts/(?!launch)\w+\.py", block)
+            found[name] = (str(file.relative_to(ROOT)), scripts[-1] if scripts else found[used][1])
+    return found
+
+
+def test_architecture_lists_every_rule_with_its_file_and_script():
+    row = re.compile(r"^\| (`\w+`(?:, `\w+`)*) \| `(\S+\.smk)` \| `(\S+\.py)` \|", flags=re.MULTILINE)
+    rows = row.findall(text(ROOT / "docs/architecture.md"))
+    assert {name: (file, script) for names, file, script in rows for name in re.findall(r"\w+", names)} == rules()
+
+
+def test_equations_are_in_the_files_that_the_page_names():
+    wrong = []
+    for row in re.findall(r"^\|(.+)\|$", text(ROOT / "docs/equations.md"), flags=re.MULTILINE):
+        cells = row.split("|")
+        files = [ROOT / "src/masquerade" / path for path in re.findall(r"`([\w/]+\.py)`", cells[-1])]
+        wrong += [str(file) for file in files if not file.is_file()]
+        cited = numbers(cells[0]) if "of the paper" not in cells[0] else set()
+        present = {number for file in files if file.is_file() for number in numbers(text(file))}
+        if files and not cited <= present:
+            wrong.append(f"{cells[0].strip()}: {sorted(cited - present)}")
+    assert not wrong
+
+
+def test_every_file_that_implements_an_equation_is_on_the_page():
+    page = text(ROOT / "docs/equations.md")
+    files = [file for room in ("methods", "networks") for file in (ROOT / "src/masquerade" / room).rglob("*.py")]
+    citing = [file for file in files if numbers(text(file)) and file.name != "__init__.py"]
+    assert [str(file) for file in citing if str(file.relative_to(ROOT / "src/masquerade")) not in page] == []

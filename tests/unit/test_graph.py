@@ -1,0 +1,221 @@
+"""What the rules declare: files, code, parameters and targets of each job, computed without Snakemake."""
+
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from masquerade.core.errors import AssetError, ParameterError
+from masquerade.params import paths
+from masquerade.params.paths import Paths
+from masquerade.pipeline import checks, submission
+from masquerade.pipeline.graph import Graph, one_of
+from masquerade.pipeline.targets import Targets
+
+CELL = {"dataset": "synthetic_hq", "method": "ifadit", "variant": "full", "seed": 0}
+
+
+class Wildcards(SimpleNamespace):
+    """As Snakemake passes them: attributes, and `items`."""
+
+    def items(self):
+        return vars(self).items()
+
+
+@pytest.fixture(scope="module")
+def announced():
+    return []
+
+
+@pytest.fixture(scope="module")
+def graph(root, announced):
+    return Graph(root, "tiny", announced.append)
+
+
+def wildcards(**changes) -> Wildcards:
+    return Wildcards(**{**CELL, **changes})
+
+
+class TestPaths:
+    def test_every_file_of_a_scale_lies_below_a_folder_of_that_scale(self):
+        patterns = [text for name, text in vars(Paths("tiny")).items() if name != "imported"]
+        for text in patterns:
+            assert text.startswith(("data/tiny", "checkpoints/tiny", "results/tiny", "logs/tiny", ".masquerade/"))
+            assert "/tiny" in text
+
+    def test_paths_of_a_cell_by_hand(self):
+        files = Paths("tiny")
+        assert files.anonymized.format(**CELL) == "data/tiny/anonymized/synthetic_hq/ifadit/full/0.zip"
+        assert files.method.format(**CELL) == "checkpoints/tiny/methods/ifadit/0.safetensors"
+        assert files.table.format(paper="falco", item="table1") == "results/tiny/tables/falco/table1"
+        assert paths.with_index("a/b.zip") == ["a/b.zip", "a/b.parquet"]
+
+    def test_two_kinds_of_files_never_share_a_path(self):
+        patterns = list(vars(Paths("tiny")).values())
+        assert len(set(patterns)) == len(patterns)
+
+
+class TestParameters:
+    def test_slice_is_canonical_json_and_names_its_keys_for_dvc(self, graph):
+        knobs = graph.knobs("methods.{method}.params", "measure.batch")
+        assert knobs.keys == ("methods.{method}.params", "measure.batch")
+        text = knobs(wildcards())
+        assert text == json.dumps(json.loads(text), sort_keys=True)
+        assert set(json.loads(text)) == {"methods.ifadit.params", "measure.batch"}
+
+    def test_key_with_a_question_mark_may_be_missing_and_another_may_not(self, graph):
+        assert json.loads(graph.knobs("methods.{method}.ablations.{variant}?")(wildcards(variant="none"))) == {}
+        with pytest.raises(ParameterError, match=r"no 'methods.ifadit.nothing'"):
+            graph.knobs("methods.{method}.nothing")(wildcards())
+
+    def test_knobs_of_a_protocol_leave_out_what_only_selects_cells(self, graph):
+        assert "recovery.wrong_keys" in graph.recovery_knobs
+        assert not [key for key in graph.recovery_knobs if key.endswith(("cells", "judges"))]
+
+    def test_pattern_matches_the_given_names_alone(self):
+        assert one_of(["b", "a", "b"]) == "a|b"
+        assert one_of([]) == "none"
+
+
+class TestCode:
+    def test_code_of_a_method_holds_its_own_modules_and_no_other_method(self, graph, root, announced):
+        file = graph.method_code("anonymize")(wildcards())
+        assert announced[-1] == file == ".masquerade/code/anonymize.ifadit.json"
+        files = set(json.loads((root / file).read_text()))
+        assert {"workflow/scripts/anonymize.py", "src/masquerade/methods/ifadit/method.py"} <= files
+        assert "src/masquerade/backbones/parsing/backbone.py" in files, "ifadit needs the parser"
+        assert not [path for path in files if "/methods/falco" in path or "/lineage/tracking" in path]
+
+    def test_one_step_is_computed_once(self, graph, announced):
+        before = len(announced)
+        assert graph.code("table") == graph.code("table")
+        assert len(announced) <= before + 1
+
+
+class TestMethods:
+    def test_checkpoint_is_that_of_the_method_of_an_ablation_or_none(self, graph):
+        assert graph.checkpoint(wildcards()) == graph.paths.method
+        assert graph.checkpoint(wildcards(method="gaussian_blur")) == []
+        method, ablations = next(
+            (name, variants) for name in graph.parameters.methods if (variants := graph.parameters.ablations(name))
+        )
+        assert graph.checkpoint(wildcards(method=method, variant=next(iter(ablations)))) == graph.paths.ablation
+
+    def test_method_gets_what_its_capabilities_ask_for(self, graph):
+        falco = graph.method_inputs(wildcards(method="falco"))
+        assert falco["fakes"] == "data/tiny/fakes.safetensors"
+        assert falco["latents"] == graph.paths.latents
+        assert falco["gallery"] == []
+        k_same = graph.method_inputs(wildcards(method="k_same"))
+        assert k_same["gallery"] == ["data/tiny/faces/synthetic_hq.zip", "data/tiny/faces/synthetic_hq.parquet"]
+        assert k_same["backbones"] == k_same["checkpoint"] == []
+
+    def test_kin_gives_its_checkpoint_where_both_have_one_training(self, graph):
+        assert graph.kin_checkpoint(wildcards(method="cao21")) in (
+            [],
+            "checkpoints/tiny/methods/identitydp/0.safetensors",
+        )
+        assert graph.kin_checkpoint(wildcards(method="falco")) == []
+
+    def test_methods_without_networks_are_not_neural(self, graph):
+        assert {"falco", "ifadit", "identitydp"} <= graph.neural
+        assert not {"blackout", "gaussian_blur", "original"} & graph.neural
+
+
+class TestTargets:
+    KINDS = ("data", "backbones", "latents", "train", "anonymize", "features", "measure", "attributes", "recovery",
+             "metrics", "tables", "report")  # fmt: skip
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_targets_are_full_paths_each_once(self, graph, kind):
+        files = Targets(graph).of(kind)(None)
+        assert files
+        assert len(set(files)) == len(files)
+        assert not [path for path in files if "{" in path]
+
+    def test_every_runnable_cell_is_anonymized_measured_and_has_metrics(self, graph):
+        for kind, pattern in (("anonymize", graph.paths.anonymized), ("measure", graph.paths.measured),
+                              ("metrics", graph.paths.metrics)):  # fmt: skip
+            assert set(graph.of(graph.cells, pattern)) <= set(Targets(graph).of(kind)(None))
+
+    def test_cell_outside_a_list_has_no_file(self, graph):
+        cell = graph.attempted[0]
+        pattern = graph.only(graph.attempted, "file")
+        assert (
+            pattern(Wildcards(dataset=cell.dataset, method=cell.method, variant=cell.variant, seed=cell.seed)) == "file"
+        )
+        assert pattern(wildcards(method="blackout", variant="black")) == []
+
+    def test_rehearsal_makes_no_results(self, graph, monkeypatch):
+        assert graph.results("a", "b") == ["a", "b"]
+        monkeypatch.setattr(graph, "parameters", SimpleNamespace(rehearsal=True))
+        assert graph.results("a", "b") == []
+
+
+class TestPapers:
+    def test_table_gets_the_metrics_of_the_cells_that_it_shows(self, graph):
+        names = Wildcards(paper="falco", item="table1")
+        files = graph.papers.shown(graph.paths.metrics)(names)
+        assert files
+        assert all(path.startswith("results/tiny/metrics/synthetic_hq/") for path in files)
+        missing = {tuple(cell) for *cell, _ in json.loads(graph.papers.not_shown(names))}
+        available = {tuple(path.split("/")[3:6]) for path in files}
+        assert not missing & available
+        assert missing | available == set(graph.papers.settings(graph.papers.item(names)))
+
+    def test_reason_of_a_missing_cell_reaches_the_table(self, graph):
+        reasons = json.loads(graph.papers.reasons([("synthetic_hq", "nothing", "default")]))
+        assert reasons == [["synthetic_hq", "nothing", "default", "nothing is not built yet"]]
+
+    def test_names_of_a_kind_are_bound_to_their_paper(self, graph):
+        import re
+
+        pattern = re.compile(rf"results/tiny/figures/(?P<paper>\w+)/(?P<item>{graph.papers.names('clusters')})\.png")
+        item = next(item for item in graph.papers.items.values() if item.kind == "clusters")
+        assert pattern.fullmatch(f"results/tiny/figures/{item.paper}/{item.name}.png")
+        assert not pattern.fullmatch(f"results/tiny/figures/another/{item.name}.png")
+
+
+class TestSubmission:
+    def test_own_resources_of_a_job_come_before_those_of_its_kind(self, graph):
+        compute = graph.parameters.compute.model_copy(update={"own": {"training/falco": {"gpus": 3}}})
+        resources = submission.submitted(compute, "logs/x", "training", lambda w: w.method, "train")
+        asked = json.loads(resources["submission"](wildcards(method="falco")))
+        assert (asked["gpus"], asked["name"], asked["resumable"]) == (3, "training falco", True)
+        other = json.loads(resources["submission"](wildcards()))
+        assert other["gpus"] == compute.training.gpus
+
+    def test_brief_jobs_ask_for_no_more_than_light_ones(self, graph):
+        light, brief = submission.light(graph.parameters.compute), submission.brief(graph.parameters.compute)
+        assert brief["runtime"] <= min(5, light["runtime"])
+        assert brief["mem_mb"] <= light["mem_mb"]
+
+    def test_partitions_are_not_looked_up_without_a_cluster(self, graph, monkeypatch):
+        monkeypatch.setattr(submission.launch, "check_partitions", lambda _: pytest.fail("looked up"))
+        submission.check_partitions(graph.parameters.compute, submits=False)
+
+    def test_partitions_of_every_kind_are_checked_on_a_cluster(self, graph, monkeypatch):
+        checked = {}
+        monkeypatch.setattr(submission.launch, "check_partitions", checked.update)
+        submission.check_partitions(graph.parameters.compute, submits=True)
+        assert {"compute.light.partition", "compute.training.partition", "compute.inference.partition"} <= set(checked)
+
+
+def test_missing_file_from_outside_stops_a_build_and_says_what_to_do(monkeypatch):
+    monkeypatch.setattr(checks.assets, "unready", lambda role: f"{role} is missing. Fetch it.")
+    with pytest.raises(AssetError, match=r"not ready \(`masquerade assets list`\):\nbisenet is missing. Fetch it."):
+        checks.check_assets(["data/tiny/faces/x.zip", ".masquerade/assets/bisenet.json"])
+    checks.check_assets(["data/tiny/faces/x.zip"])
+
+
+def test_graph_is_planned_without_torch_and_without_snakemake(root):
+    program = (
+        "import sys\nfrom pathlib import Path\n"
+        "from masquerade.pipeline.graph import Graph\nfrom masquerade.pipeline.targets import Targets\n"
+        f"Targets(Graph(Path({str(root)!r}), 'tiny')).tables()\n"
+        "sys.exit(', '.join({'torch', 'snakemake', 'cv2'} & set(sys.modules)) or 0)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr

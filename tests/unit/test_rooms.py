@@ -1,0 +1,71 @@
+"""The rooms of the library: what lies in them, and who may import whom. pyproject.toml has the order of the rooms."""
+
+import ast
+import tomllib
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import grimp
+
+import masquerade
+
+PACKAGE = Path(masquerade.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+BY_NAME = {
+    "core/discovery.py",  # methods, backbones, judges, metrics and datasets
+    "cli/installation.py",  # the packages that are installed
+}
+"""Modules that may import by a name that is computed."""
+
+
+def named(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def rooms(root: Path) -> set[str]:
+    contracts = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    return set(layers)
+
+
+def test_every_module_lies_in_one_of_the_fourteen_rooms(root):
+    assert len(rooms(root)) == 14
+    assert {path.parent.name for path in PACKAGE.glob("*/*.py")} == rooms(root)
+    assert [path.name for path in PACKAGE.glob("*.py")] == ["__init__.py"]
+
+
+def test_no_exception_from_the_import_contract(root):
+    table = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]
+    options = {key for contract in table["contracts"] for key in contract}
+    assert options <= {"name", "type", "containers", "exhaustive", "layers", "ancestors"}
+
+
+def test_no_circle_between_modules():
+    """Of single modules, with the imports for type checkers; import-linter looks at siblings."""
+    graph = grimp.build_graph("masquerade", cache_dir=None)
+    sorter = TopologicalSorter({module: graph.find_modules_directly_imported_by(module) for module in graph.modules})
+    sorter.prepare()  # raises CycleError, which names the circle
+
+
+def imports_by_name(path: Path) -> bool:
+    names = {"import_module", "__import__", "spec_from_file_location", "exec_module"}
+    return any(
+        (isinstance(node, ast.Name) and node.id in names)
+        or (isinstance(node, ast.Attribute) and node.attr in names)
+        or (isinstance(node, ast.ImportFrom) and names & {alias.name for alias in node.names})
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    )
+
+
+def test_only_discovery_imports_by_name():
+    assert {named(path) for path in MODULES if imports_by_name(path)} == BY_NAME
+
+
+def test_every_folder_says_what_lives_in_it():
+    folders = [path for path in MODULES if path.name == "__init__.py"]
+    assert [named(path) for path in folders if not ast.get_docstring(ast.parse(path.read_text()))] == []
+
+
+def test_every_module_can_be_read_in_one_sitting():
+    lines = {named(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert {name: count for name, count in lines.items() if count > 310} == {}

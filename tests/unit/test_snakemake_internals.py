@@ -1,0 +1,80 @@
+"""Snakemake's internals are as `snakemake_internals` expects them; DVC's as `dvc_internals` does."""
+
+import inspect
+from importlib.metadata import version
+
+import pytest
+
+from masquerade.lineage import dvc_internals, snakemake_internals
+
+
+def test_installed_snakemake_is_the_version_that_the_module_is_written_for():
+    assert version("snakemake") == snakemake_internals.VERSION, "check each function of snakemake_internals.py"
+
+
+def test_installed_dvc_is_the_version_that_the_module_is_written_for():
+    assert version("dvc") == dvc_internals.VERSION, "check each function of dvc_internals.py"
+
+
+def test_snakemake_has_the_parts_that_are_used():
+    from snakemake.api import SnakemakeApi
+    from snakemake.dag import DAG
+    from snakemake.io import IOCache
+    from snakemake.jobs import GroupJob
+    from snakemake.scheduling.job_scheduler import JobScheduler
+    from snakemake.workflow import Workflow
+
+    assert callable(SnakemakeApi.workflow)
+
+    assert hasattr(IOCache(10), "exists_local")
+    assert "job_rate_limiter" in inspect.getsource(JobScheduler.__init__)
+    assert list(inspect.signature(GroupJob.log_error).parameters)[:2] == ["self", "msg"]
+    assert list(inspect.signature(DAG.needrun_jobs).parameters)[0] == "self"
+    for name in ("non_local_exec", "touch", "is_main_process"):
+        assert hasattr(Workflow, name), name
+    prepare = inspect.signature(Workflow._prepare_dag).parameters
+    assert {"forceall", "ignore_incomplete", "lock_warn_only", "nolock"} <= set(prepare)
+    assert callable(Workflow._build_dag)
+
+
+def test_dvc_has_the_parts_that_are_used():
+    import dpath
+    from dvc.dependency import param
+    from dvc.utils import serialize
+
+    assert param.dpath is dpath
+    assert callable(serialize.load_yaml)
+    assert ".yaml" not in serialize.LOADERS or callable(serialize.LOADERS[".yaml"])
+    with dvc_internals.fast_parameters():
+        assert param.dpath.get({"a": {"b": 1}}, "a.b", separator=".") == 1
+        with pytest.raises(KeyError):
+            param.dpath.get({"a": {}}, "a.b", separator=".")
+    assert param.dpath is dpath
+
+
+@pytest.mark.parametrize("output", ["results/x.md", "data/" + "long/" * 90 + "file.parquet"])
+def test_record_of_an_output_is_where_snakemake_keeps_it(tmp_path, monkeypatch, output):
+    from snakemake.persistence import file
+
+    monkeypatch.chdir(tmp_path)
+    snakemake_internals.RECORDS.mkdir(parents=True)
+    (store,) = [kind for _, kind in inspect.getmembers(file, inspect.isclass) if "_record_path" in vars(kind)]
+    persistence = store.__new__(store)
+    persistence._max_len = None
+    path = snakemake_internals.record_path(output)
+    assert path == persistence._record_path(str(snakemake_internals.RECORDS), output)
+    record = tmp_path / path
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.write_text("{}")
+    assert list(snakemake_internals.output_records(tmp_path)) == [(output, record)]
+
+
+def test_parameters_of_a_record_are_its_json_mapping():
+    record = {
+        "rule": "r", "shellcmd": None, "code": None, "input": ["b", "a"], "input_checksums": {"a": "sha256:12"},
+        "params": ["'text'", "'{\"x.y\": 1}'"], "conda_env": None, "starttime": 1.0, "endtime": 2.0,
+    }  # fmt: skip
+    read = snakemake_internals.output_record(record)
+    assert read.params == {"x.y": 1}
+    assert read.inputs == {"a": "12", "b": ""}
+    assert read.command == read.template == read.environment == ""
