@@ -1,11 +1,11 @@
 # make reproduce   from nothing to tables and pictures (scale of params.yaml, `mini` as delivered)
 # make test        every test but the three that follow
-# make fast        the quick ones alone, with the coverage of each room
-# make lint        format, types, direction of imports, spelling: what `make test` checks as well
 # make rehearsal-test  the paper scales at full size, once, on random weights
 # make setup-test  a fresh clone, installed and used by an ordinary user from the package registry alone
 # make slurm-test  the whole tiny matrix, and its accidents, on a real SLURM that this starts and stops (root, apt-get)
 # make test-all    all four
+# make fast        the quick ones of `make test` alone, with the coverage of each room
+# make lint        format, types, direction of imports and spelling alone, which `make test` checks as well
 # make benchmark   time and memory of what matters, printed and written into benchmarks/
 #
 # TARGETS=results/mini/tables/falco/table1.md   lets `make reproduce` build that alone.
@@ -74,8 +74,8 @@ lint: environment
 	snakemake --lint
 	lint-imports --no-cache --no-logo
 	codespell
-	basedpyright
-	python -m pytest tests/unit/test_house.py tests/unit/test_rooms.py tests/unit/test_docs.py -k "not lint_command"
+	basedpyright --threads 2
+	python -m pytest tests/unit/test_house.py tests/unit/test_import_direction.py tests/unit/test_docs.py -k "not lint_command"
 
 benchmark: environment
 	python benchmarks/pipeline.py

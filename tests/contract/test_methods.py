@@ -1,14 +1,25 @@
 """Every method that exists, with a checkpoint of the tests' scale where it trains, keeps the same promises."""
 
+import contextlib
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from masquerade.core import discovery
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
 from masquerade.pipeline import anonymization
+from masquerade.training import loop
 
 METHODS = discovery.names("methods")
 SEED = 5
+RESUMED = [
+    *((name, {}) for name in METHODS if discovery.load("methods", name).capabilities.trains),
+    ("fit", {"kernel_rate": 0.0}),
+    ("lreorg", {"optimiser": "muon", "ema": 0.5}),
+    ("riddle", {"optimiser": "muon", "ema": 0.5}),
+]
+"""Every training, and those with further optimisers that the scale does not use: method and changed knobs."""
 
 
 def key(name, *purpose) -> bytes | None:
@@ -139,3 +150,30 @@ def test_features_are_vectors_that_do_not_depend_on_the_batch(workshop, faces, n
         assert (values.dtype, values.ndim, len(values)) == (np.float32, 2, len(faces)), feature
         assert np.isfinite(values).all(), feature
         np.testing.assert_allclose(apart[feature], values[rows], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "knobs"), RESUMED)
+def test_interrupted_training_ends_with_the_same_bytes(workshop, monkeypatch, name, knobs):
+    """A training goes on where it stopped; it is stopped in its second and sixth step, so in both phases of two."""
+    cls, resources = discovery.load("methods", name), workshop.resources(name)
+    params = workshop.parameters.methods[name].params.model_copy(update=knobs)
+    whole, cut = (
+        workshop.job("-".join([name, *knobs, label]), resources.backbones) for label in ("whole", "interrupted")
+    )
+    if knobs:
+        cls.train(params, whole)
+    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+    monkeypatch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "log_every": 1})
+    steps, stops = [], [None, 5, 1]
+
+    def log(step, values):
+        steps.append(step)
+        if step == stops[-1]:
+            stops.pop()
+            raise KeyboardInterrupt
+
+    while not cut.checkpoint.is_file():
+        with contextlib.suppress(KeyboardInterrupt):
+            cls.train(params, replace(cut, log=log))
+    assert steps[:4] == [0, 1, 1, 2]
+    assert cut.checkpoint.read_bytes() == (whole.checkpoint if knobs else resources.checkpoint).read_bytes()

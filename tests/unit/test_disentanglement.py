@@ -242,24 +242,6 @@ def test_training_learns_to_reconstruct(identity, job):
     assert curve[59] < 0.8 * curve[0]
 
 
-def test_an_interrupted_training_goes_on_bit_for_bit(identity, job, monkeypatch):
-    training.train(settings(), job("whole"), identity)
-
-    def stop(step, values):
-        if step:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-        patched.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "log_every": 3})
-        with pytest.raises(KeyboardInterrupt):
-            training.train(settings(), job("cut", log=stop), identity)
-    assert job("cut").state.is_file()
-    assert not job("cut").checkpoint.exists()
-    training.train(settings(), job("cut"), identity)
-    assert job("cut").checkpoint.read_bytes() == job("whole").checkpoint.read_bytes()
-
-
 def test_the_same_training_is_taken_over_and_another_is_not(identity, job, monkeypatch):
     first_job = job("first")
     training.train(settings(), first_job, identity)

@@ -18,8 +18,7 @@ from hypothesis import strategies as some
 from torch import nn
 
 from masquerade.backbones.generator import training as _generator
-from masquerade.core import discovery
-from masquerade.core import process
+from masquerade.core import discovery, process
 from masquerade.core.errors import MasqueradeError, ParameterError
 from masquerade.core.images import ArchiveWriter
 from masquerade.methods.fit import training as transformer
@@ -184,12 +183,12 @@ def together(work, folder, label, count=2):
     environments = [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
     context = multiprocessing.get_context("spawn")
     started = [context.Process(target=in_process, args=(work, folder, label, of)) for of in environments]
-    for process in started:
-        process.start()
-    for process in started:
-        process.join(timeout=300)
-        process.kill()
-    return [process.exitcode for process in started]
+    for child in started:
+        child.start()
+    for child in started:
+        child.join(timeout=300)
+        child.kill()
+    return [child.exitcode for child in started]
 
 
 @pytest.fixture(scope="module")
@@ -409,7 +408,7 @@ def test_training_that_is_not_made_for_several_processes_is_refused(tmp_path, mo
         modules, optimisers = {}, {}
 
     pretend(monkeypatch, 0, 2)
-    with pytest.raises(MasqueradeError, match="Alone trains in one process, not in 2. Set `tasks` to 1"):
+    with pytest.raises(MasqueradeError, match=r"Alone trains in one process, not in 2\. Set `tasks` to 1"):
         loop.fit(Alone(), steps=1, state=tmp_path / "s.pt", fingerprint="", log=print)
 
 

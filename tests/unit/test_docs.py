@@ -128,13 +128,14 @@ def test_pages_that_other_files_name_exist():
 
 def rules() -> dict[str, tuple[str, str]]:
     """Rule -> its file and its script. A rule made by ``use rule`` has the script of the rule that it uses."""
-    found: dict[str, tuple[str, str]] = {}
+    files: dict[str, tuple[str, str]] = {}
     for file in sorted((ROOT / "workflow/rules").glob("*.smk")):
         for block in re.split(r"^(?=rule |use rule )", text(file), flags=re.MULTILINE)[1:]:
             used, name = re.match(r"(?:use rule (\w+) as |rule )(\w+)", block).groups()
-            scripts = re.findall(r"workflow/scripts/(?!launch)\w+\.py", block)
-            found[name] = (str(file.relative_to(ROOT)), scripts[-1] if scripts else found[used][1])
-    return found
+            script = re.search(r'commands\.(?:local|launched)\(\s*"(\w+)"', block)
+            path = f"workflow/scripts/{script[1]}.py" if script else files[used][1]
+            files[name] = (str(file.relative_to(ROOT)), path)
+    return files
 
 
 def test_architecture_lists_every_rule_with_its_file_and_script():

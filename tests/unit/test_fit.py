@@ -15,7 +15,6 @@ from masquerade.core.images import ArchiveWriter, Faces, to_float, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.fit import losses, passwords, training
 from masquerade.networks.identity_transformer import INSIDE, IdentityTransformer, PasswordClassifier
-from masquerade.training import loop
 from masquerade.training.job import TrainingJob
 
 METHOD = discovery.load("methods", "fit")
@@ -296,26 +295,6 @@ def test_training_learns_to_bring_faces_back(job):
     chosen = settings(steps=40, reach=0.0, losses=only, width=8, samples_every=40)
     METHOD.train(chosen, job(log=lambda step, values: curve.update({step: values["reconstruction"]})))
     assert curve[39] < 0.8 * curve[0]
-
-
-@pytest.mark.parametrize("kernel_rate", [0.0, 0.01])
-def test_an_interrupted_training_goes_on_bit_for_bit(job, monkeypatch, kernel_rate):
-    chosen = settings(kernel_rate=kernel_rate)
-    METHOD.train(chosen, job("whole"))
-
-    def stop(step, values):
-        if step:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-        patched.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "log_every": 3})
-        with pytest.raises(KeyboardInterrupt):
-            METHOD.train(chosen, job("cut", log=stop))
-    assert job("cut").state.is_file()
-    assert not job("cut").checkpoint.exists()
-    METHOD.train(chosen, job("cut"))
-    assert job("cut").checkpoint.read_bytes() == job("whole").checkpoint.read_bytes()
 
 
 def test_samples_show_every_column_at_the_asked_intervals(job):

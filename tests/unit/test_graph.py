@@ -10,7 +10,7 @@ import pytest
 from masquerade.core.errors import AssetError, ParameterError
 from masquerade.params import paths
 from masquerade.params.paths import Paths
-from masquerade.pipeline import checks, submission
+from masquerade.pipeline import checks, commands, submission
 from masquerade.pipeline.graph import Graph, one_of
 from masquerade.pipeline.targets import Targets
 
@@ -219,3 +219,16 @@ def test_graph_is_planned_without_torch_and_without_snakemake(root):
     )
     run = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+def test_command_of_a_launched_step_is_that_of_the_step_behind_its_launcher():
+    local, launched = (
+        commands.local("guess", "--seed {wildcards.seed}"),
+        commands.launched("guess", "--seed {wildcards.seed}"),
+    )
+    assert local == (
+        "python workflow/scripts/guess.py --params {params.cfg:q} --code {input.code} --threads {threads} "
+        "--seed {wildcards.seed} --outputs {output} > {log} 2>&1"
+    )
+    launcher = "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q} "
+    assert launched == launcher + local.removeprefix("python ")

@@ -41,6 +41,14 @@ def test_the_hooks_before_a_commit_run_the_commands_of_make_lint(root):
     assert [hook["entry"] for hook in hooks] == lint_commands()
 
 
+def test_hosted_ci_runs_the_commands_of_the_readme(root):
+    job = yaml.safe_load((root / ".github/workflows/test.yml").read_text())["jobs"]["make"]
+    commands = job["strategy"]["matrix"]["command"]
+    assert commands == ["make lint", "make test", "make reproduce"]
+    readme = (root / "README.md").read_text()
+    assert [command for command in commands[1:] if command not in readme] == []
+
+
 def pins(lines: list[str]) -> dict[str, str]:
     pairs = [line.strip().removeprefix("- ").split("==") for line in lines if "==" in line]
     return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pairs}

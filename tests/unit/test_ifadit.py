@@ -11,7 +11,6 @@ from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import CheckpointError, ParameterError, PictureError
 from masquerade.core.images import ArchiveWriter, Faces, to_float, to_uint8
 from masquerade.methods import Resources
-from masquerade.methods.ifadit.phases import PhaseOne, PhaseTwo
 from masquerade.networks.psp import Encoder4Editing
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import checkpoints
@@ -196,24 +195,6 @@ def test_a_checkpoint_of_another_backbone_is_refused(folder, tmp_path, name):
     backbones[name].write_bytes(b"another one")
     with pytest.raises(CheckpointError, match=f"another backbone '{name}'"):
         METHOD(PARAMS, METHOD.Variant(), Resources(folder / "checkpoint.safetensors", backbones))
-
-
-def test_an_interrupted_training_ends_with_the_same_bytes(folder, monkeypatch):
-    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-    for phase in (PhaseOne, PhaseTwo):
-        with monkeypatch.context() as patch:
-            whole = phase.step
-
-            def step(self, step, whole=whole):
-                if step == 1:
-                    raise KeyboardInterrupt
-                return whole(self, step)
-
-            patch.setattr(phase, "step", step)
-            with pytest.raises(KeyboardInterrupt):
-                METHOD.train(PARAMS, job(folder, "resumed"))
-    METHOD.train(PARAMS, job(folder, "resumed"))
-    assert fingerprints.md5(folder / "resumed.safetensors") == fingerprints.md5(folder / "checkpoint.safetensors")
 
 
 def test_the_second_phase_leaves_what_the_first_has_learnt(folder):

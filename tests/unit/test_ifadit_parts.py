@@ -15,7 +15,7 @@ from masquerade.methods.ifadit.network import Transform, drawn_secrets, secret_v
 from masquerade.methods.ifadit.phases import pairs
 from masquerade.methods.ifadit.refinement import blurred, refine, rounded, soft_mask
 from masquerade.methods.ifadit.rehearsal import visible
-from masquerade.methods.ifadit.settings import FlowSettings, IdentityFlowSettings
+from masquerade.methods.ifadit.settings import FlowSettings, IfaditSettings
 from masquerade.networks.all_in_one import AllInOneFlow
 from masquerade.networks.coupling import SecureCouplingBlock, SecureFlow
 from masquerade.networks.identity_mapping import IdentityCompensation, IdentityMapping
@@ -40,7 +40,7 @@ def transform(**changed):
         "aligned": False,
     } | changed
     asked = {"flow": FlowSettings(**flow), "compensation": True, "compensation_widths": [8, 8, 8]}
-    return Transform(IdentityFlowSettings.model_construct(**asked), STYLE)
+    return Transform(IfaditSettings.model_construct(**asked), STYLE)
 
 
 FLOWS = pytest.mark.parametrize("kind", [SecureFlow, AllInOneFlow])

@@ -322,7 +322,8 @@ def test_every_judge_keeps_its_promise_whatever_the_batch(name, judges, several)
 def test_judges_import_without_torch_and_hog_detects_without_it():
     """Every job starts a process: what one does not need must not cost it seconds."""
     code = (
-        "import sys; import numpy as np; from masquerade.core import discovery; from masquerade.pipeline import measuring; "
+        "import sys; import numpy as np; from masquerade.core import discovery; "
+        "from masquerade.pipeline import measuring; "
         f"classes = [discovery.load('judges', name) for name in {NAMES}]; "
         "from masquerade.networks.hog import detections; detections(np.zeros((1, 3, 64, 64), np.float32)); "
         "sys.exit(', '.join({'torch', 'torchvision'} & set(sys.modules)) or 0)"

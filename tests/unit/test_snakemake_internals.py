@@ -29,7 +29,7 @@ def test_snakemake_has_the_parts_that_are_used():
     assert hasattr(IOCache(10), "exists_local")
     assert "job_rate_limiter" in inspect.getsource(JobScheduler.__init__)
     assert list(inspect.signature(GroupJob.log_error).parameters)[:2] == ["self", "msg"]
-    assert list(inspect.signature(DAG.needrun_jobs).parameters)[0] == "self"
+    assert next(iter(inspect.signature(DAG.needrun_jobs).parameters)) == "self"
     for name in ("non_local_exec", "touch", "is_main_process"):
         assert hasattr(Workflow, name), name
     prepare = inspect.signature(Workflow._prepare_dag).parameters

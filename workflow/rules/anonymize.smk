@@ -23,13 +23,12 @@ rule anonymize_neural:
         cfg=GRAPH.knobs(*GRAPH.variant_knobs, "measure.batch"),
         split="test",
     shell:
-        LAUNCH
-        + "workflow/scripts/anonymize.py"
-        + COMMON
-        + " --split {params.split} --method {wildcards.method} --variant {wildcards.variant}"
-        + " --seed {wildcards.seed} --faces {input.faces[0]}"
-        + METHOD_OPTIONS
-        + OUTPUTS
+        commands.launched(
+            "anonymize",
+            "--split {params.split} --method {wildcards.method} --variant {wildcards.variant}",
+            "--seed {wildcards.seed} --faces {input.faces[0]}",
+            commands.METHOD_OPTIONS,
+        )
 
 
 # The methods that a processor computes at once.
@@ -68,11 +67,11 @@ rule imported:
     params:
         cfg=GRAPH.knobs("imported.{method}.variants.{variant}.{dataset}", "imported.{method}.source"),
     shell:
-        "python workflow/scripts/imported.py"
-        + COMMON
-        + " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
-        + " --seed {wildcards.seed} --faces {input.faces[0]} --pictures {input.pictures}"
-        + OUTPUTS
+        commands.local(
+            "imported",
+            "--dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}",
+            "--seed {wildcards.seed} --faces {input.faces[0]} --pictures {input.pictures}",
+        )
 
 
 # The part of the train split from which a classifier of attributes learns.

@@ -22,11 +22,11 @@ rule pseudo_labels:
     params:
         cfg=GRAPH.knobs(*GRAPH.attribute_knobs, "data_seed"),
     shell:
-        LAUNCH
-        + "workflow/scripts/pseudo_labels.py"
-        + COMMON
-        + " --train {input.train} --faces {input.faces}"
-        + " --outputs {output.labels} {output.quality} > {log} 2>&1"
+        commands.launched(
+            "pseudo_labels",
+            "--train {input.train} --faces {input.faces}",
+            outputs="{output.labels} {output.quality}",
+        )
 
 
 rule attributes:
@@ -54,9 +54,8 @@ rule attributes:
         cfg=GRAPH.knobs(*GRAPH.attribute_knobs),
         split=lambda w: "train" if GRAPH.has_train_split(w.dataset) else "test",
     shell:
-        LAUNCH
-        + "workflow/scripts/attributes.py"
-        + COMMON
-        + " --anonymized {input.anonymized[0]} --faces {input.faces[0]} --pseudo {input.pseudo}"
-        + " --split {params.split} --seed {wildcards.seed}"
-        + OUTPUTS
+        commands.launched(
+            "attributes",
+            "--anonymized {input.anonymized[0]} --faces {input.faces[0]} --pseudo {input.pseudo}",
+            "--split {params.split} --seed {wildcards.seed}",
+        )

@@ -27,11 +27,12 @@ rule backbone:
         cfg=GRAPH.knobs("backbones.{backbone}", "data_seed"),
         state=f"{PATHS.states}/backbones/{{backbone}}.pt",
     shell:
-        LAUNCH
-        + "workflow/scripts/backbone.py"
-        + COMMON
-        + " --name {wildcards.backbone} --faces {input.faces[0]} --backbones {input.backbones}"
-        + " --state {params.state} --outputs {output.checkpoint} {output.quality} > {log} 2>&1"
+        commands.launched(
+            "backbone",
+            "--name {wildcards.backbone} --faces {input.faces[0]} --backbones {input.backbones}",
+            "--state {params.state}",
+            outputs="{output.checkpoint} {output.quality}",
+        )
 
 
 rule backbones_table:
@@ -53,4 +54,7 @@ rule backbones_table:
     params:
         cfg=GRAPH.knobs("scale", "caution"),
     shell:
-        "python workflow/scripts/backbones_table.py" + COMMON + " --qualities {input.qualities}" + OUTPUTS
+        commands.local(
+            "backbones_table",
+            "--qualities {input.qualities}",
+        )

@@ -23,8 +23,8 @@ from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import snakemake_internals
 from masquerade.params import overlays
 from masquerade.params.paths import index, with_index
-from masquerade.pipeline import checks, submission
-from masquerade.pipeline.graph import LATENT_BACKBONES, METHOD_OPTIONS, Graph, one_of
+from masquerade.pipeline import checks, commands, submission
+from masquerade.pipeline.graph import LATENT_BACKBONES, Graph, one_of
 from masquerade.pipeline.targets import Targets
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
@@ -39,9 +39,6 @@ COMPUTE, TARGETS = PARAMETERS.compute, Targets(GRAPH)
 LOGS, BENCHMARKS = PATHS.logs, f"{PATHS.logs}/benchmarks"
 LIGHT, BRIEF = submission.light(COMPUTE), submission.brief(COMPUTE)
 ABOUT = GRAPH.knobs("scale", "seeds", "stand_ins", "caution")
-LAUNCH = "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q} "
-COMMON = " --params {params.cfg:q} --code {input.code} --threads {threads}"
-OUTPUTS = " --outputs {output} > {log} 2>&1"
 
 
 def submitted(kind, name, threads):

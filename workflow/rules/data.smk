@@ -17,4 +17,7 @@ rule faces:
     params:
         cfg=GRAPH.knobs("datasets.{dataset}", "image.size", "data_seed"),
     shell:
-        "python workflow/scripts/data.py" + COMMON + " --dataset {wildcards.dataset}" + OUTPUTS
+        commands.local(
+            "data",
+            "--dataset {wildcards.dataset}",
+        )

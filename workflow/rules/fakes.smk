@@ -21,4 +21,7 @@ rule fakes:
     params:
         cfg=GRAPH.knobs("fakes", "data_seed"),
     shell:
-        LAUNCH + "workflow/scripts/fakes.py" + COMMON + " --backbones {input.backbones}" + OUTPUTS
+        commands.launched(
+            "fakes",
+            "--backbones {input.backbones}",
+        )

@@ -23,10 +23,9 @@ rule features:
             "measure.batch",
         ),
     shell:
-        LAUNCH
-        + "workflow/scripts/features.py"
-        + COMMON
-        + " --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
-        + " --faces {input.faces[0]}"
-        + METHOD_OPTIONS
-        + OUTPUTS
+        commands.launched(
+            "features",
+            "--method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}",
+            "--faces {input.faces[0]}",
+            commands.METHOD_OPTIONS,
+        )

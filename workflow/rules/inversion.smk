@@ -22,8 +22,7 @@ rule invert:
     params:
         cfg=GRAPH.knobs("scale"),
     shell:
-        LAUNCH
-        + "workflow/scripts/invert.py"
-        + COMMON
-        + " --faces {input.faces[0]} --backbones {input.backbones}"
-        + OUTPUTS
+        commands.launched(
+            "invert",
+            "--faces {input.faces[0]} --backbones {input.backbones}",
+        )

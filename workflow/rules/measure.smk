@@ -20,10 +20,10 @@ rule measure_source:
         cfg=GRAPH.knobs(*GRAPH.judge_knobs("measure"), "measure.judges", "measure.batch"),
         splits=f"{PARAMETERS.matrix.calibrate_on},test",
     shell:
-        "python workflow/scripts/measure.py"
-        + COMMON
-        + " --faces {input.faces[0]} --backbones {input.backbones} --splits {params.splits}"
-        + OUTPUTS
+        commands.local(
+            "measure",
+            "--faces {input.faces[0]} --backbones {input.backbones} --splits {params.splits}",
+        )
 
 
 rule measure:
@@ -49,8 +49,8 @@ rule measure:
     params:
         cfg=GRAPH.knobs(*GRAPH.judge_knobs("measure"), "measure.judges", "measure.batch"),
     shell:
-        "python workflow/scripts/measure.py"
-        + COMMON
-        + " --faces {input.faces[0]} --source {input.source[0]} --backbones {input.backbones}"
-        + " --splits test"
-        + OUTPUTS
+        commands.local(
+            "measure",
+            "--faces {input.faces[0]} --source {input.source[0]} --backbones {input.backbones}",
+            "--splits test",
+        )

@@ -23,13 +23,13 @@ rule metrics:
     params:
         cfg=GRAPH.knobs(*[f"metrics.{name}" for name in PARAMETERS.metrics], "matrix.calibrate_on"),
     shell:
-        "python workflow/scripts/metrics.py"
-        + COMMON
-        + " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
-        + " --seed {wildcards.seed} --source {input.source} --derived {input.derived}"
-        + " --index {input.index} --target {input.target} --attributes {input.attributes}"
-        + " --attempts {input.attempts}"
-        + OUTPUTS
+        commands.local(
+            "metrics",
+            "--dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}",
+            "--seed {wildcards.seed} --source {input.source} --derived {input.derived}",
+            "--index {input.index} --target {input.target} --attributes {input.attributes}",
+            "--attempts {input.attempts}",
+        )
 
 
 # All of them in one file, which DVC knows as its metrics.
@@ -52,4 +52,7 @@ rule scores:
     params:
         cfg=GRAPH.knobs("scale"),
     shell:
-        "python workflow/scripts/scores.py" + COMMON + " --metrics {input.metrics}" + OUTPUTS
+        commands.local(
+            "scores",
+            "--metrics {input.metrics}",
+        )

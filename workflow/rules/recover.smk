@@ -25,13 +25,12 @@ rule recover:
             *GRAPH.recovery_knobs,
         ),
     shell:
-        LAUNCH
-        + "workflow/scripts/recover.py"
-        + COMMON
-        + " --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}"
-        + " --faces {input.faces[0]} --anonymized {input.anonymized[0]}"
-        + METHOD_OPTIONS
-        + OUTPUTS
+        commands.launched(
+            "recover",
+            "--method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}",
+            "--faces {input.faces[0]} --anonymized {input.anonymized[0]}",
+            commands.METHOD_OPTIONS,
+        )
 
 
 use rule measure as measure_attempts with:
@@ -85,14 +84,13 @@ rule guess:
             *GRAPH.guessing_knobs,
         ),
     shell:
-        LAUNCH
-        + "workflow/scripts/guess.py"
-        + COMMON
-        + " --dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}"
-        + " --seed {wildcards.seed} --anonymized {input.anonymized[0]} --source {input.source}"
-        + " --judged {input.judged}"
-        + METHOD_OPTIONS
-        + OUTPUTS
+        commands.launched(
+            "guess",
+            "--dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}",
+            "--seed {wildcards.seed} --anonymized {input.anonymized[0]} --source {input.source}",
+            "--judged {input.judged}",
+            commands.METHOD_OPTIONS,
+        )
 
 
 rule guessing_table:
@@ -114,4 +112,7 @@ rule guessing_table:
     params:
         cfg=GRAPH.knobs("scale", "caution"),
     shell:
-        "python workflow/scripts/guessing_table.py" + COMMON + " --guesses {input.guesses}" + OUTPUTS
+        commands.local(
+            "guessing_table",
+            "--guesses {input.guesses}",
+        )

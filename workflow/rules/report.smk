@@ -44,12 +44,12 @@ rule report:
         ),
         skipped=lambda w: PAPERS.reasons(PAPERS.all_settings()),
     shell:
-        "python workflow/scripts/report.py"
-        + COMMON
-        + " --skipped {params.skipped:q} --declared {input.declared} --claims {input.claims}"
-        + " --built {input.built} --further {input.further} --faces {input.faces}"
-        + " --metrics {input.metrics} --source {input.source}"
-        + f" --measured {PATHS.data}/measurements --derived {PATHS.data}/anonymized"
-        + " --attempts {input.attempts} --attempts_measured {input.attempts_measured}"
-        + " --checkpoints {input.checkpoints} --backbones {input.backbones}"
-        + OUTPUTS
+        commands.local(
+            "report",
+            "--skipped {params.skipped:q} --declared {input.declared} --claims {input.claims}",
+            "--built {input.built} --further {input.further} --faces {input.faces}",
+            "--metrics {input.metrics} --source {input.source}",
+            f"--measured {PATHS.data}/measurements --derived {PATHS.data}/anonymized",
+            "--attempts {input.attempts} --attempts_measured {input.attempts_measured}",
+            "--checkpoints {input.checkpoints} --backbones {input.backbones}",
+        )

@@ -23,11 +23,11 @@ rule table:
         skipped=PAPERS.not_shown,
         imported=PAPERS.imported(),
     shell:
-        "python workflow/scripts/table.py"
-        + COMMON
-        + " --skipped {params.skipped:q} --imported {params.imported:q} --declared {input.declared}"
-        + " --metrics {input.metrics}"
-        + OUTPUTS
+        commands.local(
+            "table",
+            "--skipped {params.skipped:q} --imported {params.imported:q} --declared {input.declared}",
+            "--metrics {input.metrics}",
+        )
 
 
 rule curves:
@@ -53,10 +53,10 @@ rule curves:
         cfg=ABOUT,
         skipped=PAPERS.not_shown,
     shell:
-        "python workflow/scripts/curves.py"
-        + COMMON
-        + " --skipped {params.skipped:q} --declared {input.declared} --metrics {input.metrics}"
-        + OUTPUTS
+        commands.local(
+            "curves",
+            "--skipped {params.skipped:q} --declared {input.declared} --metrics {input.metrics}",
+        )
 
 
 rule clusters:
@@ -82,10 +82,10 @@ rule clusters:
         cfg=ABOUT,
         skipped=PAPERS.not_shown,
     shell:
-        "python workflow/scripts/clusters.py"
-        + COMMON
-        + " --skipped {params.skipped:q} --declared {input.declared} --features {input.features}"
-        + OUTPUTS
+        commands.local(
+            "clusters",
+            "--skipped {params.skipped:q} --declared {input.declared} --features {input.features}",
+        )
 
 
 rule grid:
@@ -115,12 +115,12 @@ rule grid:
         cfg=ABOUT,
         skipped=PAPERS.not_shown,
     shell:
-        "python workflow/scripts/grid.py"
-        + COMMON
-        + " --skipped {params.skipped:q} --declared {input.declared} --faces {input.faces}"
-        + " --derived {input.derived} --attempts {input.attempts} --source {input.source}"
-        + " --measured {input.measured}"
-        + OUTPUTS
+        commands.local(
+            "grid",
+            "--skipped {params.skipped:q} --declared {input.declared} --faces {input.faces}",
+            "--derived {input.derived} --attempts {input.attempts} --source {input.source}",
+            "--measured {input.measured}",
+        )
 
 
 rule claims_table:
@@ -144,7 +144,7 @@ rule claims_table:
         cfg=GRAPH.knobs("scale", "seeds", "stand_ins", "caution", "papers"),
         skipped=lambda w: PAPERS.reasons(PAPERS.claimed_settings()),
     shell:
-        "python workflow/scripts/claims.py"
-        + COMMON
-        + " --skipped {params.skipped:q} --declared {input.declared} --metrics {input.metrics}"
-        + OUTPUTS
+        commands.local(
+            "claims",
+            "--skipped {params.skipped:q} --declared {input.declared} --metrics {input.metrics}",
+        )

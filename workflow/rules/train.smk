@@ -25,12 +25,11 @@ rule method:
         ablation="",
         state=f"{PATHS.states}/methods/{{method}}/{{seed}}.pt",
     shell:
-        LAUNCH
-        + "workflow/scripts/train.py"
-        + COMMON
-        + " --method {wildcards.method} --ablation {params.ablation:q} --seed {wildcards.seed} --faces {input.faces[0]}"
-        + " --backbones {input.backbones} --base {input.base} --state {params.state}"
-        + OUTPUTS
+        commands.launched(
+            "train",
+            "--method {wildcards.method} --ablation {params.ablation:q} --seed {wildcards.seed} --faces {input.faces[0]}",
+            "--backbones {input.backbones} --base {input.base} --state {params.state}",
+        )
 
 
 # A training with the other parameters of one ablation (params.yaml, `ablations`).

@@ -24,8 +24,9 @@ def written(path: Path, unique: bool = False) -> Iterator[Path]:
     try:
         yield temporary
         temporary.replace(path)
-    finally:
+    except BaseException:  # an interruption, too
         temporary.unlink(missing_ok=True)
+        raise
 
 
 def write_text(path: Path, text: str, unique: bool = False) -> None:

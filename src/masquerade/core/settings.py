@@ -11,8 +11,8 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
 class Settings(BaseModel):
     """A block of parameters. Closed: an unknown key is an error. Frozen: its values cannot be changed.
 
-    Fields have no defaults, so that params.yaml shows every knob and DVC detects every change. The text below a field is
-    its description, with unit and source.
+    Fields have no defaults, so that params.yaml shows every knob and DVC detects every change. The text below a field
+    is its description, with unit and source.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)

@@ -14,9 +14,8 @@ from masquerade.methods import Capabilities, Method, Resources
 if TYPE_CHECKING:
     from torch import Tensor
 
-PUBLISHED_LAYERS = (
-    18  # style layers of the paper's generator of 1024 pixels; `first_layer` and `last_layer` count in them
-)
+PUBLISHED_LAYERS = 18
+"""Style layers of the paper's generator of 1024 pixels. `first_layer` and `last_layer` count in them."""
 
 
 class Falco(Method):

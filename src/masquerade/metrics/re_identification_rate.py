@@ -34,7 +34,7 @@ class ReIdentificationRate(Metric):
         """The false-accept rate."""
 
         far: Annotated[float, Field(gt=0, lt=1)]
-        """False-accept rate of the threshold (0.01: strangers are accepted about as often as falco's Table 1 says)."""
+        """False-accept rate of the threshold (0.01: about the rate for random faces in falco's Table 1)."""
 
     params: Params
 

@@ -44,7 +44,7 @@ class TrueAcceptanceRate(Metric):
         folds: Annotated[int, Field(ge=2)]
         """Groups of people (10: LFW)."""
         most_pictures: Annotated[int, Field(ge=4)]
-        """Pictures, drawn by a fixed seed, whose pairs set the thresholds (half their square)."""
+        """Largest number of pictures whose pairs set the thresholds; more are reduced to it by a fixed seed."""
 
     params: Params
 

@@ -22,11 +22,6 @@ from masquerade.pipeline.paper_inputs import PaperInputs
 
 LATENT_BACKBONES = ("generator", "inversion", "semantics")
 """The backbones on which the codes of faces depend."""
-METHOD_OPTIONS = (
-    " --checkpoint {input.checkpoint} --backbones {input.backbones} --gallery {input.gallery}"
-    " --fakes {input.fakes} --latents {input.latents}"
-)
-"""The options of a command that gets `Graph.method_inputs`."""
 
 
 def one_of(names: Iterable[object]) -> str:
@@ -208,7 +203,7 @@ class Graph:
         return self.paths.method.format(method=kin, seed=wildcards.seed) if same else []
 
     def method_inputs(self, wildcards: Any) -> dict[str, str | list[str]]:
-        """Input function for ``unpack``: the files of METHOD_OPTIONS, which a method gets beside the faces."""
+        """Input function for ``unpack``: what a method gets beside the faces (`commands.METHOD_OPTIONS`)."""
         able, paths = self.capabilities(wildcards.method), self.paths
         return {
             "checkpoint": self.checkpoint(wildcards),

@@ -172,7 +172,7 @@ def perceptual(device: torch.device, knob: str) -> nn.Module:
 
 
 def build(facts: Mapping, generator: str, mean: Tensor) -> Inverter:
-    """An inverter with the architecture of ``facts``. ``generator``: the md5; ``mean``: the mean codes (layers, style)."""
+    """An inverter of the architecture in ``facts``. ``generator``: its md5; ``mean``: mean codes (layers, style)."""
     layers, style = mean.shape
     encoder = KINDS[facts["kind"]](layers, facts["input_size"], style, facts["widths"], facts["units"])
     return Inverter(encoder, mean, generator)

@@ -11,7 +11,7 @@ from masquerade.core.keys import Bits
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods.fit.passwords import BITS, of_key
-from masquerade.methods.fit.settings import TransformerSettings
+from masquerade.methods.fit.settings import FitSettings
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class FIT(Method):
     capabilities = Capabilities(trains=True, keys=Bits(BITS), invertible=True)
     needs = ("identity",)
 
-    class Params(TransformerSettings):
+    class Params(FitSettings):
         pass
 
     class Variant(Settings):

@@ -38,7 +38,8 @@ class LossSettings(Settings):
     password: Weight
     """Weight of L_aux, the loss of the password classifier (1)."""
     identity: Weight
-    """Weight of L_adv and L_rec_cls, the identities of anonymized and recovered faces (2)."""
+    """Weight of L_adv and L_rec_cls (2): anonymized and wrongly recovered faces should be other people, and recovered
+    faces the same person."""
     feature: Weight
     """Weight of L_feat between two faces that are one face anonymized with two passwords (2)."""
     wrong_feature: Weight
@@ -51,7 +52,7 @@ class LossSettings(Settings):
     """Weight of L_rec, the mean absolute difference between recovered and original (100)."""
 
 
-class TransformerSettings(Settings):
+class FitSettings(Settings):
     """All knobs of FIT."""
 
     width: Width

@@ -11,7 +11,7 @@ from masquerade.core import fingerprints, seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods.fit import losses, passwords
-from masquerade.methods.fit.settings import TransformerSettings
+from masquerade.methods.fit.settings import FitSettings
 from masquerade.networks.identity_transformer import Discriminators, IdentityTransformer, PasswordClassifier
 from masquerade.training import checkpoints, distributed, loop
 from masquerade.training.job import TrainingJob
@@ -31,7 +31,7 @@ class TransformerTask:
 
     parallel = True
 
-    def __init__(self, settings: TransformerSettings, identity: nn.Module, pictures: np.ndarray, seed: int):
+    def __init__(self, settings: FitSettings, identity: nn.Module, pictures: np.ndarray, seed: int):
         distributed.check_batch(settings.batch, "methods.fit.params.batch")
         torch.manual_seed(seeding.derive(seed, "weights"))
         self.settings, self.identity, self.pictures, self.seed = settings, identity, pictures, seed
@@ -133,7 +133,7 @@ class TransformerTask:
         return losses.password(logits, torch.from_numpy(targets).to(self.device)) * len(KINDS)
 
 
-def transformer(settings: TransformerSettings) -> IdentityTransformer:
+def transformer(settings: FitSettings) -> IdentityTransformer:
     """The network with the widths of ``settings``."""
     shape = settings.width, settings.halvings, settings.blocks, settings.reach
     return IdentityTransformer(passwords.BITS, *shape)
@@ -148,7 +148,7 @@ def stored(drawn: Tensor) -> Tensor:
     return drawn + (saved - drawn.detach())
 
 
-def train(settings: TransformerSettings, job: TrainingJob, identity: nn.Module) -> None:
+def train(settings: FitSettings, job: TrainingJob, identity: nn.Module) -> None:
     """Train on the train split of ``job.faces`` and write ``job.checkpoint`` (the averaged transformer).
 
     ``identity``: the frozen identity encoder. Raises ParameterError if pictures and ``halvings`` do not fit.
@@ -178,7 +178,7 @@ def train(settings: TransformerSettings, job: TrainingJob, identity: nn.Module) 
     checkpoints.save_checkpoint(job.checkpoint, {"network": average.module}, facts)
 
 
-def fingerprint(settings: TransformerSettings, job: TrainingJob, archive: FaceArchive) -> str:
+def fingerprint(settings: FitSettings, job: TrainingJob, archive: FaceArchive) -> str:
     """A digest of all that the training depends on. An unfinished training goes on only if its digest is the same."""
     parts = (
         settings.model_dump_json(),

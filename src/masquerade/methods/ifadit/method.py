@@ -11,7 +11,7 @@ from masquerade.core.images import Faces, to_float, to_uint8
 from masquerade.core.keys import Secret, expanded
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
-from masquerade.methods.ifadit.settings import IdentityFlowSettings
+from masquerade.methods.ifadit.settings import IfaditSettings
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Ifadit(Method):
     capabilities = Capabilities(trains=True, keys=Secret(), invertible=True, saves=True, pastes=True)
     needs = ("generator", "identity", "parsing", "landmarks", "inversion")
 
-    class Params(IdentityFlowSettings):
+    class Params(IfaditSettings):
         pass
 
     params: Params

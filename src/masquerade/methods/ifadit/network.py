@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from masquerade.backbones.inversion.training import KINDS, Inverter, start_from
 from masquerade.core.errors import ParameterError
-from masquerade.methods.ifadit.settings import IdentityFlowSettings
+from masquerade.methods.ifadit.settings import IfaditSettings
 from masquerade.networks.all_in_one import AllInOneFlow
 from masquerade.networks.coupling import SecureFlow
 from masquerade.networks.identity_mapping import IdentityCompensation, IdentityMapping
@@ -28,7 +28,7 @@ class Disentangler(nn.Module):
 
     latent_avg: Tensor
 
-    def __init__(self, settings: IdentityFlowSettings, mean: Tensor):
+    def __init__(self, settings: IfaditSettings, mean: Tensor):
         super().__init__()
         layers, style = mean.shape
         chosen = settings.encoder
@@ -58,7 +58,7 @@ class Transform(nn.Module):
 
     rotation: Tensor
 
-    def __init__(self, settings: IdentityFlowSettings, style: int):
+    def __init__(self, settings: IfaditSettings, style: int):
         super().__init__()
         flow = settings.flow
         self.flow = FLOWS[flow.kind](IDENTITY, style, flow.blocks, flow.hidden, flow.limit, flow.start)
@@ -89,7 +89,7 @@ class Transform(nn.Module):
         return self.flow.inverse(identity @ self.rotation, self.gain * secret) @ self.rotation.T
 
 
-def started(settings: IdentityFlowSettings, mean: Tensor, identity: nn.Module, inverter: Inverter) -> Disentangler:
+def started(settings: IfaditSettings, mean: Tensor, identity: nn.Module, inverter: Inverter) -> Disentangler:
     """A disentangler with the start ``settings.encoder.start``. Raises ParameterError if the encoders do not fit."""
     disentangler = Disentangler(settings, mean)
     if settings.encoder.start == "identity":

@@ -12,7 +12,7 @@ from masquerade.methods.ifadit import losses
 from masquerade.methods.ifadit.frozen import Batch, FrozenNetworks, TrainingPictures
 from masquerade.methods.ifadit.network import Disentangler, Transform, drawn_secrets
 from masquerade.methods.ifadit.refinement import refine, rounded
-from masquerade.methods.ifadit.settings import IdentityFlowSettings, ImageWeights
+from masquerade.methods.ifadit.settings import IfaditSettings, ImageWeights
 from masquerade.training.optimisers import Optimisers, cooldown_share
 
 
@@ -24,7 +24,7 @@ class Phase:
     modules: dict[str, nn.Module]
     optimisers: Optimisers
 
-    def __init__(self, settings: IdentityFlowSettings, networks: FrozenNetworks, known: TrainingPictures, seed: int):
+    def __init__(self, settings: IfaditSettings, networks: FrozenNetworks, known: TrainingPictures, seed: int):
         self.settings, self.networks, self.known, self.seed = settings, networks, known, seed
 
     def step(self, step: int) -> dict[str, float]:
@@ -39,7 +39,7 @@ class Phase:
 class PicturePhase(Phase):
     """A phase that draws pictures with a disentangler."""
 
-    def __init__(self, settings: IdentityFlowSettings, networks: FrozenNetworks, known: TrainingPictures, seed: int,
+    def __init__(self, settings: IfaditSettings, networks: FrozenNetworks, known: TrainingPictures, seed: int,
                  disentangler: Disentangler):  # fmt: skip
         super().__init__(settings, networks, known, seed)
         self.disentangler = disentangler
@@ -125,7 +125,7 @@ class PhaseTwo(PicturePhase):
 
     name = "phase_two"
 
-    def __init__(self, settings: IdentityFlowSettings, networks: FrozenNetworks, known: TrainingPictures, seed: int,
+    def __init__(self, settings: IfaditSettings, networks: FrozenNetworks, known: TrainingPictures, seed: int,
                  disentangler: Disentangler, transform: Transform, joint: bool):  # fmt: skip
         super().__init__(settings, networks, known, seed, disentangler)
         chosen = settings.phase_two

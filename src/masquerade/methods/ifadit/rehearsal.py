@@ -19,7 +19,7 @@ from masquerade.methods.ifadit import losses
 from masquerade.methods.ifadit.frozen import FrozenNetworks, TrainingPictures
 from masquerade.methods.ifadit.network import Transform, drawn_secrets
 from masquerade.methods.ifadit.phases import Phase, pairs
-from masquerade.methods.ifadit.settings import IdentityFlowSettings
+from masquerade.methods.ifadit.settings import IfaditSettings
 from masquerade.training.optimisers import Optimisers
 
 
@@ -30,7 +30,7 @@ class Rehearsal(Phase):
 
     def __init__(
         self,
-        settings: IdentityFlowSettings,
+        settings: IfaditSettings,
         networks: FrozenNetworks,
         known: TrainingPictures,
         seed: int,

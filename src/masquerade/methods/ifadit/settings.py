@@ -127,7 +127,7 @@ class PhaseTwoSettings(Settings):
     """Updates of the only phase of a training without ``dual_phase`` (150,000: section 4.1)."""
 
 
-class IdentityFlowSettings(Settings):
+class IfaditSettings(Settings):
     """All knobs of iFADIT."""
 
     encoder: EncoderSettings

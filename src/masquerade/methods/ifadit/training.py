@@ -16,7 +16,7 @@ from masquerade.methods.ifadit.network import Disentangler, Transform, secret_ve
 from masquerade.methods.ifadit.phases import Phase, PhaseOne, PhaseTwo, Training
 from masquerade.methods.ifadit.refinement import refine
 from masquerade.methods.ifadit.rehearsal import Rehearsal
-from masquerade.methods.ifadit.settings import IdentityFlowSettings
+from masquerade.methods.ifadit.settings import IfaditSettings
 from masquerade.training import checkpoints, loop
 from masquerade.training.job import TrainingJob
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 SAMPLES = 6  # rows of a sample picture
 
 
-def train(settings: IdentityFlowSettings, job: TrainingJob) -> None:
+def train(settings: IfaditSettings, job: TrainingJob) -> None:
     """Train on the train split of ``job.faces`` and write ``job.checkpoint``.
 
     Raises ParameterError if pictures, encoder or mapping do not fit the backbones.
@@ -68,7 +68,7 @@ def train(settings: IdentityFlowSettings, job: TrainingJob) -> None:
     checkpoints.save_checkpoint(job.checkpoint, {"disentangler": disentangler, "transform": transform}, facts)
 
 
-def _first_phase_digest(settings: IdentityFlowSettings, job: TrainingJob, archive: FaceArchive) -> str:
+def _first_phase_digest(settings: IfaditSettings, job: TrainingJob, archive: FaceArchive) -> str:
     """A digest of all that the first phase depends on: two trainings with equal digests have the same first phase."""
     knobs = settings.model_dump(mode="json", include=FIRST_PHASE)
     return _digest(

@@ -1,4 +1,5 @@
-"""LReOrg's reorganization of latent codes: keywords, swap training, and the anonymizers of single features.
+"""LReOrg (anonymous 2024): keywords decide which features of a latent code are hidden and which are kept.
 
-The network is `masquerade.networks.cdfnet`; the method that uses all of it `masquerade.methods.lreorg`.
+The method, its knobs (no torch), keywords, anonymizers of features, losses and training are here. The network is
+networks/cdfnet.py; the latent space is methods/_latent/.
 """

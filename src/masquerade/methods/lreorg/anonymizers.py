@@ -1,7 +1,7 @@
-"""What takes the place of a key feature: LReOrg's anonymizers (section 3.3), and two that it is compared with.
+"""Replacements of a key feature: LReOrg's anonymizers (section 3.3), and two others for comparison.
 
-All of them draw on the key features of faces of nobody, never on those of a real person. A feature is float32
-(N, layers, width); those of the drawn faces are (M, width), the same for every style layer.
+They use the key features of generated faces, never those of another real person. A feature is float32
+(N, layers, width). The features of generated faces are (M, width), equal for every style layer.
 """
 
 import secrets
@@ -16,26 +16,26 @@ from masquerade.core.errors import ParameterError
 from masquerade.methods._privacy import ExponentialMechanism, LaplaceMechanism
 
 DIAMETER = 2.0
-"""Of the unit sphere: no two distances from one point of it differ by more, whoever's faces they are."""
+"""Diameter of the unit sphere: the largest difference of two distances from one point, so it holds for every face."""
 
 
 def directions(features: np.ndarray) -> np.ndarray:
-    """(N, ...) -> unit vectors float64 (N, D): a feature's place among the groups is that of its direction."""
+    """Features (N, ...) -> unit vectors, float64 (N, D). Groups are compared by direction."""
     flat = np.asarray(features, dtype=np.float64).reshape(len(features), -1)
     return flat / np.linalg.norm(flat, axis=1, keepdims=True)
 
 
 class Groups:
-    """The key features of drawn faces in ``count`` clusters (k-means on their directions). G of section 3.3.
+    """G of section 3.3: the key features of generated faces in ``count`` clusters (k-means on their directions).
 
-    Raises ParameterError where there are fewer faces than groups.
+    Raises ParameterError if there are fewer faces than groups.
     """
 
     def __init__(self, features: np.ndarray, count: int):
         from sklearn.cluster import KMeans
 
         if len(features) < count:
-            raise ParameterError(f"{len(features)} drawn faces cannot make {count} groups: lower `groups`.")
+            raise ParameterError(f"{len(features)} generated faces cannot make {count} groups. Lower `groups`.")
         self.features = features
         self.labels = KMeans(count, n_init=1, random_state=0).fit_predict(directions(features))
         self.count = len(np.unique(self.labels))
@@ -52,31 +52,34 @@ class Groups:
         return np.linalg.norm(directions(features)[:, None] - directions(averages)[None], axis=2)
 
     def members(self, group: int) -> np.ndarray:
-        """Rows of the features."""
+        """The rows of the features in a group."""
         return np.flatnonzero(self.labels == group)
 
 
 @dataclass(frozen=True)
 class GroupAnonymizer:
-    """GIA: a group by the exponential mechanism, then a random member of it (section 3.3).
+    """GIA: the exponential mechanism chooses a group, then a member is drawn at random (section 3.3).
 
-    The nearer a group, the better it scores: u_j = -distance. Only groups whose rank by distance, 1 the nearest, is
-    ``nearest`` .. ``farthest`` may be chosen (a and b).
+    The score of a group is u_j = -distance. Only groups with a rank by distance from ``nearest`` to ``farthest`` can be
+    chosen.
     """
 
     groups: Groups
     mechanism: ExponentialMechanism
     nearest: int
+    """a: the smallest rank; 1 is the nearest group."""
     farthest: int
+    """b: the largest rank."""
 
     def __post_init__(self):
         if not 1 <= self.nearest <= self.farthest <= self.groups.count:
             raise ParameterError(
-                f"groups of rank {self.nearest} to {self.farthest} were asked for; there are 1 to {self.groups.count}."
+                f"nearest and farthest are {self.nearest} and {self.farthest}. They must be in ascending order, from "
+                f"1 to the number of groups, {self.groups.count}. Change them or `groups`."
             )
 
     def anonymize(self, features: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:
-        """Features of drawn faces in the place of ``features`` (N, layers, width), by each one's name and the seed."""
+        """Features of generated faces in place of ``features`` (N, layers, width), drawn by name and seed."""
         distances, chosen = self.groups.distances(features), []
         for row, name in zip(distances, names, strict=True):
             ranked = np.argsort(row, kind="stable")[self.nearest - 1 : self.farthest]
@@ -117,7 +120,7 @@ class GroupAnonymizer:
 
 @dataclass(frozen=True)
 class FarthestGroupAnonymizer:
-    """k-anonymity as the paper compares it (section 4.3): the average of the farthest group, for everybody near it."""
+    """k-anonymity as in the paper's comparison (section 4.3): the average of the farthest group."""
 
     groups: Groups
 
@@ -130,11 +133,11 @@ class FarthestGroupAnonymizer:
 
 @dataclass(frozen=True)
 class LaplaceAnonymizer:
-    """IdentityDP's mechanism on the key feature (section 4.1): its direction with Laplace noise, at a usual length."""
+    """IdentityDP's mechanism on the key feature (section 4.1): Laplace noise on its direction, then the mean length."""
 
     mechanism: LaplaceMechanism
     length: float
-    """Of a key feature of one style layer: the mean of drawn faces."""
+    """Mean length of the key feature of one style layer, over generated faces."""
 
     def anonymize(self, features: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:
         noised = np.stack(
@@ -148,23 +151,23 @@ class LaplaceAnonymizer:
 
 @dataclass(frozen=True)
 class FarthestContentAnonymizer:
-    """KAA: the average key feature of the sub-category that is farthest (section 3.3). ``averages`` (C, width)."""
+    """KAA: the average key feature of the farthest sub-category (section 3.3). ``averages``: (C, width)."""
 
     averages: np.ndarray
 
     def anonymize(self, features: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:
-        apart = np.linalg.norm(features[:, None] - self.averages[None, :, None], axis=(2, 3))
-        return _for_layers(self.averages[apart.argmax(1)], features)
+        distances = np.linalg.norm(features[:, None] - self.averages[None, :, None], axis=(2, 3))
+        return _for_layers(self.averages[distances.argmax(1)], features)
 
     @classmethod
     def of(cls, features: np.ndarray, shares: np.ndarray) -> "FarthestContentAnonymizer":
-        """From key features (M, width) of drawn faces and how likely each content is of each, (M, C), 0 .. 1.
+        """From the key features (M, width) of generated faces and the probabilities of their contents, (M, C).
 
-        A face counts for a sub-category as much as it is likely to belong to it.
+        The average of a sub-category weights each face by its probability.
         """
         return cls((shares.T @ features / shares.sum(0)[:, None]).astype(np.float32))
 
 
 def _for_layers(chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-    """(N, width) for every style layer of ``features``."""
+    """Features (N, width), repeated for every style layer of ``features``: float32 (N, layers, width)."""
     return np.broadcast_to(chosen[:, None], features.shape).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Keywords as the text-image model understands them: conditions, and the sub-categories of pictures."""
+"""Keywords in the text-image model: the conditions of the network, and the sub-categories of pictures."""
 
 from collections.abc import Mapping
 
@@ -11,10 +11,11 @@ from masquerade.methods.lreorg.settings import Keyword
 
 
 class Vocabulary:
-    """``conditions``: keyword -> the feature (D,) that the network is told; ``contents``: -> features (C, D) of t_ij.
+    """``conditions``: keyword -> the condition (D,) of the network. ``contents``: keyword -> features (C, D) of t_ij.
 
-    The first of length sqrt(D), so that its numbers are about 1 as those of standardised codes are; the others of
-    length 1. On the encoder's device. Raises CheckpointError where the text-image model reads no sentences.
+    A condition has length sqrt(D), so that its numbers are about 1, as those of standardised codes. The features of
+    contents have length 1. Both are on the encoder's device. Raises CheckpointError if the text-image model has no text
+    encoder.
     """
 
     @torch.no_grad()
@@ -30,14 +31,14 @@ class Vocabulary:
         return self.conditions[keyword].expand(count, -1)
 
     def log_shares(self, keyword: str, features: Tensor) -> Tensor:
-        """log D(I, t_ij) of Eq. 10: features (N, D) of pictures -> (N, C), how likely each content of the keyword is.
+        """log D(I, t_ij) of Eq. 10: features (N, D) of pictures -> log probabilities of the contents, (N, C).
 
-        The softmax over the contents of the cosines at the model's own temperature, as CLIP classifies.
+        The softmax over contents of the cosines, at the temperature of the model, as CLIP classifies.
         """
         cosines = functional.normalize(features, dim=-1) @ self.contents[keyword].T
         return (self._scale * cosines).log_softmax(-1)
 
 
 def _spread(feature: Tensor) -> Tensor:
-    """A unit vector (D,) at the length sqrt(D)."""
+    """A unit vector (D,), scaled to length sqrt(D)."""
     return feature * len(feature) ** 0.5

@@ -1,7 +1,7 @@
 """The terms of LReOrg's losses (section 3.4, Eq. 5-10), as docs/lreorg.md reads them.
 
-Pairs stand one above the other: the first half of a batch of 2N rows is I_1 (or s_1), the second I_2; `exchanged` gives
-the other one of each pair.
+The first half of a batch of 2N rows is I_1 (or s_1), the second half is I_2. `exchanged` gives the partner of each row.
+Every term is per pair.
 """
 
 from typing import cast
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def exchanged(pairs: Tensor) -> Tensor:
-    """The halves of (2N, ...) changed round."""
+    """(2N, ...) with its halves exchanged."""
     return pairs.roll(len(pairs) // 2, 0)
 
 
@@ -22,7 +22,7 @@ def cosine_distance(first: Tensor, second: Tensor) -> Tensor:
 def swapped_identity(original: Tensor, swapped: Tensor) -> Tensor:
     """L_I, Eq. 6, of unit identity vectors (2N, D); per pair, -4 .. 4.
 
-    A swapped picture has the other's identity and not its own.
+    A swapped picture should have the identity of its partner and not its own.
     """
     return 2 * (cosine_distance(exchanged(original), swapped) - cosine_distance(original, swapped)).mean()
 
@@ -43,22 +43,22 @@ def information(lost: Tensor) -> Tensor:
 
 
 def swapped_attribute(original: Tensor, swapped: Tensor) -> Tensor:
-    """L_s, Eq. 9 and 10, of log D (2N, C); per pair. What one picture shows, the other is to show when swapped.
+    """L_s, Eq. 9 and 10, of log D (2N, C); per pair. A swapped picture should show the content of its partner.
 
-    The cross-entropy -sum_j D(I_1, t_ij) log D(I_2', t_ij), and the other way round; I_2' has the key feature of s_1.
+    The cross-entropy -sum_j D(I_1, t_ij) log D(I_2', t_ij) and its counterpart; I_2' has the key feature of s_1.
     """
     return -2 * (exchanged(original).exp() * swapped).sum(-1).mean()
 
 
 def others(original: Tensor, swapped: Tensor) -> Tensor:
-    """The same cross-entropy with the own picture: what a keyword that was not swapped says, is to stay; per pair."""
+    """The cross-entropy with the own original picture, for keywords that are not swapped: their content should stay."""
     return -2 * (original.exp() * swapped).sum(-1).mean()
 
 
 def perceptual(original: list[Tensor], swapped: list[Tensor]) -> Tensor:
     """eta of Eq. 5: mean squared differences of feature maps (2N, C, H, W), the mean over maps; per pair.
 
-    A map's difference is relative to the mean square of the original's, so that every map counts alike.
+    The difference of a map is divided by the mean square of the original map, so that all maps have equal weight.
     """
     parts = [
         (made - known).square().mean() / known.square().mean() for known, made in zip(original, swapped, strict=True)

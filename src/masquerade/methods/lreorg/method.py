@@ -1,4 +1,4 @@
-"""LReOrg: keywords decide what of a face is hidden and what is kept."""
+"""LReOrg: keywords decide which features of a face are hidden and which are kept."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -10,7 +10,7 @@ from masquerade.core.errors import ParameterError
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources, _privacy
-from masquerade.methods.lreorg.settings import IDENTITY, Keyword, Keywords, ReorganizationSettings
+from masquerade.methods.lreorg.settings import IDENTITY, Keyword, Keywords, LReOrgSettings
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
@@ -20,15 +20,14 @@ if TYPE_CHECKING:
 
 
 DRAWS = (1, 2, 3)
-"""Seeds of further draws, for a picture of how diverse they are (Figure 6)."""
+"""Seeds of further draws, for a figure of their diversity (Figure 6)."""
 
 
 class LReOrg(Method):
-    """Takes the code of a face apart by keywords, changes the features to hide, and fuses back those to keep.
+    """Separates the code of a face by keywords, changes the features to hide, and restores the features to keep.
 
-    Latent Representation Reorganization for Face Privacy Protection (anonymous, ACM MM 2024 submission). The network:
-    `masquerade.networks.cdfnet`; its training and the anonymizers: `masquerade.latent_reorganization`. What the paper
-    leaves open, and what its privacy does not cover: docs/lreorg.md.
+    Latent Representation Reorganization for Face Privacy Protection (anonymous, ACM MM 2024 submission). docs/lreorg.md
+    lists what the paper leaves open and what its privacy does not cover.
     """
 
     title = "LReOrg"
@@ -39,46 +38,46 @@ class LReOrg(Method):
     )  # fmt: skip
     needs = ("generator", "inversion", "semantics", "identity")
 
-    class Params(ReorganizationSettings):
+    class Params(LReOrgSettings):
         pass
 
     class Variant(Settings):
         hide: list[str]
-        """K_1: keywords whose features are anonymized, one after the other (identity alone: section 4.1)."""
+        """K_1: keywords whose features are anonymized, in this order (identity alone: section 4.1)."""
         keep: list[str]
-        """K_2: keywords whose features are then brought back, one after the other (the rest: section 4.1)."""
+        """K_2: keywords whose features are then restored, in this order (all others: section 4.1)."""
         further: Keywords
         """Keywords that the network was not trained on, for ``hide`` and ``keep``."""
         identity: Literal["group", "laplace", "farthest"]
-        """How it is hidden: GIA (section 3.3), IdentityDP's noise (section 4.1), or k-anonymity (section 4.3)."""
+        """How the identity is hidden: GIA (section 3.3), IdentityDP's noise (4.1), or k-anonymity (4.3)."""
         groups: Annotated[int, Field(ge=2)]
-        """m, clusters of drawn faces (the paper does not say)."""
+        """m, the number of groups of generated faces (the paper gives none)."""
         nearest: Annotated[int, Field(ge=1)]
-        """a: the nearest group that may be chosen, by rank (the paper does not say)."""
+        """a: the rank of the nearest group that can be chosen (the paper gives none)."""
         farthest: Annotated[int, Field(ge=1)]
-        """b: the farthest one (the paper does not say)."""
+        """b: the rank of the farthest group that can be chosen (the paper gives none)."""
         epsilon: Annotated[float, Field(gt=0)]
-        """Privacy budget of the choice of a group, or of the noise (the paper does not say)."""
+        """Privacy budget of the choice of a group, or of the noise (the paper gives none)."""
         sampler: _privacy.Sampler
-        """``seeded``: repeatable, claims nothing; ``opendp``: vetted, for real photographs, not repeatable."""
+        """``seeded``: repeatable, no guarantee; ``opendp``: vetted, for real photographs, not repeatable."""
 
         @model_validator(mode="after")
-        def _told_apart(self) -> Self:
+        def _different_keywords(self) -> Self:
             both = [name for name in self.hide if name in self.keep]
             if both:
-                raise ValueError(f"{', '.join(both)} cannot be hidden and kept at once")
+                raise ValueError(f"{', '.join(both)} cannot be hidden and kept at once; name each in one list")
             if not self.hide:
-                raise ValueError("hide must name a keyword, or the face stays as it is")
+                raise ValueError("hide must name a keyword, because else the face does not change")
             twice = sorted({name for name in [*self.hide, *self.keep] if (self.hide + self.keep).count(name) > 1})
             if twice:
-                raise ValueError(f"{', '.join(twice)} is named twice")
+                raise ValueError(f"{', '.join(twice)} is named twice; name it once")
             return self
 
     params: Params
     variant: Variant
 
     def __init__(self, params: Params, variant: Variant, resources: Resources):
-        """Raises ParameterError for a keyword that nobody defined, or that cannot be hidden for want of contents."""
+        """Raises ParameterError for a keyword that is not defined, or that has no contents and is to be hidden."""
         from masquerade.methods._latent import fakes
         from masquerade.methods._latent.codes import Codes
         from masquerade.methods._latent.space import LatentSpace
@@ -102,54 +101,54 @@ class LReOrg(Method):
         training.train(params, job)
 
     def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
-        """Raises PictureError where a picture is not of the generator's size, or its inversion diverged."""
+        """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
         return self._drawn(self._recovered(self._hidden(faces, seed), faces))
 
     def save(self, faces: Faces, seed: int, key: bytes | None) -> dict[str, "Tensor"]:
-        """The anonymized code, and the original key features of what was hidden: whoever has these can undo it."""
+        """The anonymized code, and the original key features of the hidden keywords, which undo the anonymization."""
         original, _ = self._codes.of(faces)
-        features = {name: self._apart(original, name)[0] for name in self.variant.hide}
+        features = {name: self._separated(original, name)[0] for name in self.variant.hide}
         return {"code": self._recovered(self._hidden(faces, seed), faces), **features}
 
     def recover_saved(self, saved: dict[str, "Tensor"], key: bytes | None) -> np.ndarray:
-        """The hidden features fused back, the last one first."""
+        """The face with the hidden features restored, the last one first."""
         code = saved["code"]
         for name in reversed(self.variant.hide):
             code = self._with(saved[name], code, name)
         return self._drawn(code)
 
     def views(self, faces: Faces) -> dict[str, np.ndarray]:
-        """``draw.<n>``: other draws of the hidden identity; ``plus.<keyword>``: before the next one is brought back.
+        """``draw.<n>``: other draws of the hidden identity. ``plus.<keyword>``: the face once this keyword is restored.
 
-        Of the variants that keep something; the others are steps on its way.
+        Empty for a variant that keeps nothing.
         """
         if not self.variant.keep:
             return {}
-        found = {f"draw.{number}": self.anonymize(faces, number) for number in DRAWS}
+        pictures = {f"draw.{number}": self.anonymize(faces, number) for number in DRAWS}
         code = self._hidden(faces, 0)
         original, _ = self._codes.of(faces)
         for name in self.variant.keep[:-1]:
-            code = self._with(self._apart(original, name)[0], code, name)
-            found[f"plus.{name}"] = self._drawn(code)
-        return found
+            code = self._with(self._separated(original, name)[0], code, name)
+            pictures[f"plus.{name}"] = self._drawn(code)
+        return pictures
 
     def statement(self) -> dict[str, object]:
         variant = self.variant
-        told: dict[str, object] = {
+        facts: dict[str, object] = {
             "hidden": ", ".join(variant.hide),
             "kept": ", ".join(variant.keep) or "nothing by keyword",
         }
         if IDENTITY in variant.hide:
-            told |= self._anonymizers[IDENTITY].statement()
+            facts |= self._anonymizers[IDENTITY].statement()
         else:
-            told["guarantee"] = "None: the identity is not hidden, and attributes are changed without any randomness."
-        return told
+            facts["guarantee"] = "None: the identity is not hidden, and attributes are changed without any randomness."
+        return facts
 
     def features(self, faces: Faces) -> dict[str, np.ndarray]:
-        """Key features of every keyword, and the ``codes`` that they are part of: float32 (N, layers * width)."""
+        """The key feature of every keyword, and the ``codes`` that contain them: float32 (N, layers * width)."""
         codes, _ = self._codes.of(faces)
-        found = {name: self._apart(codes, name)[0] for name in self._keywords}
-        return {name: part.flatten(1).numpy() for name, part in (found | {"codes": codes}).items()}
+        keys = {name: self._separated(codes, name)[0] for name in self._keywords}
+        return {name: part.flatten(1).numpy() for name, part in (keys | {"codes": codes}).items()}
 
     def _hidden(self, faces: Faces, seed: int) -> "Tensor":
         """Anonymous reorganization (section 3.1): W+ (N, layers, style) with the features of K_1 anonymized."""
@@ -157,23 +156,23 @@ class LReOrg(Method):
 
         code, _ = self._codes.of(faces)
         for name in self.variant.hide:
-            key, residual = self._apart(code, name)
+            key, residual = self._separated(code, name)
             changed = self._anonymizers[name].anonymize(key.numpy(), list(faces.ids), seed)
             code = self._fused(torch.from_numpy(changed), residual, name)
         return code
 
     def _recovered(self, code: "Tensor", faces: Faces) -> "Tensor":
-        """Recovery reorganization (section 3.1): the features of K_2 as they are in the original code."""
+        """Recovery reorganization (section 3.1): W+ with the features of K_2 from the original code."""
         original, _ = self._codes.of(faces)
         for name in self.variant.keep:
-            code = self._with(self._apart(original, name)[0], code, name)
+            code = self._with(self._separated(original, name)[0], code, name)
         return code
 
     def _with(self, key: "Tensor", code: "Tensor", name: str) -> "Tensor":
-        """A code with another key feature of a keyword."""
-        return self._fused(key, self._apart(code, name)[1], name)
+        """A code with another key feature for a keyword."""
+        return self._fused(key, self._separated(code, name)[1], name)
 
-    def _apart(self, code: "Tensor", name: str) -> tuple["Tensor", "Tensor"]:
+    def _separated(self, code: "Tensor", name: str) -> tuple["Tensor", "Tensor"]:
         """Key and residual features of codes (N, ..., style), of their shape, on the CPU."""
         import torch
 
@@ -191,9 +190,10 @@ class LReOrg(Method):
 
     @cached_property
     def _anonymizers(self) -> "dict[str, anonymizers.GroupAnonymizer]":
-        """keyword -> what changes its feature, from the key features of drawn faces."""
+        """Keyword -> the anonymizer of its feature, from the key features of generated faces."""
         return {
-            name: self._anonymizer(name, self._apart(self._fakes.codes, name)[0].numpy()) for name in self.variant.hide
+            name: self._anonymizer(name, self._separated(self._fakes.codes, name)[0].numpy())
+            for name in self.variant.hide
         }
 
     def _anonymizer(self, name: str, features: np.ndarray) -> Any:
@@ -222,20 +222,20 @@ class LReOrg(Method):
 def known(trained: dict[str, Keyword], variant: "LReOrg.Variant") -> dict[str, Keyword]:
     """All keywords: those trained on, and the further ones of a variant.
 
-    Raises ParameterError where one is defined twice, one is asked for that is not defined, or one is to be hidden that
-    has no contents to choose another from.
+    Raises ParameterError if a keyword is defined twice, is named but not defined, or is to be hidden but has no
+    contents.
     """
     twice = sorted(trained.keys() & variant.further.keys())
     if twice:
-        raise ParameterError(f"further: {', '.join(twice)} is a keyword that the network was trained on already.")
+        raise ParameterError(f"further: {', '.join(twice)} is already a keyword of the training. Give it another name.")
     every = trained | variant.further
     missing = [name for name in [*variant.hide, *variant.keep] if name not in every]
     if missing:
         raise ParameterError(
-            f"There is no keyword {', '.join(missing)}. There are: {', '.join(every)}. Others can be defined in "
-            "params.yaml, as `further` of a variant of lreorg; the network need not be trained again."
+            f"There is no keyword {', '.join(missing)}. There are: {', '.join(every)}. Define others in "
+            "params.yaml, as `further` of a variant of lreorg; this needs no new training."
         )
     bare = [name for name in variant.hide if name != IDENTITY and not every[name].contents]
     if bare:
-        raise ParameterError(f"{', '.join(bare)} cannot be hidden: a keyword needs contents to choose another from.")
+        raise ParameterError(f"{', '.join(bare)} cannot be hidden. A hidden keyword needs contents: add some.")
     return every

@@ -1,4 +1,4 @@
-"""What a face shows, read off its code: a stand-in for drawing it and looking at it, for cheap updates."""
+"""A network that predicts identity and features of a face from its code, for cheap updates without drawing."""
 
 import torch
 from torch import Tensor, nn
@@ -7,14 +7,14 @@ from torch.nn import functional
 from masquerade.core import execution, seeding
 from masquerade.training.optimisers import Optimisers, cooldown_share
 
-HIDDEN = 384  # numbers of each of its two inner layers
-BATCH = 128  # faces of an update
-RATE, COOLDOWN = 0.01, 0.5  # Muon's learning rate of the matrices, and over which share of the updates it falls
-OTHERS_RATE, BETAS = 0.1, (0.9, 0.99)  # Adam's, of the biases, as a share of it
+HIDDEN = 384  # width of its two inner layers
+BATCH = 128  # faces in one update
+RATE, COOLDOWN = 0.01, 0.5  # learning rate of Muon for the matrices, and the share of the updates over which it falls
+OTHERS_RATE, BETAS = 0.1, (0.9, 0.99)  # learning rate of Adam for the biases, as a share of Muon's; betas of Adam
 
 
 class Reader(nn.Module):
-    """Codes of W (N, style) -> unit identity vectors (N, D) and text-image features (N, E), as of their pictures."""
+    """Codes of W (N, style) -> the unit identity vectors (N, D) and text-image features (N, E) of their pictures."""
 
     mean: Tensor
     deviation: Tensor
@@ -34,8 +34,8 @@ class Reader(nn.Module):
         return functional.normalize(identities), features
 
 
-def learnt(codes: Tensor, identities: Tensor, features: Tensor, steps: int, seed: int) -> Reader:
-    """A reader of faces whose codes (F, style), identities (F, D) and features (F, E) are known."""
+def train(codes: Tensor, identities: Tensor, features: Tensor, steps: int, seed: int) -> Reader:
+    """A reader, trained on faces with known codes (F, style), identities (F, D) and features (F, E)."""
     torch.manual_seed(seeding.derive(seed, "reader"))
     reader = Reader(codes, identities, features).to(codes.device)
     optimisers = Optimisers({"reader": reader}, RATE, BETAS, (2,), OTHERS_RATE)
@@ -43,17 +43,17 @@ def learnt(codes: Tensor, identities: Tensor, features: Tensor, steps: int, seed
     for step in execution.rounds(steps):
         draw = seeding.generator(seed, "reader", step)
         rows = torch.from_numpy(draw.choice(len(codes), min(BATCH, len(codes)), replace=False))
-        vectors, seen = reader(codes[rows])
-        loss = (1 - (vectors * identities[rows]).sum(1)).mean() + (seen - features[rows]).square().mean() / spread
+        vectors, predicted = reader(codes[rows])
+        loss = (1 - (vectors * identities[rows]).sum(1)).mean() + (predicted - features[rows]).square().mean() / spread
         optimisers.descend(loss, cooldown_share(step, steps, COOLDOWN))
     return reader.requires_grad_(False)
 
 
 @torch.no_grad()
 def agreement(reader: Reader, codes: Tensor, identities: Tensor, features: Tensor) -> dict[str, float]:
-    """Mean cosines of what is read and what is seen, -1 .. 1."""
-    vectors, seen = reader(codes)
+    """Mean cosines of the predictions and the known identities and features, -1 .. 1."""
+    vectors, predicted = reader(codes)
     return {
         "identity": functional.cosine_similarity(vectors, identities).mean().item(),
-        "features": functional.cosine_similarity(seen, features).mean().item(),
+        "features": functional.cosine_similarity(predicted, features).mean().item(),
     }

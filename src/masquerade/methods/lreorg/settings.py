@@ -1,4 +1,4 @@
-"""The knobs of LReOrg: keywords, the network, its losses and optimiser."""
+"""The knobs of LReOrg: keywords, network, losses and optimiser."""
 
 from typing import Annotated, Literal, Self
 
@@ -8,23 +8,24 @@ from masquerade.core.settings import Settings
 
 Weight = Annotated[float, Field(ge=0)]
 IDENTITY = "identity"
-"""k_0: the keyword whose key feature is the identity; it has no contents."""
+"""k_0: the keyword whose key feature is the identity. It has no contents."""
 BLANK = "$"
+"""The place of a content in a template."""
 
 
 class Keyword(Settings):
-    """An attribute by words: what the text encoder reads for it, and its sub-categories as sentences."""
+    """An attribute in words: the sentence for the network, and the sentences of its sub-categories."""
 
     condition: str
     """The sentence whose feature conditions the network (the keyword itself: section 3.2)."""
     template: str
-    """T_i: a sentence with $ where a content stands; '' for identity (section 3.4)."""
+    """T_i: a sentence with $ in place of a content; '' for identity (section 3.4)."""
     contents: list[str]
-    """C_i: the contents, two or more; none for identity (Table 1)."""
+    """C_i: two or more contents; none for identity (Table 1)."""
 
     @property
     def sentences(self) -> list[str]:
-        """t_ij, one a content."""
+        """t_ij, one sentence for each content."""
         return [self.template.replace(BLANK, content) for content in self.contents]
 
     @model_validator(mode="after")
@@ -38,76 +39,86 @@ Keywords = dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], Keyword]
 
 
 class LossSettings(Settings):
+    """The weights of Eq. 5 and 8, and of our further terms."""
+
     swapped_identity: Weight
-    """lambda_1, of the identity that a swap takes along, Eq. 6 (24: section 4.1)."""
+    """lambda_1, the weight of the swapped identity, Eq. 6 (24: section 4.1)."""
     perceptual: Weight
-    """lambda_2, of what else the picture shows, Eq. 5 (1.2: section 4.1)."""
+    """lambda_2, the weight of the rest of the picture, Eq. 5 (1.2: section 4.1)."""
     latent: Weight
-    """lambda_3 and alpha_3, of the distance of the codes, Eq. 7 (3: section 4.1)."""
+    """lambda_3 and alpha_3, the weight of the distance of the codes, Eq. 7 (3: section 4.1)."""
     information: Weight
-    """lambda_4 and alpha_4, of the information loss (10: section 4.1)."""
+    """lambda_4 and alpha_4, the weight of the information loss (10: section 4.1)."""
     kept_identity: Weight
-    """alpha_1, of the identity while an attribute is swapped, Eq. 8 (0.2: section 4.1)."""
+    """alpha_1, the weight of the identity, which should stay if an attribute is swapped,
+    Eq. 8 (0.2: section 4.1)."""
     swapped_attribute: Weight
-    """alpha_2, of the attribute that a swap takes along, Eq. 9 (30: section 4.1)."""
+    """alpha_2, the weight of the swapped attribute, Eq. 9 (30: section 4.1)."""
     others: Weight
-    """Of the attributes of the other keywords, which no swap is to change (0: ours, not in the paper)."""
+    """Weight of the attributes of the other keywords, which a swap should keep (ours; 0: the paper)."""
     distribution: Weight
-    """Of swapped codes that are unlike drawn ones: their energy distance (0: ours, not in the paper)."""
+    """Weight of the energy distance between swapped codes and codes of drawn faces (ours; 0: the paper)."""
 
 
-class ReorganizationSettings(Settings):
+class LReOrgSettings(Settings):
+    """All knobs of LReOrg."""
+
     keywords: Keywords
-    """K, what the network is trained on (Table 1); identity among them."""
+    """K, the keywords of the training (Table 1); identity is one of them."""
     blocks: Annotated[int, Field(ge=1)]
-    """Conditional disentanglement blocks (the paper does not say; 16: HiNet, Jing et al. 2021)."""
+    """Conditional disentanglement blocks (the paper gives none; 16: HiNet, Jing et al. 2021)."""
     hidden: Annotated[int, Field(ge=1)]
-    """Numbers inside a linear block (the paper does not say; the width of W)."""
+    """Inner width of a linear block (the paper gives none; the width of W)."""
     growth: Annotated[int, Field(ge=1)]
-    """Numbers that a layer of a dense block adds (32: Wang et al. 2018)."""
+    """Width that a layer of a dense block adds (32: Wang et al. 2018)."""
     limit: Annotated[float, Field(gt=0)]
-    """Of sigma, Eq. 1-4: a scale is at most e to the power of it (2: HiNet's published code)."""
+    """Limit of sigma in Eq. 1-4: a scale is at most e to the power of it (2: HiNet's published code)."""
     truncation: Annotated[float, Field(gt=0, le=1)]
-    """psi of the faces that are drawn for training (the paper does not say)."""
+    """Truncation psi of the faces that are drawn for training (the paper gives none)."""
     faces: Annotated[int, Field(ge=2)]
-    """Faces drawn for training, once; pairs of them are swapped (the paper does not say)."""
+    """Faces that are drawn for training, once; pairs of them are swapped (the paper gives none)."""
     losses: LossSettings
-    """What is weighed how much."""
+    """The weights of the losses."""
     steps: Annotated[int, Field(ge=1)]
-    """Updates, of the identity and of a random attribute by turns (the paper does not say)."""
+    """Updates; they swap the identity and a random attribute in turn (the paper gives none)."""
     batch: Annotated[int, Field(ge=1)]
-    """Pairs of an update (the paper does not say)."""
+    """Pairs in one update (the paper gives none)."""
     pictures_every: Annotated[int, Field(ge=1)]
-    """Every how many updates pictures are drawn (1: the paper); in the others what they show is read off the codes."""
+    """One update of this many draws pictures (1: the paper); in the others the reader predicts from the codes."""
     code_batch: Annotated[int, Field(ge=1)]
-    """Pairs of an update without pictures."""
+    """Pairs in one update without pictures."""
     reader_steps: Annotated[int, Field(ge=0)]
-    """Updates of the network that reads codes, where ``pictures_every`` is more than 1."""
+    """Updates of the reader, the network that predicts from codes, if ``pictures_every`` is more than 1."""
     optimiser: Literal["adam", "muon"]
     """Adam (section 4.1), or Muon for the matrices and Adam for the rest."""
     learning_rate: Annotated[float, Field(gt=0)]
-    """Its learning rate (0.00001: section 4.1)."""
+    """Learning rate of the optimiser (0.00001: section 4.1)."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
-    """Of Adam (0.5, 0.999: section 4.1)."""
+    """Betas of Adam (0.5, 0.999: section 4.1)."""
     cooldown: Annotated[float, Field(ge=0, le=1)]
-    """Share of the steps, the last ones, over which the learning rate falls to 0 (0: it stays)."""
+    """Share of the steps, at the end, over which the learning rate falls to 0 (0: it stays)."""
     ema: Annotated[float, Field(ge=0, lt=1)]
-    """Decay a step of the average of the weights that is saved (0: the last weights)."""
+    """Decay of the average of the weights, which is saved (0: the last weights)."""
     samples_every: Annotated[int, Field(ge=1)]
-    """Updates between two pictures of samples."""
+    """Updates between two sample pictures."""
 
     @model_validator(mode="after")
     def _reader_is_trained(self) -> Self:
         if self.pictures_every > 1 and not self.reader_steps:
-            raise ValueError("reader_steps must be 1 or more where pictures_every is: codes are read in between")
+            raise ValueError(
+                "reader_steps must be 1 or more if pictures_every is more than 1, because the reader must be trained"
+            )
         return self
 
     @field_validator("keywords")
     @classmethod
     def _identity_and_another(cls, keywords: dict[str, Keyword]) -> dict[str, Keyword]:
         if IDENTITY not in keywords or keywords[IDENTITY].contents:
-            raise ValueError("there must be a keyword 'identity', without contents: it is trained differently")
+            raise ValueError("keywords must have 'identity', without contents, because its training is different")
         bare = [name for name, keyword in keywords.items() if name != IDENTITY and not keyword.contents]
         if bare or len(keywords) < 2:
-            raise ValueError(f"an attribute is trained by its contents; without any: {', '.join(bare) or 'all'}")
+            raise ValueError(
+                "every keyword except 'identity' needs contents, and there must be one or more; without contents: "
+                f"{', '.join(bare) or 'all'}"
+            )
         return keywords

@@ -1,4 +1,4 @@
-"""Training the conditional disentanglement-fusion network by swapping what keywords name (section 3.4)."""
+"""Training the conditional disentanglement-fusion network by swaps of key features (section 3.4)."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ from masquerade.core.images import to_float, to_uint8
 from masquerade.methods._latent.space import LatentSpace
 from masquerade.methods.lreorg import losses, reader
 from masquerade.methods.lreorg.keywords import Vocabulary
-from masquerade.methods.lreorg.settings import IDENTITY, ReorganizationSettings
+from masquerade.methods.lreorg.settings import IDENTITY, LReOrgSettings
 from masquerade.networks.cdfnet import CDFNet
 from masquerade.training import checkpoints, loop
 from masquerade.training.job import TrainingJob
@@ -26,20 +26,21 @@ from masquerade.training.optimisers import Optimisers, cooldown_share
 
 logger = logging.getLogger(__name__)
 
-OURS = ("generator", "semantics", "identity")  # the backbones that a checkpoint belongs to
-SAMPLES = 6  # pairs of a sample picture
-OTHERS_RATE = 0.1  # Adam's learning rate beside Muon's, of what is no matrix
-MAPS = 3  # of the identity encoder that are compared: at the size of its input, at half and at a quarter of it
+TIED = ("generator", "semantics", "identity")  # the backbones that a checkpoint belongs to
+SAMPLES = 6  # pairs in a sample picture
+OTHERS_RATE = 0.1  # learning rate of Adam, as a share of Muon's; Adam takes the weights that are no matrices
+MAPS = 3  # feature maps of the identity encoder that are compared: at full, half and quarter size of its input
 
 
 class SwapTask:
-    """One update on pairs of drawn faces: by turns of the identity (IOS) and of a random attribute (AOS).
+    """One update on pairs of drawn faces; it swaps the identity (IOS) and a random attribute (AOS) in turn.
 
-    Drawn once: ``codes`` W (F, style), their ``pictures`` uint8 (F, S, S, 3), ``identities`` unit vectors (F, D) and
-    ``features`` of the text-image model (F, E). The batch of a step depends on the seed and the step's number alone.
+    The faces are drawn once: ``codes`` W (F, style), ``pictures`` uint8 (F, S, S, 3), ``identities`` unit vectors
+    (F, D) and ``features`` of the text-image model (F, E). The batch of a step depends only on the seed and the number
+    of the step.
     """
 
-    def __init__(self, settings: ReorganizationSettings, space: LatentSpace, identity: Recogniser, seed: int):
+    def __init__(self, settings: LReOrgSettings, space: LatentSpace, identity: Recogniser, seed: int):
         torch.manual_seed(seeding.derive(seed, "weights"))
         self.settings, self.space, self.identity, self.seed = settings, space, identity, seed
         self.words = Vocabulary(space.semantics, settings.keywords)
@@ -50,13 +51,13 @@ class SwapTask:
         self.network.deviation.copy_((self.codes - self.codes.mean(0)).square().mean().sqrt())
         self.modules = {"network": self.network}
         if settings.pictures_every > 1:
-            self.reader = reader.learnt(self.codes, self.identities, self.features, settings.reader_steps, seed)
-            logger.info("codes are read with these cosines: %s", self._read_well())
+            self.reader = reader.train(self.codes, self.identities, self.features, settings.reader_steps, seed)
+            logger.info("mean cosines of the reader: %s", self._reader_agreement())
         muon, others = ((2,), OTHERS_RATE) if settings.optimiser == "muon" else ((), 1.0)
         self._optimisers = Optimisers(self.modules, settings.learning_rate, settings.betas, muon, others)
         self.optimisers = self._optimisers.named
 
-    def _read_well(self) -> dict[str, float]:
+    def _reader_agreement(self) -> dict[str, float]:
         return reader.agreement(self.reader, self.codes, self.identities, self.features)
 
     @torch.no_grad()
@@ -76,12 +77,14 @@ class SwapTask:
         self.pictures = images.numpy()
 
     def kind(self, step: int) -> tuple[bool, bool]:
+        """Whether the step draws pictures, and whether it swaps the identity."""
         return self._draws(step), step % 2 == 0
 
     def _draws(self, step: int) -> bool:
-        return step % (2 * self.settings.pictures_every) < 2  # both turns, or neither
+        return step % (2 * self.settings.pictures_every) < 2  # a swap of the identity and one of an attribute
 
     def step(self, step: int) -> dict[str, float]:
+        """One update. Returns the losses by name."""
         draw, settings = seeding.generator(self.seed, "lreorg", step), self.settings
         swapped = IDENTITY if step % 2 == 0 else str(draw.choice(self.attributes))
         drawn = self._draws(step)
@@ -94,7 +97,7 @@ class SwapTask:
         return {f"{kind}.{name}": value.item() for name, value in (values | {"total": total}).items()}
 
     def _losses(self, rows: Tensor, keyword: str, drawn: bool) -> dict[str, Tensor]:
-        """The terms of Eq. 5 (identity) or Eq. 8: key features of pairs are exchanged under a keyword."""
+        """The terms of Eq. 5 (identity) or Eq. 8 (attribute), after an exchange of key features under a keyword."""
         codes, condition = self.codes[rows], self.words.condition(keyword, len(rows))
         key, residual = self.network.disentangle(codes, condition)
         lost, swapped = self.network.fuse(losses.exchanged(key), residual, condition)
@@ -103,7 +106,7 @@ class SwapTask:
             values["distribution"] = energy_distance(swapped, codes) / codes.shape[1] ** 0.5
         if drawn:
             generator = self.space.generator
-            vectors, features, maps = self._seen(generator.synthesize(generator.broadcast(swapped)))
+            vectors, features, maps = self._observed(generator.synthesize(generator.broadcast(swapped)))
         else:
             (vectors, features), maps = self.reader(swapped), None
         known = self.identities[rows]
@@ -112,34 +115,34 @@ class SwapTask:
             if maps is not None:
                 with torch.no_grad():
                     pictures = torch.from_numpy(to_float(self.pictures[rows.numpy()])).to(codes.device)
-                    *_, before = self._seen(pictures)
+                    *_, before = self._observed(pictures)
                 values["perceptual"] = losses.perceptual(before, maps)
         else:
             values["kept_identity"] = losses.kept_identity(known, vectors)
             values["swapped_attribute"] = losses.swapped_attribute(*self._contents(keyword, rows, features))
         if self.settings.losses.others:
-            left = [name for name in self.attributes if name != keyword]
-            parts = [losses.others(*self._contents(name, rows, features)) for name in left]
+            others = [name for name in self.attributes if name != keyword]
+            parts = [losses.others(*self._contents(name, rows, features)) for name in others]
             values["others"] = cast("Tensor", sum(parts)) / len(parts)
         return values
 
     def _contents(self, keyword: str, rows: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
-        """log D of the original faces and of swapped ones, by their features."""
+        """log D of the original faces and of the swapped ones."""
         return self.words.log_shares(keyword, self.features[rows]), self.words.log_shares(keyword, features)
 
-    def _seen(self, images: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Identities, features, and maps of the identity encoder, of pictures."""
-        vectors, maps = seen(self.identity, images)
+    def _observed(self, images: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Identities, features, and maps of the identity encoder, for pictures."""
+        vectors, maps = observed(self.identity, images)
         return vectors, self.space.semantics.cls(images), maps
 
 
 def _as_saved(images: Tensor) -> Tensor:
-    """`to_uint8` as tensors: (N, 3, S, S) in [-1, 1] -> uint8 (N, S, S, 3); thousands as floats are many."""
+    """`to_uint8` on tensors: (N, 3, S, S) in [-1, 1] -> uint8 (N, S, S, 3), which take a quarter of the memory."""
     return ((images + 1) * 127.5).round().to(torch.uint8).permute(0, 2, 3, 1).contiguous()
 
 
-def seen(identity: Recogniser, images: Tensor) -> tuple[Tensor, list[Tensor]]:
-    """Unit vectors (N, D) and feature maps, the last of each of the `MAPS` largest sizes, in one pass."""
+def observed(identity: Recogniser, images: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """Unit vectors (N, D), and the last feature map of each of the `MAPS` largest sizes, in one pass."""
     maps: dict[int, Tensor] = {}
     network: Any = identity.network
     parts = (network.input_layer, *network.body)
@@ -154,14 +157,14 @@ def seen(identity: Recogniser, images: Tensor) -> tuple[Tensor, list[Tensor]]:
     return vectors, [maps[size] for size in sorted(maps, reverse=True)[:MAPS]]
 
 
-def build(settings: ReorganizationSettings, space: LatentSpace) -> CDFNet:
-    """A network with the widths of ``settings`` for the generator and the text-image model of ``space``."""
+def build(settings: LReOrgSettings, space: LatentSpace) -> CDFNet:
+    """A network with the widths of ``settings``, for the generator and the text-image model of ``space``."""
     condition = space.semantics.facts["embedding"]
     width = space.generator.style_width
     return CDFNet(width, condition, settings.blocks, settings.hidden, settings.growth, settings.limit)
 
 
-def train(settings: ReorganizationSettings, job: TrainingJob) -> None:
+def train(settings: LReOrgSettings, job: TrainingJob) -> None:
     """Train on faces that the generator draws, and write ``job.checkpoint`` (the averaged network)."""
     torch.set_num_threads(job.threads)
     space = LatentSpace({name: job.backbones[name] for name in ("generator", "semantics")})
@@ -173,7 +176,7 @@ def train(settings: ReorganizationSettings, job: TrainingJob) -> None:
         if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
             job.picture(f"samples_{step + 1:06d}", samples(average.module, task))
 
-    made_with = {name: fingerprints.md5(job.backbones[name]) for name in OURS}
+    made_with = {name: fingerprints.md5(job.backbones[name]) for name in TIED}
     loop.fit(
         task,
         steps=settings.steps,
@@ -186,12 +189,10 @@ def train(settings: ReorganizationSettings, job: TrainingJob) -> None:
     checkpoints.save_checkpoint(job.checkpoint, {"network": average.module}, made_with)
 
 
-def load(
-    settings: ReorganizationSettings, checkpoint: Path, made_with: Mapping[str, Path], space: LatentSpace
-) -> CDFNet:
-    """The network of a checkpoint, frozen. Raises CheckpointError where it or a backbone does not belong to it."""
+def load(settings: LReOrgSettings, checkpoint: Path, made_with: Mapping[str, Path], space: LatentSpace) -> CDFNet:
+    """The network of a checkpoint, frozen. Raises CheckpointError if it or a backbone does not fit."""
     tensors, facts = checkpoints.load_checkpoint(checkpoint)
-    for name in OURS:
+    for name in TIED:
         if facts.get(name) != fingerprints.md5(made_with[name]):
             raise CheckpointError(
                 f"{checkpoint} was trained with another {name} than {made_with[name]}: its features mean nothing. "
@@ -204,7 +205,7 @@ def load(
 
 @torch.no_grad()
 def samples(network: CDFNet, task: SwapTask) -> np.ndarray:
-    """A picture, uint8 (rows, columns): a face | another | the first with the other's identity, and each attribute."""
+    """uint8 (rows, columns, 3): a face | another | the first with the other's identity, and with each attribute."""
     space, count = task.space, min(SAMPLES, len(task.codes) // 2)
     codes = task.codes[: 2 * count]
     columns = [task.pictures[:count], task.pictures[count : 2 * count]]

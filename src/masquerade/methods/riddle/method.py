@@ -9,7 +9,7 @@ from masquerade.core.keys import Secret
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods.riddle import password
-from masquerade.methods.riddle.settings import EncryptorSettings
+from masquerade.methods.riddle.settings import RiddleSettings
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Riddle(Method):
     capabilities = Capabilities(trains=True, keys=Secret(), invertible=True, saves=True, latents=True)
     needs = ("generator", "inversion", "semantics", "identity")
 
-    class Params(EncryptorSettings):
+    class Params(RiddleSettings):
         pass
 
     class Variant(Settings):

@@ -32,7 +32,7 @@ class LossSettings(Settings):
     """Weight of identity and pixels after recovery from the picture, which is encoded again (ours; 0: the paper)."""
 
 
-class EncryptorSettings(Settings):
+class RiddleSettings(Settings):
     """All knobs of RiDDLE."""
 
     groups: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]

@@ -17,7 +17,7 @@ from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods._latent.space import LatentSpace
 from masquerade.methods.riddle import losses
 from masquerade.methods.riddle.optimiser import Ranger
-from masquerade.methods.riddle.settings import EncryptorSettings
+from masquerade.methods.riddle.settings import RiddleSettings
 from masquerade.networks.latent_encryptor import LatentEncryptor
 from masquerade.training import checkpoints, loop
 from masquerade.training.job import TrainingJob
@@ -39,7 +39,7 @@ class EncryptorTask:
     The batch of a step depends only on the seed and the number of the step.
     """
 
-    def __init__(self, settings: EncryptorSettings, space: LatentSpace, identity: nn.Module, pictures: np.ndarray,
+    def __init__(self, settings: RiddleSettings, space: LatentSpace, identity: nn.Module, pictures: np.ndarray,
                  seed: int):  # fmt: skip
         torch.manual_seed(seeding.derive(seed, "weights"))
         self.settings, self.space, self.identity, self.pictures, self.seed = settings, space, identity, pictures, seed
@@ -155,7 +155,7 @@ class EncryptorTask:
                 group["lr"] = self.settings.learning_rate * factor * (OTHERS_RATE if name == "others" else 1.0)
 
 
-def build(settings: EncryptorSettings, space: LatentSpace) -> LatentEncryptor:
+def build(settings: RiddleSettings, space: LatentSpace) -> LatentEncryptor:
     """An encryptor with the widths of ``settings``, and the mean and deviation of W of the generator of ``space``."""
     generator = space.generator
     network = LatentEncryptor(
@@ -189,7 +189,7 @@ def influence(network: LatentEncryptor, space: LatentSpace) -> Tensor:
     return influences / influences.mean()
 
 
-def optimisers(network: nn.Module, settings: EncryptorSettings) -> dict[str, torch.optim.Optimizer]:
+def optimisers(network: nn.Module, settings: RiddleSettings) -> dict[str, torch.optim.Optimizer]:
     """Ranger for all weights, or Muon for the matrices and Adam for the others, by name."""
     rate = settings.learning_rate
     if settings.optimiser == "ranger":
@@ -202,7 +202,7 @@ def optimisers(network: nn.Module, settings: EncryptorSettings) -> dict[str, tor
     }
 
 
-def train(settings: EncryptorSettings, job: TrainingJob) -> None:
+def train(settings: RiddleSettings, job: TrainingJob) -> None:
     """Train on the train split of ``job.faces`` and write ``job.checkpoint`` (the averaged encryptor).
 
     Raises PictureError if the archive holds another size than the generator draws, and CheckpointError if the
@@ -235,7 +235,7 @@ def train(settings: EncryptorSettings, job: TrainingJob) -> None:
 
 
 def load(
-    settings: EncryptorSettings, checkpoint: Path, backbones: Mapping[str, Path], space: LatentSpace
+    settings: RiddleSettings, checkpoint: Path, backbones: Mapping[str, Path], space: LatentSpace
 ) -> LatentEncryptor:
     """The encryptor of a checkpoint, frozen. Raises CheckpointError if it or a backbone does not fit."""
     tensors, facts = checkpoints.load_checkpoint(checkpoint)
