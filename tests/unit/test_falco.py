@@ -1,4 +1,4 @@
-"""FALCO: its equations, its batches, what it refuses, and the latent world it stands on."""
+"""FALCO: its equations, its batches, what it refuses, and the latent space that it uses."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
-"""One module a metric: the specification of a metric, and pure functions of measurements.
+"""One module a metric, a pure function of measurements, and the base class that specifies a metric.
 
-No picture is opened here and no network is run: judges measure (judges/), tables and claims read (papers/).
+Nothing in this room opens a picture or runs a network: judges/ measures, and papers/ makes the tables and claims.
 """
 
 from abc import ABC, abstractmethod
