@@ -1,7 +1,7 @@
-"""Are the procedural faces faces, and are different people different? Judged by networks that never saw one.
+"""Do detectors find the procedural faces, and do recognisers tell their people apart? The networks never saw them.
 
-`python benchmarks/faces.py` renders unseen people of synthetic_hq, asks dlib (HOG detector, 68-point predictor, 128-D
-recogniser) and MTCNN about them, and writes benchmarks/faces.md.
+`python benchmarks/faces.py` renders unseen people of synthetic_hq, measures them with dlib (HOG detector, 68-point
+predictor, 128-D recogniser) and MTCNN, and writes benchmarks/faces.md.
 """
 
 import argparse
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def pairs(embeddings: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distances of all pairs of embeddings (N, D) that are not NaN, and whether each is one person's."""
+    """Distances of all pairs of embeddings (N, D) that are not NaN, and whether both are of one person."""
     usable = np.flatnonzero(np.isfinite(embeddings).all(1))
     rows = np.array(list(combinations(usable, 2)))
     distances = np.linalg.norm(embeddings[rows[:, 0]] - embeddings[rows[:, 1]], axis=1)
@@ -49,9 +49,9 @@ def measure(name: str, size: int, identities: int, pictures: int, seed: int) -> 
     mtcnn = Mtcnn(Mtcnn.Params(), {}).measure(images)
     distances, same = pairs(dlib["embedding"], people)
     predicted = dlib["landmarks"].reshape(-1, 68, 2)
-    seen = np.isfinite(predicted).all((1, 2))
+    located = np.isfinite(predicted).all((1, 2))
     spacing = np.linalg.norm(truth[:, 36:42].mean(1) - truth[:, 42:48].mean(1), axis=1)
-    error = np.linalg.norm(predicted - truth, axis=2).mean(1)[seen] / spacing[seen]
+    error = np.linalg.norm(predicted - truth, axis=2).mean(1)[located] / spacing[located]
     return {
         "set": name,
         "pixels": size,
@@ -61,7 +61,7 @@ def measure(name: str, size: int, identities: int, pictures: int, seed: int) -> 
         "pairs same + different": f"{int(same.sum())} + {int((~same).sum())}",
         "distance same": f"{distances[same].mean():.3f}",
         "distance different": f"{distances[~same].mean():.3f}",
-        "landmark error": f"{100 * error.mean():.1f} % ({int(seen.sum())})",
+        "landmark error": f"{100 * error.mean():.1f} % ({int(located.sum())})",
         "ms a picture": f"{1000 * cost:.0f}",
     }
 

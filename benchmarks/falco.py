@@ -1,4 +1,4 @@
-"""FALCO side by side against one picture at a time, same code, same machine, one run: pictures a second and memory.
+"""FALCO on batches against one picture at a time, in one run on one machine: pictures per second and memory.
 
 `python benchmarks/falco.py` measures the checkpoints of scale mini; `--published` measures the published size (1024
 pixels, IR-SE-50, ViT-B/16) with random weights, which needs a GPU. Prints a table and writes benchmarks/falco.md.
@@ -53,8 +53,8 @@ def published(folder: Path) -> tuple[Resources, Faces, Falco.Params, Falco.Varia
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
     inverter = _inversion.build(shape, fingerprints.md5(paths["generator"]), mean)
     training.save_checkpoint(paths["inversion"], {"inverter": inverter}, {**shape, "generator": inverter.generator})
-    seen = {"image_size": 224, "patch": 16, "width": 768, "layers": 12, "heads": 12, "embedding": 512}
-    facts = {**seen, "stem": [], "activation": "quick_gelu", "text": None, **network.CLIPS}
+    encoder = {"image_size": 224, "patch": 16, "width": 768, "layers": 12, "heads": 12, "embedding": 512}
+    facts = {**encoder, "stem": [], "activation": "quick_gelu", "text": None, **network.CLIPS}
     training.save_checkpoint(paths["semantics"], {"clip": network.build(facts)}, facts)
     narrow = {"widths": list(WIDTHS_50), "units": list(UNITS_50), "input_size": 112}
     recogniser = _recognition.Recogniser(IRSE(112, WIDTHS_50, UNITS_50), 112)
@@ -91,9 +91,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         case = published(Path(folder)) if given.published else mini()
         faces = len(case[1])
-        # three rounds, and the best of each: what else the machine does slows some, and none is faster than it can be
+        # the best of three rounds: other processes can only slow a round down
         rounds = [[measured(*case, *row) for row in ((1, 4), (8, 16), (0, faces))] for _ in range(3)]
-        rows = [max(row, key=lambda found: found[1]) for row in zip(*rounds, strict=True)]
+        rows = [max(row, key=lambda measurement: measurement[1]) for row in zip(*rounds, strict=True)]
     size = case[1].images.shape[-1]
     steps = case[2].steps
     lines = [

@@ -1,8 +1,8 @@
-"""Time and memory of planning: `snakemake -n` of a hundred methods x ten datasets x five seeds, and what is around it.
+"""Time and memory of planning (`snakemake -n`) with a hundred methods, ten datasets and five seeds.
 
-In a copy of the working tree, methods that a seed changes are copied under further names (module, block of params.yaml)
-until there are a hundred beside those that are here, and the two procedural datasets until there are ten. Each of these
-has a table of all hundred; those of the papers stay. Nothing is run. Prints a table and writes benchmarks/graph.md.
+In a copy of the working tree, methods that depend on a seed are copied under new names (module, block of params.yaml)
+until there are a hundred more, and the two procedural datasets until there are ten more. Each new dataset has a table
+of the hundred methods. The tables of the papers stay. No job runs. Prints a table and writes benchmarks/graph.md.
 """
 
 import argparse
@@ -43,11 +43,11 @@ PARTS = {
     "of that: shell commands (`shellcmd`)": ("jobs.py", "shellcmd"),
     "ticking jobs off (`finish`)": ("dag.py", "finish"),
 }
-"""What takes the time, named by Snakemake's functions -> (file, function)."""
+"""Part of the planning -> (file, function) of Snakemake that spends its time."""
 
 
 def copies(folder: Path, room: str, originals: list[str], count: int) -> dict[str, str]:
-    """Name of a copy -> of which module it is one. Writes the copies."""
+    """Write the copies. Returns the name of each copy -> the name of its original."""
     made = {f"{name}_{number:03d}": name for number, name in enumerate(islice(cycle(originals), count))}
     for name, original in made.items():
         shutil.copy(discovery.module_path(room, original), folder / f"src/masquerade/{room}/{name}.py")
@@ -99,7 +99,7 @@ def write(path: Path, tree: dict) -> None:
 
 
 def prepare(folder: Path) -> str:
-    """Fill the copy of the working tree; returns the path of one cell that every size has."""
+    """Fill the copy of the working tree. Returns the path of one cell that every size has."""
     clone(folder)
     named = [name for name in loading.load(ROOT, BASE).methods if not matrix.runs_once(name)]
     named = [name for name in named if not discovery.load("methods", name).capabilities.control]
@@ -115,7 +115,7 @@ def prepare(folder: Path) -> str:
 class Measured(NamedTuple):
     seconds: float
     processor: float
-    """Seconds of processor time, which other processes disturb less."""
+    """Seconds of processor time. Other processes change it less."""
     gib: float
     """Peak resident memory."""
     output: str
@@ -126,7 +126,7 @@ def snakemake(folder: Path, *arguments: str) -> Measured:
 
 
 def measure(command: list[str], folder: Path) -> Measured:
-    """Run a command to its end. Stops with its last words where it fails."""
+    """Run a command to its end. If it fails, exit with the end of its output."""
     environment = os.environ | {"PYTHONPATH": str(folder / "src")}
     with tempfile.TemporaryFile("w+") as output:
         began = time.perf_counter()
@@ -141,36 +141,37 @@ def measure(command: list[str], folder: Path) -> Measured:
 
 
 def rows(folder: Path, name: str, cell: str) -> tuple[str, str]:
-    """The lines of one size: of planning all, and of what each job pays."""
+    """The lines of one size: planning the whole matrix, and the cost of each job."""
     config = ["--config", f"scale=graph_{name}", "--"]
     parsed = snakemake(folder, "--list-rules", *config)
     one = snakemake(folder, *PLAN, "--force", "--nolock", *config, f"results/graph_{name}/metrics/{cell}.json")
     whole = snakemake(folder, *PLAN, *config, "all")
     jobs = count("total", whole)
-    planned = f"| {name} | {count('metrics', whole)} | {jobs} | {told(whole)} | {1000 * whole.processor / jobs:.2f} |"
-    return planned, f"| {name} | {told(parsed)} | {told(one)} |"
+    planned = f"| {name} | {count('metrics', whole)} | {jobs} | {row(whole)} | {1000 * whole.processor / jobs:.2f} |"
+    return planned, f"| {name} | {row(parsed)} | {row(one)} |"
 
 
 def count(rule: str, planned: Measured) -> int:
-    """How many jobs of a rule there are; of `metrics` one a cell."""
+    """The number of jobs of a rule. `metrics` has one for each cell."""
     return int(re.findall(rf"^{rule} +(\d+)$", planned.output, re.MULTILINE)[-1])
 
 
-def told(measured: Measured) -> str:
+def row(measured: Measured) -> str:
     return f"{measured.seconds:.1f} | {measured.processor:.1f} | {measured.gib:.2f}"
 
 
 def shares(folder: Path, sizes: list[str]) -> list[str]:
-    """Lines of where the time goes, by cProfile, in sizes that differ: what grows more than the others shows."""
-    found = []
+    """One line per part: its share of the time by cProfile, for each size, so that growing parts are visible."""
+    profiles = []
     for name in sizes:
         file = folder / f"{name}.profile"
         config = ["--config", f"scale=graph_{name}", "--", "all"]
         measure([sys.executable, "-m", "cProfile", "-o", str(file), "-m", "snakemake", *PLAN, *config], folder)
-        spent = {(Path(where[0]).name, where[2]): entry[3] for where, entry in pstats.Stats(str(file)).stats.items()}
-        found.append((spent, spent["__main__.py", "<module>"]))
+        stats = pstats.Stats(str(file)).stats
+        spent = {(Path(function[0]).name, function[2]): entry[3] for function, entry in stats.items()}
+        profiles.append((spent, spent["__main__.py", "<module>"]))
     return [
-        f"| {part} | " + " | ".join(f"{100 * spent.get(key, 0) / whole:.1f} %" for spent, whole in found) + " |"
+        f"| {part} | " + " | ".join(f"{100 * spent.get(key, 0) / whole:.1f} %" for spent, whole in profiles) + " |"
         for part, key in PARTS.items()
     ]
 

@@ -1,4 +1,4 @@
-"""Milliseconds a face of every judge that a package brings along, on procedural faces. Writes benchmarks/judges.md."""
+"""Milliseconds per procedural face of every judge whose weights come with a package. Writes benchmarks/judges.md."""
 
 import argparse
 import platform
@@ -40,10 +40,10 @@ def benchmark(faces: np.ndarray, scale: str) -> list[str]:
         if cls.needs or cls.assets:
             continue
         loading, _, judge = timed(lambda cls=cls, settings=settings: cls(settings, {}))
-        judge.measure(faces[:1], faces[:1])  # the first call loads what is loaded late
+        judge.measure(faces[:1], faces[:1])  # the first call also loads the network
         with measuring.limited_threads(1):
-            clock, processor, found = timed(lambda judge=judge: judge.measure(faces, faces[::-1].copy()))
-        detected = f"{found['detected'].sum()} of {len(faces)}" if "detected" in found else ""
+            clock, processor, values = timed(lambda judge=judge: judge.measure(faces, faces[::-1].copy()))
+        detected = f"{values['detected'].sum()} of {len(faces)}" if "detected" in values else ""
         per_face = 1000 / len(faces)
         rows.append(f"| `{name}` | {loading:.2f} | {clock * per_face:.1f} | {processor * per_face:.1f} | {detected} |")
     return rows

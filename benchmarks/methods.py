@@ -1,4 +1,4 @@
-"""Pictures a second of every method, anonymizing and recovering, on the checkpoints of what `make reproduce` has built.
+"""Pictures per second of every method, anonymizing and recovering, with the checkpoints of `make reproduce`.
 
 Prints a table and writes benchmarks/methods.md.
 """
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def benchmark(scale: str, threads: int, count: int) -> list[str]:
-    """One row a method (its first variant): loading, anonymizing, recovering."""
+    """One row for each method (its first variant): loading, anonymizing, recovering."""
     torch.set_num_threads(threads)
     parameters, rows = params.load(ROOT, scale), []
     archive = FaceArchive(ROOT / f"data/{scale}/faces/synthetic_hq.zip")
@@ -41,7 +41,7 @@ def benchmark(scale: str, threads: int, count: int) -> list[str]:
 
 
 def best(act, rounds: int = 3):
-    """(the result, the least seconds of some rounds)."""
+    """(the result, the shortest time of ``rounds`` calls in seconds)."""
     result, least = None, float("inf")
     for _ in range(rounds):
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Time and memory of the whole pipeline: from nothing, and again with nothing to do. Writes benchmarks/pipeline.md."""
+"""Time and memory of the whole pipeline, from nothing and with nothing to do. Writes benchmarks/pipeline_SCALE.md."""
 
 import argparse
 import os
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def clone(into: Path) -> None:
-    """The working tree as it is (tracked and new files), without anything that was built."""
+    """Copy the working tree (tracked and new files) without any built file."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -30,7 +30,7 @@ def clone(into: Path) -> None:
 
 
 def measured(command: list[str], folder: Path) -> tuple[float, float]:
-    """(seconds, peak of the summed resident memory of the process tree in GiB). Raises where the command fails."""
+    """(seconds, peak of the summed resident memory of the process tree in GiB). Exits if the command fails."""
     began = time.perf_counter()
     process = psutil.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     peak, done = 0.0, threading.Event()

@@ -1,4 +1,4 @@
-"""What all tests share: the repository, and its parameters at the tests' scale."""
+"""Fixtures that all tests share: the repository, and its parameters at the scale of the tests."""
 
 from pathlib import Path
 
@@ -22,5 +22,5 @@ def tiny() -> parameters.Parameters:
 
 @pytest.fixture(scope="session")
 def fresh(root, tmp_path_factory) -> Repository:
-    """The sources as they are in the working tree, at tiny scale, nothing built."""
+    """The sources of the working tree at tiny scale, with no built file."""
     return Repository.of_sources(root, tmp_path_factory.mktemp("fresh") / "repository", "tiny")

@@ -1,4 +1,4 @@
-"""Prints which share of the statements of each room the last tests ran. `make fast` calls it at its end."""
+"""Prints the share of the statements of each room that the last tests ran. `make fast` calls it at its end."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What tests do on a machine that lacks something which only root can install."""
+"""Skips tests on a machine without a program that only root can install."""
 
 import os
 from typing import NoReturn
@@ -7,7 +7,7 @@ import pytest
 
 
 def lacks(what: str) -> NoReturn:
-    """Skip the test and say why; with ``CI=true`` in the environment fail, since nobody would read why."""
+    """Skips the test with a reason. Fails it if ``CI=true`` is in the environment, because CI hides skipped tests."""
     if os.environ.get("CI") == "true":
         pytest.fail(what, pytrace=False)
     pytest.skip(what)

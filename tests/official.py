@@ -1,8 +1,7 @@
 """Writes files of random weights in the layouts in which the official ones are published.
 
-The names and shapes are written out from the published code (named at each function), not taken from our networks: a
-file from here that loads strictly shows that ours have the published tensors. The numbers mean nothing; they are
-scaled so that a forward pass stays finite.
+The names and shapes come from the published code (named at each function), not from our networks. If such a file loads
+strictly, our networks have the published tensors. The numbers are random and scaled so that a forward pass is finite.
 """
 
 import argparse
@@ -24,7 +23,7 @@ CLASSES = {"facenet_vggface2": 8631, "facenet_casia": 10575}
 
 
 def write(role: str, path: Path, seed: int = 0) -> Path:
-    """Write the file of a role of the registry at ``path``, with folders; returns ``path``."""
+    """Writes the file of a role of the registry at ``path``, creates its folders, and returns ``path``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if role in PROGRAMS:
         torch.jit.save(program({name: value.half() for name, value in content(role, seed).items()}), path)
@@ -34,11 +33,11 @@ def write(role: str, path: Path, seed: int = 0) -> Path:
 
 
 def content(role: str, seed: int = 0) -> dict:
-    """What the file of a role holds."""
+    """The content of the file of a role."""
     return FILES[role](seed)
 
 
-# --- what layers are called ---------------------------------------------------------------------------------------
+# --- names of layers ----------------------------------------------------------------------------------------------
 
 
 def convolution(at: str, outputs: int, inputs: int, height: int, width: int | None = None, bias: bool = True) -> Shapes:
@@ -108,7 +107,7 @@ def adaface_ir50() -> Shapes:
 
 
 def facenet(people: int) -> Shapes:
-    """Of the package facenet-pytorch, with the layer of its classes."""
+    """The network of the package facenet-pytorch, with its classification layer."""
     from masquerade.networks import torchvision_internals
 
     torchvision_internals.ensure()
@@ -181,13 +180,13 @@ def clip(patch: int) -> Shapes:
     tokens = (224 // patch) ** 2 + 1
     shapes = {"positional_embedding": (77, 512), "text_projection": (512, 512), "logit_scale": ()}
     shapes |= {"token_embedding.weight": (49408, 512)} | norm("ln_final", 512) | transformer("transformer", 512, 12)
-    seen = {"class_embedding": (768,), "positional_embedding": (tokens, 768), "proj": (768, 512)}
-    seen |= {"conv1.weight": (768, 3, patch, patch)} | norm("ln_pre", 768) | norm("ln_post", 768)
-    return shapes | below("visual", seen | transformer("transformer", 768, 12))
+    vision = {"class_embedding": (768,), "positional_embedding": (tokens, 768), "proj": (768, 512)}
+    vision |= {"conv1.weight": (768, 3, patch, patch)} | norm("ln_pre", 768) | norm("ln_post", 768)
+    return shapes | below("visual", vision | transformer("transformer", 768, 12))
 
 
 def farl_heads() -> Shapes:
-    """Of FaRL's masked image modelling, beside CLIP (FacePerceiver/FaRL, farl/network/farl/model.py)."""
+    """The heads of FaRL's masked image modelling, besides CLIP (FacePerceiver/FaRL, farl/network/farl/model.py)."""
     heads = {"mask_token": (768,), "lm_head.weight": (8192, 768), **norm("ln_lm", 768)}
     return below("visual", heads | transformer("lm_transformer", 768, 1))
 
@@ -267,7 +266,7 @@ def s3fd() -> Shapes:
 
 
 def inception_fid() -> Shapes:
-    """pt_inception-2015-12-05-6726825d.pth: what the package pytorch-fid loads it into, with its 1008 classes."""
+    """pt_inception-2015-12-05-6726825d.pth: the network into which pytorch-fid loads it, with its 1008 classes."""
     from masquerade.networks import torchvision_internals
 
     torchvision_internals.ensure()
@@ -282,7 +281,7 @@ def inception_fid() -> Shapes:
 
 
 def alexnet() -> Shapes:
-    """The ImageNet file of AlexNet: the network of torchvision, on whose features lpips puts its heads."""
+    """The ImageNet file of AlexNet: the network of torchvision, to which LPIPS adds its heads."""
     from masquerade.networks import torchvision_internals
 
     torchvision_internals.ensure()
@@ -300,7 +299,7 @@ def shapes_of(network: torch.nn.Module) -> Shapes:
 
 
 class Pool:
-    """Standard normal numbers without end: what is drawn once, again and again from another place."""
+    """Standard normal numbers, drawn once. Each tensor repeats them from a different start."""
 
     def __init__(self, seed: int):
         self._numbers = torch.randn(POOL, generator=torch.Generator().manual_seed(seed))
@@ -315,7 +314,7 @@ class Pool:
 
 
 def values(shapes: Shapes, seed: int, spread: float | None = None) -> dict[str, Tensor]:
-    """Random weights of these shapes; ``spread``: their standard deviation, without it one over the root of fan-in."""
+    """Random weights of these shapes. ``spread``: standard deviation; default: one over the square root of fan-in."""
     pool = Pool(seed)
     return {name: _value(name, shape, pool, spread) for name, shape in shapes.items()}
 
@@ -336,7 +335,7 @@ def _value(name: str, shape: tuple[int, ...], pool: Pool, spread: float | None) 
 
 
 def generator_values(size: int, seed: int) -> dict[str, Tensor]:
-    """Of `stylegan2`: as Karras et al. 2020 start them, with a little noise and uneven biases."""
+    """Weights of `stylegan2`: initialised as in Karras et al. 2020, with a little noise and uneven biases."""
     pool, state = Pool(seed), {}
     taps = torch.tensor([1.0, 3.0, 3.0, 1.0])
     for name, shape in stylegan2(size).items():
@@ -359,7 +358,7 @@ def plain(layout: Callable[[], Shapes], spread: float | None = None) -> Callable
 
 
 def lightning(seed: int) -> dict:
-    """A checkpoint of PyTorch Lightning: the network as ``model.*``, and the head of its classes (here of ten)."""
+    """A checkpoint of PyTorch Lightning: the network as ``model.*``, and a head (here of ten classes)."""
     state = {f"model.{name}": value for name, value in values(adaface_ir50(), seed).items()}
     head = {"head.kernel": torch.ones(512, 10), "head.t": torch.zeros(1)}
     head |= {"head.batch_mean": torch.ones(1), "head.batch_std": torch.ones(1)}
@@ -423,7 +422,7 @@ def inversion(size: int, styles: int) -> Callable[[int], dict]:
 
 
 class Part(torch.nn.Module):
-    """Of a program that keeps tensors under their names, and does nothing."""
+    """A module of a program. It holds named tensors and computes nothing."""
 
     def forward(self, x: int) -> int:
         return x

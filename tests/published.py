@@ -1,6 +1,6 @@
-"""Small trees in the exact layouts of the published datasets, for tests: what is in them is made up.
+"""Small trees in the exact layouts of the published datasets, with invented content, for tests.
 
-``pictures``: uint8 (H, W, 3) each. Whoever wants damage changes the files afterwards.
+``pictures``: uint8 (H, W, 3) each. A test of damaged files changes the files afterwards.
 """
 
 import io
@@ -38,7 +38,7 @@ def write(path: Path, content: bytes | str) -> None:
 
 
 def sign(number: int, column: int) -> int:
-    """The made-up attribute: 1 or -1."""
+    """The invented attribute: 1 or -1."""
     return 1 if (number + column) % 3 == 0 else -1
 
 
@@ -48,7 +48,7 @@ def attribute_list(files: Sequence[str]) -> str:
 
 
 def celeba_lists(root: Path, who: Sequence[int], parts: Sequence[int]) -> list[str]:
-    """CelebA's identities and partition of pictures 000001.jpg on, where they are published; returns the files."""
+    """Writes CelebA's identities and partition of pictures 000001.jpg on in the published place; returns the files."""
     files = [f"{number:06d}.jpg" for number in range(1, len(who) + 1)]
     write(root / "Anno/identity_CelebA.txt", "".join(f"{f} {w}\n" for f, w in zip(files, who, strict=True)))
     write(root / "Eval/list_eval_partition.txt", "".join(f"{f} {p}\n" for f, p in zip(files, parts, strict=True)))
@@ -63,7 +63,7 @@ def celeba(
     version: str = "img_align_celeba",
     middles: Sequence[tuple[int, int]] | None = None,
 ) -> None:
-    """CelebA: Anno/, Eval/ and Img/. ``middles``: where the five landmarks are, all of a picture at one point."""
+    """CelebA: Anno/, Eval/ and Img/. ``middles``: one point per picture, the position of all its five landmarks."""
     files = celeba_lists(root, who, parts)
     middles = middles or [(p.shape[1] // 2, p.shape[0] // 2) for p in pictures]
     points = [f"{file} {f'{x:4d} {y:4d} ' * 5}" for file, (x, y) in zip(files, middles, strict=True)]
@@ -94,7 +94,7 @@ def celeba_hq(
 
 
 def lfw(root: Path, people: dict[str, Sequence[np.ndarray]], folder: str = "lfw") -> None:
-    """LFW: people are dealt to ten folds in turn; one pair of one person and one of two in each fold that has them."""
+    """LFW: people go to ten folds in turn. Each fold has one matched and one mismatched pair if it has the pictures."""
     names = sorted(people)
     folds = [names[fold::LFW_FOLDS] for fold in range(LFW_FOLDS)]
     lines = [str(LFW_FOLDS)]
@@ -125,7 +125,7 @@ def casia_folders(root: Path, people: Sequence[Sequence[np.ndarray]]) -> None:
 
 
 def record(content: bytes) -> bytes:
-    """A record as dmlc-core's RecordIOWriter writes it: cut at each magic number that lies on a multiple of four."""
+    """A record as dmlc-core's RecordIOWriter writes it: split at each magic number at a multiple of four bytes."""
     magic = struct.pack("<I", 0xCED7230A)
     cuts = [at for at in range(0, len(content) - 3, 4) if content[at : at + 4] == magic]
     edges = [0, *itertools.chain.from_iterable((at, at + 4) for at in cuts), len(content)]
@@ -140,7 +140,7 @@ def record(content: bytes) -> bytes:
 def casia_record(root: Path, people: Sequence[Sequence[bytes]]) -> None:
     """train.rec, train.idx and property of the JPEGs of each person, as InsightFace writes them (face2rec2.py).
 
-    Record 0 lies behind the pictures, and before the people. A picture has one label or, in newer sets, two.
+    Record 0 is after the pictures and before the people. A picture has one label or, in newer sets, two.
     """
     total = sum(map(len, people))
     ends = list(itertools.accumulate(map(len, people), initial=1))
@@ -161,7 +161,7 @@ def casia_record(root: Path, people: Sequence[Sequence[bytes]]) -> None:
 
 
 def zipped(folder: Path, archive: Path, top: str) -> None:
-    """``folder`` as an uncompressed zip in which it is named ``top``."""
+    """``folder`` as an uncompressed zip with the name ``top`` inside it."""
     with zipfile.ZipFile(archive, "w") as entries:
         for path in sorted(folder.rglob("*")):
             entries.write(path, f"{top}/{path.relative_to(folder)}")

@@ -1,4 +1,4 @@
-"""A working copy of the sources and what a user would type in it."""
+"""A working copy of the sources, and the commands of a user in it."""
 
 import json
 import os
@@ -68,7 +68,7 @@ class Repository:
         return Repository(to, environment or self.environment)
 
     def clone(self, to: Path) -> "Repository":
-        """What a colleague has after ``git clone`` and ``dvc pull``."""
+        """The working copy of a colleague after ``git clone`` and ``dvc pull``."""
         self.git("clone", "--quiet", str(self.path), str(to))
         cloned = Repository(to, self.environment)
         cloned.run("dvc", "pull")
@@ -76,28 +76,28 @@ class Repository:
 
     def files(self, *folders: str) -> dict[str, bytes]:
         """Path -> bytes of every file below these folders."""
-        found = (path for folder in folders for path in sorted((self.path / folder).rglob("*")) if path.is_file())
-        return {path.relative_to(self.path).as_posix(): path.read_bytes() for path in found}
+        paths = (path for folder in folders for path in sorted((self.path / folder).rglob("*")) if path.is_file())
+        return {path.relative_to(self.path).as_posix(): path.read_bytes() for path in paths}
 
     @classmethod
     def of_sources(cls, root: Path, path: Path, scale: str) -> "Repository":
         """A new repository at ``path``: the sources of the working tree at ``root``, at ``scale``, nothing built."""
         for name in sources(root):
-            if name != "dvc.lock":  # that is of another build
+            if name != "dvc.lock":  # it belongs to another build
                 (path / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(root / name, path / name)
         repository = cls(path)
         repository.edit("params.yaml", "scale: mini", f"scale: {scale}")
         repository.git("init", "--quiet", "--initial-branch", "main")
         repository.run("python", "workflow/scripts/dvc_yaml.py")
-        # Tables name their commit: every process that makes this repository gives it the same one.
+        # Tables name their commit, so every process that makes this repository must create the same commit.
         dates = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-01-01T00:00:00Z")
         cls(path, repository.environment | dates).commit(scale)
         return repository
 
 
 def sources(root: Path) -> list[str]:
-    """The files of the working tree at ``root`` that git does not ignore, also where it is no clone but a copy."""
+    """The files of the working tree at ``root`` that git does not ignore. The tree may be a plain copy without git."""
     with tempfile.TemporaryDirectory() as folder:
         git = ["git", f"--git-dir={folder}/empty", f"--work-tree={root}"]
         subprocess.run([*git, "init", "--quiet"], check=True)

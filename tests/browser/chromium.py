@@ -1,4 +1,4 @@
-"""A real headless Chromium, driven through the DevTools protocol: pages are opened, clicked, typed at and looked at."""
+"""A real headless Chromium, controlled through the DevTools protocol: pages, clicks, keys and pictures."""
 
 import asyncio
 import base64
@@ -14,22 +14,24 @@ from pathlib import Path
 import aiohttp
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE = 60  # seconds, for a busy machine
+PATIENCE = 60  # seconds; a busy machine is slow
 
 
 def find() -> str | None:
-    """The path of a Chromium on this machine; None where there is none."""
+    """The path of a Chromium on this machine, or None."""
     return next((path for name in PROGRAMS if (path := shutil.which(name))), None)
 
 
 class Chromium:
-    """One browser with one page. Use as a context manager; what its page logs as an error is in ``errors``, what it
-    asks of the network in ``asked``."""
+    """One browser with one page, to use as a context manager.
+
+    ``errors``: the errors that the page logged. ``requests``: the URLs that the page requested.
+    """
 
     def __init__(self, program: str):
         self.program = program
         self.errors: list[str] = []
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
     def __enter__(self) -> "Chromium":
         self._folder = Path(tempfile.mkdtemp(prefix="masquerade-chromium-"))
@@ -76,45 +78,45 @@ class Chromium:
             if message.get("id") == self._number:
                 assert "error" not in message, message
                 return message["result"]
-            self._hear(message)
+            self._record(message)
 
-    def _hear(self, message: dict) -> None:
-        told = message.get("params", {})
+    def _record(self, message: dict) -> None:
+        details = message.get("params", {})
         if message.get("method") == "Runtime.exceptionThrown":
-            self.errors.append(json.dumps(told["exceptionDetails"]))
-        elif message.get("method") == "Log.entryAdded" and told["entry"]["level"] == "error":
-            self.errors.append(told["entry"]["text"])
+            self.errors.append(json.dumps(details["exceptionDetails"]))
+        elif message.get("method") == "Log.entryAdded" and details["entry"]["level"] == "error":
+            self.errors.append(details["entry"]["text"])
         elif message.get("method") == "Network.requestWillBeSent":
-            self.asked.append(told["request"]["url"])
+            self.requests.append(details["request"]["url"])
 
     def open(self, path: Path, scripts: bool = True) -> None:
-        """Open a file, with or without JavaScript, and wait until it is there."""
+        """Open a file, with or without JavaScript, and wait until it is loaded."""
         self.send("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.send("Page.navigate", url=path.resolve().as_uri())
         self.wait("document.readyState === 'complete' && location.protocol === 'file:'")
 
     def wait(self, condition: str) -> None:
-        """Until a JavaScript expression is true."""
+        """Wait until a JavaScript expression is true."""
         until = time.monotonic() + PATIENCE
         while not self.get(condition):
             assert time.monotonic() < until, f"never true: {condition}"
             time.sleep(0.05)
 
     def get(self, expression: str):
-        """The value of a JavaScript expression. The protocol computes it also where the page's own scripts are off."""
+        """The value of a JavaScript expression. This works even if the page's own scripts are off."""
         result = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
     def click(self, selector: str) -> None:
-        """A press and release of the left button in the middle of the first element, which a person could see there."""
-        found = json.dumps(selector)
-        self.get(f"document.querySelector({found}).scrollIntoView({{block: 'center', behavior: 'instant'}})")
+        """Press and release the left button in the middle of the first element. It must be visible there."""
+        quoted = json.dumps(selector)
+        self.get(f"document.querySelector({quoted}).scrollIntoView({{block: 'center', behavior: 'instant'}})")
         x, y = self.get(
-            f"(() => {{ const at = document.querySelector({found}).getBoundingClientRect();"
+            f"(() => {{ const at = document.querySelector({quoted}).getBoundingClientRect();"
             " return [at.x + at.width / 2, at.y + at.height / 2]; })()"
         )
-        hit = f"document.querySelector({found}).contains(document.elementFromPoint({x}, {y}))"
+        hit = f"document.querySelector({quoted}).contains(document.elementFromPoint({x}, {y}))"
         assert self.get(hit), f"{selector} is covered by something else"
         for kind in ("mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
@@ -128,11 +130,11 @@ class Chromium:
                       **(text if kind == "keyDown" else {}))  # fmt: skip
 
     def size(self, wide: int, high: int, dark: bool = False) -> None:
-        """The window, and whether the reader prefers dark."""
+        """Set the size of the window, and whether the reader prefers dark colours."""
         self.send("Emulation.setDeviceMetricsOverride", width=wide, height=high, deviceScaleFactor=1, mobile=wide < 600)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.send("Emulation.setEmulatedMedia", features=scheme)
 
     def picture(self) -> bytes:
-        """What the window shows, as PNG."""
+        """The picture of the window, as PNG."""
         return base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"])

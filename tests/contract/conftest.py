@@ -1,4 +1,4 @@
-"""What the contract tests work on: drawn faces, and every backbone and method trained at the tests' scale."""
+"""Fixtures of the contract tests: drawn faces, and every backbone and method trained at the tests' scale."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from masquerade.training.job import TrainingJob
 
 
 class Workshop:
-    """Trains what is asked for, once, with the parameters of scale tiny."""
+    """Trains each requested backbone or method once, with the parameters of scale tiny."""
 
     def __init__(self, parameters, folder):
         self.parameters, self.folder = parameters, folder
@@ -52,14 +52,14 @@ class Workshop:
             from masquerade.methods._latent import fakes
             from masquerade.methods._latent.space import LatentSpace
 
-            asked = self.parameters.fakes
+            settings = self.parameters.fakes
             space = LatentSpace({name: self.backbone(name) for name in ("generator", "semantics")})
-            fakes.write(space, self.folder / "fakes.safetensors", asked.count, asked.psi, seed=0)
+            fakes.write(space, self.folder / "fakes.safetensors", settings.count, settings.psi, seed=0)
             self.made["fakes"] = self.folder / "fakes.safetensors"
         return self.made["fakes"]
 
     def method(self, name, observe=True):
-        """An instance with the first variant of params.yaml, that has observed the test split."""
+        """An instance of the first variant of params.yaml; it has observed the test split if ``observe`` is true."""
         block = self.parameters.methods[name]
         made = discovery.load("methods", name)(block.params, next(iter(block.variants.values())), self.resources(name))
         if observe:

@@ -1,4 +1,4 @@
-"""Every claim of reference/claims.yaml can be put to what there is here, or says why it cannot."""
+"""Every claim of reference/claims.yaml names existing metrics, judges, faces and cells, or has a reason."""
 
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,8 +12,8 @@ from masquerade.params import loading, matrix
 ROOT = Path(__file__).parents[2]
 CLAIMS = claims.load(ROOT / claims.FILE)
 PARAMETERS = loading.load(ROOT, "paper")
-ASKED = claims.of_papers(CLAIMS, PARAMETERS.papers)
-"""Those that the graph puts to the metrics."""
+MEASURED = claims.of_papers(CLAIMS, PARAMETERS.papers)
+"""Claims of the papers in params.yaml: the graph compares them with the metrics."""
 VARIANTS = {(name, variant) for name, block in PARAMETERS.methods.items() for variant in block.variants}
 ITEMS = [reference.load(path) for path in sorted((ROOT / reference.FOLDER).glob("*/*.yaml"))]
 PRINTED = {cell.method for item in ITEMS for cell in reference.method_entries(item)}
@@ -39,7 +39,7 @@ def test_a_claim_is_a_sentence_with_its_source(claim):
     assert claim.name.isidentifier()
 
 
-@pytest.mark.parametrize("claim", ASKED, ids=lambda claim: f"{claim.paper}-{claim.name}")
+@pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: f"{claim.paper}-{claim.name}")
 def test_metrics_judges_and_faces_exist(claim):
     assert {measure.metric for measure in measures(claim)} <= set(discovery.names("metrics"))
     for judge in (measure.judge for measure in measures(claim) if measure.judge):
@@ -55,19 +55,19 @@ def test_variants_exist_and_methods_are_built_or_named_by_a_table(claim):
 
 
 @pytest.mark.parametrize("scale", ["tiny", "mini", "paper", "paper_1024"])
-def test_every_cell_that_is_compared_is_planned_or_has_a_reason(scale):
+def test_every_compared_cell_is_planned_or_has_a_reason(scale):
     planned = loading.load(ROOT, scale)
     cells = matrix.cells(planned)
-    there = {(cell.dataset, cell.method, cell.variant) for cell in cells if cell.runnable}
+    runnable = {(cell.dataset, cell.method, cell.variant) for cell in cells if cell.runnable}
     stand_ins = planned.stand_ins.datasets
-    wanted = {(stand_ins.get(role, role), *cell) for role, *cell in claims.needs(ASKED)}
-    assert wanted == there & wanted | set(matrix.skipped(planned, wanted, cells))
-    if scale == "mini":  # what `make reproduce` leaves out are methods that are not built
-        assert {method for _, method, _ in wanted - there} & set(discovery.names("methods")) == set()
+    needed = {(stand_ins.get(role, role), *cell) for role, *cell in claims.needs(MEASURED)}
+    assert needed == runnable & needed | set(matrix.skipped(planned, needed, cells))
+    if scale == "mini":  # `make reproduce` leaves out only methods that are not built
+        assert {method for _, method, _ in needed - runnable} & set(discovery.names("methods")) == set()
 
 
-@pytest.mark.parametrize("claim", ASKED, ids=lambda claim: f"{claim.paper}-{claim.name}")
-def test_what_is_recovered_is_asked_for_by_the_parameters(claim):
+@pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: f"{claim.paper}-{claim.name}")
+def test_recovered_cells_of_claims_are_in_the_parameters(claim):
     for (role, method, variant), _ in claims.attempted([claim]):
         patterns = PARAMETERS.recovery.cells[PARAMETERS.stand_ins.datasets.get(role, role)]
         assert any(fnmatchcase(f"{method}/{variant}", pattern) for pattern in patterns)

@@ -1,4 +1,4 @@
-"""Every method that exists, with a checkpoint of the tests' scale where it trains, keeps the same promises."""
+"""The contract of every method, with a checkpoint of the tests' scale if the method trains."""
 
 import contextlib
 from dataclasses import replace
@@ -19,7 +19,7 @@ RESUMED = [
     ("lreorg", {"optimiser": "muon", "ema": 0.5}),
     ("riddle", {"optimiser": "muon", "ema": 0.5}),
 ]
-"""Every training, and those with further optimisers that the scale does not use: method and changed knobs."""
+"""Every training, and some with optimisers that scale tiny does not use: method and changed knobs."""
 
 
 def key(name, *purpose) -> bytes | None:
@@ -58,21 +58,21 @@ def test_same_seed_gives_the_same_bytes(workshop, faces, name):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_seed_matters_exactly_where_the_method_says_so(workshop, faces, name):
+def test_seed_changes_the_result_unless_the_method_is_deterministic(workshop, faces, name):
     method = workshop.method(name)
     first, second = method.anonymize(faces, SEED, key(name)), method.anonymize(faces, SEED + 1, key(name))
     assert np.array_equal(first, second) == method.capabilities.deterministic
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_input_is_left_as_it_was(workshop, faces, name):
+def test_input_is_not_modified(workshop, faces, name):
     before = faces.images.copy()
     workshop.method(name).anonymize(faces, SEED, key(name))
     assert np.array_equal(faces.images, before)
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_no_face_comes_out_as_it_went_in(workshop, faces, name):
+def test_every_face_changes_except_under_original(workshop, faces, name):
     method = workshop.method(name)
     result = to_uint8(method.anonymize(faces, SEED, key(name)))
     unchanged = (result == to_uint8(faces.images)).all(axis=(1, 2, 3))
@@ -80,12 +80,12 @@ def test_no_face_comes_out_as_it_went_in(workshop, faces, name):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_archive_accounts_for_every_face(workshop, name, tmp_path):
+def test_archive_has_a_row_for_every_face(workshop, name, tmp_path):
     method = workshop.method(name, observe=False)
     anonymization.anonymize(workshop.archive, tmp_path / "out.zip", method, "variant", "test", SEED, batch=3)
     out = FaceArchive(tmp_path / "out.zip")
-    wanted = workshop.archive.select("test", status=None)["id"].tolist()
-    assert out.index["source_id"].tolist() == wanted
+    expected = workshop.archive.select("test", status=None)["id"].tolist()
+    assert out.index["source_id"].tolist() == expected
     assert (out.index["status"] == "ok").all()
     assert out.facts["method"] == name
     assert out.facts["statement"] == method.statement()
@@ -115,14 +115,14 @@ def test_private_method_states_its_budget_and_sensitivity(workshop, name):
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if discovery.load("methods", name).capabilities.keys])
-def test_key_decides_and_only_the_key(workshop, faces, name):
+def test_different_keys_give_different_pictures(workshop, faces, name):
     method = workshop.method(name)
     first, second = (method.anonymize(faces, SEED, key(name, number)) for number in range(2))
     assert not np.array_equal(to_uint8(first), to_uint8(second))
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if discovery.load("methods", name).capabilities.invertible])
-def test_recovery_is_a_picture_from_the_picture_whatever_the_key(workshop, faces, name):
+def test_recovery_gives_a_valid_picture_for_every_key(workshop, faces, name):
     method = workshop.method(name)
     pictures = to_float(to_uint8(method.anonymize(faces, SEED, key(name))))
     attempts = {"right": method.recover(pictures, key(name))}
@@ -154,7 +154,7 @@ def test_features_are_vectors_that_do_not_depend_on_the_batch(workshop, faces, n
 
 @pytest.mark.parametrize(("name", "knobs"), RESUMED)
 def test_interrupted_training_ends_with_the_same_bytes(workshop, monkeypatch, name, knobs):
-    """A training goes on where it stopped; it is stopped in its second and sixth step, so in both phases of two."""
+    """A training resumes where it stopped: in its second and its sixth step, so in both phases of two."""
     cls, resources = discovery.load("methods", name), workshop.resources(name)
     params = workshop.parameters.methods[name].params.model_copy(update=knobs)
     whole, cut = (

@@ -1,4 +1,4 @@
-"""Every metric on the same synthetic measurements: controls bracket, refused faces count, ranges hold."""
+"""Every metric on the same synthetic measurements: controls bracket the methods, and refused faces count."""
 
 import math
 
@@ -16,7 +16,7 @@ PEOPLE, PICTURES = 30, 3
 
 
 def measurements(embeddings, noise, refused=()):
-    """Measurements of all judges of sets whose embeddings are given; ``noise`` in [0, 1] is how much was changed."""
+    """Measurements of all judges of sets whose embeddings are given; ``noise`` in [0, 1] is the size of the change."""
     count = len(embeddings)
     draw = np.random.default_rng(3)
     columns = {
@@ -56,7 +56,7 @@ def measurements(embeddings, noise, refused=()):
 
 
 def annotations(count):
-    """What is known of each original: every third has an attribute, and every fourth has hair of one colour."""
+    """Annotations of the originals: every third has an attribute, and every fourth has hair of one colour."""
     rows = np.arange(count)
     colours = [name for name in ATTRIBUTES if name.endswith("_Hair") and name != "Wavy_Hair"]
     return {
@@ -70,14 +70,14 @@ def annotated(original):
 
 
 def attempts(derived, embeddings, noise):
-    """One further key a face: the further from the first the more it changes."""
+    """One further key for each face; the distance from the first grows with ``noise``."""
     draw = np.random.default_rng(5)
     others = unit(embeddings + noise * draw.normal(size=embeddings.shape))
     return derived.assign(attempt="key", number=0, **{"dlib_face.embedding": list(others)})
 
 
 def predictions(derived):
-    """Of a classifier that is the more often wrong the more was changed; refused pictures have no prediction."""
+    """Predictions of a classifier whose errors grow with the change; refused pictures have no prediction."""
     draw = np.random.default_rng(4)
     kept = 0.5 + 0.5 * derived["pixels.ssim"].to_numpy()
     frames = []
@@ -112,23 +112,23 @@ def compute(name, root, derived, original, keys=None):
     metric = discovery.load("metrics", name)(block)
     judges = tuple(dict.fromkeys(column.split(".")[0] for column in derived if "." in column))
     about = {"target": original, "attributes": predictions(derived), "attempts": keys, "size": 64}
-    seen = Evidence(annotated(original), derived, original, judges, **about)
-    found = evaluation.evaluate({name: metric}, seen)
-    return metric, found[name]
+    evidence = Evidence(annotated(original), derived, original, judges, **about)
+    values = evaluation.evaluate({name: metric}, evidence)
+    return metric, values[name]
 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_controls_bracket_the_methods(root, sets, name):
-    """The more a set was changed, the further its value from that of the originals, in the metric's own direction."""
+    """A larger change moves the value further from that of the originals, in the metric's direction."""
     original = measurements(sets[0].copy(), 0.0)
     values = []
     for embeddings, noise in zip(sets, (0.0, 0.2, 0.9), strict=True):
         derived = measurements(embeddings.copy(), noise)
-        metric, found = compute(name, root, derived, original, attempts(derived, embeddings, noise))
-        assert found, "a metric must say something of a set that every judge saw"
-        values.append(next(iter(found.values()))["value"])
+        metric, results = compute(name, root, derived, original, attempts(derived, embeddings, noise))
+        assert results, "a metric must have values for a set that every judge measured"
+        values.append(next(iter(results.values()))["value"])
     first = values[0] if values[0] is not None else math.inf  # PSNR of identical pictures
-    if name == "people_similarity":  # of the set alone: nothing is compared with the originals
+    if name == "people_similarity":  # computed from the set alone, without the originals
         assert all(-1 <= value <= 1 for value in values)
         return
     privacy = {"identity_distance", "identity_l1", "key_angle", "protection_success_rate"}
@@ -157,16 +157,16 @@ def test_refused_faces_are_in_the_denominator_and_not_in_the_value(root, sets, n
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_set_of_refused_faces_has_no_value_and_says_so(root, sets, name):
+def test_set_of_refused_faces_has_no_value(root, sets, name):
     original = measurements(sets[0].copy(), 0.0)
-    _, found = compute(name, root, measurements(sets[1].copy(), 0.2, refused=range(PEOPLE * PICTURES)), original)
-    for value in found.values():
+    _, results = compute(name, root, measurements(sets[1].copy(), 0.2, refused=range(PEOPLE * PICTURES)), original)
+    for value in results.values():
         assert value["value"] is None
         assert value["over"] == 0
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_metric_computes_twice_the_same(root, sets, name):
+def test_metric_is_repeatable(root, sets, name):
     original = measurements(sets[0].copy(), 0.0)
     derived = measurements(sets[1].copy(), 0.2)
     keys = attempts(derived, sets[1], 0.2)
@@ -174,8 +174,8 @@ def test_metric_computes_twice_the_same(root, sets, name):
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_attempts_are_measured_as_an_anonymized_set_is(root, sets, name):
-    """What was recovered with two keys of each of some faces, in any order, is compared with their originals."""
+def test_attempts_are_evaluated_like_an_anonymized_set(root, sets, name):
+    """Recovered pictures of some faces, two keys each and in any order, are compared with their originals."""
     from masquerade.params import loading
 
     original, derived = measurements(sets[0].copy(), 0.0), measurements(sets[2].copy(), 0.9)
@@ -183,14 +183,14 @@ def test_attempts_are_measured_as_an_anonymized_set_is(root, sets, name):
     tried = pd.concat([some.assign(attempt="wrong", number=number) for number in (0, 1)], ignore_index=True)
     metric = discovery.load("metrics", name)(loading.load(root, "tiny").metrics[name])
     judges = ("dlib_face", "mobilenet_v2", "pixels", "mtcnn", "hog", "age_gender", "attribute_classifier")
-    seen = Evidence(original, derived, original, judges, target=original, attempts=tried, size=64)
-    found = evaluation.evaluate_attempts({name: metric}, seen)
-    assert found == {"wrong": {}} if not metric.repeats else list(found["wrong"]) == [name]
+    evidence = Evidence(original, derived, original, judges, target=original, attempts=tried, size=64)
+    results = evaluation.evaluate_attempts({name: metric}, evidence)
+    assert results == {"wrong": {}} if not metric.repeats else list(results["wrong"]) == [name]
     paired = original.set_index("id").loc[some["source_id"]].reset_index()
     alone = Evidence(paired, some.reset_index(drop=True), original, judges, target=original, size=64)
     values = evaluation.evaluate({name: metric}, alone)[name]
-    for judge, value in found["wrong"].get(name, {}).items():
-        if not name.startswith("key_"):  # of one picture a face there is none
+    for judge, value in results["wrong"].get(name, {}).items():
+        if not name.startswith("key_"):  # one picture of each face has no such value
             few = 0.05 if name.startswith("frechet") else 1e-6  # its covariances divide by N - 1
             assert value["value"] == pytest.approx(values[judge]["value"], rel=few)
             assert value["of"] == 2 * values[judge]["of"]

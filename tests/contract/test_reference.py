@@ -1,4 +1,4 @@
-"""Every file of reference/ holds what its paper prints; a new file brings its own tests along by existing."""
+"""Every file of reference/ holds the numbers that its paper prints; these tests find new files by themselves."""
 
 import math
 import subprocess
@@ -206,7 +206,7 @@ LREORG_NUMBERS = {
         Expression ? ?
         Makeup ? ?""",
 }
-"""Typed from the papers a second time; ? where our copy of a paper holds no number."""
+"""Typed from the papers a second time; ? means that our copy of a paper holds no number."""
 PAPERS = {
     "identitydp": IDENTITYDP_NUMBERS,
     "falco": FALCO_NUMBERS,
@@ -234,14 +234,14 @@ def test_tables_hold_the_printed_numbers_digit_by_digit(key):
 def test_transposed_table_holds_the_printed_numbers_digit_by_digit():
     table = ITEMS["falco/table5"]
     printed = [row.printed for row in table.rows if row.printed]
-    found = {}
+    texts = {}
     for column, *numbers in zip(table.columns, *printed, strict=True):
-        found.setdefault(column.group, []).append(" ".join([column.part, *(number.text for number in numbers)]))
-    assert found == {group: lines(text) for group, text in FALCO_ATTRIBUTES.items()}
+        texts.setdefault(column.group, []).append(" ".join([column.part, *(number.text for number in numbers)]))
+    assert texts == {group: lines(text) for group, text in FALCO_ATTRIBUTES.items()}
     assert [row.title for row in table.rows if row.printed] == ["CIAGAN [27]", "DeepPrivacy [16]", "Ours"]
 
 
-def test_printed_means_are_those_of_the_printed_attributes():
+def test_printed_means_equal_the_means_of_the_printed_attributes():
     """Inner and outer of Table 3 are means of the rows of Table 5, as their note says; the combined one is not."""
     attributes, means = ITEMS["falco/table5"], ITEMS["falco/table3"]
     for row in (row for row in attributes.rows if row.printed):
@@ -272,13 +272,13 @@ def test_every_printed_row_fills_the_printed_columns(key):
 
 
 @pytest.mark.parametrize("key", TABLES)
-def test_every_table_has_a_floor_and_a_ceiling(key):
+def test_every_table_has_all_controls(key):
     controls = {row.method for row in TABLES[key].rows if row.control}
     assert controls >= {"original", "blackout", "random_identity"}
 
 
 @pytest.mark.parametrize("key", ITEMS)
-def test_every_metric_that_is_asked_for_exists(key):
+def test_every_metric_of_a_reference_exists(key):
     item = ITEMS[key]
     measures = {"table": lambda: item.columns, "grid": list, "clusters": list,
                 "curves": lambda: [curve for panel in item.panels for curve in panel.curves]}[item.kind]()  # fmt: skip
@@ -286,7 +286,7 @@ def test_every_metric_that_is_asked_for_exists(key):
 
 
 @pytest.mark.parametrize("key", ITEMS)
-def test_every_variant_of_a_method_that_is_built_is_in_the_parameters(key):
+def test_every_variant_of_a_built_method_is_in_the_parameters(key):
     offered = {(name, variant) for name, block in METHODS.items() for variant in block["variants"]}
     for _, method, variant in reference.needs(ITEMS[key], offered):
         assert method not in METHODS or (method, variant) in offered
@@ -301,7 +301,7 @@ def test_the_sweep_over_epsilon_holds_one_kind_of_sensitivity():
 
 @pytest.mark.parametrize("key", TABLES)
 def test_every_row_can_be_written_in_latex(key):
-    """pdflatex stops at a letter that it does not know."""
+    """pdflatex stops at letters outside ASCII."""
     stand_ins = StandIns(datasets={}, judges={})
     assert latex.table(tables.build(TABLES[key], [], {}, Context("paper", (0,), stand_ins, "abc1234"))).isascii()
 
@@ -311,20 +311,20 @@ def test_every_source_names_its_table_or_figure_and_section(key):
     source = ITEMS[key].source
     assert ITEMS[key].title in source
     assert "section" in source
-    assert any(told in source for told in ("doi:", "ICCV, pages", "ACM MM 2024, submission"))
+    assert any(publication in source for publication in ("doi:", "ICCV, pages", "ACM MM 2024, submission"))
 
 
-def test_contradictions_of_the_papers_are_as_their_notes_say():
+def test_notes_state_the_contradictions_of_the_papers():
     """ifadit's Table 3: a mean PSNR is at least that of the mean MSE; its Table 4: the KFFA is no angle of the cosine
     beside it; cao21's Table 4: the noise was stronger than that of Figure 1."""
 
     def printed(key, row):
         return [number.value for number in next(line for line in ITEMS[key].rows if line.title == row).printed]
 
-    for row, told in (("FIT", "34.09"), ("RiDDLE", "31.14"), ("Ours", "34.95")):
+    for row, expected in (("FIT", "34.09"), ("RiDDLE", "31.14"), ("Ours", "34.95")):
         mse, psnr = printed("ifadit/table3", row)[:2]
-        assert f"{-10 * math.log10(mse):.2f}" == told
-        assert told in ITEMS["ifadit/table3"].note
+        assert f"{-10 * math.log10(mse):.2f}" == expected
+        assert expected in ITEMS["ifadit/table3"].note
         assert (psnr < -10 * math.log10(mse)) == (row != "Ours")
     similarity, angle = printed("ifadit/table4", "Ours (anonymized)")
     assert math.cos(math.radians(angle)) == pytest.approx(0.26, abs=0.01)
@@ -333,16 +333,16 @@ def test_contradictions_of_the_papers_are_as_their_notes_say():
 
 
 @pytest.mark.parametrize("key", ITEMS)
-def test_attempts_are_asked_of_methods_that_bring_faces_back(key):
+def test_attempts_are_requested_only_of_methods_that_recover_faces(key):
     kinds = {"recovered", "wrong", "near.digit", "near.level", "near.bit", "saved", "saved_wrong", "pasted", "key"}
     item = ITEMS[key]
     if item.kind in ("curves", "clusters"):
         assert not reference.attempted(item)
         return
-    asked = {cell.attempt for cell in reference.method_entries(item)} - {""}
-    asked |= {column.attempt for column in item.columns} - {""}
-    assert all(attempt in kinds or attempt.startswith("view.") for attempt in asked)
-    assert bool(asked) == bool(reference.attempted(item))
+    requested = {cell.attempt for cell in reference.method_entries(item)} - {""}
+    requested |= {column.attempt for column in item.columns} - {""}
+    assert all(attempt in kinds or attempt.startswith("view.") for attempt in requested)
+    assert bool(requested) == bool(reference.attempted(item))
     restored = {"gaussian_blur", "pixelation", "gaussian_noise"}  # by classical restoration
     assert {method for _, method, _ in reference.attempted(item)} <= {
         "cao21", "ifadit", "fit", "riddle", "lreorg"
@@ -368,10 +368,10 @@ def test_a_row_that_two_tables_print_is_the_same_in_both():
     assert texts("lreorg/table7", "ID (default)") == [psr_a, psr_b, apr, fid]
 
 
-def test_a_number_that_is_lost_is_told_and_not_guessed():
-    """What our copy of lreorg holds without its point stands in the note, digit by digit."""
-    told = {"table2": ("959", "739", "Omega"), "table3": ("577", "64 2", "984"), "table7": ("991", "993")}
-    for name, words in told.items():
+def test_lost_number_is_in_the_note_and_not_guessed():
+    """The note holds the digits of each number whose decimal point is lost in our copy of lreorg."""
+    fragments = {"table2": ("959", "739", "Omega"), "table3": ("577", "64 2", "984"), "table7": ("991", "993")}
+    for name, words in fragments.items():
         notes = " ".join(row.note for row in ITEMS[f"lreorg/{name}"].rows)
         assert all(word in notes for word in words)
     for name in ("table4", "table5", "table6", "table9", "table10"):
@@ -379,8 +379,8 @@ def test_a_number_that_is_lost_is_told_and_not_guessed():
         assert all(set(row.printed) == {None} and "lost the numbers" in row.note for row in rows)
 
 
-def test_the_honest_recovery_comes_before_the_others():
-    """From the anonymized picture first; the original's background is ours, and named for what it is."""
+def test_recovery_from_the_picture_comes_before_the_others():
+    """Recovery from the anonymized picture comes first; a title names the pasted background of the original."""
     for key in ("cao21/table3", "cao21/table4", "ifadit/table3", "ifadit/table5", "ifadit/recovery"):
         places = [*ITEMS[key].rows, *ITEMS[key].columns]
         first = next(place.attempt for place in places if place.attempt not in ("", "wrong"))
@@ -393,7 +393,7 @@ def test_the_honest_recovery_comes_before_the_others():
 
 
 def test_markers_of_the_curves_repeat_the_printed_tables():
-    """Figure 4 and 5 mark numbers of Table I: they must be the same numbers."""
+    """Figures 4 and 5 mark numbers of Table I, and these must be equal to the table's."""
     table = ITEMS["identitydp/table1"]
     rows = {0.57: "Ours(ε=0.57)", 6.0: "Ours(ε=6)"}
     checked = 0

@@ -1,4 +1,4 @@
-"""What every discovered module of every room promises by existing."""
+"""The contract of every discovered module of every room."""
 
 import ast
 import re
@@ -14,14 +14,14 @@ MODULES = [(room, name) for room in ROOMS for name in discovery.names(room)]
 
 def blocks(cls):
     """The parameter types of a class, with those that they are made of."""
-    waiting, found = [cls.Params, *([cls.Variant] if hasattr(cls, "Variant") else [])], []
-    while waiting:
-        block = waiting.pop()
-        found.append(block)
+    pending, types = [cls.Params, *([cls.Variant] if hasattr(cls, "Variant") else [])], []
+    while pending:
+        block = pending.pop()
+        types.append(block)
         for field in block.model_fields.values():
             items = [field.annotation, *getattr(field.annotation, "__args__", ())]
-            waiting += [item for item in items if isinstance(item, type) and issubclass(item, Settings)]
-    return found
+            pending += [item for item in items if isinstance(item, type) and issubclass(item, Settings)]
+    return types
 
 
 @pytest.mark.parametrize(("room", "name"), MODULES)
@@ -31,12 +31,12 @@ def test_module_defines_its_class(room, name):
 
 
 @pytest.mark.parametrize(("room", "name"), MODULES)
-def test_class_says_where_it_comes_from(room, name):
+def test_class_names_its_source(room, name):
     cls = discovery.load(room, name)
     assert cls.__doc__, "a docstring is missing"
-    told = " ".join([cls.__doc__, getattr(cls, "paper", ""), getattr(cls, "source", "")])
+    text = " ".join([cls.__doc__, getattr(cls, "paper", ""), getattr(cls, "source", "")])
     drawn_or_ours = room == "faces" or getattr(getattr(cls, "capabilities", None), "control", False)
-    assert drawn_or_ours or re.search(r"\b(19|20)\d\d\b|dlib|backbones/|trained here", told), told
+    assert drawn_or_ours or re.search(r"\b(19|20)\d\d\b|dlib|backbones/|trained here", text), text
 
 
 @pytest.mark.parametrize(("room", "name"), MODULES)
@@ -58,7 +58,7 @@ def test_module_is_in_the_parameters_of_the_papers(room, name, root):
 
 
 @pytest.mark.parametrize(("room", "name"), [item for item in MODULES if item[0] == "methods"])
-def test_capabilities_are_those_of_the_functions(room, name):
+def test_capabilities_match_the_defined_functions(room, name):
     cls = discovery.load(room, name)
     able = cls.capabilities
     assert ("train" in vars(cls)) == able.trains
@@ -73,7 +73,7 @@ def _defines(cls, name) -> bool:
 
 
 def test_no_module_prints_or_hides_errors(root):
-    """What ruff cannot see: a bare ``pass`` as the whole handling of an error, without a word why."""
+    """A handler of errors that is only ``pass`` needs a comment with the reason; ruff does not check this."""
     for path in sorted((root / "src").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)):

@@ -1,7 +1,7 @@
-"""The paper scale runs: every code path once, in both worlds, at full size, on random weights in official layouts.
+"""Rehearsals of the paper scales: every code path once, at full size, with random weights in official layouts.
 
-Weights and datasets are written here (`official`, `published`); no number that comes out means anything, and none may
-enter a table. rehearsal*.yaml beside this file say how the rehearsal differs from the scales.
+These tests write weights and datasets (`official`, `published`). No resulting number means anything, and none may enter
+a table. The files rehearsal*.yaml beside this one hold the differences between a rehearsal and its scale.
 """
 
 import json
@@ -30,8 +30,8 @@ from repository import Repository
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 HERE = Path(__file__).parent
 WORLDS = {"rehearsal": "paper", "rehearsal_1024": "paper_1024"}
-DATA = "rehearsal_data"  # the datasets that no world of a rehearsal works on
-TRAIN, VALIDATION, TEST = 24, 3, 2  # pictures of CelebA-HQ; 23 people to train on: cao21's passwords ask for them
+DATA = "rehearsal_data"  # a scale for the datasets that no rehearsal of WORLDS uses
+TRAIN, VALIDATION, TEST = 24, 3, 2  # pictures of CelebA-HQ; cao21's passwords need 23 people to train on
 PLACED = (
     "ir_se50", "facenet_vggface2", "facenet_casia", "adaface_ir50", "stylegan2_256", "stylegan2_1024", "e4e_1024",
     "farl_ep64", "bisenet", "fan4", "s3fd", "inception_fid", "alexnet",
@@ -39,7 +39,7 @@ PLACED = (
 
 
 def drawn(count: int) -> list[np.ndarray]:
-    """Faces of nobody, uint8 (256, 256, 3)."""
+    """Synthetic faces, uint8 (256, 256, 3)."""
     cls = discovery.load("faces", "synthetic_hq")
     block = yaml_files.read(Path(__file__).parents[2] / blocks.PARAMS)["datasets"]["synthetic_hq"]
     people = {"train": count, "validation": 0, "test": 0}
@@ -52,16 +52,16 @@ def resized(picture: np.ndarray, width: int, height: int) -> np.ndarray:
 
 
 def write_datasets(folder: Path) -> None:
-    """Small trees of all of them, in their published layouts."""
+    """Write small versions of all datasets in their published layouts."""
     faces = drawn(32)
     count = TRAIN + VALIDATION + TEST
-    who = [*range(TRAIN - 1), 0, 50, 50, 51, 60, 61]  # of CelebA's pictures, whose numbers CelebA-HQ's count down
+    identities = [*range(TRAIN - 1), 0, 50, 50, 51, 60, 61]  # CelebA-HQ numbers CelebA's pictures in reverse
     parts = [0] * TRAIN + [1] * VALIDATION + [2] * TEST
     large = [resized(face, 1024, 1024) for face in faces[:count]]
-    published.celeba_hq(folder / "celeba_hq", folder / "celeba", large, who, parts)
-    few = [0, 1, 2, 2, 3, 3, 4, 5]  # of the world at 1024 pixels, where each picture takes seconds
+    published.celeba_hq(folder / "celeba_hq", folder / "celeba", large, identities, parts)
+    few = [0, 1, 2, 2, 3, 3, 4, 5]  # for 1024 pixels, at which a picture takes seconds
     published.celeba_hq(folder / "few", folder / "few", large[:8], few, [0, 0, 1, 1, 1, 1, 2, 2])
-    published.celeba(folder / "celeba", [resized(face, 178, 178) for face in faces[:count]], who, parts)
+    published.celeba(folder / "celeba", [resized(face, 178, 178) for face in faces[:count]], identities, parts)
     wild = [resized(face, 250, 250) for face in faces]
     people = {f"A_{fold}": wild[fold : fold + 2] for fold in range(10)} | {f"B_{f}": [wild[12 + f]] for f in range(10)}
     published.lfw(folder / "lfw", dict(sorted(people.items(), key=lambda item: item[0][::-1])))
@@ -71,20 +71,20 @@ def write_datasets(folder: Path) -> None:
 
 
 def write_weights(folder: Path) -> None:
-    """Random weights in the official layouts, placed as a lab would for a rehearsal."""
+    """Write random weights in the official layouts and place them for a rehearsal."""
     for role in PLACED:
         official.write(role, folder / assets.path(role))
-        admitting.place(folder / assets.path(role), role, True, lambda told: None, folder)
+        admitting.place(folder / assets.path(role), role, True, lambda message: None, folder)
 
 
 def difference(base: Mapping[str, Any], tree: Mapping[str, Any]) -> dict[str, Any]:
-    """The overlay that makes ``tree`` of ``base``."""
-    found: dict[str, Any] = dict.fromkeys(base.keys() - tree.keys())
+    """The overlay that turns ``base`` into ``tree``."""
+    changes: dict[str, Any] = dict.fromkeys(base.keys() - tree.keys())
     for key, value in tree.items():
         both = isinstance(value, Mapping) and isinstance(base.get(key), Mapping)
         if key not in base or value != base[key]:
-            found[key] = difference(base[key], value) if both else value
-    return found
+            changes[key] = difference(base[key], value) if both else value
+    return changes
 
 
 @pytest.fixture(scope="module")
@@ -119,42 +119,42 @@ def rehearsed(request, lab) -> tuple[Repository, str]:
 
 
 def planned(repository: Repository, scale: str) -> tuple[dict[str, int], str]:
-    """(jobs by rule, all that was said) of ``snakemake -n``."""
-    said = repository.snakemake("--dry-run", "all", "--config", f"scale={scale}")
-    return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", said, re.MULTILINE)}, said
+    """(rule -> number of jobs, the whole output) of ``snakemake -n``."""
+    output = repository.snakemake("--dry-run", "all", "--config", f"scale={scale}")
+    return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", output, re.MULTILINE)}, output
 
 
-def test_graph_of_a_scale_without_its_training_faces_says_how_to_get_them(empty):
-    said = empty.snakemake("--dry-run", "all", "--config", "scale=paper", fails=True)
-    assert "matrix.train_on is celeba_hq, without which nothing is built" in said
-    assert "docs/datasets.md" in said
-    assert "Traceback" not in said
+def test_missing_training_faces_stop_the_graph_with_advice(empty):
+    output = empty.snakemake("--dry-run", "all", "--config", "scale=paper", fails=True)
+    assert "matrix.train_on is celeba_hq, without which nothing is built" in output
+    assert "docs/datasets.md" in output
+    assert "Traceback" not in output
 
 
-def test_graph_of_the_paper_scale_is_whole_and_names_every_weight_file_that_is_missing(with_datasets):
-    jobs, said = planned(with_datasets, "paper")
+def test_graph_of_the_paper_scale_is_complete_and_names_every_missing_weight_file(with_datasets):
+    jobs, output = planned(with_datasets, "paper")
     assert jobs["metrics"] == len(matrix.cells(loading.load(with_datasets.path, "paper")))
     assert (jobs["faces"], jobs["backbone"], jobs["report"]) == (6, 7, 1)
     for role in set(PLACED) - {"stylegan2_1024", "e4e_1024"}:
-        assert f"`masquerade assets fetch {role}` fetches it" in said, role
+        assert f"`masquerade assets fetch {role}` fetches it" in output, role
     jobs, _ = planned(with_datasets, "paper_1024")
     assert (jobs["faces"], jobs["backbone"], jobs["method"]) == (2, 5, 3)  # LReOrg, by three seeds
 
 
-def test_every_planned_cell_is_there_and_nothing_was_refused(rehearsed):
+def test_every_planned_cell_exists_and_no_face_was_refused(rehearsed):
     lab, scale = rehearsed
-    found = sorted((lab.path / f"results/{scale}/metrics").rglob("*.json"))
-    assert len(found) == len(matrix.cells(loading.load(lab.path, scale)))
+    metrics = sorted((lab.path / f"results/{scale}/metrics").rglob("*.json"))
+    assert len(metrics) == len(matrix.cells(loading.load(lab.path, scale)))
     assert "Left out" not in lab.output
     assert "not ready" not in lab.output
-    for path in found:
+    for path in metrics:
         statement = json.loads(path.read_text())["statement"]
         assert statement["faces"] > 0 == statement["refused"], path
 
 
 def test_every_published_dataset_is_read_and_aligned(rehearsed):
     lab, scale = rehearsed
-    if scale == "rehearsal":  # whose generator draws FFHQ*
+    if scale == "rehearsal":  # its generator draws FFHQ*
         lab.snakemake("data", "--config", f"scale={DATA}")
         for name in ("celeba_hq", "celeba", "ffhq", "ffhq_star", "casia_webface"):
             index = pq.read_table(lab.path / f"data/{DATA}/faces/{name}.parquet").to_pandas()
@@ -172,7 +172,7 @@ def test_networks_have_their_published_size(rehearsed):
     assert (network.size, network.drawn) == (256, 1024 if scale.endswith("1024") else 256)
 
 
-def test_all_that_a_rehearsal_made_is_marked(rehearsed):
+def test_every_file_of_a_rehearsal_is_marked(rehearsed):
     lab, scale = rehearsed
     for path in sorted((lab.path / f"results/{scale}").rglob("*.json")):
         assert json.loads(path.read_text())["rehearsal"] is True, path
@@ -184,14 +184,14 @@ def test_all_that_a_rehearsal_made_is_marked(rehearsed):
             load_checkpoint(path)
 
 
-def test_a_rehearsal_has_no_table_and_says_so(rehearsed):
+def test_a_rehearsal_makes_no_tables_and_logs_it(rehearsed):
     lab, scale = rehearsed
-    assert f"Scale {scale} is a rehearsal: no tables" in lab.output
+    assert f"Scale {scale} is a rehearsal: it makes no tables" in lab.output
     assert not any((lab.path / f"results/{scale}" / name).exists() for name in ("tables", "figures", "report"))
     lab.snakemake(f"results/{scale}/tables/claims.md", "--config", f"scale={scale}", fails=True)
     assert "holds numbers of a rehearsal" in (lab.path / f"logs/{scale}/tables/claims.log").read_text()
 
 
-def test_placed_for_a_rehearsal_is_placed_for_nothing_else(lab):
+def test_weights_of_a_rehearsal_are_refused_outside_it(lab):
     with pytest.raises(RehearsalError, match="placed for a rehearsal, and nothing else may use it"):
         assets.checked("bisenet", lab.path)

@@ -1,7 +1,7 @@
-"""A newcomer: a shallow clone, installed and used by an ordinary user who has the package registry and nothing else.
+"""The set-up of a new user: a shallow clone, installed and used with nothing but the package registry.
 
-The folder's name has a space, the home cannot be written, pip has no configuration, no cache and no source but the
-registry, and there is no display. The tests go on from one another, in the order in which they stand here.
+The name of the folder has a space, the home folder is read-only, pip has no configuration and no cache, and there is no
+display. Each test continues from the one before it.
 """
 
 import json
@@ -19,13 +19,13 @@ from masquerade.cli import installation
 
 pytestmark = [pytest.mark.setup, pytest.mark.slow]
 CELL = "results/tiny/metrics/synthetic_hq/identitydp/eps_6/0.json"
-# What a machine needs in order to reach the registry at all.
+# Variables that a machine may need to reach the registry.
 KEPT = ("PIP_CERT", "PIP_PROXY", "PIP_INDEX_URL", "PIP_DEFAULT_TIMEOUT")
 DROPPED = ("PYTHON", "MAKE", "VIRTUAL_ENV", "XDG_", "DISPLAY", "PIP_", "MPLCONFIGDIR", "MFLAGS", "CI")
 
 
 class Newcomer:
-    """An ordinary user with a clone at ``path``. Of root an account is made, which `close` removes; else oneself."""
+    """An ordinary user with a clone at ``path``. If root runs the tests, it is a new account, which `close` removes."""
 
     def __init__(self, root: Path):
         self.folder = Path(tempfile.mkdtemp(prefix="masquerade setup "))
@@ -58,7 +58,7 @@ class Newcomer:
         shutil.rmtree(self.folder)
 
     def run(self, *command: str, fails: bool = False) -> str:
-        """What a command printed; the programs of the clone's own environment come first, as after ``activate``."""
+        """The output of a command. The clone's own environment comes first on PATH, as after ``activate``."""
         environment = self.environment | {"PATH": f"{self.path}/.venv/bin{os.pathsep}{self.environment['PATH']}"}
         done = subprocess.run(
             command, cwd=self.path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -78,13 +78,13 @@ def newcomer(root) -> Iterator[Newcomer]:
         user.close()
 
 
-def test_the_registry_alone_gives_an_environment_that_loads(newcomer):
+def test_an_environment_from_the_registry_alone_can_be_imported(newcomer):
     assert "packages with compiled code load" in newcomer.run("make", "environment")
-    found = newcomer.run("python", "-c", "from masquerade.cli import installation; print(installation.locks())")
-    assert found.strip() == str([installation.LOCK, installation.CUDA_LOCK]), "the registry's torch is a CUDA build"
+    locks = newcomer.run("python", "-c", "from masquerade.cli import installation; print(installation.locks())")
+    assert locks.strip() == str([installation.LOCK, installation.CUDA_LOCK]), "the registry's torch is a CUDA build"
 
 
-def test_versions_are_those_of_the_locks_and_nothing_of_torchvision_is_replaced(newcomer):
+def test_versions_are_those_of_the_locks_and_torchvision_is_unchanged(newcomer):
     tests = [
         "tests/unit/test_torchvision.py",
         "tests/unit/test_house.py::test_installed_packages_are_those_of_the_locks",
@@ -103,13 +103,13 @@ def test_without_git_nothing_is_out_of_date(newcomer):
     assert "Nothing to be done" in newcomer.run("make", "reproduce", f"TARGETS={CELL}")
 
 
-def test_a_library_that_is_lost_later_is_named_with_its_package_and_a_remedy(newcomer):
+def test_a_deleted_library_is_named_with_its_package_and_a_remedy(newcomer):
     (library,) = (newcomer.path / ".venv").rglob("nvidia/**/libcudnn.so.9")
     library.unlink()
-    said = newcomer.run("python", "-m", "masquerade.cli.installation", fails=True)
-    assert "libcudnn.so.9: cannot open shared object file" in said
-    assert installation.CUDA_LOCK in said
-    assert installation.ANEW in said
+    output = newcomer.run("python", "-m", "masquerade.cli.installation", fails=True)
+    assert "libcudnn.so.9: cannot open shared object file" in output
+    assert installation.CUDA_LOCK in output
+    assert installation.ANEW in output
     table = newcomer.run("env", "COLUMNS=200", "masquerade", "doctor", fails=True)
     assert "torch does not load" in table
     assert "libcudnn.so.9" in table

@@ -1,8 +1,8 @@
-"""A real, private SLURM on this machine, of Debian's packages, without systemd: its daemons and ports are its own.
+"""A real, private SLURM on this machine from Debian's packages, without systemd, with its own daemons and ports.
 
-Two logical nodes on one host, each with processors, memory and GPUs that are declared and not there (the GPUs are
-harmless device files); accounting in a private MariaDB, so that ``sacct`` answers as on a real cluster. Nothing
-outside its folder is touched, and `stop` ends exactly what `start` began.
+One host has two logical nodes. Their processors, memory and GPUs are declared and need not exist: the GPUs are harmless
+device files. The accounting is in a private MariaDB, so that ``sacct`` works as on a real cluster. Only files in the
+folder of the cluster are written, and `stop` ends exactly the processes that `start` began.
 """
 
 import os
@@ -82,7 +82,7 @@ StorageLoc=slurm
 
 
 def missing_programs() -> list[str]:
-    """Which of the programs of a SLURM are not installed."""
+    """The programs of a SLURM that are not installed."""
     return [name for name in PROGRAMS if shutil.which(name, path=_path()) is None]
 
 
@@ -101,7 +101,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 class Cluster:
-    """A private SLURM in ``folder``; ``cpus`` a node."""
+    """A private SLURM in ``folder``, with ``cpus`` processors in each node."""
 
     def __init__(self, folder: Path, cpus: int = 8):
         self.folder = folder
@@ -141,7 +141,7 @@ class Cluster:
         wait("the nodes", lambda: len(self.nodes("idle,mixed,allocated")) == len(NODES))
 
     def stop(self) -> None:
-        """Cancel every job, then end the daemons, those first that depend on the others."""
+        """Cancel every job, then end the daemons. Those that depend on others end first."""
         self._stopped.set()
         self._run("scancel", "--user", self._names["user"], check=False)
         wait("the jobs' end", lambda: not self.run("squeue", "-h").strip(), seconds=30, raises=False)
@@ -149,7 +149,7 @@ class Cluster:
             self._end(self.folder / "pid" / name)
 
     def set_node(self, name: str, state: str) -> None:
-        """``down``: what runs there is killed and requeued, as when a node fails; ``resume``: it is there again."""
+        """``down``: the jobs of the node are killed and requeued, as when a node fails. ``resume``: it is back."""
         self.run("scontrol", "update", f"nodename={name}", f"state={state}", "reason=test")
 
     def nodes(self, states: str) -> list[str]:
@@ -161,13 +161,13 @@ class Cluster:
         return self._run(*command).stdout
 
     def queue(self) -> list[dict[str, str | int]]:
-        """What waits or runs: `id`, `state`, `node`, when it `began`, the `folder` it was submitted in, `name`."""
+        """Waiting and running jobs: `id`, `state`, `node`, start time `began`, `folder` of the submission, `name`."""
         lines = self.run("squeue", "-h", "-o", "%i|%T|%N|%S|%Z|%j").splitlines()
         names = ("id", "state", "node", "began", "folder", "name")
         return [dict(zip(names, line.split("|", 5), strict=True)) for line in lines]
 
     def jobs_of(self, folder: Path) -> list[dict[str, str]]:
-        """Every job that was submitted in ``folder``, from the accounting: its fields by the names of ``sacct``."""
+        """Every job that was submitted in ``folder``, from the accounting: field of ``sacct`` -> value."""
         fields = "JobIDRaw,JobName%200,State%30,NodeList,ReqTRES%200,WorkDir%500"
         lines = self.run("sacct", "-X", "-P", "--starttime", "now-1day", "-o", fields).splitlines()
         names = lines[0].split("|")
@@ -175,9 +175,9 @@ class Cluster:
         return [job for job in jobs if job["WorkDir"] == str(folder)]
 
     def _lift_holds(self) -> None:
-        """slurmctld holds a requeued job for two minutes (fixed in its source): bring that to three seconds, once.
+        """Shorten slurmctld's hold of a requeued job, two minutes fixed in its source, to three seconds, once.
 
-        Less, and slurmd refuses the job for credentials that it has revoked.
+        With a shorter time, slurmd refuses the job because of credentials that it has revoked.
         """
         while not self._stopped.wait(1.0):
             for line in self._run("squeue", "-h", "-t", "PD", "-o", "%i|%r|%S", check=False).stdout.splitlines():
@@ -201,7 +201,7 @@ class Cluster:
         (etc / "gres.conf").write_text(_GPUS)
         (etc / "slurmdbd.conf").write_text(_DATABASE.format(**self._names))
         (etc / "slurmdbd.conf").chmod(0o600)
-        # Snakemake's job step clears SLURM_CONF (0.6.1); clusters have theirs where SLURM looks by itself
+        # Snakemake's job step clears SLURM_CONF (0.6.1); on clusters the file is at SLURM's default path
         srun = self.folder / "bin/srun"
         srun.write_text(f'#!/bin/sh\nSLURM_CONF={etc}/slurm.conf exec {shutil.which("srun")} "$@"\n')
         srun.chmod(0o755)

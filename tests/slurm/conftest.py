@@ -23,7 +23,7 @@ def cluster(request):
             f"mariadb-server (not found: {', '.join(missing) or 'nothing'}); `make slurm-test` installs them"
         )
     folder = Path(tempfile.mkdtemp(prefix="masquerade-slurm-"))
-    folder.chmod(0o755)  # munge's clients and MariaDB's user go through it; pytest's own folders are closed to them
+    folder.chmod(0o755)  # munge's clients and MariaDB's user need access, which pytest's own folders refuse
     started = Cluster(folder)
     started.start()
     yield started
@@ -33,18 +33,19 @@ def cluster(request):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Every job that SLURM ran, with its id."""
+    """Print every job that SLURM ran, with its id."""
     terminalreporter.section("jobs of SLURM")
     terminalreporter.write(config.stash.get(JOBS, "none\n"))
 
 
 @pytest.fixture(scope="session")
 def sources(fresh, cluster, tmp_path_factory) -> Repository:
-    """Nothing built; trainings and networks ask for a GPU of the cluster (which is a harmless file)."""
+    """A working copy without a build. Trainings and networks request a GPU of the cluster, which is a harmless file."""
     repository = fresh.copy(tmp_path_factory.mktemp("sources") / "repository", cluster.environment)
     repository.edit_params(lambda tree: tree["compute"]["training"].update(gpus=1))
     repository.edit_params(lambda tree: tree["compute"]["inference"].update(gpus=1))
-    repository.edit("slurm/config.yaml", "before-status-checks: 10", "before-status-checks: 3")  # nobody shares it
+    # The cluster has no other user, so its status may be checked early.
+    repository.edit("slurm/config.yaml", "before-status-checks: 10", "before-status-checks: 3")
     repository.commit("GPUs")
     return repository
 
@@ -59,5 +60,5 @@ def built_once(sources, tmp_path_factory) -> Repository:
 
 @pytest.fixture
 def built(built_once, tmp_path) -> Repository:
-    """A copy of the built working copy, free to be changed."""
+    """A copy of the built working copy, which a test may change."""
     return built_once.copy(tmp_path / "repository")

@@ -1,4 +1,4 @@
-"""`snakemake --profile slurm all` on a real SLURM: the whole matrix, and whatever a cluster does to its jobs."""
+"""`snakemake --profile slurm all` on a real SLURM: the whole matrix, and interrupted, requeued and failed jobs."""
 
 import json
 import os
@@ -24,7 +24,7 @@ STEP = "        share = warmup_cosine_share(step, self.params.steps)\n"
 
 
 class Build:
-    """A `snakemake --profile slurm` that runs, as a person has started it in a terminal of its own."""
+    """A running `snakemake --profile slurm` with a process group of its own, as in a terminal."""
 
     def __init__(self, repository: Repository, *targets: str):
         self.log = repository.path / "build.log"
@@ -50,31 +50,30 @@ class Build:
         return output
 
 
-def slow(repository: Repository, seconds: float) -> Repository:
-    """Every step of a recogniser's training sleeps first; no number changes."""
-    repository.edit(
-        "src/masquerade/backbones/_recognition.py", STEP, f"        __import__('time').sleep({seconds})\n{STEP}"
-    )
+def slowed(repository: Repository, seconds: float) -> Repository:
+    """Make every step of a recogniser's training sleep first. No number changes."""
+    source = "src/masquerade/backbones/_recognition/training.py"
+    repository.edit(source, STEP, f"        __import__('time').sleep({seconds})\n{STEP}")
     return repository
 
 
 def running(cluster: Cluster, repository: Repository, name: str, seconds: float = 0) -> dict[str, str]:
-    """The working copy's job of that name, once it has been running for so long."""
-    found, mine = [], str(repository.path)
+    """The working copy's job whose name holds ``name``. Waits until it has been running for ``seconds``."""
+    jobs, mine = [], str(repository.path)
 
     def runs() -> bool:
-        found[:] = [
+        jobs[:] = [
             job for job in cluster.queue()
             if name in job["name"] and job["folder"] == mine and job["state"] == "RUNNING"
         ]  # fmt: skip
-        return bool(found) and datetime.now() - datetime.fromisoformat(found[0]["began"]) > timedelta(seconds=seconds)
+        return bool(jobs) and datetime.now() - datetime.fromisoformat(jobs[0]["began"]) > timedelta(seconds=seconds)
 
     wait(f"a running job '{name}'", runs, seconds=240)
-    return found[0]
+    return jobs[0]
 
 
 def restarts(cluster: Cluster, job: str) -> int:
-    """How often a job was requeued."""
+    """The number of times that a job was requeued."""
     return len(cluster.run("sacct", "-X", "-n", "-D", "-j", job, "-o", "State").split("\n")) - 2
 
 
@@ -84,20 +83,20 @@ def test_whole_matrix_is_built_by_the_literal_command(built_once, cluster):
         "jobs, stale = versioning.graph()\n"
         "print('JOBS', json.dumps([len(jobs), len(stale), sorted(str(f) for job in jobs for f in job.output)]))"
     )
-    told = built_once.run("python", "-c", graph)
-    count, stale, outputs = json.loads(told.split("JOBS ")[-1].splitlines()[0])
+    output = built_once.run("python", "-c", graph)
+    count, stale, outputs = json.loads(output.split("JOBS ")[-1].splitlines()[0])
     assert stale == 0
     assert [name for name in outputs if not (built_once.path / name).is_file()] == []
     mine = cluster.jobs_of(built_once.path)
     assert {job["State"] for job in mine} == {"COMPLETED"}
-    assert len(mine) < count * 2 / 3, "short jobs share places in the queue"
+    assert len(mine) < count * 2 / 3, "short jobs are submitted in groups"
 
 
 def test_second_build_has_nothing_to_do(built):
     assert "Nothing to be done" in built.run("snakemake", "--profile", "slurm", "all")
 
 
-def test_trainings_and_networks_have_their_gpu_and_short_jobs_none(built_once, cluster):
+def test_only_trainings_and_networks_have_a_gpu(built_once, cluster):
     mine = cluster.jobs_of(built_once.path)
     submitted = [job for job in mine if job["JobName"].startswith("masquerade ")]
     assert {job["ReqTRES"].count("gres/gpu=1") for job in submitted} == {1}
@@ -123,9 +122,9 @@ def test_log_of_a_training_is_that_of_its_rule(built_once):
     assert "identity on unseen identities" in log
 
 
-def test_training_that_runs_out_of_time_is_requeued_and_ends_in_the_same_bytes(built, cluster):
+def test_training_that_reaches_its_time_limit_is_requeued_and_gives_the_same_bytes(built, cluster):
     whole = (built.path / IDENTITY).read_bytes()
-    slow(built, 20)  # four steps: 80 s, of one minute
+    slowed(built, 20)  # four steps: 80 s, of one minute
     built.edit_params(lambda tree: tree["compute"].update(own={"training/identity": {"minutes": 1}}, grace_seconds=35))
     build = Build(built, IDENTITY)
     job = running(cluster, built, "training identity")
@@ -135,9 +134,9 @@ def test_training_that_runs_out_of_time_is_requeued_and_ends_in_the_same_bytes(b
     assert (built.path / IDENTITY).read_bytes() == whole
 
 
-def test_pre_empted_training_is_requeued_and_ends_in_the_same_bytes(built, cluster):
+def test_pre_empted_training_is_requeued_and_gives_the_same_bytes(built, cluster):
     whole = (built.path / IDENTITY).read_bytes()
-    build = Build(slow(built, 20), IDENTITY)  # four steps: longer than the grace of a pre-empted job, 30 s
+    build = Build(slowed(built, 20), IDENTITY)  # four steps: longer than the grace of a pre-empted job, 30 s
     job = running(cluster, built, "training identity", seconds=15)
     cluster.run(
         "sbatch", "-p", "urgent", "-w", job["node"], "--exclusive", "--mem=0", "-o", "/dev/null", "--wrap", "sleep 1"
@@ -150,7 +149,7 @@ def test_pre_empted_training_is_requeued_and_ends_in_the_same_bytes(built, clust
 
 def test_training_that_ends_while_it_is_pre_empted_is_not_run_again(built, cluster):
     log = built.path / "logs/tiny/backbones/identity.log"
-    build = Build(slow(built, 5), IDENTITY)  # ends within the grace
+    build = Build(slowed(built, 5), IDENTITY)  # ends within the grace
     job = running(cluster, built, "training identity", seconds=8)
     cluster.run(
         "sbatch", "-p", "urgent", "-w", job["node"], "--exclusive", "--mem=0", "-o", "/dev/null", "--wrap", "sleep 1"
@@ -161,9 +160,9 @@ def test_training_that_ends_while_it_is_pre_empted_is_not_run_again(built, clust
     assert submitted.read_text().count("training on 24 pictures") == 1
 
 
-def test_training_goes_on_elsewhere_when_its_node_is_down(built, cluster):
+def test_training_continues_on_another_node_when_its_node_is_down(built, cluster):
     whole = (built.path / IDENTITY).read_bytes()
-    build = Build(slow(built, 12), IDENTITY)
+    build = Build(slowed(built, 12), IDENTITY)
     job = running(cluster, built, "training identity", seconds=20)
     cluster.set_node(job["node"], "down")
     try:
@@ -175,7 +174,7 @@ def test_training_goes_on_elsewhere_when_its_node_is_down(built, cluster):
     assert (built.path / IDENTITY).read_bytes() == whole
 
 
-def test_training_of_two_processes_is_that_of_one_but_for_rounding(built, cluster):
+def test_training_of_two_processes_equals_that_of_one_except_for_rounding(built, cluster):
     checkpoint = built.path / "checkpoints/tiny/methods/fit/0.safetensors"
     alone = load_file(checkpoint)
     checkpoint.unlink()
@@ -189,15 +188,15 @@ def test_training_of_two_processes_is_that_of_one_but_for_rounding(built, cluste
     assert "cpu=2" in job["ReqTRES"]
 
 
-def test_cancelled_job_fails_what_depends_on_it_alone_and_the_rest_is_made(built, cluster):
+def test_cancelled_job_fails_only_what_depends_on_it(built, cluster):
     for file in (IDENTITY, PARSING, METHOD):
         (built.path / file).unlink()
-    slow(built, 5)
+    slowed(built, 5)
     build = Build(built, METHOD, PARSING)
     job = running(cluster, built, "training identity")
     cluster.run("scancel", job["id"])
-    told = build.end(fails=True)
-    assert f"training identity ended as job {job['id']} without its outputs: CANCELLED. Somebody cancelled it" in told
+    output = build.end(fails=True)
+    assert f"training identity ended as job {job['id']} without its outputs: CANCELLED. Somebody cancelled it" in output
     assert (built.path / PARSING).is_file()
     assert not (built.path / METHOD).exists()
     again = built.run("snakemake", "--profile", "slurm", "--", METHOD, PARSING)
@@ -206,22 +205,22 @@ def test_cancelled_job_fails_what_depends_on_it_alone_and_the_rest_is_made(built
 
 
 def rules_of(output: str) -> list[str]:
-    """The rules of the jobs that a Snakemake has finished."""
+    """The rules of the finished jobs in the output of Snakemake."""
     return [line.split("Rule: ")[1].rstrip(")") for line in output.splitlines() if line.startswith("Finished jobid")]
 
 
 @pytest.mark.parametrize("kind", ["training", "light"])
-def test_unknown_partition_is_named_before_anything_runs(sources, tmp_path, kind):
+def test_unknown_partition_is_named_before_any_job_runs(sources, tmp_path, kind):
     repository = sources.copy(tmp_path / "repository")
     repository.edit_params(lambda tree: tree["compute"][kind].update(partition="nope"))
-    told = repository.run("snakemake", "--profile", "slurm", "all", fails=True)
-    assert f"compute.{kind}.partition is 'nope'. This cluster has: main, urgent." in told
-    assert "Finished jobid" not in told
+    output = repository.run("snakemake", "--profile", "slurm", "all", fails=True)
+    assert f"compute.{kind}.partition is 'nope'. This cluster has: main, urgent." in output
+    assert "Finished jobid" not in output
 
 
 def test_interrupting_snakemake_cancels_what_it_submitted(built, cluster):
     (built.path / IDENTITY).unlink()
-    build = Build(slow(built, 60), IDENTITY)
+    build = Build(slowed(built, 60), IDENTITY)
     job = running(cluster, built, "training identity")
     build.interrupt()
     build.end(fails=True, seconds=60)
@@ -239,14 +238,14 @@ def test_two_working_copies_build_side_by_side(sources, built_once, cluster, tmp
         assert {job["State"] for job in cluster.jobs_of(copy.path)} == {"COMPLETED"}
 
 
-def test_failing_step_is_told_in_one_paragraph_with_its_log(sources, tmp_path):
+def test_error_of_a_failing_step_is_one_paragraph_with_its_log(sources, tmp_path):
     repository = sources.copy(tmp_path / "repository")
     repository.edit_params(
         lambda tree: tree["backbones"]["recogniser_a"]["recognition"].update(floor_auc=1.0), "scales/tiny.yaml"
     )
-    told = repository.run(
+    output = repository.run(
         "snakemake", "--profile", "slurm", "--", "checkpoints/tiny/backbones/recogniser_a.safetensors", fails=True
     )
-    line = next(line for line in told.splitlines() if "training recogniser_a failed as job" in line)
+    line = next(line for line in output.splitlines() if "training recogniser_a failed as job" in line)
     assert "backbone 'recogniser_a' is too poor to build on: auc is" in line
     assert Path(line.split("Its log is ")[1].rstrip(".")).is_file()

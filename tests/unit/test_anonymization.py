@@ -1,4 +1,4 @@
-"""A result is written, or a refusal with its reason; the original never takes a result's place."""
+"""Each face gives a result or a refusal with its reason; the original is never written as a result."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ SIDE = 8
 
 
 class Scripted(Method):
-    """Does with each face what ``script`` (id -> function of its image) says; inverts all others."""
+    """Applies ``script`` (id -> function of the image) to its faces, and inverts all other faces."""
 
     title, paper = "Scripted", "this test"
     capabilities = Capabilities()
@@ -73,7 +73,7 @@ def reasons(archive: FaceArchive) -> dict[str, str]:
     return dict(zip(archive.index["id"], archive.index["reason"], strict=True))
 
 
-def test_every_face_of_the_split_is_there_in_order_as_result_or_refusal(faces):
+def test_every_face_of_the_split_is_a_result_or_a_refusal_in_the_same_order(faces):
     result = run(faces, Scripted())
     assert result.index["id"].tolist() == ["f0", "f1", "f2", "f3", "f4"]
     assert reasons(result) == {"f0": "", "f1": "", "f2": "no face was found", "f3": "", "f4": ""}
@@ -82,7 +82,7 @@ def test_every_face_of_the_split_is_there_in_order_as_result_or_refusal(faces):
         np.testing.assert_array_equal(to_uint8(batch.images[0]), to_uint8(-to_float(pixels(int(name[1])))))
 
 
-def test_a_row_says_where_it_comes_from_and_how_it_was_made(faces):
+def test_a_row_names_its_source_and_its_method(faces):
     result = run(faces, Scripted())
     row = result.index.iloc[4]
     assert row[["source_id", "method", "variant", "key_id", "seed", "identity", "split"]].tolist() == [
@@ -90,7 +90,7 @@ def test_a_row_says_where_it_comes_from_and_how_it_was_made(faces):
     ]  # fmt: skip
     assert row["attribute.young"]
     assert row["source_landmarks"].tolist() == [4.0] * 136
-    assert "landmarks" not in result.index, "the landmarks of the source are not those of the result"
+    assert "landmarks" not in result.index, "the result does not have the landmarks of the source"
     assert result.facts["statement"] == {"epsilon": 6.0}
     assert result.facts["seed"] == 7
     assert (result.facts["dataset"], result.facts["variant"]) == ("made up", "v")
@@ -110,21 +110,21 @@ def test_a_control_may_return_the_original(faces):
     assert len(result.select()) == 4
 
 
-def test_values_that_are_no_picture_are_refused(faces):
+def test_values_that_are_not_a_valid_picture_are_refused(faces):
     script = {
         "f0": lambda image: np.where(image == image.max(), np.float32(np.nan), -image),
         "f1": lambda image: np.full_like(image, np.inf),
         "f3": lambda image: np.full_like(image, 1.5),
         "f4": lambda image: np.full_like(image, 1.001),
     }
-    found = reasons(run(faces, Scripted(script)))
-    assert "not finite" in found["f0"]
-    assert "not finite" in found["f1"]
-    assert found["f3"] == "the method returned values outside [-1, 1] (1.5 to 1.5)"
-    assert found["f4"] == "", "less than half a grey level is rounding"
+    reasons_by_id = reasons(run(faces, Scripted(script)))
+    assert "not finite" in reasons_by_id["f0"]
+    assert "not finite" in reasons_by_id["f1"]
+    assert reasons_by_id["f3"] == "the method returned values outside [-1, 1] (1.5 to 1.5)"
+    assert reasons_by_id["f4"] == "", "less than half a grey level is rounding"
 
 
-def test_a_picture_that_the_method_refuses_does_not_take_its_batch_along(faces):
+def test_a_refused_picture_does_not_fail_the_rest_of_its_batch(faces):
     def fails(image):
         raise PictureError("the mouth is hidden")
 
@@ -133,16 +133,16 @@ def test_a_picture_that_the_method_refuses_does_not_take_its_batch_along(faces):
     assert result.select()["id"].tolist() == ["f0", "f3", "f4"]
 
 
-def test_faces_without_landmarks_are_refused_where_the_method_needs_them(faces):
+def test_faces_without_landmarks_are_refused_if_the_method_needs_landmarks(faces):
     method = Scripted(capabilities=Capabilities(landmarks=True))
-    found = reasons(run(faces, method))
-    assert "landmarks" in found["f3"]
-    assert found["f2"] == "no face was found"
+    reasons_by_id = reasons(run(faces, method))
+    assert "landmarks" in reasons_by_id["f3"]
+    assert reasons_by_id["f2"] == "no face was found"
     assert method.observed == ["f0", "f1", "f4"]
 
 
 @pytest.mark.parametrize(
-    ("returned", "told"),
+    ("returned", "message"),
     [
         (lambda faces: faces.images.astype(np.float64), "float64"),
         (lambda faces: to_uint8(faces.images), "uint8"),
@@ -151,15 +151,15 @@ def test_faces_without_landmarks_are_refused_where_the_method_needs_them(faces):
         (lambda faces: None, "NoneType"),
     ],
 )
-def test_a_method_that_breaks_the_protocol_is_named_and_leaves_no_archive(faces, returned, told):
+def test_a_method_that_breaks_the_protocol_is_named_and_leaves_no_archive(faces, returned, message):
     method = Scripted()
     method.anonymize = lambda batch, seed, key=None: returned(batch)
-    with pytest.raises(ProtocolError, match=f"methods/test_anonymization.py must return .* returned .*{told}"):
+    with pytest.raises(ProtocolError, match=f"methods/test_anonymization.py must return .* returned .*{message}"):
         run(faces, method)
     assert not faces.path.with_name("out.zip").exists()
 
 
-def test_a_keyed_method_gets_the_experiment_key_of_the_seed_or_the_users_own(faces):
+def test_a_keyed_method_gets_the_users_key_or_the_experiment_key_of_the_seed(faces):
     method = Scripted(capabilities=Capabilities(keys=keys.Secret()))
     assert run(faces, method, seed=7).index["key_id"].unique().tolist() == ["experiment 7"]
     assert method.keys == {keys.Secret().experiment(7)}
@@ -172,18 +172,18 @@ def test_a_keyed_method_gets_the_experiment_key_of_the_seed_or_the_users_own(fac
         assert b"my secret" not in file.read_bytes()
 
 
-def test_a_key_comes_from_scrypt():
-    # hashlib's scrypt is OpenSSL's; this is an independent one.
+def test_a_key_is_derived_with_scrypt():
+    # hashlib uses the scrypt of OpenSSL; this is an independent implementation.
     from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
     expected = Scrypt(salt=b"masquerade key", length=32, n=2**15, r=8, p=1).derive(b"correct horse")
     assert keys.Secret().of(b"correct horse") == expected
 
 
-def test_recovery_brings_the_picture_back_with_the_right_key_alone(faces):
+def test_recovery_restores_the_picture_only_with_the_right_key(faces):
     method = Scripted(capabilities=Capabilities(keys=keys.Secret(), invertible=True))
     anonymized = run(faces, method)
-    faces.path.unlink()  # recovery sees the anonymized archive and nothing else
+    faces.path.unlink()  # recovery gets only the anonymized archive
     outputs = {key: faces.path.with_name(f"{key.decode()}.zip") for key in (b"right", b"wrong")}
     for key, output in outputs.items():
         anonymization.recover(anonymized, output, method, key, batch=2)
@@ -195,12 +195,12 @@ def test_recovery_brings_the_picture_back_with_the_right_key_alone(faces):
     assert np.abs(FaceArchive(outputs[b"wrong"]).load().images[0] - to_float(pixels(0))).max() > 0.5
 
 
-def test_what_is_not_invertible_is_not_recovered(faces):
+def test_recovery_of_a_method_that_is_not_invertible_is_refused(faces):
     with pytest.raises(ProtocolError, match="not invertible"):
         anonymization.recover(faces, faces.path.with_name("out.zip"), Scripted(), b"key", batch=2)
 
 
-def test_a_set_without_a_usable_face_is_refusals_alone(tmp_path):
+def test_a_set_without_a_usable_face_holds_only_refusals(tmp_path):
     with ArchiveWriter(tmp_path / "faces.zip") as out:
         out.add(None, {"id": "a", "identity": "", "split": "test", "status": "refused", "reason": "no face was found"})
     result = run(FaceArchive(tmp_path / "faces.zip"), Scripted())
@@ -223,6 +223,6 @@ def test_sample_shows_each_original_above_its_result(tmp_path):
                     out.add(None, {**row, "status": "refused", "reason": "no"})
                 else:
                     out.add(picture, row)
-    shown = anonymization.sample(tmp_path / "source.zip", tmp_path / "derived.zip")
-    assert shown.shape == (16, 16, 3)
-    assert shown[::8, ::8, 0].tolist() == [[10, 30], [245, 225]]
+    sheet = anonymization.sample(tmp_path / "source.zip", tmp_path / "derived.zip")
+    assert sheet.shape == (16, 16, 3)
+    assert sheet[::8, ::8, 0].tolist() == [[10, 30], [245, 225]]

@@ -1,4 +1,4 @@
-"""Fetching against a server of our own that does everything that servers of weight files are known to do."""
+"""Downloads from a test server that shows all known faults of servers of weight files."""
 
 import hashlib
 import threading
@@ -17,7 +17,7 @@ from masquerade.core.errors import AssetError
 
 BODY = bytes(range(256)) * 700  # 179,200 bytes
 SHA256 = hashlib.sha256(BODY).hexdigest()
-KEPT = 70_000 // fetching.CHUNK * fetching.CHUNK  # of the 70,000 bytes that come before a break
+KEPT = 70_000 // fetching.CHUNK * fetching.CHUNK  # the server sends 70,000 bytes before it breaks off
 PAGE = b"<!DOCTYPE html><html><body>Too many users have downloaded this file.</body></html>"
 
 
@@ -28,10 +28,10 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.body = BODY
         self.tag = '"first"'
-        self.asked: list[tuple[str, str]] = []
+        self.requests: list[tuple[str, str]] = []
         """(path, Range) of each request."""
         self.hurdles: dict[str, int] = {}
-        """How often a path still misbehaves before it behaves."""
+        """The number of faulty answers that are left for a path."""
 
     @property
     def url(self) -> str:
@@ -47,17 +47,17 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def log_message(self, *_):
-        """Nothing: the tests look at ``server.asked``."""
+        """Prints nothing: the tests check ``server.requests``."""
 
     def do_GET(self):
         path = urllib.parse.urlsplit(self.path).path
-        self.server.asked.append((self.path, self.headers.get("Range", "")))
+        self.server.requests.append((self.path, self.headers.get("Range", "")))
         getattr(self, path.strip("/").split("/")[0].replace("-", "_"))()
 
     def give(self, body: bytes, ranges=True, length=None, kind="application/octet-stream", stop=None, tag=True):
-        wanted = self.headers.get("Range") if ranges else None
+        requested_range = self.headers.get("Range") if ranges else None
         same = self.headers.get("If-Range") in (None, self.server.tag)
-        start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and same else 0
+        start = int(requested_range.removeprefix("bytes=").removesuffix("-")) if requested_range and same else 0
         if start >= len(body) > 0:
             self.send_response(416)
             self.send_header("Content-Length", "0")
@@ -112,7 +112,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_error(503) if self.server.stumbles("busy") else self.give(self.server.body)
 
     def elsewhere(self):
-        """A range other than the one that was asked for."""
+        """A different range from the requested one."""
         if self.headers.get("Range"):
             self.send_response(206)
             self.send_header("Content-Range", f"bytes 5-{len(BODY) - 1}/{len(BODY)}")
@@ -135,12 +135,12 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    found = Server()
-    thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    test_server = Server()
+    thread = threading.Thread(target=test_server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
-    yield found
-    found.shutdown()
-    found.server_close()
+    yield test_server
+    test_server.shutdown()
+    test_server.server_close()
 
 
 @pytest.fixture(autouse=True)
@@ -154,10 +154,10 @@ def impatient(monkeypatch):
 
 
 class Fetched:
-    """A call of `download`, and what came of it."""
+    """A call of `download`, and its result."""
 
     def __init__(self, folder: Path):
-        self.part, self.target, self.said = folder / ".weights.pt.part", folder / "weights.pt", []
+        self.part, self.target, self.messages = folder / ".weights.pt.part", folder / "weights.pt", []
 
     def __call__(self, *urls: str, size: int | None = None, sha256: str = SHA256) -> str:
         def accept(part: Path, url: str) -> None:
@@ -166,8 +166,8 @@ class Fetched:
             part.replace(self.target)
             self.origin = url
 
-        fetching.download(urls, self.part, accept, size, bool(sha256), self.said.append)
-        assert sorted(path.name for path in self.target.parent.iterdir()) == ["weights.pt"], "something was left behind"
+        fetching.download(urls, self.part, accept, size, bool(sha256), self.messages.append)
+        assert sorted(path.name for path in self.target.parent.iterdir()) == ["weights.pt"], "a temporary file is left"
         return self.origin
 
     @property
@@ -180,34 +180,34 @@ def fetch(tmp_path) -> Fetched:
     return Fetched(tmp_path)
 
 
-def test_a_file_comes_whole(server, fetch):
+def test_a_file_is_downloaded_completely(server, fetch):
     assert fetch(f"{server.url}/good") == f"{server.url}/good"
     assert fetch.whole
-    assert not fetch.said
+    assert not fetch.messages
 
 
 @pytest.mark.parametrize("how", ["truncates", "stalls"])
-def test_a_broken_download_goes_on_where_it_broke_off(server, fetch, how):
+def test_a_broken_download_resumes_where_it_stopped(server, fetch, how):
     fetch(f"{server.url}/{how}")
     assert fetch.whole
-    assert server.asked == [(f"/{how}", ""), (f"/{how}", f"bytes={KEPT}-")]
+    assert server.requests == [(f"/{how}", ""), (f"/{how}", f"bytes={KEPT}-")]
 
 
-def test_a_server_without_ranges_starts_over(server, fetch):
+def test_a_download_from_a_server_without_ranges_starts_again(server, fetch):
     fetch(f"{server.url}/without-ranges")
     assert fetch.whole
-    assert [asked for _, asked in server.asked] == ["", f"bytes={KEPT}-"]
+    assert [requested_range for _, requested_range in server.requests] == ["", f"bytes={KEPT}-"]
 
 
-def test_a_later_call_goes_on_with_what_came_before(server, fetch):
-    server.hurdles["truncates"] = 3  # as often as one call tries
+def test_a_later_call_resumes_an_earlier_download(server, fetch):
+    server.hurdles["truncates"] = 3  # the number of attempts of one call
     with pytest.raises(AssetError, match=r"70000 of 179200|broke"):
         fetch(f"{server.url}/truncates")
     assert fetch.part.is_file()
-    server.asked.clear()
+    server.requests.clear()
     fetch(f"{server.url}/truncates")
     assert fetch.whole
-    assert server.asked[0][1].startswith("bytes=")
+    assert server.requests[0][1].startswith("bytes=")
 
 
 def test_a_file_that_changed_at_its_server_is_not_mixed_with_the_old_one(server, fetch):
@@ -219,59 +219,59 @@ def test_a_file_that_changed_at_its_server_is_not_mixed_with_the_old_one(server,
     assert fetch.target.read_bytes() == BODY[::-1]
 
 
-@pytest.mark.parametrize(("sha256", "asked"), [("", ""), (SHA256, f"bytes={KEPT}-")])
-def test_what_nothing_would_prove_whole_is_started_over(server, fetch, sha256, asked):
-    """The server names no version of its file: only a published hash would show that the two parts are of one."""
+@pytest.mark.parametrize(("sha256", "requested_range"), [("", ""), (SHA256, f"bytes={KEPT}-")])
+def test_a_partial_file_that_no_hash_can_verify_is_downloaded_again(server, fetch, sha256, requested_range):
+    """The server gives no version of its file, so only a published hash can show that both parts are of one file."""
     fetch(f"{server.url}/untagged", sha256=sha256)
     assert fetch.whole
-    assert server.asked == [("/untagged", ""), ("/untagged", asked)]
+    assert server.requests == [("/untagged", ""), ("/untagged", requested_range)]
 
 
-def test_bytes_of_one_mirror_are_not_gone_on_with_at_another(server, fetch):
+def test_a_download_from_one_mirror_is_not_resumed_at_another(server, fetch):
     fetch(f"{server.url}/always-truncates", f"{server.url}/good")
     assert fetch.whole
-    assert server.asked[-1] == ("/good", "")
+    assert server.requests[-1] == ("/good", "")
 
 
-def test_a_range_that_was_not_asked_for_is_thrown_away(server, fetch):
+def test_a_range_that_was_not_requested_is_discarded(server, fetch):
     fetch(f"{server.url}/elsewhere")
     assert fetch.whole
 
 
 @pytest.mark.parametrize("how", ["page", "page-in-disguise"])
-def test_a_web_page_with_status_200_is_no_weight_file(server, fetch, how):
+def test_a_web_page_with_status_200_is_not_accepted_as_a_weight_file(server, fetch, how):
     with pytest.raises(AssetError, match="web page in place of the file"):
-        fetch(f"{server.url}/{how}", sha256="")  # with no hash to hold it against
+        fetch(f"{server.url}/{how}", sha256="")  # without a hash to compare with
     assert not fetch.target.exists()
-    assert len(server.asked) == 1  # trying again would not help
+    assert len(server.requests) == 1  # a second attempt would not help
 
 
-def test_after_a_404_and_a_wrong_hash_the_good_mirror_is_taken(server, fetch):
+def test_the_good_mirror_is_used_after_a_404_and_a_wrong_hash(server, fetch):
     assert fetch(f"{server.url}/lost", f"{server.url}/wrong", f"{server.url}/good") == f"{server.url}/good"
     assert fetch.whole
-    assert [path for path, _ in server.asked] == ["/lost", "/wrong", "/good"]
-    assert "404" in fetch.said[0]
-    assert "another file" in fetch.said[1]
+    assert [path for path, _ in server.requests] == ["/lost", "/wrong", "/good"]
+    assert "404" in fetch.messages[0]
+    assert "another file" in fetch.messages[1]
 
 
-def test_a_busy_server_is_asked_again(server, fetch):
+def test_a_request_to_a_busy_server_is_repeated(server, fetch):
     fetch(f"{server.url}/busy")
-    assert [path for path, _ in server.asked] == ["/busy", "/busy"]
+    assert [path for path, _ in server.requests] == ["/busy", "/busy"]
 
 
 def test_every_failure_is_named(server, fetch):
-    with pytest.raises(AssetError) as told:
+    with pytest.raises(AssetError) as error:
         fetch(f"{server.url}/lost", f"{server.url}/page", "http://127.0.0.1:9/nobody")
-    assert all(word in str(told.value) for word in ("/lost", "404", "/page", "web page", "nobody", "connection"))
+    assert all(word in str(error.value) for word in ("/lost", "404", "/page", "web page", "nobody", "connection"))
 
 
-def test_a_wrong_size_is_refused_before_a_byte_is_kept(server, fetch):
+def test_a_wrong_size_is_refused_before_any_byte_is_stored(server, fetch):
     with pytest.raises(AssetError, match=f"{len(BODY)} bytes, its publisher gives 5"):
         fetch(f"{server.url}/good", size=5)
     assert not fetch.part.exists()
 
 
-def test_a_full_disk_is_said_before_anything_is_written(server, fetch, monkeypatch):
+def test_a_full_disk_is_reported_before_anything_is_written(server, fetch, monkeypatch):
     usage = fetching.shutil.disk_usage(".")
     monkeypatch.setattr(fetching.shutil, "disk_usage", lambda _: usage._replace(free=fetching.SPARE + len(BODY) - 1))
     with pytest.raises(AssetError, match=r"disk is too small for weights.pt"):
@@ -287,20 +287,20 @@ def test_the_proxy_of_the_environment_is_used(server, fetch, monkeypatch):
     monkeypatch.delenv("NO_PROXY", raising=False)
     fetch("http://weights.invalid/good")
     assert fetch.whole
-    assert server.asked == [("http://weights.invalid/good", "")]
+    assert server.requests == [("http://weights.invalid/good", "")]
 
 
-def test_google_drives_question_is_answered(server, fetch, monkeypatch):
+def test_the_confirmation_page_of_google_drive_is_answered(server, fetch, monkeypatch):
     monkeypatch.setattr(fetching, "DRIVE", f"{server.url}/drive?id={{}}")
     assert fetch("drive:1PQutd-JboOCOZqmd95XWxWrO8gGEvRcO").startswith("drive:")
     assert fetch.whole
-    assert server.asked[1][0] == "/drive?id=1PQutd-JboOCOZqmd95XWxWrO8gGEvRcO&uuid=7%267"
+    assert server.requests[1][0] == "/drive?id=1PQutd-JboOCOZqmd95XWxWrO8gGEvRcO&uuid=7%267"
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kept=st.integers(0, len(BODY) + 1000), body=st.sampled_from([BODY, b"\n" * len(BODY)]))
-def test_whatever_was_left_of_an_earlier_try_the_file_comes_whole(server, tmp_path, kept, body):
-    """Also where the rest is of another file, or longer than the file."""
+def test_the_file_is_complete_whatever_an_earlier_attempt_left_behind(server, tmp_path, kept, body):
+    """Also if the partial file is of another file, or longer than the file."""
     fetch = Fetched(tmp_path)
     fetch.target.unlink(missing_ok=True)
     fetch.part.write_bytes((body + body)[:kept])
@@ -308,7 +308,7 @@ def test_whatever_was_left_of_an_earlier_try_the_file_comes_whole(server, tmp_pa
     note.write_text(f'{{"url": "{server.url}/good", "condition": ""}}')
     try:
         fetch(f"{server.url}/good")
-    except AssetError:  # it went on with bytes of another file: seen by the hash, and thrown away
+    except AssetError:  # it resumed with bytes of another file; the hash detects this, and the bytes are discarded
         assert body != BODY or kept > len(BODY)
         fetch(f"{server.url}/good")
     assert fetch.whole

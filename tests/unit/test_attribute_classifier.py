@@ -1,4 +1,4 @@
-"""The classifier of attributes: class weights and figures by hand, training, its judge; nobody else may use it."""
+"""The attribute classifier: class weights and figures by hand, training, and its judge, its only user."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from masquerade.training import checkpoints
 from masquerade.training.job import TrainingJob
 
 
-def test_network_has_the_convolutions_of_vgg_16_of_which_five_halve():
+def test_network_has_the_convolutions_of_vgg_16_and_five_of_them_halve_the_size():
     with torch.device("meta"):
         network = StridedVGG(9, 192)
         layers = [part for part in network.features if isinstance(part, torch.nn.Conv2d)]
@@ -30,12 +30,12 @@ def test_picture_too_small_for_the_halvings_is_refused():
         StridedVGG(9, 16)
 
 
-def test_network_sees_the_crop_at_its_size():
+def test_network_gets_the_crop_at_its_own_size():
     classifier = Classifier((0.25, 0.5, 0.75, 1.0), 16, [4, 4], [1, 1], 0.0)
     picture = torch.zeros(1, 3, 64, 64)
     picture[..., 32:, 16:48] = 1.0
     torch.testing.assert_close(classifier.prepared(picture), torch.ones(1, 3, 16, 16))
-    picture[..., :32, :] = 9.0  # above the crop
+    picture[..., :32, :] = 9.0  # larger than the crop
     assert classifier.prepared(picture).max() == 1.0
 
 
@@ -43,7 +43,7 @@ def test_drawn_faces_are_annotated_with_every_attribute():
     assert set(ATTRIBUTES) <= set(NAMES)
 
 
-def test_both_classes_weigh_the_same_in_full_balance():
+def test_both_classes_have_equal_weight_when_balanced():
     labels = np.array([[True, True], [False, True], [False, False], [False, False]])
     weights = class_weights(labels, 1.0).numpy()
     np.testing.assert_allclose(weights[:, 0], [2, 2 / 3, 2 / 3, 2 / 3])  # one of four: 1/2 of the weight for each class
@@ -52,27 +52,28 @@ def test_both_classes_weigh_the_same_in_full_balance():
     np.testing.assert_allclose(class_weights(labels, 0.5).mean(0), 1.0)
 
 
-def test_attribute_that_nobody_has_weighs_something():
+def test_attribute_that_no_face_has_gets_a_finite_weight():
     assert torch.isfinite(class_weights(np.zeros((3, 2), bool), 1.0)).all()
 
 
-def test_figures_of_hand_worked_answers():
-    true, found = np.zeros((2, 4, len(ATTRIBUTES)), bool)
+def test_figures_equal_values_worked_by_hand():
+    true, predicted = np.zeros((2, 4, len(ATTRIBUTES)), bool)
     male, young = ATTRIBUTES.index("Male"), ATTRIBUTES.index("Young")
-    true[0, male], found[:2, male] = True, True  # the one is found, one of the other three too
-    true[:2, young] = True  # always saying no
-    figures = agreement(true, found, "faces.zip")
+    # the only positive is detected, and one of the three negatives is a false positive
+    true[0, male], predicted[:2, male] = True, True
+    true[:2, young] = True  # always predicts no
+    figures = agreement(true, predicted, "faces.zip")
     assert figures["balanced_accuracy.Male"] == pytest.approx((1 + 2 / 3) / 2)
     assert figures["balanced_accuracy.Young"] == 0.5
     assert figures["balanced_accuracy"] == pytest.approx((5 / 6 + 1 / 2) / 2)
     assert figures["worst_balanced_accuracy"] == 0.5
     assert figures["accuracy.Male"] == 0.75
     assert figures["accuracy.Smiling"] == 1.0
-    assert "balanced_accuracy.Smiling" not in figures  # nobody smiles
+    assert "balanced_accuracy.Smiling" not in figures  # no face smiles
     assert (figures["attributes"], figures["pictures"]) == (2, 4)
 
 
-def test_figures_of_people_who_are_all_alike_are_refused():
+def test_figures_of_faces_with_identical_attributes_are_refused():
     same = np.zeros((3, len(ATTRIBUTES)), bool)
     with pytest.raises(ParameterError, match="give it more people"):
         agreement(same, same, "faces.zip")
@@ -80,7 +81,7 @@ def test_figures_of_people_who_are_all_alike_are_refused():
 
 @pytest.fixture
 def archive(tmp_path):
-    """Sixteen pictures: bright where Male, red where Young, a white bar where Smiling; the rest is drawn by lot."""
+    """Sixteen pictures: bright if Male, red if Young, with a white bar if Smiling; the other attributes are random."""
     draw = np.random.default_rng(0)
     with ArchiveWriter(tmp_path / "faces.zip") as out:
         for number in range(16):
@@ -118,7 +119,7 @@ def job_of(archive, folder, log=None):
 
 
 @pytest.mark.parametrize("optimiser", ["adam", "muon"])
-def test_classifier_learns_what_the_pictures_show(archive, tmp_path, optimiser):
+def test_classifier_learns_the_attributes_of_the_pictures(archive, tmp_path, optimiser):
     job, logged = job_of(archive, tmp_path / "learnt")
     learning = backbone(steps=80, optimiser=optimiser)
     learning.train(job)
@@ -146,7 +147,7 @@ def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkey
     cut, logged = job_of(archive, tmp_path / "cut")
     assert cut.state.is_file()
     backbone().train(cut)
-    assert len(logged) == 1  # it went on, and did not start afresh: the first step logs too
+    assert len(logged) == 1  # it resumed and did not start again: the first step would be logged too
     assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
 
 
@@ -204,24 +205,24 @@ def test_judge_gives_the_probability_of_each_attribute_whatever_the_batch(archiv
     cls = discovery.load("judges", "attribute_classifier")
     judge = cls(cls.Params(), {"attribute_classifier": job.checkpoint})
     images = to_float(np.random.default_rng(1).integers(0, 256, (5, 40, 40, 3), dtype=np.uint8))
-    found = judge.measure(images, images[::-1].copy())
-    assert list(found) == [name.lower() for name in ATTRIBUTES] == list(cls.quantities)
+    probabilities = judge.measure(images, images[::-1].copy())
+    assert list(probabilities) == [name.lower() for name in ATTRIBUTES] == list(cls.quantities)
     with torch.inference_mode():
         expected = 1 / (1 + np.exp(-load(job.checkpoint)(torch.from_numpy(images)).numpy()))
-    for place, values in enumerate(found.values()):
+    for place, values in enumerate(probabilities.values()):
         assert values.dtype == np.float32
         assert values.shape == (5,)
         np.testing.assert_allclose(values, expected[:, place], atol=1e-5)
-    np.testing.assert_allclose(judge.measure(images[3:4])["male"], found["male"][3:4], atol=1e-5)
+    np.testing.assert_allclose(judge.measure(images[3:4])["male"], probabilities["male"][3:4], atol=1e-5)
 
 
-def test_judge_without_its_checkpoint_says_what_it_needs():
+def test_judge_without_its_checkpoint_names_the_file_it_needs():
     cls = discovery.load("judges", "attribute_classifier")
     with pytest.raises(CheckpointError, match="needs the checkpoint of the backbone 'attribute_classifier'"):
         cls(cls.Params(), {})
 
 
-def test_no_method_and_no_backbone_uses_it():
+def test_no_method_and_no_backbone_uses_the_classifier():
     for room in ("methods", "backbones"):
         for name in discovery.names(room):
             assert "attribute_classifier" not in discovery.load(room, name).needs, f"{room}/{name}"

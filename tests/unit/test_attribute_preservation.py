@@ -1,4 +1,4 @@
-"""The attribute preservation rate: hand-worked faces, annotations before predictions, lopsided classes."""
+"""The attribute preservation rate: values by hand, annotations and predictions, unbalanced classes."""
 
 import warnings
 from dataclasses import replace
@@ -20,7 +20,7 @@ NAMES = [name for names in KEYWORDS.values() for name in names]
 
 
 def table(annotated=None, **shares):
-    """Measurements of judge `c`: a row a face, of each attribute its probability."""
+    """Measurements of judge `c`: one row per face, with the probability of each attribute."""
     count = len(next(iter(shares.values())))
     tree = {"id": [f"f{row}" for row in range(count)], "identity": "p", "status": "ok"}
     known = {f"attribute.{name}": np.array(values, float) for name, values in (annotated or {}).items()}
@@ -47,75 +47,75 @@ DERIVED = table(None, **shares([0.9, 0.9, 0.6, 0.4], [0.1, 0.1, 0.1, 0.5], *HAIR
 
 
 def test_rates_of_hand_worked_faces_are_against_their_annotations():
-    found = rates(ORIGINAL, DERIVED)
-    assert found["c.gender"].value == 3 / 4  # 0.6 is male, and the annotation says no
-    assert found["c.age"].value == 2 / 4  # the first is no longer young; 0.5 is young
-    assert found["c"].value == pytest.approx((3 / 4 + 2 / 4) / 2)
-    assert found["c.color"].value == 1.0
-    assert (found["c.color"].over, found["c.color"].of) == (3, 4), "a bald face has no hair colour to keep"
-    assert found["c.gender"].note == found["c"].note == "against the annotation of the original"
-    assert found["c"].spread is None
+    values = rates(ORIGINAL, DERIVED)
+    assert values["c.gender"].value == 3 / 4  # 0.6 is male, and the annotation says no
+    assert values["c.age"].value == 2 / 4  # the first is no longer young; 0.5 is young
+    assert values["c"].value == pytest.approx((3 / 4 + 2 / 4) / 2)
+    assert values["c.color"].value == 1.0
+    assert (values["c.color"].over, values["c.color"].of) == (3, 4), "a bald face has no hair colour"
+    assert values["c.gender"].note == values["c"].note == "against the annotation of the original"
+    assert values["c"].spread is None
 
 
-def test_change_is_against_what_the_judge_says_of_the_original():
-    found = rates(ORIGINAL, DERIVED)
-    assert found["c.gender.changed"].value == 2 / 4  # the second and the third
-    assert found["c.age.changed"].value == 3 / 4  # all but the second
-    assert found["c.changed"].value == pytest.approx(5 / 8)
-    assert (found["c.color.changed"].value, found["c.color.changed"].over) == (0.0, 4)
+def test_change_is_measured_against_the_prediction_on_the_original():
+    values = rates(ORIGINAL, DERIVED)
+    assert values["c.gender.changed"].value == 2 / 4  # the second and the third
+    assert values["c.age.changed"].value == 3 / 4  # all but the second
+    assert values["c.changed"].value == pytest.approx(5 / 8)
+    assert (values["c.color.changed"].value, values["c.color.changed"].over) == (0.0, 4)
 
 
 def test_originals_against_themselves_have_the_accuracy_of_the_judge_and_no_change():
-    found = rates(ORIGINAL, ORIGINAL)
-    assert found["c.gender"].value == 3 / 4  # a man of 0.4
-    assert found["c.age"].value == 3 / 4
-    assert all(value.value == 0 for part, value in found.items() if part.endswith("changed"))
+    values = rates(ORIGINAL, ORIGINAL)
+    assert values["c.gender"].value == 3 / 4  # a man with probability 0.4
+    assert values["c.age"].value == 3 / 4
+    assert all(value.value == 0 for part, value in values.items() if part.endswith("changed"))
 
 
-def test_always_saying_no_to_a_rare_attribute_does_not_look_good():
+def test_balanced_rate_is_one_half_if_a_rare_attribute_is_never_predicted():
     labels = {name: [0.0] * 9 + [1.0] for name in NAMES}
     original = table(labels, **{name.lower(): [0.1] * 9 + [0.9] for name in NAMES})
     never = table(None, **{name.lower(): [0.0] * 10 for name in NAMES})
-    found = rates(original, never)
-    assert found["c.age"].value == 0.9
-    assert found["c.age.balanced"].value == 0.5
-    assert found["c.balanced"].value == 0.5
-    assert "9 and 1 faces of each content" in found["c.age.balanced"].note
+    values = rates(original, never)
+    assert values["c.age"].value == 0.9
+    assert values["c.age.balanced"].value == 0.5
+    assert values["c.balanced"].value == 0.5
+    assert "9 and 1 faces of each content" in values["c.age.balanced"].note
 
 
-def test_balanced_rate_of_originals_that_are_all_alike_is_none():
+def test_balanced_rate_of_originals_with_one_content_is_nan():
     labels = LABELS | {"Male": [1, 1, 1, 1]}
-    found = rates(table(labels, **shares([1, 1, 1, 1], [1, 0, 0, 0], *HAIR)), DERIVED)
-    assert np.isnan(found["c.gender.balanced"].value)
-    assert np.isnan(found["c.balanced"].value)
-    assert found["c.balanced"].note == "all originals that count have the same content"
-    assert found["c.age.balanced"].value == pytest.approx((0 + 2 / 3) / 2)
+    values = rates(table(labels, **shares([1, 1, 1, 1], [1, 0, 0, 0], *HAIR)), DERIVED)
+    assert np.isnan(values["c.gender.balanced"].value)
+    assert np.isnan(values["c.balanced"].value)
+    assert values["c.balanced"].note == "all originals that count have the same content"
+    assert values["c.age.balanced"].value == pytest.approx((0 + 2 / 3) / 2)
 
 
 def test_without_annotations_the_prediction_on_the_original_counts():
     bare = ORIGINAL[[name for name in ORIGINAL if not name.startswith("attribute.")]]
-    found = rates(bare, DERIVED)
-    assert found["c.gender"].value == 1 - found["c.gender.changed"].value
-    assert (found["c.color"].value, found["c.color"].over) == (1.0, 4)
-    assert "has no annotations" in found["c"].note
+    values = rates(bare, DERIVED)
+    assert values["c.gender"].value == 1 - values["c.gender.changed"].value
+    assert (values["c.color"].value, values["c.color"].over) == (1.0, 4)
+    assert "has no annotations" in values["c"].note
 
 
 def test_a_keyword_that_is_annotated_in_part_is_compared_with_predictions():
-    """Of three colours one is not annotated: gender is counted against annotations, color is not."""
-    found = rates(ORIGINAL.drop(columns="attribute.Gray_Hair"), DERIVED)
-    assert found["c.gender"].note == "against the annotation of the original"
-    assert "has no annotations" in found["c.color"].note
+    """One of three colours has no annotation: gender is compared with annotations, color with predictions."""
+    values = rates(ORIGINAL.drop(columns="attribute.Gray_Hair"), DERIVED)
+    assert values["c.gender"].note == "against the annotation of the original"
+    assert "has no annotations" in values["c.color"].note
 
 
-def test_refused_face_is_in_the_denominator_alone():
+def test_refused_face_counts_in_the_denominator_only():
     derived = DERIVED.copy()
     derived.loc[0, [f"c.{name.lower()}" for name in NAMES]] = np.nan
-    found = rates(ORIGINAL, derived)
-    assert (found["c.gender"].value, found["c.gender"].over, found["c.gender"].of) == (2 / 3, 3, 4)
-    assert (found["c"].over, found["c"].of, found["c.changed"].over) == (3, 4, 3)
+    values = rates(ORIGINAL, derived)
+    assert (values["c.gender"].value, values["c.gender"].over, values["c.gender"].of) == (2 / 3, 3, 4)
+    assert (values["c"].over, values["c"].of, values["c.changed"].over) == (3, 4, 3)
 
 
-def test_judge_that_knows_a_part_of_the_attributes_says_nothing():
+def test_judge_with_only_some_of_the_attributes_has_no_rate():
     assert rates(ORIGINAL, DERIVED.drop(columns="c.young")) == {}
 
 
@@ -124,39 +124,40 @@ def test_originals_of_an_older_measurement_are_refused_with_advice():
         rates(ORIGINAL.drop(columns="c.young"), DERIVED)
 
 
-def test_mean_of_a_keyword_that_is_not_there_is_refused():
+def test_mean_over_an_unknown_keyword_is_refused():
     with pytest.raises(ValueError, match="mean names length; keywords are gender, age, color"):
         rates(ORIGINAL, DERIVED, mean=("gender", "length"))
 
 
-def test_what_was_brought_back_is_counted_against_the_original():
+def test_recovered_faces_are_compared_with_the_originals():
     """A recovery rate (LReOrg, Table 8): two of three recovered faces have the original's gender."""
     anonymized = DERIVED.assign(source_id=DERIVED["id"], **{"c.male": 1 - ORIGINAL["attribute.Male"]})
     rows = [0, 2, 3]
     tried = anonymized.iloc[rows].assign(attempt="saved", number=0, **{"c.male": [0.9, 0.1, 0.8]})
     cls = discovery.load("metrics", "attribute_preservation_rate")
     metric = {"apr": cls(cls.Params(keywords=KEYWORDS, mean=["gender"]))}
-    seen = Evidence(ORIGINAL, anonymized, ORIGINAL, ("c",))
-    assert evaluation.evaluate(metric, seen)["apr"]["c.gender"]["value"] == 0.0
-    value = evaluation.evaluate_attempts(metric, replace(seen, attempts=tried))["saved"]["apr"]["c.gender"]
+    measurements = Evidence(ORIGINAL, anonymized, ORIGINAL, ("c",))
+    assert evaluation.evaluate(metric, measurements)["apr"]["c.gender"]["value"] == 0.0
+    value = evaluation.evaluate_attempts(metric, replace(measurements, attempts=tried))["saved"]["apr"]["c.gender"]
     assert (value["value"], value["over"], value["of"]) == (pytest.approx(2 / 3), 3, 3)
 
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000), count=st.integers(2, 40), present=st.floats(0.1, 0.9))
-def test_rates_are_those_of_scikit_learn(seed, count, present):
+def test_rates_equal_those_of_scikit_learn(seed, count, present):
     draw = np.random.default_rng(seed)
     labels = {name: (draw.random(count) < present).astype(float) for name in ("Male", "Young")}
     hair = np.eye(3)[draw.integers(0, 3, count)].T
     labels |= dict(zip(NAMES[2:], hair, strict=True))
     before, after = (table(labels, **{name.lower(): draw.random(count) for name in NAMES}) for _ in range(2))
-    found = rates(before, after)
+    values = rates(before, after)
     for keyword, names in KEYWORDS.items():
-        said = np.stack([after[f"c.{name.lower()}"] for name in names])
+        predicted = np.stack([after[f"c.{name.lower()}"] for name in names])
         true = np.stack([labels[name] for name in names])
-        said, true = (said[0] > 0.5, true[0] > 0.5) if len(names) == 1 else (said.argmax(0), true.argmax(0))
-        assert found[f"c.{keyword}"].value == pytest.approx(accuracy_score(true, said))
+        binary = len(names) == 1
+        predicted, true = (predicted[0] > 0.5, true[0] > 0.5) if binary else (predicted.argmax(0), true.argmax(0))
+        assert values[f"c.{keyword}"].value == pytest.approx(accuracy_score(true, predicted))
         if len(set(true)) > 1:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a predicted colour that no original has
-                assert found[f"c.{keyword}.balanced"].value == pytest.approx(balanced_accuracy_score(true, said))
+                warnings.simplefilter("ignore")  # a predicted colour may be absent from the originals
+                assert values[f"c.{keyword}.balanced"].value == pytest.approx(balanced_accuracy_score(true, predicted))

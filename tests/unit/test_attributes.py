@@ -1,4 +1,4 @@
-"""The attribute protocol: the focal loss, who learns from whom, and what is never learnt from."""
+"""The attribute protocol: the focal loss, the split into training and test faces, and pseudo-labels."""
 
 import numpy as np
 import pandas as pd
@@ -34,12 +34,12 @@ def archive(folder, name, count=24, change=None, split=None, derived=False):
     return FaceArchive(folder / f"{name}.zip")
 
 
-def accuracy(found, labels="annotated"):
-    rows = found[found["labels"] == labels]
+def accuracy(predictions, labels="annotated"):
+    rows = predictions[predictions["labels"] == labels]
     return ((rows["probability"] > 0.5) == rows["label"]).mean()
 
 
-def test_focal_loss_has_its_hand_worked_value():
+def test_focal_loss_equals_the_value_worked_by_hand():
     logits = torch.tensor([[0.0, np.log(3.0)]])  # p = 0.5 and 0.75
     labels = torch.tensor([[1.0, 0.0]])
     # Lin et al. 2017, Eq. 4: -(1 - 0.5)^2 log 0.5 and -(0.75)^2 log 0.25
@@ -48,7 +48,7 @@ def test_focal_loss_has_its_hand_worked_value():
 
 
 @pytest.mark.parametrize("architecture", list(classifier.ARCHITECTURES))
-def test_frozen_blocks_and_the_others_are_the_whole_network(architecture):
+def test_features_of_frozen_blocks_give_the_prediction_of_the_whole_network(architecture):
     pictures = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3)).astype(np.uint8)
     cut = classifier.Classifier(architecture, ["a"], SETTINGS, seed=0)
     whole = classifier.Classifier(architecture, ["a"], SETTINGS.model_copy(update={"frozen_blocks": 0}), seed=0)
@@ -59,7 +59,7 @@ def test_only_true_or_false_attributes_are_learnt(tmp_path):
     assert protocol.names(archive(tmp_path, "faces").index) == ["Smiling", "Young"]
 
 
-def test_what_anonymized_faces_keep_is_learnt_and_what_they_lose_is_not(tmp_path):
+def test_only_attributes_that_anonymized_faces_keep_are_learnt(tmp_path):
     originals = archive(tmp_path, "faces")
     kept = archive(tmp_path, "kept", count=16, derived=True)
     lost = archive(tmp_path, "lost", count=16, derived=True, change=lambda picture: np.full_like(picture, 128))
@@ -79,16 +79,16 @@ def test_split_is_disjoint_complete_and_seeded():
     assert test["id"].tolist() != protocol.shuffled_split(rows, 0.2, seed=2)[1]["id"].tolist()
 
 
-def test_dataset_without_a_train_split_learns_from_some_and_is_tested_on_others(tmp_path):
+def test_dataset_without_a_train_split_is_divided_into_train_and_test_faces(tmp_path):
     originals = archive(tmp_path, "wild", split="test")
-    found = protocol.evaluate(
+    predictions = protocol.evaluate(
         archive(tmp_path, "out", split="test", derived=True), originals, False,
         pd.DataFrame({"labels": [], "id": [], "attribute": [], "label": []}), SETTINGS, seed=0,
     )  # fmt: skip
-    assert found["id"].nunique() == 6  # a quarter of 24
+    assert predictions["id"].nunique() == 6  # a quarter of 24
 
 
-def test_refused_faces_train_nobody(tmp_path):
+def test_refused_faces_are_left_out_of_training(tmp_path):
     originals = archive(tmp_path, "faces")
     with ArchiveWriter(tmp_path / "refused.zip", {"size": 32}) as out:
         for row in originals.select("train").to_dict("records"):
@@ -97,24 +97,24 @@ def test_refused_faces_train_nobody(tmp_path):
         protocol.evaluate(FaceArchive(tmp_path / "refused.zip"), originals, True, pd.DataFrame(), SETTINGS, seed=0)
 
 
-def test_pseudo_labels_come_from_originals_and_are_learnt_and_tested_as_such(tmp_path):
+def test_pseudo_labels_are_predicted_on_originals_and_used_in_training_and_test(tmp_path):
     originals = archive(tmp_path, "faces")
     labels, quality = protocol.pseudo_labels(originals, {"faces": originals}, SETTINGS, seed=0)
     assert quality["pseudo_a.faces"]["accuracy"] > 0.8
-    assert quality["pseudo_a.faces"]["faces"] == 8  # train faces do not count for the quality
+    assert quality["pseudo_a.faces"]["faces"] == 8  # the quality excludes train faces
     assert set(labels["labels"]) == {"pseudo_a", "pseudo_b"}
     assert set(labels["id"]) == set(originals.index["id"])
     flipped = labels.assign(label=~labels["label"].astype(bool))
-    found = protocol.evaluate(
+    predictions = protocol.evaluate(
         archive(tmp_path, "kept", count=16, derived=True), originals, True, flipped, SETTINGS, seed=0
     )
-    truth = found[found["labels"] == "annotated"].set_index(["id", "attribute"])["label"]
-    pseudo = found[found["labels"] == "pseudo_a"].set_index(["id", "attribute"])["label"]
-    assert (truth.loc[pseudo.index] != pseudo).mean() > 0.9  # what was said of the originals, wrong as it is
-    assert accuracy(found, "pseudo_a") > 0.8  # and it is what is learnt
+    truth = predictions[predictions["labels"] == "annotated"].set_index(["id", "attribute"])["label"]
+    pseudo = predictions[predictions["labels"] == "pseudo_a"].set_index(["id", "attribute"])["label"]
+    assert (truth.loc[pseudo.index] != pseudo).mean() > 0.9  # the (wrong) prediction on the originals
+    assert accuracy(predictions, "pseudo_a") > 0.8  # the classifier learns it
 
 
-def test_faces_without_annotations_are_labelled_and_nobody_says_how_well(tmp_path):
+def test_pseudo_labels_of_faces_without_annotations_have_no_quality(tmp_path):
     annotated = archive(tmp_path, "faces")
     with ArchiveWriter(tmp_path / "wild.zip", {"size": 32}) as out:
         known = annotated.select("test")
@@ -126,7 +126,7 @@ def test_faces_without_annotations_are_labelled_and_nobody_says_how_well(tmp_pat
     assert len(labels[labels["dataset"] == "wild"]) > 0
 
 
-def test_part_of_a_split_is_the_same_for_every_method():
+def test_subset_of_a_split_is_the_same_for_every_method():
     rows = pd.DataFrame({"id": [f"f{number}" for number in range(30)]})
     some = anonymization.subset(rows, 7)
     assert len(some) == 7

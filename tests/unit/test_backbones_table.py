@@ -1,4 +1,4 @@
-"""The table of backbones: figures beside their floors, details left to the JSON."""
+"""The table of backbones: it shows figures beside their floors, and leaves details to the JSON."""
 
 from masquerade.papers import backbones_table
 
@@ -26,6 +26,6 @@ def test_published_weights_are_named():
     assert "`weights/g.pt`" in page
 
 
-def test_rates_at_a_false_accept_rate_are_figures_and_no_details():
+def test_rates_at_a_false_accept_rate_are_figures_and_not_details():
     page = backbones_table.markdown([{**QUALITY, "quality": {"tar_at_far_0.01": 0.8}, "floors": {}}], MINI, "abc")
     assert "tar at far 0.01" in page

@@ -1,4 +1,4 @@
-"""A batch is done as a whole; if it is refused, each face is done alone, in the same order."""
+"""A batch is processed as a whole. If it is refused, each face is processed alone, in the same order."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ def faces(first: int, count: int = 4) -> Faces:
     return Faces(images, pd.DataFrame({"id": [f"f{number}" for number in range(first, first + count)]}))
 
 
-def test_a_batch_that_is_not_refused_is_done_once():
+def test_a_batch_without_a_refusal_is_processed_once():
     batch = faces(0)
     ((part, result),) = batching.apply(lambda given: given.images.sum(), batch)
     assert part is batch
@@ -37,7 +37,7 @@ def test_only_the_refused_faces_have_no_result_and_the_order_is_kept():
     assert calls == [["f0", "f1", "f2", "f3"], ["f0"], ["f1"], ["f2"], ["f3"]]
 
 
-def test_other_errors_are_not_refusals():
+def test_other_errors_are_raised_and_not_counted_as_refusals():
     def work(batch):
         raise ProtocolError("has a wrong shape")
 

@@ -1,4 +1,4 @@
-"""cao21: what a password and a level do to an identity vector, and that the same two alone undo it."""
+"""cao21: a password and a level rotate an identity vector, and only the same two rotate it back."""
 
 import math
 
@@ -21,7 +21,7 @@ def units(seed: int, rows: int = 40, width: int = 512) -> np.ndarray:
     return unit(np.random.default_rng(seed).normal(size=(rows, width)))
 
 
-def test_levels_are_those_of_section_5_1_and_none_is_a_right_angle():
+def test_levels_are_those_of_section_5_1_and_exclude_90_degrees():
     assert [round(math.degrees(rotation.angle(d))) for d in rotation.LEVELS] == [
         70, 75, 80, 85, 95, 100, 105, 110, 115, 120,
     ]  # fmt: skip
@@ -30,7 +30,7 @@ def test_levels_are_those_of_section_5_1_and_none_is_a_right_angle():
             rotation.angle(wrong)
 
 
-def test_rotation_by_hand():
+def test_rotation_equals_values_worked_by_hand():
     # z = e1 and f = (0.6, 0.8): z_90 = (0, 0.8), so that 120 degrees give (-1/2, 0.8 sqrt(3)/2).
     z, f = np.array([[1.0, 0.0]]), np.array([0.6, 0.8])
     turned = rotation.rotate(z, f, math.radians(120))
@@ -44,26 +44,26 @@ def test_rotation_and_its_inverse_are_the_identity_to_float_precision(raw, d):
     z, f = unit(raw[:2]), unit(raw[2:])[0]
     theta = rotation.angle(d)
     along = z @ f
-    # A face that the rotation turns exactly onto the line of its reference has lost its direction (docs/cao21.md).
+    # A face that the rotation turns exactly onto the line of its reference loses its direction (docs/cao21.md).
     kept = np.abs(np.cos(theta) - along * np.sin(theta)) > 1e-3
     back = rotation.rotate_back(rotation.rotate(z, f, theta), f, theta)
     np.testing.assert_allclose(back[kept], z[kept], atol=1e-9)
 
 
 @pytest.mark.parametrize("d", rotation.LEVELS)
-def test_direction_alone_is_enough_where_the_reference_is_as_far_as_usual(d):
+def test_direction_alone_is_enough_at_the_usual_distance_of_a_reference(d):
     z, f, theta = units(0), units(1, 1)[0], rotation.angle(d)
     turned = rotation.rotate(z, f, theta)
     longer = rotation.lengthened(unit(turned), f, theta, math.pi / 2)
     close = rotation.rotate_back(longer, f, theta)
-    # of two faces that fit, the one on the other side of the reference is the likelier where both are near 90 degrees
+    # Two faces fit. If both are near 90 degrees, the face on the other side of the reference is more likely.
     assert np.median((close * z).sum(axis=1)) > (0.999 if d not in (3, 4) else 0.97)
     right = (close * z).sum(axis=1) > 0.999999
     np.testing.assert_allclose(longer[right], turned[right], atol=1e-9)
 
 
 @pytest.mark.parametrize("wrong", ["password", "level"])
-def test_wrong_password_or_level_does_not_bring_the_vector_back(wrong):
+def test_wrong_password_or_level_does_not_recover_the_vector(wrong):
     z, f, other = units(0), units(1, 1)[0], units(2, 1)[0]
     turned = rotation.rotate(z, f, rotation.angle(9))
     guess = (other, rotation.angle(9)) if wrong == "password" else (f, rotation.angle(0))
@@ -71,12 +71,12 @@ def test_wrong_password_or_level_does_not_bring_the_vector_back(wrong):
 
 
 class TestReferences:
-    def test_every_password_has_people_of_its_own(self):
+    def test_every_password_selects_a_different_set_of_people(self):
         references = rotation.References(units(3, rows=9), 4, passwords=126)  # C(9, 4) = 126: every set, each once
         assert len({tuple(references.people(password)) for password in range(126)}) == 126
 
     @given(st.integers(0, 999_999))
-    def test_reference_is_the_mean_of_ten_different_people_and_none_of_them(self, password):
+    def test_reference_is_the_mean_of_ten_people_and_equals_none_of_them(self, password):
         library = units(4, rows=60, width=64)
         references = rotation.References(library, 10, passwords=10**6)
         people = references.people(password)
@@ -91,12 +91,12 @@ class TestReferences:
             rotation.References(units(5, rows=12), 10, passwords=10**6)
 
 
-def test_level_beside_the_right_one_and_one_digit_off_are_tried(tiny):
+def test_near_password_of_an_attempt_differs_in_one_digit(tiny):
     assert set(Cao21.capabilities.keys.near(b"123459")) == {"digit"}
     assert Cao21.capabilities.keys.near(b"123459")["digit"] == b"123450"
 
 
-def test_random_level_cannot_be_taken_back():
+def test_random_level_cannot_be_inverted():
     method = object.__new__(Cao21)
     method.variant = Cao21.Variant(level="random")
     with pytest.raises(ParameterError, match="random level cannot be recovered"):

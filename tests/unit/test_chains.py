@@ -1,4 +1,4 @@
-"""Lineage on made-up records: what an address names, where a chain ends, what is broken, why something changed."""
+"""Lineage on invented records: addresses, the ends of chains, breaks, and causes of changes."""
 
 import copy
 import hashlib
@@ -36,7 +36,7 @@ CSV = (
 
 
 class Toy:
-    """A repository of four jobs: photographs -> faces -> checkpoint -> metrics -> table, as records tell of it."""
+    """A repository with the records of four jobs: photographs -> faces -> checkpoint -> metrics -> table."""
 
     def __init__(self, root: Path):
         self.root = root
@@ -71,7 +71,7 @@ class Toy:
         self.write(name, yaml.safe_dump(tree, sort_keys=False))
 
     def job(self, rule, step, outputs, inputs, keys, content, words="") -> None:
-        """Write the outputs of a job and everything that a real one would leave behind."""
+        """Writes the outputs of a job and all records that a real job writes."""
         for output in outputs:
             self.write(output, content)
         template, code = f"python {rule}", f".masquerade/code/{step}.json"
@@ -84,13 +84,13 @@ class Toy:
         }  # fmt: skip
         for output in outputs:
             self.write(record_path(output), json.dumps(record))
-        told = {
+        circumstances = {
             "outputs": {path: self.hash(path) for path in outputs}, "commit": "c0ffee",
             "machine": MACHINE, "run": f"run of {rule}",
             "environment": {"sha256": "e" * 64, "python": "3.11.7", "packages": {"torch": "2.13.0"}},
             "started": "2026-11-21T20:00:00+00:00", "seconds": 1.5, "threads": 1,
         }  # fmt: skip
-        self.write(provenance.path_of(outputs[0]).as_posix(), json.dumps(told))
+        self.write(provenance.path_of(outputs[0]).as_posix(), json.dumps(circumstances))
         written = [*outputs, *map(record_path, outputs), provenance.path_of(outputs[0]).as_posix()]
         rule_hash = hashlib.sha256(template.encode()).hexdigest()[:8]
         self.stages[rule] = {
@@ -135,7 +135,7 @@ class Toy:
 
 
 class _Reader:
-    """What `Revision.fingerprint` reads a file with."""
+    """Reads a file for `Revision.fingerprint`."""
 
     def __init__(self, root: Path):
         self.root = root
@@ -170,7 +170,7 @@ class TestAddress:
         assert resolved(toy, CHECKPOINT).file == CHECKPOINT
 
     @pytest.mark.parametrize(
-        ("name", "told"),
+        ("name", "message"),
         [
             ("toy/tabel1", "Did you mean 'toy/table1'?"),
             ("toy/table1:fitt:psnr", "Did you mean 'fit/default'?"),
@@ -180,14 +180,14 @@ class TestAddress:
             ("checkpoints/tiny/methods/fit/1.safetensors", "There is no table, figure or file"),
         ],
     )
-    def test_mistake_is_told_with_what_is_allowed(self, toy, name, told):
+    def test_error_for_a_wrong_address_names_what_is_allowed(self, toy, name, message):
         with pytest.raises(LineageError) as error:
             resolved(toy, name)
-        assert told in str(error.value)
+        assert message in str(error.value)
 
 
 class TestChain:
-    def test_ends_at_photographs_and_what_was_printed(self, toy):
+    def test_chain_ends_at_photographs_and_at_printed_values(self, toy):
         links = chain.follow(History(toy.root), "tiny", resolved(toy, "toy/table1:fit:psnr"))
         assert [link.name for link in links] == ["table", "metrics", "method", "faces", "files", "file"]
         photographs, printed = links[4], links[5]
@@ -197,7 +197,7 @@ class TestChain:
         assert [link.made_from for link in links] == [(2, 6), (3, 4), (4,), (5,), (), ()]
         assert links[2].job.words == {"method": "fit", "seed": "0"}
 
-    def test_cell_that_was_not_run_rests_on_no_metrics(self, toy):
+    def test_cell_that_was_not_run_has_no_metrics_in_its_chain(self, toy):
         links = chain.follow(History(toy.root), "tiny", resolved(toy, "toy/table1:gaussian_noise:psnr"))
         assert [link.name for link in links] == ["table", "file"]
 
@@ -206,7 +206,7 @@ class TestChain:
         links = chain.follow(History(toy.root), "tiny", resolved(toy, "toy/table1"))
         assert [link.raw.split(":")[0] for link in links if FACES in link.files] == ["of unknown origin"]
 
-    def test_machines_get_everything(self, toy):
+    def test_json_of_a_chain_holds_runs_files_parameters_and_packages(self, toy):
         name = resolved(toy, "toy/table1:fit:psnr")
         links = chain.follow(History(toy.root), "tiny", name)
         plain = json.loads(json.dumps(chain.tree(name, "tiny", links, {"run of method": "1a2b"})))
@@ -228,7 +228,7 @@ class TestChain:
         boxes = [layout.corners[link.number] for link in links]
         for one in boxes:
             near = [two for two in boxes if two[0] == one[0] and abs(two[1] - one[1]) < drawing.HIGH]
-            assert near == [one], "boxes do not lie on one another"
+            assert near == [one], "boxes must not overlap"
         with pytest.raises(LineageError, match=r"\.svg or \.png"):
             drawing.draw(name, links, tmp_path / "chain.gif")
 
@@ -237,11 +237,11 @@ FILES = [FACES, CHECKPOINT, METRICS, TABLE, TABLE.replace(".csv", ".md"), PRINTE
 
 
 class TestVerify:
-    def test_untouched_build_holds(self, toy):
-        found = verify.verify(toy.root)
-        assert found.breaks == ()
-        assert found.jobs == 4
-        assert found.notes == ()
+    def test_unchanged_build_has_no_breaks(self, toy):
+        verification = verify.verify(toy.root)
+        assert verification.breaks == ()
+        assert verification.jobs == 4
+        assert verification.notes == ()
 
     @settings(max_examples=40, deadline=None)
     @given(name=st.sampled_from(FILES), place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
@@ -254,68 +254,68 @@ class TestVerify:
         (broken,) = verify.verify(toy.root).breaks
         assert broken.path == name
 
-    def test_consequences_are_not_told_again_but_counted(self, toy):
+    def test_consequences_of_a_break_are_counted_and_not_listed(self, toy):
         toy.write(FACES, "other faces")
         (broken,) = verify.verify(toy.root).breaks
         assert broken.path == FACES
         assert set(broken.rests) == {CHECKPOINT, METRICS, TABLE, TABLE.replace(".csv", ".md")}
 
-    def test_first_broken_link_is_the_one_next_to_raw_data(self, toy):
+    def test_first_break_in_the_list_is_the_one_nearest_to_raw_data(self, toy):
         toy.write(TABLE, "edited")
         toy.write(CHECKPOINT, "other weights")
         assert [broken.path for broken in verify.verify(toy.root).breaks] == [CHECKPOINT, TABLE]
 
-    def test_checkpoint_of_other_parameters_is_found_though_all_hashes_agree(self, toy):
+    def test_checkpoint_of_other_parameters_is_detected_although_all_hashes_agree(self, toy):
         toy.edit("params.yaml", lambda tree: tree["methods"]["fit"]["params"].update(learning_rate=0.5))
         broken = verify.verify(toy.root).breaks[0]
         assert broken.path == CHECKPOINT
         assert "methods.fit.params.learning_rate: " in broken.what
         assert "-> 0.5" in broken.what
 
-    def test_edited_code_is_named_and_a_comment_is_none(self, toy):
+    def test_edited_code_is_named_and_an_edited_comment_is_no_change(self, toy):
         toy.write("src/train.py", "# a remark\nSTEP = 'train'\n")
         assert verify.verify(toy.root).breaks == ()
         toy.write("src/train.py", "STEP = 'taught'\n")
         (broken,) = verify.verify(toy.root).breaks
         assert (broken.path, "src/train.py" in broken.what) == (CHECKPOINT, True)
 
-    def test_changed_rule_is_found(self, toy):
+    def test_changed_rule_is_detected(self, toy):
         toy.edit("dvc.yaml", lambda tree: tree["stages"]["metrics"].update(cmd="snakemake # rule 0badf00d"))
         (broken,) = verify.verify(toy.root).breaks
         assert broken.path == METRICS
         assert "rule metrics changed" in broken.what
 
-    def test_job_that_left_no_word_is_found(self, toy):
+    def test_job_without_a_provenance_file_is_detected(self, toy):
         record = provenance.path_of(CHECKPOINT).as_posix()
         (toy.root / record).unlink()
         (broken,) = verify.verify(toy.root).breaks
         assert broken.path == record
         assert CHECKPOINT in broken.what
 
-    def test_forged_bytes_and_records_are_found_by_the_lock(self, toy):
+    def test_forged_bytes_and_records_are_detected_with_the_lock(self, toy):
         toy.write(TABLE, "forged")
         path = toy.root / provenance.path_of(TABLE)
-        told = json.loads(path.read_text())
-        told["outputs"][TABLE] = toy.hash(TABLE)
-        path.write_text(json.dumps(told))
-        broken = {found.path: found.what for found in verify.verify(toy.root).breaks}
+        circumstances = json.loads(path.read_text())
+        circumstances["outputs"][TABLE] = toy.hash(TABLE)
+        path.write_text(json.dumps(circumstances))
+        broken = {link.path: link.what for link in verify.verify(toy.root).breaks}
         assert "dvc.lock" in broken[TABLE]
         assert "record" in broken[path.relative_to(toy.root).as_posix()]
 
-    def test_build_that_dvc_has_not_recorded_is_checked_and_said_to_be(self, toy):
+    def test_build_without_a_dvc_lock_is_checked_and_noted(self, toy):
         (toy.root / "dvc.lock").unlink()
-        found = verify.verify(toy.root)
-        assert found.breaks == ()
-        assert "dvc.lock is missing" in found.notes[0]
+        verification = verify.verify(toy.root)
+        assert verification.breaks == ()
+        assert "dvc.lock is missing" in verification.notes[0]
         toy.write(TABLE, "edited")
         assert [broken.path for broken in verify.verify(toy.root).breaks] == [TABLE]
 
-    def test_damaged_record_is_told_for_people(self, toy):
+    def test_error_for_a_damaged_record_is_readable(self, toy):
         toy.write(record_path(FACES), "{")
         with pytest.raises(LineageError, match="dvc checkout"):
             verify.verify(toy.root)
 
-    def test_nothing_built_is_told_for_people(self, tmp_path):
+    def test_error_for_a_missing_build_is_readable(self, tmp_path):
         Toy(tmp_path)
         for path in (tmp_path / ".snakemake/metadata").iterdir():
             path.unlink()
@@ -341,18 +341,18 @@ class TestDifference:
     def test_a_tree_does_not_differ_from_itself(self, tree):
         assert difference.changes(tree, copy.deepcopy(tree)) == []
 
-    def test_changes_are_leaves_with_their_dotted_keys(self):
+    def test_changes_are_listed_as_leaves_with_dotted_keys(self):
         old, new = {"a": {"b": 1, "c": 2}, "d": None}, {"a": {"b": 1, "c": 3, "e": 4}}
         assert [str(change) for change in difference.changes(old, new)] == [
             "a.c: 2 -> 3", "a.e: absent -> 4", "d: absent -> absent"
         ]  # fmt: skip
 
-    def test_nothing_changed(self, toy):
+    def test_two_equal_builds_have_no_cause_and_the_same_bytes(self, toy):
         toy.commit()
-        found = self.compare(toy)
-        assert (found.causes, found.same_bytes) == ((), True)
+        difference = self.compare(toy)
+        assert (difference.causes, difference.same_bytes) == ((), True)
 
-    def test_parameter_is_the_cause_and_what_follows_is_not(self, toy):
+    def test_changed_parameter_is_the_only_cause(self, toy):
         toy.commit()
         toy.edit("params.yaml", lambda tree: tree["methods"]["fit"]["params"].update(learning_rate=0.5))
         toy.parameters = loading.load(toy.root)
@@ -360,14 +360,14 @@ class TestDifference:
         toy.job("metrics", "metrics", [METRICS], [FACES, CHECKPOINT], ("matrix.calibrate_on",), '{"psnr": 30}')
         toy.job("table", "table", [TABLE], [METRICS, PRINTED], ("scale", "seeds"), CSV.replace("31.5", "30.0"))
         toy.record()
-        found = self.compare(toy)
-        (cause,) = found.causes
+        difference = self.compare(toy)
+        (cause,) = difference.causes
         assert (cause.stage, cause.kind, cause.effect) == ("method", "parameter", True)
         assert cause.what.startswith("methods.fit.params.learning_rate: ")
         assert cause.what.endswith("-> 0.5")
-        assert [(before, after) for _, before, after in found.values] == [("31.5", "30.0")]
+        assert [(before, after) for _, before, after in difference.values] == [("31.5", "30.0")]
 
-    def test_code_is_the_cause(self, toy):
+    def test_changed_code_is_the_cause(self, toy):
         toy.commit()
         toy.write("src/metrics.py", "STEP = 'better'\n")
         toy.write(".masquerade/code/metrics.json", json.dumps({"src/metrics.py": "f1"}))
@@ -376,7 +376,7 @@ class TestDifference:
         (cause,) = self.compare(toy).causes
         assert (cause.stage, cause.kind, cause.what) == ("metrics", "code", "src/metrics.py")
 
-    def test_code_is_named_from_git_where_the_cache_has_lost_the_old_fingerprints(self, toy):
+    def test_changed_code_is_named_from_git_if_the_cache_lacks_the_old_fingerprints(self, toy):
         toy.commit()
         old = toy.hash(".masquerade/code/metrics.json")
         toy.write("src/metrics.py", "STEP = 'better'\n")
@@ -388,7 +388,7 @@ class TestDifference:
         (cause,) = self.compare(toy).causes
         assert (cause.kind, cause.what) == ("code", "src/metrics.py")
 
-    def test_photographs_are_the_cause(self, toy):
+    def test_changed_photographs_are_the_cause(self, toy):
         toy.commit()
         toy.write("photographs/3.png", "retouched")
         photographs = [f"photographs/{number}.png" for number in range(6)]
@@ -397,7 +397,7 @@ class TestDifference:
         (cause,) = self.compare(toy).causes
         assert (cause.stage, cause.kind, cause.what) == ("faces", "data", "photographs/3.png has other bytes")
 
-    def test_environment_is_the_cause_where_nothing_else_changed(self, toy, monkeypatch):
+    def test_environment_is_the_cause_if_nothing_else_changed(self, toy, monkeypatch):
         toy.commit()
         toy.job("method", "train", [CHECKPOINT], [FACES], ("methods.fit.params",), "weights of another torch")
         path = toy.root / provenance.path_of(CHECKPOINT)
@@ -408,14 +408,14 @@ class TestDifference:
         assert 'torch: "2.13.0" -> "2.14.0"' in cause.what
         assert "machine.gpu" in cause.what
 
-    def test_other_bytes_from_the_same_everything_are_called_chance(self, toy):
+    def test_different_bytes_without_any_cause_are_reported_as_chance(self, toy):
         toy.commit()
         toy.job("method", "train", [CHECKPOINT], [FACES], ("methods.fit.params",), "weights of another day")
         toy.record()
         (cause,) = self.compare(toy).causes
         assert (cause.stage, cause.kind) == ("method", "chance")
 
-    def test_change_without_effect_is_said_to_have_none(self, toy):
+    def test_change_without_effect_is_reported_as_such(self, toy):
         toy.commit()
         toy.edit("params.yaml", lambda tree: tree.update(seeds=[0, 1]))
         toy.parameters = loading.load(toy.root)
@@ -423,7 +423,7 @@ class TestDifference:
         toy.record()
         assert {(cause.what.split(":")[0], cause.effect) for cause in self.compare(toy).causes} == {("seeds", False)}
 
-    def test_revision_without_a_build_says_what_to_do(self, toy):
+    def test_error_for_a_revision_without_a_build_says_what_to_do(self, toy):
         toy.commit()
         toy.git("rm", "--cached", "--quiet", "dvc.lock")
         toy.git("commit", "--quiet", "--message", "not built")
@@ -434,7 +434,7 @@ class TestDifference:
         with pytest.raises(LineageError, match="no revision '--all'"):
             Revision("--all", toy.root)
 
-    def test_address_that_neither_knows_is_told(self, toy):
+    def test_address_that_is_in_neither_build_is_refused(self, toy):
         toy.commit()
         with pytest.raises(LineageError, match="Did you mean 'fit/default'"):
             self.compare(toy, "toy/table1:fitt:psnr")
@@ -459,7 +459,7 @@ class TestCrate:
         assert root["mainEntity"] == {"@id": "Snakefile"}
         assert {"File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"} == set(graph["Snakefile"]["@type"])
 
-    def test_every_reference_leads_somewhere(self, graph):
+    def test_every_reference_has_a_target(self, graph):
         def references(value):
             if isinstance(value, dict):
                 yield from [value["@id"]] if set(value) == {"@id"} else []
@@ -469,8 +469,8 @@ class TestCrate:
 
         for item in graph.values():
             for value in item.values():
-                for found in references(value):
-                    assert found in graph or found.startswith("https://"), found
+                for reference in references(value):
+                    assert reference in graph or reference.startswith("https://"), reference
 
     def test_every_job_is_an_action_with_tool_inputs_results_and_seed(self, graph):
         actions = {item["name"]: item for item in graph.values() if item["@type"] == "CreateAction"}
@@ -484,18 +484,18 @@ class TestCrate:
         whole = {item["@id"] for item in graph["#run"]["object"]}
         assert whole == {"params.yaml", "#photographs-folder", PRINTED}
 
-    def test_faces_and_checkpoints_stay_at_home_unless_asked_for(self, graph, toy, tmp_path):
+    def test_faces_and_checkpoints_are_exported_only_on_request(self, graph, toy, tmp_path):
         assert not any(name.startswith(("data/", "checkpoints/", "photographs/")) for name in self.inside)
-        assert "3.png" not in json.dumps(graph), "the name of a photograph can tell who is on it"
+        assert "3.png" not in json.dumps(graph), "the name of a photograph can identify the person"
         assert graph[f"#{CHECKPOINT}"]["identifier"] == f"md5:{toy.hash(CHECKPOINT)}"
         crate.export(tmp_path / "all.zip", toy.root, with_data=True)
         with zipfile.ZipFile(tmp_path / "all.zip") as packed:
             assert {FACES, CHECKPOINT} <= set(packed.namelist())
 
-    def test_licence_of_photographs_is_not_made_up(self, graph):
+    def test_licence_of_photographs_is_not_invented(self, graph):
         assert "not stated" in graph[f"#{CHECKPOINT}"]["license"]
 
-    def test_a_weight_file_from_outside_has_its_own_licence_and_hash_and_stays_outside(self, toy, tmp_path):
+    def test_an_external_weight_file_has_its_licence_and_hash_and_is_not_exported(self, toy, tmp_path):
         identity = ".masquerade/assets/stylegan2_1024.json"
         sha256 = lock.record(
             "stylegan2_1024", "stylegan2-ffhq-config-f.pt", "5" * 64, 7, "placed", False, toy.root
@@ -516,7 +516,7 @@ class TestCrate:
     def test_every_judge_has_a_licence(self, tiny):
         known = {judge for asset in licences.ASSETS for judge in asset.judges} | set(licences.TRAINED_HERE)
         from_outside = {name for name in tiny.judges if discovery.load("judges", name).assets}
-        assert set(tiny.judges) <= known | from_outside, "the registry has the licences of weight files"
+        assert set(tiny.judges) <= known | from_outside, "the registry must have the licences of weight files"
         locked = (ROOT / "requirements.lock").read_text()
         assert all(f"{asset.package}==" in locked for asset in licences.ASSETS)
 
@@ -531,32 +531,32 @@ class TestProvenance:
         provenance.write({"data/a.zip": "1a", "data/a.parquet": "2b"}, 100.0, "r1", 2)
         (path,) = (tmp_path / provenance.FOLDER).rglob("*.json")
         assert path == tmp_path / provenance.path_of("data/a.zip")
-        told = json.loads(path.read_text())
-        assert told["outputs"] == {"data/a.zip": "1a", "data/a.parquet": "2b"}
-        assert told["started"] == "1970-01-01T00:01:40+00:00"
-        assert told["machine"] == provenance.machine()
+        circumstances = json.loads(path.read_text())
+        assert circumstances["outputs"] == {"data/a.zip": "1a", "data/a.parquet": "2b"}
+        assert circumstances["started"] == "1970-01-01T00:01:40+00:00"
+        assert circumstances["machine"] == provenance.machine()
 
-    def test_environment_is_what_is_installed_and_its_hash_changes_with_it(self, tmp_path, monkeypatch):
+    def test_environment_lists_installed_packages_and_its_hash_changes_with_them(self, tmp_path, monkeypatch):
         from importlib.metadata import version
 
-        found = provenance.environment()
-        assert found["packages"]["numpy"] == version("numpy")
-        assert found["packages"]["facenet-pytorch"]
+        environment = provenance.environment()
+        assert environment["packages"]["numpy"] == version("numpy")
+        assert environment["packages"]["facenet-pytorch"]
         (tmp_path / "another_package-1.0.dist-info").mkdir()
         monkeypatch.syspath_prepend(str(tmp_path))
         other = provenance.environment()
         assert other["packages"]["another-package"] == "1.0"
-        assert other["sha256"] != found["sha256"]
+        assert other["sha256"] != environment["sha256"]
 
-    def test_machine_is_a_kind_and_no_name(self):
+    def test_machine_record_holds_the_hardware_and_no_host_name(self):
         import socket
 
-        found = provenance.machine()
-        assert found["cores"] > 0
-        assert found["processor"]
-        assert socket.gethostname() not in json.dumps(found).split()
+        machine = provenance.machine()
+        assert machine["cores"] > 0
+        assert machine["processor"]
+        assert socket.gethostname() not in json.dumps(machine).split()
 
-    def test_step_leaves_its_circumstances_and_only_the_first_of_several_processes_does(self, tmp_path, monkeypatch):
+    def test_only_the_first_process_of_a_step_writes_the_circumstances(self, tmp_path, monkeypatch):
         from argparse import Namespace
 
         from masquerade.core import process
@@ -567,8 +567,9 @@ class TestProvenance:
             given = Namespace(params={}, outputs=[Path(name)], inputs=[], code=None, threads=3)
             monkeypatch.setattr(process, "current", lambda rank=rank: process.ALONE._replace(rank=rank, count=2))
             program.main(name, given, lambda run, name=name: Path(name).write_text(run.id))
-        told = json.loads(provenance.path_of("first").read_text())
-        assert told["outputs"] == {"first": hashlib.md5(told["run"].encode(), usedforsecurity=False).hexdigest()}
-        assert told["machine"] == provenance.machine()
-        assert told["threads"] == 3
+        circumstances = json.loads(provenance.path_of("first").read_text())
+        run_hash = hashlib.md5(circumstances["run"].encode(), usedforsecurity=False).hexdigest()
+        assert circumstances["outputs"] == {"first": run_hash}
+        assert circumstances["machine"] == provenance.machine()
+        assert circumstances["threads"] == 3
         assert not provenance.path_of("second").exists()

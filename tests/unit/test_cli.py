@@ -1,4 +1,4 @@
-"""The command line: results, refusals and mistakes reach the person; keys and originals reach nobody."""
+"""The command line: it reports results, refusals and errors, and never outputs keys or originals."""
 
 import csv
 from pathlib import Path
@@ -36,7 +36,7 @@ METHODS = {
 
 @pytest.fixture(scope="module")
 def tree() -> dict:
-    """The repository's own parameters with few methods and one dataset."""
+    """The parameters of the repository with few methods and one dataset."""
     common = overlays.overlay(yaml_files.read(ROOT / "params.yaml"), yaml_files.read(ROOT / "scales" / "tiny.yaml"))
     matrix = {"train_on": "folder", "calibrate_on": "validation", "evaluate": {}}
     rooms = {"datasets": {"folder": FOLDER}, "backbones": {}, "judges": {}, "metrics": {}, "methods": METHODS}
@@ -49,7 +49,7 @@ def tree() -> dict:
 
 @pytest.fixture
 def root(tmp_path: Path, tree: dict) -> Path:
-    """A repository of its own: parameters, and no checkpoint."""
+    """A separate repository with parameters and no checkpoint."""
     root = tmp_path / "repository"
     (root / "scales").mkdir(parents=True)
     (root / "params.yaml").write_text(yaml.safe_dump(tree))
@@ -95,12 +95,12 @@ def test_a_folder_becomes_anonymized_faces_and_a_report(root, pictures, tmp_path
     with Image.open(output / done["output"]) as picture:
         assert picture.size == (64, 64)
         assert not picture.getexif()
-    shown = capsys.readouterr()
-    assert "1" in shown.out
-    assert "not a picture" in shown.out
+    printed = capsys.readouterr()
+    assert "1" in printed.out
+    assert "not a picture" in printed.out
 
 
-def test_without_a_seed_no_two_runs_are_alike_and_with_one_they_are(root, pictures, tmp_path):
+def test_runs_differ_without_a_seed_and_are_equal_with_a_seed(root, pictures, tmp_path):
     def result(name: str, *more: object) -> bytes:
         assert anonymize(root, pictures, tmp_path / name, *more) == 0
         return (tmp_path / name / report(tmp_path / name)["eileen collins.jpg"]["output"]).read_bytes()
@@ -109,12 +109,12 @@ def test_without_a_seed_no_two_runs_are_alike_and_with_one_they_are(root, pictur
     assert result("c", "--seed", 3) == result("d", "--seed", 3)
 
 
-def test_nothing_but_results_is_left_on_the_disk(root, pictures, tmp_path, monkeypatch):
+def test_only_results_remain_on_the_disk(root, pictures, tmp_path, monkeypatch):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     anonymize(root, pictures, tmp_path / "out")
-    assert list(scratch.iterdir()) == [], "the aligned originals are gone"
+    assert list(scratch.iterdir()) == [], "the aligned originals must be deleted"
 
 
 def test_a_folder_that_is_not_empty_is_not_written_into(root, pictures, tmp_path, capsys):
@@ -127,7 +127,7 @@ def test_a_folder_that_is_not_empty_is_not_written_into(root, pictures, tmp_path
     assert (output / "mine.txt").read_text() == "keep me"
 
 
-def test_a_result_of_an_earlier_run_does_not_outlive_its_refusal(root, pictures, tmp_path):
+def test_a_result_of_an_earlier_run_is_removed_if_its_face_is_refused(root, pictures, tmp_path):
     output = tmp_path / "out"
     anonymize(root, pictures, output)
     before = output / report(output)["eileen collins.jpg"]["output"]
@@ -143,7 +143,7 @@ def test_the_control_that_returns_the_original_writes_no_picture(root, pictures,
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["report.csv"]
 
 
-def test_the_caution_of_the_scale_is_told(root, pictures, tmp_path, capsys):
+def test_the_warning_of_the_scale_is_printed(root, pictures, tmp_path, capsys):
     anonymize(root, pictures, tmp_path / "out")
     assert "Scale mini: Networks of a test." in " ".join(capsys.readouterr().err.split())
 
@@ -153,7 +153,7 @@ def test_results_inside_the_photographs_are_refused(root, pictures, capsys):
     assert "lies in" in capsys.readouterr().err
 
 
-def test_where_no_face_could_be_done_the_status_is_1_and_the_report_says_why(root, pictures, tmp_path, capsys):
+def test_the_status_is_1_and_the_report_lists_refusals_if_every_face_is_refused(root, pictures, tmp_path, capsys):
     (pictures / "eileen collins.jpg").unlink()
     assert anonymize(root, pictures, tmp_path / "out") == 1
     assert "No face could be anonymized" in capsys.readouterr().err
@@ -161,7 +161,7 @@ def test_where_no_face_could_be_done_the_status_is_1_and_the_report_says_why(roo
 
 
 @pytest.mark.parametrize(
-    ("more", "method", "told"),
+    ("more", "method", "message"),
     [
         ((), "gausian_noise", "Did you mean 'gaussian_noise'?"),
         (("--variant", "weak"), "gaussian_noise", "It has: strong"),
@@ -169,11 +169,11 @@ def test_where_no_face_could_be_done_the_status_is_1_and_the_report_says_why(roo
         ((), "k_same", "`make reproduce`"),
     ],
 )
-def test_a_mistake_is_one_paragraph_and_status_1(root, pictures, tmp_path, capsys, more, method, told):
+def test_an_error_text_is_one_paragraph_and_the_status_is_1(root, pictures, tmp_path, capsys, more, method, message):
     assert anonymize(root, pictures, tmp_path / "out", *more, method=method) == 1
-    shown = capsys.readouterr()
-    assert told in shown.err
-    assert "Traceback" not in shown.err + shown.out
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert "Traceback" not in printed.err + printed.out
     assert not (tmp_path / "out").exists()
 
 
@@ -182,7 +182,7 @@ def test_a_missing_file_is_named_with_the_command_that_makes_it(root, pictures, 
     assert "snakemake data/mini/faces/folder.zip" in capsys.readouterr().err
 
 
-def test_debug_shows_where_an_error_came_from(root, pictures, tmp_path):
+def test_debug_shows_the_origin_of_an_error(root, pictures, tmp_path):
     from masquerade.core.errors import MasqueradeError
 
     with pytest.raises(MasqueradeError):
@@ -190,14 +190,14 @@ def test_debug_shows_where_an_error_came_from(root, pictures, tmp_path):
                   str(tmp_path / "out"), "--root", str(root)])  # fmt: skip
 
 
-def test_what_is_not_invertible_is_not_recovered(root, pictures, tmp_path, capsys):
+def test_recovery_of_a_method_that_is_not_invertible_is_refused(root, pictures, tmp_path, capsys):
     given = ("--method", "gaussian_noise", "--input", pictures, "--output", tmp_path / "out", "--root", root)
     assert run("recover", *given) == 1
     assert "has no key" in capsys.readouterr().err
 
 
 class TestKeys:
-    """A method that adds its key to the picture modulo 256, and takes it away again."""
+    """A method that adds its key to the picture modulo 256, and subtracts it in recovery."""
 
     @pytest.fixture(autouse=True)
     def keyed(self, monkeypatch):
@@ -218,15 +218,15 @@ class TestKeys:
         key, back = tmp_path / "key", tmp_path / "key_back"
         key.write_bytes(b"correct horse battery\n")
         back.write_bytes(key_back)
-        hidden, shown = tmp_path / f"hidden_{name}", tmp_path / f"shown_{name}"
+        hidden, restored = tmp_path / f"hidden_{name}", tmp_path / f"shown_{name}"
         assert anonymize(root, pictures, hidden, "--key-file", key, method="original") == 0
-        given = ("--method", "original", "--input", hidden, "--output", shown, "--root", root, "--key-file", back)
+        given = ("--method", "original", "--input", hidden, "--output", restored, "--root", root, "--key-file", back)
         assert run("recover", *given) == 0
-        rows = [row for row in report(shown).values() if row["status"] == "ok"]
-        with Image.open(shown / rows[0]["output"]) as picture:
+        rows = [row for row in report(restored).values() if row["status"] == "ok"]
+        with Image.open(restored / rows[0]["output"]) as picture:
             return np.asarray(picture).astype(int)
 
-    def test_only_the_right_key_brings_the_face_back(self, root, pictures, tmp_path):
+    def test_only_the_right_key_recovers_the_face(self, root, pictures, tmp_path):
         source = photographs.folder(loading.load(root), pictures, "refuse", "ffhq")
         (original,) = [record.picture for record in source.records(64, 0, 1) if record.picture is not None]
         right = self.there_and_back(root, pictures, tmp_path, "right", b"correct horse battery")
@@ -234,14 +234,14 @@ class TestKeys:
         assert np.abs(right - original).max() == 0
         assert np.abs(wrong - original).mean() > 1
 
-    def test_a_key_reaches_no_output(self, root, pictures, tmp_path, capsys):
+    def test_no_output_holds_a_key(self, root, pictures, tmp_path, capsys):
         self.there_and_back(root, pictures, tmp_path, "right", b"correct horse battery")
-        shown = capsys.readouterr()
-        assert "correct horse" not in shown.out + shown.err
+        printed = capsys.readouterr()
+        assert "correct horse" not in printed.out + printed.err
         for path in (tmp_path / "hidden_right").iterdir():
             assert b"correct horse" not in path.read_bytes()
 
-    def test_a_key_is_no_argument(self, root, pictures, tmp_path):
+    def test_a_key_cannot_be_given_as_an_argument(self, root, pictures, tmp_path):
         assert anonymize(root, pictures, tmp_path / "out", "--key", "correct horse", method="original") == 2
 
     def test_a_short_key_is_refused(self, root, pictures, tmp_path, capsys):
@@ -250,7 +250,7 @@ class TestKeys:
         assert "shorter than 8 bytes" in capsys.readouterr().err
 
 
-def test_real_photographs_get_vetted_noise_and_a_bound_that_holds_for_everyone(root, monkeypatch):
+def test_real_photographs_use_opendp_noise_and_the_bound_of_the_sensitivity(root, monkeypatch):
     from typing import Literal
 
     from masquerade.core import discovery
@@ -276,11 +276,11 @@ def test_real_photographs_get_vetted_noise_and_a_bound_that_holds_for_everyone(r
 
 
 class TestHideAndKeep:
-    """What a person names on one side leaves the usual list of the other."""
+    """An attribute that the user names for one option is removed from the default of the other."""
 
     @pytest.fixture
     def chosen(self, monkeypatch):
-        """The variant that lreorg would be built with."""
+        """The variant that lreorg is built with."""
         from masquerade.methods.lreorg.method import LReOrg
 
         variants = loading.load(ROOT, "mini").methods["lreorg"].variants
@@ -290,26 +290,27 @@ class TestHideAndKeep:
 
         return choose
 
-    def test_what_is_hidden_is_no_longer_kept(self, chosen):
+    def test_a_hidden_attribute_is_removed_from_the_kept_ones(self, chosen):
         knobs = chosen(hide=["identity", "age"])
         assert (knobs.hide, knobs.keep) == (["identity", "age"], ["gender", "expression", "makeup"])
 
-    def test_what_is_kept_takes_the_place_of_the_usual(self, chosen):
+    def test_named_kept_attributes_replace_the_default_ones(self, chosen):
         assert chosen(keep=["expression"]).keep == ["expression"]
         assert chosen(keep=[]).keep == []
         assert chosen(hide=["gender"], keep=[]).hide == ["gender"]
 
-    def test_a_contradiction_is_told(self, chosen):
-        with pytest.raises(ParameterError, match=r"--hide age --keep age: age cannot be hidden and kept at once\."):
+    def test_a_contradiction_is_refused(self, chosen):
+        message = "--hide age --keep age: age cannot be hidden and kept at once; name each in one list"
+        with pytest.raises(ParameterError, match=message):
             chosen(hide=["age"], keep=["age"])
         with pytest.raises(ParameterError, match="hide must name a keyword"):
             chosen(keep=["identity"])
 
-    def test_other_methods_say_who_can(self, root, pictures, tmp_path, capsys):
+    def test_the_error_of_other_methods_names_the_method_that_can_do_it(self, root, pictures, tmp_path, capsys):
         assert anonymize(root, pictures, tmp_path / "out", "--hide", "age") == 1
         assert "'gaussian_noise' does not let you choose what it hides. These do: lreorg." in capsys.readouterr().err
 
-    def test_words_stand_between_commas(self):
+    def test_lists_are_separated_by_commas(self):
         assert main._listed(None) is None
         assert main._listed("") == []
         assert main._listed(" identity, age,") == ["identity", "age"]
@@ -356,7 +357,7 @@ def test_the_doctor_compares_packages_with_the_lock(tmp_path, monkeypatch):
 def test_the_doctor_counts_checkpoints(root):
     checks = {check.name: check for check in doctor.pipeline(root, None)}
     assert checks["params.yaml"].state == "scale mini"
-    assert checks["checkpoints of methods"].ok, "none of these methods trains"
+    assert checks["checkpoints of methods"].ok, "none of these methods needs training"
 
 
 def test_the_doctor_shows_no_secret_of_a_tracking_server(monkeypatch):

@@ -1,4 +1,4 @@
-"""Figures of clusters: what a picture claims, its silhouette scores say; and the features that they come from."""
+"""Figures of clusters, their silhouette scores, and the features that they show."""
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,7 @@ def declared(folder, text=CLUSTERS):
 
 
 def cell(seed=0, people=4, each=6, apart=8.0):
-    """Features in which people and men and women are ``apart``; codes in which nobody is."""
+    """Features that separate people, and men from women, by ``apart``; codes that separate no faces."""
     random = np.random.default_rng(seed)
     person = np.repeat(np.arange(people), each)
     male = person % 2 == 0
@@ -55,28 +55,28 @@ def cell(seed=0, people=4, each=6, apart=8.0):
 
 
 class TestSilhouette:
-    def test_it_is_the_value_worked_by_hand(self):
+    def test_silhouette_equals_the_value_worked_by_hand(self):
         """On a line at 0, 1 | 4, 6: (b - a) / max for each, a within and b to the others."""
         by_hand = [(5 - 1) / 5, (4 - 1) / 4, (3.5 - 2) / 3.5, (5.5 - 2) / 5.5]
-        found = clusters.silhouette(np.array([[0.0], [1], [4], [6]]), np.array(["a", "a", "b", "b"]))
-        assert found == pytest.approx(np.mean(by_hand))
+        silhouette = clusters.silhouette(np.array([[0.0], [1], [4], [6]]), np.array(["a", "a", "b", "b"]))
+        assert silhouette == pytest.approx(np.mean(by_hand))
 
-    def test_labels_at_random_are_not_told_apart(self):
+    def test_silhouette_of_random_labels_is_near_zero(self):
         random = np.random.default_rng(0)
         assert abs(clusters.silhouette(random.normal(size=(300, 8)), random.integers(2, size=300))) < 0.02
 
     @pytest.mark.parametrize("labels", [["a", "a", "a"], ["a", "b", "c"], []])
-    def test_one_label_or_one_a_face_has_none(self, labels):
+    def test_silhouette_is_none_for_one_label_or_one_label_per_face(self, labels):
         assert clusters.silhouette(np.zeros((len(labels), 2)), np.array(labels)) is None
 
-    def test_it_is_of_the_features_and_not_of_the_picture(self, tmp_path):
-        """In two dimensions t-SNE would tell them apart far better than they are."""
+    def test_silhouette_is_computed_from_the_features_and_not_from_the_picture(self, tmp_path):
+        """In two dimensions t-SNE separates the faces far better than the features do."""
         figure, cells = declared(tmp_path), [cell(apart=2.0)]
         faces, labels = clusters.labelled(figure.panels[1], cells[0][0])
         own = clusters._vectors(faces, "gender")
-        told = clusters._scores(figure.panels[1], cells, "gender")
-        assert told == f"{clusters.silhouette(own, labels):.2f}"
-        assert clusters.silhouette(clusters.projected(own), labels) != pytest.approx(float(told), abs=0.01)
+        score = clusters._scores(figure.panels[1], cells, "gender")
+        assert score == f"{clusters.silhouette(own, labels):.2f}"
+        assert clusters.silhouette(clusters.projected(own), labels) != pytest.approx(float(score), abs=0.01)
 
 
 class TestFigure:
@@ -91,7 +91,7 @@ class TestFigure:
         assert all(len(data) > 5000 for data in first)
         assert first != self.draw(tmp_path, "c", [cell(apart=0.0)])
 
-    def test_number_of_faces_and_silhouettes_stand_in_the_panel(self, tmp_path, monkeypatch):
+    def test_panel_shows_the_number_of_faces_and_the_silhouettes(self, tmp_path, monkeypatch):
         drawn = []
         monkeypatch.setattr(clusters.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
         clusters.clusters(declared(tmp_path), [cell()], {}, CONTEXT, [])
@@ -101,7 +101,7 @@ class TestFigure:
         assert "codes: " in identity
         assert "silhouette 0." in gender
 
-    def test_several_seeds_give_mean_and_spread(self, tmp_path):
+    def test_panel_of_several_seeds_shows_mean_and_spread(self, tmp_path):
         panel, cells = declared(tmp_path).panels[1], [cell(0), cell(1)]
         values = []
         for rows, _ in cells:
@@ -110,15 +110,15 @@ class TestFigure:
         expected = f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}"
         assert clusters._scores(panel, cells, "gender") == expected
 
-    def test_a_cell_that_was_not_run_leaves_its_reason_and_no_blank(self, tmp_path, monkeypatch):
+    def test_panel_of_a_skipped_cell_shows_the_reason(self, tmp_path, monkeypatch):
         drawn = []
         monkeypatch.setattr(clusters.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
         why = {("drawn", "ours", "default"): "ours is not built yet"}
         clusters.clusters(declared(tmp_path), [], why, CONTEXT, [])
         assert [ax.texts[0].get_text() for ax in drawn[0].axes[:2]] == ["ours is not built yet"] * 2
 
-    def test_features_that_tell_nobody_apart_have_no_picture_and_no_crash(self, tmp_path, monkeypatch):
-        """scikit-learn's t-SNE ends in a segmentation fault where all points are one."""
+    def test_features_that_are_all_equal_have_no_picture_and_do_not_crash(self, tmp_path, monkeypatch):
+        """scikit-learn's t-SNE ends in a segmentation fault if all points are equal."""
         assert clusters.projected(np.zeros((8, 3))) == "all faces have the same feature"
         assert clusters.projected(np.eye(2)) == "fewer than three faces"
         rows, facts = cell()
@@ -137,7 +137,7 @@ class TestFigure:
         assert sorted(set(labels)) == ["p1", "p2", "p3"]
         assert len(faces) == 18
 
-    def test_what_is_missing_is_named(self, tmp_path):
+    def test_missing_annotations_and_features_are_named(self, tmp_path):
         figure, (rows, _) = declared(tmp_path), cell()
         with pytest.raises(ArchiveError, match="no annotation 'Male', which the panel 'gender'"):
             clusters.labelled(figure.panels[1], rows.drop(columns="attribute.Male"))
@@ -152,14 +152,14 @@ class TestFigure:
         with pytest.raises(ReferenceFileError, match="two 'names', with it and without; identity has 'people'"):
             declared(tmp_path, CLUSTERS.replace(old, new))
 
-    def test_it_needs_its_cell_and_no_attempts(self, tmp_path):
+    def test_figure_needs_its_cell_and_no_attempts(self, tmp_path):
         figure = declared(tmp_path)
         assert reference.needs(figure) == [("celeba_hq", "ours", "default")]
         assert reference.attempted(figure) == []
 
 
 class Halves:
-    """A method that takes a picture apart into its upper and lower half; it cannot do a black one."""
+    """A method with the upper and the lower half of a picture as features. It refuses a black picture."""
 
     def features(self, faces):
         if (faces.images.max(axis=(1, 2, 3)) < -0.99).any():
@@ -180,7 +180,7 @@ class TestFeatures:
                     writer.add(np.full((4, 4, 3), 60 * number, np.uint8), row)
         return FaceArchive(tmp_path / "faces.zip")
 
-    def test_every_face_has_its_row_and_a_refused_one_its_reason(self, archive, tmp_path):
+    def test_every_face_has_a_row_and_a_refused_face_has_a_reason(self, archive, tmp_path):
         features.write(archive, tmp_path / "out.parquet", Halves(), "test", 2, {"seed": 3})
         rows, facts = features_file.read(tmp_path / "out.parquet")
         assert facts == {"seed": 3}
@@ -192,7 +192,7 @@ class TestFeatures:
         assert np.isnan(rows["features.codes"][0]).all()
         assert len(rows["features.codes"][4]) == 16
 
-    def test_a_method_that_takes_nothing_apart_is_an_error(self, archive, tmp_path):
+    def test_a_method_without_features_is_an_error(self, archive, tmp_path):
         class Nothing(Halves):
             def features(self, faces):
                 return {}

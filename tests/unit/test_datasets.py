@@ -1,4 +1,4 @@
-"""Published datasets: read as they were published, refused with a reason where they are not."""
+"""Published datasets: read in their published layout, and refused with a reason in any other."""
 
 import os
 import shutil
@@ -39,7 +39,7 @@ def noise(number: int, side: int = 1024) -> np.ndarray:
 
 
 def dataset(name: str, root: Path, **changes):
-    """The dataset with the knobs of params.yaml, but of the tree at ``root``."""
+    """The dataset with the parameters of params.yaml, and with the tree at ``root``."""
     knobs = yaml_files.read(Path(__file__).parents[2] / blocks.PARAMS)["datasets"][name]
     cls = discovery.load("faces", name)
     return cls(cls.Params(**{**knobs, "path": str(root), **changes}))
@@ -49,9 +49,9 @@ def records(name: str, root: Path, **changes) -> list:
     return list(dataset(name, root, **changes).records(SIZE, SEED, workers=1))
 
 
-def by_split(found: list) -> dict[str, list[str]]:
+def by_split(faces: list) -> dict[str, list[str]]:
     splits = {}
-    for record in found:
+    for record in faces:
         splits.setdefault(record.row["split"], []).append(record.row["id"])
     return splits
 
@@ -77,7 +77,7 @@ def published_hq(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def hq(published_hq, tmp_path, monkeypatch) -> Path:
-    """A copy to damage. Landmarks take the most time and are not what most tests are about."""
+    """A copy that a test may damage. It skips landmarks, which take the most time and which few tests check."""
     monkeypatch.setattr(alignment, "aligned_landmarks", lambda picture: (np.zeros((68, 2)), True))
     shutil.copytree(published_hq, tmp_path / "assets")
     return tmp_path / "assets"
@@ -87,14 +87,14 @@ def hq_records(root: Path, **changes) -> list:
     return records("celeba_hq", root / "celeba_hq", **{"celeba": str(root / "celeba"), "pictures": 5, **changes})
 
 
-def test_a_picture_of_celeba_hq_has_the_person_the_part_and_the_attributes_of_its_original(hq):
-    found = hq_records(hq)
-    assert [record.row["id"] for record in found] == [f"celeba_hq-{n:05d}" for n in range(5)]
-    # picture n was made of CelebA's 5 - n
-    assert [record.row["identity"] for record in found] == [f"celeba-{who}" for who in reversed(WHO)]
-    assert [record.row["split"] for record in found] == ["test", "test", "validation", "train", "train"]
-    assert [record.row["original"] for record in found] == [f"{n:06d}.jpg" for n in (5, 4, 3, 2, 1)]
-    for number, record in enumerate(found):
+def test_a_picture_of_celeba_hq_has_the_identity_split_and_attributes_of_its_original(hq):
+    faces = hq_records(hq)
+    assert [record.row["id"] for record in faces] == [f"celeba_hq-{n:05d}" for n in range(5)]
+    # picture n comes from CelebA's picture 5 - n
+    assert [record.row["identity"] for record in faces] == [f"celeba-{who}" for who in reversed(WHO)]
+    assert [record.row["split"] for record in faces] == ["test", "test", "validation", "train", "train"]
+    assert [record.row["original"] for record in faces] == [f"{n:06d}.jpg" for n in (5, 4, 3, 2, 1)]
+    for number, record in enumerate(faces):
         known = {key: value for key, value in record.row.items() if key.startswith("attribute.")}
         assert len(known) == 40
         assert all(type(value) is bool for value in known.values())
@@ -102,7 +102,7 @@ def test_a_picture_of_celeba_hq_has_the_person_the_part_and_the_attributes_of_it
 
 
 @pytest.mark.parametrize(
-    ("true", "said"),
+    ("true", "caption"),
     [
         (["Male", "No_Beard"], "An old man, with a neutral expression."),
         (
@@ -126,11 +126,11 @@ def test_a_picture_of_celeba_hq_has_the_person_the_part_and_the_attributes_of_it
         (["Male", "Young", "Goatee"], "A young man with a goatee, with a neutral expression."),
     ],
 )
-def test_a_caption_says_the_attributes_and_no_more(true, said):
-    assert celeba_lists.caption({f"attribute.{name}": name in true for name in celeba_lists.ATTRIBUTES}) == said
+def test_a_caption_names_only_the_attributes(true, caption):
+    assert celeba_lists.caption({f"attribute.{name}": name in true for name in celeba_lists.ATTRIBUTES}) == caption
 
 
-def test_an_aligned_picture_is_reduced_by_area_and_nothing_else(hq):
+def test_an_aligned_picture_is_only_reduced_by_area(hq):
     whole = noise(2)
     (hq / "celeba_hq/CelebAMask-HQ/CelebA-HQ-img/3.jpg").write_bytes(published.png(whole))
     record = hq_records(hq)[3]
@@ -139,22 +139,22 @@ def test_an_aligned_picture_is_reduced_by_area_and_nothing_else(hq):
 
 
 def test_landmarks_of_an_aligned_picture_lie_on_the_face(published_hq):
-    found = hq_records(published_hq)
-    points = np.array(found[0].row["landmarks"]).reshape(68, 2)
+    faces = hq_records(published_hq)
+    points = np.array(faces[0].row["landmarks"]).reshape(68, 2)
     drawn = render(("test", "test", 0, 0, SEED, STUDIO, SIZE, 1)).row["landmarks"]
     away = np.linalg.norm(points - np.array(drawn).reshape(68, 2), axis=1)
-    assert found[0].row["detected"]
+    assert faces[0].row["detected"]
     assert away.mean() < 0.04 * SIZE
-    assert not found[1].row["detected"], "noise is no face: its landmarks start from where alignment puts one"
-    assert np.isfinite(found[1].row["landmarks"]).all()
+    assert not faces[1].row["detected"], "noise is not a face: alignment places its first landmarks"
+    assert np.isfinite(faces[1].row["landmarks"]).all()
 
 
-def test_masks_hold_the_classes_of_the_parser_in_its_order(hq):
+def test_masks_hold_the_classes_of_the_parser_in_the_same_order(hq):
     assert CLASSES[1:] == PARTS
     mask = hq_records(hq)[0].mask
     skin, nose = CLASSES.index("skin"), CLASSES.index("nose")
     assert set(np.unique(mask)) == {0, skin, nose}
-    assert mask[SIZE * 250 // 512, SIZE * 250 // 512] == nose, "the later class lies over the earlier one"
+    assert mask[SIZE * 250 // 512, SIZE * 250 // 512] == nose, "the later class covers the earlier one"
     assert mask[SIZE * 150 // 512, SIZE * 200 // 512] == skin
     assert hq_records(hq, masks=False)[0].mask is None
     (hq / "celeba_hq/CelebAMask-HQ/CelebAMask-HQ-mask-anno/0/00001_skin.png").unlink()
@@ -194,16 +194,16 @@ def test_several_processes_give_the_same_archive(published_hq, tmp_path):
 @pytest.mark.parametrize(
     "content", [b"", b"\xff\xd8\xff no picture", published.jpeg(noise(0))[:3000], published.jpeg(noise(0, 512))]
 )
-def test_a_damaged_picture_is_a_refusal_and_the_others_are_there(hq, tmp_path, content):
+def test_a_damaged_picture_is_a_refusal_and_the_others_are_read(hq, tmp_path, content):
     (hq / "celeba_hq/CelebAMask-HQ/CelebA-HQ-img/2.jpg").write_bytes(content)
     build(dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5), tmp_path / "a.zip", SIZE, SEED)
     index = FaceArchive(tmp_path / "a.zip").index
     assert index["status"].tolist() == ["ok", "ok", "refused", "ok", "ok"]
     assert index["reason"][2]
-    assert index["attribute.Male"].dtype == bool, "what is known of a refused picture stays known"
+    assert index["attribute.Male"].dtype == bool, "a refused picture keeps its known columns"
 
 
-def test_a_damaged_part_of_a_mask_refuses_its_picture(hq):
+def test_a_picture_with_a_damaged_mask_is_refused(hq):
     (hq / "celeba_hq/CelebAMask-HQ/CelebAMask-HQ-mask-anno/0/00001_nose.png").write_bytes(b"torn")
     record = hq_records(hq)[1]
     assert record.picture is None
@@ -211,7 +211,7 @@ def test_a_damaged_part_of_a_mask_refuses_its_picture(hq):
     assert "00001_nose.png" in record.row["reason"]
 
 
-def test_a_damaged_member_of_the_zip_refuses_its_picture(hq, tmp_path):
+def test_a_picture_with_a_damaged_zip_member_is_refused(hq, tmp_path):
     whole = hq / "celeba_hq"
     published.zipped(whole / "CelebAMask-HQ", whole / "CelebAMask-HQ.zip", "CelebAMask-HQ")
     content = (whole / "CelebAMask-HQ/CelebA-HQ-img/4.jpg").read_bytes()
@@ -219,9 +219,9 @@ def test_a_damaged_member_of_the_zip_refuses_its_picture(hq, tmp_path):
     packed = bytearray((whole / "CelebAMask-HQ.zip").read_bytes())
     packed[packed.find(content) + 900] ^= 255
     (whole / "CelebAMask-HQ.zip").write_bytes(packed)
-    found = hq_records(hq)
-    assert [record.picture is None for record in found] == [False] * 4 + [True]
-    assert "BadZipFile" in found[4].row["reason"]
+    faces = hq_records(hq)
+    assert [record.picture is None for record in faces] == [False] * 4 + [True]
+    assert "BadZipFile" in faces[4].row["reason"]
 
 
 def test_windows_line_ends_are_read(hq):
@@ -303,24 +303,24 @@ HQ_DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", HQ_DAMAGE)
-def test_a_tree_that_is_not_as_published_stops_with_what_is_wrong(hq, damage):
-    change, told = HQ_DAMAGE[damage]
+def test_a_tree_that_differs_from_the_published_one_stops_with_a_clear_error(hq, damage):
+    change, message = HQ_DAMAGE[damage]
     change(hq)
-    with pytest.raises(DatasetError, match=told):
+    with pytest.raises(DatasetError, match=message):
         next(dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5).records(SIZE, SEED, 1))
 
 
-def test_people_are_dealt_to_splits_of_the_asked_sizes_and_nobody_is_in_two(hq):
-    found = hq_records(hq, split="people", test_pictures=2, validation_pictures=1)
-    splits = by_split(found)
+def test_people_are_divided_into_splits_of_the_given_sizes_without_overlap(hq):
+    faces = hq_records(hq, split="people", test_pictures=2, validation_pictures=1)
+    splits = by_split(faces)
     assert {name: len(ids) for name, ids in splits.items()} == {"train": 2, "validation": 1, "test": 2}
-    people = {(record.row["identity"], record.row["split"]) for record in found}
+    people = {(record.row["identity"], record.row["split"]) for record in faces}
     assert len(people) == len({person for person, _ in people}) == 3
     with pytest.raises(ParameterError, match="the splits test and validation need 6 pictures, and the set has 5"):
         hq_records(hq, split="people", test_pictures=5, validation_pictures=1)
 
 
-def test_dealing_reaches_the_sizes_of_the_papers_whatever_the_people():
+def test_division_reaches_the_sizes_of_the_papers_for_any_people():
     draw = np.random.default_rng(0)
     people = {f"p{n}": int(draw.integers(1, 12)) for n in range(6000)}
     split = people_splits.deal(people, {"test": 3000, "validation": 500}, seed=1, dataset="d")
@@ -328,7 +328,7 @@ def test_dealing_reaches_the_sizes_of_the_papers_whatever_the_people():
     assert sizes["test"] == 3000
     assert sizes["validation"] == 500
     assert sizes["train"] == sum(people.values()) - 3500
-    assert people_splits.deal(people, {"test": 3000}, seed=2, dataset="d") != split, "the seed deals"
+    assert people_splits.deal(people, {"test": 3000}, seed=2, dataset="d") != split, "it depends on the seed"
 
 
 # --- CelebA
@@ -354,18 +354,18 @@ def in_the_wild(published_celeba, tmp_path) -> Path:
 ALL = {"pictures": 5, "splits": ["train", "validation", "test"]}
 
 
-def test_celeba_is_aligned_here_and_a_picture_without_a_face_is_refused(in_the_wild):
-    found = records("celeba", in_the_wild, **ALL)
-    assert [record.row["id"] for record in found] == [f"celeba-{n:06d}" for n in range(1, 6)]
-    assert [record.row.get("reason", "") for record in found] == ["", "", "", "no face was found", ""]
-    assert [record.row["split"] for record in found] == ["train", "train", "validation", "test", "test"]
-    points = np.array(found[0].row["landmarks"]).reshape(68, 2)
+def test_pictures_of_celeba_are_aligned_and_one_without_a_face_is_refused(in_the_wild):
+    faces = records("celeba", in_the_wild, **ALL)
+    assert [record.row["id"] for record in faces] == [f"celeba-{n:06d}" for n in range(1, 6)]
+    assert [record.row.get("reason", "") for record in faces] == ["", "", "", "no face was found", ""]
+    assert [record.row["split"] for record in faces] == ["train", "train", "validation", "test", "test"]
+    points = np.array(faces[0].row["landmarks"]).reshape(68, 2)
     left, right = points[36:42].mean(axis=0), points[42:48].mean(axis=0)
     assert abs(left[1] - right[1]) < 0.02 * SIZE
     assert (right - left)[0] == pytest.approx(0.25 * SIZE, abs=0.03 * SIZE)
 
 
-def test_of_several_faces_the_one_with_the_published_landmarks_is_taken(in_the_wild):
+def test_the_face_with_the_published_landmarks_is_selected_from_several(in_the_wild):
     second = records("celeba", in_the_wild, **ALL)[1]
     alone = records("celeba", in_the_wild, **ALL)[4]
     assert second.row["faces"] == 2
@@ -376,7 +376,7 @@ def test_of_several_faces_the_one_with_the_published_landmarks_is_taken(in_the_w
     assert records("celeba", in_the_wild, **ALL)[1].row["reason"] == "no face was found where the lists say it is"
 
 
-def test_only_the_parts_that_are_asked_for_are_read_and_all_must_be_there(in_the_wild):
+def test_only_the_requested_parts_are_read_and_all_of_them_must_exist(in_the_wild):
     assert by_split(records("celeba", in_the_wild, pictures=5, splits=["validation"])) == {
         "validation": ["celeba-000003"]
     }
@@ -396,7 +396,7 @@ def test_celeba_is_read_from_its_zip_and_with_its_lists_beside_it(in_the_wild):
         np.testing.assert_array_equal(one.picture, other.picture)
 
 
-def test_a_column_that_is_not_of_the_landmarks_is_an_error(in_the_wild):
+def test_a_wrong_column_of_the_landmarks_is_an_error(in_the_wild):
     replaced(in_the_wild / "Anno/list_landmarks_align_celeba.txt", "nose_x", "mouth_x")
     with pytest.raises(DatasetError, match="must have the columns lefteye_x"):
         records("celeba", in_the_wild, **ALL)
@@ -415,11 +415,11 @@ def news(tmp_path) -> Path:
     return tmp_path / "lfw"
 
 
-def test_the_people_of_a_fold_of_lfw_set_thresholds_and_nobody_is_in_two_splits(news):
-    found = records("lfw", news, pictures=42)
-    assert len(found) == 42
+def test_the_folds_of_lfw_are_validation_and_test_splits_without_overlap(news):
+    faces = records("lfw", news, pictures=42)
+    assert len(faces) == 42
     splits = {}
-    for record in found:
+    for record in faces:
         splits.setdefault(record.row["identity"], set()).add((record.row["split"], record.row["fold"]))
     assert all(len(one) == 1 for one in splits.values())
     assert {name for name, one in splits.items() if one == {("validation", 10)}} == {"Ann_09", "Ann_19"}
@@ -439,20 +439,20 @@ def test_the_published_pairs_are_in_the_index_of_lfw(news, tmp_path):
     assert measured.loc["lfw-Ann_03-0001", "fold"] == 4
 
 
-def test_as_many_pictures_of_lfw_are_tested_as_a_paper_tests(news):
+def test_the_number_of_test_pictures_of_lfw_can_be_that_of_a_paper(news):
     splits = by_split(records("lfw", news, pictures=42, test_pictures=10, validation_folds=[1, 2]))
     assert len(splits["test"]) == 10
     assert len(splits["validation"]) == 3 + 1 + 2 + 3 + 1
 
 
 @pytest.mark.parametrize("folds", [[11], [0], list(range(1, 11))])
-def test_folds_that_leave_nobody_to_test_or_are_not_there_are_refused(news, folds):
+def test_folds_that_leave_no_test_face_or_do_not_exist_are_refused(news, folds):
     with pytest.raises(ParameterError, match="has the folds 1 to 10, and at least one must be left to test"):
         records("lfw", news, pictures=42, validation_folds=folds)
 
 
 @pytest.mark.parametrize(("version", "folder"), [("raw", "lfw"), ("funneled", "lfw_funneled")])
-def test_lfw_is_read_from_its_archive_whichever_version_is_asked_for(news, version, folder):
+def test_every_version_of_lfw_is_read_from_its_archive(news, version, folder):
     expected = records("lfw", news, pictures=42)
     (news / "lfw/pairs_01.txt").write_text("a list that the funneled archive brings")
     published.tarred(news / "lfw", news / f"{folder.replace('_', '-')}.tgz", folder)
@@ -490,10 +490,10 @@ LFW_DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", LFW_DAMAGE)
-def test_lists_of_lfw_that_do_not_fit_say_where(news, damage):
-    change, told = LFW_DAMAGE[damage]
+def test_the_error_for_a_wrong_list_of_lfw_names_the_place(news, damage):
+    change, message = LFW_DAMAGE[damage]
     change(news)
-    with pytest.raises(DatasetError, match=told):
+    with pytest.raises(DatasetError, match=message):
         next(dataset("lfw", news, pictures=42).records(SIZE, SEED, 1))
 
 
@@ -501,15 +501,15 @@ def test_lists_of_lfw_that_do_not_fit_say_where(news, damage):
 
 
 @pytest.mark.parametrize("flat", [False, True])
-def test_the_first_pictures_of_ffhq_are_train_and_nobody_is_named(tmp_path, flat):
+def test_the_first_pictures_of_ffhq_are_train_and_have_no_identity(tmp_path, flat):
     published.ffhq(tmp_path, [noise(n, 128) for n in range(4)], "thumbnails128x128")
     if flat:
         for path in [*tmp_path.rglob("*.png")]:
             path.rename(tmp_path / "thumbnails128x128" / path.name)
         (tmp_path / "thumbnails128x128/00000").rmdir()
-    found = records("ffhq", tmp_path, pictures=4, train_pictures=3, version="thumbnails128x128")
-    assert by_split(found) == {"train": ["ffhq-00000", "ffhq-00001", "ffhq-00002"], "test": ["ffhq-00003"]}
-    assert {record.row["identity"] for record in found} == {""}
+    faces = records("ffhq", tmp_path, pictures=4, train_pictures=3, version="thumbnails128x128")
+    assert by_split(faces) == {"train": ["ffhq-00000", "ffhq-00001", "ffhq-00002"], "test": ["ffhq-00003"]}
+    assert {record.row["identity"] for record in faces} == {""}
     with pytest.raises(DatasetError, match="1 of 5 pictures"):
         records("ffhq", tmp_path, pictures=5, version="thumbnails128x128")
 
@@ -521,22 +521,22 @@ def test_the_record_of_casia_is_read_without_mxnet(tmp_path):
     people = [[published.jpeg(face(0)), published.jpeg(face(0, 1))], [published.jpeg(noise(1, 64))]]
     published.casia_record(tmp_path, people)
     knobs = {"pictures": 3, "validation_pictures": 0, "test_pictures": 1, "splits": ["train", "test"]}
-    found = records("casia_webface", tmp_path, **knobs)
-    assert [record.row["id"] for record in found] == [
+    faces = records("casia_webface", tmp_path, **knobs)
+    assert [record.row["id"] for record in faces] == [
         "casia-00000-000001", "casia-00000-000002", "casia-00001-000003",
     ]  # fmt: skip
-    assert [record.row["identity"] for record in found] == ["casia-00000", "casia-00000", "casia-00001"]
-    assert [record.row["split"] for record in found] == ["train", "train", "test"]
-    assert found[2].row["reason"] == "no face was found"
+    assert [record.row["identity"] for record in faces] == ["casia-00000", "casia-00000", "casia-00001"]
+    assert [record.row["split"] for record in faces] == ["train", "train", "test"]
+    assert faces[2].row["reason"] == "no face was found"
     (tmp_path / "folders").mkdir()
     published.casia_folders(tmp_path / "folders", [[face(0), face(0, 1)], [noise(1, 64)]])
     folders = records("casia_webface", tmp_path / "folders", layout="folders", **knobs)
     assert [record.row["identity"] for record in folders] == ["casia-0000045"] * 2 + ["casia-0000046"]
-    for one, other in zip(found[:2], folders[:2], strict=True):
+    for one, other in zip(faces[:2], folders[:2], strict=True):
         np.testing.assert_array_equal(one.picture, other.picture)
 
 
-def test_a_record_that_holds_the_magic_number_is_put_together_again(tmp_path):
+def test_a_record_that_holds_the_magic_number_is_joined_again(tmp_path):
     from masquerade.faces._photographs.records import RecordTree
 
     magic = b"\x0a\x23\xd7\xce"
@@ -544,7 +544,7 @@ def test_a_record_that_holds_the_magic_number_is_put_together_again(tmp_path):
     published.casia_record(tmp_path, [contents])
     with RecordTree(tmp_path) as tree:
         assert [tree.read(str(number)) for number in (1, 2, 3, 4)] == contents
-    assert (tmp_path / "train.rec").read_bytes().count(magic) > 6 + 1, "the writer of this test cuts at the number"
+    assert (tmp_path / "train.rec").read_bytes().count(magic) > 6 + 1, "the writer of this test splits at the number"
 
 
 def test_a_damaged_picture_of_a_record_is_refused_and_a_damaged_index_stops(tmp_path):
@@ -554,10 +554,10 @@ def test_a_damaged_picture_of_a_record_is_refused_and_a_damaged_index_stops(tmp_
     whole = (tmp_path / "train.rec").read_bytes()
     second = int((tmp_path / "train.idx").read_text().split()[3])
     (tmp_path / "train.rec").write_bytes(whole[:second] + b"junk" + whole[second + 4 :])
-    found = records("casia_webface", tmp_path, **knobs)
-    assert [record.picture is None for record in found] == [False, True, False]
-    assert "cannot be read from train.rec" in found[1].row["reason"]
-    for name, change, told in (
+    faces = records("casia_webface", tmp_path, **knobs)
+    assert [record.picture is None for record in faces] == [False, True, False]
+    assert "cannot be read from train.rec" in faces[1].row["reason"]
+    for name, change, message in (
         ("train.rec", lambda raw: raw[: second - 20], "cut or another file"),
         ("train.rec", lambda raw: raw[:-4], "record 5 is damaged"),
         ("train.idx", lambda raw: raw.replace(b"\n2\t", b"\n3\t"), "line 3: record 3 is listed twice"),
@@ -573,28 +573,28 @@ def test_a_damaged_picture_of_a_record_is_refused_and_a_damaged_index_stops(tmp_
         (tmp_path / "train.rec").write_bytes(whole)
         before = (tmp_path / name).read_bytes()
         (tmp_path / name).write_bytes(change(before))
-        with pytest.raises(DatasetError, match=told):
+        with pytest.raises(DatasetError, match=message):
             records("casia_webface", tmp_path, **knobs)
         (tmp_path / name).write_bytes(before)
 
 
-def test_a_file_that_is_no_picture_of_casia_is_an_error(tmp_path):
+def test_a_file_that_is_not_a_picture_of_casia_is_an_error(tmp_path):
     published.casia_folders(tmp_path, [[noise(0, 64)]])
     published.write(tmp_path / "CASIA-WebFace/0000045/readme.txt", b"")
     with pytest.raises(DatasetError, match=r"0000045/readme.txt is not named like a picture of the set"):
         records("casia_webface", tmp_path, layout="folders", pictures=1, test_pictures=1)
 
 
-# --- all of them
+# --- all datasets
 
 NAMES = ["celeba_hq", "celeba", "lfw", "ffhq", "casia_webface"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_set_that_is_not_there_says_what_is_missing_and_stops_nothing(name, tmp_path):
+def test_a_missing_dataset_gives_a_reason_and_raises_no_error(name, tmp_path):
     knobs = {"celeba": str(tmp_path)} if name == "celeba_hq" else {}
-    there, why = dataset(name, tmp_path / "nowhere", **knobs).available()
-    assert not there
+    available, why = dataset(name, tmp_path / "nowhere", **knobs).available()
+    assert not available
     assert "holds no" in why
     assert "docs/datasets.md" in why
     assert f"datasets.{name}" in why
@@ -607,20 +607,20 @@ def test_the_documentation_shows_the_tree_of_each_set(name, root):
     assert f"assets/{name}/" in text
 
 
-def test_a_folder_of_pictures_is_watched_by_names_and_sizes(hq, monkeypatch, tmp_path):
+def test_a_change_in_a_folder_of_pictures_is_detected_by_names_and_sizes(hq, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5)
     (manifest,) = made.sources()
     first, time = manifest.read_text(), manifest.stat().st_mtime_ns
     assert len(first.splitlines()) == 4 + 5 + 10
     os.utime(hq / TOP / "CelebA-HQ-img/0.jpg")
-    assert made.sources()[-1].stat().st_mtime_ns == time, "a touch is no change"
+    assert made.sources()[-1].stat().st_mtime_ns == time, "a new file time is not a change"
     (hq / TOP / "CelebA-HQ-img/0.jpg").write_bytes(b"shorter")
     assert made.sources()[-1].read_text() != first
 
 
 @pytest.mark.parametrize("name", [f"{TOP}/CelebA-HQ-to-CelebA-mapping.txt", "celeba/Anno/identity_CelebA.txt"])
-def test_a_list_is_watched_by_its_content(hq, monkeypatch, tmp_path, name):
+def test_a_change_in_a_list_is_detected_by_its_content(hq, monkeypatch, tmp_path, name):
     monkeypatch.chdir(tmp_path)
     made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5)
     first = made.sources()[0].read_text()
@@ -629,7 +629,7 @@ def test_a_list_is_watched_by_its_content(hq, monkeypatch, tmp_path, name):
     assert made.sources()[0].read_text() != first
 
 
-def test_who_pulled_the_manifest_needs_no_pictures_to_be_up_to_date(hq, monkeypatch, tmp_path):
+def test_a_build_with_the_manifest_alone_is_up_to_date_without_pictures(hq, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5)
     sources = made.sources()
@@ -651,20 +651,20 @@ def test_who_pulled_the_manifest_needs_no_pictures_to_be_up_to_date(hq, monkeypa
         ("casia_webface", {}, {"validation": 5000, "test": 5000}),
     ],
 )
-def test_how_many_faces_there_will_be_is_known_before_there_are_any(root, tmp_path, name, knobs, expected):
+def test_the_number_of_faces_is_known_before_the_dataset_is_built(root, tmp_path, name, knobs, expected):
     block = yaml.safe_load((root / "params.yaml").read_text())["datasets"][name]
     cls = discovery.load("faces", name)
     assert cls(cls.Params(**block | {"path": str(tmp_path)} | knobs)).count(0) == expected
 
 
-def test_hidden_files_are_not_looked_at_and_links_are_followed(hq, tmp_path):
+def test_hidden_files_are_ignored_and_links_are_followed(hq, tmp_path):
     (hq / TOP / "CelebA-HQ-img/.DS_Store").write_bytes(b"x")
     (hq / "celeba_hq").rename(tmp_path / "other_disk")
     (hq / "celeba_hq").symlink_to(tmp_path / "other_disk")
     assert len(hq_records(hq)) == 5
 
 
-def test_a_pipe_in_the_place_of_a_picture_does_not_hang(hq):
+def test_a_pipe_in_place_of_a_picture_does_not_block(hq):
     picture = hq / TOP / "CelebA-HQ-img/0.jpg"
     picture.unlink()
     os.mkfifo(picture)
@@ -672,7 +672,7 @@ def test_a_pipe_in_the_place_of_a_picture_does_not_hang(hq):
         hq_records(hq)
 
 
-def test_what_is_read_ahead_does_not_grow_with_the_set(hq, monkeypatch):
+def test_the_number_of_pictures_read_ahead_does_not_grow_with_the_dataset(hq, monkeypatch):
     held = {"now": 0, "most": 0}
 
     class Pool:
@@ -716,25 +716,25 @@ def drawn(generator: Path, size: int = SIZE, seed: int = SEED, workers: int = 1,
     return list(cls(cls.Params(**{**knobs, **changes})).records(size, seed, workers))
 
 
-def test_faces_of_ffhq_star_are_drawn_by_the_generator_each_a_person_of_its_own(generator):
-    found = drawn(generator)
-    assert {name: len(ids) for name, ids in by_split(found).items()} == {"train": 7, "validation": 2, "test": 1}
-    assert len({record.row["identity"] for record in found}) == 10
-    assert len({record.picture.tobytes() for record in found}) == 10
+def test_faces_of_ffhq_star_are_drawn_by_the_generator_and_have_different_identities(generator):
+    faces = drawn(generator)
+    assert {name: len(ids) for name, ids in by_split(faces).items()} == {"train": 7, "validation": 2, "test": 1}
+    assert len({record.row["identity"] for record in faces}) == 10
+    assert len({record.picture.tobytes() for record in faces}) == 10
     fewer = drawn(generator, pictures=3)
-    for one, other in zip(fewer, found[:3], strict=True):
+    for one, other in zip(fewer, faces[:3], strict=True):
         np.testing.assert_array_equal(one.picture, other.picture)
-    assert (drawn(generator, seed=1, pictures=1)[0].picture != found[0].picture).any()
+    assert (drawn(generator, seed=1, pictures=1)[0].picture != faces[0].picture).any()
 
 
-def test_a_generator_of_another_size_is_an_error_and_none_is_a_reason(generator):
+def test_a_generator_of_another_size_is_an_error_and_a_missing_one_gives_a_reason(generator):
     with pytest.raises(ParameterError, match=r"draws 64 pixels, and image.size is 128"):
         drawn(generator, size=128)
     cls = discovery.load("faces", "ffhq_star")
     knobs = {"pictures": 10, "train_pictures": 9, "validation_pictures": 2, "psi": 0.7}
-    there, why = cls(cls.Params(generator="", **knobs)).available()
-    assert not there
+    available, why = cls(cls.Params(generator="", **knobs)).available()
+    assert not available
     assert "datasets.ffhq_star.generator" in why
     later = cls(cls.Params(generator="checkpoints/x/backbones/generator.safetensors", **knobs))
-    assert later.available() == (True, ""), "the pipeline builds it first: it is an input of the rule"
+    assert later.available() == (True, ""), "the generator is an input of the rule, so the pipeline builds it first"
     assert later.sources() == [Path("checkpoints/x/backbones/generator.safetensors")]

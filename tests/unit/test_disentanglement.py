@@ -1,4 +1,4 @@
-"""The network, the losses and the training of Stage I, against values worked out by hand and the published sizes."""
+"""The network, the losses and the training of Stage I, against values by hand and the published sizes."""
 
 import dataclasses
 
@@ -108,7 +108,7 @@ def test_attribute_maps_have_the_published_channels_and_sizes():
     ]
 
 
-def test_the_published_and_the_small_network_are_one_class_with_other_widths():
+def test_the_published_and_the_small_network_are_one_class_with_different_widths():
     published = settings(encoder_widths=list(PUBLISHED), generator_widths=[1024, 1024, 1024, 1024, 512, 256, 128, 64])
     for chosen, side in ((published, 256), (settings(), 32)):
         with torch.device("meta"):
@@ -123,7 +123,7 @@ def test_the_discriminator_judges_every_scale():
     assert [scores.shape[-1] for scores in maps] == sorted((scores.shape[-1] for scores in maps), reverse=True)
 
 
-# The AAD layer: with h = (-1, 1) its instance norm is (-1, 1) (the variance is 1, up to the norm's own 1e-5).
+# The AAD layer: with h = (-1, 1) its instance norm is (-1, 1) (the variance is 1, up to the norm's epsilon 1e-5).
 
 
 def aad(mask_bias):
@@ -156,7 +156,7 @@ def test_the_attention_mask_chooses_between_attributes_and_identity(mask_bias, e
 # The losses.
 
 
-def test_hinge_losses_by_hand():
+def test_hinge_losses_equal_values_worked_by_hand():
     real = [torch.tensor([2.0, 0.5]), torch.tensor([0.0])]
     fake = [torch.tensor([-2.0, 0.5]), torch.tensor([1.0])]
     # Finer scale: mean(0, 0.5) + mean(0, 1.5) = 1; coarser: 1 + 2 = 3.
@@ -167,25 +167,25 @@ def test_hinge_losses_by_hand():
 
 def test_identity_loss_is_one_minus_the_cosine():
     made = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
-    wanted = torch.tensor([[3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    assert losses.identity(made, wanted).item() == pytest.approx((0 + 1 + 2) / 3)
+    target = torch.tensor([[3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    assert losses.identity(made, target).item() == pytest.approx((0 + 1 + 2) / 3)
 
 
 def test_attribute_loss_is_half_the_sum_over_levels():
     made = [torch.tensor([1.0, 3.0]), torch.tensor([2.0])]
-    wanted = [torch.tensor([0.0, 0.0]), torch.tensor([0.0])]
-    assert losses.attributes(made, wanted).item() == pytest.approx(0.5 * ((1 + 9) / 2 + 4))
+    target = [torch.tensor([0.0, 0.0]), torch.tensor([0.0])]
+    assert losses.attributes(made, target).item() == pytest.approx(0.5 * ((1 + 9) / 2 + 4))
 
 
 def test_squared_norms_as_printed_are_sums_over_a_picture_and_means_over_the_batch():
     made = [torch.tensor([[1.0, 3.0], [0.0, 2.0]]), torch.tensor([[2.0], [4.0]])]
-    wanted = [torch.zeros(2, 2), torch.zeros(2, 1)]
-    assert losses.attributes(made, wanted, sums=True).item() == pytest.approx(0.5 * ((10 + 4) / 2 + (4 + 16) / 2))
-    made, wanted = torch.zeros(2, 3, 2, 2), torch.full((2, 3, 2, 2), 2.0)
-    assert losses.reconstruction(made, wanted, torch.ones(2).bool(), sums=True).item() == pytest.approx(0.5 * 12 * 4)
+    target = [torch.zeros(2, 2), torch.zeros(2, 1)]
+    assert losses.attributes(made, target, sums=True).item() == pytest.approx(0.5 * ((10 + 4) / 2 + (4 + 16) / 2))
+    made, target = torch.zeros(2, 3, 2, 2), torch.full((2, 3, 2, 2), 2.0)
+    assert losses.reconstruction(made, target, torch.ones(2).bool(), sums=True).item() == pytest.approx(0.5 * 12 * 4)
 
 
-def test_the_knob_of_the_squares_reaches_both_losses(identity):
+def test_the_parameter_of_the_squares_changes_both_losses(identity):
     pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
     vectors = training.encode(identity, pictures)
     means, sums = (
@@ -197,23 +197,23 @@ def test_the_knob_of_the_squares_reaches_both_losses(identity):
 
 
 def test_reconstruction_loss_counts_same_pairs_only():
-    made, wanted = torch.zeros(3, 3, 2, 2), torch.ones(3, 3, 2, 2)
-    wanted[1] = 9.0
-    assert losses.reconstruction(made, wanted, torch.tensor([True, False, True])).item() == pytest.approx(0.5)
-    assert losses.reconstruction(made, wanted, torch.tensor([False] * 3)).item() == 0.0
+    made, target = torch.zeros(3, 3, 2, 2), torch.ones(3, 3, 2, 2)
+    target[1] = 9.0
+    assert losses.reconstruction(made, target, torch.tensor([True, False, True])).item() == pytest.approx(0.5)
+    assert losses.reconstruction(made, target, torch.tensor([False] * 3)).item() == 0.0
 
 
 # The training.
 
 
-def test_the_share_of_same_pairs_is_kept_and_the_others_are_never_the_same_picture(stage1):
+def test_the_share_of_same_pairs_is_exact_and_other_pairs_have_two_pictures(stage1):
     for step in range(20):
         giver, attributes, same = stage1.pairs(step)
         assert same.sum() == 2
         assert np.array_equal(giver == attributes, same)
 
 
-def test_total_is_equation_18_and_the_identity_encoder_stays_as_it_was(stage1, identity):
+def test_total_is_equation_18_and_the_identity_encoder_does_not_change(stage1, identity):
     before = identity.project.weight.clone()
     values = stage1.step(0)
     expected = (
@@ -242,7 +242,7 @@ def test_training_learns_to_reconstruct(identity, job):
     assert curve[59] < 0.8 * curve[0]
 
 
-def test_the_same_training_is_taken_over_and_another_is_not(identity, job, monkeypatch):
+def test_a_checkpoint_is_reused_only_for_the_same_training(identity, job, monkeypatch):
     first_job = job("first")
     training.train(settings(), first_job, identity)
     beside = {"library": nn.Linear(2, 3)}
@@ -260,12 +260,12 @@ def test_the_same_training_is_taken_over_and_another_is_not(identity, job, monke
     assert not all(torch.equal(value, other["network"][name]) for name, value in first["network"].items())
 
 
-def test_samples_show_every_column_at_the_asked_intervals(identity, job):
-    seen = {}
-    training.train(settings(), job(picture=seen.__setitem__), identity, alter=lambda vectors: -vectors)
-    assert sorted(seen) == ["samples_000003", "samples_000006"]
+def test_samples_show_every_column_at_the_given_intervals(identity, job):
+    samples = {}
+    training.train(settings(), job(picture=samples.__setitem__), identity, alter=lambda vectors: -vectors)
+    assert sorted(samples) == ["samples_000003", "samples_000006"]
     # Four faces of the validation split; source, reconstruction, another's identity, altered.
-    assert {pixels.shape for pixels in seen.values()} == {(4 * 32, 4 * 32, 3)}
+    assert {pixels.shape for pixels in samples.values()} == {(4 * 32, 4 * 32, 3)}
 
 
 def test_pictures_of_another_size_are_refused_with_what_to_change(identity, job):

@@ -1,4 +1,4 @@
-"""Training in several processes: what is trained is what one process would have trained with the same batch."""
+"""Training in several processes gives the result of one process with the same batch."""
 
 import json
 import multiprocessing
@@ -82,11 +82,11 @@ def folder(tmp_path_factory):
     return folder
 
 
-# What a process does: found by name, as the processes are started afresh.
+# The work of a process. A new process gets it by name.
 
 
 def train(folder, name, label):
-    """One whole training; what it logged and drew is written beside its checkpoint."""
+    """One whole training. Its log and its samples are written beside its checkpoint."""
     room, knobs, _ = TRAININGS[name]
     cls, curve, drawn = discovery.load(room, name), [], []
     job = TrainingJob(
@@ -105,11 +105,11 @@ def train(folder, name, label):
     write(folder, label, {"curve": curve, "drawn": drawn})
 
 
-def write(folder, label, told):
-    (folder / f"{label}.{os.environ.get('RANK', 'alone')}.json").write_text(json.dumps(told))
+def write(folder, label, content):
+    (folder / f"{label}.{os.environ.get('RANK', 'alone')}.json").write_text(json.dumps(content))
 
 
-def told(folder, label, rank):
+def read(folder, label, rank):
     return json.loads((folder / f"{label}.{rank}.json").read_text())
 
 
@@ -119,7 +119,7 @@ def train_each(folder, label):
 
 
 def train_stopped(folder, label):
-    """Train, with SIGTERM to one process alone in the middle of a step: the second, in the generator's 2nd phase."""
+    """Trains, and sends SIGTERM to the second process only, in a step (of the generator: in its second phase)."""
     for name, rank, step in (("generator", "1", 6), ("fit", "0", 3)):
         task = TRAININGS[name][2]
 
@@ -137,7 +137,7 @@ def train_stopped(folder, label):
 
 
 def train_broken(folder, label):
-    """The second process has an error in step 2, and ends as it would: at once."""
+    """The second process has an error in step 2 and ends at once."""
 
     def breaks(self, number, inner=transformer.TransformerTask.step):
         if number == 2 and os.environ["RANK"] == "1":
@@ -153,7 +153,7 @@ def train_broken(folder, label):
 
 
 def start_differently(folder, label):
-    """Each process has weights, and in the end a state, of its own, as where the nodes share no file system."""
+    """Each process has different weights and later a different state, as on nodes without a shared file system."""
     rank = int(os.environ["RANK"])
     torch.manual_seed(rank)
     network = nn.BatchNorm1d(3)
@@ -176,7 +176,7 @@ def in_process(work, folder, label, environment):
 
 
 def together(work, folder, label, count=2):
-    """Run ``work`` in processes that are started as torchrun starts them; returns their exit codes."""
+    """Runs ``work`` in processes that are started as torchrun starts them; returns their exit codes."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
@@ -213,8 +213,8 @@ def weights(path):
     return {f"{module}.{key}": value for module, part in modules.items() for key, value in part.items()}
 
 
-# Sums in another order differ in the last bit. FIT rounds its pictures to 8 bits, and where a last bit tips one over,
-# the next losses differ by more; Adam takes a whole step where a gradient is next to nothing.
+# Sums in another order differ in the last bit. FIT rounds its pictures to 8 bits, so a last bit can change a pixel,
+# and then the next losses differ by more. Adam takes a whole step even if a gradient is almost zero.
 LOSSES = {"generator": 1e-5, "fit": 5e-3}  # relative
 WEIGHTS = {"generator": 1e-5, "fit": FIT["learning_rate"]}  # absolute
 
@@ -222,10 +222,10 @@ WEIGHTS = {"generator": 1e-5, "fit": FIT["learning_rate"]}  # absolute
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRAININGS)
 def test_two_processes_have_the_loss_curve_of_one_with_the_same_batch(trained, name):
-    alone, shared = told(trained, f"{name}_one", "alone")["curve"], told(trained, f"{name}_two", 0)["curve"]
+    alone, shared = read(trained, f"{name}_one", "alone")["curve"], read(trained, f"{name}_two", 0)["curve"]
     assert len(alone) == len(shared) >= 8
-    for step, (expected, found) in enumerate(zip(alone, shared, strict=True)):
-        assert found == pytest.approx(expected, rel=LOSSES[name] if step > 1 else 2e-5, abs=1e-6), step
+    for step, (expected, loss) in enumerate(zip(alone, shared, strict=True)):
+        assert loss == pytest.approx(expected, rel=LOSSES[name] if step > 1 else 2e-5, abs=1e-6), step
 
 
 @pytest.mark.slow
@@ -239,48 +239,48 @@ def test_two_processes_end_with_the_weights_of_one(trained, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRAININGS)
 def test_only_the_first_process_logs_and_draws_samples(trained, name):
-    assert told(trained, f"{name}_two", 0)["drawn"] == told(trained, f"{name}_one", "alone")["drawn"] != []
-    assert told(trained, f"{name}_two", 1) == {"curve": [], "drawn": []}
+    assert read(trained, f"{name}_two", 0)["drawn"] == read(trained, f"{name}_one", "alone")["drawn"] != []
+    assert read(trained, f"{name}_two", 1) == {"curve": [], "drawn": []}
 
 
 @pytest.mark.slow
 def test_signal_to_one_process_stops_all_of_them_at_the_same_step(stopped):
     for rank in (0, 1):
-        assert told(stopped, "generator_cut_stopped", rank).startswith("stopped at step 7 of 10; the same command")
-        assert told(stopped, "fit_cut_stopped", rank).startswith("stopped at step 4 of 8; the same command")
+        assert read(stopped, "generator_cut_stopped", rank).startswith("stopped at step 7 of 10; the same command")
+        assert read(stopped, "fit_cut_stopped", rank).startswith("stopped at step 4 of 8; the same command")
 
 
 @pytest.mark.slow
 def test_stopped_training_of_two_processes_ends_bit_for_bit_like_an_uninterrupted_one(trained, stopped):
     assert together(train_each, stopped, "cut") == [0, 0]
     for name in TRAININGS:
-        assert len(told(stopped, f"{name}_cut", 0)["curve"]) < len(told(trained, f"{name}_two", 0)["curve"])
+        assert len(read(stopped, f"{name}_cut", 0)["curve"]) < len(read(trained, f"{name}_two", 0)["curve"])
         cut, whole = (stopped / f"{name}_{label}.safetensors" for label in ("cut", "two"))
         assert cut.read_bytes() == whole.read_bytes()
 
 
 @pytest.mark.slow
-def test_stopped_training_goes_on_with_another_number_of_processes(trained, stopped):
+def test_stopped_training_resumes_with_another_number_of_processes(trained, stopped):
     train_each(stopped, "alone")
     for name in TRAININGS:
-        after = told(stopped, f"{name}_alone", "alone")["curve"]
-        whole = told(trained, f"{name}_one", "alone")["curve"]
+        after = read(stopped, f"{name}_alone", "alone")["curve"]
+        whole = read(trained, f"{name}_one", "alone")["curve"]
         assert 0 < len(after) < len(whole)
-        for found, expected in zip(after[::-1], whole[::-1], strict=False):
-            assert found == pytest.approx(expected, rel=LOSSES[name], abs=1e-6)
+        for loss, expected in zip(after[::-1], whole[::-1], strict=False):
+            assert loss == pytest.approx(expected, rel=LOSSES[name], abs=1e-6)
 
 
 @pytest.mark.slow
-def test_process_that_lost_another_says_so_and_ends(folder):
+def test_process_ends_with_a_clear_error_if_another_process_is_lost(folder):
     assert together(train_broken, folder, "broken") == [1, 1]
-    assert told(folder, "broken", 1) == "RuntimeError: pulled the plug"
-    assert told(folder, "broken", 0).startswith("ProcessLost: another process of this training has ended")
+    assert read(folder, "broken", 1) == "RuntimeError: pulled the plug"
+    assert read(folder, "broken", 0).startswith("ProcessLost: another process of this training has ended")
 
 
 @pytest.mark.slow
-def test_all_start_with_the_weights_of_the_first_and_states_that_differ_are_refused(folder):
+def test_all_processes_start_with_the_weights_of_the_first_and_different_states_are_refused(folder):
     assert together(start_differently, folder, "different", count=3) == [0, 0, 0]
-    of = [told(folder, "different", rank) for rank in range(3)]
+    of = [read(folder, "different", rank) for rank in range(3)]
     assert of[0]["weights"] == of[1]["weights"] == of[2]["weights"]
     assert of[2]["weights"][1] == [1.0, 1.0, 1.0]
     assert {one["error"] for one in of} == {of[0]["error"]}
@@ -288,7 +288,7 @@ def test_all_start_with_the_weights_of_the_first_and_states_that_differ_are_refu
 
 
 @pytest.mark.slow
-def test_job_of_two_tasks_is_requeued_goes_on_exactly_and_is_judged_once(root, trained, tmp_path, monkeypatch):
+def test_job_of_two_tasks_is_requeued_and_resumes_exactly_and_is_judged_once(root, trained, tmp_path, monkeypatch):
     import submitit
 
     monkeypatch.chdir(tmp_path)
@@ -308,7 +308,7 @@ def test_job_of_two_tasks_is_requeued_goes_on_exactly_and_is_judged_once(root, t
         time.sleep(0.01)
     controller = job._process.pid
     for task in Path(f"/proc/{controller}/task/{controller}/children").read_text().split():
-        os.kill(int(task), signal.SIGUSR2)  # as SLURM tells the tasks of a job whose time is up
+        os.kill(int(task), signal.SIGUSR2)  # the signal of SLURM to the tasks of a job at its time limit
     assert job.results() == [None, None]
     logs = [job.task(rank).paths.stderr.read_text() + job.task(rank).paths.stdout.read_text() for rank in (0, 1)]
     assert "resumed from" in logs[0]
@@ -325,7 +325,7 @@ def test_job_of_two_tasks_is_requeued_goes_on_exactly_and_is_judged_once(root, t
     assert logged.count("quality/detection") == 1
 
 
-# What needs no other process.
+# Tests that need no other process.
 
 
 def pretend(patch, rank, count):
@@ -335,7 +335,7 @@ def pretend(patch, rank, count):
 
 
 @given(some.integers(1, 6), some.integers(1, 8))
-def test_processes_share_a_batch_without_a_row_left_or_taken_twice(count, each):
+def test_processes_share_a_batch_and_every_row_is_used_once(count, each):
     whole, parts = torch.arange(count * each), []
     for rank in range(count):
         with pytest.MonkeyPatch.context() as patch:
@@ -346,7 +346,7 @@ def test_processes_share_a_batch_without_a_row_left_or_taken_twice(count, each):
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_noise_of_all_processes_is_that_of_one(monkeypatch, count):
+def test_noise_of_all_processes_equals_that_of_one_process(monkeypatch, count):
     like, parts = torch.zeros(1, dtype=torch.float32), []
     for rank in range(count):
         pretend(monkeypatch, rank, count)
@@ -358,8 +358,8 @@ def test_noise_of_all_processes_is_that_of_one(monkeypatch, count):
 
 @hypothesis_settings(deadline=None)
 @given(some.integers(1, 4), some.integers(1, 4), some.integers(1, 12))
-def test_minibatch_deviation_of_a_share_is_that_of_the_whole_batch(count, each, factor):
-    """What `check_batch` asks for suffices: the groups of the whole batch each lie in one process."""
+def test_minibatch_deviation_of_a_share_equals_that_of_the_whole_batch(count, each, factor):
+    """The condition of `check_batch` is sufficient: each group of the whole batch is in one process."""
     whole = torch.randn(count * each * factor, 3, 2, 2)
     if len(whole) % (count * group(len(whole))):
         return
@@ -394,7 +394,7 @@ def test_batch_that_cannot_be_shared_equally_is_refused(folder, monkeypatch, nam
 
 
 @pytest.mark.parametrize(("batch", "count", "fits"), [(32, 2, True), (32, 4, True), (32, 8, True), (32, 16, False)])
-def test_published_generator_trains_in_up_to_eight_processes(monkeypatch, batch, count, fits):
+def test_published_generator_can_train_in_up_to_eight_processes(monkeypatch, batch, count, fits):
     monkeypatch.setattr(distributed, "count", lambda: count)
     if fits:
         distributed.check_batch(batch, "batch", together=group(batch))
@@ -419,7 +419,7 @@ def nowhere(monkeypatch):
     return monkeypatch
 
 
-def test_several_tasks_of_an_interactive_session_are_not_a_training_together(nowhere):
+def test_tasks_of_an_interactive_session_do_not_form_one_training(nowhere):
     nowhere.setenv("SLURM_NTASKS", "4")
     nowhere.setenv("SLURM_PROCID", "0")
     assert process.current() == process.ALONE
@@ -427,7 +427,7 @@ def test_several_tasks_of_an_interactive_session_are_not_a_training_together(now
         assert (first, distributed.count()) == (True, 1)
 
 
-def test_place_is_that_of_torchrun(nowhere):
+def test_rank_and_address_are_those_of_torchrun(nowhere):
     nowhere.setenv("WORLD_SIZE", "8")
     with pytest.raises(MasqueradeError, match="RANK, LOCAL_RANK, MASTER_PORT, MASTER_ADDR not"):
         process.current()
@@ -437,25 +437,25 @@ def test_place_is_that_of_torchrun(nowhere):
 
 
 def slurm(patch, **more):
-    """What submitit finds in a job of two nodes with two tasks each, in the last of them."""
-    found = {
+    """The place of the last task in a job of two nodes with two tasks each, from submitit's variables."""
+    variables = {
         "SUBMITIT_EXECUTOR": "slurm", "SLURM_JOB_ID": "77", "SLURM_NTASKS": "4", "SLURM_JOB_NUM_NODES": "2",
         "SLURM_NODEID": "1", "SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_JOB_NODELIST": "gpu[03-04]",
     }  # fmt: skip
-    for name, value in {**found, **more}.items():
+    for name, value in {**variables, **more}.items():
         patch.setenv(name, value)
     return process.current()
 
 
-def test_place_in_a_job_on_two_nodes_is_reached_by_the_first_node(nowhere):
-    found = slurm(nowhere)
-    assert (found.rank, found.count, found.local_rank, found.address) == (3, 4, 1, "gpu03")
+def test_address_in_a_job_on_two_nodes_is_the_first_node(nowhere):
+    place = slurm(nowhere)
+    assert (place.rank, place.count, place.local_rank, place.address) == (3, 4, 1, "gpu03")
 
 
-def test_place_in_a_job_on_one_node_needs_no_name_of_it(nowhere):
-    found = slurm(nowhere, SLURM_JOB_NUM_NODES="1", SLURM_NTASKS="2", SLURM_PROCID="1", SLURM_JOB_NODELIST="gpu03")
-    assert (found.rank, found.count, found.local_rank, found.address) == (1, 2, 1, "127.0.0.1")
+def test_address_in_a_job_on_one_node_is_the_local_host(nowhere):
+    place = slurm(nowhere, SLURM_JOB_NUM_NODES="1", SLURM_NTASKS="2", SLURM_PROCID="1", SLURM_JOB_NODELIST="gpu03")
+    assert (place.rank, place.count, place.local_rank, place.address) == (1, 2, 1, "127.0.0.1")
 
 
-def test_job_of_one_task_is_alone(nowhere):
+def test_job_of_one_task_is_a_single_process(nowhere):
     assert slurm(nowhere, SLURM_NTASKS="1", SLURM_PROCID="0", SLURM_LOCALID="0") == process.ALONE

@@ -1,4 +1,4 @@
-"""The documentation is complete and true: index, links, paths, names, rules and equations."""
+"""The documentation is complete and correct: index, links, paths, names, rules and equations."""
 
 import ast
 import re
@@ -55,7 +55,7 @@ def defined(body: list[ast.stmt]) -> dict[str, list[ast.stmt]]:
 
 
 def exists(dotted: str) -> bool:
-    """Whether ``masquerade.room.module.Class.method`` exists, found without importing anything."""
+    """Whether ``masquerade.room.module.Class.method`` exists. Imports no module."""
     parts = dotted.split(".")
     for length in range(len(parts), 0, -1):
         file = module_file(".".join(parts[:length]))

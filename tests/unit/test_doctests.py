@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the metrics are true."""
+"""The examples in the docstrings of the metrics give the documented output."""
 
 import doctest
 import importlib

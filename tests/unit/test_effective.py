@@ -1,4 +1,4 @@
-"""What an overlay hides is known: to DVC, which then does not wait for it, and to the person who changes it in vain."""
+"""Parameters that an overlay hides: DVC ignores them, and a change of one gives the user a warning."""
 
 import pytest
 import yaml
@@ -16,14 +16,14 @@ TREES = st.recursive(st.integers(0, 2), lambda inner: st.dictionaries(NAMES, inn
 MAPPINGS = st.dictionaries(NAMES, TREES, max_size=3)
 
 
-def test_visible_are_the_knobs_that_the_overlay_leaves():
+def test_visible_parameters_are_those_that_the_overlay_does_not_replace():
     assert overlays.visible(BASE, OVER, "m") == ["m.losses.identity", "m.empty"]
     assert overlays.visible(BASE, overlays.MISSING, "m") == ["m"]
     assert overlays.visible(BASE, None, "m") == []  # removed by the overlay
 
 
 def leaves(tree, key=""):
-    """Dotted keys of all that is no mapping."""
+    """Dotted keys of all values that are not mappings."""
     if not isinstance(tree, dict):
         return [key]
     return [leaf for name, value in tree.items() for leaf in leaves(value, f"{key}.{name}".strip("."))]
@@ -36,16 +36,16 @@ def with_other(tree, key):
 
 
 @given(MAPPINGS, MAPPINGS)
-def test_changed_knob_is_visible_if_it_has_an_effect_and_idle_if_it_has_none(base, over):
-    shown = [key for name in base for key in overlays.visible(base[name], overlays.at(over, name), name)]
+def test_changed_parameter_is_visible_only_if_it_has_an_effect(base, over):
+    visible_keys = [key for name in base for key in overlays.visible(base[name], overlays.at(over, name), name)]
     for leaf in leaves(base):
         changed = with_other(base, leaf)
         matters = overlays.overlay(changed, over) != overlays.overlay(base, over)
-        assert any(f"{leaf}.".startswith(f"{key}.") for key in shown) == matters
+        assert any(f"{leaf}.".startswith(f"{key}.") for key in visible_keys) == matters
         assert any(f"{leaf}.".startswith(f"{key}.") for key in overlays.hidden_changes(base, changed, over)) != matters
 
 
-def test_hidden_change_names_the_file_and_what_to_type():
+def test_warning_for_a_hidden_change_names_the_file_and_the_command():
     now = {**BASE, "steps": 3, "losses": {"identity": 7.0, "pixels": 1.0}}
     assert overlays.hidden_changes(BASE, now, OVER) == {"steps": 3}
     with pytest.raises(ParameterError, match=r"'steps' was changed, but scales/tiny.yaml sets it") as error:
@@ -72,7 +72,7 @@ def test_parameters_are_read_as_dvc_writes_them(tmp_path):
     assert [type(value) for value in yaml_files.read(file)["numbers"]] == [float, float, float, int, int]
 
 
-def test_effective_file_is_the_tree_and_keeps_its_time_where_nothing_changed(root, tmp_path):
+def test_effective_file_holds_the_tree_and_keeps_its_time_if_nothing_changed(root, tmp_path):
     parameters = loading.load(root, "tiny")
     file = overlays.write(parameters.tree, tmp_path / "here" / "params.yaml")
     assert yaml.safe_load(file.read_text()) == parameters.tree
@@ -81,10 +81,10 @@ def test_effective_file_is_the_tree_and_keeps_its_time_where_nothing_changed(roo
     assert file.stat().st_mtime_ns == before
 
 
-def test_scores_are_means_over_seeds_of_the_numbers_that_there_are():
+def test_scores_are_means_over_the_seeds_that_have_a_value():
     def cell(seed, psnr, distance):
-        where = {"dataset": "faces", "method": "blur", "variant": "size_7", "seed": seed}
-        return {"cell": where, "metrics": {"psnr": {"": {"value": psnr}}, "distance": {"dlib": {"value": distance}}}}
+        address = {"dataset": "faces", "method": "blur", "variant": "size_7", "seed": seed}
+        return {"cell": address, "metrics": {"psnr": {"": {"value": psnr}}, "distance": {"dlib": {"value": distance}}}}
 
-    found = metric_summary.summarize([cell(0, 20.0, None), cell(1, 30.0, 0.5)])
-    assert found == {"faces": {"blur/size_7": {"psnr": 25.0, "distance.dlib": 0.5}}}
+    scores = metric_summary.summarize([cell(0, 20.0, None), cell(1, 30.0, 0.5)])
+    assert scores == {"faces": {"blur/size_7": {"psnr": 25.0, "distance.dlib": 0.5}}}

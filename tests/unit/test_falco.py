@@ -1,4 +1,4 @@
-"""FALCO: its equations, its batches, what it refuses, and the latent space that it uses."""
+"""FALCO: its equations, batches, refusals and latent space."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def world(tmp_path_factory):
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
     inverter = _inversion.build(shape, fingerprints.md5(paths["generator"]), mean)
     checkpoints.save_checkpoint(paths["inversion"], {"inverter": inverter}, {**shape, "generator": inverter.generator})
-    seen = {
+    vision = {
         "image_size": 32,
         "patch": 16,
         "width": 8,
@@ -50,7 +50,7 @@ def world(tmp_path_factory):
         "activation": "gelu",
         "stem": [],
     }
-    facts = {**seen, "text": None, **network.OURS}
+    facts = {**vision, "text": None, **network.OURS}
     checkpoints.save_checkpoint(paths["semantics"], {"clip": network.build(facts)}, facts)
     narrow = {"widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
     recogniser = _recognition.Recogniser(IRSE(32, narrow["widths"], narrow["units"]), 32)
@@ -89,7 +89,7 @@ def test_attribute_loss_is_the_mean_of_a_token_summed_over_tokens():
 
 
 @pytest.mark.parametrize(("layers", "expected"), [(18, [3, 4, 5, 6, 7]), (14, [2, 3, 4, 5, 6]), (10, [2, 3, 4])])
-def test_layers_scale_with_the_generator(layers, expected):
+def test_layer_ranges_scale_with_the_generator(layers, expected):
     assert list(scaled(3, 7, layers)) == expected
 
 
@@ -101,21 +101,22 @@ def test_published_settings_are_those_of_the_papers_parameters(root):
     assert (block.variants["m_0"].identity, block.variants["m_0"].attributes) == (10.0, 0.1)
 
 
-def test_faces_side_by_side_become_what_each_becomes_alone(world, faces):
+def test_result_of_a_face_does_not_depend_on_its_batch(world, faces):
     together, alone = falco(world).anonymize(faces, 0), falco(world, batch=1).anonymize(faces, 0)
     np.testing.assert_allclose(together, alone, atol=2e-3)  # a quarter of a grey level after 12 updates
     assert np.abs(together - falco(world, knobs={"steps": 1}).anonymize(faces, 0)).max() > 0.02
 
 
-def test_coarse_and_fine_layers_stay_those_of_the_real_face(world, faces):
+def test_coarse_and_fine_layers_keep_the_code_of_the_real_face(world, faces):
     method, (inverted, features) = falco(world), codes.Codes(LatentSpace(world[1])).of(faces)
     start = method._fakes.codes[torch.from_numpy(method._starts(faces, features))]
-    found = method._optimised(torch.from_numpy(faces.images), inverted, start)
+    optimised = method._optimised(torch.from_numpy(faces.images), inverted, start)
     used = list(scaled(3, 7, 8))
     rest = [layer for layer in range(8) if layer not in used]
-    assert torch.equal(found[:, rest], inverted[:, rest])
-    moved = (found[:, used] - start[:, None]).abs()
-    assert 0 < moved.max() <= KNOBS["steps"] * KNOBS["learning_rate"] * 1.01  # Adam's largest step is its rate
+    assert torch.equal(optimised[:, rest], inverted[:, rest])
+    moved = (optimised[:, used] - start[:, None]).abs()
+    # the largest step of Adam is its learning rate
+    assert 0 < moved.max() <= KNOBS["steps"] * KNOBS["learning_rate"] * 1.01
 
 
 def test_larger_margin_ends_closer_to_the_original(world, faces):
@@ -146,7 +147,7 @@ def test_attribute_loss_of_the_paper_leaves_the_class_token_out(world, faces):
     assert every.shape[1] == patches.shape[1] + 1
 
 
-def test_nearest_fake_is_the_nearest():
+def test_nearest_fake_has_the_smallest_distance():
     draw = np.random.default_rng(1)
     real, made = draw.normal(size=(5, 4)), draw.normal(size=(30, 4))
     expected = np.linalg.norm(real[:, None] - made[None], axis=2).argmin(1)
@@ -160,7 +161,7 @@ def test_random_start_depends_on_the_face_alone(world, faces):
     assert len(set(chosen.tolist())) > 1
 
 
-def test_set_of_fakes_that_is_too_small_says_so(world):
+def test_set_of_fakes_that_is_too_small_is_refused(world):
     archive = FaceArchive(world[0] / "faces.zip")
     method = falco(world)
     method._fakes = fakes.Fakes(method._fakes.codes[:FACES], method._fakes.features[:FACES])
@@ -168,15 +169,15 @@ def test_set_of_fakes_that_is_too_small_says_so(world):
         method.observe(archive.batches(4))
 
 
-def test_inversion_that_diverges_is_a_refusal_of_that_face_alone(world, tmp_path, monkeypatch):
+def test_diverged_inversion_refuses_only_its_face(world, tmp_path, monkeypatch):
     archive = FaceArchive(world[0] / "faces.zip")
     method, invert = falco(world), LatentSpace.invert
 
     def astray(self, images):
-        found = invert(self, images)
+        codes = invert(self, images)
         strange = torch.from_numpy(images[:, 0, 0, 0] == archive.load().images[2, 0, 0, 0])
-        found[strange] = torch.nan
-        return found
+        codes[strange] = torch.nan
+        return codes
 
     monkeypatch.setattr(LatentSpace, "invert", astray)
     anonymization.anonymize(archive, tmp_path / "out.zip", method, "m_0", None, 0, batch=4)
@@ -192,7 +193,7 @@ def test_far_code_counts_as_diverged(world):
     assert codes.diverged(usual + 1e4, known).all()
 
 
-def test_stored_codes_are_those_that_would_be_computed(world, faces, tmp_path):
+def test_stored_codes_equal_computed_codes(world, faces, tmp_path):
     known, archive = LatentSpace(world[1]), FaceArchive(world[0] / "faces.zip")
     codes.write(known, archive, tmp_path / "codes.safetensors")
     stored, fresh = codes.Codes(known, tmp_path / "codes.safetensors").of(faces), codes.Codes(known).of(faces)
@@ -212,14 +213,14 @@ def test_inversion_of_another_generator_is_refused(world, tmp_path):
         fakes.load(world[0] / "fakes.safetensors", LatentSpace({"generator": tmp_path / "generator.safetensors"}))
 
 
-def test_batch_is_what_the_free_memory_holds(world, monkeypatch):
-    method, peaks = falco(world), iter([3_000, 5_000])  # a picture more takes 2,000 bytes
+def test_batch_size_fits_into_the_free_memory(world, monkeypatch):
+    method, peaks = falco(world), iter([3_000, 5_000])  # each additional picture takes 2,000 bytes
     monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda: None)
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: 1_000)
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: next(peaks))
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (50_000, 80_000))
     assert method._fitting() == 20  # 80 % of 50,000 by 2,000
-    assert method._batch(7) == 7  # on a processor: all that is handed over
+    assert method._batch(7) == 7  # on a CPU: the whole input
     assert falco(world, batch=3)._batch(7) == 3
 
 

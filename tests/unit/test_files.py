@@ -1,4 +1,4 @@
-"""Files are written whole or not at all."""
+"""Files are written completely or not at all."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_a_block_that_writes_nothing_is_an_error_and_leaves_the_old_file(tmp_pat
     assert path.read_text() == "old"
 
 
-def test_what_a_killed_process_left_behind_is_overwritten(tmp_path):
+def test_temporary_file_of_a_killed_process_is_overwritten(tmp_path):
     (tmp_path / ".file.txt.part").write_text("left behind, and longer")
     files.write_text(tmp_path / "file.txt", "new")
     assert (tmp_path / "file.txt").read_text() == "new"

@@ -1,4 +1,4 @@
-"""FIT: its passwords, networks, losses and training, and what the method does and refuses."""
+"""FIT: its passwords, networks, losses, training, results and refusals."""
 
 import numpy as np
 import pandas as pd
@@ -122,23 +122,23 @@ def faces(count=3, size=32):
 # Passwords.
 
 
-def test_a_password_is_its_bits_as_plus_and_minus_one_half():
+def test_a_password_is_encoded_as_bits_of_plus_and_minus_one_half():
     assert passwords.of_key(b"\x80\x01").tolist() == [0.5, *[-0.5] * 14, 0.5]
     assert passwords.encoded(np.array([0x8001])).tolist() == [passwords.of_key(b"\x80\x01").tolist()]
 
 
 @given(some.integers(0, 2**16 - 1))
-def test_the_inverse_password_has_every_bit_turned_round(number):
+def test_the_inverse_password_has_every_bit_inverted(number):
     assert np.array_equal(passwords.encoded(passwords.inverse(number)), -passwords.encoded(number))
     assert np.array_equal(passwords.of_key(number.to_bytes(2, "big")), passwords.encoded(number))
 
 
-def test_the_classifier_names_groups_of_four_bits():
+def test_the_classes_of_the_classifier_are_groups_of_four_bits():
     assert passwords.classes(np.array([0x1234, 0xF00A])).tolist() == [[1, 2, 3, 4], [15, 0, 0, 10]]
 
 
 @given(some.integers(0, 2**32))
-def test_drawn_passwords_are_right_where_they_should_be_and_never_by_chance(seed):
+def test_drawn_passwords_are_right_or_wrong_as_intended(seed):
     made = passwords.drawn(np.random.default_rng(seed), 50)
     assert all(((value >= 0) & (value < 2**16)).all() for value in made.values())
     assert np.array_equal(made["recovered"], passwords.inverse(made["anonymized"]))
@@ -188,7 +188,7 @@ def test_every_bit_of_the_password_changes_the_picture(reach):
 
 @given(some.integers(0, 2**16 - 1), some.floats(0.1, 2))
 @hypothesis_settings(deadline=None, max_examples=20)
-def test_a_change_has_its_reach_and_the_inverse_password_makes_the_opposite_one(number, reach):
+def test_a_change_is_limited_by_its_reach_and_the_inverse_password_negates_it(number, reach):
     torch.manual_seed(0)
     network = IdentityTransformer(16, 4, 1, 1, reach).double()
     with torch.no_grad():
@@ -201,10 +201,10 @@ def test_a_change_has_its_reach_and_the_inverse_password_makes_the_opposite_one(
     assert 0 < change.abs().max() <= reach + 1e-6
 
 
-def test_black_and_white_stay_in_range_and_come_back():
+def test_black_and_white_pixels_stay_in_range_and_are_recovered():
     torch.manual_seed(0)
     network = IdentityTransformer(16, 4, 1, 1, 1.0)
-    with torch.no_grad():  # f that does not look at the picture: what was added is taken away
+    with torch.no_grad():  # f does not depend on the picture: recovery subtracts the added value
         network.first.weight.zero_()
     images = torch.tensor([-1.0, -0.9, 0.0, 1.0]).repeat(1, 3, 8, 2)
     password = torch.from_numpy(passwords.encoded(np.array([12345])))
@@ -221,14 +221,14 @@ def test_the_classifier_gives_a_logit_for_each_class_of_each_group():
 # The losses.
 
 
-def test_faces_that_are_already_two_peoples_cost_nothing():
+def test_feature_loss_is_the_mean_cosine_above_the_margin():
     first = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
     second = torch.tensor([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]])
     assert losses.features(first, second, 0.0).item() == pytest.approx((1 + 0.6 + 0) / 3)
     assert losses.features(first, second, 0.5).item() == pytest.approx((0.5 + 0.1 + 0) / 3)
 
 
-def test_identity_asks_for_the_likeness_of_the_recovered_and_of_nobody_else():
+def test_identity_loss_is_zero_if_only_the_recovered_face_resembles_the_original():
     same, half, against = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.6, 0.8]]), torch.tensor([[-1.0, 0.0]])
     good = {"anonymized": against, "other": against, "recovered": same, "wrong": against, "wrong_too": against}
     assert losses.identity(same, good, 0.0).item() == 0
@@ -236,14 +236,14 @@ def test_identity_asks_for_the_likeness_of_the_recovered_and_of_nobody_else():
     assert losses.identity(same, bad, 0.0).item() == pytest.approx((2 + 0.5 + 0.8) / 3)
 
 
-def test_least_squares_losses_by_hand():
+def test_least_squares_losses_equal_values_worked_by_hand():
     real, fake = [torch.tensor([1.0, 0.0]), torch.tensor([2.0])], [torch.tensor([0.0, 1.0]), torch.tensor([3.0])]
     # Finer scale: 0.5 * (0.5 + 0.5); coarser: 0.5 * (1 + 9).
     assert losses.discrimination(real, fake).item() == pytest.approx(0.5 + 5)
     assert losses.adversarial(fake).item() == pytest.approx(0.5 + 4)
 
 
-def test_a_guess_of_a_password_costs_the_logarithm_of_their_number():
+def test_password_loss_of_a_uniform_guess_is_the_logarithm_of_the_number_of_passwords():
     targets = torch.tensor([[1, 2, 3, 4], [0, 0, 15, 15]])
     assert losses.password(torch.zeros(2, 4, 16), targets).item() == pytest.approx(16 * np.log(2))
     sure = 50 * nn.functional.one_hot(targets, 16).float()
@@ -260,7 +260,7 @@ def test_total_is_the_weighted_sum_of_the_losses(transforming):
     assert set(values) == {*weights, "discriminators", "total"}
 
 
-def test_what_is_recovered_is_the_picture_that_was_saved():
+def test_stored_pictures_in_training_are_rounded_to_8_bits_and_pass_gradients():
     drawn = torch.tensor([-1.0, -0.4999, 0.1, 0.998], requires_grad=True)
     kept = training.stored(drawn)
     as_images = drawn.detach().numpy().reshape(1, 1, 2, 2).repeat(3, axis=1)
@@ -289,7 +289,7 @@ def test_each_optimiser_changes_its_own_networks_only(transforming):
     assert changed(before) == {"network", "classifier"}
 
 
-def test_training_learns_to_bring_faces_back(job):
+def test_training_learns_to_recover_faces(job):
     curve = {}
     only = dict.fromkeys(type(settings().losses).model_fields, 0.0) | {"reconstruction": 100.0}
     chosen = settings(steps=40, reach=0.0, losses=only, width=8, samples_every=40)
@@ -297,12 +297,12 @@ def test_training_learns_to_bring_faces_back(job):
     assert curve[39] < 0.8 * curve[0]
 
 
-def test_samples_show_every_column_at_the_asked_intervals(job):
-    seen = {}
-    METHOD.train(settings(), job(picture=seen.__setitem__))
-    assert sorted(seen) == ["samples_000003", "samples_000006"]
+def test_samples_show_every_column_at_the_given_intervals(job):
+    samples = {}
+    METHOD.train(settings(), job(picture=samples.__setitem__))
+    assert sorted(samples) == ["samples_000003", "samples_000006"]
     # Two faces of the validation split; original, anonymized, with another password, recovered, wrongly twice.
-    assert {pixels.shape for pixels in seen.values()} == {(2 * 32, 6 * 32, 3)}
+    assert {pixels.shape for pixels in samples.values()} == {(2 * 32, 6 * 32, 3)}
 
 
 def test_pictures_that_cannot_be_halved_are_refused(job):
@@ -321,7 +321,7 @@ def test_recovery_is_the_same_network_with_the_inverse_password(trained):
     assert not np.array_equal(made.recover(given_, key), made.recover(given_, OTHER))
 
 
-def test_a_face_does_not_depend_on_who_else_is_in_the_batch(trained):
+def test_a_result_does_not_depend_on_the_other_faces_of_the_batch(trained):
     together = method(trained).anonymize(faces(5), 0, KEY)
     alone = method(trained).anonymize(Faces(faces(5).images[3:4], faces(5).index[3:4]), 0, KEY)
     np.testing.assert_allclose(alone, together[3:4], atol=2e-5)
@@ -353,7 +353,7 @@ def test_a_checkpoint_of_another_identity_encoder_is_refused(trained, tmp_path):
         method(trained, backbones={"identity": other})
 
 
-def test_the_statement_says_how_many_passwords_there_are_and_holds_no_key(trained):
+def test_the_statement_has_the_number_of_passwords_and_no_key(trained):
     made = method(trained)
     made.anonymize(faces(), 0, KEY)
     assert made.statement()["password_bits"] == 16

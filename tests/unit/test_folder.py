@@ -1,4 +1,4 @@
-"""Anybody's photographs: faces come out upright and in their place, and every other file says why it gave none."""
+"""A folder of photographs: faces are upright and aligned, and every other file gets a reason for its refusal."""
 
 import os
 import struct
@@ -62,7 +62,7 @@ def portrait() -> Image.Image:
     return Image.fromarray(astronaut()[0:300, 80:380])
 
 
-def test_a_face_is_cut_out_with_its_eyes_level_and_in_their_place(tmp_path, portrait):
+def test_a_face_is_cropped_with_level_eyes_in_the_expected_place(tmp_path, portrait):
     portrait.save(tmp_path / "portrait.png")
     (record,) = records(tmp_path)
     assert record.picture.shape == (128, 128, 3)
@@ -75,17 +75,17 @@ def test_a_face_is_cut_out_with_its_eyes_level_and_in_their_place(tmp_path, port
 
 
 @pytest.mark.parametrize("angle", [20, -25, 90, 180, 270])
-def test_a_turned_photograph_gives_the_upright_face(tmp_path, portrait, angle):
+def test_the_face_of_a_rotated_photograph_is_upright(tmp_path, portrait, angle):
     portrait.save(tmp_path / "a_upright.png")
     portrait.rotate(angle, Image.Resampling.BICUBIC, expand=True).save(tmp_path / "b_turned.png")
     upright, turned = records(tmp_path)
     np.testing.assert_allclose(eyes_and_mouth(turned), eyes_and_mouth(upright), atol=0.02)
     middle = np.s_[32:96, 32:96]
     difference = np.abs(turned.picture[middle].astype(int) - upright.picture[middle]).mean()
-    assert difference < 12, "not the same view of the same face"
+    assert difference < 12, "the crops must show the same view of the same face"
 
 
-def test_the_landmarks_lie_where_a_detector_finds_them_in_the_crop(tmp_path, portrait):
+def test_the_landmarks_agree_with_those_that_a_detector_finds_in_the_crop(tmp_path, portrait):
     portrait.rotate(15, Image.Resampling.BICUBIC).save(tmp_path / "portrait.png")
     (record,) = records(tmp_path, size=256)
     (box,) = alignment.detect(record.picture, 512, 0.3)
@@ -95,7 +95,7 @@ def test_the_landmarks_lie_where_a_detector_finds_them_in_the_crop(tmp_path, por
 
 
 @pytest.mark.parametrize("angle", [-25, -10, 10, 25])
-def test_a_leaning_face_is_made_level_to_half_a_degree(portrait, angle):
+def test_a_tilted_face_is_levelled_to_half_a_degree(portrait, angle):
     def roll(picture: Image.Image) -> float:
         pixels = np.asarray(picture)
         (box,) = alignment.detect(pixels, 640, 0.3)
@@ -103,37 +103,37 @@ def test_a_leaning_face_is_made_level_to_half_a_degree(portrait, angle):
         return float(np.degrees(np.arctan2(right[1], right[0])))
 
     leaning = portrait.rotate(angle, Image.Resampling.BICUBIC)
-    assert roll(portrait) - roll(leaning) == pytest.approx(angle, abs=0.5), "a first look alone is wrong by a degree"
+    assert roll(portrait) - roll(leaning) == pytest.approx(angle, abs=0.5), "one detection alone is wrong by a degree"
 
 
 def test_a_square_follows_from_eyes_and_mouth_by_hand():
     points = np.zeros((68, 2))
     points[36:42], points[42:48], points[[48, 54]] = (40, 50), (60, 50), (50, 80)
-    where = alignment.square(points)
+    square = alignment.square(points)
     # |x'| = 20, |y'| = 30: s = max(80, 108); c = (50, 50) + 0.1 (0, 30)
-    assert where.side == pytest.approx(108)
-    np.testing.assert_allclose(where.centre, (50, 53))
-    np.testing.assert_allclose(where.right, (54, 0), atol=1e-9)
+    assert square.side == pytest.approx(108)
+    np.testing.assert_allclose(square.centre, (50, 53))
+    np.testing.assert_allclose(square.right, (54, 0), atol=1e-9)
     # The square starts at x = -4, y = -1, and a pixel of a crop of 54 is two pixels wide.
-    np.testing.assert_allclose(alignment.into_crop(np.array([[-4.0, -1.0]]), where, 54), [[-0.5, -0.5]], atol=1e-9)
-    np.testing.assert_allclose(where.affine(54) @ [10, 20, 1], [-4 + 21, -1 + 41], atol=1e-9)
+    np.testing.assert_allclose(alignment.into_crop(np.array([[-4.0, -1.0]]), square, 54), [[-0.5, -0.5]], atol=1e-9)
+    np.testing.assert_allclose(square.affine(54) @ [10, 20, 1], [-4 + 21, -1 + 41], atol=1e-9)
 
 
 def test_a_square_in_the_picture_is_cut_out_pixel_by_pixel():
     picture = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
-    where = alignment.Square(centre=np.array([39.5, 29.5]), right=np.array([8.0, 0.0]))
-    np.testing.assert_array_equal(alignment.crop(picture, where, 16), picture[22:38, 32:48])
+    square = alignment.Square(centre=np.array([39.5, 29.5]), right=np.array([8.0, 0.0]))
+    np.testing.assert_array_equal(alignment.crop(picture, square, 16), picture[22:38, 32:48])
 
 
-def test_beyond_the_edge_the_picture_goes_on_as_its_mirror_image():
+def test_a_crop_beyond_the_edge_is_filled_with_the_mirrored_picture():
     picture = np.tile(np.linspace(0, 255, 64, dtype=np.uint8)[None, :, None], (64, 1, 3))
-    where = alignment.Square(centre=np.array([0.0, 32.0]), right=np.array([16.0, 0.0]))
-    crop = alignment.crop(picture, where, 32)[16, :, 0].astype(int)
-    assert crop[16:].tolist() == sorted(crop[16:]), "inside, as it is"
-    assert crop[0] > crop[15], "outside, mirrored; black bars would be 0 everywhere"
+    square = alignment.Square(centre=np.array([0.0, 32.0]), right=np.array([16.0, 0.0]))
+    crop = alignment.crop(picture, square, 32)[16, :, 0].astype(int)
+    assert crop[16:].tolist() == sorted(crop[16:]), "the inside is not changed"
+    assert crop[0] > crop[15], "the outside is mirrored; black bars would be 0 everywhere"
 
 
-def test_two_faces_are_refused_or_taken_as_the_parameters_say(tmp_path, portrait):
+def test_the_parameters_decide_if_two_faces_are_refused_or_used(tmp_path, portrait):
     group = Image.new("RGB", (560, 300))
     group.paste(portrait, (0, 0))
     group.paste(portrait.resize((240, 240)), (310, 30))
@@ -146,7 +146,7 @@ def test_two_faces_are_refused_or_taken_as_the_parameters_say(tmp_path, portrait
     np.testing.assert_array_equal(largest.picture, both[0].picture)
 
 
-def test_one_of_several_faces_that_is_too_small_is_a_refusal_of_its_own(tmp_path, portrait):
+def test_each_small_face_of_several_is_a_separate_refusal(tmp_path, portrait):
     group = Image.new("RGB", (560, 300))
     group.paste(portrait, (0, 0))
     group.paste(portrait.resize((180, 180)), (310, 30))
@@ -157,7 +157,7 @@ def test_one_of_several_faces_that_is_too_small_is_a_refusal_of_its_own(tmp_path
     assert "too small" in small.row["reason"]
 
 
-def test_a_photograph_without_a_face_and_one_with_a_small_face_say_so(tmp_path, portrait):
+def test_photographs_without_a_face_or_with_a_small_face_are_refused(tmp_path, portrait):
     Image.new("RGB", (200, 200), "white").save(tmp_path / "wall.png")
     assert reason(tmp_path) == "no face was found"
     portrait.save(tmp_path / "wall.png")
@@ -182,13 +182,13 @@ def test_a_decompression_bomb_is_refused_by_its_header(tmp_path):
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (2, 2), (4000, 1), (1, 4000), (33_000, 8)])
-def test_a_picture_of_extreme_shape_is_a_refusal_and_no_crash(tmp_path, width, height):
+def test_a_picture_of_extreme_shape_is_refused_without_a_crash(tmp_path, width, height):
     pixels = np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
     Image.fromarray(pixels).save(tmp_path / "strip.png")
     assert reason(tmp_path) in ("no face was found", "33000 x 8 pixels, a side longer than 32766 pixels")
 
 
-def test_files_that_are_no_photographs_are_refused_with_their_reason(tmp_path, portrait):
+def test_files_that_are_not_photographs_are_refused_with_a_reason(tmp_path, portrait):
     portrait.save(tmp_path / "cut.jpg")
     whole = (tmp_path / "cut.jpg").read_bytes()
     (tmp_path / "cut.jpg").write_bytes(whole[: len(whole) // 2])
@@ -206,7 +206,7 @@ def test_files_that_are_no_photographs_are_refused_with_their_reason(tmp_path, p
     assert reasons["zpipe.jpg"] == "not a regular file"
 
 
-def test_no_flipped_byte_of_a_picture_does_more_than_refuse_it(tmp_path, portrait):
+def test_a_picture_with_changed_bytes_is_read_or_refused(tmp_path, portrait):
     random = np.random.default_rng(0)
     for ending in ("jpg", "png", "webp", "tiff", "bmp"):
         path = tmp_path / f"picture.{ending}"
@@ -246,7 +246,7 @@ def test_a_file_without_permission_is_refused(tmp_path, portrait, monkeypatch):
     def locked(*_args, **_kwargs):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", locked)  # the tests may run as root, whom no mode bits stop
+    monkeypatch.setattr(Path, "open", locked)  # the tests may run as root, who can read files with any mode bits
     assert reason(tmp_path) == "no permission to read the file"
 
 
@@ -255,7 +255,7 @@ def saved(path: Path, picture: Image.Image, **options) -> np.ndarray:
     return decoding.read(path, path.parent, 40.0)
 
 
-def test_the_exif_orientation_is_followed(tmp_path, portrait):
+def test_the_exif_orientation_is_applied(tmp_path, portrait):
     upright = np.asarray(portrait)
     for orientation, turned in {3: np.rot90(upright, 2), 6: np.rot90(upright, 1), 8: np.rot90(upright, 3)}.items():
         exif = Image.Exif()
@@ -298,14 +298,14 @@ def test_names_become_safe_unique_ids():
     assert all(one.replace("_", "").isascii() and one.replace("_", "").isalnum() and len(one) < 64 for one in ids)
 
 
-def test_a_name_that_is_no_text_gets_into_the_archive(tmp_path, portrait):
+def test_a_picture_whose_name_is_not_valid_text_is_archived(tmp_path, portrait):
     portrait.save(tmp_path / "plain.png")
     (tmp_path / "plain.png").rename(tmp_path / os.fsdecode(b"caf\xe9\n.png"))
     build(dataset(tmp_path), tmp_path / "out" / "set.zip", 32, 0)
     assert FaceArchive(tmp_path / "out" / "set.zip").index["file"].tolist() == ["caf\ufffd\n.png"]
 
 
-def test_hidden_files_are_not_looked_at_and_the_order_is_that_of_the_names(tmp_path):
+def test_hidden_files_are_ignored_and_pictures_are_sorted_by_name(tmp_path):
     for name in ("b/2.jpg", "b/1.jpg", "a.jpg", ".hidden.jpg", ".git/object", "c/.DS_Store"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
@@ -323,14 +323,14 @@ def test_sub_folders_are_identities_and_no_identity_is_in_two_splits(tmp_path):
     splits = {}
     for row in rows:
         splits.setdefault(row["identity"], set()).add(row["split"])
-    assert all(len(found) == 1 for found in splits.values())
+    assert all(len(names) == 1 for names in splits.values())
     assert splits[""] == {"test"}
-    assert 10 <= sum(found == {"validation"} for found in splits.values()) <= 30
+    assert 10 <= sum(names == {"validation"} for names in splits.values()) <= 30
     assert {row["split"] for row in (r.row for r in records(tmp_path, alignment="none"))} == {"test"}
     assert {row["identity"] for row in (r.row for r in records(tmp_path, alignment="none", identity="unknown"))} == {""}
 
 
-def test_aligned_crops_are_taken_as_they_are(tmp_path):
+def test_aligned_crops_are_not_changed(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
     Image.fromarray(pixels).save(tmp_path / "crop.png")
     (record,) = records(tmp_path, size=32, alignment="none")
@@ -349,13 +349,13 @@ def test_the_number_of_workers_changes_nothing(tmp_path, portrait):
     assert all((a.picture == b.picture).all() for a, b in zip(alone, together, strict=True))
 
 
-def test_without_photographs_the_dataset_says_what_to_do(tmp_path):
+def test_a_dataset_without_photographs_says_what_to_do(tmp_path):
     assert dataset(tmp_path).available() == (True, "")
-    there, why = Folder(Folder.Params(**PARAMS)).available()
-    assert not there
+    available, why = Folder(Folder.Params(**PARAMS)).available()
+    assert not available
     assert "datasets.folder.path" in why
-    there, why = dataset(tmp_path / "nowhere").available()
-    assert not there
+    available, why = dataset(tmp_path / "nowhere").available()
+    assert not available
     assert "nowhere" in why
 
 

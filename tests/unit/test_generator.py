@@ -1,4 +1,4 @@
-"""The generator as a backbone: what its training optimises, that it goes on after an interruption, what it adopts."""
+"""The generator as a backbone: its losses, its training, its resumption, and the published files that it uses."""
 
 import hashlib
 
@@ -51,20 +51,20 @@ def made(**changes):
     return CLS(CLS.Params(**{**KNOBS, **changes}))
 
 
-def test_energy_distance_has_its_hand_worked_value():
+def test_energy_distance_equals_the_value_worked_by_hand():
     first, second = torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [5.0]])
     # twice the mean of 1, 5, 1 and 3, less 2, less 4
     torch.testing.assert_close(reconstruction.energy_distance(first, second), torch.tensor(-1.0))
 
 
-def test_energy_distance_tells_distributions_apart():
+def test_energy_distance_separates_distributions():
     torch.manual_seed(0)
     one, same, other = torch.randn(500, 3), torch.randn(500, 3), torch.randn(500, 3) + 1.0
     assert abs(reconstruction.energy_distance(one, same)) < 0.02
     assert reconstruction.energy_distance(one, other) > 0.3
 
 
-def test_differences_weigh_pixels_and_edges():
+def test_differences_weight_pixels_and_edges():
     made_, real = torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 2, 2)
     made_[0, 0, 0, 1] = 4.0
     weights = torch.tensor([[[[1.0, 2.0], [1.0, 0.0]]]])
@@ -73,7 +73,7 @@ def test_differences_weigh_pixels_and_edges():
     assert edges.item() == 4.0  # across: 4 * 2 over two; down: 4 * 0 over two
 
 
-def test_codes_are_uncorrelated_centred_and_say_the_picture():
+def test_codes_are_uncorrelated_and_centred_and_describe_the_picture():
     draw = torch.Generator().manual_seed(0)
     pictures = torch.randint(0, 256, (60, 32, 32, 3), generator=draw).to(torch.uint8)
     codes = reconstruction.components(pictures, torch.ones(60, 1, 32, 32), 8, seed=0)
@@ -99,7 +99,7 @@ def test_reconstruction_lowers_its_loss_and_keeps_samples(folder):
     assert figures["variety"] > 0
 
 
-def test_both_phases_go_on_bit_for_bit(folder, monkeypatch):
+def test_both_phases_resume_bit_for_bit(folder, monkeypatch):
     made().train(job(folder, "whole"))
     step = training.GeneratorTask.step
 
@@ -145,7 +145,7 @@ def test_training_without_steps_is_refused(folder):
         made(**none).train(job(folder, "none"))
 
 
-def test_published_file_takes_the_place_of_a_training(folder):
+def test_published_file_replaces_a_training(folder):
     state = training.build({**KNOBS}).state_dict()
     state.pop("latent_avg")
     torch.save({"g_ema": state}, folder / "published.pt")
@@ -154,11 +154,11 @@ def test_published_file_takes_the_place_of_a_training(folder):
     generator = CLS.load(folder / "adopted.safetensors")
     for name, value in state.items():
         assert torch.equal(generator.state_dict()[name], value), name
-    assert generator.latent_avg.abs().sum() > 0  # measured, as the file had none
+    assert generator.latent_avg.abs().sum() > 0  # measured, because the file has none
 
 
 def test_published_generator_of_larger_pictures_gives_those_of_the_training_faces(folder):
-    channels = [*KNOBS["channels"], 2]  # draws 64 pixels; the faces have 32
+    channels = [*KNOBS["channels"], 2]  # it draws 64 pixels; the faces have 32
     state = training.build({**KNOBS, "channels": channels}).state_dict()
     torch.save({"g_ema": state}, folder / "larger.pt")
     backbone = made(published=str(folder / "larger.pt"), channels=channels)
@@ -188,7 +188,7 @@ def test_altered_published_file_is_refused(folder):
         backbone.check_published()
     with pytest.raises(CheckpointError, match="missing"):
         made(published=str(folder / "nowhere.pt")).check_published()
-    made(published=str(path)).check_published()  # nothing was asked for
+    made(published=str(path)).check_published()  # no published file is set
 
 
 def test_altered_checkpoint_is_refused(folder):

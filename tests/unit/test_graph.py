@@ -1,4 +1,4 @@
-"""What the rules declare: files, code, parameters and targets of each job, computed without Snakemake."""
+"""The declarations of the rules: files, code, parameters and targets of each job, computed without Snakemake."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ CELL = {"dataset": "synthetic_hq", "method": "ifadit", "variant": "full", "seed"
 
 
 class Wildcards(SimpleNamespace):
-    """As Snakemake passes them: attributes, and `items`."""
+    """Wildcards in the form of Snakemake: attributes, and `items`."""
 
     def items(self):
         return vars(self).items()
@@ -39,13 +39,13 @@ def wildcards(**changes) -> Wildcards:
 
 
 class TestPaths:
-    def test_every_file_of_a_scale_lies_below_a_folder_of_that_scale(self):
+    def test_every_file_of_a_scale_is_below_a_folder_of_that_scale(self):
         patterns = [text for name, text in vars(Paths("tiny")).items() if name != "imported"]
         for text in patterns:
             assert text.startswith(("data/tiny", "checkpoints/tiny", "results/tiny", "logs/tiny", ".masquerade/"))
             assert "/tiny" in text
 
-    def test_paths_of_a_cell_by_hand(self):
+    def test_paths_of_a_cell_equal_those_written_by_hand(self):
         files = Paths("tiny")
         assert files.anonymized.format(**CELL) == "data/tiny/anonymized/synthetic_hq/ifadit/full/0.zip"
         assert files.method.format(**CELL) == "checkpoints/tiny/methods/ifadit/0.safetensors"
@@ -70,11 +70,11 @@ class TestParameters:
         with pytest.raises(ParameterError, match=r"no 'methods.ifadit.nothing'"):
             graph.knobs("methods.{method}.nothing")(wildcards())
 
-    def test_knobs_of_a_protocol_leave_out_what_only_selects_cells(self, graph):
+    def test_parameters_of_a_protocol_exclude_those_that_only_select_cells(self, graph):
         assert "recovery.wrong_keys" in graph.recovery_knobs
         assert not [key for key in graph.recovery_knobs if key.endswith(("cells", "judges"))]
 
-    def test_pattern_matches_the_given_names_alone(self):
+    def test_pattern_matches_only_the_given_names(self):
         assert one_of(["b", "a", "b"]) == "a|b"
         assert one_of([]) == "none"
 
@@ -95,7 +95,7 @@ class TestCode:
 
 
 class TestMethods:
-    def test_checkpoint_is_that_of_the_method_of_an_ablation_or_none(self, graph):
+    def test_an_ablation_uses_the_checkpoint_of_its_method_if_there_is_one(self, graph):
         assert graph.checkpoint(wildcards()) == graph.paths.method
         assert graph.checkpoint(wildcards(method="gaussian_blur")) == []
         method, ablations = next(
@@ -103,7 +103,7 @@ class TestMethods:
         )
         assert graph.checkpoint(wildcards(method=method, variant=next(iter(ablations)))) == graph.paths.ablation
 
-    def test_method_gets_what_its_capabilities_ask_for(self, graph):
+    def test_method_gets_the_inputs_of_its_capabilities(self, graph):
         falco = graph.method_inputs(wildcards(method="falco"))
         assert falco["fakes"] == "data/tiny/fakes.safetensors"
         assert falco["latents"] == graph.paths.latents
@@ -112,7 +112,7 @@ class TestMethods:
         assert k_same["gallery"] == ["data/tiny/faces/synthetic_hq.zip", "data/tiny/faces/synthetic_hq.parquet"]
         assert k_same["backbones"] == k_same["checkpoint"] == []
 
-    def test_kin_gives_its_checkpoint_where_both_have_one_training(self, graph):
+    def test_related_method_gives_its_checkpoint_if_both_share_one_training(self, graph):
         assert graph.kin_checkpoint(wildcards(method="cao21")) in (
             [],
             "checkpoints/tiny/methods/identitydp/0.safetensors",
@@ -129,7 +129,7 @@ class TestTargets:
              "metrics", "tables", "report")  # fmt: skip
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_targets_are_full_paths_each_once(self, graph, kind):
+    def test_targets_are_full_paths_without_repeats(self, graph, kind):
         files = Targets(graph).of(kind)(None)
         assert files
         assert len(set(files)) == len(files)
@@ -155,7 +155,7 @@ class TestTargets:
 
 
 class TestPapers:
-    def test_table_gets_the_metrics_of_the_cells_that_it_shows(self, graph):
+    def test_table_depends_on_the_metrics_of_its_cells(self, graph):
         names = Wildcards(paper="falco", item="table1")
         files = graph.papers.shown(graph.paths.metrics)(names)
         assert files
@@ -179,20 +179,20 @@ class TestPapers:
 
 
 class TestSubmission:
-    def test_own_resources_of_a_job_come_before_those_of_its_kind(self, graph):
+    def test_own_resources_of_a_job_override_those_of_its_kind(self, graph):
         compute = graph.parameters.compute.model_copy(update={"own": {"training/falco": {"gpus": 3}}})
         resources = submission.submitted(compute, "logs/x", "training", lambda w: w.method, "train")
-        asked = json.loads(resources["submission"](wildcards(method="falco")))
-        assert (asked["gpus"], asked["name"], asked["resumable"]) == (3, "training falco", True)
+        requested = json.loads(resources["submission"](wildcards(method="falco")))
+        assert (requested["gpus"], requested["name"], requested["resumable"]) == (3, "training falco", True)
         other = json.loads(resources["submission"](wildcards()))
         assert other["gpus"] == compute.training.gpus
 
-    def test_brief_jobs_ask_for_no_more_than_light_ones(self, graph):
+    def test_brief_jobs_request_no_more_than_light_ones(self, graph):
         light, brief = submission.light(graph.parameters.compute), submission.brief(graph.parameters.compute)
         assert brief["runtime"] <= min(5, light["runtime"])
         assert brief["mem_mb"] <= light["mem_mb"]
 
-    def test_partitions_are_not_looked_up_without_a_cluster(self, graph, monkeypatch):
+    def test_partitions_are_not_checked_without_a_cluster(self, graph, monkeypatch):
         monkeypatch.setattr(submission.launch, "check_partitions", lambda _: pytest.fail("looked up"))
         submission.check_partitions(graph.parameters.compute, submits=False)
 

@@ -1,4 +1,4 @@
-"""The house is in order: format, lint, environment, schema, licence, and nothing that belongs to one machine."""
+"""The repository is in order: format, lint, environment, schema, licence, and no path of one machine."""
 
 import os
 import re
@@ -76,8 +76,8 @@ def test_installed_packages_are_those_of_the_locks(root):
     from importlib.metadata import distributions
 
     installed = {re.sub(r"[-_.]+", "-", item.name).lower(): item.version.split("+")[0] for item in distributions()}
-    wanted = pins([line for lock in installation.locks() for line in locked(root, lock)])
-    assert {name: installed.get(name) for name in wanted} == wanted
+    locked_pins = pins([line for lock in installation.locks() for line in locked(root, lock)])
+    assert {name: installed.get(name) for name in locked_pins} == locked_pins
 
 
 def test_schema_is_that_of_the_types(root):
@@ -98,7 +98,7 @@ FORBIDDEN = re.compile(
 )
 
 
-def test_nothing_belongs_to_one_machine(root):
+def test_no_file_holds_a_path_of_one_machine(root):
     hits = []
     for path in [root / name for name in sources(root)]:
         if path.suffix in {".py", ".smk", ".md", ".yaml", ".yml", ".toml", ".lock", ""}:
@@ -108,14 +108,14 @@ def test_nothing_belongs_to_one_machine(root):
 
 
 def test_tracked_files_are_small(root):
-    bounds = {"dvc.yaml": 1_000_000}  # text, generated, a stage a job: DVC reads it from git
+    bounds = {"dvc.yaml": 1_000_000}  # generated text with one stage per job; DVC reads it from git
     assert [
         path for path in [root / name for name in sources(root)] if path.stat().st_size > bounds.get(path.name, 200_000)
     ] == []
 
 
 @pytest.mark.parametrize("room", ["faces", "judges", "metrics", "methods", "backbones", "papers"])
-def test_nothing_that_the_matrix_reads_imports_what_is_slow_to_import(root, room):
+def test_rooms_that_the_matrix_reads_do_not_import_slow_packages(root, room):
     from masquerade.core import discovery
 
     files = [discovery.module_path(room, name) for name in discovery.names(room)] if room in discovery.CONTENTS else []

@@ -1,4 +1,4 @@
-"""The values that the papers print stand in params.yaml (docs/hyperparameters.md)."""
+"""params.yaml has the values that the papers print (docs/hyperparameters.md)."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def methods():
 
 
 @pytest.mark.parametrize("knob", PRINTED)
-def test_params_hold_what_the_paper_prints(methods, knob):
+def test_params_hold_the_values_that_the_paper_prints(methods, knob):
     method, *rest = knob.split(".")
     value = methods[method]["params"]
     for key in rest:
@@ -52,7 +52,7 @@ def test_params_hold_what_the_paper_prints(methods, knob):
     assert value == PRINTED[knob]
 
 
-def test_both_phases_of_ifadit_take_the_updates_of_the_paper(methods):
+def test_both_phases_of_ifadit_have_the_number_of_updates_of_the_paper(methods):
     params = methods["ifadit"]["params"]
     assert params["phase_one"]["steps"] + params["phase_two"]["steps"] == 150_000
 

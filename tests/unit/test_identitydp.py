@@ -1,4 +1,4 @@
-"""IdentityDP as a method: what it does to faces, what it refuses, and what it says about itself."""
+"""IdentityDP as a method: its results, its refusals and its statement."""
 
 import numpy as np
 import pandas as pd
@@ -110,8 +110,8 @@ def test_the_seed_changes_the_result_and_repeats_it(folder):
     assert not np.allclose(first, chosen.anonymize(faces(), 2), atol=1e-4)
 
 
-def test_the_original_reaches_the_result_through_identity_and_attributes_alone(folder):
-    """Without noise the result is h(r_id, g(X)), nothing pasted (Eq. 13): the same as the network by itself."""
+def test_the_result_depends_on_the_original_only_through_identity_and_attributes(folder):
+    """Without noise the result is h(r_id, g(X)) without pasting (Eq. 13), which is the output of the network alone."""
     chosen = method(folder, epsilon=1e9)
     images = torch.from_numpy(faces().images)
     network = Disentanglement(PARAMS).eval()
@@ -152,7 +152,7 @@ def test_a_measured_sensitivity_needs_two_faces_and_an_observation(folder):
         chosen.observe([faces(1)])
 
 
-def test_the_bound_needs_no_observation(folder):
+def test_the_bound_of_the_sensitivity_needs_no_observation(folder):
     assert method(folder).statement()["sensitivity"] == pytest.approx(2 * np.sqrt(512))
 
 
@@ -181,12 +181,12 @@ def test_a_checkpoint_of_another_identity_encoder_is_refused(folder, tmp_path):
 
 
 def test_a_sample_picture_of_a_training_shows_the_noised_identity(folder, monkeypatch):
-    seen = {}
+    arguments = {}
     monkeypatch.setattr(
-        training, "samples", lambda network, identity, faces, alter: seen.update(alter=alter) or faces[0]
+        training, "samples", lambda network, identity, faces, alter: arguments.update(alter=alter) or faces[0]
     )
     METHOD.train(PARAMS, job(folder))
     vectors = np.eye(512)[:3]
-    noised = seen["alter"](vectors)
+    noised = arguments["alter"](vectors)
     assert np.allclose(np.linalg.norm(noised, axis=1), 1)
     assert np.abs((noised * vectors).sum(axis=1)).max() < 0.5

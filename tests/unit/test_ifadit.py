@@ -1,4 +1,4 @@
-"""iFADIT as a method: its key, its ways back, its two phases, and what it refuses."""
+"""iFADIT as a method: its key, its recovery, its two phases and its refusals."""
 
 import numpy as np
 import pandas as pd
@@ -59,7 +59,7 @@ class SmallLandmarks(nn.Module):
 
 
 class SmallParser(nn.Module):
-    """Calls the middle of every picture skin."""
+    """Labels the middle of every picture as skin."""
 
     def __init__(self):
         super().__init__()
@@ -94,7 +94,7 @@ def small_backbones(monkeypatch):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """An archive, files that stand for the backbones, and a trained checkpoint."""
+    """An archive, placeholder files for the backbones, and a trained checkpoint."""
     folder = tmp_path_factory.mktemp("ifadit")
     for name in METHOD.needs:
         (folder / f"{name}.safetensors").write_bytes(f"stands for the {name}".encode())
@@ -131,9 +131,9 @@ def method(folder, params=PARAMS, name="checkpoint"):
 
 def logged(folder, params, base):
     """The names of the losses of a training, in order."""
-    seen = []
-    METHOD.train(params, job(folder, "ablation", base, lambda step, values: seen.extend(values)))
-    return {name.partition("/")[0] for name in seen}
+    names = []
+    METHOD.train(params, job(folder, "ablation", base, lambda step, values: names.extend(values)))
+    return {name.partition("/")[0] for name in names}
 
 
 def test_the_background_stays_and_the_face_does_not(folder):
@@ -143,7 +143,7 @@ def test_the_background_stays_and_the_face_does_not(folder):
     assert np.abs(made - original)[..., 12:20, 12:20].mean() > 0.1
 
 
-def test_the_saved_representation_and_the_right_key_bring_back_the_reconstruction(folder):
+def test_the_saved_representation_and_the_right_key_recover_the_reconstruction(folder):
     chosen = method(folder)
     saved = chosen.save(faces(), 0, KEY)
     back, wrong = (chosen.recover_saved(saved, key) for key in (KEY, OTHER))
@@ -153,14 +153,14 @@ def test_the_saved_representation_and_the_right_key_bring_back_the_reconstructio
     assert np.abs(wrong[middle] - reconstructed[middle]).max() > 1e-3
 
 
-def test_what_is_saved_holds_nothing_of_the_key(folder):
+def test_the_saved_representation_does_not_depend_on_the_key(folder):
     saved = method(folder).save(faces(), 0, KEY)
     everything = b"".join(part.tobytes() for part in (saved.identity, saved.attributes, saved.pictures))
     assert KEY not in everything
     assert KEY.hex().encode() not in everything
 
 
-def test_recovery_takes_the_background_of_the_picture_and_the_other_one_that_of_the_original(folder):
+def test_recover_keeps_the_background_of_the_picture_and_recover_onto_that_of_the_original(folder):
     chosen = method(folder)
     public = to_float(to_uint8(chosen.anonymize(faces(), 0, KEY)))
     originals = faces().images
@@ -168,7 +168,7 @@ def test_recovery_takes_the_background_of_the_picture_and_the_other_one_that_of_
     assert np.array_equal(chosen.recover_onto(public, KEY, originals)[..., :4], originals[..., :4])
 
 
-def test_without_attributes_everybody_has_the_same_of_them(folder):
+def test_views_show_the_face_without_its_identity_or_its_attributes(folder):
     views = method(folder).views(faces())
     assert set(views) == {"reconstructed", "de_identity", "de_attributes"}
     assert not np.allclose(views["reconstructed"], views["de_attributes"], atol=1e-4)
@@ -197,7 +197,7 @@ def test_a_checkpoint_of_another_backbone_is_refused(folder, tmp_path, name):
         METHOD(PARAMS, METHOD.Variant(), Resources(folder / "checkpoint.safetensors", backbones))
 
 
-def test_the_second_phase_leaves_what_the_first_has_learnt(folder):
+def test_the_second_phase_does_not_change_the_networks_of_the_first(folder):
     longer = changed(phase_two=PARAMS.phase_two.model_copy(update={"steps": 4}))
     METHOD.train(longer, job(folder, "longer"))
     parts = [checkpoints.load_checkpoint(folder / f"{name}.safetensors")[0] for name in ("checkpoint", "longer")]
@@ -205,21 +205,21 @@ def test_the_second_phase_leaves_what_the_first_has_learnt(folder):
     assert any(not torch.equal(parts[0]["transform"][key], value) for key, value in parts[1]["transform"].items())
 
 
-def test_an_ablation_takes_the_first_phase_over_and_learns_the_same(folder):
+def test_an_ablation_that_reuses_the_first_phase_ends_with_the_same_weights(folder):
     without = changed(diversity_loss=False)
     METHOD.train(without, job(folder, "alone"))
     assert logged(folder, without, folder / "checkpoint.safetensors") == {"rehearsal", "phase_two"}
     assert fingerprints.md5(folder / "alone.safetensors") == fingerprints.md5(folder / "ablation.safetensors")
 
 
-def test_the_first_phase_of_another_training_is_not_taken_over(folder):
+def test_the_first_phase_of_another_training_is_not_reused(folder):
     other = changed(phase_one=PARAMS.phase_one.model_copy(update={"quality": 0.5}))
     assert "phase_one" in logged(folder, other, folder / "checkpoint.safetensors")
     assert "phase_one" in logged(folder, PARAMS, folder / "missing.safetensors")
 
 
 @pytest.mark.parametrize("switch", ["image_loss", "compensation", "dual_phase"])
-def test_every_ablation_trains_and_is_a_method(folder, switch):
+def test_every_ablation_trains_and_anonymizes(folder, switch):
     params = changed(**{switch: False})
     phases = logged(folder, params, folder / "checkpoint.safetensors")
     assert phases == ({"phase_two"} if switch == "dual_phase" else {"rehearsal", "phase_two"})
@@ -232,7 +232,7 @@ def test_an_encoder_unlike_the_inversion_cannot_start_from_it(folder):
         METHOD.train(changed(encoder=encoder), job(folder, "refused"))
 
 
-def test_as_published_it_starts_from_the_identity_encoder_and_trains_on_the_pictures_as_drawn(folder):
+def test_the_published_start_is_the_identity_encoder_with_unrefined_pictures(folder):
     encoder = PARAMS.encoder.model_copy(update={"kind": "psp", "start": "identity"})
     monkey = changed(encoder=encoder, refined=False)
     network = backbone("identity")
@@ -243,7 +243,7 @@ def test_as_published_it_starts_from_the_identity_encoder_and_trains_on_the_pict
     assert (folder / "published.safetensors").is_file()
 
 
-def test_with_the_published_codes_blocks_it_trains_and_the_right_key_brings_back_the_reconstruction(folder):
+def test_the_right_key_recovers_the_reconstruction_with_the_published_flow_blocks(folder):
     flow = PARAMS.flow.model_copy(update={"kind": "all_in_one", "aligned": False})
     METHOD.train(changed(flow=flow), job(folder, "all_in_one"))
     chosen = method(folder, changed(flow=flow), "all_in_one")

@@ -39,8 +39,8 @@ def transform(**changed):
         "secret": 1.0,
         "aligned": False,
     } | changed
-    asked = {"flow": FlowSettings(**flow), "compensation": True, "compensation_widths": [8, 8, 8]}
-    return Transform(IfaditSettings.model_construct(**asked), STYLE)
+    knobs = {"flow": FlowSettings(**flow), "compensation": True, "compensation_widths": [8, 8, 8]}
+    return Transform(IfaditSettings.model_construct(**knobs), STYLE)
 
 
 FLOWS = pytest.mark.parametrize("kind", [SecureFlow, AllInOneFlow])
@@ -49,7 +49,7 @@ FLOWS = pytest.mark.parametrize("kind", [SecureFlow, AllInOneFlow])
 @FLOWS
 @settings(max_examples=25, deadline=None)
 @given(weights=SEEDS, vectors=SEEDS, secret=SEEDS, limit=st.floats(0.1, 1.0), start=st.floats(0.01, 0.6))
-def test_the_inverse_gives_back_every_identity_under_every_secret(kind, weights, vectors, secret, limit, start):
+def test_the_inverse_recovers_every_identity_under_every_secret(kind, weights, vectors, secret, limit, start):
     torch.manual_seed(weights)
     flow = kind(WIDTH, STYLE, blocks=4, limit=limit, start=start)
     identity = unit(5, vectors)
@@ -60,7 +60,7 @@ def test_the_inverse_gives_back_every_identity_under_every_secret(kind, weights,
 
 
 @FLOWS
-def test_another_secret_does_not_give_it_back(kind):
+def test_another_secret_does_not_recover_the_identity(kind):
     torch.manual_seed(0)
     flow, identity, key = kind(WIDTH, STYLE), unit(5, 1), torch.randn(5, STYLE)
     with torch.no_grad():
@@ -68,7 +68,7 @@ def test_another_secret_does_not_give_it_back(kind):
     assert (back - identity).norm(dim=1).min() > 0.1
 
 
-def test_a_block_is_equations_5_and_6():
+def test_a_block_computes_equations_5_and_6():
     block = SecureCouplingBlock(half=2, secret=1, hidden=[], limit=2.0)
     answers = {"omega": 0.0, "phi": 0.5, "rho": 1.0, "eta": -1.0}
     for name, value in answers.items():
@@ -88,13 +88,13 @@ def test_an_all_in_one_block_scales_and_shifts_one_half_then_everything_and_perm
     linear.weight.data[0, 2] = 10.0  # of the secret
     linear.bias.data.copy_(torch.tensor([0.0, 0.0, 20.0, 30.0]))
     block.global_offset.data.fill_(0.25)
-    seen = flow(torch.tensor([[1.0, 2.0, 3.0, 4.0]]) / 2, torch.ones(1, 1)).detach() * 2
+    output = flow(torch.tensor([[1.0, 2.0, 3.0, 4.0]]) / 2, torch.ones(1, 1)).detach() * 2
     scaled = 3 * np.exp(2 * np.tanh(1.0))  # limit tanh(s / 10)
     expected = np.array([1.25, 2.25, scaled + 2 + 0.25, 4 + 3 + 0.25])  # t / 10; the learnt scale starts at 1
-    np.testing.assert_allclose(seen[0], block.w_perm.numpy() @ expected, rtol=1e-5)
+    np.testing.assert_allclose(output[0], block.w_perm.numpy() @ expected, rtol=1e-5)
 
 
-def test_an_all_in_one_flow_has_the_published_layout_and_is_that_of_its_seed():
+def test_an_all_in_one_flow_has_the_published_layout_and_depends_on_its_seed():
     flows = []
     for _ in range(2):
         torch.manual_seed(7)
@@ -113,7 +113,7 @@ def test_an_all_in_one_flow_does_not_work_along_directions():
         transform(kind="all_in_one", aligned=True)
 
 
-def test_the_first_half_changes_by_what_the_second_has_become():
+def test_the_first_half_changes_as_a_function_of_the_new_second_half():
     torch.manual_seed(3)
     block, key = SecureCouplingBlock(2, 3, [5], 1.0), torch.randn(1, 3)
     first, second = torch.randn(1, 2), torch.randn(1, 2)
@@ -121,18 +121,18 @@ def test_the_first_half_changes_by_what_the_second_has_become():
         torch.cat([first, key], 1)
     )
     known = torch.cat([changed, key], 1)
-    wanted = first * torch.sigmoid(block.rho(known)).exp() + block.eta(known)
-    found = block(first, second, key)
-    np.testing.assert_allclose(found[0].detach(), wanted.detach(), rtol=1e-5)
-    np.testing.assert_allclose(found[1].detach(), changed.detach(), rtol=1e-5)
+    expected = first * torch.sigmoid(block.rho(known)).exp() + block.eta(known)
+    halves = block(first, second, key)
+    np.testing.assert_allclose(halves[0].detach(), expected.detach(), rtol=1e-5)
+    np.testing.assert_allclose(halves[1].detach(), changed.detach(), rtol=1e-5)
 
 
-def test_a_vector_without_halves_is_refused():
+def test_a_vector_of_odd_width_is_refused():
     with pytest.raises(ValueError, match="must be even"):
         SecureFlow(7, STYLE)
 
 
-def test_aligned_identities_come_back_too_and_stay_where_identities_are():
+def test_aligned_identities_are_recovered_and_stay_in_the_space_of_identities():
     torch.manual_seed(0)
     basis = torch.linalg.qr(torch.randn(WIDTH, 12)).Q.T
     identity = normalize(torch.randn(300, 12) @ basis)
@@ -151,19 +151,19 @@ def test_aligned_identities_come_back_too_and_stay_where_identities_are():
 
 def test_a_picture_shows_the_directions_in_which_faces_differ():
     identity = torch.diag(torch.tensor([2.0, 1.0, 0.0]))  # mean squares 4/3, 1/3, 0
-    shown = visible(identity, floor=0.25)
-    np.testing.assert_allclose(shown, np.diag([1 / 1.25, 0.5, 0.0]), atol=1e-6)
+    visibility = visible(identity, floor=0.25)
+    np.testing.assert_allclose(visibility, np.diag([1 / 1.25, 0.5, 0.0]), atol=1e-6)
 
 
 def test_the_secret_vector_is_the_mapped_code_of_bytes_from_minus_one_to_one():
     torch.manual_seed(0)
     generator = Generator(8, (4, 4), style=3, mapping=2)
     pseudorandom = torch.tensor([[0, 255, 127]], dtype=torch.uint8)
-    wanted = generator.map(torch.tensor([[-1.0, 1.0, 127 / 127.5 - 1]]))
-    np.testing.assert_allclose(secret_vectors(generator, pseudorandom), wanted.detach(), atol=1e-6)
+    expected = generator.map(torch.tensor([[-1.0, 1.0, 127 / 127.5 - 1]]))
+    np.testing.assert_allclose(secret_vectors(generator, pseudorandom), expected.detach(), atol=1e-6)
 
 
-def test_two_faces_share_their_two_secrets_and_are_two():
+def test_drawn_pairs_share_their_secrets_and_are_different_faces():
     generator, draw = Generator(8, (4, 4), style=3, mapping=2), np.random.default_rng(0)
     first, second = drawn_secrets(generator, draw, 6)
     assert torch.equal(first[0::2], first[1::2])
@@ -181,8 +181,8 @@ def test_the_mapping_is_an_mlp_of_two_layers_for_each_style_layer():
     for layer in range(3):
         x = torch.cat([2 * identity, attributes[:, layer]], dim=1)  # sqrt(4) times the replicated identity
         x = leaky_relu(x @ mapping.first.weight[layer] + mapping.first.bias[layer], 0.2)
-        wanted = x @ mapping.second.weight[layer] + mapping.second.bias[layer]
-        np.testing.assert_allclose(mapping(identity, attributes)[:, layer].detach(), wanted.detach(), atol=1e-5)
+        expected = x @ mapping.second.weight[layer] + mapping.second.bias[layer]
+        np.testing.assert_allclose(mapping(identity, attributes)[:, layer].detach(), expected.detach(), atol=1e-5)
 
 
 def test_a_mapping_can_start_with_the_attributes_alone():
@@ -199,7 +199,7 @@ def test_the_compensation_starts_by_changing_nothing_and_has_four_layers():
     assert sum(isinstance(part, torch.nn.Linear) for part in layer.layers) == 4
 
 
-def test_structural_similarity_is_that_of_the_judge():
+def test_structural_similarity_equals_that_of_the_judge():
     pictures = np.random.default_rng(0).integers(0, 256, (3, 24, 20, 3), dtype=np.uint8)
     pair = to_float(pictures), to_float(pictures // 2 + 40)
     judged = Pixels(Pixels.Params(), {}).measure(*pair)["ssim"]
@@ -207,17 +207,17 @@ def test_structural_similarity_is_that_of_the_judge():
 
 
 def test_visual_quality_is_equation_12():
-    made, wanted = torch.rand(2, 3, 16, 16) * 2 - 1, torch.rand(2, 3, 16, 16) * 2 - 1
-    by_hand = 0.84 * (1 - losses.structural_similarity(made, wanted).mean()) + 0.16 * (made - wanted).abs().mean()
-    assert losses.visual_quality(made, wanted, 0.84, 0.16).item() == pytest.approx(by_hand.item())
+    made, target = torch.rand(2, 3, 16, 16) * 2 - 1, torch.rand(2, 3, 16, 16) * 2 - 1
+    by_hand = 0.84 * (1 - losses.structural_similarity(made, target).mean()) + 0.16 * (made - target).abs().mean()
+    assert losses.visual_quality(made, target, 0.84, 0.16).item() == pytest.approx(by_hand.item())
 
 
 def test_identity_losses_are_equations_15_to_19():
     east, north = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
     between = torch.tensor([[0.6, 0.8]])
     assert losses.anonymity(between, east).item() == pytest.approx(0.6)
-    assert losses.anonymity(-between, east).item() == 0.0  # theta^+ ignores what is opposite
-    assert losses.dissimilar(-between, east).item() == pytest.approx(1.6)  # theta^- does not
+    assert losses.anonymity(-between, east).item() == 0.0  # theta^+ ignores opposite vectors
+    assert losses.dissimilar(-between, east).item() == pytest.approx(1.6)  # theta^- does not ignore them
     assert losses.recovery(between, -east, east).item() == pytest.approx(0.4)
     # two faces under two secrets: cosines of faces 0 and 0.6, their mean 0.3; of secrets 1 and 0.8, their mean 0.9
     first, second = torch.cat([east, north]), torch.cat([east, between])
@@ -227,11 +227,11 @@ def test_identity_losses_are_equations_15_to_19():
 def test_the_mask_at_256_pixels_is_blurred_as_opencv_does_with_15_pixels():
     mask = np.zeros((256, 256), np.float32)
     mask[60:200, 90:170] = 1
-    wanted = cv2.GaussianBlur(mask, (15, 15), 0)
-    np.testing.assert_allclose(blurred(torch.from_numpy(mask)[None, None])[0, 0], wanted, atol=1e-4)
+    expected = cv2.GaussianBlur(mask, (15, 15), 0)
+    np.testing.assert_allclose(blurred(torch.from_numpy(mask)[None, None])[0, 0], expected, atol=1e-4)
 
 
-def test_the_head_has_hair_and_the_face_has_not():
+def test_the_head_mask_includes_hair_and_the_face_mask_does_not():
     labels = torch.zeros(1, 64, 64, dtype=torch.uint8)
     labels[:, :32], labels[:, 32:48] = 17, 1  # hair, skin
     face, head = (soft_mask(labels, region)[0, 0, :, 32] for region in ("face", "head"))
@@ -243,7 +243,7 @@ def test_the_head_has_hair_and_the_face_has_not():
     assert head[60] == 0
 
 
-def test_refinement_keeps_the_background_and_only_it():
+def test_refinement_keeps_only_the_background():
     made, background = torch.full((1, 3, 4, 4), 0.5), torch.full((1, 3, 4, 4), -0.5)
     mask = torch.tensor([0.0, 0.25, 1.0, 1.0]).expand(1, 1, 4, 4)
     np.testing.assert_allclose(refine(made, background, mask)[0, 0, 0], [-0.5, -0.25, 0.5, 0.5])

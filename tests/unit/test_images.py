@@ -1,4 +1,4 @@
-"""The image contract and the archive: exact, quick to refuse what is damaged, the same bytes for the same faces."""
+"""The image contract and the archive: exact values, refusal of damaged files, the same bytes for the same faces."""
 
 import tracemalloc
 import zipfile
@@ -30,7 +30,7 @@ def write(path: Path, count: int = 6, side: int = 8, seed: int = 0) -> Path:
 
 @given(arrays(np.uint8, st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(1, 9), st.just(3))))
 @settings(max_examples=50, deadline=None)
-def test_eight_bits_survive_the_way_to_float_and_back(pictures):
+def test_eight_bit_values_survive_conversion_to_float_and_back(pictures):
     images = to_float(pictures)
     assert images.dtype == np.float32
     assert images.shape == (len(pictures), 3, *pictures.shape[1:3])
@@ -45,18 +45,18 @@ def test_rounding_to_eight_bits_moves_no_value_by_more_than_half_a_grey_level(im
     assert np.abs(to_float(to_uint8(image)) - image).max() <= 1.0 / 255.0 + 1e-6
 
 
-def test_the_ends_of_the_range_are_black_and_white_and_what_lies_beyond_is_clipped():
+def test_the_ends_of_the_range_are_black_and_white_and_other_values_are_clipped():
     image = np.array([-9.0, -1.0, 0.0, 1.0, 9.0], dtype=np.float32).reshape(1, 1, 5).repeat(3, axis=0)
     assert to_uint8(image)[0, :, 0].tolist() == [0, 0, 128, 255, 255]
 
 
-def test_a_red_picture_is_red_in_memory():
+def test_a_red_picture_has_red_as_its_first_channel():
     red = np.zeros((2, 2, 3), np.uint8)
     red[..., 0] = 255
     np.testing.assert_array_equal(to_float(red)[:, 0, 0], [1.0, -1.0, -1.0])
 
 
-def test_an_archive_gives_back_what_was_written(tmp_path):
+def test_an_archive_returns_the_written_faces(tmp_path):
     archive = FaceArchive(write(tmp_path / "set.zip"))
     random = np.random.default_rng(0)
     for batch in archive.batches(4):
@@ -71,7 +71,7 @@ def test_an_archive_gives_back_what_was_written(tmp_path):
     np.testing.assert_array_equal(masks[0], to_uint8(archive.load().images[2])[..., 0])
 
 
-def test_landmarks_that_are_not_known_are_nan():
+def test_unknown_landmarks_are_nan():
     index = pd.DataFrame({"id": ["a", "b"], "landmarks": [None, np.ones(136)]})
     points = Faces(np.zeros((2, 3, 4, 4), np.float32), index).landmarks
     assert np.isnan(points[0]).all()
@@ -86,7 +86,7 @@ def test_the_same_faces_give_the_same_bytes(tmp_path):
 
 @pytest.mark.parametrize("ending", [".zip", ".parquet"])
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.98])
-def test_a_cut_file_is_refused_by_its_name(tmp_path, ending, share):
+def test_a_truncated_file_is_refused_by_name(tmp_path, ending, share):
     damaged = write(tmp_path / "set.zip").with_suffix(ending)
     content = damaged.read_bytes()
     damaged.write_bytes(content[: int(len(content) * share)])
@@ -101,7 +101,7 @@ def test_a_missing_file_is_refused_with_what_to_do(tmp_path, ending):
         FaceArchive(tmp_path / "set.zip")
 
 
-def test_the_index_of_other_pictures_is_refused(tmp_path):
+def test_an_index_of_different_pictures_is_refused(tmp_path):
     one, two = write(tmp_path / "one.zip", seed=1), write(tmp_path / "two.zip", seed=2)
     index_path(one).write_bytes(index_path(two).read_bytes())
     with pytest.raises(ArchiveError, match="does not have the pictures of its index"):
@@ -134,14 +134,14 @@ def test_a_flipped_bit_in_any_column_of_the_index_is_refused(tmp_path):
             FaceArchive(archive)
 
 
-def test_a_file_that_only_looks_like_an_index_is_refused(tmp_path):
+def test_a_file_that_is_not_a_real_index_is_refused(tmp_path):
     archive = write(tmp_path / "set.zip")
     pq.write_table(pq.read_table(index_path(archive)).replace_schema_metadata(None), index_path(archive))
     with pytest.raises(ArchiveError, match=r"set.parquet is damaged"):
         index_facts(index_path(archive))
 
 
-def test_an_interrupted_writer_leaves_nothing(tmp_path):
+def test_an_interrupted_writer_leaves_no_file(tmp_path):
     with pytest.raises(KeyboardInterrupt), ArchiveWriter(tmp_path / "set.zip") as out:
         out.add(np.zeros((4, 4, 3), np.uint8), {"id": "a", "identity": "", "split": "test"})
         raise KeyboardInterrupt
@@ -170,12 +170,12 @@ def test_a_row_is_a_picture_or_a_refusal_with_its_reason(tmp_path, picture, row)
         out.add(picture, row)
 
 
-def test_reading_needs_the_memory_of_one_batch_however_large_the_set(tmp_path):
+def test_reading_needs_the_memory_of_one_batch_for_any_archive_size(tmp_path):
     archive = FaceArchive(write(tmp_path / "large.zip", count=2000, side=32))
     tracemalloc.start()
-    seen = sum(len(batch) for batch in archive.batches(32))
+    count = sum(len(batch) for batch in archive.batches(32))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     whole = 2000 * 3 * 32 * 32 * 4
-    assert seen == 2000
+    assert count == 2000
     assert peak < whole / 4, f"{peak / 1e6:.1f} MB for batches of {whole / 2000 * 32 / 1e6:.1f} MB"

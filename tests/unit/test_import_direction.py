@@ -1,4 +1,4 @@
-"""The rooms of the library: what lies in them, and who may import whom. pyproject.toml has the order of the rooms."""
+"""The rooms of the library: their content, and the direction of imports. pyproject.toml has the order of the rooms."""
 
 import ast
 import tomllib
@@ -15,7 +15,7 @@ BY_NAME = {
     "core/discovery.py",  # methods, backbones, judges, metrics and datasets
     "cli/installation.py",  # the packages that are installed
 }
-"""Modules that may import by a name that is computed."""
+"""Modules that may import a module by a computed name."""
 
 
 def named(path: Path) -> str:
@@ -28,20 +28,20 @@ def rooms(root: Path) -> set[str]:
     return set(layers)
 
 
-def test_every_module_lies_in_one_of_the_fourteen_rooms(root):
+def test_every_module_is_in_one_of_the_fourteen_rooms(root):
     assert len(rooms(root)) == 14
     assert {path.parent.name for path in PACKAGE.glob("*/*.py")} == rooms(root)
     assert [path.name for path in PACKAGE.glob("*.py")] == ["__init__.py"]
 
 
-def test_no_exception_from_the_import_contract(root):
+def test_the_import_contract_has_no_exceptions(root):
     table = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]
     options = {key for contract in table["contracts"] for key in contract}
     assert options <= {"name", "type", "containers", "exhaustive", "layers", "ancestors"}
 
 
-def test_no_circle_between_modules():
-    """Of single modules, with the imports for type checkers; import-linter looks at siblings."""
+def test_modules_have_no_circular_imports():
+    """Checks single modules, with imports for type checkers; import-linter checks only sibling packages."""
     graph = grimp.build_graph("masquerade", cache_dir=None)
     sorter = TopologicalSorter({module: graph.find_modules_directly_imported_by(module) for module in graph.modules})
     sorter.prepare()  # raises CycleError, which names the circle
@@ -61,11 +61,11 @@ def test_only_discovery_imports_by_name():
     assert {named(path) for path in MODULES if imports_by_name(path)} == BY_NAME
 
 
-def test_every_folder_says_what_lives_in_it():
+def test_every_folder_has_a_docstring_about_its_content():
     folders = [path for path in MODULES if path.name == "__init__.py"]
     assert [named(path) for path in folders if not ast.get_docstring(ast.parse(path.read_text()))] == []
 
 
-def test_every_module_can_be_read_in_one_sitting():
+def test_every_module_is_short():
     lines = {named(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
     assert {name: count for name, count in lines.items() if count > 310} == {}

@@ -1,4 +1,4 @@
-"""What another program anonymized is a method like all others: taken in whole, by hash, and never an original."""
+"""The results of another program form a method: imported completely, checked by hash, and never an original."""
 
 import shutil
 from pathlib import Path
@@ -25,7 +25,7 @@ OURS = "the name is not the id of a test face"
 
 
 def pixels(number: int) -> np.ndarray:
-    """Smooth, as a photograph is, so that a codec changes it little."""
+    """A smooth picture, like a photograph, so that a codec changes it little."""
     small = np.random.default_rng(number).integers(0, 256, (4, 4, 3), dtype=np.uint8)
     return np.asarray(Image.fromarray(small).resize((SIDE, SIDE), Image.Resampling.BICUBIC))
 
@@ -51,7 +51,7 @@ def originals(faces: FaceArchive) -> pictures.Originals:
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> Path:
-    """What a program made of the four faces: negatives, in formats of its own."""
+    """The results of a program for the four faces: negatives in several formats."""
     folder = tmp_path / "theirs"
     (folder / "deeper").mkdir(parents=True)
     for number, name in ((0, "f0.png"), (1, "deeper/f1.jpg"), (3, "f3.webp"), (4, "f4.bmp")):
@@ -70,23 +70,23 @@ def take_in(faces, stored: Path, output: Path, **changes) -> FaceArchive:
     return FaceArchive(output)
 
 
-def test_export_hands_out_every_test_face_and_no_other(faces, tmp_path):
+def test_export_writes_every_test_face_and_no_other(faces, tmp_path):
     assert pictures.export(faces, tmp_path / "out") == 4
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["f0.png", "f1.png", "f3.png", "f4.png"]
     assert np.array_equal(np.asarray(Image.open(tmp_path / "out" / "f3.png")), pixels(3))
 
 
-def test_every_picture_comes_in_pixel_by_pixel_under_the_row_of_its_original(faces, originals, theirs, tmp_path):
+def test_every_picture_is_imported_unchanged_with_the_row_of_its_original(faces, originals, theirs, tmp_path):
     assert collect(theirs, originals, tmp_path / "stored.zip") == 4
     result = take_in(faces, tmp_path / "stored.zip", tmp_path / "result.zip")
     assert result.index["id"].tolist() == ["f0", "f1", "f2", "f3", "f4"]
     assert result.index["source_id"].tolist() == result.index["id"].tolist()
     assert result.index["identity"].tolist() == ["p0", "p1", "p2", "p3", "p4"]
     assert result.index.set_index("id").loc["f2", "reason"] == "no face was found"
-    shown = dict(zip(result.load().ids, to_uint8(result.load().images), strict=True))
-    assert np.array_equal(shown["f0"], 255 - pixels(0))
-    assert np.array_equal(shown["f4"], 255 - pixels(4))
-    assert np.abs(shown["f1"].astype(int) - (255 - pixels(1))).mean() < 8  # a JPEG
+    images = dict(zip(result.load().ids, to_uint8(result.load().images), strict=True))
+    assert np.array_equal(images["f0"], 255 - pixels(0))
+    assert np.array_equal(images["f4"], 255 - pixels(4))
+    assert np.abs(images["f1"].astype(int) - (255 - pixels(1))).mean() < 8  # a JPEG
     stated = {"imported": f"sha256:{pictures.sha256(tmp_path / 'stored.zip')}", "program": "They 2020, program 1.0"}
     assert result.facts["statement"] == stated
     assert result.facts["method"] == "theirs"
@@ -98,7 +98,7 @@ def test_same_folder_gives_the_same_hash(originals, theirs, tmp_path):
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
 
 
-def test_mistakes_are_listed_all_at_once_and_nothing_is_written(originals, theirs, tmp_path):
+def test_all_errors_are_listed_together_and_nothing_is_written(originals, theirs, tmp_path):
     (theirs / "f0.png").unlink()
     (theirs / "readme.txt").write_text("how we did it")
     Image.fromarray(pixels(8)).save(theirs / "f1.png")  # beside deeper/f1.jpg
@@ -106,17 +106,17 @@ def test_mistakes_are_listed_all_at_once_and_nothing_is_written(originals, their
     (theirs / "f4.bmp").write_text("no picture")
     with pytest.raises(ArchiveError) as error:
         collect(theirs, originals, tmp_path / "stored.zip")
-    told = str(error.value)
-    assert "for the 4 test faces" in told
-    assert "- f0: no picture (--partial" in told
-    assert f"- readme.txt: {OURS}" in told
-    assert "- f1: several files" in told
-    assert "- f3: not 32 x 32 pixels (--resize" in told
-    assert "- f4: not a picture in a format that is read" in told
+    message = str(error.value)
+    assert "for the 4 test faces" in message
+    assert "- f0: no picture (--partial" in message
+    assert f"- readme.txt: {OURS}" in message
+    assert "- f1: several files" in message
+    assert "- f3: not 32 x 32 pixels (--resize" in message
+    assert "- f4: not a picture in a format that is read" in message
     assert not (tmp_path / "stored.zip").exists()
 
 
-def test_missing_picture_is_a_refusal_with_its_reason_and_no_original(faces, originals, theirs, tmp_path):
+def test_missing_picture_is_a_refusal_with_a_reason_and_not_the_original(faces, originals, theirs, tmp_path):
     (theirs / "f3.webp").unlink()
     assert collect(theirs, originals, tmp_path / "stored.zip", partial=True) == 3
     result = take_in(faces, tmp_path / "stored.zip", tmp_path / "result.zip")
@@ -125,24 +125,24 @@ def test_missing_picture_is_a_refusal_with_its_reason_and_no_original(faces, ori
     assert "f3" not in result.load().ids
 
 
-def test_empty_folder_is_a_mistake_even_where_faces_may_be_missing(originals, tmp_path):
+def test_empty_folder_is_an_error_even_if_faces_may_be_missing(originals, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ArchiveError, match="there is no picture"):
         collect(tmp_path / "empty", originals, tmp_path / "stored.zip", partial=True)
 
 
-@pytest.mark.parametrize("shown", [3, 0], ids=["its own original", "the original of another face"])
+@pytest.mark.parametrize("number", [3, 0], ids=["its own original", "the original of another face"])
 @pytest.mark.parametrize(
-    ("ending", "told"), [("png", "an original, unchanged"), ("jpg", "within 6 grey levels of an original")]
+    ("ending", "message"), [("png", "an original, unchanged"), ("jpg", "within 6 grey levels of an original")]
 )
-def test_original_is_never_taken_under_any_name(originals, theirs, tmp_path, shown, ending, told):
+def test_original_is_refused_under_every_name(originals, theirs, tmp_path, number, ending, message):
     (theirs / "f3.webp").unlink()
-    Image.fromarray(pixels(shown)).save(theirs / f"f3.{ending}", quality=95)
-    with pytest.raises(ArchiveError, match=f"- f3: {told}"):
+    Image.fromarray(pixels(number)).save(theirs / f"f3.{ending}", quality=95)
+    with pytest.raises(ArchiveError, match=f"- f3: {message}"):
         collect(theirs, originals, tmp_path / "stored.zip")
 
 
-def test_near_zero_takes_what_differs_a_little_and_still_no_original(originals, theirs, tmp_path):
+def test_near_zero_accepts_small_differences_and_refuses_an_original(originals, theirs, tmp_path):
     (theirs / "f3.webp").unlink()
     cloaked = pixels(3).copy()
     cloaked[0, 0, 0] ^= 1
@@ -153,7 +153,7 @@ def test_near_zero_takes_what_differs_a_little_and_still_no_original(originals, 
         collect(theirs, originals, tmp_path / "stored.zip", near=0.0)
 
 
-def test_other_sizes_are_brought_to_ours_where_asked_for(faces, originals, theirs, tmp_path):
+def test_pictures_of_another_size_are_resized_on_request(faces, originals, theirs, tmp_path):
     Image.fromarray(255 - pixels(0)).resize((128, 128), Image.Resampling.BICUBIC).save(theirs / "f0.png")
     collect(theirs, originals, tmp_path / "stored.zip", resize=True)
     result = take_in(faces, tmp_path / "stored.zip", tmp_path / "result.zip").load()
@@ -162,8 +162,8 @@ def test_other_sizes_are_brought_to_ours_where_asked_for(faces, originals, their
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 60))
-def test_no_near_original_is_overlooked(tmp_path_factory, seed, most):
-    """Against a comparison with every pixel of every original."""
+def test_every_near_original_is_detected(tmp_path_factory, seed, most):
+    """Compares the result with a search over every pixel of every original."""
     random = np.random.default_rng(seed)
     folder = tmp_path_factory.mktemp("near")
     with ArchiveWriter(folder / "faces.zip", {"size": SIDE}) as out:
@@ -173,20 +173,20 @@ def test_no_near_original_is_overlooked(tmp_path_factory, seed, most):
     noise = random.integers(-most, most + 1, (SIDE, SIDE, 3))
     picture = np.clip(made[1].astype(int) + noise, 0, 255).astype(np.uint8)
     distance = np.abs(picture.astype(int) - made[1]).mean()
-    seen = pictures.Originals(FaceArchive(folder / "faces.zip"))
-    assert seen.match(picture, distance) == "f1"
-    assert seen.match(picture, np.nextafter(distance, -1.0)) == ""
+    index = pictures.Originals(FaceArchive(folder / "faces.zip"))
+    assert index.match(picture, distance) == "f1"
+    assert index.match(picture, np.nextafter(distance, -1.0)) == ""
     shutil.rmtree(folder)
 
 
-def test_other_bytes_than_those_of_params_are_refused(faces, originals, theirs, tmp_path):
+def test_a_file_with_another_hash_than_params_is_refused(faces, originals, theirs, tmp_path):
     stored = tmp_path / "stored.zip"
     collect(theirs, originals, stored)
-    wanted = pictures.sha256(stored)
+    sha256 = pictures.sha256(stored)
     whole = stored.read_bytes()
     stored.write_bytes(whole[:100] + bytes([whole[100] ^ 1]) + whole[101:])
-    with pytest.raises(ArchiveError, match=f"params.yaml names {wanted}"):
-        take_in(faces, stored, tmp_path / "result.zip", sha256=wanted)
+    with pytest.raises(ArchiveError, match=f"params.yaml names {sha256}"):
+        take_in(faces, stored, tmp_path / "result.zip", sha256=sha256)
     assert not (tmp_path / "result.zip").exists()
 
 
@@ -196,15 +196,15 @@ def test_pictures_of_other_faces_are_refused(faces, originals, theirs, tmp_path)
         take_in(faces, tmp_path / "stored.zip", tmp_path / "result.zip", originals="0" * 64)
 
 
-def test_stored_original_is_found_when_the_cell_is_built(faces, theirs, tmp_path):
-    """Though the hash is right: whoever wrote the file by hand could have put anything there."""
+def test_stored_original_is_detected_when_the_cell_is_built(faces, theirs, tmp_path):
+    """Holds even if the hash is right, because a file written by hand can hold any picture."""
     stored = tmp_path / "stored.zip"
     pictures._store({"f0": 255 - pixels(0), "f1": pixels(4)}, stored)
     with pytest.raises(ArchiveError, match="f1 is an original, unchanged"):
         take_in(faces, stored, tmp_path / "result.zip")
 
 
-def test_digest_knows_names_pixels_and_order_of_the_test_faces_alone(faces, originals, tmp_path):
+def test_digest_depends_only_on_names_pixels_and_order_of_the_test_faces(faces, originals, tmp_path):
     def digest(*rows):
         with ArchiveWriter(tmp_path / "other.zip", {"size": SIDE}) as out:
             for name, number, split in rows:
@@ -229,7 +229,7 @@ BLOCK = {
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """The parameters of this repository, free to be changed."""
+    """A copy of the parameters of this repository that a test may change."""
     root = tmp_path / "repository"
     shutil.copytree(ROOT / "scales", root / "scales")
     shutil.copy2(ROOT / "params.yaml", root)
@@ -245,7 +245,7 @@ def test_registering_adds_a_block_and_changes_nothing_else(repository):
     assert loading.load(repository, "mini").tree["imported"] == {}
 
 
-def test_registering_again_replaces_its_own_set_and_keeps_the_others(repository):
+def test_a_second_registration_replaces_its_own_set_and_keeps_the_others(repository):
     file = repository / "scales" / "tiny.yaml"
     registry.register(repository, "tiny", BLOCK)
     file.write_text(file.read_text() + "# the end\nseeds: [0, 1]\n")
@@ -255,36 +255,36 @@ def test_registering_again_replaces_its_own_set_and_keeps_the_others(repository)
     }
     registry.register(repository, "tiny", more)
     registry.register(repository, "tiny", {"fawkes": BLOCK["deepprivacy"]})
-    found = loading.load(repository, "tiny")
-    assert set(found.imported) == {"deepprivacy", "fawkes"}
-    assert set(found.imported["deepprivacy"].variants["default"]) == {"synthetic_hq", "synthetic_wild"}
-    assert found.seeds == [0, 1]
+    parameters = loading.load(repository, "tiny")
+    assert set(parameters.imported) == {"deepprivacy", "fawkes"}
+    assert set(parameters.imported["deepprivacy"].variants["default"]) == {"synthetic_hq", "synthetic_wild"}
+    assert parameters.seeds == [0, 1]
     assert "# the end\nseeds: [0, 1]" in file.read_text()
     assert file.read_text().count("imported:") == 1
 
 
 @pytest.mark.parametrize(
-    ("block", "told"),
+    ("block", "message"),
     [
         ({"fit": BLOCK["deepprivacy"]}, "imported.fit has the name of a module of methods/"),
         ({"Deep Privacy": BLOCK["deepprivacy"]}, "Deep Privacy"),
         ({"deepprivacy": {**BLOCK["deepprivacy"], "variants": {"default": {"celeba": {}}}}}, "sha256"),
     ],
 )
-def test_refused_block_leaves_the_overlay_as_it_was(repository, block, told):
+def test_refused_block_does_not_change_the_overlay(repository, block, message):
     before = (repository / "scales" / "tiny.yaml").read_bytes()
-    with pytest.raises(ParameterError, match=told):
+    with pytest.raises(ParameterError, match=message):
         registry.register(repository, "tiny", block)
     assert (repository / "scales" / "tiny.yaml").read_bytes() == before
 
 
-def test_form_that_cannot_be_edited_is_shown_what_to_write(repository):
+def test_error_for_an_overlay_in_another_form_holds_the_block_to_write(repository):
     (repository / "scales" / "tiny.yaml").write_text("{image: {size: 64}}\n")
     with pytest.raises(ParameterError, match="Write into it yourself:\nimported:\n  deepprivacy:"):
         registry.register(repository, "tiny", BLOCK)
 
 
-def test_imported_set_is_a_cell_of_its_dataset_alone_and_of_one_seed(repository):
+def test_imported_set_is_a_cell_of_only_its_dataset_and_one_seed(repository):
     registry.register(repository, "tiny", BLOCK)
     registry_file = repository / "scales" / "tiny.yaml"
     registry_file.write_text(registry_file.read_text() + "seeds: [3, 4]\n")
@@ -292,9 +292,9 @@ def test_imported_set_is_a_cell_of_its_dataset_alone_and_of_one_seed(repository)
     planned = matrix.cells(parameters)
     mine = [cell for cell in planned if cell.method == "deepprivacy"]
     assert mine == [matrix.Cell("synthetic_hq", "deepprivacy", "default", 3)]
-    wanted = [("synthetic_wild", "deepprivacy", "default"), ("synthetic_hq", "deepprivacy", "default")]
-    told = matrix.skipped(parameters, wanted, matrix.by_setting(planned))
-    assert told == {wanted[0]: "no pictures of deepprivacy/default were imported for synthetic_wild"}
+    requested = [("synthetic_wild", "deepprivacy", "default"), ("synthetic_hq", "deepprivacy", "default")]
+    reasons = matrix.skipped(parameters, requested, matrix.by_setting(planned))
+    assert reasons == {requested[0]: "no pictures of deepprivacy/default were imported for synthetic_wild"}
     assert matrix.runs_once("deepprivacy")
 
 
@@ -302,12 +302,12 @@ IMPORTED = {name: ImportedMethod(**block) for name, block in BLOCK.items()}
 STAND_INS = StandIns(datasets={"celeba_hq": "synthetic_hq"}, judges={})
 
 
-def test_row_of_the_paper_is_filled_and_no_second_one_added():
+def test_imported_method_fills_the_row_of_the_paper_and_adds_no_second_row():
     table = reference.load(ROOT / "reference" / "falco" / "table1.yaml")
     assert imported_rows.add(table, IMPORTED, STAND_INS) == table
 
 
-def test_method_that_no_row_names_gets_a_row_of_ours():
+def test_imported_method_without_a_row_gets_a_new_row():
     table = reference.load(ROOT / "reference" / "falco" / "table1.yaml")
     block = IMPORTED["deepprivacy"]
     other = {"theirs": block.model_copy(update={"title": "Theirs"})}
@@ -320,18 +320,18 @@ def test_method_that_no_row_names_gets_a_row_of_ours():
 
 
 @pytest.mark.parametrize("name", ["ifadit/recovery", "falco/inversion", "ifadit/table5", "falco/figure3"])
-def test_what_shows_more_than_anonymized_faces_or_is_no_table_stays_as_it_is(name):
+def test_items_other_than_tables_of_anonymized_faces_are_not_changed(name):
     item = reference.load(ROOT / "reference" / f"{name}.yaml")
     assert imported_rows.add(item, {"theirs": IMPORTED["deepprivacy"]}, STAND_INS) == item
 
 
-def test_table_says_that_the_training_of_a_stranger_is_not_known():
-    told = judges_in_training.unknown([("identitydp", "IdentityDP"), ("deepprivacy", "DeepPrivacy [16]")])
-    assert told == "What DeepPrivacy [16] saw in training is not known here."
+def test_table_notes_that_the_training_data_of_an_imported_method_is_unknown():
+    note = judges_in_training.unknown([("identitydp", "IdentityDP"), ("deepprivacy", "DeepPrivacy [16]")])
+    assert note == "What DeepPrivacy [16] saw in training is not known here."
     assert judges_in_training.unknown([("identitydp", "IdentityDP")]) == ""
 
 
-def test_commands_go_from_faces_to_a_cell(repository, faces, theirs, tmp_path, capsys):
+def test_import_commands_lead_from_faces_to_a_cell(repository, faces, theirs, tmp_path, capsys):
     place = repository / "data" / "tiny" / "faces"
     place.mkdir(parents=True)
     shutil.copy2(faces.path, place / "synthetic_hq.zip")
@@ -357,6 +357,6 @@ def test_commands_go_from_faces_to_a_cell(repository, faces, theirs, tmp_path, c
     written = loading.load(repository, "tiny").imported["deepprivacy"].variants["default"]["synthetic_hq"]
     assert written.sha256 == pictures.sha256(stored)
     assert written.originals == pictures.Originals(faces).digest
-    said = capsys.readouterr().out
-    assert "4 of 4 faces" in said
-    assert written.sha256 in said
+    output = capsys.readouterr().out
+    assert "4 of 4 faces" in output
+    assert written.sha256 in output

@@ -1,4 +1,4 @@
-"""What is installed loads, and what does not load is named with its library and a remedy."""
+"""Installed packages load. A package that does not load is named with its library and a remedy."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ def missing(library: str) -> str:
 
 
 def package(folder, name: str, code: str = "", requires: str = "") -> None:
-    """An installed package with an extension module that is none, and with ``code`` to import."""
+    """An installed package with an invalid extension module, and with ``code`` as its source."""
     information = folder / f"{name}-1.0.dist-info"
     (folder / name).mkdir()
     information.mkdir()
@@ -31,31 +31,31 @@ def package(folder, name: str, code: str = "", requires: str = "") -> None:
     (information / "RECORD").write_text(f"{name}/__init__.py,,\n{name}/fast{installation.MODULE_SUFFIXES[0]},,\n")
 
 
-def test_packages_that_the_pipeline_computes_with_are_among_those_that_are_loaded():
+def test_packages_of_the_computations_are_among_the_loaded_packages():
     assert {"numpy", "torch", "torchvision", "dlib-bin", "onnxruntime", "pyarrow"} <= set(installation.compiled())
 
 
 def test_installed_packages_load():
-    """All of them are loaded when they are installed; here a few that take no time."""
+    """The installation loads all packages; this test loads a few that load fast."""
     assert installation.unloadable(["numpy", "pillow", "orjson"]) == []
 
 
-def test_every_package_that_fails_is_named_once_and_the_others_are_loaded_all_the_same(tmp_path, monkeypatch):
+def test_every_package_that_fails_is_named_once_and_the_others_are_still_loaded(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     library = "libnowhere.so.3: cannot open shared object file: No such file or directory"
     package(tmp_path, "lacking", f"raise ImportError({library!r})")
     package(tmp_path, "likewise", f"raise OSError({library!r})")
     package(tmp_path, "killing", "import os; os.abort()")
-    found = installation.unloadable(["lacking", "killing", "likewise", "numpy"])
-    assert found == [
+    failures = installation.unloadable(["lacking", "killing", "likewise", "numpy"])
+    assert failures == [
         Unloadable(("lacking 1.0", "likewise 1.0"), library),
         Unloadable(("killing 1.0",), installation.CRASHED),
     ]
-    assert "lacking 1.0, likewise 1.0 are installed and do not load: libnowhere.so.3" in str(found[0])
-    assert "libnowhere.so.3 is not on this machine" in str(found[0])
+    assert "lacking 1.0, likewise 1.0 are installed and do not load: libnowhere.so.3" in str(failures[0])
+    assert "libnowhere.so.3 is not on this machine" in str(failures[0])
 
 
-def test_extension_module_is_linked_even_if_the_import_of_its_package_does_not_touch_it(tmp_path, monkeypatch):
+def test_extension_module_is_loaded_even_if_its_package_does_not_import_it(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     package(tmp_path, "lazy")
     (only,) = installation.unloadable(["lazy"])
@@ -63,7 +63,7 @@ def test_extension_module_is_linked_even_if_the_import_of_its_package_does_not_t
     assert f"fast{installation.MODULE_SUFFIXES[0]}" in only.reason
 
 
-def test_text_names_package_library_and_remedy():
+def test_error_text_names_package_library_and_remedy():
     assert "CUDA build" in missing("libcudnn.so.9")
     assert installation.CUDA_LOCK in missing("libcudnn.so.9")
     assert "`apt-get install libstdc++6`" in missing("libstdc++.so.6")
@@ -80,7 +80,7 @@ def test_text_names_package_library_and_remedy():
         assert "\n" not in text
 
 
-def test_the_doctor_says_the_same(monkeypatch):
+def test_the_doctor_reports_packages_that_do_not_load(monkeypatch):
     failure = Unloadable(("dlib-bin 20.0",), "libstdc++.so.6: cannot open shared object file")
     monkeypatch.setattr(installation, "unloadable", lambda packages: [failure])
     (check,) = doctor.loadable()
@@ -89,7 +89,7 @@ def test_the_doctor_says_the_same(monkeypatch):
     assert not check.ok
 
 
-def test_lock_of_the_cuda_libraries_counts_where_torch_asks_for_them(tmp_path, monkeypatch):
+def test_lock_of_the_cuda_libraries_is_used_if_torch_requires_them(tmp_path, monkeypatch):
     package(tmp_path, "torch", requires='Requires-Dist: nvidia-cudnn-cu13==9; platform_system == "Linux"\n')
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     assert installation.locks() == [installation.LOCK, installation.CUDA_LOCK]
@@ -98,7 +98,7 @@ def test_lock_of_the_cuda_libraries_counts_where_torch_asks_for_them(tmp_path, m
 
 
 @pytest.mark.parametrize("chosen", ["PYTHON=python3.8", "PYTHON=no such python", "PYTHONS=python3.99"])
-def test_make_without_a_fitting_python_says_which_fit_and_how_to_get_one(root, tmp_path, chosen):
+def test_make_without_a_supported_python_names_the_supported_versions_and_the_remedy(root, tmp_path, chosen):
     for name in ("Makefile", "requirements.lock", "requirements-cuda.lock", "pyproject.toml"):
         shutil.copy(root / name, tmp_path)
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHON", "MAKEFLAGS", "MAKELEVEL")}
@@ -110,10 +110,10 @@ def test_make_without_a_fitting_python_says_which_fit_and_how_to_get_one(root, t
     first, *others = done.stderr.splitlines()
     assert first.startswith("Masquerade needs Python 3.11, 3.12 or 3.13")
     assert "PYTHON=/path" in first
-    assert len(others) == 1, "make's own line"
+    assert len(others) == 1, "the only other line is from make"
 
 
-def test_what_a_machine_lacks_skips_a_test_and_fails_it_under_ci(monkeypatch):
+def test_a_missing_program_skips_a_test_and_fails_it_under_ci(monkeypatch):
     monkeypatch.delenv("CI", raising=False)
     with pytest.raises(pytest.skip.Exception, match="no Chromium"):
         lacks("no Chromium")

@@ -1,4 +1,4 @@
-"""Encoders into W+: the published layout key for key, progressive training, and what a file must not be."""
+"""Encoders into W+: the published layout key by key, progressive training, and the refusal of wrong files."""
 
 import argparse
 
@@ -65,10 +65,10 @@ def test_published_encoder_has_its_published_keys_and_size():
     with torch.device("meta"):
         encoder = Encoder4Editing(18)
     keys = encoder.state_dict().keys()
-    blocks = {3: 4, 7: 5, 18: 6}  # style layers below 3 look at 16 pixels, below 7 at 32, the others at 64
+    blocks = {3: 4, 7: 5, 18: 6}  # style layers below 3 use features of 16 pixels, below 7 of 32, the others of 64
     for layer, convolutions in zip(range(18), [4] * 3 + [5] * 4 + [6] * 11, strict=True):
-        found = {key.split(".")[3] for key in keys if key.startswith(f"styles.{layer}.convs.")}
-        assert len(found) == convolutions, (layer, blocks)
+        names = {key.split(".")[3] for key in keys if key.startswith(f"styles.{layer}.convs.")}
+        assert len(names) == convolutions, (layer, blocks)
     assert {"latlayer1.weight", "latlayer2.bias", "input_layer.2.weight", "body.23.res_layer.5.fc2.weight"} <= keys
     assert len({key.split(".")[1] for key in keys if key.startswith("body.")}) == 24
     shapes = {key: tuple(value.shape) for key, value in encoder.state_dict().items()}
@@ -77,7 +77,7 @@ def test_published_encoder_has_its_published_keys_and_size():
     assert shapes["styles.17.linear.weight"] == (512, 512)
 
 
-def test_offsets_start_one_after_another():
+def test_offsets_start_in_sequence():
     torch.manual_seed(0)
     encoder = Encoder4Editing(8, 32, 6, WIDTHS, UNITS).eval()
     images = torch.randn(2, 3, 32, 32)
@@ -89,7 +89,7 @@ def test_offsets_start_one_after_another():
     assert not torch.allclose(whole[:, 4:], first[:, 4:])
 
 
-def test_psp_gives_each_layer_a_code_of_its_own():
+def test_psp_gives_each_layer_its_own_code():
     torch.manual_seed(0)
     codes = GradualStyleEncoder(8, 32, 6, WIDTHS, UNITS).eval()(torch.randn(1, 3, 32, 32))
     assert codes.shape == (1, 8, 6)
@@ -123,7 +123,7 @@ def test_stage_follows_the_schedule(folder):
     assert max(stages) == 7
 
 
-def test_interrupted_training_goes_on_bit_for_bit(folder):
+def test_interrupted_training_resumes_bit_for_bit(folder):
     backbone = made()
     backbone.train(job(folder, "whole"))
 
@@ -164,7 +164,7 @@ def published(folder, change=None, layers=8):
     return folder / "published.pt", encoder, content
 
 
-def test_published_layout_is_adopted_key_for_key(folder):
+def test_published_file_is_loaded_with_every_key(folder):
     path, encoder, content = published(folder)
     made(published=str(path)).adopt(path, job(folder, "adopted"))
     inverter = CLS.load(folder / "adopted.safetensors")
@@ -176,7 +176,7 @@ def test_published_layout_is_adopted_key_for_key(folder):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda content: content["state_dict"].update({"encoder.more": torch.zeros(1)}), "left over"),
         (lambda content: content["state_dict"].pop("encoder.latlayer1.bias"), "missing"),
@@ -185,9 +185,9 @@ def test_published_layout_is_adopted_key_for_key(folder):
         (lambda content: content.pop("latent_avg"), "latent_avg"),
     ],
 )
-def test_file_that_does_not_fit_says_why(folder, change, told):
+def test_error_for_a_wrong_file_gives_the_reason(folder, change, message):
     path, _, _ = published(folder, change)
-    with pytest.raises(CheckpointError, match=told):
+    with pytest.raises(CheckpointError, match=message):
         made().adopt(path, job(folder, "refused"))
     assert not (folder / "refused.safetensors").exists()
 

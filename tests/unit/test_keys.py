@@ -1,4 +1,4 @@
-"""Keys: repeatable for experiments, derived for people, and never repeated in an error."""
+"""Keys: drawn from the seed for experiments, derived from a secret for people, and absent from error texts."""
 
 import pytest
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
@@ -29,18 +29,18 @@ def test_near_keys_differ_in_one_place(kind):
 
 
 @given(st.integers(0, 999_999))
-def test_six_digits_are_taken_as_they_are(number):
+def test_secret_of_six_digits_is_the_key(number):
     assert keys.Digits(6).of(b"%06d" % number) == b"%06d" % number
 
 
 @pytest.mark.parametrize("secret", [b"12345", b"1234567", b"12345a", b"", b"\xb2" * 6])
-def test_other_secrets_are_refused_and_not_repeated(secret):
+def test_other_secrets_are_refused_without_repeating_them(secret):
     with pytest.raises(KeyFormatError, match="6 digits") as raised:
         keys.Digits(6).of(secret)
     assert not secret or secret.decode("latin-1") not in str(raised.value)
 
 
-def test_a_secret_of_any_length_becomes_32_bytes_by_scrypt():
+def test_scrypt_derives_32_bytes_from_a_secret_of_any_length():
     for secret in (b"correct horse", b"x" * 10_000):
         expected = Scrypt(salt=b"masquerade key", length=32, n=2**15, r=8, p=1).derive(secret)
         assert keys.Secret().of(secret) == expected

@@ -43,31 +43,31 @@ def test_input_too_small_for_the_halvings_is_refused():
 def test_wing_loss_is_equation_5_worked_by_hand():
     c = 10 - 10 * math.log(1 + 10 / 2)
     true = torch.zeros(1, 2, 2)
-    found = torch.tensor([[[0.0, -1.0], [4.0, 25.0]]])
+    predicted = torch.tensor([[[0.0, -1.0], [4.0, 25.0]]])
     expected = (0 + 10 * math.log(1.5) + 10 * math.log(3) + (25 - c)) / 4
-    assert wing_loss(found, true, 10.0, 2.0).item() == pytest.approx(expected, rel=1e-6)
+    assert wing_loss(predicted, true, 10.0, 2.0).item() == pytest.approx(expected, rel=1e-6)
 
 
 def test_wing_loss_has_no_step_at_its_width_and_a_gradient_at_zero_error():
     just = [wing_loss(torch.tensor([10.0 + step]), torch.zeros(1), 10.0, 2.0).item() for step in (-1e-4, 1e-4)]
     assert just[0] == pytest.approx(just[1], abs=1e-3)
-    found = torch.tensor([1e-6, 3.0, 20.0], requires_grad=True)
-    wing_loss(found, torch.zeros(3), 10.0, 2.0).backward()
-    assert (3 * found.grad).tolist() == pytest.approx([10 / 2, 10 / (2 + 3), 1.0], rel=1e-4)
+    predicted = torch.tensor([1e-6, 3.0, 20.0], requires_grad=True)
+    wing_loss(predicted, torch.zeros(3), 10.0, 2.0).backward()
+    assert (3 * predicted.grad).tolist() == pytest.approx([10 / 2, 10 / (2 + 3), 1.0], rel=1e-4)
 
 
 def test_error_of_hand_worked_points():
     true = np.zeros((2, 68, 2), np.float32)
     true[:, 36], true[:, 45] = (10, 20), (40, 60)  # 50 pixels apart
-    found = true.copy()
-    found[0] += (3, 4)  # each point is 5 pixels off
-    found[1, 8] += (0, 68)  # one point is 68 pixels off: one pixel on average
-    assert normalised_mean_error(found, true).tolist() == pytest.approx([10.0, 2.0])
-    figures = accuracy(found, true)
+    predicted = true.copy()
+    predicted[0] += (3, 4)  # each point is 5 pixels off
+    predicted[1, 8] += (0, 68)  # one point is 68 pixels off: one pixel on average
+    assert normalised_mean_error(predicted, true).tolist() == pytest.approx([10.0, 2.0])
+    figures = accuracy(predicted, true)
     assert figures == pytest.approx({"nme": 6.0, "share_below_8": 0.5, "pictures": 2.0})
 
 
-def test_mirroring_twice_is_nothing():
+def test_mirroring_twice_restores_the_points():
     order = mirrored_points_order()
     assert sorted(order.tolist()) == list(range(68))
     assert torch.equal(order[order], torch.arange(68))
@@ -75,8 +75,8 @@ def test_mirroring_twice_is_nothing():
     torch.testing.assert_close(mirrored_points(mirrored_points(points, 64, order), 64, order), points)
 
 
-def test_face_that_looks_the_other_way_is_the_mirrored_face():
-    """The renderer's head is symmetrical: turned left, its points are those of turning right, mirrored."""
+def test_face_turned_the_other_way_has_mirrored_points():
+    """The renderer's head is symmetrical: its points turned left are the mirrored points turned right."""
     order = mirrored_points_order()
     still = Conditions(yaw=0, pitch=0, roll=0, jitter=0, light=0, noise=0, blur=0, occlusion=0)
     for number in range(3):
@@ -103,14 +103,14 @@ def test_views_move_the_points_as_they_move_the_picture():
     still = Views(views.mirrored, views.place, torch.ones(16, 1, 1, 1), torch.zeros(16, 1, 1, 1))
     light = (still.images(dot(points))[:, 0] + 1) / 2
     across, down = torch.arange(64.0), torch.arange(64.0)[:, None]
-    seen = torch.stack([(light * across).sum((1, 2)), (light * down).sum((1, 2))], 1) / light.sum((1, 2))[:, None]
+    spots = torch.stack([(light * across).sum((1, 2)), (light * down).sum((1, 2))], 1) / light.sum((1, 2))[:, None]
     moved = views.points(torch.from_numpy(points[:, None]).float(), (64, 64), torch.tensor([0]))[:, 0]
-    assert (seen - moved).abs().max() < 0.15
+    assert (spots - moved).abs().max() < 0.15
     assert (torch.from_numpy(points) - moved).abs().mean() > 1
 
 
-def test_coordinates_are_pixels_of_the_picture_itself():
-    """A network that always answers the middle of the left upper quarter."""
+def test_coordinates_are_pixels_of_the_input_picture():
+    """The network always predicts the centre of the upper left quarter."""
     network = LandmarkNet(size=32, widths=(4, 4), hidden=8)
     torch.nn.init.zeros_(network.places.weight)
     torch.nn.init.constant_(network.places.bias, 0.25)
@@ -134,7 +134,7 @@ def test_pictures_of_any_size_give_points_and_gradients(size):
     assert images.grad[1].abs().sum() == 0
 
 
-def test_what_is_no_batch_of_pictures_is_refused():
+def test_input_that_is_not_a_batch_of_pictures_is_refused():
     landmarker = Landmarker(LandmarkNet(size=32, widths=(4, 8), hidden=16), 32)
     with pytest.raises(ValueError, match="pictures are float"):
         landmarker(torch.zeros(3, 32, 32))
@@ -149,7 +149,7 @@ def test_training_starts_at_the_mean_shape():
 
 
 def symmetrical_shape():
-    """68 points around 0 that mirroring does not change."""
+    """68 points around 0 that equal their mirror image."""
     shape = torch.from_numpy(np.random.default_rng(5).uniform(-9, 9, (1, 68, 2)))
     return ((shape + mirrored_points(shape, 1, mirrored_points_order())) / 2)[0].numpy()
 
@@ -159,7 +159,7 @@ SHAPE = symmetrical_shape()
 
 @pytest.fixture
 def archive(tmp_path):
-    """Twelve pictures of a spot whose place says where the 68 points are."""
+    """Twelve pictures of one spot; the 68 points move with the spot."""
     draw = np.random.default_rng(0)
     with ArchiveWriter(tmp_path / "faces.zip") as out:
         for number in range(12):
@@ -191,7 +191,7 @@ def job_of(archive, folder, log=None):
     return job, logged
 
 
-def test_training_lowers_the_loss_and_the_checkpoint_answers(archive, tmp_path):
+def test_training_lowers_the_loss_and_the_checkpoint_loads(archive, tmp_path):
     job, logged = job_of(archive, tmp_path / "learnt")
     learning = backbone(steps=61)
     learning.train(job)
@@ -220,7 +220,7 @@ def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkey
     cut, logged = job_of(archive, tmp_path / "cut")
     assert cut.state.is_file()
     backbone().train(cut)
-    assert len(logged) == 1  # it went on, and did not start afresh: the first step logs too
+    assert len(logged) == 1  # training resumed: a fresh start would log the first step too
     assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
 
 

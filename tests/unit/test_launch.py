@@ -1,4 +1,4 @@
-"""Steps leave for the cluster as the command that they are, and come back with their outputs or one paragraph."""
+"""Launching: a step runs as a submitted job and returns its outputs, or raises an error of one paragraph."""
 
 import inspect
 import os
@@ -25,7 +25,7 @@ SUBMISSION = {
 
 @pytest.fixture
 def program(tmp_path, monkeypatch):
-    """A program that does what its first argument says, in a folder of its own."""
+    """A program in its own folder; its first argument selects what it does."""
     monkeypatch.chdir(tmp_path)
     script = tmp_path / "toy.py"
     script.write_text(
@@ -76,13 +76,13 @@ def test_parts_of_submitit_that_are_used_have_not_changed(tmp_path):
 
 
 @pytest.mark.parametrize("launcher", ["in_process", "local"])
-def test_program_gets_its_arguments_wherever_it_runs(program, launcher, monkeypatch):
+def test_program_gets_its_arguments_under_every_launcher(program, launcher, monkeypatch):
     monkeypatch.setattr(sys, "argv", [])
     run(program, "write", "a b", "c", launcher=launcher)
     assert Path("out.txt").read_text().startswith("a b c ")
 
 
-def test_program_that_has_ended_is_not_run_again_when_it_is_requeued(program):
+def test_requeued_program_that_has_ended_is_not_run_again(program):
     run(program, "write")
     Path("out.txt").unlink()
     (job,) = {path.name.split("_")[0] for path in Path("logs").glob("*_submitted.pkl")}
@@ -92,13 +92,13 @@ def test_program_that_has_ended_is_not_run_again_when_it_is_requeued(program):
     assert not Path("out.txt").exists()
 
 
-def test_submitted_program_has_a_run_to_go_on_with_and_its_log_is_shown(program, capfdbinary):
+def test_submitted_program_gets_a_run_id_and_its_log_is_printed(program, capfdbinary):
     run(program, "write")
     assert len(Path("out.txt").read_text().split()[-1]) == 32
     assert b"said on the way" in capfdbinary.readouterr().err
 
 
-def test_words_of_a_program_that_refuses_arrive_in_one_paragraph(program):
+def test_error_text_of_a_program_becomes_one_paragraph(program):
     with pytest.raises(launch.LaunchError) as raised:
         run(program, "refuse")
     text = str(raised.value)
@@ -108,13 +108,13 @@ def test_words_of_a_program_that_refuses_arrive_in_one_paragraph(program):
     assert "\n" not in text
 
 
-def test_unforeseen_error_arrives_with_its_kind(program):
+def test_unexpected_error_keeps_its_type(program):
     with pytest.raises(launch.LaunchError, match=r"ZeroDivisionError: nothing to divide by\. Its log is"):
         run(program, "fall")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_told_to_stop_it_cancels_the_job(program, number):
+def test_stop_signal_cancels_the_job(program, number):
     def stop():
         while not Path("began").exists():
             threading.Event().wait(0.1)
@@ -125,7 +125,7 @@ def test_told_to_stop_it_cancels_the_job(program, number):
         run(program, "wait")
 
 
-def test_unknown_partition_is_named_beside_the_known_ones(monkeypatch):
+def test_error_for_an_unknown_partition_lists_the_known_ones(monkeypatch):
     listed = subprocess.CompletedProcess([], 0, "main\nurgent\n")
     monkeypatch.setattr(launch.subprocess, "run", lambda *_, **__: listed)
     launch.check_partitions({"compute.light.partition": "", "compute.training.partition": "urgent"})
@@ -135,13 +135,13 @@ def test_unknown_partition_is_named_beside_the_known_ones(monkeypatch):
         launch.check_partitions({"compute.light.partition": "gpu"})
 
 
-def test_without_slurm_the_partitions_say_so(monkeypatch):
+def test_partition_check_without_slurm_is_an_error(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(launch.LaunchError, match=r"SLURM does not answer .* login node"):
         launch.check_partitions({})
 
 
-def test_own_resources_change_what_they_name_and_nothing_else(tiny):
+def test_own_resources_change_only_the_named_values(tiny):
     tree = tiny.compute.model_dump() | {"own": {"training/generator": {"gpus": 4, "tasks": 4}}}
     compute = blocks.ComputeSettings(**tree)
     assert compute.submission("training", "generator").model_dump() == tree["training"] | {"gpus": 4, "tasks": 4}
@@ -149,13 +149,13 @@ def test_own_resources_change_what_they_name_and_nothing_else(tiny):
 
 
 @pytest.mark.parametrize("own", [{"training/generator": {"gpu": 4}}, {"trainings/generator": {"gpus": 4}}])
-def test_own_resources_that_nobody_knows_are_refused(tiny, own):
+def test_unknown_own_resources_are_refused(tiny, own):
     with pytest.raises(ValueError, match=r"gpu|pattern"):
         blocks.ComputeSettings(**tiny.compute.model_dump() | {"own": own})
 
 
 def test_profile_sends_every_local_rule_through_submitit(root):
-    """A rule that is local on the cluster and has no launcher would compute on the login node."""
+    """A local rule without a launcher would compute on the login node."""
     profile = yaml.safe_load((root / "slurm/config.yaml").read_text())
     rules = "\n".join(path.read_text() for path in (root / "workflow/rules").glob("*.smk"))
     local: dict[str, bool] = {}
@@ -169,8 +169,8 @@ def test_profile_sends_every_local_rule_through_submitit(root):
     assert {name: {"launcher": "slurm"} for name in launched} == profile["set-resources"]
 
 
-def test_submission_is_what_submitit_asks_slurm_for(program, tmp_path, monkeypatch):
-    """The script that ``sbatch`` gets, from a stand-in that keeps it; the real one is in tests/slurm."""
+def test_slurm_script_holds_the_requested_resources(program, tmp_path, monkeypatch):
+    """A fake ``sbatch`` keeps the submitted script; tests/slurm has the real one."""
     kept = tmp_path / "bin"
     kept.mkdir()
     for name, text in {

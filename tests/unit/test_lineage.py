@@ -1,4 +1,4 @@
-"""Code closure: an edit that changes what a step does is seen, wherever it is; a comment is not."""
+"""Code fingerprints: they change with all code that a step imports, and not with comments or layout."""
 
 import textwrap
 
@@ -9,7 +9,7 @@ from masquerade.core import fingerprints as lineage
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A little package: step -> a -> b (inside a function); c only for type checkers; d not at all."""
+    """A package: step imports a; a imports b inside a function; c is for type checkers; d is not imported."""
     files = {
         "__init__.py": "",
         "a.py": "import os\ndef work():\n    from toy import b\n    return b.ONE",
@@ -33,7 +33,7 @@ def package(tmp_path, monkeypatch):
 
 
 def forget():
-    """As a new process would begin."""
+    """Clears the caches, as in a new process."""
     for cached in (lineage._source, lineage._rules, lineage._imports, lineage._modules, lineage._recall):
         cached.cache_clear()
     lineage._known.clear()
@@ -54,7 +54,7 @@ def test_closure_follows_imports_and_nothing_else(package):
     }
 
 
-def test_comment_docstring_and_layout_do_not_count(package):
+def test_comments_docstrings_and_layout_do_not_change_fingerprints(package):
     before = fingerprints(package)
     (package / "toy" / "b.py").write_text(textwrap.dedent('''
         """Other words."""
@@ -67,13 +67,13 @@ def test_comment_docstring_and_layout_do_not_count(package):
     assert fingerprints(package) == before
 
 
-def test_change_of_a_deep_import_counts(package):
+def test_change_of_an_indirect_import_changes_fingerprints(package):
     before = fingerprints(package)
     (package / "toy" / "b.py").write_text("ONE = 2")
     assert fingerprints(package) != before
 
 
-def test_change_elsewhere_does_not_count(package):
+def test_change_outside_the_closure_does_not_change_fingerprints(package):
     before = fingerprints(package)
     (package / "toy" / "d.py").write_text("THREE = 4")
     (package / "toy" / "c.py").write_text("TWO = 4")
@@ -88,31 +88,31 @@ def test_unchanged_fingerprints_are_not_written_again(package):
     assert output.stat().st_mtime_ns == written
 
 
-def test_what_was_learnt_of_files_serves_the_next_process(package, monkeypatch):
+def test_next_process_reuses_the_cached_imports(package, monkeypatch):
     before = fingerprints(package)
-    monkeypatch.setattr(lineage, "_imported", None)  # no syntax tree can be looked at any more
+    monkeypatch.setattr(lineage, "_imported", None)  # a call would fail: the imports must come from the cache
     assert fingerprints(package) == before
 
 
-def test_broken_memory_of_files_is_no_error(package):
+def test_damaged_cache_is_ignored(package):
     before = fingerprints(package)
     (package / "out" / lineage.CACHE).write_text('{"half')
     assert fingerprints(package) == before
 
 
-def test_closure_of_a_method_does_not_hold_another_one(root):
+def test_closure_of_a_method_excludes_other_methods(root):
     methods = root / "src/masquerade/methods"
     names = {path.name for path in lineage.closure(methods / "gaussian_blur.py")}
     assert "gaussian_blur.py" in names
     assert "identitydp.py" not in names
 
 
-def test_recorder_and_launcher_are_no_part_of_any_step(root):
+def test_tracking_and_launcher_are_outside_the_closure_of_a_step(root):
     names = {path.name for path in lineage.closure(root / "workflow/scripts/train.py")}
     assert {"train.py", "program.py"} <= names
     assert not {"tracking.py", "publishing.py", "launch.py"} & names
 
 
-def test_md5_is_that_of_dvc(tmp_path):
+def test_md5_equals_that_of_dvc(tmp_path):
     (tmp_path / "file").write_bytes(b"masquerade")
     assert lineage.md5(tmp_path / "file") == "980ff88b1adf961750ca413752af6f10"  # md5sum

@@ -1,4 +1,4 @@
-"""LReOrg: its invertible network, swap training, anonymizers, and what keywords hide, keep and bring back."""
+"""LReOrg: the invertible network, swap training, the anonymizers, and hidden, kept and recovered keywords."""
 
 import json
 
@@ -68,8 +68,8 @@ def folder(tmp_path_factory):
     facts = {**shape, "generator": inverter.generator}
     checkpoints.save_checkpoint(folder / "inversion.safetensors", {"inverter": inverter}, facts)
     text = {"vocabulary": "captions", "words": WORDS, "context": 8, "width": 8, "layers": 1, "heads": 2}
-    sees = {"image_size": 32, "patch": 16, "width": 8, "layers": 1, "heads": 2, "embedding": 8, "stem": []}
-    facts = {**sees, "activation": "gelu", "text": text, **_semantics.OURS}
+    vision = {"image_size": 32, "patch": 16, "width": 8, "layers": 1, "heads": 2, "embedding": 8, "stem": []}
+    facts = {**vision, "activation": "gelu", "text": text, **_semantics.OURS}
     checkpoints.save_checkpoint(folder / "semantics.safetensors", {"clip": _semantics.build(facts)}, facts)
     narrow = {"widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
     recogniser = _recognition.Recogniser(IRSE(32, narrow["widths"], narrow["units"]), 32)
@@ -151,7 +151,7 @@ class TestNetwork:
         _, back = network.fuse(*network.disentangle(codes, condition), condition)
         torch.testing.assert_close(back, codes, rtol=1e-4, atol=1e-4)
 
-    def test_another_keyword_does_not_undo_it(self):
+    def test_another_keyword_does_not_restore_the_codes(self):
         network, codes = random_network(0), torch.randn(4, 6).double()
         one, other = torch.randn(2, 4, 4).double()
         _, back = network.fuse(*network.disentangle(codes, one), other)
@@ -166,7 +166,7 @@ class TestNetwork:
         _, swapped = network.fuse(key.roll(1, 0), residual, condition)
         (swapped - codes.roll(1, 0)).square().mean().backward()
         still = [name for name, weight in network.named_parameters() if not weight.grad.any()]
-        assert still == ["blocks.1.psi_3.out.bias"]  # what it adds to the residual last, is taken off first again
+        assert still == ["blocks.1.psi_3.out.bias"]  # its term is added last and subtracted first: no gradient
 
     def test_block_is_equations_1_and_2(self):
         block = DisentanglementBlock(5, 3, 8, 4, limit=2.0)
@@ -182,8 +182,8 @@ class TestNetwork:
         second = h2 * torch.exp(sigma(block.phi_2(first, k))) + block.phi_3(first, k)
         first_out = first + block.psi_1(second)
         second_out = second * torch.exp(sigma(block.psi_2(first_out))) + block.psi_3(first_out)
-        for found, wanted in zip(block(h1, h2, k), (first_out, second_out), strict=True):
-            torch.testing.assert_close(found, wanted)
+        for result, expected in zip(block(h1, h2, k), (first_out, second_out), strict=True):
+            torch.testing.assert_close(result, expected)
 
     def test_linear_block_is_three_layers_on_the_feature_and_the_condition(self):
         block = LinearBlock(5, 3, 8)
@@ -192,10 +192,10 @@ class TestNetwork:
         a, b = torch.randn(2, 5), torch.randn(2, 3)
         both = torch.cat([a @ block.of_feature.weight.T + block.of_feature.bias,
                           b @ block.of_condition.weight.T + block.of_condition.bias], 1)  # fmt: skip
-        wanted = functional.leaky_relu(both, 0.2) @ block.out.weight.T + block.out.bias
-        torch.testing.assert_close(block(a, b), wanted)
+        expected = functional.leaky_relu(both, 0.2) @ block.out.weight.T + block.out.bias
+        torch.testing.assert_close(block(a, b), expected)
 
-    def test_style_layers_are_taken_apart_one_by_one(self):
+    def test_style_layers_are_disentangled_one_by_one(self):
         network, codes, condition = random_network(1), torch.randn(3, 4, 6).double(), torch.randn(3, 4).double()
         key, _ = network.disentangle(codes, condition)
         for layer in range(4):
@@ -207,7 +207,7 @@ class TestLosses:
 
     a, b = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])
 
-    def test_identity_goes_with_the_key_feature(self):
+    def test_identity_losses_of_hand_worked_pairs(self):
         original = torch.stack([self.a, self.b])  # one pair
         exchanged = losses.swapped_identity(original, torch.stack([self.b, self.a]))
         unchanged = losses.swapped_identity(original, original)
@@ -222,12 +222,12 @@ class TestLosses:
         swapped = torch.tensor([[3.0, 4.0], [0.0, 1.0]])
         assert losses.latent(original, swapped).item() == pytest.approx(5 + 1)  # Eq. 7, one pair
 
-    def test_attribute_goes_with_the_key_feature(self):
+    def test_attribute_losses_are_equations_9_and_10(self):
         original = torch.tensor([[0.9, 0.1], [0.2, 0.8]]).log()  # D(I_1, t), D(I_2, t)
         swapped = torch.tensor([[0.3, 0.7], [0.6, 0.4]]).log()  # of I_1', I_2'
         # Eq. 9, 10: -sum_j D(I_1, t_j) log D(I_2', t_j) + D(I_2, t_j) log D(I_1', t_j)
-        wanted = -(0.9 * np.log(0.6) + 0.1 * np.log(0.4) + 0.2 * np.log(0.3) + 0.8 * np.log(0.7))
-        assert losses.swapped_attribute(original, swapped).item() == pytest.approx(wanted, rel=1e-6)
+        expected = -(0.9 * np.log(0.6) + 0.1 * np.log(0.4) + 0.2 * np.log(0.3) + 0.8 * np.log(0.7))
+        assert losses.swapped_attribute(original, swapped).item() == pytest.approx(expected, rel=1e-6)
         kept = -(0.9 * np.log(0.3) + 0.1 * np.log(0.7) + 0.2 * np.log(0.6) + 0.8 * np.log(0.4))
         assert losses.others(original, swapped).item() == pytest.approx(kept, rel=1e-6)
 
@@ -244,7 +244,7 @@ class TestAnonymizers:
         centres = np.repeat(4 * draw.standard_normal((5, 8)), 20, axis=0)
         return (centres + 0.3 * draw.standard_normal((100, 8))).astype(np.float32)
 
-    def test_groups_are_the_clusters(self, features):
+    def test_groups_are_the_clusters_of_the_features(self, features):
         groups = anonymizers.Groups(features, 5)
         parts = groups.labels.reshape(5, 20)
         assert (parts == parts[:, :1]).all()
@@ -252,7 +252,7 @@ class TestAnonymizers:
         np.testing.assert_allclose(groups.averages[parts[2, 0]], features[40:60].mean(0), rtol=1e-5)
 
     @pytest.mark.parametrize("sampler", ["seeded", "opendp"])
-    def test_groups_are_chosen_as_often_as_the_mechanism_says(self, features, sampler):
+    def test_groups_are_drawn_with_the_probabilities_of_the_mechanism(self, features, sampler):
         """Chi-squared over the groups of ranks 2 to 5, at epsilon 8, of 4,000 draws of one face."""
         from scipy.stats import chisquare
 
@@ -262,15 +262,15 @@ class TestAnonymizers:
         face, draws = features[3][None, None], 4000
         chosen = one.anonymize(np.repeat(face, draws, 0), [f"draw {number}" for number in range(draws)], 0)
         rows = [np.flatnonzero((features == row[0]).all(1))[0] for row in chosen]
-        found = np.bincount(groups.labels[rows], minlength=5)
+        counts = np.bincount(groups.labels[rows], minlength=5)
         distances = groups.distances(face)[0]
         ranked = np.argsort(distances)
         weights = np.exp(-8.0 * distances[ranked[1:]] / (2 * 2.0))  # exp(epsilon u / (2 Delta u)), u = -distance
-        wanted = weights / weights.sum()
-        assert found[ranked[0]] == 0
-        assert wanted.max() / wanted.min() > 1.5  # or the test would see no mechanism at all
-        assert chisquare(found[ranked[1:]], draws * wanted).pvalue > 1e-3
-        np.testing.assert_allclose(mechanism.probabilities(-distances[ranked[1:]]), wanted)
+        probabilities = weights / weights.sum()
+        assert counts[ranked[0]] == 0
+        assert probabilities.max() / probabilities.min() > 1.5  # otherwise the draws would look uniform
+        assert chisquare(counts[ranked[1:]], draws * probabilities).pvalue > 1e-3
+        np.testing.assert_allclose(mechanism.probabilities(-distances[ranked[1:]]), probabilities)
 
     def test_members_of_the_group_are_equally_likely(self, features):
         from scipy.stats import chisquare
@@ -278,8 +278,8 @@ class TestAnonymizers:
         groups = anonymizers.Groups(features, 5)
         one = anonymizers.GroupAnonymizer(groups, ExponentialMechanism(1.0, 2.0, "seeded"), 5, 5)
         chosen = one.anonymize(np.repeat(features[:1, None], 2000, 0), [str(n) for n in range(2000)], 0)
-        found = [(chosen[:, 0] == row).all(1).sum() for row in features]
-        used = [count for count in found if count]
+        counts = [(chosen[:, 0] == row).all(1).sum() for row in features]
+        used = [count for count in counts if count]
         assert len(used) == 20
         assert chisquare(used).pvalue > 1e-3
 
@@ -293,7 +293,7 @@ class TestAnonymizers:
     @settings(deadline=None, max_examples=30)
     @given(st.floats(0.1, 20), st.lists(st.floats(-2, 0), min_size=2, max_size=8), st.data())
     def test_no_score_moves_a_probability_by_more_than_epsilon(self, epsilon, scores, data):
-        """The promise of the mechanism: scores that differ by the sensitivity change no probability by e^epsilon."""
+        """Scores that differ by the sensitivity at most change no probability by more than the factor e^epsilon."""
         moved = [min(0.0, max(-2.0, score + data.draw(st.floats(-2, 2)))) for score in scores]
         mechanism = ExponentialMechanism(epsilon, anonymizers.DIAMETER, "seeded")
         first, second = (mechanism.probabilities(np.array(values)) for values in (scores, moved))
@@ -304,17 +304,17 @@ class TestAnonymizers:
         one = anonymizers.FarthestContentAnonymizer.of(features, np.eye(3)[contents])
         averages = np.stack([features[contents == number].mean(0) for number in range(3)])
         for row in (5, 45, 70):
-            wanted = averages[np.linalg.norm(averages - features[row], axis=1).argmax()]
+            expected = averages[np.linalg.norm(averages - features[row], axis=1).argmax()]
             made = one.anonymize(np.repeat(features[row][None, None], 4, 1), ["a"], 0)
             assert made.shape == (1, 4, 8)
-            np.testing.assert_allclose(made[0], np.repeat(wanted[None], 4, 0), rtol=1e-6)
+            np.testing.assert_allclose(made[0], np.repeat(expected[None], 4, 0), rtol=1e-6)
 
-    def test_a_face_counts_for_a_content_as_much_as_it_is_likely(self, features):
+    def test_content_averages_are_weighted_by_probability(self, features):
         one = anonymizers.FarthestContentAnonymizer.of(features[:2], np.array([[0.75, 0.2], [0.25, 0.8]]))
-        wanted = [0.75 * features[0] + 0.25 * features[1], 0.2 * features[0] + 0.8 * features[1]]
-        np.testing.assert_allclose(one.averages, wanted, rtol=1e-6)
+        expected = [0.75 * features[0] + 0.25 * features[1], 0.2 * features[0] + 0.8 * features[1]]
+        np.testing.assert_allclose(one.averages, expected, rtol=1e-6)
 
-    def test_farthest_group_takes_everybody_near(self, features):
+    def test_near_faces_get_the_same_farthest_group(self, features):
         groups = anonymizers.Groups(features, 5)
         made = anonymizers.FarthestGroupAnonymizer(groups).anonymize(features[:20, None], [""] * 20, 0)
         assert (made == made[0]).all()
@@ -335,7 +335,7 @@ class TestTraining:
         LReOrg.train(knobs(steps=1), job(folder, "samples", picture=pictures.__setitem__))
         assert next(iter(pictures.values())).shape == (6 * SIZE, 5 * SIZE, 3)  # two faces and three keywords
 
-    def test_identity_and_attributes_are_learnt_by_turns(self, folder):
+    def test_identity_and_attribute_steps_alternate(self, folder):
         curves = {}
         params = knobs(steps=24, pictures_every=3)
         LReOrg.train(params, job(folder, "curves", log=lambda step, values: curves.setdefault(step, values)))
@@ -354,7 +354,7 @@ class TestTraining:
         first, last = (curves[step]["identity.swapped_identity"] for step in (0, 120))
         assert last < first - 0.2
 
-    def test_codes_are_read_as_their_pictures_are_seen(self, folder):
+    def test_trained_reader_predicts_features_from_codes(self, folder):
         space = LatentSpace(backbones(folder))
         codes = space.generator.map(torch.randn(200, STYLE)).detach()
         identities = functional.normalize(codes @ torch.randn(STYLE, 512))
@@ -372,7 +372,7 @@ class TestTraining:
         with pytest.raises(ValidationError, match=r"a template with \$"):
             Keyword(condition="age", template="a person", contents=["young", "old"])
 
-    def test_codes_are_never_read_by_an_untrained_network(self):
+    def test_updates_on_codes_need_a_trained_reader(self):
         with pytest.raises(ValidationError, match="reader_steps must be 1 or more"):
             knobs(pictures_every=2, reader_steps=0)
         assert knobs(pictures_every=1, reader_steps=0).pictures_every == 1
@@ -380,13 +380,13 @@ class TestTraining:
     def test_sentences_fill_the_template(self):
         assert Keyword(**KEYWORDS["gender"]).sentences == ["a man.", "a woman."]
 
-    def test_contents_compete_as_clip_classifies(self, folder):
+    def test_content_probabilities_are_those_of_clip(self, folder):
         space = LatentSpace(backbones(folder))
         words = Vocabulary(space.semantics, knobs().keywords)
         features = torch.randn(5, 8)
         scale = space.semantics.network.logit_scale.exp()
-        wanted = (scale * functional.normalize(features) @ space.semantics.text(["a man.", "a woman."]).T).softmax(-1)
-        torch.testing.assert_close(words.log_shares("gender", features).exp(), wanted)
+        expected = (scale * functional.normalize(features) @ space.semantics.text(["a man.", "a woman."]).T).softmax(-1)
+        torch.testing.assert_close(words.log_shares("gender", features).exp(), expected)
 
     def test_identity_and_maps_come_from_one_pass(self, folder):
         from masquerade.core import discovery
@@ -400,8 +400,8 @@ class TestTraining:
 
 
 class TestMethod:
-    def test_hidden_identity_is_that_of_nobody(self, folder, trained, faces):
-        """With nothing recovered, the key feature that is fused in is one of a drawn face."""
+    def test_hidden_identity_is_that_of_a_drawn_face(self, folder, trained, faces):
+        """Without recovery, the fused key feature is that of a drawn face."""
         method = built(folder, trained, keep=[])
         drawn = method._separated(method._fakes.codes, "identity")[0].numpy()
         real, _ = method._codes.of(faces)
@@ -414,10 +414,10 @@ class TestMethod:
         original, _ = method._codes.of(faces)
         hidden = method._hidden(faces, 0)
         kept = method._recovered(hidden, faces)
-        wanted = method._fused(method._separated(original, "age")[0], method._separated(hidden, "age")[1], "age")
-        torch.testing.assert_close(kept, wanted)
+        expected = method._fused(method._separated(original, "age")[0], method._separated(hidden, "age")[1], "age")
+        torch.testing.assert_close(kept, expected)
 
-    def test_order_of_keywords_is_the_order_of_work(self, folder, trained, faces):
+    def test_order_of_keywords_changes_the_result(self, folder, trained, faces):
         one = built(folder, trained, hide=["gender", "age"], keep=[]).anonymize(faces, 0)
         other = built(folder, trained, hide=["age", "gender"], keep=[]).anonymize(faces, 0)
         assert not np.array_equal(one, other)
@@ -426,15 +426,15 @@ class TestMethod:
         usual = built(folder, trained).anonymize(faces, 0)
         assert not np.array_equal(built(folder, trained, hide=["identity", "color"]).anonymize(faces, 0), usual)
 
-    def test_what_was_saved_is_fused_back_the_last_hidden_first(self, folder, trained, faces):
+    def test_saved_features_are_fused_back_in_reverse_order(self, folder, trained, faces):
         method = built(folder, trained, hide=["gender", "age"], keep=[])
         original, _ = method._codes.of(faces)
         saved = method.save(faces, 0, None)
         assert set(saved) == {"code", "gender", "age"}
         torch.testing.assert_close(saved["age"], method._separated(original, "age")[0])
         without_age = method._fused(saved["age"], method._separated(saved["code"], "age")[1], "age")
-        wanted = method._fused(saved["gender"], method._separated(without_age, "gender")[1], "gender")
-        np.testing.assert_array_equal(method.recover_saved(saved, None), method._drawn(wanted))
+        expected = method._fused(saved["gender"], method._separated(without_age, "gender")[1], "gender")
+        np.testing.assert_array_equal(method.recover_saved(saved, None), method._drawn(expected))
 
     def test_views_are_other_draws_and_the_steps_of_recovery(self, folder, trained, faces):
         views = built(folder, trained).views(faces)
@@ -442,39 +442,39 @@ class TestMethod:
         np.testing.assert_array_equal(views["draw.2"], built(folder, trained).anonymize(faces, 2))
         assert built(folder, trained, keep=[]).views(faces) == {}
 
-    def test_statement_says_budget_ranks_and_what_is_not_covered(self, folder, trained):
-        told = built(folder, trained, sampler="opendp").statement()
-        assert told["epsilon"] == 1.0
-        assert told["sensitivity"] == 2.0
-        assert told["ranks"] == "3-6"
-        assert "between no others" in told["guarantee"]
-        assert "not differentially private" in told["guarantee"]
+    def test_statement_holds_budget_ranks_and_limits(self, folder, trained):
+        statement = built(folder, trained, sampler="opendp").statement()
+        assert statement["epsilon"] == 1.0
+        assert statement["sensitivity"] == 2.0
+        assert statement["ranks"] == "3-6"
+        assert "between no others" in statement["guarantee"]
+        assert "not differentially private" in statement["guarantee"]
         assert "None" in built(folder, trained).statement()["guarantee"]
         assert "None" in built(folder, trained, hide=["age"], keep=[]).statement()["guarantee"]
-        json.dumps(told)
+        json.dumps(statement)
 
     @pytest.mark.parametrize(
-        ("changes", "told"),
+        ("changes", "message"),
         [
             ({"hide": ["religion"]}, "no keyword religion. There are: identity, gender, age, color"),
             ({"further": {"age": KEYWORDS["age"]}}, "age is already a keyword of the training"),
             ({"further": {"hat": {"condition": "hat", "template": "", "contents": []}}, "hide": ["hat"]}, "hat cannot"),
         ],
     )
-    def test_wrong_keywords_say_what_there_is(self, folder, trained, changes, told):
-        with pytest.raises(ParameterError, match=told):
+    def test_wrong_keywords_are_refused_with_a_reason(self, folder, trained, changes, message):
+        with pytest.raises(ParameterError, match=message):
             built(folder, trained, **changes)
 
     @pytest.mark.parametrize(
-        ("changes", "told"),
+        ("changes", "message"),
         [
             ({"hide": ["age"], "keep": ["age"]}, "age cannot be hidden and kept"),
             ({"hide": [], "keep": []}, "hide must name a keyword"),
             ({"hide": ["age", "age"], "keep": []}, "age is named twice"),
         ],
     )
-    def test_contradictions_are_refused(self, changes, told):
-        with pytest.raises(ValidationError, match=told):
+    def test_contradicting_variants_are_refused(self, changes, message):
+        with pytest.raises(ValidationError, match=message):
             LReOrg.Variant(**{**VARIANT, **changes})
 
     @pytest.mark.parametrize("name", ["generator", "semantics", "identity"])

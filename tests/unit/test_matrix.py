@@ -1,4 +1,4 @@
-"""The matrix: every cell is runnable or says why not, and planning it costs no heavy import."""
+"""The matrix: every cell is runnable or has a reason, and planning does not import torch."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ def test_cells_are_unique_and_in_a_fixed_order(tiny):
     assert cells == matrix.cells(tiny)
 
 
-def test_method_that_no_seed_changes_runs_once(root):
+def test_deterministic_method_runs_with_one_seed(root):
     two = loading.load(root, "mini")
     two.typed.__dict__["seeds"] = [0, 1]
     seeds = {}
@@ -27,7 +27,7 @@ def test_method_that_no_seed_changes_runs_once(root):
 
 
 def test_reason_is_computed_once_for_a_method_on_a_dataset(tiny, monkeypatch):
-    """However many variants and seeds there are."""
+    """The number of calls does not depend on variants and seeds."""
     calls = []
     monkeypatch.setattr(matrix, "reason", lambda parameters, *which: calls.append(which) or "")
     matrix.cells(tiny)
@@ -49,7 +49,7 @@ def test_pattern_that_matches_nothing_is_an_error(root):
         matrix.cells(parameters)
 
 
-def test_missing_backbone_is_the_reason(tiny, monkeypatch):
+def test_missing_backbone_is_given_as_the_reason(tiny, monkeypatch):
     monkeypatch.setattr(discovery.load("methods", "identitydp"), "needs", ("identity", "depth"))
     assert (
         matrix.reason(tiny, "synthetic_hq", "identitydp")
@@ -58,10 +58,10 @@ def test_missing_backbone_is_the_reason(tiny, monkeypatch):
 
 
 def test_method_that_is_not_built_is_skipped_with_that_reason(tiny):
-    wanted = [("synthetic_hq", "fawkes", "default"), ("synthetic_hq", "gaussian_blur", "size_1000")]
-    reasons = matrix.skipped(tiny, wanted, matrix.by_setting(matrix.cells(tiny)))
-    assert reasons[wanted[0]] == "fawkes is not built yet"
-    assert reasons[wanted[1]] == "not in the matrix at scale tiny"
+    settings = [("synthetic_hq", "fawkes", "default"), ("synthetic_hq", "gaussian_blur", "size_1000")]
+    reasons = matrix.skipped(tiny, settings, matrix.by_setting(matrix.cells(tiny)))
+    assert reasons[settings[0]] == "fawkes is not built yet"
+    assert reasons[settings[1]] == "not in the matrix at scale tiny"
 
 
 def test_planning_imports_no_torch(root):
@@ -74,7 +74,7 @@ def test_planning_imports_no_torch(root):
 
 
 def broken(tmp_path, monkeypatch, text):
-    """A room with one module in it."""
+    """Makes a room with one module, whose source is ``text``."""
     room = tmp_path / "methods"
     room.mkdir()
     (room / "mine.py").write_text(text)
@@ -99,6 +99,6 @@ def test_class_without_its_functions_is_refused(tmp_path, monkeypatch):
         discovery.load("methods", "mine")
 
 
-def test_unknown_name_gives_the_nearest(tiny):
+def test_error_for_an_unknown_name_gives_the_nearest(tiny):
     with pytest.raises(ProtocolError, match="Did you mean 'identitydp'"):
         discovery.load("methods", "identitydpp")

@@ -1,4 +1,4 @@
-"""Measurements: every face keeps its row, every judge keeps its word, a file is whole or not there."""
+"""Measurements: each face has one row, each judge returns its declared quantities, damaged files are refused."""
 
 import json
 import re
@@ -24,12 +24,12 @@ REFUSED = {"status": "refused", "reason": "no face found"}
 
 
 def known(number):
-    """What the index says of a face."""
+    """The annotations of a face in the index."""
     return {"attribute.age": 30.0, "attribute.Young": number % 2 == 0}
 
 
 class Means(Judge):
-    """Mean colours, and the difference to the reference: cheap, and exactly known."""
+    """Mean colours, and the mean difference to the reference."""
 
     title = source = "test"
     packages = ("numpy",)
@@ -37,10 +37,10 @@ class Means(Judge):
 
     def measure(self, images, reference=None):
         level = images.mean(axis=(1, 2, 3))
-        found = {"colour": images.mean(axis=(2, 3)), "bright": level > 0, "level": level}
+        quantities_of_pictures = {"colour": images.mean(axis=(2, 3)), "bright": level > 0, "level": level}
         if reference is not None:
-            found["difference"] = np.abs(images - reference).mean(axis=(1, 2, 3))
-        return found
+            quantities_of_pictures["difference"] = np.abs(images - reference).mean(axis=(1, 2, 3))
+        return quantities_of_pictures
 
 
 def means() -> dict[str, Judge]:
@@ -120,19 +120,19 @@ def test_originals_keep_their_annotations_and_derived_faces_have_none(source, de
     measuring.measure(derived, tmp_path / "m_derived.parquet", means(), source=source)
     originals, others = (measurements.read(tmp_path / f"m_{name}.parquet") for name in ("source", "derived"))
     assert originals["attribute.Young"].tolist() == [1.0, 0.0, 1.0, 0.0, 1.0]
-    assert "attribute.age" not in originals, "only what is true or false of a face is an annotation"
-    assert not [name for name in others if name.startswith("attribute.")], "a dot says that a judge measured it"
-    seen = evaluation.evidence(tmp_path / "m_source.parquet", tmp_path / "m_derived.parquet", "train")
-    assert seen.original["attribute.Young"].tolist() == [0.0, 1.0, 0.0, 1.0]
-    assert seen.judges == ("means",)
+    assert "attribute.age" not in originals, "an annotation is true or false"
+    assert not [name for name in others if name.startswith("attribute.")], "derived faces have no annotations"
+    evidence = evaluation.evidence(tmp_path / "m_source.parquet", tmp_path / "m_derived.parquet", "train")
+    assert evidence.original["attribute.Young"].tolist() == [0.0, 1.0, 0.0, 1.0]
+    assert evidence.judges == ("means",)
 
 
-def test_several_splits_can_be_asked_for(source, tmp_path):
+def test_several_splits_can_be_measured(source, tmp_path):
     measuring.measure(source, tmp_path / "m.parquet", means(), split=["train", "validation"])
     assert measurements.read(tmp_path / "m.parquet")["id"].tolist() == ["s4"]
 
 
-def test_a_set_of_refusals_alone_can_be_measured(tmp_path):
+def test_set_with_refused_faces_only_can_be_measured(tmp_path):
     with ArchiveWriter(tmp_path / "none.zip") as out:
         out.add(None, {"id": "a", "identity": "", "split": "test"} | REFUSED)
     measuring.measure(tmp_path / "none.zip", tmp_path / "m.parquet", means())
@@ -141,11 +141,11 @@ def test_a_set_of_refusals_alone_can_be_measured(tmp_path):
     assert np.isnan(stack(table["means.colour"])).tolist() == [[True, True, True]]
 
 
-def test_the_file_says_who_measured_what_with_which_versions(source, tmp_path):
+def test_file_names_judges_versions_and_archive(source, tmp_path):
     measuring.measure(source, tmp_path / "m.parquet", means())
-    told = json.loads(pq.read_schema(tmp_path / "m.parquet").metadata[b"masquerade"])
-    assert told["judges"]["means"]["packages"] == {"numpy": np.__version__}
-    assert re.fullmatch(r"[0-9a-f]{64}", told["archive"])
+    metadata = json.loads(pq.read_schema(tmp_path / "m.parquet").metadata[b"masquerade"])
+    assert metadata["judges"]["means"]["packages"] == {"numpy": np.__version__}
+    assert re.fullmatch(r"[0-9a-f]{64}", metadata["archive"])
 
 
 def test_memory_holds_one_batch_of_pictures(source, tmp_path):
@@ -161,7 +161,7 @@ def test_memory_holds_one_batch_of_pictures(source, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("answer", "complaint"),
+    ("answer", "message"),
     [
         ({"colour": np.zeros((5, 3))}, "did not measure"),
         ({"tint": np.zeros(5)}, "does not declare"),
@@ -171,28 +171,28 @@ def test_memory_holds_one_batch_of_pictures(source, tmp_path):
         ({"level": np.zeros(5, dtype=int)}, "bool or float"),
     ],
 )
-def test_a_judge_that_breaks_its_word_is_refused_by_name(answer, complaint, source, tmp_path):
-    class Liar(Means):
+def test_judge_that_returns_other_quantities_is_refused_by_name(answer, message, source, tmp_path):
+    class Wrong(Means):
         def measure(self, images, reference=None):
             return super().measure(images, reference) | answer if "colour" not in answer else answer
 
-    with pytest.raises(ProtocolError, match=complaint) as caught:
-        measuring.measure(source, tmp_path / "m.parquet", {"liar": Liar(Liar.Params(), {})}, source=source)
-    assert "'liar'" in str(caught.value)
-    assert not list(tmp_path.glob("*m.parquet*")), "nothing half-written stays behind"
+    with pytest.raises(ProtocolError, match=message) as caught:
+        measuring.measure(source, tmp_path / "m.parquet", {"wrong": Wrong(Wrong.Params(), {})}, source=source)
+    assert "'wrong'" in str(caught.value)
+    assert not list(tmp_path.glob("*m.parquet*")), "no partial file remains"
 
 
-def test_a_judge_may_not_change_its_mind_between_batches(source, tmp_path):
-    class Fickle(Means):
+def test_judge_that_changes_its_quantities_between_batches_is_refused(source, tmp_path):
+    class Changing(Means):
         def measure(self, images, reference=None):
-            found = super().measure(images)
-            return found if len(images) == 2 else {"level": found["level"]}
+            values = super().measure(images)
+            return values if len(images) == 2 else {"level": values["level"]}
 
-    with pytest.raises(ProtocolError, match=r"fickle\.colour"):
-        measuring.measure(source, tmp_path / "m.parquet", {"fickle": Fickle(Means.Params(), {})}, batch=2)
+    with pytest.raises(ProtocolError, match=r"changing\.colour"):
+        measuring.measure(source, tmp_path / "m.parquet", {"changing": Changing(Means.Params(), {})}, batch=2)
 
 
-def test_a_lost_reference_is_named(source, tmp_path):
+def test_missing_reference_is_named(source, tmp_path):
     with ArchiveWriter(tmp_path / "orphan.zip") as out:
         out.add(PICTURES[0], {"id": "d", "identity": "", "split": "test", "source_id": "s99"})
     with pytest.raises(ArchiveError, match="'s99'"):
@@ -222,7 +222,7 @@ def test_a_damaged_file_is_refused_by_name(damage, source, tmp_path):
         measurements.read(path)
 
 
-def test_threads_are_given_back(source, tmp_path, monkeypatch):
+def test_thread_count_is_restored(source, tmp_path, monkeypatch):
     class Library:
         threads = 7
 
@@ -245,7 +245,7 @@ def test_threads_are_given_back(source, tmp_path, monkeypatch):
     assert library.threads == 7
 
 
-def test_the_size_of_the_pictures_is_kept_and_asked_for(source, derived, tmp_path):
+def test_size_of_the_pictures_is_stored_and_required(source, derived, tmp_path):
     measuring.measure(derived, tmp_path / "m.parquet", means(), source=source)
     assert measurements.size(tmp_path / "m.parquet") == 16
     pq.write_table(
@@ -261,7 +261,7 @@ def test_the_size_of_the_pictures_is_kept_and_asked_for(source, derived, tmp_pat
 
 @pytest.fixture
 def attempts(tmp_path):
-    """What came back of s0 and s1: the same picture with the right key, a grey one with either of two wrong keys."""
+    """Recovered pictures of s0 and s1: the original with the right key, a grey one with each of two wrong keys."""
     path = tmp_path / "attempts.zip"
     with ArchiveWriter(path) as out:
         for name in (1, 0):
@@ -274,7 +274,7 @@ def attempts(tmp_path):
 
 
 class Recovered(Metric):
-    """How far pictures are from their sources."""
+    """The mean difference between pictures and their sources."""
 
     title, direction, unit = "recovered", "lower", "levels"
 
@@ -289,16 +289,16 @@ def test_attempts_are_measured_and_evaluated_beside_the_anonymized_set(source, d
         other = source if name != "source" else None
         measuring.measure(archive, tmp_path / f"m_{name}.parquet", means(), split="test", source=other)
     paths = {name: tmp_path / f"m_{name}.parquet" for name in files}
-    seen = evaluation.evidence(paths["source"], paths["derived"], "test", attempts=paths["attempts"])
-    assert seen.size == 16
-    assert seen.attempts["number"].tolist() == [0, 0, 1, 0, 0, 1]
+    evidence = evaluation.evidence(paths["source"], paths["derived"], "test", attempts=paths["attempts"])
+    assert evidence.size == 16
+    assert evidence.attempts["number"].tolist() == [0, 0, 1, 0, 0, 1]
     metrics = {"recovered": Recovered(None)}
-    found = evaluation.evaluate_attempts(metrics, seen)
-    assert found["recovered"]["recovered"]["means"]["value"] == 0.0
-    assert found["wrong"]["recovered"]["means"]["of"] == 4
-    assert found["wrong"]["recovered"]["means"]["value"] > 0
-    row = evaluation.row({"seed": 0}, {}, evaluation.evaluate(metrics, seen), found)
-    assert json.loads(json.dumps(row))["attempts"] == found
+    values = evaluation.evaluate_attempts(metrics, evidence)
+    assert values["recovered"]["recovered"]["means"]["value"] == 0.0
+    assert values["wrong"]["recovered"]["means"]["of"] == 4
+    assert values["wrong"]["recovered"]["means"]["value"] > 0
+    row = evaluation.row({"seed": 0}, {}, evaluation.evaluate(metrics, evidence), values)
+    assert json.loads(json.dumps(row))["attempts"] == values
     assert "attempts" not in evaluation.row({"seed": 0}, {}, {})
     assert evaluation.evaluate_attempts(metrics, evaluation.evidence(paths["source"], paths["derived"], "test")) == {}
 
@@ -308,7 +308,7 @@ def test_metrics_of_a_job_are_those_with_a_block_in_its_parameters():
     assert [type(metric) for metric in metrics.values()] == [discovery.load("metrics", "psnr")]
 
 
-def test_numbers_of_a_run_are_named_by_metric_and_judge_and_never_missing():
+def test_numbers_of_a_run_are_named_by_metric_and_judge_without_missing_ones():
     values = {"psnr": {"": {"value": 20.0}}, "re_id": {"a": {"value": 0.5}, "b": {"value": None}}}
     assert evaluation.numbers(values) == {"psnr": 20.0, "re_id.a": 0.5}
 

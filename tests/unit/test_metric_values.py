@@ -1,4 +1,4 @@
-"""Metrics against independent implementations and numbers worked out by hand."""
+"""Metrics: their values equal those of independent implementations and those worked out by hand."""
 
 import math
 from dataclasses import replace
@@ -28,9 +28,9 @@ def evidence(original, derived, calibration=None):
     return Evidence(original, derived, calibration, tuple({name.split(".")[0] for name in derived if "." in name}))
 
 
-def compute(metric, seen, **params):
+def compute(metric, measurements, **params):
     cls = discovery.load("metrics", metric)
-    return cls(cls.Params(**params)).compute(seen)
+    return cls(cls.Params(**params)).compute(measurements)
 
 
 def on_circle(*degrees):
@@ -39,8 +39,8 @@ def on_circle(*degrees):
 
 
 def test_identity_distance_is_the_chord():
-    seen = evidence(table(["a", "b"], on_circle(0, 90)), table(["a", "b"], on_circle(60, 90)))
-    value = compute("identity_distance", seen)["r"]
+    measurements = evidence(table(["a", "b"], on_circle(0, 90)), table(["a", "b"], on_circle(60, 90)))
+    value = compute("identity_distance", measurements)["r"]
     assert value.value == pytest.approx((2 * math.sin(math.radians(30)) + 0) / 2, abs=1e-6)
     assert (value.over, value.of) == (2, 2)
 
@@ -52,19 +52,19 @@ def test_face_that_could_not_be_measured_leaves_the_denominator():
     assert (value.over, value.of) == (1, 2)
 
 
-def test_identity_similarity_is_the_cosine_whatever_the_length():
-    seen = evidence(table(["a", "b"], on_circle(0, 90)), table(["a", "b"], 3 * on_circle(60, 90)))
-    value = compute("identity_similarity", seen)["r"]
+def test_identity_similarity_is_the_cosine_of_vectors_of_any_length():
+    measurements = evidence(table(["a", "b"], on_circle(0, 90)), table(["a", "b"], 3 * on_circle(60, 90)))
+    value = compute("identity_similarity", measurements)["r"]
     assert value.value == pytest.approx((0.5 + 1.0) / 2)
     assert (value.over, value.of) == (2, 2)
 
 
 def test_identity_l1_is_the_mean_over_coordinates():
-    seen = evidence(table(["a"], [[2.0, 0.0]]), table(["a"], [[0.0, 5.0]]))
-    assert compute("identity_l1", seen)["r"].value == pytest.approx(1.0)  # (|1 - 0| + |0 - 1|) / 2
+    measurements = evidence(table(["a"], [[2.0, 0.0]]), table(["a"], [[0.0, 5.0]]))
+    assert compute("identity_l1", measurements)["r"].value == pytest.approx(1.0)  # (|1 - 0| + |0 - 1|) / 2
 
 
-def test_identity_l1_of_random_directions_is_that_of_the_paper():
+def test_identity_l1_of_random_directions_agrees_with_the_paper():
     draw = np.random.default_rng(0)
     first, second = draw.normal(size=(2, 200, 512))
     names = ["a"] * 200
@@ -72,15 +72,15 @@ def test_identity_l1_of_random_directions_is_that_of_the_paper():
     assert value == pytest.approx(0.050, abs=0.0005)  # 2 / sqrt(pi 512); the paper prints 0.048
 
 
-def test_distances_are_in_pixels_of_256_over_faces_found_in_both():
+def test_distances_are_in_pixels_of_256_over_faces_detected_in_both():
     boxes = [[10.0, 10.0, 50.0, 50.0], [np.nan] * 4, [0.0, 0.0, 60.0, 60.0]]
     moved = [[12.0, 10.0, 50.0, 46.0], [0.0, 0.0, 60.0, 60.0], [np.nan] * 4]
-    seen = evidence(table("abc", **{"d.box": boxes}), table("abc", **{"d.box": moved}))
-    value = compute("box_distance", replace(seen, size=64))["d"]
+    measurements = evidence(table("abc", **{"d.box": boxes}), table("abc", **{"d.box": moved}))
+    value = compute("box_distance", replace(measurements, size=64))["d"]
     assert value.value == pytest.approx((2 + 4) / 4 * 4)
     assert (value.over, value.of) == (1, 3)
     with pytest.raises(ProtocolError, match="size of the pictures"):
-        compute("box_distance", seen)
+        compute("box_distance", measurements)
 
 
 def test_landmark_distances_of_hand_worked_regions():
@@ -91,61 +91,65 @@ def test_landmark_distances_of_hand_worked_regions():
     moved[48:68] = (6.0, 8.0)  # mouth
     moved[:17] = (1.0, 0.0)  # jaw
     five = np.arange(10.0)
-    seen = evidence(
+    measurements = evidence(
         table("a", **{"d.landmarks": [still.ravel()], "m.points": [five]}),
         table("a", **{"d.landmarks": [moved.ravel()], "m.points": [five + 2]}),
     )
-    found = {name: value.value for name, value in compute("landmark_distance", replace(seen, size=256)).items()}
-    assert found == pytest.approx({
+    distances = {
+        name: value.value for name, value in compute("landmark_distance", replace(measurements, size=256)).items()
+    }
+    assert distances == pytest.approx({
         "d": (12 * 5 + 9 * 1 + 20 * 10 + 17 * 1) / 68, "d.eyes": 5.0, "d.nose": 1.0, "d.mouth": 10.0,
         "d.l1": (12 * 7 + 9 * 1 + 20 * 14 + 17 * 1) / 136, "m": math.sqrt(8), "m.l1": 2.0,
     })  # fmt: skip
 
 
 def test_errors_of_pixels_are_on_the_scale_of_one():
-    seen = evidence(table("a"), table("a", **{"pixels.mse": [65.025], "pixels.mae": [5.1]}))
-    assert compute("mse", seen)[""].value == pytest.approx(1e-3)
-    assert compute("mae", seen)[""].value == pytest.approx(0.02)
+    measurements = evidence(table("a"), table("a", **{"pixels.mse": [65.025], "pixels.mae": [5.1]}))
+    assert compute("mse", measurements)[""].value == pytest.approx(1e-3)
+    assert compute("mae", measurements)[""].value == pytest.approx(0.02)
 
 
 def versions(first, *others, **columns):
-    """A face's picture under the first key, and under others as attempts."""
+    """Pictures under a first key, and the same faces under other keys as attempts."""
     derived = table(["a"] * len(first), on_circle(*first)).assign(source_id=[f"f{row}" for row in range(len(first))])
     tried = [derived.assign(attempt="key", number=number, **{"r.embedding": list(on_circle(*angles))})
              for number, angles in enumerate(others)]  # fmt: skip
-    seen = evidence(derived, derived)
-    return replace(seen, attempts=pd.concat([*tried, derived.assign(attempt="wrong", number=0)]) if tried else None)
+    measurements = evidence(derived, derived)
+    return replace(
+        measurements, attempts=pd.concat([*tried, derived.assign(attempt="wrong", number=0)]) if tried else None
+    )
 
 
 def test_angle_between_keys_is_the_mean_over_pairs_of_each_face():
-    seen = versions((0, 10), (30, 10), (90, 40))
-    angle, similarity = compute("key_angle", seen)["r"], compute("key_similarity", seen)["r"]
+    measurements = versions((0, 10), (30, 10), (90, 40))
+    angle, similarity = compute("key_angle", measurements)["r"], compute("key_similarity", measurements)["r"]
     assert angle.value == pytest.approx(((30 + 90 + 60) / 3 + (0 + 30 + 30) / 3) / 2, abs=1e-3)
     cosines = [[np.cos(np.radians(x)) for x in face] for face in ((30, 90, 60), (0, 30, 30))]
     assert similarity.value == pytest.approx(np.mean([np.mean(face) for face in cosines]))
     assert (angle.over, angle.of, angle.note) == (2, 2, "3 versions of each")
 
 
-def test_wrong_recoveries_are_versions_among_themselves():
-    seen = versions((0, 10), (30, 10), (90, 40))
-    rows = pd.concat([seen.attempts[seen.attempts["attempt"] == "key"]], ignore_index=True)
-    wrong = replace(seen, attempts=rows.assign(attempt="wrong"))
+def test_wrong_recoveries_are_compared_with_each_other():
+    measurements = versions((0, 10), (30, 10), (90, 40))
+    rows = pd.concat([measurements.attempts[measurements.attempts["attempt"] == "key"]], ignore_index=True)
+    wrong = replace(measurements, attempts=rows.assign(attempt="wrong"))
     metric = {name: discovery.load("metrics", name)(None) for name in ("key_angle", "true_acceptance_rate")}
-    found = evaluation.evaluate_attempts(metric, wrong)
-    assert list(found) == ["wrong"]
-    assert list(found["wrong"]) == ["key_angle"]
-    assert found["wrong"]["key_angle"]["r"]["value"] == pytest.approx((60 + 30) / 2, abs=1e-3)
+    values = evaluation.evaluate_attempts(metric, wrong)
+    assert list(values) == ["wrong"]
+    assert list(values["wrong"]) == ["key_angle"]
+    assert values["wrong"]["key_angle"]["r"]["value"] == pytest.approx((60 + 30) / 2, abs=1e-3)
 
 
-def test_a_judge_that_did_not_look_at_attempts_has_no_angle():
-    seen = versions((0, 10), (30, 10))
-    seen = replace(seen, attempts=seen.attempts.drop(columns="r.embedding"))
-    assert compute("key_angle", seen)["r"].note == "no face has two versions"
+def test_judge_without_measured_attempts_has_no_angle():
+    measurements = versions((0, 10), (30, 10))
+    measurements = replace(measurements, attempts=measurements.attempts.drop(columns="r.embedding"))
+    assert compute("key_angle", measurements)["r"].note == "no face has two versions"
 
 
 def test_one_version_of_each_face_has_no_angle():
-    for seen in (versions((0, 10)), replace(versions((0, 10), (5, 5)), attempts=None)):
-        value = compute("key_angle", seen)["r"]
+    for measurements in (versions((0, 10)), replace(versions((0, 10), (5, 5)), attempts=None)):
+        value = compute("key_angle", measurements)["r"]
         assert math.isnan(value.value)
         assert (value.over, value.of, value.note) == (0, 2, "no face has two versions")
 
@@ -176,8 +180,8 @@ def test_protection_needs_the_threshold_to_be_reached():
 
 
 def test_unmeasured_judge_gives_no_protection_rate():
-    seen = evidence(table(["a"], [[0.0]]), table(["a"], [[1.0]]))
-    assert compute("protection_success_rate", seen, thresholds={"other": 0.6}) == {}
+    measurements = evidence(table(["a"], [[0.0]]), table(["a"], [[1.0]]))
+    assert compute("protection_success_rate", measurements, thresholds={"other": 0.6}) == {}
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=200, unique=True), st.floats(0.005, 0.9))
@@ -205,7 +209,7 @@ def test_threshold_agrees_with_scikit_learn():
     assert (genuine < ours).mean() == pytest.approx((genuine <= loosest).mean(), abs=0.011)
 
 
-def test_rate_that_the_pairs_cannot_resolve_is_no_number():
+def test_rate_that_the_pairs_cannot_resolve_has_a_note():
     original = table(["a", "b", "c"], on_circle(0, 90, 180))
     value = compute("protection_success_rate_at_far", evidence(original, original), far=0.01)["r"]
     assert math.isnan(value.value)
@@ -225,8 +229,8 @@ def test_true_acceptance_of_hand_worked_pairs():
     names = ["a", "a", "b", "b", "c", "c", "d", "d"]
     original = table(names, on_circle(0, 5, 0, 5, 120, 125, 120, 125))
     derived = table(names, on_circle(0, 10, 0, 170, 120, 130, 120, 300))
-    seen = evidence(original, derived)
-    value = compute("true_acceptance_rate", seen, far=0.3, folds=2, most_pictures=100)["r"]
+    measurements = evidence(original, derived)
+    value = compute("true_acceptance_rate", measurements, far=0.3, folds=2, most_pictures=100)["r"]
     # fold 0 holds a and c, whose second pictures are near; fold 1 holds b and d, whose second pictures are far
     assert value.value == 0.5
     assert value.spread == 0.5
@@ -234,7 +238,7 @@ def test_true_acceptance_of_hand_worked_pairs():
 
 
 def test_true_acceptance_on_published_pairs_by_hand():
-    """Two folds of one genuine and one impostor pair each; a pair whose second picture is not here is in none."""
+    """Two folds of one genuine and one impostor pair each; a pair without its second picture does not count."""
     names = ["a", "a", "b", "c", "c", "d"]
     columns = {"fold": [1, 1, 1, 2, 2, 2], "pairs": [["f1", "f2"], [], [], ["f4", "f5", "gone"], [], []]}
     original = table(names, on_circle(0, 5, 60, 120, 125, 150), **columns)
@@ -249,14 +253,14 @@ def test_true_acceptance_on_published_pairs_by_hand():
     assert "at least 2 impostor pairs, 2 folds" in value.note
 
 
-def test_true_acceptance_without_pairs_says_so():
-    seen = evidence(table(["a", "b"], on_circle(0, 90)), table(["a", "b"], on_circle(0, 90)))
-    value = compute("true_acceptance_rate", seen, far=0.3, folds=2, most_pictures=100)["r"]
+def test_true_acceptance_without_pairs_has_a_note():
+    measurements = evidence(table(["a", "b"], on_circle(0, 90)), table(["a", "b"], on_circle(0, 90)))
+    value = compute("true_acceptance_rate", measurements, far=0.3, folds=2, most_pictures=100)["r"]
     assert math.isnan(value.value)
     assert value.note == "nobody has two pictures"
 
 
-def test_re_identification_counts_who_is_below_the_threshold_and_leaves_out_refused_faces():
+def test_re_identification_counts_faces_below_the_threshold_without_refused_ones():
     calibration = table(["x", "y", "z"], on_circle(0, 20, 60))  # impostor chords of 20, 40 and 60 degrees
     names = ["a", "b", "c", "d"]
     original = table(names, on_circle(0, 0, 0, 0))
@@ -269,15 +273,15 @@ def test_re_identification_counts_who_is_below_the_threshold_and_leaves_out_refu
 
 def test_re_identification_and_protection_at_one_rate_are_complements():
     draw = np.random.default_rng(5)
-    seen = evidence(
+    measurements = evidence(
         table(list("abcdefgh"), draw.normal(size=(8, 3))), table(list("abcdefgh"), draw.normal(size=(8, 3)))
     )
-    protected = compute("protection_success_rate_at_far", seen, far=0.3)["r"]
-    assert compute("re_identification_rate", seen, far=0.3)["r"].value == pytest.approx(1 - protected.value)
+    protected = compute("protection_success_rate_at_far", measurements, far=0.3)["r"]
+    assert compute("re_identification_rate", measurements, far=0.3)["r"].value == pytest.approx(1 - protected.value)
 
 
-def test_rank1_looks_for_the_person_and_not_for_the_source():
-    """a's face lies on its own source, but b's picture is the nearest of the others; b's second is nearest to b."""
+def test_rank1_leaves_out_the_source_of_each_face():
+    """a's face equals its source, and b's picture is the nearest other one; b's second face is nearest to b."""
     names = ["a", "a", "b", "b", "c"]
     original = table(names, on_circle(0, 90, 10, 30, 200))
     derived = table(names, on_circle(0, 91, 12, 28, 90))
@@ -288,7 +292,7 @@ def test_rank1_looks_for_the_person_and_not_for_the_source():
     assert value.note == "chance 0.250, nearest of 5 originals without its own"
 
 
-def test_rank1_leaves_out_who_was_refused_and_who_cannot_be_found():
+def test_rank1_leaves_out_refused_faces_and_people_without_another_picture():
     names = ["a", "a", "b", "b"]
     original = table(names, on_circle(0, 1, 90, 91))
     original.at[3, "r.embedding"] = np.array([np.nan, np.nan])  # b's other picture shows no face
@@ -299,38 +303,38 @@ def test_rank1_leaves_out_who_was_refused_and_who_cannot_be_found():
     assert (value.value, value.over, value.of) == (1.0, 2, 4)
 
 
-def test_rank1_in_pieces_is_the_whole(monkeypatch):
+def test_rank1_does_not_depend_on_the_block_size(monkeypatch):
     from masquerade.metrics import rank1_identification_rate
 
     draw = np.random.default_rng(2)
     names = [f"p{row // 3}" for row in range(30)]
     people = np.repeat(draw.normal(size=(10, 4)), 3, axis=0)
-    seen = evidence(table(names, people + 0.4 * draw.normal(size=people.shape)), table(names, people + 0.8))
-    whole = compute("rank1_identification_rate", seen)["r"]
+    measurements = evidence(table(names, people + 0.4 * draw.normal(size=people.shape)), table(names, people + 0.8))
+    whole = compute("rank1_identification_rate", measurements)["r"]
     monkeypatch.setattr(rank1_identification_rate, "AT_ONCE", 7)
-    assert compute("rank1_identification_rate", seen)["r"] == whole
+    assert compute("rank1_identification_rate", measurements)["r"] == whole
     assert 0 < whole.value < 1
 
 
 @pytest.mark.parametrize("names", [["a", "b"], ["", ""]])
-def test_rank1_without_a_second_picture_says_so(names):
-    seen = evidence(table(names, on_circle(0, 90)), table(names, on_circle(0, 90)))
-    value = compute("rank1_identification_rate", seen)["r"]
+def test_rank1_without_a_second_picture_has_a_note(names):
+    measurements = evidence(table(names, on_circle(0, 90)), table(names, on_circle(0, 90)))
+    value = compute("rank1_identification_rate", measurements)["r"]
     assert math.isnan(value.value)
     assert value.note == "nobody has two pictures"
 
 
-def test_distance_to_the_target_is_that_of_the_two_clouds():
+def test_distance_to_the_target_is_the_frechet_distance_of_the_features():
     draw = np.random.default_rng(1)
     first, second = draw.normal(size=(9, 3)), 2 + draw.normal(size=(12, 3))
     derived = table(["a"] * 10, **{"n.features": [*first, np.full(3, np.nan)]})
-    seen = Evidence(derived, derived, derived, ("n",), target=table(["b"] * 12, **{"n.features": list(second)}))
-    value = compute("frechet_distance_to_target", seen)["n"]
+    measurements = Evidence(derived, derived, derived, ("n",), target=table(["b"] * 12, **{"n.features": list(second)}))
+    value = compute("frechet_distance_to_target", measurements)["n"]
     assert value.value == pytest.approx(frechet(first, second))
     assert (value.over, value.of, value.note) == (9, 10, "from 9 faces to 12")
 
 
-def test_distance_to_the_target_without_one_is_nothing():
+def test_distance_without_a_target_has_no_values():
     derived = table(["a"] * 3, **{"n.features": list(np.eye(3))})
     assert compute("frechet_distance_to_target", evidence(derived, derived)) == {}
 
@@ -348,51 +352,51 @@ def attributes(labels, **columns):
 
 def accuracy(*frames):
     nothing = table(["a"])
-    seen = Evidence(nothing, nothing, nothing, (), attributes=pd.concat(frames))
-    return compute("attribute_accuracy", seen)
+    measurements = Evidence(nothing, nothing, nothing, (), attributes=pd.concat(frames))
+    return compute("attribute_accuracy", measurements)
 
 
 KNOWN_FRAME = attributes(
     "annotated",
     Male=[(1, 0.5), (1, 0.2), (0, 0.4), (0, 0.1)],  # inner: 3 of 4; balanced (1/2 + 2/2) / 2
-    Bald=[(0, 0.1), (0, 0.1), (0, 0.6), (0, 0.2)],  # outer: 3 of 4; nobody is bald: no balanced accuracy
+    Bald=[(0, 0.1), (0, 0.1), (0, 0.6), (0, 0.2)],  # outer: 3 of 4; no face is bald: no balanced accuracy
     Attractive=[(1, 0.9), (1, 0.9), (0, 0.1), (0, np.nan)],  # neither: 3 of 3
 )
 
 
 def test_attribute_accuracy_of_hand_worked_predictions():
-    found = accuracy(KNOWN_FRAME)
-    values = {part: found[part].value for part in ("Male", "Bald", "Attractive", "inner", "outer", "combined")}
+    accuracies = accuracy(KNOWN_FRAME)
+    values = {part: accuracies[part].value for part in ("Male", "Bald", "Attractive", "inner", "outer", "combined")}
     assert values == {"Male": 0.75, "Bald": 0.75, "Attractive": 1.0, "inner": 0.75, "outer": 0.75, "combined": 9 / 11}
-    assert (found["combined"].over, found["Attractive"].over, found["Attractive"].of) == (4, 3, 4)
-    assert found["combined"].note == "threshold 0.5; learnt from 16 faces"
+    assert (accuracies["combined"].over, accuracies["Attractive"].over, accuracies["Attractive"].of) == (4, 3, 4)
+    assert accuracies["combined"].note == "threshold 0.5; learnt from 16 faces"
 
 
-def test_balanced_attribute_accuracy_leaves_out_what_does_not_vary():
-    found = accuracy(KNOWN_FRAME)
-    assert found["inner.balanced"].value == 0.75
-    assert found["combined.balanced"].value == pytest.approx((0.75 + 1.0) / 2)
-    assert found["combined.balanced"].note.endswith("2 of 3 attributes vary")
-    assert math.isnan(found["outer.balanced"].value)
+def test_balanced_accuracy_leaves_out_attributes_that_do_not_vary():
+    accuracies = accuracy(KNOWN_FRAME)
+    assert accuracies["inner.balanced"].value == 0.75
+    assert accuracies["combined.balanced"].value == pytest.approx((0.75 + 1.0) / 2)
+    assert accuracies["combined.balanced"].note.endswith("2 of 3 attributes vary")
+    assert math.isnan(accuracies["outer.balanced"].value)
 
 
-def test_always_no_flatters_the_accuracy_and_not_the_balanced_one():
-    found = accuracy(attributes("annotated", Bald=[(1, 0.1)] + [(0, 0.1)] * 9))
-    assert (found["Bald"].value, found["outer.balanced"].value) == (0.9, 0.5)
+def test_constant_prediction_has_a_high_accuracy_and_a_low_balanced_one():
+    accuracies = accuracy(attributes("annotated", Bald=[(1, 0.1)] + [(0, 0.1)] * 9))
+    assert (accuracies["Bald"].value, accuracies["outer.balanced"].value) == (0.9, 0.5)
 
 
-def test_pseudo_labels_are_told_apart_and_judged_by_the_known_ones():
+def test_pseudo_labels_have_their_own_values_and_an_agreement_with_annotations():
     pseudo = attributes("pseudo_b", Male=[(1, 0.9), (0, 0.9), (0, 0.1), (0, 0.1)])
-    found = accuracy(KNOWN_FRAME, pseudo)
-    assert (found["Male"].value, found["pseudo_b.Male"].value) == (0.75, 0.75)
-    assert found["pseudo_b.combined"].note.endswith("0.750 of the labels are right")
+    accuracies = accuracy(KNOWN_FRAME, pseudo)
+    assert (accuracies["Male"].value, accuracies["pseudo_b.Male"].value) == (0.75, 0.75)
+    assert accuracies["pseudo_b.combined"].note.endswith("0.750 of the labels are right")
 
 
 def test_attribute_that_is_not_labelled_has_a_reason():
-    found = accuracy(KNOWN_FRAME)
-    assert math.isnan(found["Sideburns"].value)
-    assert found["Sideburns"].note == "these faces have no such label"
-    assert (found["Sideburns"].over, found["Sideburns"].of) == (0, 4)
+    accuracies = accuracy(KNOWN_FRAME)
+    assert math.isnan(accuracies["Sideburns"].value)
+    assert accuracies["Sideburns"].note == "these faces have no such label"
+    assert (accuracies["Sideburns"].over, accuracies["Sideburns"].of) == (0, 4)
 
 
 def test_cell_without_a_classifier_has_no_attribute_accuracy():
@@ -434,7 +438,7 @@ def test_detection_rate_counts_and_leaves_out_refused_faces():
     assert (value.over, value.of) == (3, 4)
 
 
-def test_identical_pictures_have_no_psnr_and_say_why():
+def test_identical_pictures_have_a_note_instead_of_a_psnr():
     same = table(["a", "b"], **{"pixels.psnr": [np.inf, np.inf]})
     value = compute("psnr", evidence(same, same))[""]
     assert math.isnan(value.value)
@@ -445,9 +449,9 @@ def test_identical_pictures_have_no_psnr_and_say_why():
 
 def test_ssim_and_perceptual_distance_are_means():
     derived = table(["a", "b"], **{"pixels.ssim": [0.5, 1.0], "mobilenet_v2.perceptual": [0.2, 0.4]})
-    seen = evidence(derived, derived)
-    assert compute("ssim", seen)[""].value == 0.75
-    assert compute("perceptual_distance", seen)["mobilenet_v2"].value == pytest.approx(0.3)
+    measurements = evidence(derived, derived)
+    assert compute("ssim", measurements)[""].value == 0.75
+    assert compute("perceptual_distance", measurements)["mobilenet_v2"].value == pytest.approx(0.3)
 
 
 def test_frechet_distance_agrees_with_pytorch_fid():
@@ -467,7 +471,7 @@ def test_frechet_distance_agrees_with_pytorch_fid():
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(2, 12), st.integers(1, 30), st.integers(0, 99))
-def test_frechet_distance_of_a_set_to_itself_is_zero_and_of_a_shift_its_square(count, width, seed):
+def test_frechet_distance_is_zero_for_equal_sets_and_the_square_of_a_shift(count, width, seed):
     features = np.random.default_rng(seed).normal(size=(count, width))
     assert frechet(features, features) == pytest.approx(0.0, abs=1e-6)
     assert frechet(features, features + 2.0) == pytest.approx(4.0 * width, rel=1e-6)
@@ -476,25 +480,25 @@ def test_frechet_distance_of_a_set_to_itself_is_zero_and_of_a_shift_its_square(c
 def test_age_and_gender_compare_the_same_judge():
     original = table(["a", "b"], **{"g.age": [30.0, 40.0], "g.male": [0.9, 0.2]})
     derived = table(["a", "b"], **{"g.age": [33.0, np.nan], "g.male": [0.4, 0.1]})
-    seen = evidence(original, derived)
-    assert compute("age_difference", seen)["g"].value == 3.0
-    assert compute("gender_preservation", seen)["g"].value == 0.5
+    measurements = evidence(original, derived)
+    assert compute("age_difference", measurements)["g"].value == 3.0
+    assert compute("gender_preservation", measurements)["g"].value == 0.5
 
 
-def test_faces_of_nobody_known_are_in_no_pair():
+def test_faces_without_identity_are_in_no_pair():
     embeddings = np.array([[0.0], [1.0], [3.0], [7.0]])
     assert between(embeddings, np.array(["a", "", "b", ""], dtype=object)).tolist() == [3.0]
 
 
-def test_true_acceptance_of_faces_of_nobody_known_says_that_there_is_no_pair():
+def test_true_acceptance_of_faces_without_identity_has_a_note():
     strangers = table([""] * 4, [[0.0], [1.0], [2.0], [3.0]])
-    found = compute("true_acceptance_rate", evidence(strangers, strangers), far=0.5, folds=2, most_pictures=10)
-    assert math.isnan(found["r"].value)
-    assert (found["r"].of, found["r"].note) == (0, "nobody has two pictures")
+    rates = compute("true_acceptance_rate", evidence(strangers, strangers), far=0.5, folds=2, most_pictures=10)
+    assert math.isnan(rates["r"].value)
+    assert (rates["r"].of, rates["r"].note) == (0, "nobody has two pictures")
 
 
 @pytest.mark.parametrize(("many", "few"), [(40, 40), (40, 7), (7, 40)])
-def test_frechet_distance_is_the_same_whether_or_not_there_are_more_faces_than_features(many, few):
+def test_frechet_distance_agrees_with_eigenvalues_for_few_and_many_faces(many, few):
     draw = np.random.default_rng(0)
     x, y = draw.normal(size=(many, 12)), draw.normal(1.0, 2.0, size=(few, 12))
     eigenvalues = np.linalg.eigvals(np.cov(x, rowvar=False) @ np.cov(y, rowvar=False)).real.clip(0)

@@ -1,4 +1,4 @@
-"""The classical methods: they change the face region, by the amount that they say, and nothing else."""
+"""The classical methods: they change the face region by the stated amount, and nothing else."""
 
 import numpy as np
 import pandas as pd
@@ -29,8 +29,8 @@ def faces(count=2, value=None, seed=0):
 
 def method(name, params=None, resources=None, **variant):
     cls = discovery.load("methods", name)
-    where = {"where": "face"} if "where" in cls.Variant.model_fields else {}
-    return cls(cls.Params(**(params or {})), cls.Variant(**where | variant), resources or Resources())
+    region = {"where": "face"} if "where" in cls.Variant.model_fields else {}
+    return cls(cls.Params(**(params or {})), cls.Variant(**region | variant), resources or Resources())
 
 
 def test_region_is_the_landmarks_and_a_forehead():
@@ -60,7 +60,7 @@ def test_blackout_is_black():
     assert (method("blackout").anonymize(faces(), 0)[:, :, 16:53, 20:45] == -1.0).all()
 
 
-def test_noise_has_the_deviation_that_it_says():
+def test_noise_has_the_given_standard_deviation():
     result = method("gaussian_noise", sigma=20.0).anonymize(faces(8, value=0.0), seed=3)
     noise = result[:, :, 16:53, 20:45] * 127.5
     assert noise.std() == pytest.approx(20.0, rel=0.02)
@@ -99,12 +99,12 @@ def test_larger_size_hides_more(name):
     assert gaps == sorted(gaps)
 
 
-def test_size_that_would_hide_nothing_is_refused():
+def test_too_small_size_is_refused():
     with pytest.raises(ParameterError, match=r"would hide nothing\. Take at least 8"):
         method("pixelation", clusters="grid", size=4.0).anonymize(faces(), 0)
 
 
-def test_unknown_landmarks_name_the_face():
+def test_error_for_unknown_landmarks_names_the_faces():
     given = faces()
     given.index["landmarks"] = [None, None]
     with pytest.raises(PictureError, match="f0, f1: its 68 landmarks are not known"):
@@ -143,27 +143,27 @@ def test_more_people_than_the_gallery_holds_are_refused(gallery):
 
 
 @pytest.mark.parametrize("name", ["k_same", "random_identity"])
-def test_method_without_its_gallery_says_so(name):
+def test_method_without_its_gallery_is_refused(name):
     params, variant = ({"distance_size": 16}, {"k": 2}) if name == "k_same" else ({}, {})
     with pytest.raises(ArchiveError, match="has no gallery"):
         method(name, params, **variant).anonymize(faces(), 0)
 
 
-def test_random_identity_shows_somebody_of_the_gallery(gallery):
+def test_random_identity_is_a_picture_of_the_gallery(gallery):
     result = method("random_identity", resources=gallery).anonymize(faces(6), seed=2)
     known = gallery.gallery.load("train").images
     for picture in result:
         assert (picture == known).all(axis=(1, 2, 3)).any()
 
 
-def test_random_identity_of_somebody_in_the_gallery_is_somebody_else(gallery):
+def test_random_identity_never_shows_the_same_person(gallery):
     rows = gallery.gallery.select("train")
-    everybody = gallery.gallery.load("train")
+    members = gallery.gallery.load("train")
     for seed in range(4):
-        result = method("random_identity", resources=gallery).anonymize(everybody, seed=seed)
+        result = method("random_identity", resources=gallery).anonymize(members, seed=seed)
         for picture, own in zip(result, rows["identity"], strict=True):
-            shown = (picture == everybody.images).all(axis=(1, 2, 3))
-            assert own not in set(rows["identity"][shown])
+            same = (picture == members.images).all(axis=(1, 2, 3))
+            assert own not in set(rows["identity"][same])
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_random_identity_of_somebody_in_the_gallery_is_somebody_else(gallery):
         ("gaussian_noise", {"sigma": 15.0}),
     ],
 )
-def test_classical_restoration_brings_the_picture_nearer_to_what_it_was(tiny, tmp_path, name, variant):
+def test_classical_restoration_lowers_the_error(tiny, tmp_path, name, variant):
     from masquerade.core import discovery
     from masquerade.core.images import FaceArchive, to_float, to_uint8
     from masquerade.faces import build
@@ -188,7 +188,7 @@ def test_classical_restoration_brings_the_picture_nearer_to_what_it_was(tiny, tm
     assert errors[0] < errors[1]
 
 
-def test_whole_picture_is_hidden_where_that_is_asked_for():
+def test_whole_picture_changes_if_requested():
     given = faces(8, value=0.0)
     changed = method("gaussian_noise", sigma=20.0, where="picture").anonymize(given, seed=3) != given.images
     assert changed.all(axis=1).mean() > 0.9

@@ -1,6 +1,6 @@
-"""Judges with official weight files: what reaches their networks, what they say, and that nothing runs without a file.
+"""Judges with official weight files: the inputs of their networks, their values, and the error without a file.
 
-The files are written here, in the published layouts, with random numbers: preprocessing and formulas are tested.
+The tests write files of random numbers in the published layouts. They check preprocessing and formulas.
 """
 
 from unittest import mock
@@ -56,8 +56,8 @@ def orange() -> np.ndarray:
     return np.broadcast_to(np.float32([1.0, 0.0, -1.0])[:, None, None], (1, 3, 64, 64)).copy()
 
 
-def seen_by(layer, act) -> np.ndarray:
-    """What reaches a layer while ``act`` runs."""
+def input_of(layer, act) -> np.ndarray:
+    """The first input of a layer while ``act`` runs."""
     inputs = []
     hook = layer.register_forward_pre_hook(lambda _, given: inputs.append(given[0].numpy().copy()))
     act()
@@ -66,7 +66,7 @@ def seen_by(layer, act) -> np.ndarray:
 
 
 def framed(left: int, top: int, right: int, bottom: int) -> np.ndarray:
-    """Black, and white in this part of 256 x 256 pixels."""
+    """A black picture of 256 x 256 pixels with a white rectangle."""
     picture = -np.ones((1, 3, 256, 256), np.float32)
     picture[..., top:bottom, left:right] = 1.0
     return picture
@@ -79,7 +79,7 @@ def test_these_are_the_judges_of_paper_scale():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_judge_without_its_file_says_what_to_do(name, tmp_path, monkeypatch):
+def test_error_for_a_missing_file_says_what_to_do(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     role = discovery.load("judges", name).assets[0]
     with pytest.raises(CheckpointError, match=f"{assets.path(role)} is missing.*`masquerade assets fetch {role}`"):
@@ -87,7 +87,7 @@ def test_judge_without_its_file_says_what_to_do(name, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_judge_keeps_its_promise_whatever_the_batch(name, judges, pictures):
+def test_every_judge_returns_its_quantities_for_any_batch_size(name, judges, pictures):
     reference = pictures[::-1].copy()
     together = judges[name].measure(pictures, reference)
     assert {quantity: values.shape for quantity, values in together.items()} == {
@@ -104,39 +104,39 @@ def test_every_judge_keeps_its_promise_whatever_the_batch(name, judges, pictures
 @pytest.mark.parametrize("name", ["facenet_casia", "facenet_vggface2"])
 def test_facenet_receives_the_box_of_a_face_in_its_own_range(name, judges, orange):
     first = judges[name]._network.conv2d_1a
-    given = seen_by(first, lambda: judges[name].measure(orange))
+    given = input_of(first, lambda: judges[name].measure(orange))
     assert given.shape == (1, 3, 160, 160)
     # 8-bit levels 255, 128, 0, minus 127.5, over 128
     np.testing.assert_allclose(given[0, :, 80, 80], [0.99609, 0.00391, -0.99609], atol=1e-5)
-    given = seen_by(first, lambda: judges[name].measure(framed(61, 60, 192, 229)))
+    given = input_of(first, lambda: judges[name].measure(framed(61, 60, 192, 229)))
     np.testing.assert_allclose(given, 127.5 / 128)
 
 
 def test_facenets_are_two_networks(judges, pictures):
-    found = [judges[name].measure(pictures)["embedding"] for name in ("facenet_casia", "facenet_vggface2")]
-    assert np.abs(found[0] - found[1]).max() > 0.01
+    embeddings = [judges[name].measure(pictures)["embedding"] for name in ("facenet_casia", "facenet_vggface2")]
+    assert np.abs(embeddings[0] - embeddings[1]).max() > 0.01
 
 
 def test_arcface_receives_falcos_crop(judges, orange):
     first = judges["arcface"]._network.network.input_layer
-    given = seen_by(first, lambda: judges["arcface"].measure(orange))
+    given = input_of(first, lambda: judges["arcface"].measure(orange))
     assert given.shape == (1, 3, 112, 112)
     np.testing.assert_allclose(given[0, :, 50, 50], [1.0, 0.0, -1.0], atol=1e-6)
-    given = seen_by(first, lambda: judges["arcface"].measure(framed(32, 35, 220, 223)))
+    given = input_of(first, lambda: judges["arcface"].measure(framed(32, 35, 220, 223)))
     np.testing.assert_allclose(given, 1.0)
 
 
 def test_adaface_receives_blue_first(judges, orange):
     first = judges["adaface"]._network.input_layer
-    given = seen_by(first, lambda: judges["adaface"].measure(orange))
+    given = input_of(first, lambda: judges["adaface"].measure(orange))
     assert given.shape == (1, 3, 112, 112)
     np.testing.assert_allclose(given[0, :, 50, 50], [-1.0, 1 / 255, 1.0], atol=1e-6)
-    given = seen_by(first, lambda: judges["adaface"].measure(framed(32, 35, 220, 223)))
+    given = input_of(first, lambda: judges["adaface"].measure(framed(32, 35, 220, 223)))
     np.testing.assert_allclose(given, 1.0, atol=1e-6)
 
 
 @torch.inference_mode()
-def test_inception_features_are_those_of_pytorch_fid(judges, pictures):
+def test_inception_features_equal_those_of_pytorch_fid(judges, pictures):
     from pytorch_fid import inception
 
     file = official.content("inception_fid")
@@ -168,32 +168,32 @@ def test_lpips_is_its_equation_on_the_features_of_alexnet(judges, pictures):
             units = [signal / (signal.square().sum(1, keepdim=True).sqrt() + 1e-10) for signal in signals]
             apart = (units[0] - units[1]).square() * heads[f"lin{head}.model.1.weight"]
             expected, head = expected + apart.sum(1).mean((1, 2)), head + 1
-    found = judges["lpips"].measure(pictures, pictures[::-1].copy())["perceptual"]
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    distances = judges["lpips"].measure(pictures, pictures[::-1].copy())["perceptual"]
+    np.testing.assert_allclose(distances, expected, rtol=1e-4)
     assert (judges["lpips"].measure(pictures, pictures)["perceptual"] == 0).all()
     assert judges["lpips"].measure(pictures) == {}
 
 
 def test_detector_receives_blue_first_and_levels(judges, orange):
     detector = judges["face_alignment"]._detector
-    given = seen_by(detector.conv1_1, lambda: judges["face_alignment"].measure(orange))
+    given = input_of(detector.conv1_1, lambda: judges["face_alignment"].measure(orange))
     assert given.shape == (1, 3, 256, 256)
     np.testing.assert_allclose(given[0, :, 100, 100], [0 - 104, 128 - 117, 255 - 123])
 
 
 class Fixed(torch.nn.Module):
-    """Answers what it was given, and keeps what it saw."""
+    """Returns a fixed answer and stores its input."""
 
     def __init__(self, answer):
         super().__init__()
         self.answer = answer
 
     def forward(self, images):
-        self.seen = images
+        self.images = images
         return self.answer
 
 
-def test_landmarks_lie_where_the_heat_maps_say(judges, monkeypatch):
+def test_landmarks_lie_at_the_peaks_of_the_heat_maps(judges, monkeypatch):
     """A box of 60 x 80 pixels of 256: the square is 200/195 (60 + 80) wide, its middle 0.12 * 80 above the box's."""
     maps = torch.zeros(1, 68, 64, 64)
     maps[0, :, 40, 10] = 1.0  # row 40, column 10, and to the right it falls less than to the left
@@ -201,37 +201,37 @@ def test_landmarks_lie_where_the_heat_maps_say(judges, monkeypatch):
     monkeypatch.setattr(judges["face_alignment"], "_detector", Fixed((torch.tensor([[[100.0, 80, 160, 160]]]),
                                                                       torch.tensor([[0.9]]))))  # fmt: skip
     monkeypatch.setattr(judges["face_alignment"], "_landmarks", Fixed(maps))
-    found = judges["face_alignment"].measure(np.zeros((1, 3, 128, 128), np.float32))
+    measured = judges["face_alignment"].measure(np.zeros((1, 3, 128, 128), np.float32))
     side = 200 / 195 * 140
     left, top = 130 - side / 2, 120 - 0.12 * 80 - side / 2
     x, y = left + (10.5 + 0.25) / 64 * side, top + 40.5 / 64 * side  # no slope in y
-    np.testing.assert_allclose(found["landmarks"].reshape(68, 2), [[x / 2 - 0.5, y / 2 - 0.5]] * 68, rtol=1e-5)
-    np.testing.assert_allclose(found["box"], [[50, 40, 80, 80]])  # of 128 pixels
-    assert found["detected"].tolist() == [True]
-    assert judges["face_alignment"]._landmarks.seen.shape == (1, 3, 256, 256)
+    np.testing.assert_allclose(measured["landmarks"].reshape(68, 2), [[x / 2 - 0.5, y / 2 - 0.5]] * 68, rtol=1e-5)
+    np.testing.assert_allclose(measured["box"], [[50, 40, 80, 80]])  # of 128 pixels
+    assert measured["detected"].tolist() == [True]
+    assert judges["face_alignment"]._landmarks.images.shape == (1, 3, 256, 256)
 
 
 def test_face_below_the_threshold_is_not_detected(judges, pictures, monkeypatch):
     answer = (torch.zeros(2, 1, 4), torch.tensor([[0.5], [0.4]]))
     monkeypatch.setattr(judges["face_alignment"], "_detector", Fixed(answer))
-    found = judges["face_alignment"].measure(pictures)
-    assert not found["detected"].any()
-    assert np.isnan(found["box"]).all()
-    assert np.isnan(found["landmarks"]).all()
-    np.testing.assert_allclose(found["probability"], [0.5, 0.4])
+    measured = judges["face_alignment"].measure(pictures)
+    assert not measured["detected"].any()
+    assert np.isnan(measured["box"]).all()
+    assert np.isnan(measured["landmarks"]).all()
+    np.testing.assert_allclose(measured["probability"], [0.5, 0.4])
 
 
-def test_cut_out_square_shows_the_picture_and_black_beside_it():
+def test_cut_out_square_is_black_outside_the_picture():
     columns = np.tile(np.arange(256, dtype=np.uint8), (256, 1))
     picture = np.stack([columns] * 3, axis=-1)
-    shown = face_alignment.cut_out(picture, np.array([-64.0, 0.0, 128.0]))  # twice as large; half of it outside
-    assert (shown[:, :126] == 0).all()
+    square = face_alignment.cut_out(picture, np.array([-64.0, 0.0, 128.0]))  # twice as large; half of it outside
+    assert (square[:, :126] == 0).all()
     # the middle of column 200 lies 200.5 / 2 - 64 = 36.25 from the left edge: a quarter left of the middle of pixel 36
-    np.testing.assert_allclose(shown[10, 200], 36, atol=0.5)
-    np.testing.assert_allclose(shown[10, 228], 50, atol=0.5)
+    np.testing.assert_allclose(square[10, 200], 36, atol=0.5)
+    np.testing.assert_allclose(square[10, 228], 50, atol=0.5)
 
 
-def test_peaks_at_the_rim_are_not_moved():
+def test_peaks_at_the_border_are_not_moved():
     from masquerade.networks.fan import peaks
 
     maps = torch.zeros(1, 2, 64, 64)
@@ -242,14 +242,16 @@ def test_peaks_at_the_rim_are_not_moved():
     torch.testing.assert_close(peaks(maps), torch.tensor(expected))
 
 
-def test_network_of_the_losses_is_no_stranger():
-    asked = [(name, "falco", "FALCO") for name in ("arcface", "adaface", "facenet_casia")]
-    assert judges_in_training.sentence(asked, "table") == "Judges seen in training: `arcface` by FALCO."
+def test_network_of_the_losses_counts_as_seen_in_training():
+    pairs = [(name, "falco", "FALCO") for name in ("arcface", "adaface", "facenet_casia")]
+    assert judges_in_training.sentence(pairs, "table") == "Judges seen in training: `arcface` by FALCO."
     assert judges_in_training.sentence([("arcface", "blackout", "black")], "table").startswith("No judge of this table")
 
 
-def test_perceptual_distance_is_told_for_each_judge_that_has_one():
+def test_perceptual_distance_has_one_value_for_each_perceptual_judge():
     cls = discovery.load("metrics", "perceptual_distance")
     rows = pd.DataFrame({"lpips.perceptual": [0.2, 0.4], "mobilenet_v2.perceptual": [0.5, 0.5]})
-    found = cls(cls.Params()).compute(Evidence(rows, rows, rows, ("lpips", "mobilenet_v2", "pixels")))
-    assert {name: value.value for name, value in found.items()} == pytest.approx({"lpips": 0.3, "mobilenet_v2": 0.5})
+    distances = cls(cls.Params()).compute(Evidence(rows, rows, rows, ("lpips", "mobilenet_v2", "pixels")))
+    assert {name: value.value for name, value in distances.items()} == pytest.approx(
+        {"lpips": 0.3, "mobilenet_v2": 0.5}
+    )

@@ -1,4 +1,4 @@
-"""Optimisers: who changes which weight, at which rate."""
+"""Optimisers: the weights that each one changes, and the rates."""
 
 import pytest
 import torch
@@ -26,7 +26,7 @@ def test_each_weight_belongs_to_one_optimiser_and_a_kernel_to_muon():
     assert len(left) == 3
 
 
-def test_without_a_rate_for_kernels_all_is_adam_at_the_one_rate():
+def test_without_a_kernel_rate_adam_changes_all_weights():
     one, other = network(), network()
     made = optimised(one, 0.0)
     assert set(made.named) == {"adam"}
@@ -42,7 +42,7 @@ def test_without_a_rate_for_kernels_all_is_adam_at_the_one_rate():
 
 
 @pytest.mark.parametrize("share", [1.0, 0.5])
-def test_rates_are_those_of_their_optimisers_times_the_share(share):
+def test_each_rate_is_multiplied_by_the_share(share):
     net = network()
     made = optimised(net, 0.01)
     before = [weight.detach().clone() for weight in net.parameters()]

@@ -1,4 +1,4 @@
-"""Tables and figures: printed beside measured, never a blank, the same bytes every time."""
+"""Tables and figures: printed and measured numbers, a reason in each empty place, repeatable bytes."""
 
 import csv
 import io
@@ -53,8 +53,8 @@ def number(value, over=10, of=10, **more):
 
 def cell(method, variant, psr, fd, tar, seed=0, **statement):
     metrics = {"psr": {"dlib_face": psr}, "fd": {"mobilenet": fd}, "tar": {"dlib_face": tar}}
-    where = {"dataset": "synthetic_hq", "method": method, "variant": variant, "seed": seed}
-    return {"cell": where, "statement": {"faces": 10, "refused": 0, **statement}, "metrics": metrics}
+    key = {"dataset": "synthetic_hq", "method": method, "variant": variant, "seed": seed}
+    return {"cell": key, "statement": {"faces": 10, "refused": 0, **statement}, "metrics": metrics}
 
 
 def tar(value, spread=0.1):
@@ -120,7 +120,7 @@ class TestReference:
             ("digits: 2}", "digits: 2, printed: false}", ["come after those that it prints"]),
         ],
     )
-    def test_a_mistake_is_told_with_file_and_key(self, tmp_path, old, new, words):
+    def test_error_for_a_mistake_names_file_and_key(self, tmp_path, old, new, words):
         assert old in TABLE
         path = written(tmp_path, TABLE.replace(old, new, 1))
         with pytest.raises(ReferenceFileError) as error:
@@ -135,22 +135,22 @@ class TestReference:
         with pytest.raises(ReferenceFileError, match="cannot be read"):
             reference.load(tmp_path / "none.yaml")
 
-    def test_a_paper_without_files_is_refused_with_the_nearest(self, tmp_path):
+    def test_error_for_an_unknown_paper_gives_the_nearest(self, tmp_path):
         written(tmp_path, TABLE)
         assert [item.key for item in reference.find("paper", tmp_path)] == ["paper/table1"]
         with pytest.raises(ReferenceFileError, match="Did you mean 'paper'"):
             reference.find("papers", tmp_path)
 
-    def test_needs_are_the_rows_once_each(self, table):
+    def test_needs_hold_each_row_once(self, table):
         assert reference.needs(table) == [
             ("celeba_hq", "noise", "sigma_9"), ("celeba_hq", "blur", "size_7"), ("celeba_hq", "ours", "eps_6"),
             ("celeba_hq", "other", "default"), ("celeba_hq", "original", "control"),
         ]  # fmt: skip
 
-    def test_a_pattern_takes_every_variant_of_its_method_that_is_offered(self, tmp_path):
+    def test_pattern_matches_every_offered_variant_of_its_method(self, tmp_path):
         offered = [("ours", "eps_1"), ("ours", "eps_800"), ("ours", "plain"), ("noise", "eps_1")]
-        found = reference.needs(reference.load(written(tmp_path, CURVES)), offered)
-        assert found == [("celeba_hq", "ours", "eps_1"), ("celeba_hq", "ours", "eps_800"),
+        needs = reference.needs(reference.load(written(tmp_path, CURVES)), offered)
+        assert needs == [("celeba_hq", "ours", "eps_1"), ("celeba_hq", "ours", "eps_800"),
                          ("celeba_hq", "original", "control")]  # fmt: skip
 
 
@@ -175,7 +175,7 @@ class TestTables:
         best = [[line.row.method for line in result.lines if line.entries[place].best] for place in range(3)]
         assert best == [["ours"], ["noise"], ["ours"]]
 
-    def test_values_that_look_the_same_are_equally_good(self, table):
+    def test_values_that_round_to_the_best_are_all_best(self, table):
         cells = [cell("noise", "sigma_9", number(0.8012), number(3.0), tar(0.9)), *CELLS[2:5]]
         result = tables.build(table, cells, SKIPPED, CONTEXT)
         assert [line.row.method for line in result.lines if line.entries[0].best] == ["noise", "ours"]
@@ -192,7 +192,7 @@ class TestTables:
         assert "other is not built yet" in latex.table(result)
         assert result.csv().count("other is not built yet") == 3
 
-    def test_a_cell_without_metrics_is_no_blank(self, table):
+    def test_cell_without_metrics_has_a_reason(self, table):
         text = markdown.page(tables.build(table, CELLS[1:], SKIPPED, CONTEXT))
         assert "Noise(σ=9): *it has no metrics*" in text
 
@@ -205,13 +205,13 @@ class TestTables:
         cells = [dict(CELLS[0], metrics={**CELLS[0]["metrics"], "psr": {"mtcnn": number(1.0)}})]
         assert "psr has no value by dlib_face" in markdown.page(tables.build(table, cells, SKIPPED, CONTEXT))
 
-    def test_seeds_that_fail_are_left_out_and_told(self, table):
+    def test_seeds_that_fail_are_left_out_and_reported(self, table):
         cells = [*CELLS[2:4], cell("ours", "eps_6", number(None, over=0, note="no face"), number(4.0), tar(0.2), 2)]
         result = tables.build(table, cells, SKIPPED, CONTEXT)
         assert result.lines[2].entries[0].measured.value == pytest.approx(0.85)
         assert "1 of 3 seeds gave no number: no face" in markdown.page(result)
 
-    def test_infinite_is_not_a_number(self, table):
+    def test_infinite_value_is_left_out_with_its_reason(self, table):
         cells = [cell("noise", "sigma_9", number(float("inf"), note="identical pictures"), number(3.0), tar(0.9))]
         entry = tables.build(table, cells, SKIPPED, CONTEXT).lines[0].entries[0]
         assert entry.measured.value is None
@@ -220,14 +220,14 @@ class TestTables:
     def test_a_short_denominator_is_shown(self, result):
         assert rows_of(markdown.page(result))["Blur_1"][0] == "0.5 / 0.50 (7/10)"
 
-    def test_stand_ins_scale_and_caution_are_told(self, result):
+    def test_stand_ins_scale_and_caution_are_stated(self, result):
         text = markdown.page(result)
         assert "| FID / FD ↓<br>`mobilenet` |" in text
         for words in ("Scale `tiny`. Numbers mean nothing.", "`synthetic_hq` stands in the place of CelebA-HQ",
                       "Azure Face", "sensitivity = 27.5 to 29.5", "commit abc1234", "Seeds 0, 1, 2"):  # fmt: skip
             assert words in text
 
-    def test_nothing_is_called_a_stand_in_where_nothing_stands_in(self, table):
+    def test_page_without_stand_ins_names_none(self, table):
         plain = Context("paper", (0,), StandIns(datasets={}, judges={}), "abc1234")
         text = markdown.page(tables.build(table, [], {}, plain))
         assert "| FID ↓<br>`inception` |" in text
@@ -272,7 +272,7 @@ class TestTables:
             r"a\_b \& 5 \% of \{x\} \textasciitilde{} \textasciicircum{} \textbackslash{} \#1 \$"
         )
 
-    def test_facts_are_said_as_a_range_only_where_they_are_numbers(self):
+    def test_only_numeric_facts_become_a_range(self):
         assert fact_text([27.5, 28.25]) == "27.5 to 28.25"
         assert fact_text(["a", "b"]) == "a or b"
         assert fact_text([6.0]) == "6"
@@ -285,7 +285,7 @@ caption: Several datasets, groups and units
 source: Table 6, section 4
 dataset: {name: CelebA-HQ, role: celeba_hq}
 columns:
-  - {title: MTCNN(%), group: Detection, metric: found, judge: {name: MTCNN, role: mtcnn}, direction: higher, digits: 1,
+  - {title: MTCNN(%), group: Detection, metric: rate, judge: {name: MTCNN, role: mtcnn}, direction: higher, digits: 1,
      percent: true}
   - {title: Male, group: Inner, metric: accuracy, part: Male, direction: higher, digits: 2}
   - {title: Bald, group: Inner, dataset: {name: LFW, role: lfw}, metric: accuracy, part: Male,
@@ -301,10 +301,10 @@ WIDE_CONTEXT = Context(
 )
 
 
-def on(dataset, method, variant, found, **accuracy):
-    metrics = {"found": {"mtcnn": found}, "accuracy": {name.replace("__", "."): v for name, v in accuracy.items()}}
-    where = {"dataset": dataset, "method": method, "variant": variant, "seed": 0}
-    return {"cell": where, "statement": {"faces": 10, "refused": 1}, "metrics": metrics}
+def on(dataset, method, variant, rate, **accuracy):
+    metrics = {"rate": {"mtcnn": rate}, "accuracy": {name.replace("__", "."): v for name, v in accuracy.items()}}
+    key = {"dataset": dataset, "method": method, "variant": variant, "seed": 0}
+    return {"cell": key, "statement": {"faces": 10, "refused": 1}, "metrics": metrics}
 
 
 WIDE_CELLS = [
@@ -338,13 +338,13 @@ class TestWideTables:
         assert [record["dataset"] for record in records[:4]] == ["drawn", "drawn", "wild", "drawn"]
         assert (records[2]["judge"], records[2]["part"], records[2]["group"]) == ("pseudo_a", "Male", "Inner")
 
-    def test_a_dataset_that_was_not_run_leaves_one_place_and_not_the_row(self, wide):
+    def test_dataset_that_was_not_run_empties_one_place_of_the_row(self, wide):
         entries = wide.lines[2].entries
         assert wide.lines[2].reason == ""
         assert entries[2].measured.reason == "it has no metrics"
         assert wide.lines[1].reason == "other is not built yet"
 
-    def test_percent_is_shown_as_printed_and_kept_as_a_share(self, wide):
+    def test_percent_is_shown_as_printed_and_stored_as_a_share(self, wide):
         record = next(csv.DictReader(io.StringIO(wide.csv())))
         assert (record["printed"], float(record["printed_value"])) == ("99.85", pytest.approx(0.9985))
         assert float(record["measured"]) == 0.9876
@@ -352,10 +352,10 @@ class TestWideTables:
         assert wide.lines[0].entries[0].rounded == 98.8
         assert "99.85 / **98.8**" in markdown.page(wide)
 
-    def test_every_stand_in_is_told(self, wide):
+    def test_every_stand_in_is_stated(self, wide):
         assert "`drawn` stands in the place of CelebA-HQ and `wild` stands in the place of LFW" in markdown.page(wide)
 
-    def test_latex_has_as_many_places_in_every_line(self, wide):
+    def test_latex_has_the_same_width_in_every_line(self, wide):
         text = latex.table(wide)
         width = 1 + len(re.search(r"\\begin\{tabular\}\{l(r+)\}", text)[1])
         body = text[text.index(r"\toprule") : text.index(r"\bottomrule")]
@@ -366,11 +366,11 @@ class TestWideTables:
         assert len(lines) >= 6
         assert text.isascii()
 
-    def test_markdown_has_as_many_places_in_every_line(self, wide):
+    def test_markdown_has_the_same_width_in_every_line(self, wide):
         for block in markdown.page(wide).split("\n\n"):
             assert len({line.count("|") for line in block.splitlines() if line.startswith("|")}) <= 1
 
-    def test_transposed_rows_are_what_is_measured_under_their_group(self, tmp_path):
+    def test_transposed_rows_are_the_columns_under_their_group(self, tmp_path):
         table = reference.load(written(tmp_path, WIDE + "transpose: true\n"))
         rows = rows_of(markdown.page(tables.build(table, WIDE_CELLS, WIDE_SKIPPED, WIDE_CONTEXT)))
         assert list(rows)[2:] == [
@@ -381,20 +381,20 @@ class TestWideTables:
         assert rows["Male ↑"] == ["0.84 / **0.80**", "0.69 / –", "0.90"]
         assert rows["Bangs ↑ †"] == ["[b]", "–", "0.60"]
 
-    def test_the_legend_names_a_few_columns_that_agree_and_counts_many(self, tmp_path):
+    def test_legend_names_few_equal_columns_and_counts_many(self, tmp_path):
         column = "  - {{title: {0}, metric: accuracy, part: {0}, direction: higher, digits: 2, printed: false}}"
         many = [column.format(f"T{number}") for number in range(7)]  # they agree with the column Bangs
-        for count, told in ((7, "| Outer: Bangs, T0, T1 and 5 more |"), (2, "| Outer: Bangs, T0, T1 ")):
+        for count, legend in ((7, "| Outer: Bangs, T0, T1 and 5 more |"), (2, "| Outer: Bangs, T0, T1 ")):
             table = reference.load(written(tmp_path, WIDE.replace("rows:", "\n".join([*many[:count], "rows:"]))))
             text = markdown.page(tables.build(table, [], {}, WIDE_CONTEXT))
-            assert told in text
+            assert legend in text
             assert ("more" in text) == (count == 7)
 
     def test_a_sign_in_a_percent_column_is_refused(self, tmp_path):
         with pytest.raises(ReferenceFileError, match=r"'99.85%' has a sign, and column 'MTCNN"):
             reference.load(written(tmp_path, WIDE.replace("99.85", "99.85%")))
 
-    def test_a_table_of_ours_has_no_daggers(self, tmp_path):
+    def test_table_without_printed_numbers_has_no_daggers(self, tmp_path):
         ours = WIDE.replace("digits: 2}", "digits: 2, printed: false}").replace(
             "percent: true}", "percent: true, printed: false}"
         )
@@ -506,18 +506,18 @@ class TestCurves:
 
 
 class TestGrids:
-    def test_grid_is_written_twice_alike_with_whole_pixels(self, tmp_path, pictures):
+    def test_grid_is_repeatable_and_has_whole_pixels(self, tmp_path, pictures):
         figure = reference.load(written(tmp_path, GRID, "figure6"))
         files = [[tmp_path / f"{name}.{ending}" for ending in figure.endings] for name in "ab"]
         for outputs in files:
             figures.grid(figure, *pictures, SKIPPED, CONTEXT, outputs)
         assert [path.read_bytes() for path in files[0]] == [path.read_bytes() for path in files[1]]
-        seen = np.asarray(Image.open(files[0][0]).convert("L"))
+        pixels = np.asarray(Image.open(files[0][0]).convert("L"))
         tile, gap, head = 192, 6, 42  # 6 screen pixels for each of the 32 pixels of a picture
         for row, column, shade in [(0, 0, 255), (0, 1, 60), (0, 2, 100), (1, 2, 100)]:
             top, left = head + row * (tile + gap), gap + column * (tile + gap)
-            assert (seen[top : top + tile, left : left + tile] == shade).all()
-        refused = seen[head + tile + gap :, gap + tile + gap :][:tile, :tile]
+            assert (pixels[top : top + tile, left : left + tile] == shade).all()
+        refused = pixels[head + tile + gap :, gap + tile + gap :][:tile, :tile]
         assert np.median(refused) == 228
         assert refused.min() < 100
 
@@ -611,45 +611,45 @@ def tried(seed, recovered, wrong):
 
 
 class TestAttempts:
-    """Rows, columns, curves and grids of what was brought back."""
+    """Rows, columns, curves and grids of recovered pictures."""
 
     @pytest.fixture
     def recovery(self, tmp_path):
         cells = [tried(0, number(0.1), number(0.7)), tried(1, number(0.2), number(0.8)), CELLS[-1]]
         return tables.build(reference.load(written(tmp_path, RECOVERY)), cells, {}, CONTEXT)
 
-    def test_a_row_and_a_column_name_their_pictures_and_the_columns_own_counts(self, recovery):
+    def test_attempt_of_a_column_overrides_that_of_a_row(self, recovery):
         values = [[entry.measured.value for entry in line.entries] for line in recovery.lines]
         assert values[0] == pytest.approx([0.9, 0.15])
         assert values[1] == pytest.approx([0.75, 0.15])
 
-    def test_a_control_is_measured_as_it_is_in_every_column(self, recovery):
+    def test_control_without_attempts_is_measured_in_every_column(self, recovery):
         assert [entry.measured.value for entry in recovery.lines[3].entries] == [1.0, 1.0]
 
-    def test_an_attempt_that_was_not_made_says_so(self, recovery):
+    def test_attempt_that_was_not_made_has_a_reason(self, recovery):
         assert recovery.lines[2].entries[0].measured.reason == "ours has no attempt 'saved'"
 
-    def test_the_csv_names_the_attempt_only_where_a_table_has_some(self, recovery, result):
+    def test_csv_has_an_attempt_column_only_if_the_table_has_attempts(self, recovery, result):
         records = list(csv.DictReader(io.StringIO(recovery.csv())))
         assert [record["attempt"] for record in records] == ["", "recovered", "wrong", "recovered", "saved",
                                                              "recovered", "", ""]  # fmt: skip
         assert "attempt" not in result.csv().splitlines()[0]
 
-    def test_what_a_method_states_is_told_once(self, recovery):
+    def test_statement_of_a_method_appears_once(self, recovery):
         assert markdown.page(recovery).count("epsilon = 6") == 1
 
     def test_printed_powers_of_ten_are_numbers(self, recovery):
         assert (recovery.table.rows[0].printed[0].text, recovery.table.rows[0].printed[0].value) == ("3.9e-4", 3.9e-4)
 
-    def test_the_workflow_is_told_whose_attempts_are_needed(self, recovery, table, tmp_path):
+    def test_needed_attempts_are_listed(self, recovery, table, tmp_path):
         assert reference.attempted(recovery.table) == [("celeba_hq", "ours", "eps_6")]
         assert reference.attempted(table) == []
         grid = GRID.replace("variant: default}", "variant: default, attempt: wrong, number: 1}")
         assert reference.attempted(reference.load(written(tmp_path, grid))) == [("celeba_hq", "other", "default")]
         curves = CURVES.replace("metric: psr\n", "metric: psr\n        attempt: recovered\n")
         offered = [("ours", "eps_6"), ("ours", "plain")]
-        found = reference.attempted(reference.load(written(tmp_path, curves)), offered)
-        assert found == [("celeba_hq", "ours", "eps_6")]
+        attempts = reference.attempted(reference.load(written(tmp_path, curves)), offered)
+        assert attempts == [("celeba_hq", "ours", "eps_6")]
 
     @pytest.mark.parametrize("axis", ["axis: Privacy budget", "fact: epsilon\nx: {metric: psr}\naxis: Privacy budget"])
     def test_curves_have_one_x_axis(self, tmp_path, axis):
@@ -667,7 +667,7 @@ class TestAttempts:
         figures.curves(figure, SWEEP, {}, CONTEXT, outputs)
         assert outputs[0].stat().st_size > 5000
 
-    def test_a_grid_shows_the_attempt_and_number_that_it_names(self, tmp_path, pictures):
+    def test_grid_shows_the_named_attempt_and_number(self, tmp_path, pictures):
         attempts = self.archive(tmp_path)
         columns = "\n".join([
             "  - {title: right, method: ours, variant: eps_10, attempt: recovered}",
@@ -679,11 +679,11 @@ class TestAttempts:
         figure = reference.load(written(tmp_path, text))
         outputs = [tmp_path / "attempts.png"]
         figures.grid(figure, *pictures, SKIPPED, CONTEXT, outputs, attempts=[attempts])
-        seen = np.asarray(Image.open(outputs[0]).convert("L"))
+        pixels = np.asarray(Image.open(outputs[0]).convert("L"))
         tile, gap, head = 192, 6, 42
-        for column, shade in enumerate((255, 50, 81)):  # f2: of f0 there was no attempt
+        for column, shade in enumerate((255, 50, 81)):  # pictures of f2: f0 has no attempt
             left = gap + column * (tile + gap)
-            assert (seen[head : head + tile, left : left + tile] == shade).all()
+            assert (pixels[head : head + tile, left : left + tile] == shade).all()
         ids = face_selection.faces(figure, pictures[0], None, [attempts])
         assert ids == ["f2", "f4"]
         columns = figures._columns(figure, face_selection.by_variant(pictures[1]), SKIPPED, CONTEXT, {})
@@ -706,7 +706,7 @@ class TestAttempts:
         return FaceArchive(folder / "attempts.zip")
 
 
-def test_judge_that_a_method_saw_in_training_is_named(monkeypatch, root):
+def test_judge_that_trained_a_method_is_named(monkeypatch, root):
     from masquerade.core import discovery
     from masquerade.papers import judges_in_training
 
@@ -716,5 +716,5 @@ def test_judge_that_a_method_saw_in_training_is_named(monkeypatch, root):
     context = Context("mini", (0,), stand_ins, "c")
     assert judges_in_training.of_table(table, context) == "No judge of this table was seen in training."
     monkeypatch.setattr(discovery.load("judges", "recogniser_a"), "needs", ("identity",))
-    told = judges_in_training.of_table(table, context)
-    assert told.startswith("Judges seen in training: `recogniser_a` by Ours(ε=0.57), `recogniser_a` by Ours(ε=6)")
+    sentence = judges_in_training.of_table(table, context)
+    assert sentence.startswith("Judges seen in training: `recogniser_a` by Ours(ε=0.57), `recogniser_a` by Ours(ε=6)")

@@ -1,4 +1,4 @@
-"""Parameters: a mistake is met while the graph is built, with a text for the person who made it."""
+"""Parameters: each mistake is an error before the graph is built, and its text names the mistake."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ def test_every_scale_is_valid(root, scale):
     assert loading.load(root, scale).scale == scale
 
 
-def test_unknown_key_names_the_nearest_known_one(repository):
+def test_error_for_an_unknown_key_gives_the_nearest(repository):
     edit(repository, lambda tree: tree["image"].update(sise=64))
     with pytest.raises(ParameterError, match=r"unknown parameter 'image.sise'. Did you mean 'size'\?"):
         loading.load(repository)
@@ -44,19 +44,19 @@ def test_unknown_key_deep_in_a_variant_is_refused(repository):
         loading.load(repository)
 
 
-def test_unknown_method_names_the_nearest_known_one(repository):
+def test_error_for_an_unknown_method_gives_the_nearest(repository):
     edit(repository, lambda tree: tree["methods"].update(identitydpp=tree["methods"]["identitydp"]))
     with pytest.raises(ParameterError, match="Did you mean 'identitydp'"):
         loading.load(repository)
 
 
-def test_mistake_in_an_overlay_names_the_overlay(repository):
+def test_error_for_a_mistake_in_an_overlay_names_the_overlay(repository):
     edit(repository, lambda tree: tree.setdefault("image", {}).update(sise=3), "scales/mini.yaml")
     with pytest.raises(ParameterError, match=r"scales/mini.yaml: unknown parameter 'image.sise'"):
         loading.load(repository, "mini")
 
 
-def test_wrong_type_says_what_was_given(repository):
+def test_error_for_a_wrong_type_names_the_value(repository):
     edit(repository, lambda tree: tree["image"].update(size="large"), "params.yaml")
     with pytest.raises(ParameterError, match=r"'image.size' is 'large'"):
         loading.load(repository, "paper")
@@ -69,26 +69,26 @@ def test_missing_key_is_refused(repository):
         loading.load(repository, "mini")
 
 
-def test_unknown_scale_lists_those_that_exist(repository):
+def test_error_for_an_unknown_scale_lists_the_known_ones(repository):
     with pytest.raises(
         ParameterError, match=r"no scale 'minni'. Did you mean 'mini'\? Known: mini, paper, paper_1024, tiny"
     ):
         loading.load(repository, "minni")
 
 
-def test_name_that_points_nowhere_is_refused(repository):
+def test_name_of_an_unknown_dataset_is_refused(repository):
     edit(repository, lambda tree: tree["matrix"].update(train_on="synthetic_hd"))
     with pytest.raises(ParameterError, match="Did you mean 'synthetic_hq'"):
         loading.load(repository, "mini")
 
 
-def test_broken_yaml_names_the_file(repository):
+def test_error_for_broken_yaml_names_the_file(repository):
     (repository / "params.yaml").write_text("scale: [")
     with pytest.raises(ParameterError, match=r"params.yaml is not valid YAML"):
         loading.load(repository)
 
 
-def test_slice_holds_only_what_was_asked_for(tiny):
+def test_slice_holds_only_the_requested_keys(tiny):
     assert tiny.slice(("image.size",)) == {"image.size": tiny.image.size}
     with pytest.raises(ParameterError, match=r"image.colour"):
         tiny.slice(("image.colour",))
@@ -109,7 +109,7 @@ trees = st.recursive(
 
 
 @given(trees, trees)
-def test_overlay_wins_and_keeps_the_rest(base, over):
+def test_overlay_replaces_its_keys_and_keeps_the_rest(base, over):
     merged = overlays.overlay(base, over)
     assert set(merged) == set(base) | set(over)
     assert overlays.overlay(merged, over) == merged
@@ -132,7 +132,7 @@ def ablated(repository, **ablations):
     return loading.load(repository, "mini")
 
 
-def test_ablation_differs_from_its_method_in_the_named_knobs_alone(repository):
+def test_ablation_differs_from_its_method_only_in_the_named_knobs(repository):
     parameters = ablated(repository, d_9={"same_pairs": 1.0})
     assert parameters.ablations("cao21") == {"d_9": {"same_pairs": 1.0}}
     assert parameters.ablations("identitydp") == {}
@@ -152,7 +152,7 @@ def test_ablation_of_no_variant_and_with_an_unknown_knob_are_refused(repository)
         ablated(repository, d_9={"same_pears": 1.0})
 
 
-def test_slice_leaves_out_what_may_be_missing_and_is_missing(repository):
+def test_slice_leaves_out_missing_optional_keys(repository):
     parameters = ablated(repository, d_9={"same_pairs": 1.0})
     keys = ("seeds", "methods.cao21.ablations.d_9?", "methods.cao21.ablations.d_8?")
     assert parameters.slice(keys) == {"seeds": [0], "methods.cao21.ablations.d_9": {"same_pairs": 1.0}}

@@ -34,9 +34,9 @@ def test_bisenet_has_the_tensors_of_the_published_file():
     assert ours == official_layouts.bisenet()
     assert len(ours) == 191  # as counted in 79999_iter.pth
     assert sum(weight.numel() for weight in network.parameters()) == 13_300_416
-    answering = [key for key in ours if not key.startswith(("conv_out16", "conv_out32")) and "num_" not in key]
-    assert 4 * sum(math.prod(ours[key]) for key in answering) == 52_650_752  # bytes of its 148 tensors that answer
-    assert len(answering) == 148
+    used = [key for key in ours if not key.startswith(("conv_out16", "conv_out32")) and "num_" not in key]
+    assert 4 * sum(math.prod(ours[key]) for key in used) == 52_650_752  # bytes of the 148 tensors used at inference
+    assert len(used) == 148
 
 
 @pytest.mark.parametrize(("stride", "finest"), [(8, 8), (4, 16), (2, 32)])
@@ -59,19 +59,19 @@ def small_parser(size=32):
 
 
 @pytest.mark.parametrize("size", [(32, 32), (64, 64), (50, 37), (20, 20)])
-def test_parser_answers_at_the_size_of_the_picture_and_passes_gradients(size):
+def test_parser_output_has_the_size_of_the_picture_and_passes_gradients(size):
     parser = small_parser()
     images = torch.rand(2, 3, *size, requires_grad=True)
     logits = parser(images)
     assert logits.shape == (2, 19, *size)
     logits[0, 3].sum().backward()
     assert images.grad[0].abs().sum() > 0
-    assert images.grad[1].abs().sum() == 0  # a picture's answer does not depend on the others
+    assert images.grad[1].abs().sum() == 0  # the output of a picture does not depend on the others
     assert parser.labels(images).shape == (2, *size)
     assert parser.labels(images).dtype == torch.uint8
 
 
-def test_what_is_no_batch_of_pictures_is_refused():
+def test_input_that_is_not_a_batch_of_pictures_is_refused():
     with pytest.raises(ValueError, match="pictures are float"):
         small_parser()(torch.zeros(3, 32, 32))
     with pytest.raises(ValueError, match="pictures are float"):
@@ -97,11 +97,11 @@ def test_face_is_the_probability_of_the_classes_inside_of_the_outline():
     assert {"hair", "neck", "cloth", "hat", "background", "l_ear", "r_ear"} & set(FACE) == set()
 
 
-def test_labels_mean_what_the_masks_of_the_archives_mean():
+def test_labels_equal_those_of_the_archive_masks():
     assert {name: number for number, name in enumerate(CLASSES)} == LABEL
 
 
-def test_mirroring_swaps_sides_and_twice_is_nothing():
+def test_mirroring_swaps_sides_and_twice_restores_the_masks():
     partner = mirrored_classes()
     named = {CLASSES[k]: CLASSES[other] for k, other in enumerate(partner.tolist()) if k != other}
     sides = {"l_brow": "r_brow", "l_eye": "r_eye", "l_ear": "r_ear"}
@@ -111,7 +111,7 @@ def test_mirroring_swaps_sides_and_twice_is_nothing():
 
 
 def still(mirrored, count=1):
-    """Views that change nothing but, where asked, the side."""
+    """Views that mirror the pictures, or change nothing."""
     place = torch.eye(2, 3).repeat(count, 1, 1)
     return Views(torch.tensor([mirrored] * count), place, torch.ones(count, 1, 1, 1), torch.zeros(count, 1, 1, 1))
 
@@ -127,11 +127,11 @@ def drawn():
     return list(cls(cls.Params(**block)).records(64, seed=0, workers=1))
 
 
-def test_drawn_mirrored_face_has_its_left_on_the_left(drawn):
+def test_mirrored_drawn_face_has_its_left_on_the_left(drawn):
     masks = torch.from_numpy(np.stack([record.mask for record in drawn]))
-    seen = still(True, len(drawn)).masks(masks, mirrored_classes()).numpy()
+    views = still(True, len(drawn)).masks(masks, mirrored_classes()).numpy()
     columns = np.arange(64)
-    for true, mirrored in zip(masks.numpy(), seen, strict=True):
+    for true, mirrored in zip(masks.numpy(), views, strict=True):
         for left, right in (("l_eye", "r_eye"), ("l_brow", "r_brow")):
             on_left, on_right = mirrored == CLASSES.index(left), mirrored == CLASSES.index(right)
             assert (on_left.sum(0) * columns).sum() / on_left.sum() < (on_right.sum(0) * columns).sum() / on_right.sum()
@@ -148,11 +148,11 @@ def test_views_move_the_mask_as_they_move_the_picture(drawn):
     views = Views.sampled(draw, len(drawn))
     assert 0 < views.mirrored.sum() < len(drawn)
     plain = Views(views.mirrored, views.place, torch.ones(6, 1, 1, 1), torch.zeros(6, 1, 1, 1))
-    seen = plain.images(pictures)[:, 0] > 0
+    bright = plain.images(pictures)[:, 0] > 0
     moved = views.masks(masks, mirrored_classes()) == CLASSES.index("nose")
-    overlap = (seen & moved).sum() / (seen | moved).sum()
+    overlap = (bright & moved).sum() / (bright | moved).sum()
     assert overlap > 0.8
-    assert (nose & moved).sum() / (nose | moved).sum() < overlap - 0.1  # they did move
+    assert (nose & moved).sum() / (nose | moved).sum() < overlap - 0.1  # the views moved the nose
 
 
 def test_still_view_changes_no_pixel():
@@ -179,20 +179,20 @@ def test_hard_pixels_of_hand_worked_probabilities():
 def test_agreement_of_hand_worked_masks():
     background, skin, hair, nose = (CLASSES.index(name) for name in ("background", "skin", "hair", "nose"))
     true = np.array([[[background, background, skin], [skin, skin, nose]]], np.uint8)
-    found = np.array([[[background, skin, skin], [skin, hair, skin]]], np.uint8)
-    seen = agreement(confusion(true, found))
-    assert seen["iou.background"] == 1 / 2  # one right; two are background in truth, one of them found
-    assert seen["iou.skin"] == 2 / 5  # two right; three in truth, four found
-    assert seen["iou.nose"] == 0.0
-    assert "iou.hair" not in seen  # the truth shows none: it costs the others, and has no score of its own
-    assert seen["miou"] == pytest.approx((1 / 2 + 2 / 5 + 0) / 3)
-    assert seen["pixel_accuracy"] == 3 / 6
-    assert seen["iou.face"] == 3 / 5  # truth: 4 pixels of skin or nose; found: 4; three shared
+    predicted = np.array([[[background, skin, skin], [skin, hair, skin]]], np.uint8)
+    scores = agreement(confusion(true, predicted))
+    assert scores["iou.background"] == 1 / 2  # one right; two are background in truth, one of them is predicted
+    assert scores["iou.skin"] == 2 / 5  # two right; three in truth, four predicted
+    assert scores["iou.nose"] == 0.0
+    assert "iou.hair" not in scores  # no true pixel is hair: the class has no score
+    assert scores["miou"] == pytest.approx((1 / 2 + 2 / 5 + 0) / 3)
+    assert scores["pixel_accuracy"] == 3 / 6
+    assert scores["iou.face"] == 3 / 5  # truth: 4 pixels of skin or nose; predicted: 4; three shared
 
 
 @pytest.fixture
 def archive(tmp_path):
-    """Twelve pictures of one bright disc on a dark ground each, the disc called skin."""
+    """Twelve pictures, each of one bright disc on a dark background; the label of the disc is skin."""
     draw = np.random.default_rng(0)
     down, across = np.mgrid[:32, :32]
     with ArchiveWriter(tmp_path / "faces.zip") as out:
@@ -228,7 +228,7 @@ def backbone(**changes):
     return cls(cls.Params(**{**SMALL, **changes}))
 
 
-def test_parser_learns_what_the_masks_show(archive, tmp_path):
+def test_trained_parser_predicts_the_masks(archive, tmp_path):
     job, logged = job_of(archive, tmp_path / "learnt")
     learning = backbone(steps=60, auxiliary=0.0)
     learning.train(job)
@@ -258,7 +258,7 @@ def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkey
     torch.manual_seed(12345)
     cut, logged = job_of(archive, tmp_path / "cut")
     backbone().train(cut)
-    assert len(logged) == 1  # it went on, and did not start afresh: the first step logs too
+    assert len(logged) == 1  # training resumed: a fresh start would log the first step too
     assert {"loss", "answer", "auxiliary"} <= set(logged[0])
     assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
 
@@ -321,7 +321,7 @@ def test_file_that_is_not_the_published_network_is_refused(tmp_path):
     assert not job.checkpoint.exists()
 
 
-def test_missing_cut_and_altered_files_are_refused(tmp_path):
+def test_missing_truncated_and_altered_files_are_refused(tmp_path):
     path, adopting, job, _ = official(tmp_path)
     with pytest.raises(CheckpointError, match=r"nowhere.pth is missing. docs/parsing.md says"):
         adopting.adopt(tmp_path / "nowhere.pth", job)

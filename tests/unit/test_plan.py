@@ -1,4 +1,4 @@
-"""The plan counts as one does by hand and as another counter does, without files, and counts everything that runs."""
+"""The plan: its counts equal those by hand and those of PyTorch, need no files, and cover every step."""
 
 import json
 
@@ -53,7 +53,7 @@ def trained(tmp_path, steps, **more):
     return spent(work)
 
 
-def test_flops_of_a_small_network_are_those_by_hand():
+def test_flops_of_a_small_network_equal_those_by_hand():
     network = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 16, 10))
     cost = spent(lambda: network(torch.zeros(2, 3, 4, 4)))
     assert cost.flops == 2 * (2 * 8 * 4 * 4 * 3 * 9) + 2 * 2 * (8 * 16) * 10
@@ -66,7 +66,7 @@ def test_flops_of_a_step_are_forward_backward_and_repeated_by_kind(tmp_path):
 
 
 @pytest.mark.parametrize("work", ["forward", "backward"])
-def test_flops_are_those_of_pytorchs_own_counter(work):
+def test_flops_equal_those_of_pytorchs_own_counter(work):
     network, images = IRSE(48, [8, 8, 16, 16, 32], [1, 1, 1, 1]), torch.zeros(2, 3, 48, 48)
 
     def run():
@@ -86,7 +86,7 @@ def test_flops_are_those_of_pytorchs_own_counter(work):
     assert spent(build_and_run).flops == counter.get_total_flops() > 0
 
 
-def test_a_plan_shows_no_progress_of_trainings(tmp_path, capfd):
+def test_plan_prints_no_training_progress(tmp_path, capfd):
     trained(tmp_path, 8)
     assert not capfd.readouterr().err
 
@@ -95,10 +95,10 @@ def test_twice_the_steps_cost_twice(tmp_path):
     assert trained(tmp_path, 800).flops == 2 * trained(tmp_path, 400).flops
 
 
-def test_memory_is_what_is_alive_at_a_time():
+def test_memory_is_the_peak_of_live_tensors():
     def work():
         for _ in range(5):
-            torch.zeros(1000, 256)  # 1 MB, and gone
+            torch.zeros(1000, 256)  # 1 MB, freed at once
 
     assert spent(work).peak == pytest.approx(1000 * 256 * 4, rel=0.05)
 
@@ -108,13 +108,13 @@ def test_memory_of_a_training_holds_weights_gradients_and_both_moments(tmp_path)
     assert wide >= 4 * (50_000 * 2) * 4
 
 
-def test_a_wide_network_takes_no_memory_here():
+def test_planning_a_wide_network_allocates_no_memory():
     with MetaExecution() as meta, meta.counted() as cost:
         nn.Linear(200_000, 200_000, bias=False)
     assert cost.peak >= 200_000**2 * 4  # 149 GiB
 
 
-def test_many_kinds_of_rounds_are_taken_from_their_neighbours():
+def test_many_kinds_of_rounds_are_interpolated():
     def work():
         for number in execution.rounds(20, kind=lambda number: number // 2):
             torch.zeros(1 + number // 2, 7) @ torch.zeros(7, 1)
@@ -122,7 +122,7 @@ def test_many_kinds_of_rounds_are_taken_from_their_neighbours():
     assert spent(work).repeated == sum(2 * 7 * (1 + number // 2) for number in range(20))
 
 
-def test_parts_are_counted_as_often_as_there_are():
+def test_every_part_is_counted():
     results = {}
 
     def work():
@@ -132,7 +132,7 @@ def test_parts_are_counted_as_often_as_there_are():
     assert results["rows"].shape == (70, 6)
 
 
-def test_parts_without_a_plan_are_the_whole():
+def test_parts_outside_a_plan_equal_the_whole_batch():
     batch = torch.arange(14.0).reshape(7, 2)
     double, half = execution.parts(lambda part: (part * 2, part / 2), batch, 3)
     assert torch.equal(double, batch * 2)
@@ -140,7 +140,7 @@ def test_parts_without_a_plan_are_the_whole():
     assert list(execution.rounds(5, 2)) == [2, 3, 4]
 
 
-def test_a_plan_leaves_nothing_behind(tmp_path):
+def test_plan_writes_no_files_and_restores_pytorch(tmp_path):
     with MetaExecution() as meta:
         checkpoints.save_checkpoint(tmp_path / "a", {"layer": nn.Linear(3, 2)}, {"width": 3})
         tensors, facts = checkpoints.load_checkpoint(tmp_path / "a")
@@ -166,7 +166,7 @@ def test_hours_are_flops_over_peak_and_utilisation():
     assert AT.hours(100e12 * 0.5 * 3600) == pytest.approx(1.0)
 
 
-def test_a_gpu_that_is_not_known_names_those_that_are():
+def test_error_for_an_unknown_gpu_names_the_known_ones():
     with pytest.raises(MasqueradeError, match="a100"):
         gpu("a1000")
 
@@ -181,7 +181,7 @@ def test_numbers_of_the_table_have_units():
 
 @pytest.fixture(scope="module")
 def planned(root, tmp_path_factory):
-    """The plan of the tests' scale, as the command prints it for machines."""
+    """The plan of the tests' scale, from the JSON output of the command."""
     import contextlib
     import io
 
@@ -205,11 +205,11 @@ def test_everything_that_trains_is_in_the_plan(planned, tiny):
         assert steps["anonymize", name]["jobs"] > 0
 
 
-def test_nothing_of_a_plan_is_left_uncounted(planned):
+def test_every_step_of_the_plan_is_counted(planned):
     assert not [step for step in planned["steps"] if "not counted" in step["note"]]
 
 
-def test_the_sum_is_that_of_the_steps(planned):
+def test_total_is_the_sum_of_the_steps(planned):
     for what in ("flops", "disk", "jobs"):
         assert planned["all"][what] == sum(step[what] for step in planned["steps"])
     assert planned["all"]["gpu_hours"] == pytest.approx(sum(step["gpu_hours"] for step in planned["steps"]))
@@ -227,7 +227,7 @@ def test_the_plan_has_as_many_jobs_as_the_matrix(planned, tiny):
     assert jobs["recover"] == jobs["measure_attempts"] == len(matrix.matching(runnable, tiny.recovery.cells))
 
 
-def test_what_cannot_be_counted_says_why(tiny, tmp_path):
+def test_uncounted_step_has_a_reason(tiny, tmp_path):
     estimate = Estimate(tiny, tmp_path, tmp_path)
     with estimate.meta:
         cost, reason = estimate.builder.counted("x", lambda: estimate.builder.method("falco", "m_0"))
@@ -236,14 +236,14 @@ def test_what_cannot_be_counted_says_why(tiny, tmp_path):
     assert "is missing" in reason
 
 
-def test_a_dataset_that_does_not_know_its_size_is_said_to(tiny, tmp_path, monkeypatch):
+def test_dataset_of_unknown_size_has_a_note(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(discovery.load("faces", "synthetic_wild"), "count", lambda *_: None)
     steps = {step.name: step for step in Estimate(tiny, tmp_path, tmp_path).data()}
     assert steps["synthetic_wild"].units == 0
     assert "nobody knows" in steps["synthetic_wild"].note
 
 
-def test_a_dataset_whose_files_are_not_here_is_counted_as_if_they_were(root, tmp_path):
+def test_dataset_with_missing_files_is_counted(root, tmp_path):
     import yaml
 
     from masquerade.params import loading, matrix

@@ -1,4 +1,4 @@
-"""The Laplace mechanism keeps the promises of IdentityDP's Eq. 10-12, and says what it does not promise."""
+"""The Laplace mechanism: IdentityDP's Eq. 10-12, and a statement with the limits of the guarantee."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_noise_has_the_scale_sensitivity_over_epsilon(monkeypatch):
     assert (noise**4).mean() / noise.var() ** 2 == pytest.approx(6.0, rel=0.1)
 
 
-def test_a_vector_keeps_less_of_itself_as_epsilon_shrinks():
+def test_smaller_epsilon_gives_a_lower_similarity_to_the_input():
     clean = unit(vectors(1)[0])
     kept = [mechanism(epsilon=epsilon).perturb(clean, 3, "a") @ clean for epsilon in (1e6, 800, 80, 6)]
     assert kept == sorted(kept, reverse=True)
@@ -80,7 +80,7 @@ def test_a_perturbed_vector_is_a_unit_vector(sampler):
 
 
 @pytest.mark.parametrize("epsilon", [0.57, 6.0, 800.0])
-def test_opendp_certifies_the_epsilon_that_was_asked_for(epsilon):
+def test_opendp_certifies_the_requested_epsilon(epsilon):
     chosen = mechanism(epsilon=epsilon, sampler="opendp")
     certified = chosen.measurement.map(chosen.sensitivity)
     assert certified <= epsilon

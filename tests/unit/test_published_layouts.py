@@ -113,7 +113,7 @@ def test_architecture_has_the_published_tensors(name):
 
 @pytest.mark.parametrize("role", ["facenet_vggface2", "bisenet", "s3fd", "inception_fid", "alexnet"])
 def test_published_file_is_as_large_as_its_tensors(role):
-    """Bytes that others counted, of files that nobody could fetch here: names and headers add a little."""
+    """The registered size of a file is that of its tensors, plus names and headers."""
     layouts = {"facenet_vggface2": lambda: official.facenet(8631)}
     shapes = layouts.get(role, lambda: getattr(official, role)())()
     held = sum((8 if name.endswith("num_batches_tracked") else 4) * math.prod(shape) for name, shape in shapes.items())
@@ -121,7 +121,7 @@ def test_published_file_is_as_large_as_its_tensors(role):
     assert held < size < 1.002 * held
 
 
-def test_counters_that_old_pytorch_did_not_write_are_not_missed(tmp_path):
+def test_missing_batch_counters_of_old_pytorch_are_accepted(tmp_path):
     given = {name: value for name, value in official.content("fan4").items() if not name.endswith(weight_files.COUNTER)}
     network = weight_files.load(FAN(), given, tmp_path / "2DFAN4.pth.tar")
     assert network.bn1.num_batches_tracked == 0
@@ -141,9 +141,9 @@ BACKBONES = {
     "clip_vit_b32": ("semantics", {"patch": 32}),
     "bisenet": ("parsing", {}),
 }
-"""Role -> the backbone that adopts it, with the knobs of paper scale and these."""
+"""Role -> the backbone that adopts it, and its changes to the knobs of paper scale."""
 GENERATORS = {"psp_256": "stylegan2_256", "e4e_1024": "stylegan2_1024"}
-SEEN = {
+JUDGES = {
     "facenet_casia": "facenet_casia", "facenet_vggface2": "facenet_vggface2", "adaface_ir50": "adaface",
     "inception_fid": "inception_v3", "alexnet": "lpips", "s3fd": "face_alignment", "fan4": "face_alignment",
 }  # fmt: skip
@@ -151,7 +151,7 @@ SEEN = {
 
 
 class Lab:
-    """A folder with files from outside, and who opens them."""
+    """A folder of weight files, and functions that place and open them."""
 
     def __init__(self, folder: Path, root: Path):
         self.folder, self.knobs = folder, loading.load(root, "paper").backbones
@@ -160,16 +160,16 @@ class Lab:
         path = assets.path(role)
         path.parent.mkdir(parents=True, exist_ok=True)
         torch.save(content, path)
-        return self.vouch(role, path)
+        return self.register(role, path)
 
-    def vouch(self, role: str, path: Path) -> Path:
+    def register(self, role: str, path: Path) -> Path:
         lock.record(role, path.name, assets.digest(path), path.stat().st_size, "placed", rehearsal=True)
         return path
 
     def open(self, role: str) -> object:
         """The judge of a role; or the frozen network of the backbone that adopts it."""
-        if role in SEEN:
-            cls = discovery.load("judges", SEEN[role])
+        if role in JUDGES:
+            cls = discovery.load("judges", JUDGES[role])
             return cls(cls.Params(), {})
         name, changes = BACKBONES[role]
         cls = discovery.load("backbones", name)
@@ -178,7 +178,7 @@ class Lab:
         return cls.load(job.checkpoint)
 
     def faces(self) -> Path:
-        """An archive of one picture of 256 pixels: the size that adopted generators are to give."""
+        """An archive of one picture of 256 pixels: the output size of adopted generators."""
         if not Path("faces.zip").is_file():
             with ArchiveWriter(Path("faces.zip"), {"size": 256}) as out:
                 out.add(np.zeros((256, 256, 3), np.uint8), {"id": "a", "identity": "", "split": "train"})
@@ -195,17 +195,17 @@ class Lab:
 @pytest.fixture
 def lab(tmp_path, monkeypatch, root) -> Lab:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(rehearsal.VARIABLE, "1")  # what is placed here only plays the part of the published files
+    monkeypatch.setenv(rehearsal.VARIABLE, "1")  # the placed files only imitate the published ones
     return Lab(tmp_path, root)
 
 
 def state_of(content: dict) -> dict:
-    """Where the tensors of a file are."""
+    """The tensors of a file."""
     return next((content[key] for key in ("state_dict", "g_ema", "generator_smooth") if key in content), content)
 
 
 def light(role: str) -> dict:
-    """What a file holds, each tensor one number repeated without a copy: a small file of large tensors."""
+    """The content of a file; each tensor repeats one number without a copy, so that the file is small."""
 
     def repeated(value):
         if isinstance(value, dict):
@@ -218,7 +218,7 @@ def light(role: str) -> dict:
 
 
 class Code:
-    """What runs when it is unpickled."""
+    """Creates a file when it is unpickled."""
 
     def __reduce__(self):
         return (open, ("ran", "w"))
@@ -245,14 +245,14 @@ DAMAGED = {
 """Role -> one of its tensors."""
 LARGE = {"psp_256", "e4e_1024", "stylegan2_1024", "farl_ep64", "clip_vit_b32", "facenet_vggface2"}
 OURS = {"synthesis.layer3.bias": "convs.2.activate.bias"}
-"""GenForce's name -> the one that a message gives."""
+"""GenForce's name -> the name in the error text."""
 
 
 @pytest.mark.parametrize("role", [pytest.param(role, marks=[pytest.mark.slow] * (role in LARGE)) for role in DAMAGED])
-def test_file_that_is_not_the_published_one_is_refused_with_file_and_tensor(role, lab):
+def test_error_for_a_wrong_file_names_file_and_tensor(role, lab):
     content, key = light(role), DAMAGED[role]
     name = OURS.get(key, key.removeprefix("encoder."))
-    for other in discovery.load("judges", SEEN[role]).assets if role in SEEN else ():
+    for other in discovery.load("judges", JUDGES[role]).assets if role in JUDGES else ():
         lab.place(other, light(other))
     if role in GENERATORS:
         lab.place(GENERATORS[role], light(GENERATORS[role]))
@@ -267,19 +267,19 @@ def test_file_that_is_not_the_published_one_is_refused_with_file_and_tensor(role
         f"{name} holds values that are not numbers": whole | {key: torch.tensor(math.nan).expand(given.shape)},
         r"cannot be read|code from a file is never run": whole | {key: Code()},
     }
-    for told, state in cases.items():
+    for message, state in cases.items():
         state_of(content).clear()
         state_of(content).update(state)
         path = lab.place(role, content)
-        with pytest.raises(CheckpointError, match=told) as raised:
+        with pytest.raises(CheckpointError, match=message) as raised:
             lab.open(role)
         assert path.name in str(raised.value)
     assert not Path("ran").exists()
     assert not (lab.folder / f"{role}.safetensors").exists()
 
 
-def test_class_names_of_lightning_are_read_past_and_nothing_of_them_is_run(tmp_path, monkeypatch):
-    """Old checkpoints have the class of a callback as a key; here it is not installed."""
+def test_class_names_of_lightning_are_skipped_without_running_code(tmp_path, monkeypatch):
+    """Old checkpoints have the class of a callback as a key, and its package is not installed."""
     import sys
     import types
 
@@ -297,7 +297,7 @@ def test_class_names_of_lightning_are_read_past_and_nothing_of_them_is_run(tmp_p
 
 
 class Layer(nn.Module):
-    """Has a tensor that is neither parameter nor buffer, as CLIP's mask of attention."""
+    """A layer with a tensor that is neither parameter nor buffer, like CLIP's attention mask."""
 
     def __init__(self):
         super().__init__()
@@ -309,22 +309,24 @@ class Layer(nn.Module):
         return self.attention(x, x, x, need_weights=False, attn_mask=self.mask)[0] + self.norm(x) * self.count
 
 
-def test_weights_of_a_program_are_those_of_its_own_state_dict(tmp_path):
+def test_weights_of_a_program_equal_its_state_dict(tmp_path):
     torch.manual_seed(0)
     network = nn.Sequential(Layer(), nn.Sequential(Layer(), nn.Linear(4, 4)))
     network[1][1].weight = nn.Parameter(torch.randn(4, 8).half()[:, ::2])  # not contiguous, in half precision
     traced = torch.jit.trace(network.float(), torch.randn(3, 1, 4))
     torch.jit.save(traced, tmp_path / "program.pt")
     assert torchscript.is_program(tmp_path / "program.pt")
-    found = torchscript.state(tmp_path / "program.pt")
-    wanted = torch.jit.load(tmp_path / "program.pt").state_dict()
-    assert found.keys() == wanted.keys()
-    assert "0.mask" not in found
-    assert "1.0.count" in found
-    assert all(torch.equal(value, wanted[name]) and value.dtype == wanted[name].dtype for name, value in found.items())
+    weights = torchscript.state(tmp_path / "program.pt")
+    expected = torch.jit.load(tmp_path / "program.pt").state_dict()
+    assert weights.keys() == expected.keys()
+    assert "0.mask" not in weights
+    assert "1.0.count" in weights
+    assert all(
+        torch.equal(value, expected[name]) and value.dtype == expected[name].dtype for name, value in weights.items()
+    )
 
 
-def test_nothing_of_a_program_is_run(tmp_path, monkeypatch):
+def test_code_of_a_program_is_never_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     torch.jit.save(official.program({"a.weight": torch.ones(2)}), "program.pt")
     with zipfile.ZipFile("program.pt") as whole, zipfile.ZipFile("evil.pt", "w") as evil:
@@ -340,7 +342,7 @@ def test_nothing_of_a_program_is_run(tmp_path, monkeypatch):
         torchscript.state(Path("cut.pt"))
 
 
-def test_cut_missing_and_foreign_files_are_refused(tmp_path):
+def test_truncated_missing_and_foreign_files_are_refused(tmp_path):
     with pytest.raises(CheckpointError, match=r"nowhere.pth is missing"):
         weight_files.read(tmp_path / "nowhere.pth")
     path = tmp_path / "cut.pth"
@@ -360,7 +362,7 @@ def test_cut_missing_and_foreign_files_are_refused(tmp_path):
 
 
 def opened(lab: Lab, role: str):
-    lab.vouch(role, official.write(role, assets.path(role)))
+    lab.register(role, official.write(role, assets.path(role)))
     return lab.open(role)
 
 
@@ -425,17 +427,17 @@ def test_parser_labels_a_picture(lab):
 @pytest.mark.slow
 @pytest.mark.parametrize(("role", "tokens"), [("farl_ep64", 197), ("clip_vit_b32", 50)])
 @torch.inference_mode()
-def test_text_image_network_sees_and_reads(role, tokens, lab):
+def test_text_image_network_encodes_pictures_and_text(role, tokens, lab):
     model = opened(lab, role)
-    seen = model.tokens(PICTURES)
-    assert seen.shape[:2] == (1, tokens)
-    assert torch.isfinite(seen).all()
+    features = model.tokens(PICTURES)
+    assert features.shape[:2] == (1, tokens)
+    assert torch.isfinite(features).all()
     assert torch.isfinite(model.text(["a photo of a face"])).all()
 
 
 @pytest.mark.slow
 @torch.inference_mode()
-def test_generators_of_1024_are_one_in_both_layouts(lab):
+def test_generators_of_1024_are_equal_in_both_layouts(lab):
     generator, genforce = opened(lab, "stylegan2_1024"), opened(lab, "stylegan2_1024_genforce")
     for name, value in generator.state_dict().items():
         torch.testing.assert_close(genforce.state_dict()[name], value, msg=name)

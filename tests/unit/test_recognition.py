@@ -17,8 +17,8 @@ from masquerade.networks.margin import ArcMargin
 from masquerade.training.job import TrainingJob
 
 
-def test_inception_resnet_is_that_of_facenet():
-    """Key by key and number by number the network of facenet-pytorch, whose published weights it must take."""
+def test_inception_resnet_equals_that_of_facenet_pytorch():
+    """Keys and outputs equal those of facenet-pytorch, so that its published weights fit."""
     from masquerade.networks.torchvision_internals import ensure
 
     ensure()
@@ -49,7 +49,7 @@ def test_ir_se_50_has_the_published_layout():
     assert parameters == 43_797_696  # "43.8 M", as IR-SE-50 is known
 
 
-def test_ir_se_takes_a_size_that_does_not_halve_evenly():
+def test_ir_se_accepts_a_size_that_does_not_halve_evenly():
     assert IRSE(50, (4, 4, 4, 4, 4), (1, 1, 1, 1)).eval()(torch.zeros(1, 3, 50, 50)).shape == (1, 512)
 
 
@@ -75,7 +75,7 @@ def test_margin_is_equation_3_of_arcface():
     assert logits[0, 1].item() == pytest.approx(10 * math.sin(angle), abs=1e-5)
 
 
-def test_margin_goes_on_falling_where_the_cosine_would_rise():
+def test_margin_logit_falls_over_the_whole_range_of_angles():
     head = ArcMargin(2, 2, scale=1.0, margin=0.5)
     head.weight.data = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     angles = torch.linspace(0.1, math.pi - 0.01, 60)
@@ -88,12 +88,12 @@ def test_verification_of_hand_worked_pairs():
     """Two people with two pictures each on a circle: genuine cosines cos 10, cos 60; impostors are worked out below."""
     degrees = np.radians([0, 10, 90, 150])
     embeddings = np.stack([np.cos(degrees), np.sin(degrees)], 1)
-    seen = verification(embeddings, ["a", "a", "b", "b"])
+    figures = verification(embeddings, ["a", "a", "b", "b"])
     # impostor cosines: cos 90, cos 150, cos 80, cos 140 -> 0, -0.87, 0.17, -0.77: all below cos 60 = 0.5
-    assert seen["auc"] == 1.0
-    assert seen["tar_at_far_0.01"] == 1.0
-    assert (seen["genuine_pairs"], seen["impostor_pairs"]) == (2, 4)
-    assert seen["rank1"] == 1.0
+    assert figures["auc"] == 1.0
+    assert figures["tar_at_far_0.01"] == 1.0
+    assert (figures["genuine_pairs"], figures["impostor_pairs"]) == (2, 4)
+    assert figures["rank1"] == 1.0
     worse = verification(embeddings, ["a", "b", "a", "b"])
     # genuine: cos 90 = 0, cos 140 = -0.77; impostors: cos 10, cos 150, cos 80, cos 60
     assert worse["auc"] == pytest.approx(2 / 8)
@@ -102,7 +102,7 @@ def test_verification_of_hand_worked_pairs():
 
 
 def test_verification_agrees_with_counting_pair_by_pair():
-    """Against a direct count over every threshold, on embeddings where neither rate is 0 or 1."""
+    """Compares with a direct count over every threshold, for embeddings whose rates are neither 0 nor 1."""
     draw = np.random.default_rng(3)
     centres = np.repeat(draw.normal(size=(30, 8)), 3, 0)
     embeddings = centres + 0.6 * draw.normal(size=centres.shape)
@@ -111,14 +111,14 @@ def test_verification_agrees_with_counting_pair_by_pair():
     pairs = [(i, j) for i in range(90) for j in range(i)]
     genuine = np.array([embeddings[i] @ embeddings[j] for i, j in pairs if names[i] == names[j]])
     impostor = np.array([embeddings[i] @ embeddings[j] for i, j in pairs if names[i] != names[j]])
-    seen = verification(embeddings, names)
+    figures = verification(embeddings, names)
     for far in (0.01, 0.001):
         allowed = [t for t in np.concatenate([genuine, impostor]) if (impostor >= t).mean() <= far]
         expected = max((genuine >= t).mean() for t in allowed)
         assert 0 < expected < 1
-        assert seen[f"tar_at_far_{far}"] == pytest.approx(expected)
+        assert figures[f"tar_at_far_{far}"] == pytest.approx(expected)
     wins = (genuine[:, None] > impostor[None, :]).mean()
-    assert seen["auc"] == pytest.approx(wins)
+    assert figures["auc"] == pytest.approx(wins)
 
 
 def test_parts_of_the_identities_are_disjoint_and_complete():
@@ -189,7 +189,7 @@ def test_trained_backbone_loads_and_is_repeatable(archive, tmp_path):
 
 @pytest.mark.parametrize("kernel_rate", [0.0, 0.01])
 def test_interrupted_backbone_ends_with_the_same_bytes(archive, tmp_path, monkeypatch, kernel_rate):
-    """Killed before its last step: dropout, augmentation and the optimiser go on as if nothing had happened."""
+    """Training is killed before its last step; dropout, augmentation and the optimiser resume their states."""
     (tmp_path / "whole").mkdir()
     (tmp_path / "cut").mkdir()
     _, _, whole, _ = train(archive, tmp_path / "whole", kernel_rate=kernel_rate)
@@ -204,12 +204,12 @@ def test_interrupted_backbone_ends_with_the_same_bytes(archive, tmp_path, monkey
     assert (tmp_path / "cut" / "state.pt").is_file()
     torch.manual_seed(12345)
     _, _, cut, logged = train(archive, tmp_path / "cut", kernel_rate=kernel_rate)
-    assert len(logged) == 1  # it went on, and did not start afresh: the first step logs too
+    assert len(logged) == 1  # training resumed: a fresh start would log the first step too
     assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
 
 
 def test_two_judges_of_one_architecture_do_not_start_from_the_same_weights(archive, tmp_path, monkeypatch):
-    """The same settings, pictures and seed: what differs is who is trained."""
+    """Settings, pictures and seed are equal; only the name of the backbone differs."""
     from masquerade.training import loop
 
     starts = {}

@@ -1,4 +1,4 @@
-"""Recovery by right and by wrong means, and guessing, on a method that can be worked out by hand."""
+"""Recovery with right and wrong keys, and guessed keys, for a method with results by hand."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ SETTINGS = blocks.RecoverySettings(pictures=0, wrong_keys=2, other_keys=3)
 
 
 class Shift(Method):
-    """Adds its one-digit key, ten grey levels each, and takes it away; refuses to recover a picture that is white."""
+    """Adds ten grey levels for each unit of its one-digit key; recovery subtracts them and refuses white pictures."""
 
     title, paper = "Shift", "this test"
     capabilities = Capabilities(keys=Digits(1), invertible=True, saves=True, pastes=True)
@@ -47,7 +47,7 @@ class Shift(Method):
 
 
 class Brightness(Judge):
-    """One number that is the same for pictures of the same brightness."""
+    """The mean brightness of each picture as an embedding of one number."""
 
     title, source, quantities = "brightness", "this test", {"embedding": (1,)}
 
@@ -86,7 +86,7 @@ def pictures(archive, attempt, number=0) -> np.ndarray:
     return to_uint8(archive.load(rows=index[(index["attempt"] == attempt) & (index["number"] == number)]).images)
 
 
-def test_every_attempt_is_kept_with_its_name_and_its_source(originals, anonymized, method, tmp_path):
+def test_every_attempt_is_stored_with_its_name_and_source(originals, anonymized, method, tmp_path):
     archive = attempted(originals, anonymized, method, tmp_path)
     counts = archive.index.groupby("attempt").size() / PEOPLE
     assert counts.to_dict() == {
@@ -98,26 +98,26 @@ def test_every_attempt_is_kept_with_its_name_and_its_source(originals, anonymize
     assert archive.index["key_id"].unique().tolist() == ["experiment 3"]
 
 
-def test_right_key_alone_brings_the_pictures_back(originals, anonymized, method, tmp_path):
+def test_only_the_right_key_recovers_the_pictures(originals, anonymized, method, tmp_path):
     archive = attempted(originals, anonymized, method, tmp_path)
-    wanted = to_uint8(originals.load("test").images)
+    expected = to_uint8(originals.load("test").images)
     for attempt in ("recovered", "saved", "pasted"):
-        assert np.array_equal(pictures(archive, attempt), wanted), attempt
+        assert np.array_equal(pictures(archive, attempt), expected), attempt
     for attempt in ("near.digit", "saved_wrong"):
-        assert not (pictures(archive, attempt) == wanted).any(), attempt
+        assert not (pictures(archive, attempt) == expected).any(), attempt
     keys = method.capabilities.keys
     for number in range(2):
         off = 10 * (int(keys.experiment(3)) - int(keys.experiment(3, "wrong", number)))
-        assert np.array_equal(pictures(archive, "wrong", number), (wanted.astype(int) + off) % 256)
+        assert np.array_equal(pictures(archive, "wrong", number), (expected.astype(int) + off) % 256)
 
 
-def test_faces_that_cannot_be_recovered_are_refused_and_the_others_are_not(originals, anonymized, method, tmp_path):
-    monkey = method.recover
+def test_only_faces_that_cannot_be_recovered_are_refused(originals, anonymized, method, tmp_path):
+    original_recover = method.recover
 
     def recover(images, key):
         if (to_uint8(images)[:, 0, 0, 0] == to_uint8(anonymized.load().images)[2, 0, 0, 0]).any():
             raise PictureError("is the third")
-        return monkey(images, key)
+        return original_recover(images, key)
 
     method.recover = recover
     archive = attempted(originals, anonymized, method, tmp_path)
@@ -127,19 +127,19 @@ def test_faces_that_cannot_be_recovered_are_refused_and_the_others_are_not(origi
     assert len(refused) * PEOPLE == len(archive.index), "it counts in the denominator of every attempt"
 
 
-def test_so_many_faces_as_asked_for_are_tried(originals, anonymized, method, tmp_path):
+def test_recovery_tries_the_requested_number_of_faces(originals, anonymized, method, tmp_path):
     some = SETTINGS.model_copy(update={"pictures": 2})
     assert attempted(originals, anonymized, method, tmp_path, some).index["source_id"].nunique() == 2
 
 
-def test_what_is_not_invertible_is_not_tried(originals, anonymized, method, tmp_path, monkeypatch):
+def test_method_that_is_not_invertible_is_refused(originals, anonymized, method, tmp_path, monkeypatch):
     monkeypatch.setattr(Shift, "capabilities", Capabilities())
     with pytest.raises(ProtocolError, match="not invertible"):
         attempted(originals, anonymized, method, tmp_path)
 
 
 class TestGuessing:
-    def found(self, originals, anonymized, method, tmp_path, far=0.1):
+    def guessed(self, originals, anonymized, method, tmp_path, far=0.1):
         judge = Brightness(Brightness.Params(), {})
         measuring.measure(
             originals.path, tmp_path / "source.parquet", {"brightness": judge}, ["validation", "test"], progress=False
@@ -147,38 +147,38 @@ class TestGuessing:
         settings = blocks.GuessingSettings(judge="brightness", far=far, pictures=4, guesses=10)
         return guessing.guess(anonymized, method, judge, tmp_path / "source.parquet", "validation", settings)
 
-    def test_only_the_right_key_is_accepted_where_every_wrong_one_shows(self, originals, anonymized, method, tmp_path):
-        found = self.found(originals, anonymized, method, tmp_path)
-        assert found["keys"] == 10
-        assert found["pictures"] == 4
-        assert 0 < found["guesses"] < 10
-        assert found["tried"] == 4 * found["guesses"]
-        assert found["accepted_right"] == 4
-        assert found["accepted_unopened"] < 4
+    def test_right_key_is_accepted_and_some_wrong_keys_are_not(self, originals, anonymized, method, tmp_path):
+        result = self.guessed(originals, anonymized, method, tmp_path)
+        assert result["keys"] == 10
+        assert result["pictures"] == 4
+        assert 0 < result["guesses"] < 10
+        assert result["tried"] == 4 * result["guesses"]
+        assert result["accepted_right"] == 4
+        assert result["accepted_unopened"] < 4
         # a key one step off moves the brightness by ten levels, less than the 40 that lie between two strangers
         keys = method.capabilities.keys
         tried = {int(keys.experiment(3, "guess", number)) for number in range(10)} - {int(keys.experiment(3))}
         steps = [abs(key - int(keys.experiment(3))) for key in tried]
-        assert found["accepted"] >= 4 * sum(10 * step < 40 for step in steps) * 0.5
-        assert found["accepted"] < found["tried"]
+        assert result["accepted"] >= 4 * sum(10 * step < 40 for step in steps) * 0.5
+        assert result["accepted"] < result["tried"]
 
-    def test_too_few_strangers_give_no_threshold_and_no_acceptance(self, originals, anonymized, method, tmp_path):
+    def test_too_few_impostor_pairs_give_no_threshold_and_no_acceptance(self, originals, anonymized, method, tmp_path):
         judge = Brightness(Brightness.Params(), {})
         measuring.measure(
             originals.path, tmp_path / "s.parquet", {"brightness": judge}, ["validation", "test"], progress=False
         )
         settings = blocks.GuessingSettings(judge="brightness", far=0.0001, pictures=2, guesses=2)
-        found = guessing.guess(anonymized, method, judge, tmp_path / "s.parquet", "validation", settings)
-        assert found["threshold"] is None
-        assert found["accepted_right"] == 0
+        result = guessing.guess(anonymized, method, judge, tmp_path / "s.parquet", "validation", settings)
+        assert result["threshold"] is None
+        assert result["accepted_right"] == 0
 
-    def test_a_method_without_a_key_cannot_be_guessed(self, originals, anonymized, method, tmp_path, monkeypatch):
+    def test_guessing_is_refused_for_a_method_without_keys(self, originals, anonymized, method, tmp_path, monkeypatch):
         monkeypatch.setattr(Shift, "capabilities", Capabilities(invertible=True))
         with pytest.raises(ProtocolError, match="takes no key"):
-            self.found(originals, anonymized, method, tmp_path)
+            self.guessed(originals, anonymized, method, tmp_path)
 
 
-def test_where_every_face_was_refused_there_is_nothing_to_bring_back_and_no_error(originals, method, tmp_path):
+def test_set_of_refused_faces_has_no_attempts_and_no_error(originals, method, tmp_path):
     class Refusing(Shift):
         def anonymize(self, faces, seed, key=None):
             raise PictureError("is refused")
@@ -195,8 +195,8 @@ def test_where_every_face_was_refused_there_is_nothing_to_bring_back_and_no_erro
         measuring.measure(
             tmp_path / f"{name}.zip", tmp_path / f"{name}.measured", judges, source=source, progress=False
         )
-    seen = evaluation.evidence(
+    evidence = evaluation.evidence(
         tmp_path / "faces.measured", tmp_path / "none.measured", "validation", attempts=tmp_path / "attempts.measured"
     )
-    assert seen.attempts is None
-    assert evaluation.evaluate_attempts({}, seen) == {}
+    assert evidence.attempts is None
+    assert evaluation.evaluate_attempts({}, evidence) == {}

@@ -1,4 +1,4 @@
-"""What a rehearsal makes is marked, only rehearsals read it, and no number of it reaches a table, not even its own."""
+"""Rehearsals: their files are marked, only rehearsals read them, and no table reads their numbers."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ ABOUT = {"scale": "mini", "seeds": [0], "stand_ins": {"datasets": {}, "judges": 
 
 
 @pytest.fixture(autouse=True)
-def told_nothing(monkeypatch):
+def outside_rehearsal(monkeypatch):
     monkeypatch.setenv(rehearsal.VARIABLE, "")
 
 
@@ -68,7 +68,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_rehearsal_wrote_is_read_by_rehearsals_alone(kind, rehearsing, monkeypatch, tmp_path):
+def test_only_rehearsals_read_files_of_rehearsals(kind, rehearsing, monkeypatch, tmp_path):
     write, read = KINDS[kind]
     path = write(tmp_path)
     read(path)
@@ -78,7 +78,7 @@ def test_what_a_rehearsal_wrote_is_read_by_rehearsals_alone(kind, rehearsing, mo
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_result_carries_no_mark_and_is_read_by_everybody(kind, monkeypatch, tmp_path):
+def test_result_has_no_mark_and_is_always_readable(kind, monkeypatch, tmp_path):
     write, read = KINDS[kind]
     path = write(tmp_path)
     assert b'"rehearsal"' not in path.read_bytes()
@@ -92,13 +92,13 @@ def test_every_json_of_a_rehearsal_is_marked(rehearsing, tmp_path):
     assert json.loads((tmp_path / "metrics.json").read_text()) == {**NUMBERS, "rehearsal": True}
 
 
-def test_a_job_knows_from_its_parameters_alone_whether_it_rehearses(monkeypatch, tmp_path):
+def test_only_the_parameters_of_a_job_make_it_a_rehearsal(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["job", "--params", '{"seed": 1, "rehearsal": true}', "--outputs", "x"])
     assert steps.arguments("").params == {"seed": 1}
     assert rehearsal.on()
     monkeypatch.setattr(sys, "argv", ["job", "--params", '{"seed": 1}', "--outputs", "x"])
     steps.arguments("")
-    assert not rehearsal.on()  # whatever the shell or an earlier job has said
+    assert not rehearsal.on()  # the environment of an earlier job has no effect
 
 
 def test_a_rehearsal_has_no_tables(rehearsing):
@@ -121,7 +121,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_marked_file_in_a_tree_of_results_is_refused_by_every_program_that_reads_numbers(program, tmp_path):
+def test_marked_file_among_results_is_refused_by_every_program_that_reads_numbers(program, tmp_path):
     shutil.copytree(ROOT / "reference", tmp_path / "reference")
     cell = tmp_path / "results/mini/metrics/synthetic_hq/original/control/0.json"
     cell.parent.mkdir(parents=True)
@@ -136,7 +136,7 @@ def test_a_marked_file_in_a_tree_of_results_is_refused_by_every_program_that_rea
     assert not (tmp_path / "results/mini/out").exists()
 
 
-def test_no_program_reads_numbers_by_another_way():
+def test_every_program_that_reads_numbers_checks_the_mark():
     for path in (ROOT / "workflow/scripts").glob("*.py"):
         text = path.read_text()
         assert ("read_numbers" in text) == (path.stem in PROGRAMS), path.name

@@ -1,4 +1,4 @@
-"""The procedural faces: what is promised about them is in the pictures."""
+"""The procedural faces: pictures agree with their masks, landmarks and attributes."""
 
 import dataclasses
 
@@ -61,7 +61,7 @@ def test_workers_change_neither_the_order_nor_a_pixel():
     assert all(np.array_equal(a.picture, b.picture) for a, b in zip(alone, together, strict=True))
 
 
-def test_a_picture_does_not_depend_on_how_many_are_asked_for():
+def test_picture_does_not_depend_on_the_number_of_pictures():
     few = {record.row["id"]: record.picture for record in dataset().records(32, 0, 1)}
     many = {record.row["id"]: record.picture for record in dataset(people=3, pictures_per_identity=3).records(32, 0, 1)}
     assert set(few) < set(many)
@@ -89,7 +89,7 @@ def test_rows_are_named_and_complete(hq):
 
 
 @pytest.mark.parametrize("size", [32, 64, 129])
-def test_pictures_and_masks_have_the_asked_size_and_a_full_range(size):
+def test_pictures_and_masks_have_the_requested_size_and_a_full_range(size):
     drawing = draw(*face(1), size, 2)
     assert drawing.picture.shape == (size, size, 3)
     assert drawing.picture.dtype == np.uint8
@@ -106,7 +106,7 @@ def test_size_changes_the_resolution_and_not_the_scene():
     np.testing.assert_allclose((small.landmarks + 0.5) * 2 - 0.5, large.landmarks, atol=1e-3)
 
 
-def test_landmarks_lie_on_what_they_name():
+def test_landmarks_lie_on_their_parts_of_the_face():
     for number in range(8):
         drawing = draw(*face(number), 192, 2)
         points, mask = drawing.landmarks, drawing.mask
@@ -123,7 +123,7 @@ def test_landmarks_lie_on_what_they_name():
         assert mask[y, x] == LABEL["nose"]
 
 
-def test_landmarks_are_ordered_as_ibug_numbers_them():
+def test_landmarks_have_the_order_of_ibug():
     points = draw(*face(0), 128, 1).landmarks
     assert (points >= 0).all()
     assert (points < 128).all()
@@ -138,7 +138,7 @@ def test_landmarks_are_ordered_as_ibug_numbers_them():
     assert points[8, 1] == points[:, 1].max()
 
 
-def test_the_crop_is_ffhqs():
+def test_crop_is_that_of_ffhq():
     """Of an upright face: the side is the larger of 4 eye distances and 3.6 eye-mouth distances, 0.1 below the eyes."""
     person, shot = face(5)
     points = landmarks(Head(person, shot), rotation(0, 0, 0))
@@ -171,7 +171,7 @@ def test_expression_moves_the_mouth_and_its_landmarks():
     assert corners_above_middle(**{**calm, "mouth_open": 0.8})[1] > corners_above_middle(**calm)[1] + 3
 
 
-def test_props_are_in_the_mask_when_the_attributes_say_so():
+def test_masks_show_the_props_of_the_attributes():
     for name, change, label in (
         ("Eyeglasses", {"glasses": "square"}, "eye_g"),
         ("Wearing_Hat", {"hat": "knitted hat"}, "hat"),
@@ -183,7 +183,7 @@ def test_props_are_in_the_mask_when_the_attributes_say_so():
             assert bool((mask == LABEL[label]).sum() > 50) is on
 
 
-def test_every_split_half_of_the_attributes_is_known_and_varies():
+def test_every_attribute_is_known_and_varies():
     assert not set(INNER) & set(OUTER)
     people = [sample_person(generator(0, number)) for number in range(300)]
     known = [attributes(person, sample_shot(generator(1, i), person, STUDIO)) for i, person in enumerate(people)]
@@ -217,9 +217,9 @@ def test_wild_has_people_with_one_picture_and_people_with_several():
 def test_hog_and_the_landmark_model_of_dlib_agree_with_the_drawing(hq):
     from masquerade.judges.dlib_face import DlibFace
 
-    seen = DlibFace(DlibFace.Params(), {}).measure(to_float(np.stack([record.picture for record in hq[:16]])))
-    assert seen["detected"].all()
+    measured = DlibFace(DlibFace.Params(), {}).measure(to_float(np.stack([record.picture for record in hq[:16]])))
+    assert measured["detected"].all()
     truth = np.stack([record.row["landmarks"] for record in hq[:16]]).reshape(-1, 68, 2)
     spacing = np.linalg.norm(truth[:, LEFT_EYE].mean(1) - truth[:, RIGHT_EYE].mean(1), axis=1)
-    error = np.linalg.norm(seen["landmarks"].reshape(-1, 68, 2) - truth, axis=2).mean(1) / spacing
+    error = np.linalg.norm(measured["landmarks"].reshape(-1, 68, 2) - truth, axis=2).mean(1) / spacing
     assert error.mean() < 0.12

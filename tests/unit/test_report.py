@@ -1,4 +1,4 @@
-"""The report: what the files say, what it means by hand-worked numbers, no original in the place of a gap, one file."""
+"""The report: numbers of the files, comparisons by hand, gaps without originals, and one file without links outside."""
 
 import base64
 import hashlib
@@ -105,24 +105,26 @@ def built(table):
 
 def entry(printed=None, measured=None, direction="lower", digits=2, percent=False, judge=None):
     column = Column(title="A", metric="psnr", direction=direction, digits=digits, percent=percent, judge=judge)
-    found = None if printed is None else Printed(text=str(printed), value=printed * (0.01 if percent else 1))
-    return Entry(column, found, Measured(value=measured, over=9, of=9, seeds=1, reason="" if measured else "refused"))
+    printed_number = None if printed is None else Printed(text=str(printed), value=printed * (0.01 if percent else 1))
+    return Entry(
+        column, printed_number, Measured(value=measured, over=9, of=9, seeds=1, reason="" if measured else "refused")
+    )
 
 
 class TestReading:
-    def test_table_comes_back_from_its_csv(self, table, built):
+    def test_table_is_read_back_from_its_csv(self, table, built):
         again = reading.table(table, reading.records(built.csv()), Cells(CELLS), CONTEXT)
         assert again.csv() == built.csv()
         assert markdown.page(again) == markdown.page(built)
 
     @given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=4, max_size=4), st.booleans())
-    def test_any_numbers_come_back(self, values, refused):
-        found = [cell("identitydp", "eps_6", *values[:3]), cell("original", "control", values[3], None, 1.0)]
+    def test_any_numbers_are_read_back(self, values, refused):
+        cells = [cell("identitydp", "eps_6", *values[:3]), cell("original", "control", values[3], None, 1.0)]
         skipped = SKIPPED | {("synthetic_hq", "gaussian_blur", "size_7"): 'why, "quoted"'} if refused else SKIPPED
-        built = tables.build(Table(**TABLE), found, skipped, CONTEXT)
-        assert reading.table(built.table, reading.records(built.csv()), Cells(found), CONTEXT).csv() == built.csv()
+        built = tables.build(Table(**TABLE), cells, skipped, CONTEXT)
+        assert reading.table(built.table, reading.records(built.csv()), Cells(cells), CONTEXT).csv() == built.csv()
 
-    def test_row_that_the_paper_does_not_declare_keeps_its_place(self, table, built):
+    def test_undeclared_row_keeps_its_place(self, table, built):
         text = built.csv().replace("Blur,gaussian_blur,size_7", "Theirs,external,default")
         line = reading.table(table, reading.records(text), Cells(CELLS), CONTEXT).lines[2]
         assert (line.row.title, line.row.method, line.row.printed) == ("Theirs", "external", ())
@@ -132,29 +134,29 @@ class TestReading:
         with pytest.raises(ReferenceFileError, match=r"identitydp/table1.*build the table again"):
             reading.table(table, reading.records(built.csv().replace("FID", "KID")), Cells(CELLS), CONTEXT)
 
-    def test_claims_come_back_with_their_margins(self):
+    def test_claims_are_read_back_with_their_margins(self):
         declared = [claims.Claim(**CLAIM)]
         text = claims_page.table(verdicts.judge(declared, CELLS, SKIPPED, CONTEXT), CONTEXT)
-        (found,) = reading.assertions(declared, reading.records(text))
-        assert (found.verdict, found.held, found.seeds) == ("holds", 2, 2)
-        assert found.margins == pytest.approx((0.4, 0.38))
-        ((greater, than),) = found.pairs
+        (assertion,) = reading.assertions(declared, reading.records(text))
+        assert (assertion.verdict, assertion.held, assertion.seeds) == ("holds", 2, 2)
+        assert assertion.margins == pytest.approx((0.4, 0.38))
+        ((greater, than),) = assertion.pairs
         assert (greater.value, than.value) == pytest.approx((0.5, 0.11))
 
-    def test_claim_that_nobody_declares_is_refused(self):
+    def test_undeclared_claim_is_refused(self):
         text = claims_page.table(verdicts.judge([claims.Claim(**CLAIM)], CELLS, SKIPPED, CONTEXT), CONTEXT)
         with pytest.raises(ReferenceFileError, match="identitydp:small_hides_more"):
             reading.assertions([], reading.records(text))
 
 
 class TestComparison:
-    def test_rows_are_compared_as_worked_by_hand(self):
+    def test_orders_of_hand_worked_rows(self):
         column = [entry(1, 10), entry(2, 5), entry(3, 20), entry(None, 7), entry(4, None), entry(3, 30)]
         # printed 1 < 2 < 3 = 3: five ordered pairs; measured 10, 5, 20, 30: only (1, 2) is the other way round
         assert comparison.orders(column) == [Order(2, 3), Order(2, 3), Order(2, 2), Order(), Order(), Order(2, 2)]
         assert comparison.of_column(column) == Order(4, 5)
 
-    def test_measured_ties_are_not_the_paper_s_order(self):
+    def test_measured_ties_do_not_count_as_the_paper_s_order(self):
         assert comparison.of_column([entry(1, 5), entry(2, 5)]) == Order(0, 1)
 
     @given(st.permutations(range(8)))
@@ -194,7 +196,7 @@ class TestComparison:
              "place of FaceNet."),
         ],
     )  # fmt: skip
-    def test_sentence_says_what_the_numbers_say(self, place, order, words):
+    def test_sentence_states_difference_and_order(self, place, order, words):
         assert comparison.sentence(place, order, "", CONTEXT) == words
 
 
@@ -205,20 +207,20 @@ class TestAddresses:
         return self.RECORD | {"group": group, "column": column, "metric": metric, "judge": judge} | more
 
     def test_column_has_the_shortest_name_that_is_its_own(self):
-        found = addresses.of_table("falco/table1", [
+        names = addresses.of_table("falco/table1", [
             self.record("", "FID", "frechet_distance", "mobilenet_v2"),
             self.record("Face re-ID", "CASIA(%)", "re_identification_rate", "recogniser_a"),
             self.record("Rank-1", "CASIA(%)", "rank1_identification_rate", "recogniser_a"),
         ])  # fmt: skip
-        assert found == [f"falco/table1:falco/m_0:{name}" for name in ("fid", "face_re_id_casia", "rank_1_casia")]
+        assert names == [f"falco/table1:falco/m_0:{name}" for name in ("fid", "face_re_id_casia", "rank_1_casia")]
 
-    def test_attempts_of_one_method_are_told_apart(self):
-        found = addresses.of_table("cao21/table3", [
+    def test_attempts_of_one_method_have_different_addresses(self):
+        names = addresses.of_table("cao21/table3", [
             self.record("", "PSNR", "psnr", attempt="recovered"), self.record("", "PSNR", "psnr", attempt="wrong"),
         ])  # fmt: skip
-        assert found == ["cao21/table3:falco/m_0:psnr_recovered", "cao21/table3:falco/m_0:psnr_wrong"]
+        assert names == ["cao21/table3:falco/m_0:psnr_recovered", "cao21/table3:falco/m_0:psnr_wrong"]
 
-    def test_dataset_is_named_where_a_column_stands_on_two(self):
+    def test_dataset_is_named_if_a_column_has_two(self):
         records = [self.record("", "FID", "fd", dataset=name) for name in ("hq", "wild")]
         assert addresses.of_table("a/b", records) == ["a/b:falco/m_0:fid:hq", "a/b:falco/m_0:fid:wild"]
 
@@ -226,25 +228,25 @@ class TestAddresses:
 class TestVariants:
     LEVELS = {"random": {"level": "random"}, "d_9": {"level": 9}, "d_0": {"level": 0}, "d_3": {"level": 3}}
 
-    def test_words_come_as_declared_and_numbers_by_size(self):
+    def test_numbers_are_sorted_and_words_keep_their_order(self):
         assert variants.natural(self.LEVELS) == ["d_0", "d_3", "d_9", "random"]
         blurs = {"size_19": {"kind": "resample", "size": 19.0}, "wiener_8": {"kind": "gaussian", "size": 8.0},
                  "size_7": {"kind": "resample", "size": 7.0}}  # fmt: skip
         assert variants.natural(blurs) == ["size_7", "size_19", "wiener_8"]
 
     @given(st.lists(st.floats(-1e3, 1e3), unique=True, min_size=1, max_size=8))
-    def test_one_number_orders_by_itself(self, values):
+    def test_variants_of_one_number_are_sorted(self, values):
         assert variants.natural({str(v): {"epsilon": v} for v in values}) == [str(v) for v in sorted(values)]
 
     def test_knobs_come_from_the_blocks_of_the_variants(self):
         params = {"scale": "tiny", "methods.original.variants": {"control": {}}}
         assert variants.of_params(params) == {"original": {"control": {}}}
 
-    def test_label_says_what_differs(self):
+    def test_label_names_the_knob_that_differs(self):
         assert variants.label("eps_6", KNOBS["identitydp"]) == "epsilon 6"
         assert variants.label("control", KNOBS["original"]) == "control"
 
-    def test_lines_join_what_differs_in_numbers_alone(self):
+    def test_lines_join_variants_that_differ_only_in_numbers(self):
         families = {name: variants.family(name, self.LEVELS) for name in self.LEVELS}
         assert families["d_0"] == families["d_3"] == families["d_9"] != families["random"]
         words = {"a": {"start": "nearest"}, "b": {"start": "random"}}
@@ -276,15 +278,15 @@ def files(tmp_path, monkeypatch):
     """A made-up build in the working directory, paths as the graph has them."""
     monkeypatch.chdir(tmp_path)
     metrics, measured, derived = [], [], []
-    for found in CELLS:
-        where = "/".join(str(found["cell"][key]) for key in ("dataset", "method", "variant", "seed"))
-        for kind, name in ((metrics, f"results/tiny/metrics/{where}.json"), (measured, f"data/m/{where}.parquet")):
+    for record in CELLS:
+        place = "/".join(str(record["cell"][key]) for key in ("dataset", "method", "variant", "seed"))
+        for kind, name in ((metrics, f"results/tiny/metrics/{place}.json"), (measured, f"data/m/{place}.parquet")):
             kind.append(Path(name))
             kind[-1].parent.mkdir(parents=True, exist_ok=True)
-            kind[-1].write_text(json.dumps(found))
-        facts = {key: found["cell"][key] for key in ("method", "variant", "seed")} | {"statement": {"epsilon": 6.0}}
+            kind[-1].write_text(json.dumps(record))
+        facts = {key: record["cell"][key] for key in ("method", "variant", "seed")} | {"statement": {"epsilon": 6.0}}
         pictures = faces(40) | {"face-1": None}
-        derived.append(archive(Path(f"data/tiny/anonymized/{where}.zip"), pictures, **facts))
+        derived.append(archive(Path(f"data/tiny/anonymized/{place}.zip"), pictures, **facts))
     for name in ("data/m/synthetic_hq/source.parquet", "c/methods/identitydp/0.safetensors", "c/identity.safetensors"):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(name)
@@ -308,7 +310,7 @@ class TestChain:
         lists = {name: paths for name, paths in vars(files).items() if name not in ("measured", "derived")}
         assert Files.of_build(Path("data/m"), Path("data/tiny/anonymized"), **lists) == files
 
-    def test_every_step_is_there_with_the_hash_of_its_files(self, files):
+    def test_chain_lists_every_step_with_the_hash_of_its_files(self, files):
         links = chain_of(self.CELL, files, KNOBS["identitydp"]["eps_6"])
         assert [link["step"] for link in links] == [
             "metrics", "measurements", "anonymized faces", "checkpoint", "networks that it uses",
@@ -320,14 +322,14 @@ class TestChain:
         assert links[5]["facts"] == {"of": "methods.identitydp.variants.eps_6", "epsilon": 6.0, "sampler": "seeded",
                                      "seed": "0, 1"}  # fmt: skip
 
-    def test_ablation_comes_from_its_own_checkpoint(self, files):
+    def test_chain_of_an_ablation_has_its_own_checkpoint(self, files):
         own = Path("c/ablations/identitydp/eps_6/0.safetensors")
         own.parent.mkdir(parents=True)
         own.write_text("other")
         links = chain_of(self.CELL, replace(files, checkpoints=(*files.checkpoints, own)), {})
         assert list(next(link for link in links if link["step"] == "checkpoint")["files"]) == [str(own)]
 
-    def test_another_byte_is_another_hash(self, files):
+    def test_changed_file_has_another_hash(self, files):
         before = chain_of(("synthetic_hq", "original", "control"), files, {})
         chain._md5.cache_clear()
         path = next(iter(before[0]["files"]))
@@ -349,7 +351,7 @@ class TestExplorer:
                 assert len(opaque)
                 assert (opaque[:, 0] < 60).all(), "an original stands in the place of its picture"
 
-    def test_set_without_any_picture_is_gaps_alone(self, files, tmp_path):
+    def test_set_without_pictures_has_only_gaps(self, files, tmp_path):
         empty = archive(tmp_path / "synthetic_hq/k_same/k_5/0.zip", dict.fromkeys(faces(0)), method="k_same")
         strip = explorer._strip(FaceArchive(empty), FaceArchive(empty).index, list(faces(0)), "k 5")
         assert strip.picture == ""
@@ -372,7 +374,7 @@ class TestExplorer:
         large = to_float(np.full((1, 300, 300, 3), 128, dtype=np.uint8))[0]
         assert pixels(explorer._picture([large, large])).shape[:2] == (96, 192)
 
-    def test_right_key_is_not_said_of_a_method_without_keys(self):
+    def test_title_of_a_method_without_keys_names_no_key(self):
         assert "key" not in explorer.lane_title("recovered", keyed=False)
         assert "right key" in explorer.lane_title("recovered", keyed=True)
         assert explorer.lane_title("near.digit", keyed=True) == "with a key of which one digit is wrong"
@@ -390,7 +392,7 @@ class TestTradeoff:
     def test_better_is_up_and_to_the_right(self):
         points = {point.setting[1:]: point for series in self.plot().series for point in series.points}
         six, hundred = points["identitydp", "eps_6"], points["identitydp", "eps_100"]
-        assert six.y < hundred.y, "less re-identification is more private, and up (smaller y)"
+        assert six.y < hundred.y, "less re-identification is more private and stands higher (smaller y)"
         assert points["original", "control"].x > points["gaussian_blur", "size_7"].x > six.x > hundred.x
 
     def test_bars_are_one_standard_deviation_over_seeds(self):
@@ -400,7 +402,7 @@ class TestTradeoff:
         unit = abs(ticks["0.8"] - ticks["0.2"]) / 0.6
         assert point.bars[1] == pytest.approx(unit * np.std([0.1, 0.12], ddof=1), abs=0.02)
 
-    def test_methods_have_looks_of_their_own_and_controls_have_none(self):
+    def test_methods_have_different_looks_and_controls_are_marked(self):
         looks = tradeoff._looks([f"method {number}" for number in range(24)])
         assert len(set(looks.values())) == 24
         assert [series.control for series in self.plot().series] == [False, False, True]
@@ -410,7 +412,7 @@ class TestTradeoff:
         assert plot.missing == 2
         assert [point.setting[2] for series in plot.series for point in series.points] == ["eps_6", "eps_100"]
 
-    def test_measure_that_no_table_asks_for_is_left_out(self):
+    def test_measure_of_no_table_is_left_out(self):
         assert tradeoff.measures([Table(**TABLE)], CONTEXT, ("ssim",)) == []
 
 
@@ -423,11 +425,11 @@ class Elements(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        found = dict(attributes)
+        values = dict(attributes)
         self.tags.append(tag)
-        self.ids += [found["id"]] if "id" in found else []
-        self.links += [found["href"]] if "href" in found else []
-        self.sources += [found["src"]] if "src" in found else []
+        self.ids += [values["id"]] if "id" in values else []
+        self.links += [values["href"]] if "href" in values else []
+        self.sources += [values["src"]] if "src" in values else []
 
 
 @pytest.fixture
@@ -450,34 +452,34 @@ class TestPage:
     def test_same_files_give_the_same_bytes(self, rendered):
         assert rendered() == rendered()
 
-    def test_one_file_that_asks_nothing_of_the_network(self, rendered):
+    def test_page_loads_nothing_from_the_network(self, rendered):
         text = rendered()
-        found = Elements(text)
-        assert found.sources
-        assert all(source.startswith("data:image/webp;base64,") for source in found.sources)
-        assert all(link.startswith("#") for link in found.links)
-        assert not {"link", "iframe", "object", "base"} & set(found.tags)
+        elements = Elements(text)
+        assert elements.sources
+        assert all(source.startswith("data:image/webp;base64,") for source in elements.sources)
+        assert all(link.startswith("#") for link in elements.links)
+        assert not {"link", "iframe", "object", "base"} & set(elements.tags)
         assert not re.search(r"@import|url\(|fetch\(|https?://", text)
         assert "default-src 'none'" in text
 
-    def test_every_link_leads_somewhere_and_no_id_is_there_twice(self, rendered):
-        found = Elements(rendered())
-        assert len(found.ids) == len(set(found.ids))
-        assert {link[1:] for link in found.links} <= set(found.ids)
+    def test_every_link_has_a_target_and_every_id_is_unique(self, rendered):
+        elements = Elements(rendered())
+        assert len(elements.ids) == len(set(elements.ids))
+        assert {link[1:] for link in elements.links} <= set(elements.ids)
 
-    def test_text_of_others_is_text(self, rendered):
+    def test_html_in_texts_is_escaped(self, rendered):
         text = rendered()
         assert "A &lt;b&gt;caption&lt;/b&gt; &amp; more" in text
         assert "<script>alert" not in text
         assert "<i>landmarks" not in text
         assert "<b>caption" not in text
 
-    def test_printed_and_measured_stand_in_one_place_with_their_difference(self, rendered):
+    def test_each_place_holds_printed_measured_and_difference(self, rendered):
         places = re.findall(r'<td class="place.*?</td>', rendered(), re.DOTALL)
         assert len(places) == 15
         words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", places[0]))
-        for said in ("11.0 ± 1.4", "printed", "2.0", "+9.0", "worse", "2 of 2 comparisons as in the paper"):
-            assert said in words
+        for text in ("11.0 ± 1.4", "printed", "2.0", "+9.0", "worse", "2 of 2 comparisons as in the paper"):
+            assert text in words
         assert 'data-address="identitydp/table1:identitydp/eps_6:face_re_id"' in places[0]
 
     def test_caution_and_counts_stand_at_the_top(self, rendered):
@@ -490,8 +492,8 @@ class TestPage:
         monkeypatch.setitem(globals(), "CONTEXT", replace(CONTEXT, caution=""))
         assert "Read this first" not in rendered()
 
-    def test_commit_is_that_of_the_page_and_of_no_table(self, rendered):
+    def test_commit_appears_once_on_the_page(self, rendered):
         assert rendered().count("abc1234") == 1
 
-    def test_original_picture_is_shown_once_a_dataset(self, rendered):
+    def test_original_pictures_appear_once_for_each_dataset(self, rendered):
         assert rendered().count('3 faces of synthetic_hq, original"') == 1

@@ -1,4 +1,4 @@
-"""RiDDLE: its network, password, losses and optimiser, its training, and what brings a face back and what does not."""
+"""RiDDLE: network, password, losses, optimiser, training, and recovery with right and wrong keys."""
 
 import json
 
@@ -53,8 +53,8 @@ def folder(tmp_path_factory):
     inverter = _inversion.build(shape, fingerprints.md5(folder / "generator.safetensors"), mean)
     facts = {**shape, "generator": inverter.generator}
     checkpoints.save_checkpoint(folder / "inversion.safetensors", {"inverter": inverter}, facts)
-    seen = {"image_size": 32, "patch": 16, "width": 8, "layers": 1, "heads": 2, "embedding": 8, "stem": []}
-    facts = {**seen, "activation": "gelu", "text": None, **_semantics.OURS}
+    vision = {"image_size": 32, "patch": 16, "width": 8, "layers": 1, "heads": 2, "embedding": 8, "stem": []}
+    facts = {**vision, "activation": "gelu", "text": None, **_semantics.OURS}
     checkpoints.save_checkpoint(folder / "semantics.safetensors", {"clip": _semantics.build(facts)}, facts)
     narrow = {"widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
     recogniser = _recognition.Recogniser(IRSE(32, narrow["widths"], narrow["units"]), 32)
@@ -94,7 +94,7 @@ CODES = {
 
 @pytest.fixture(scope="module")
 def method(folder):
-    """Trained for a few seconds, on codes."""
+    """A method that was trained for a few seconds on codes."""
     given, params = job(folder, "trained"), knobs(**CODES)
     Riddle.train(params, given)
     return Riddle(params, Riddle.Variant(), Resources(given.checkpoint, backbones(folder)))
@@ -116,7 +116,7 @@ def test_groups_keep_their_proportion():
 
 
 @given(st.integers(4, 18))
-def test_groups_are_all_layers_and_none_is_empty(layers):
+def test_groups_cover_all_layers_and_none_is_empty(layers):
     sizes = scaled((4, 4, 6), layers)
     assert sum(sizes) == layers
     assert min(sizes) >= 1
@@ -138,7 +138,7 @@ def test_published_encryptor_has_the_published_widths():
     assert network.groups[0].layer.self_attn.num_heads == 4
 
 
-def test_a_group_sees_its_own_layers_and_the_password_alone():
+def test_group_depends_only_on_its_layers_and_the_password():
     torch.manual_seed(0)
     network = LatentEncryptor(8, STYLE, width=16, hidden=16).eval()  # groups of 2, 3 and 3
     codes, secret = torch.randn(1, 8, STYLE), torch.randn(1, STYLE)
@@ -157,8 +157,8 @@ def test_heads_that_do_not_divide_the_width_are_refused():
 
 def test_password_is_the_normal_quantile_of_the_derived_bytes():
     derived = np.frombuffer(keys.expanded(b"k" * 32, 8 * 7, "riddle password"), dtype=">u8")
-    wanted = stats.norm.ppf(((derived >> np.uint64(11)).astype(np.float64) + 0.5) / 2**53)
-    np.testing.assert_allclose(password.of(b"k" * 32, 7), wanted, rtol=1e-6)
+    expected = stats.norm.ppf(((derived >> np.uint64(11)).astype(np.float64) + 0.5) / 2**53)
+    np.testing.assert_allclose(password.of(b"k" * 32, 7), expected, rtol=1e-6)
 
 
 @given(st.binary(min_size=32, max_size=32))
@@ -175,22 +175,22 @@ def test_passwords_are_standard_normal():
     assert stats.kstest(drawn, "norm").pvalue > 0.001
 
 
-def test_only_likeness_above_the_margin_costs():
+def test_only_similarity_above_the_margin_adds_to_the_loss():
     known, hidden = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.6, 0.8]])
     opposite = -known
     cosines = losses.different(known, hidden, opposite, hidden, opposite)
-    wanted = [0.6, -1.0, -0.6, 0.6, -1.0, -0.6]  # by hand, in the order of `different`
-    torch.testing.assert_close(cosines[:, 0], torch.tensor(wanted))
+    expected = [0.6, -1.0, -0.6, 0.6, -1.0, -0.6]  # by hand, in the order of `different`
+    torch.testing.assert_close(cosines[:, 0], torch.tensor(expected))
     assert losses.reversed_identity(cosines, 0.1).item() == pytest.approx((0.5 + 0.5) / 6)
     assert losses.reversed_latents(cosines, 0.1).item() == pytest.approx((4 * 0.5 + 2 * 0.9) / 6)
 
 
-def test_recovered_identity_costs_its_distance():
-    made, wanted = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[1.0, 0.0], [0.6, 0.8]])
-    assert losses.identity_recovery(made, wanted).item() == pytest.approx(0.1)  # 1 - (1 + 0.8) / 2
+def test_identity_recovery_loss_is_the_cosine_distance():
+    recovered, original = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[1.0, 0.0], [0.6, 0.8]])
+    assert losses.identity_recovery(recovered, original).item() == pytest.approx(0.1)  # 1 - (1 + 0.8) / 2
 
 
-def test_layout_sees_colours_and_not_what_is_finer():
+def test_layout_loss_compares_colours_and_ignores_fine_detail():
     flat = torch.zeros(1, 3, SIZE, SIZE)
     fine = torch.ones(1, 3, SIZE, SIZE)
     fine[..., ::2] = -1
@@ -198,14 +198,14 @@ def test_layout_sees_colours_and_not_what_is_finer():
     assert losses.layout(flat + 0.25, flat).item() == pytest.approx(0.25)
 
 
-def test_distribution_is_nothing_between_equals_and_grows_with_their_distance():
+def test_distribution_loss_is_zero_for_equal_sets_and_grows_with_distance():
     torch.manual_seed(0)
     first, second = torch.randn(400, 6), torch.randn(400, 6)
     near, far = losses.distribution(first, second), losses.distribution(first, second + 2)
     assert abs(near.item()) < 0.02 < far.item()
 
 
-def test_picture_is_trained_with_as_its_file_holds_it():
+def test_training_rounds_pictures_as_their_files_do():
     images = (torch.rand(2, 3, 8, 8, generator=torch.Generator().manual_seed(0)) * 2.4 - 1.2).requires_grad_(True)
     saved = losses.as_saved(images)
     np.testing.assert_allclose(saved.detach().numpy(), to_float(to_uint8(images.detach().numpy())), atol=1e-6)
@@ -213,7 +213,7 @@ def test_picture_is_trained_with_as_its_file_holds_it():
     assert torch.equal(slope, (images.abs() <= 1).float())
 
 
-def test_ranger_is_radam_that_goes_half_of_the_way_every_sixth_step():
+def test_ranger_is_radam_that_steps_back_half_of_the_way_every_sixth_step():
     torch.manual_seed(0)
     mine = torch.nn.Parameter(torch.randn(5))
     start, theirs = mine.detach().clone(), torch.nn.Parameter(mine.detach().clone())
@@ -222,8 +222,8 @@ def test_ranger_is_radam_that_goes_half_of_the_way_every_sixth_step():
         for weight, optimiser in ((mine, ranger), (theirs, radam)):
             weight.grad = torch.arange(5.0) * number
             optimiser.step()
-        wanted = theirs if number < EVERY else start + 0.5 * (theirs - start)
-        torch.testing.assert_close(mine, wanted, msg=f"step {number}")
+        expected = theirs if number < EVERY else start + 0.5 * (theirs - start)
+        torch.testing.assert_close(mine, expected, msg=f"step {number}")
     assert "slow" in ranger.state_dict()["state"][0]
 
 
@@ -239,13 +239,13 @@ def test_each_loss_is_a_curve(folder):
     assert set(curves) == set(WEIGHTS) - {"lpips"} | {"total"}
 
 
-def test_updates_that_learn_nothing_are_refused():
+def test_updates_on_codes_without_losses_are_refused():
     nothing = {"latents": 0.0, "reversed_latents": 0.0, "distribution": 0.0}
     with pytest.raises(ValidationError, match="pictures_every must be 1"):
         knobs(losses=nothing, pictures_every=2)
 
 
-def test_perceptual_loss_without_its_weights_says_what_to_do(folder, monkeypatch, tmp_path):
+def test_error_for_missing_perceptual_weights_names_the_parameter(folder, monkeypatch, tmp_path):
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
     with pytest.raises(CheckpointError, match=r"methods.riddle.params.losses.lpips"):
         Riddle.train(knobs(losses={"lpips": 1.0}), job(folder, "lpips"))
@@ -264,15 +264,15 @@ def test_right_key_decrypts_and_wrong_or_nearly_right_keys_do_not(method, faces)
         assert code_error(method, faces, saved, wrong) > 1.5 * right
 
 
-def test_saved_code_is_what_the_picture_is_drawn_from(method, faces):
+def test_picture_is_drawn_from_the_saved_code(method, faces):
     drawn = method._space.draw(torch.from_numpy(method.save(faces, 0, key()))).numpy()
     np.testing.assert_array_equal(method.anonymize(faces, 0, key()), drawn)
 
 
-def test_recovery_from_the_picture_needs_nothing_but_picture_and_key(method, faces):
+def test_recovery_needs_only_picture_and_key(method, faces):
     picture = to_float(to_uint8(method.anonymize(faces, 0, key())))
-    wanted = method.recover_saved(method._space.invert(picture).numpy(), key())
-    np.testing.assert_array_equal(method.recover(picture, key()), wanted)
+    expected = method.recover_saved(method._space.invert(picture).numpy(), key())
+    np.testing.assert_array_equal(method.recover(picture, key()), expected)
 
 
 def test_other_keys_give_other_faces(method, faces):
@@ -280,11 +280,11 @@ def test_other_keys_give_other_faces(method, faces):
     assert np.abs(first - second).mean(axis=(1, 2, 3)).min() > 0.01
 
 
-def test_statement_says_the_groups_and_nothing_of_the_key(method, faces):
+def test_statement_names_the_groups_and_not_the_key(method, faces):
     method.anonymize(faces, 0, key())
-    told = json.dumps(method.statement())
-    assert "2-3-3" in told
-    assert key().hex() not in told
+    statement = json.dumps(method.statement())
+    assert "2-3-3" in statement
+    assert key().hex() not in statement
 
 
 @pytest.mark.parametrize("name", ["generator", "inversion", "identity"])

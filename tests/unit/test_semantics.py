@@ -1,4 +1,4 @@
-"""The text-image model: open_clip's forward, CLIP's loss by hand, its words, its figures, and the official files."""
+"""Tests of the text-image model: features, losses, vocabulary, quality figures and official weight files."""
 
 import math
 from dataclasses import replace
@@ -42,7 +42,7 @@ def test_features_are_those_of_open_clips_own_forward():
     model = encoder()
     pictures = torch.rand(3, 3, 32, 32) * 2 - 1
     last = []
-    model.network.visual.transformer.register_forward_hook(lambda module, given, seen: last.append(seen))
+    model.network.visual.transformer.register_forward_hook(lambda module, inputs, output: last.append(output))
     with torch.no_grad():
         expected = model.network.encode_image(pictures)
         tokens = last[0]
@@ -63,7 +63,7 @@ def test_activation_is_the_one_that_the_parameters_name():
     assert block(torch.tensor(2.0)).item() == pytest.approx(2 * 0.5 * (1 + math.erf(2 / math.sqrt(2))))
 
 
-def test_network_receives_its_own_range_and_size():
+def test_pictures_are_brought_to_the_range_and_size_of_the_network():
     grey = torch.zeros(1, 3, 20, 20)  # 0 of [-1, 1] is 0.5 of [0, 1]
     clips = encoder(normalisation=semantics.CLIPS).prepared(grey)
     assert clips.shape == (1, 3, 32, 32)
@@ -83,7 +83,7 @@ def test_gradients_reach_pictures_of_another_size():
         assert (gradient.abs().sum((1, 2, 3)) > 0).all()
 
 
-def test_contrastive_loss_is_figure_3_of_clip():
+def test_contrastive_loss_is_that_of_figure_3_of_clip():
     """Cosines worked out by hand: rows (1, 0) and (0.6, 0.8) against columns (1, 0) and (0, 1); scale 2."""
     pictures, sentences = torch.tensor([[3.0, 0.0], [0.6, 0.8]]), torch.tensor([[1.0, 0.0], [0.0, 5.0]])
     loss, logits = trains.contrastive_loss(pictures, sentences, torch.tensor(2.0))
@@ -95,14 +95,14 @@ def test_contrastive_loss_is_figure_3_of_clip():
     assert loss.item() == pytest.approx((by_rows / 2 + by_columns / 2) / 2, abs=1e-6)
 
 
-def test_words_are_numbered_and_unknown_ones_are_told(caplog):
+def test_words_are_numbered_and_unknown_ones_are_logged(caplog):
     words = semantics.Words(["a", "chin-length", "man"], context=6)
     rows = words(["A man, chin-length.", "a zebra", "man man man man man man"])
     assert rows.tolist() == [[5, 2, 4, 3, 6, 0], [5, 2, 1, 6, 0, 0], [5, 4, 4, 4, 4, 6]]
     assert "holds the words zebra:" in caplog.text
 
 
-def test_sentences_become_unit_features_that_differ():
+def test_features_of_sentences_have_unit_length_and_differ():
     model = encoder(["a", "man", "woman", "with"])
     features = model.text(["A man.", "A woman.", "a man"])
     assert torch.allclose(features.norm(dim=1), torch.ones(3), atol=1e-6)
@@ -127,7 +127,7 @@ def test_stem_gives_the_patches_of_the_single_convolution():
         semantics.architecture(backbone(stem=[3, 4]).params)
 
 
-def test_start_is_drawn_as_told():
+def test_initial_weights_have_the_given_deviation_and_gain():
     given, visual = encoder().network.visual, encoder().network.visual
     trains.start(visual, 2.0, 3.0)
     old, new = given.transformer.resblocks[1].attn.in_proj_weight, visual.transformer.resblocks[1].attn.in_proj_weight
@@ -137,17 +137,17 @@ def test_start_is_drawn_as_told():
 
 
 def test_word_losses_are_two_cross_entropies():
-    """One picture, two words that half of the captions hold, a cosine of 1 and of 0 at scale 2, a read-out of 0."""
+    """One picture, two words that half of the captions hold, cosines of 1 and 0 at scale 2, a read-out of 0."""
     losses = trains.WordLosses(torch.tensor([0.5, 0.5]), numbers=4)
     losses.log_scale.data.fill_(math.log(2.0))
-    seen = losses(
+    loss = losses(
         torch.tensor([[3.0, 0.0]]),
         torch.ones(1, 2, 2),
         torch.tensor([[0.5, 0.0], [0.0, 1.0]]),
         torch.tensor([[1.0, 0]]),
     )
     by_class_feature = math.log(1 + math.exp(-2.0)) + math.log(2.0)
-    assert seen.item() == pytest.approx(by_class_feature + 2 * math.log(2.0), abs=1e-6)
+    assert loss.item() == pytest.approx(by_class_feature + 2 * math.log(2.0), abs=1e-6)
     usual = trains.WordLosses(torch.tensor([0.25, 1.0]), numbers=4)
     assert torch.sigmoid(usual.bias).tolist() == pytest.approx([0.25, 0.99])
     assert trains.holding(["a man", "a hat"], ["hat", "man"]).tolist() == [[0, 1], [1, 0]]
@@ -173,7 +173,7 @@ def test_sizes_that_do_not_divide_are_refused():
 
 
 class Reader:
-    """Stands for a network that reads sentences: each word of a few is a direction of its own."""
+    """A stand-in for a text encoder: each of a few words is a direction of its own."""
 
     def __init__(self, *words):
         self.words = words
@@ -183,17 +183,17 @@ class Reader:
         return torch.nn.functional.normalize(torch.tensor(rows), dim=-1)
 
 
-def test_zero_shot_reads_attributes_off_by_sentences():
+def test_zero_shot_predicts_attributes_from_sentences():
     truth = np.array([True, True, False, False])
     pictures = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]])  # three look smiling, two are
-    seen = quality.zero_shot(Reader("smiling"), pictures, {"Smiling": truth, "Chubby": truth})
-    assert seen["zero_shot.Smiling"] == pytest.approx((1.0 + 0.5) / 2)
-    assert seen["zero_shot"] == seen["zero_shot.Smiling"]
-    assert seen["zero_shot_attributes"] == 1  # no sentence says chubby
+    scores = quality.zero_shot(Reader("smiling"), pictures, {"Smiling": truth, "Chubby": truth})
+    assert scores["zero_shot.Smiling"] == pytest.approx((1.0 + 0.5) / 2)
+    assert scores["zero_shot"] == scores["zero_shot.Smiling"]
+    assert scores["zero_shot_attributes"] == 1  # no sentence holds the word chubby
 
 
 def test_every_prompt_is_in_the_words_of_the_captions():
-    """Each side of each attribute says something that the other does not, in words that captions can hold."""
+    """The two sides of an attribute have no sentence in common, and captions can hold all their words."""
     import inspect
 
     from masquerade.faces._drawn import attributes, sampling, shot
@@ -210,19 +210,19 @@ def test_every_prompt_is_in_the_words_of_the_captions():
 def test_retrieval_ranks_the_different_captions():
     captions = ["red", "red", "blue", "green"]
     pictures = torch.tensor([[1.0, 0.0, 0.2, 0.0], [0.3, 0.5, 0.0, 0.0], [0.0, 0.9, 0.0, 0.0], [0.1, 0.0, 1.0, 0.0]])
-    seen = quality.retrieval(Reader("red", "blue", "green"), pictures, captions)
-    assert seen == {"retrieval_1": 0.75, "retrieval_5": 1.0, "retrieval_captions": 3.0}
+    scores = quality.retrieval(Reader("red", "blue", "green"), pictures, captions)
+    assert scores == {"retrieval_1": 0.75, "retrieval_5": 1.0, "retrieval_captions": 3.0}
 
 
 def test_neighbour_is_of_another_person():
     features = torch.tensor([[0.0], [0.1], [1.0], [1.2]])
     glasses = np.array([True, True, True, False])
-    seen = quality.neighbour(features, ["a", "a", "b", "b"], {"Eyeglasses": glasses})
-    # nearest of others: a's -> 1.0 (glasses), b's -> 0.1 (glasses): all said to have them
-    assert seen["neighbour"] == pytest.approx((1.0 + 0.0) / 2)
+    scores = quality.neighbour(features, ["a", "a", "b", "b"], {"Eyeglasses": glasses})
+    # nearest of others: a's -> 1.0 (glasses), b's -> 0.1 (glasses): glasses are predicted for everybody
+    assert scores["neighbour"] == pytest.approx((1.0 + 0.0) / 2)
 
 
-def test_attributes_that_are_too_rare_are_not_asked():
+def test_rare_attributes_are_left_out():
     rows = pd.DataFrame({"attribute.Male": [True] * 5 + [False] * 5, "attribute.Bald": [True] * 4 + [False] * 6,
                          "attribute.age": [30.0] * 10})  # fmt: skip
     assert list(quality.attributes_of(rows)) == ["Male"]
@@ -230,7 +230,7 @@ def test_attributes_that_are_too_rare_are_not_asked():
 
 @pytest.fixture
 def archive(tmp_path):
-    """Red and blue pictures, who say so."""
+    """Red pictures with captions of men, blue pictures with captions of women."""
     draw = np.random.default_rng(0)
     with ArchiveWriter(tmp_path / "faces.zip") as out:
         for number in range(40):
@@ -251,7 +251,7 @@ def job_in(folder, archive, log=lambda step, values: None):
 
 
 @pytest.mark.parametrize("changes", [{}, {"word_weight": 3.0, "stem": [4, 4, 8, 8]}])
-def test_trained_network_learns_what_captions_say_and_is_repeatable(archive, tmp_path, changes):
+def test_training_learns_the_captions_and_is_repeatable(archive, tmp_path, changes):
     trained = backbone(steps=100, learning_rate=0.01, **changes)
     job, again = job_in(tmp_path / "one", archive), job_in(tmp_path / "two", archive)
     trained.train(job)
@@ -267,7 +267,7 @@ def test_trained_network_learns_what_captions_say_and_is_repeatable(archive, tmp
     assert network.image_size == 32
 
 
-def test_photographs_have_no_captions_and_need_none_unless_a_floor_asks(archive, tmp_path):
+def test_faces_without_captions_are_judged_without_retrieval_unless_it_has_a_floor(archive, tmp_path):
     with ArchiveWriter(tmp_path / "photographs.zip") as out:
         known = FaceArchive(archive)
         for picture, (_, row) in zip(to_uint8(known.load().images), known.index.iterrows(), strict=True):
@@ -326,7 +326,7 @@ CLIP_TEXT = {"vocabulary": "clip", "context": 77, "width": 8, "layers": 1, "head
 
 
 def official(tmp_path, change=lambda state: state, wrap=lambda state: state, text=CLIP_TEXT):
-    """A file in CLIP's official layout at reduced size, adopted; returns the backbone, its job and the weights."""
+    """Adopt a small file in CLIP's official layout. Returns the backbone, its job and the weights."""
     torch.manual_seed(1)
     adopting = backbone(text=text)
     state = semantics.build(semantics.architecture(adopting.params)).state_dict()
@@ -337,7 +337,7 @@ def official(tmp_path, change=lambda state: state, wrap=lambda state: state, tex
 
 
 def test_layout_is_that_of_clip():
-    """Key by key: ViT-B/16 as OpenAI, OpenCLIP and FaRL name it, and 149,620,737 numbers as CLIP has them."""
+    """ViT-B/16 has the keys of OpenAI, OpenCLIP and FaRL, and the 149,620,737 numbers of CLIP."""
     params = {"image_size": 224, "width": 768, "layers": 12, "heads": 12, "embedding": 512}
     text = {"vocabulary": "clip", "context": 77, "width": 512, "layers": 12, "heads": 8}
     with torch.device("meta"):
@@ -383,7 +383,7 @@ def test_farls_file_is_adopted_without_its_masked_image_heads(tmp_path):
     assert adopting.load(job.checkpoint).network.state_dict().keys() == state.keys()
 
 
-def test_file_of_the_image_encoder_alone_sees_and_does_not_read(archive, tmp_path):
+def test_file_without_a_text_encoder_gives_image_features_only(archive, tmp_path):
     def pictures_only(weights):
         return {key: value for key, value in farl_heads(weights).items() if key.startswith("visual.")}
 
@@ -396,7 +396,7 @@ def test_file_of_the_image_encoder_alone_sees_and_does_not_read(archive, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda state: {k: v for k, v in state.items() if k != "visual.proj"}, "visual.proj is missing"),
         (lambda state: {k: v for k, v in state.items() if k != "text_projection"}, "text_projection is missing"),
@@ -409,8 +409,8 @@ def test_file_of_the_image_encoder_alone_sees_and_does_not_read(archive, tmp_pat
         (lambda state: {"weights": torch.zeros(3)}, "the published file is no CLIP"),
     ],
 )
-def test_file_of_another_layout_is_refused(tmp_path, change, told):
-    with pytest.raises(CheckpointError, match=told):
+def test_file_of_another_layout_is_refused(tmp_path, change, message):
+    with pytest.raises(CheckpointError, match=message):
         official(tmp_path, change)
     assert not (tmp_path / "one" / "semantics.safetensors").exists()
 

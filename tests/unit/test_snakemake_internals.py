@@ -1,4 +1,4 @@
-"""Snakemake's internals are as `snakemake_internals` expects them; DVC's as `dvc_internals` does."""
+"""The installed Snakemake has the internals that `snakemake_internals` uses, and DVC those of `dvc_internals`."""
 
 import inspect
 from importlib.metadata import version

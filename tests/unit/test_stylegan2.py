@@ -1,4 +1,4 @@
-"""StyleGAN2: the equations against a straightforward loop, and every published layout key for key."""
+"""Tests of StyleGAN2: the equations against a plain loop, and every published layout key by key."""
 
 import collections
 import io
@@ -108,7 +108,7 @@ def test_later_codes_leave_coarser_pictures_alone(generator):
         assert torch.equal(before, after)
 
 
-def test_pictures_smaller_than_drawn_are_means_of_squares_and_carry_the_gradient(generator):
+def test_smaller_pictures_are_block_means_and_pass_the_gradient_on(generator):
     smaller = Generator(32, SMALL, style=7, mapping=2, pictures=8)
     smaller.load_state_dict(generator.state_dict())
     codes = torch.randn(2, 8, 7, requires_grad=True)
@@ -121,14 +121,14 @@ def test_pictures_smaller_than_drawn_are_means_of_squares_and_carry_the_gradient
         Generator(32, SMALL, pictures=24)
 
 
-def test_large_pictures_are_drawn_fewer_at_a_time():
+def test_batches_of_large_pictures_are_smaller():
     counts = {
         size: Generator(size, (1,) * (int(math.log2(size)) - 1), style=1, mapping=1).at_once for size in (64, 256, 1024)
     }
     assert counts == {64: 32, 256: 32, 1024: 2}
 
 
-def test_noise_is_fixed_unless_asked_for(generator):
+def test_noise_is_fixed_by_default(generator):
     codes = torch.randn(1, generator.layers, 7)
     assert torch.equal(generator.synthesize(codes), generator.synthesize(codes))
     assert not torch.equal(generator.synthesize(codes, "fresh"), generator.synthesize(codes, "fresh"))
@@ -168,7 +168,7 @@ def test_wrong_shape_of_codes_is_refused(generator):
         generator.synthesize(torch.randn(1, generator.layers - 1, 7))
 
 
-def test_discriminator_judges_each_picture_and_sees_the_spread_of_its_group():
+def test_discriminator_scores_each_picture_and_uses_the_deviation_in_its_group():
     judged = Discriminator(32, SMALL)(torch.randn(4, 3, 32, 32))
     assert judged.shape == (4, 1)
     same = torch.ones(4, 2, 4, 4)
@@ -178,7 +178,7 @@ def test_discriminator_judges_each_picture_and_sees_the_spread_of_its_group():
 
 
 def test_path_length_is_that_of_the_jacobian(generator):
-    """Of a generator whose picture is linear in its last code alone, ||J^T y|| has a known value."""
+    """If the picture is linear in the code, ||J^T y|| has a known value."""
 
     class Linear(torch.nn.Module):
         def synthesize(self, codes, noise):
@@ -250,7 +250,7 @@ def test_genforce_layout_is_adopted_key_for_key(generator, tmp_path):
     assert adopted(content, tmp_path, generator) == "GenForce"
 
 
-def test_genforce_up_sampling_means_the_same_operation(generator):
+def test_up_sampling_of_genforce_is_the_same_operation(generator):
     """GenForce turns its kernel before it transposes the convolution."""
     weight = as_genforce(generator.state_dict())["synthesis.layer1.weight"]
     x = torch.randn(1, 8, 4, 4)
@@ -278,7 +278,7 @@ def test_left_over_and_missing_keys_are_named(generator, layout, tmp_path):
         adopted(content(lambda state: state.pop(next(name for name in state if "bias" in name))), tmp_path, generator)
 
 
-def test_file_of_another_resolution_says_what_does_not_fit(generator, tmp_path):
+def test_error_for_a_file_of_another_resolution_names_the_keys(generator, tmp_path):
     other = Generator(16, SMALL[:3], 7, 2)
     with pytest.raises(CheckpointError, match=r"convs\.4.* is missing"):
         adopted({"g_ema": other.state_dict()}, tmp_path, generator)
@@ -317,7 +317,7 @@ def test_another_low_pass_filter_is_refused(generator, tmp_path):
 
 
 def nvlabs_pickle(state, monkeypatch):
-    """A pickle as NVlabs write it: modules as records of their class and state, rebuilt by a function of theirs."""
+    """A pickle in NVlabs' format: a function of NVlabs rebuilds each module from a record of its class and state."""
     wrapper = types.ModuleType("torch_utils.persistence")
 
     def _reconstruct_persistent_obj(meta):
@@ -363,7 +363,7 @@ def test_nvlabs_pickle_is_converted_without_running_it(generator, tmp_path, monk
         nvlabs.convert(path, output)
 
 
-def test_command_line_converts_and_says_what_to_do_next(generator, tmp_path, monkeypatch, capsys):
+def test_command_line_converts_and_prints_the_next_step(generator, tmp_path, monkeypatch, capsys):
     from masquerade.cli import main
 
     path, output = tmp_path / "ffhq.pkl", tmp_path / "ffhq.pt"

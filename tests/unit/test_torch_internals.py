@@ -1,4 +1,4 @@
-"""PyTorch's internals are as `torch_internals` expects them, and what it replaces is put back."""
+"""The installed PyTorch has the internals that `torch_internals` uses. Every replaced function is restored."""
 
 import inspect
 from importlib.metadata import version
@@ -59,12 +59,12 @@ def test_operations_are_described_as_pytorch_defines_them():
     ("name", "effect"),
     [("mm", "fresh"), ("relu_", "in place"), ("t_", "other"), ("view", "other"), ("rand", "other")],
 )
-def test_effect_of_an_operation(name, effect):
+def test_operation_has_the_expected_effect(name, effect):
     assert torch_internals.effect(getattr(torch.ops.aten, name).default) == effect
 
 
 @pytest.mark.parametrize("context", ["networks_without_values", "files_with_values", "no_progress_bars"])
-def test_what_is_replaced_is_put_back(context):
+def test_replaced_functions_are_restored(context):
     owners = (nn.Module, optimizer, torch.cuda, torch, tqdm)
     before = [dict(vars(owner)) for owner in owners]
     with pytest.raises(KeyError), getattr(torch_internals, context)():

@@ -1,4 +1,4 @@
-"""Runs: what a job recorded is what MLflow shows, wherever it, its publisher or the store died; and only once."""
+"""Tests of runs: MLflow shows all that a job recorded, once, even if the job, the publisher or the store fails."""
 
 import json
 import os
@@ -15,12 +15,12 @@ from masquerade.lineage import publishing, tracking
 
 pytestmark = pytest.mark.slow
 
-NOBODY = "http://someone:password@127.0.0.1:9"  # the port "discard": nothing listens there
+UNREACHABLE = "http://someone:password@127.0.0.1:9"  # the port "discard": nothing listens there
 
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory):
-    """A store without runs: MLflow takes seconds to make one."""
+    """The file of a store without runs. It is copied, because MLflow takes seconds to make one."""
     from mlflow.tracking.client import MlflowClient
 
     file = tmp_path_factory.mktemp("store") / "mlflow.db"
@@ -40,15 +40,15 @@ def client(empty, tmp_path, monkeypatch):
     return MlflowClient(tracking.store())
 
 
-def every(client):
+def all_runs(client):
     return client.search_runs([client.get_experiment_by_name("masquerade").experiment_id])
 
 
 def runs(client):
-    """The runs by name; no name may be there twice."""
-    found = {run.info.run_name: run for run in every(client)}
-    assert len(found) == len(every(client))
-    return found
+    """Name -> run. Fails if two runs have the same name."""
+    by_name = {run.info.run_name: run for run in all_runs(client)}
+    assert len(by_name) == len(all_runs(client))
+    return by_name
 
 
 def curve(client, name, key="loss"):
@@ -56,22 +56,22 @@ def curve(client, name, key="loss"):
     return [(point.step, point.value) for point in sorted(history, key=lambda point: point.step)]
 
 
-def left():
-    """What lies in the folder of records, less the lock."""
+def remaining_files():
+    """The names of the files in the folder of records, without the lock."""
     return sorted(path.name for path in tracking.RECORDS.iterdir() if path.name != ".lock")
 
 
-def elsewhere(monkeypatch):
-    """From here on this process publishes as one of another host."""
+def move_to_another_host(monkeypatch):
+    """From now on, this process publishes as a process of another host."""
     monkeypatch.setattr(socket, "gethostname", lambda: "another")
 
 
 class Killed(BaseException):
-    """Stands for kill -9: nothing of the publisher's own runs after it."""
+    """Acts as kill -9: no code of the publisher runs after it."""
 
 
-def killed_at(monkeypatch, method, after):
-    """The publisher's ``method`` is where it dies, having done it or not."""
+def publish_killed_in(monkeypatch, method, after):
+    """Publish, and kill the publisher in its ``method``: at its end if ``after``, else at its start."""
     real = getattr(publishing._Publisher, method)
 
     def dies(*arguments):
@@ -90,40 +90,40 @@ def test_run_carries_parameters_curves_pictures_and_tags(client):
             run.log(step, {"loss": 3.0 - step})
         run.picture("sample", np.zeros((4, 4, 3), np.uint8))
     publishing.publish()
-    shown = runs(client)["train toy"]
-    assert shown.info.status == "FINISHED"
-    assert shown.data.params == {"methods.toy.rate": "0.1"}
-    assert shown.data.tags["commit"] == "abc"
-    assert "slurm.job_id" not in shown.data.tags
+    published = runs(client)["train toy"]
+    assert published.info.status == "FINISHED"
+    assert published.data.params == {"methods.toy.rate": "0.1"}
+    assert published.data.tags["commit"] == "abc"
+    assert "slurm.job_id" not in published.data.tags
     assert curve(client, "train toy") == [(0, 3.0), (1, 2.0), (2, 1.0)]
-    assert [item.path for item in client.list_artifacts(shown.info.run_id, "pictures")] == ["pictures/sample.png"]
-    assert shown.data.tags["mlflow.parentRunId"] == runs(client)["build today"].info.run_id
-    assert left() == []
+    assert [item.path for item in client.list_artifacts(published.info.run_id, "pictures")] == ["pictures/sample.png"]
+    assert published.data.tags["mlflow.parentRunId"] == runs(client)["build today"].info.run_id
+    assert remaining_files() == []
 
 
-def test_long_lists_go_in_pieces_and_arrive_whole(client):
+def test_long_lists_are_sent_in_pieces_without_loss(client):
     with tracking.run("long", {f"knob{k}": k for k in range(230)}, {}) as run:
         for step in range(1000):
             run.log(step, {"loss": step, "nan": float("nan")})
         run.tag({f"output.{k}": "x" for k in range(130)})
     publishing.publish()
-    shown = runs(client)["long"]
+    published = runs(client)["long"]
     assert curve(client, "long") == [(step, step) for step in range(1000)]
     assert len(curve(client, "long", "nan")) == 1000
-    assert len(shown.data.params) == 230
-    assert sum(key.startswith("output.") for key in shown.data.tags) == 130
+    assert len(published.data.params) == 230
+    assert sum(key.startswith("output.") for key in published.data.tags) == 130
 
 
 def test_failed_job_is_a_failed_run_with_its_error(client):
     with pytest.raises(ValueError, match="too small"), tracking.run("measure", {}, {}):
         raise ValueError("too small")
     publishing.publish()
-    shown = runs(client)["measure"]
-    assert shown.info.status == "FAILED"
-    assert shown.data.tags["error"] == "ValueError: too small"
+    published = runs(client)["measure"]
+    assert published.info.status == "FAILED"
+    assert published.data.tags["error"] == "ValueError: too small"
 
 
-def test_killed_job_is_a_killed_run_that_ended_with_its_last_word(client):
+def test_killed_job_is_a_killed_run_that_ends_at_its_last_event(client):
     program = (
         "from masquerade.lineage.tracking import Run\nimport os\n"
         "run = Run(); run.start('killed', {}, {}); run.log(0, {'loss': 1}); os.kill(os.getpid(), 9)"
@@ -132,12 +132,12 @@ def test_killed_job_is_a_killed_run_that_ended_with_its_last_word(client):
     dead = time.time()
     time.sleep(0.1)
     publishing.publish()
-    shown = runs(client)["killed"]
-    assert shown.info.status == "KILLED"
-    assert shown.info.end_time <= dead * 1000
+    published = runs(client)["killed"]
+    assert published.info.status == "KILLED"
+    assert published.info.end_time <= dead * 1000
 
 
-def test_process_number_given_again_is_not_taken_for_the_job(client, monkeypatch):
+def test_reused_process_number_does_not_count_as_the_job(client, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(tracking, "start_ticks", lambda pid: "1")
         tracking.Run().start("long dead", {}, {})
@@ -145,7 +145,7 @@ def test_process_number_given_again_is_not_taken_for_the_job(client, monkeypatch
     assert runs(client)["long dead"].info.status == "KILLED"
 
 
-def test_process_that_cannot_be_seen_is_believed_until_the_build_is_over(client, monkeypatch):
+def test_process_that_cannot_be_checked_counts_as_alive_until_the_build_ends(client, monkeypatch):
     monkeypatch.setattr(tracking, "start_ticks", lambda pid: None)  # no /proc
     monkeypatch.setattr(publishing, "start_ticks", lambda pid: None)
     tracking.Run().start("unseen", {}, {})
@@ -155,23 +155,23 @@ def test_process_that_cannot_be_seen_is_believed_until_the_build_is_over(client,
     assert runs(client)["unseen"].info.status == "KILLED"
 
 
-def test_job_that_died_on_another_host_is_killed_when_the_build_is_over(client, monkeypatch):
+def test_run_of_a_job_that_died_on_another_host_is_killed_when_the_build_ends(client, monkeypatch):
     tracking.Run().start("far away", {}, {})
-    elsewhere(monkeypatch)
+    move_to_another_host(monkeypatch)
     publishing.publish()
     assert runs(client)["far away"].info.status == "RUNNING"
     publishing.publish()
     assert runs(client)["far away"].info.status == "RUNNING"
     publishing.publish(over=True)
     assert runs(client)["far away"].info.status == "KILLED"
-    assert left() == []
+    assert remaining_files() == []
 
 
-def test_job_that_outlived_its_build_goes_on_with_its_run(client, monkeypatch):
+def test_job_that_outlives_its_build_continues_its_run(client, monkeypatch):
     run = tracking.Run()
     run.start("outlived", {}, {})
     run.log(0, {"loss": 2})
-    elsewhere(monkeypatch)
+    move_to_another_host(monkeypatch)
     publishing.publish(over=True)
     run.log(1, {"loss": 1})
     publishing.publish()
@@ -181,10 +181,10 @@ def test_job_that_outlived_its_build_goes_on_with_its_run(client, monkeypatch):
     publishing.publish()
     assert runs(client)["outlived"].info.status == "FINISHED"
     assert curve(client, "outlived") == [(0, 2), (1, 1), (2, 0)]
-    assert left() == []
+    assert remaining_files() == []
 
 
-def test_what_is_written_while_it_is_published_is_not_deleted_unread(client, monkeypatch):
+def test_events_that_are_written_during_publishing_are_not_lost(client, monkeypatch):
     run = tracking.Run()
     run.start("busy", {}, {})
     other = tracking.Run(run.id)
@@ -201,16 +201,16 @@ def test_what_is_written_while_it_is_published_is_not_deleted_unread(client, mon
         publishing.publish()
     publishing.publish()
     assert curve(client, "busy") == [(0, 2), (1, 1)]
-    assert left() == []
+    assert remaining_files() == []
 
 
-def test_job_of_this_host_is_not_killed_while_it_lives(client):
+def test_living_job_of_this_host_is_not_marked_as_killed(client):
     tracking.Run().start("here", {}, {})
     publishing.publish(over=True)
     assert runs(client)["here"].info.status == "RUNNING"
 
 
-def test_running_job_is_published_bit_by_bit(client):
+def test_running_job_is_published_in_parts(client):
     run = tracking.Run()
     run.start("long", {}, {})
     run.log(0, {"loss": 2})
@@ -221,10 +221,10 @@ def test_running_job_is_published_bit_by_bit(client):
     publishing.publish()
     assert runs(client)["long"].info.status == "FINISHED"
     assert curve(client, "long") == [(0, 2), (1, 1)]
-    assert left() == []
+    assert remaining_files() == []
 
 
-def test_requeued_job_goes_on_with_its_run_and_repeats_no_step(client):
+def test_requeued_job_continues_its_run_and_repeats_no_step(client):
     run = tracking.Run()
     run.start("requeued", {}, {})
     first = tracking.Run(run.id)
@@ -233,7 +233,7 @@ def test_requeued_job_goes_on_with_its_run_and_repeats_no_step(client):
     publishing.publish()
     first.log(6, {"loss": 6})
     second = tracking.Run(run.id)
-    for step in range(4, 9):  # it was saved after step 3
+    for step in range(4, 9):  # the training was saved after step 3
         second.log(step, {"loss": step})
     second.log(0, {"quality/auc": 0.9})
     assert len({path.name for path in tracking.RECORDS.glob("*.jsonl")}) == 3, "a file for each process"
@@ -260,7 +260,7 @@ def test_run_has_the_number_of_the_slurm_job_that_did_the_work(client, monkeypat
     assert runs(client)["measure"].data.tags["slurm.job_id"] == "41"
 
 
-def test_half_a_line_waits_for_its_other_half(client):
+def test_incomplete_line_is_published_once_it_is_complete(client):
     run = tracking.Run()
     run.start("torn", {}, {})
     line = json.dumps({"time": 1.0, "event": "metrics", "step": 0, "values": {"loss": 1.0}}) + "\n"
@@ -275,7 +275,7 @@ def test_half_a_line_waits_for_its_other_half(client):
     assert runs(client)["torn"].data.metrics == {"loss": 1.0}
 
 
-def test_damaged_line_costs_only_itself(client, caplog):
+def test_only_the_damaged_line_of_a_record_is_lost(client, caplog):
     with tracking.run("damaged", {}, {}) as run:
         (path,) = tracking.RECORDS.glob("*.jsonl")
         with path.open("ab") as file:
@@ -298,21 +298,21 @@ def test_publishing_twice_adds_nothing(client):
     ("method", "after"),
     [("_create", False), ("_create", True), ("_send", False), ("_send", True), ("_parent", True)],
 )
-def test_publisher_that_is_killed_neither_loses_nor_doubles(client, monkeypatch, method, after):
+def test_killed_publisher_neither_loses_nor_repeats_events(client, monkeypatch, method, after):
     with tracking.run("once", {"rate": 1}, {}) as run:
         for step in range(5):
             run.log(step, {"loss": step})
         run.picture("sample", np.zeros((4, 4, 3), np.uint8))
-    killed_at(monkeypatch, method, after)
+    publish_killed_in(monkeypatch, method, after)
     assert publishing.publish() == 1
     assert runs(client)["once"].info.status == "FINISHED"
     assert curve(client, "once") == [(step, step) for step in range(5)]
     assert runs(client)["build today"].info.status == "FINISHED"
-    assert left() == []
+    assert remaining_files() == []
 
 
 @pytest.mark.parametrize("deleted", [0, 1, 2])
-def test_publisher_killed_while_it_tidies_up_leaves_the_run_as_it_ended(client, monkeypatch, deleted):
+def test_publisher_killed_while_it_deletes_records_keeps_the_status_of_the_run(client, monkeypatch, deleted):
     run = tracking.Run()
     run.start("once", {}, {})
     publishing.publish()
@@ -328,13 +328,13 @@ def test_publisher_killed_while_it_tidies_up_leaves_the_run_as_it_ended(client, 
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(publishing.Path, "unlink", dies)
         publishing.publish()
-    elsewhere(monkeypatch)
+    move_to_another_host(monkeypatch)
     publishing.publish(over=True)
     assert runs(client)["once"].info.status == "FINISHED"
     assert curve(client, "once") == [(0, 1)]
 
 
-def test_lost_answer_of_the_store_does_not_double_the_run(client, monkeypatch):
+def test_retry_after_a_lost_answer_creates_no_second_run(client, monkeypatch):
     from mlflow.exceptions import MlflowException
     from mlflow.tracking.client import MlflowClient
 
@@ -354,24 +354,24 @@ def test_lost_answer_of_the_store_does_not_double_the_run(client, monkeypatch):
     assert set(runs(client)) == {"once", "build today"}
 
 
-def test_record_that_the_store_refuses_stays_and_holds_up_no_other(client, caplog):
+def test_refused_record_stays_on_disk_and_delays_no_other(client, caplog):
     ids = {}
     for name in ("a", "refused", "b"):
         with tracking.run(name, {}, {}) as run:
-            run.tag({"x" * 300 if name == "refused" else "fine": "1"})  # a key has 250 characters at most
+            run.tag({"x" * 300 if name == "refused" else "valid": "1"})  # a key has 250 characters at most
         ids[name] = run.id
     publishing.publish()
     assert {runs(client)[name].info.status for name in ("a", "b")} == {"FINISHED"}
     assert ids["refused"] in caplog.text
-    assert {name.split(".")[0] for name in left()} == {ids["refused"]}
+    assert {name.split(".")[0] for name in remaining_files()} == {ids["refused"]}
 
 
-def test_store_that_is_down_loses_nothing_and_holds_up_no_training(client, monkeypatch, caplog):
+def test_unreachable_store_loses_no_event_and_delays_no_training(client, monkeypatch, caplog):
     run = tracking.Run(publish=publishing.publish)
     run.start("training", {}, {})
     before = sorted((path, path.read_bytes()) for path in tracking.RECORDS.glob("*.jsonl"))
     with monkeypatch.context() as patch:
-        patch.setenv("MLFLOW_TRACKING_URI", NOBODY)
+        patch.setenv("MLFLOW_TRACKING_URI", UNREACHABLE)
         with pytest.raises(Exception, match=r"127.0.0.1"):
             publishing.publish()
         assert sorted((path, path.read_bytes()) for path in tracking.RECORDS.glob("*.jsonl")) == before
@@ -390,10 +390,10 @@ def test_store_that_is_down_loses_nothing_and_holds_up_no_training(client, monke
     assert curve(client, "training") == [(0, 1)]
 
 
-def test_end_of_a_build_survives_a_store_that_is_down_and_tells(client, root, monkeypatch):
+def test_build_ends_without_error_and_with_a_warning_if_the_store_is_unreachable(client, root, monkeypatch):
     with tracking.run("job", {}, {}):
         pass
-    environment = os.environ | {"MLFLOW_TRACKING_URI": NOBODY, "PYTHONPATH": str(root / "src")}
+    environment = os.environ | {"MLFLOW_TRACKING_URI": UNREACHABLE, "PYTHONPATH": str(root / "src")}
     command = [sys.executable, str(root / "workflow/scripts/finish.py"), "publish"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -403,7 +403,7 @@ def test_end_of_a_build_survives_a_store_that_is_down_and_tells(client, root, mo
     assert "Traceback" not in done.stderr
 
 
-def test_run_that_was_half_told_to_one_store_is_wholly_told_to_the_next(client, tmp_path, monkeypatch, empty):
+def test_whole_run_is_published_when_the_store_changes(client, tmp_path, monkeypatch, empty):
     run = tracking.Run()
     run.start("moved", {"rate": 1}, {})
     run.log(0, {"loss": 1})
@@ -418,7 +418,7 @@ def test_run_that_was_half_told_to_one_store_is_wholly_told_to_the_next(client, 
     assert curve(other, "moved") == [(0, 1), (1, 2)]
 
 
-def test_live_publisher_gives_way_to_another(client):
+def test_live_publisher_does_not_wait_for_another(client):
     from filelock import FileLock
 
     tracking.Run().start("waiting", {}, {})
@@ -430,8 +430,8 @@ def test_live_publisher_gives_way_to_another(client):
 
 
 @pytest.mark.parametrize("live", [True, False])
-def test_requeued_job_is_one_run_that_waits_and_goes_on(client, monkeypatch, live):
-    """submitit's handler ends the process when it has requeued the job; another one begins the same record again."""
+def test_requeued_job_is_one_run_that_continues(client, monkeypatch, live):
+    """submitit's handler requeues the job and ends the process. Another process continues the same record."""
     monkeypatch.setenv(tracking.RUN, "f" * 32)
     with pytest.raises(SystemExit), tracking.run("train", {"rate": 0.1}, {}) as run:
         run.log(0, {"loss": 2.0})
@@ -457,7 +457,7 @@ def test_log_of_a_submitted_job_is_kept_with_its_run(client, monkeypatch, tmp_pa
     assert [file.path for file in kept] == ["7_0_log.err"]
 
 
-def test_run_is_found_by_its_record_and_asking_makes_no_store(client, tmp_path):
+def test_find_returns_the_run_of_a_record_and_creates_no_store(client, tmp_path):
     with tracking.run("measure", {}, {}) as run:
         pass
     publishing.publish()

@@ -1,4 +1,4 @@
-"""The training loop: interrupted is as uninterrupted, bit for bit, and nothing wrong goes on unseen."""
+"""Tests of the training loop: a resumed training gives the same bits, and a wrong state or loss is reported."""
 
 import logging
 import os
@@ -63,14 +63,14 @@ def test_interrupted_training_ends_bit_for_bit_like_an_uninterrupted_one(tmp_pat
     second = Line()
     again = loop.Average(second.network, 0.9)
     torch.rand(7)
-    seen = []
-    fit(second, tmp_path / "cut.pt", averages={"mean": again}, log=lambda step, losses: seen.append(step))
-    assert seen[0] == 7
+    logged_steps = []
+    fit(second, tmp_path / "cut.pt", averages={"mean": again}, log=lambda step, losses: logged_steps.append(step))
+    assert logged_steps[0] == 7
     assert same(weights(whole.network), weights(second.network))
     assert same(weights(mean.module), weights(again.module))
 
 
-def test_polite_signal_saves_and_says_how_to_go_on(tmp_path):
+def test_sigterm_saves_the_state_and_the_message_says_how_to_resume(tmp_path):
     task = Line()
 
     def step(number, inner=task.step):
@@ -87,10 +87,10 @@ def test_polite_signal_saves_and_says_how_to_go_on(tmp_path):
 def test_state_of_another_training_is_not_used(tmp_path, caplog):
     with pytest.raises(KeyboardInterrupt):
         fit(Line(), tmp_path / "s.pt", stop_after=8)
-    seen = []
+    logged_steps = []
     with caplog.at_level(logging.WARNING):
-        fit(Line(), tmp_path / "s.pt", fingerprint="b", log=lambda step, losses: seen.append(step))
-    assert seen[0] == 0
+        fit(Line(), tmp_path / "s.pt", fingerprint="b", log=lambda step, losses: logged_steps.append(step))
+    assert logged_steps[0] == 0
     assert "is of other parameters" in caplog.text
 
 
@@ -98,14 +98,14 @@ def test_state_of_other_code_is_not_used(tmp_path, caplog, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         fit(Line(), tmp_path / "s.pt", stop_after=8)
     monkeypatch.setattr(loop, "_code", lambda task: "edited since")
-    seen = []
+    logged_steps = []
     with caplog.at_level(logging.WARNING):
-        fit(Line(), tmp_path / "s.pt", log=lambda step, losses: seen.append(step))
-    assert seen[0] == 0
+        fit(Line(), tmp_path / "s.pt", log=lambda step, losses: logged_steps.append(step))
+    assert logged_steps[0] == 0
     assert "data or code" in caplog.text
 
 
-def test_code_of_a_training_is_that_of_its_networks(monkeypatch):
+def test_code_fingerprint_of_a_training_covers_its_networks(monkeypatch):
     from masquerade.core import fingerprints
     from masquerade.networks.ir_se import IRSE
 
@@ -117,9 +117,9 @@ def test_code_of_a_training_is_that_of_its_networks(monkeypatch):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR2])
-def test_signal_that_somebody_else_handles_is_theirs_once_the_state_is_saved(tmp_path, number):
-    """submitit's handlers requeue a job; what they find saved is the step that the signal came in."""
-    found = []
+def test_state_is_saved_before_another_handler_gets_the_signal(tmp_path, number):
+    """submitit's handlers requeue a job. When they run, the step in which the signal came is saved."""
+    saved_steps = []
     task = Line()
 
     def step(index, inner=task.step):
@@ -129,12 +129,12 @@ def test_signal_that_somebody_else_handles_is_theirs_once_the_state_is_saved(tmp
 
     task.step = step
     state = tmp_path / "s.pt"
-    kept = signal.signal(number, lambda *_: found.append(torch.load(state, weights_only=True)["step"]))
+    previous = signal.signal(number, lambda *_: saved_steps.append(torch.load(state, weights_only=True)["step"]))
     try:
         loop.fit(task, steps=6, state=state, fingerprint="a", log=lambda step, losses: None)
     finally:
-        signal.signal(number, kept)
-    assert found == [4]
+        signal.signal(number, previous)
+    assert saved_steps == [4]
 
 
 def test_state_without_a_fingerprint_is_not_used(tmp_path, caplog):
@@ -148,14 +148,14 @@ def test_cut_state_is_not_used(tmp_path, caplog):
     with pytest.raises(KeyboardInterrupt):
         fit(Line(), tmp_path / "s.pt", stop_after=8)
     (tmp_path / "s.pt").write_bytes((tmp_path / "s.pt").read_bytes()[:500])
-    seen = []
+    logged_steps = []
     with caplog.at_level(logging.WARNING):
-        fit(Line(), tmp_path / "s.pt", log=lambda step, losses: seen.append(step))
-    assert seen[0] == 0
+        fit(Line(), tmp_path / "s.pt", log=lambda step, losses: logged_steps.append(step))
+    assert logged_steps[0] == 0
     assert "cannot be read" in caplog.text
 
 
-def test_loss_that_is_no_number_stops_with_its_name_and_step(tmp_path):
+def test_loss_that_is_nan_stops_the_training_with_its_name_and_step(tmp_path):
     task = Line()
     task.fail_at = 5
     with pytest.raises(loop.Diverged, match="the loss loss is nan at step 5"):
@@ -197,7 +197,7 @@ def test_checkpoint_that_is_not_whole_is_refused_with_its_name(tmp_path, damage)
         checkpoints.load_checkpoint(path)
 
 
-def test_checkpoint_that_does_not_fit_names_its_keys(tmp_path):
+def test_error_for_a_checkpoint_of_another_network_names_its_keys(tmp_path):
     tensors = {"0.weight": torch.zeros(8, 4), "5.weight": torch.zeros(1)}
     with pytest.raises(CheckpointError, match=r"0.bias is missing; .*5.weight is left over; 0.weight is \(8, 4\)"):
         checkpoints.load_into(nn.Sequential(nn.Linear(3, 8)), tensors, tmp_path / "c.safetensors")

@@ -1,4 +1,4 @@
-"""Claims: every margin by hand, never a claim that holds without its numbers, and mistakes told by name."""
+"""Tests of claims: margins worked out by hand, claims with missing numbers, and errors in files of claims."""
 
 import csv
 import io
@@ -40,7 +40,7 @@ def side(variant, method="falco", **more):
 
 
 def declared(tmp_path, *changes, drop=()):
-    """The claims that these changes of CLAIM make, read from a file."""
+    """One claim for each change of CLAIM, written to a file and read again."""
     tree = [{key: value for key, value in (CLAIM | change).items() if key not in drop} for change in changes]
     path = tmp_path / "claims.yaml"
     path.write_text(yaml.safe_dump(tree), encoding="utf-8")
@@ -52,10 +52,10 @@ def number(value, over=10, of=10, **more):
 
 
 def cell(variant, value, seed=0, method="falco", metrics=None, attempts=None):
-    where = {"dataset": "synthetic_hq", "method": method, "variant": variant, "seed": seed}
+    name = {"dataset": "synthetic_hq", "method": method, "variant": variant, "seed": seed}
     value = value if isinstance(value, dict) else number(value)
-    found = {"protection_success_rate": {"dlib_face": value}} if metrics is None else metrics
-    return {"cell": where, "statement": {"faces": 10, "refused": 0}, "metrics": found, "attempts": attempts or {}}
+    metrics = {"protection_success_rate": {"dlib_face": value}} if metrics is None else metrics
+    return {"cell": name, "statement": {"faces": 10, "refused": 0}, "metrics": metrics, "attempts": attempts or {}}
 
 
 def verdict(tmp_path, cells, change=None, skipped=None, context=ONE, drop=()):
@@ -64,69 +64,69 @@ def verdict(tmp_path, cells, change=None, skipped=None, context=ONE, drop=()):
 
 
 class TestMargins:
-    def test_the_margin_is_the_smallest_of_every_pair(self, tmp_path):
-        found = verdict(
+    def test_the_margin_is_the_smallest_difference_of_all_pairs(self, tmp_path):
+        result = verdict(
             tmp_path,
             [cell("a", 0.9), cell("b", 0.5), cell("c", 0.8), cell("d", 0.6)],
             {"greater": [side("a"), side("c")], "than": [side("b"), side("d")]},
         )
-        assert found.word == verdicts.HOLDS
-        assert found.held == 1
-        assert found.smallest.value == pytest.approx(0.8 - 0.6)
-        assert [found.sides[place].compared.variant for place in found.smallest.pair] == ["c", "d"]
+        assert result.word == verdicts.HOLDS
+        assert result.held == 1
+        assert result.smallest.value == pytest.approx(0.8 - 0.6)
+        assert [result.sides[place].compared.variant for place in result.smallest.pair] == ["c", "d"]
 
-    def test_counterparts_are_compared_with_each_other_alone(self, tmp_path):
+    def test_paired_sides_are_compared_pair_by_pair(self, tmp_path):
         cells = [cell("a", 0.9), cell("b", 0.5), cell("c", 0.4), cell("d", 0.1)]
         sides = {"greater": [side("a"), side("c")], "than": [side("b"), side("d")]}
-        found = verdict(tmp_path, cells, sides | {"paired": True})
-        assert found.word == verdicts.HOLDS
-        assert found.smallest.value == pytest.approx(0.3)
+        result = verdict(tmp_path, cells, sides | {"paired": True})
+        assert result.word == verdicts.HOLDS
+        assert result.smallest.value == pytest.approx(0.3)
         assert verdict(tmp_path, cells, sides).word == verdicts.FAILS  # 0.4 is below 0.5
 
-    def test_a_chain_is_as_good_as_its_smallest_step(self, tmp_path):
+    def test_the_margin_of_a_chain_is_its_smallest_step(self, tmp_path):
         cells = [cell("a", 0.9), cell("b", 0.7), cell("c", 0.65), cell("d", 0.1)]
         chain = {"descending": [side(name) for name in "abcd"]}
-        found = verdict(tmp_path, cells, chain, drop=("greater", "than"))
-        assert found.word == verdicts.HOLDS
-        assert found.smallest.value == pytest.approx(0.05)
+        result = verdict(tmp_path, cells, chain, drop=("greater", "than"))
+        assert result.word == verdicts.HOLDS
+        assert result.smallest.value == pytest.approx(0.05)
         wrong = verdict(tmp_path, cells, {"descending": [side(name) for name in "acbd"]}, drop=("greater", "than"))
         assert wrong.word == verdicts.FAILS
         assert wrong.smallest.value == pytest.approx(-0.05)
 
     def test_equal_is_not_greater(self, tmp_path):
-        found = verdict(tmp_path, [cell("a", 1.0), cell("b", 1.0)])
-        assert found.word == verdicts.FAILS
-        assert found.smallest.value == 0
-        assert found.held == 0
+        result = verdict(tmp_path, [cell("a", 1.0), cell("b", 1.0)])
+        assert result.word == verdicts.FAILS
+        assert result.smallest.value == 0
+        assert result.held == 0
 
-    def test_a_claim_holds_where_it_holds_in_every_seed(self, tmp_path):
+    def test_a_claim_must_hold_in_every_seed(self, tmp_path):
         a = [cell("a", value, seed) for seed, value in enumerate((0.9, 0.8, 0.9))]
         b = [cell("b", value, seed) for seed, value in enumerate((0.5, 0.7, 0.6))]
-        found = verdict(tmp_path, [*a, *b], context=CONTEXT)
-        assert found.word == verdicts.HOLDS
-        assert found.held == 3
-        assert [margin.value for margin in found.margins.values()] == pytest.approx([0.4, 0.1, 0.3])
-        b[1] = cell("b", 0.85, 1)  # the means still are in order, the second seed is not
-        found = verdict(tmp_path, [*a, *b], context=CONTEXT)
-        assert found.word == verdicts.FAILS
-        assert found.held == 2
-        assert found.smallest.value == pytest.approx(-0.05)
+        result = verdict(tmp_path, [*a, *b], context=CONTEXT)
+        assert result.word == verdicts.HOLDS
+        assert result.held == 3
+        assert [margin.value for margin in result.margins.values()] == pytest.approx([0.4, 0.1, 0.3])
+        b[1] = cell("b", 0.85, 1)  # the means are still in order, the second seed is not
+        result = verdict(tmp_path, [*a, *b], context=CONTEXT)
+        assert result.word == verdicts.FAILS
+        assert result.held == 2
+        assert result.smallest.value == pytest.approx(-0.05)
 
-    def test_a_number_of_another_measure_and_attempt_is_taken_from_there(self, tmp_path):
+    def test_a_side_can_have_its_own_measure_and_attempt(self, tmp_path):
         back = {"recovered": {"identity_similarity": {"dlib_face.eyes": number(0.7, over=4, of=4)}}}
         cells = [cell("a", 0.2, attempts=back), cell("b", 0.5)]
         measure = {"metric": "identity_similarity", "part": "eyes", "judge": {"name": "dlib", "role": "dlib_face"}}
-        found = verdict(tmp_path, cells, {"greater": [side("a", attempt="recovered", measure=measure)]})
-        assert found.word == verdicts.HOLDS
-        assert found.smallest.value == pytest.approx(0.2)
+        result = verdict(tmp_path, cells, {"greater": [side("a", attempt="recovered", measure=measure)]})
+        assert result.word == verdicts.HOLDS
+        assert result.smallest.value == pytest.approx(0.2)
 
-    def test_a_method_that_the_seed_does_not_change_counts_in_every_seed(self, tmp_path):
+    def test_a_method_without_seeds_is_compared_in_every_seed(self, tmp_path):
         a = [cell("a", value, seed, method="identitydp") for seed, value in enumerate((0.9, 0.4, 0.8))]
         change = {"greater": [side("a", "identitydp")], "than": [side("control", "original")]}
-        found = verdict(tmp_path, [*a, cell("control", 0.5, method="original")], change, context=CONTEXT)
-        assert found.word == verdicts.FAILS
-        assert found.held == 2
-        assert [margin.value for margin in found.margins.values()] == pytest.approx([0.4, -0.1, 0.3])
+        result = verdict(tmp_path, [*a, cell("control", 0.5, method="original")], change, context=CONTEXT)
+        assert result.word == verdicts.FAILS
+        assert result.held == 2
+        assert [margin.value for margin in result.margins.values()] == pytest.approx([0.4, -0.1, 0.3])
 
 
 @given(
@@ -134,15 +134,15 @@ class TestMargins:
     b=st.lists(st.integers(0, 10), min_size=3, max_size=3),
     c=st.lists(st.integers(0, 10), min_size=3, max_size=3),
 )
-def test_a_claim_holds_exactly_where_every_difference_of_every_seed_is_above_zero(a, b, c):
+def test_a_claim_holds_exactly_if_every_difference_of_every_seed_is_above_zero(a, b, c):
     claim = claims.Claim(**(CLAIM | {"greater": [side("a")], "than": [side("b"), side("c")]}))
     cells = [
         cell(name, value, seed) for name, of in zip("abc", (a, b, c), strict=True) for seed, value in enumerate(of)
     ]
-    [found] = verdicts.judge([claim], cells, {}, CONTEXT)
+    [result] = verdicts.judge([claim], cells, {}, CONTEXT)
     differences = [one - other for others in (b, c) for one, other in zip(a, others, strict=True)]
-    assert (found.word == verdicts.HOLDS) == (min(differences) > 0)
-    assert found.smallest.value == min(differences)
+    assert (result.word == verdicts.HOLDS) == (min(differences) > 0)
+    assert result.smallest.value == min(differences)
 
 
 class TestMissingNumbers:
@@ -160,39 +160,39 @@ class TestMissingNumbers:
              "has no value by dlib_face"),
         ],
     )  # fmt: skip
-    def test_a_claim_without_its_numbers_is_not_told(self, tmp_path, cells, skipped, reason):
-        found = verdict(tmp_path, cells, skipped=skipped)
-        assert found.word == verdicts.UNDECIDED
-        assert reason in found.reason
-        assert found.margins == {}
-        assert found.held == 0
+    def test_a_claim_without_its_numbers_is_undecided(self, tmp_path, cells, skipped, reason):
+        result = verdict(tmp_path, cells, skipped=skipped)
+        assert result.word == verdicts.UNDECIDED
+        assert reason in result.reason
+        assert result.margins == {}
+        assert result.held == 0
 
-    def test_a_missing_attempt_is_told(self, tmp_path):
-        found = verdict(tmp_path, [cell("a", 1.0), cell("b", 0.0)], {"than": [side("b", attempt="wrong")]})
-        assert found.word == verdicts.UNDECIDED
-        assert "falco has no attempt 'wrong'" in found.reason
+    def test_a_missing_attempt_is_the_reason_of_an_undecided_claim(self, tmp_path):
+        result = verdict(tmp_path, [cell("a", 1.0), cell("b", 0.0)], {"than": [side("b", attempt="wrong")]})
+        assert result.word == verdicts.UNDECIDED
+        assert "falco has no attempt 'wrong'" in result.reason
 
-    def test_one_seed_without_a_number_is_enough(self, tmp_path):
+    def test_one_seed_without_a_number_makes_a_claim_undecided(self, tmp_path):
         a = [cell("a", 0.9, seed) for seed in range(3)]
-        found = verdict(tmp_path, [*a, cell("b", 0.1, 0), cell("b", 0.2, 2)], context=CONTEXT)
-        assert found.word == verdicts.UNDECIDED
-        assert found.held == 2
-        assert "seed 1 was not measured" in found.reason
+        result = verdict(tmp_path, [*a, cell("b", 0.1, 0), cell("b", 0.2, 2)], context=CONTEXT)
+        assert result.word == verdicts.UNDECIDED
+        assert result.held == 2
+        assert "seed 1 was not measured" in result.reason
 
-    def test_a_seed_that_contradicts_does_so_whatever_is_missing(self, tmp_path):
+    def test_a_seed_that_contradicts_decides_even_if_another_is_missing(self, tmp_path):
         a = [cell("a", 0.9, seed) for seed in range(3)]
-        found = verdict(tmp_path, [*a, cell("b", 0.95, 0), cell("b", 0.2, 2)], context=CONTEXT)
-        assert found.word == verdicts.FAILS
+        result = verdict(tmp_path, [*a, cell("b", 0.95, 0), cell("b", 0.2, 2)], context=CONTEXT)
+        assert result.word == verdicts.FAILS
 
 
 class TestPage:
     @pytest.fixture
-    def found(self, tmp_path):
+    def judged(self, tmp_path):
         tree = declared(
             tmp_path,
             {},
             {"name": "fails", "says": "B protects more than A.", "greater": CLAIM["than"], "than": CLAIM["greater"]},
-            {"name": "untold", "than": [side("default", "deepprivacy")], "note": "what it is about"},
+            {"name": "undecided", "than": [side("default", "deepprivacy")], "note": "a note"},
             {"name": "chain", "paper": "cao21", "descending": [side("a"), side("b"), side("c")],
              "greater": [], "than": []},
         )  # fmt: skip
@@ -202,8 +202,8 @@ class TestPage:
         skipped = {("synthetic_hq", "deepprivacy", "default"): "deepprivacy is not built yet"}
         return verdicts.judge(tree, cells, skipped, ONE)
 
-    def test_it_says_how_many_hold_under_the_caution_of_the_scale(self, found):
-        page = claims_page.markdown(found, ONE)
+    def test_the_page_counts_the_claims_that_hold_below_the_caution_of_the_scale(self, judged):
+        page = claims_page.markdown(judged, ONE)
         counts = [re.sub(r"\s+", "", line) for line in page.splitlines()]
         assert "|`falco`|3|1|1|1|" in counts
         assert "|`cao21`|1|1|0|0|" in counts
@@ -214,30 +214,30 @@ class TestPage:
         assert "`dlib_face`" in page
         assert "No judge of this page was seen in training." in page
 
-    def test_a_row_shows_both_sides_with_denominators_and_the_margin_in_faces(self, found):
-        rows = [re.sub(r" +", " ", line) for line in claims_page.markdown(found, ONE).splitlines()]
+    def test_a_row_shows_both_sides_with_denominators_and_the_margin_in_faces(self, judged):
+        rows = [re.sub(r" +", " ", line) for line in claims_page.markdown(judged, ONE).splitlines()]
         first = next(row for row in rows if row.startswith("| A protects more than B. | **holds** |"))
         assert "| 0.4 (4 of 10) | 1 of 1 | `falco/a` 0.9 ± 0.2 > `falco/b` 0.5; over 10 |" in first
         assert "`protection_success_rate` by `dlib_face` on `synthetic_hq` | Table 1, section 4 |" in first
         assert any("| **does not hold** | -0.4 (-4 of 10) | 0 of 1 |" in row for row in rows)
-        untold = next(row for row in rows if "cannot be told**" in row)
-        assert "**cannot be told**: `deepprivacy/default`: deepprivacy is not built yet | – | – |" in untold
+        undecided = next(row for row in rows if "cannot be told**" in row)
+        assert "**cannot be told**: `deepprivacy/default`: deepprivacy is not built yet | – | – |" in undecided
         chain = next(row for row in rows if "(over 8 of 10)" in row)
         assert (
             "`falco/a` 0.9 ± 0.2 (over 10) > `falco/b` **0.5** (over 10) > `falco/c` **0.25** (over 8 of 10)" in chain
         )
 
-    def test_the_csv_holds_every_comparison_of_every_seed(self, found):
-        rows = list(csv.DictReader(io.StringIO(claims_page.table(found, ONE))))
-        assert [row["name"] for row in rows] == ["a_is_greater", "fails", "untold", "chain", "chain"]
+    def test_the_csv_holds_every_comparison_of_every_seed(self, judged):
+        rows = list(csv.DictReader(io.StringIO(claims_page.table(judged, ONE))))
+        assert [row["name"] for row in rows] == ["a_is_greater", "fails", "undecided", "chain", "chain"]
         assert [row["difference"] for row in rows] == ["0.4", "-0.4", "", "0.4", "0.25"]
         assert [row["margin"] for row in rows][-2:] == ["0.25", "0.25"]
         assert rows[2]["reason"] == "`deepprivacy/default`: deepprivacy is not built yet"
         assert rows[2]["greater_value"] == "0.9"
         assert rows[2]["than_value"] == ""
 
-    def test_the_same_claims_give_latex_without_strange_letters(self, found):
-        text = claims_page.longtable(found, ONE)
+    def test_the_latex_table_is_ascii_and_holds_the_claims(self, judged):
+        text = claims_page.longtable(judged, ONE)
         assert text.isascii()
         assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 1
         assert "holds (1 of 1 seeds) & 0.4 (4 of 10) & Table 1, section 4" in text
@@ -267,7 +267,7 @@ class TestReading:
             ({"than": [side("a")]}, (), ["falco/a is compared with itself"]),
         ],
     )
-    def test_a_mistake_is_told_with_file_claim_and_key(self, tmp_path, change, drop, words):
+    def test_an_error_names_file_claim_and_key(self, tmp_path, change, drop, words):
         with pytest.raises(ReferenceFileError) as error:
             declared(tmp_path, change, drop=drop)
         for word in ["claims.yaml: claim 1 ('a_is_greater'): ", *words]:
@@ -289,13 +289,13 @@ class TestReading:
         with pytest.raises(ReferenceFileError, match="must be a list of claims"):
             claims.load(path)
 
-    def test_the_graph_learns_which_cells_and_attempts_are_compared(self, tmp_path):
-        found = declared(
+    def test_the_compared_cells_and_attempts_are_listed_for_the_graph(self, tmp_path):
+        loaded = declared(
             tmp_path,
             {"than": [side("b", attempt="wrong")]},
             {"name": "other", "paper": "cao21", "greater": [side("c")], "than": [side("b")]},
         )
-        assert claims.needs(found) == [("celeba_hq", "falco", name) for name in ("a", "b", "c")]
-        assert claims.attempted(found) == [(("celeba_hq", "falco", "b"), "wrong")]
-        assert [claim.paper for claim in claims.of_papers(found, ["cao21", "falco"])] == ["cao21", "falco"]
-        assert claims.of_papers(found, ["ifadit"]) == []
+        assert claims.needs(loaded) == [("celeba_hq", "falco", name) for name in ("a", "b", "c")]
+        assert claims.attempted(loaded) == [(("celeba_hq", "falco", "b"), "wrong")]
+        assert [claim.paper for claim in claims.of_papers(loaded, ["cao21", "falco"])] == ["cao21", "falco"]
+        assert claims.of_papers(loaded, ["ifadit"]) == []

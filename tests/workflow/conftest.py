@@ -13,7 +13,7 @@ from repository import Repository
 
 @pytest.fixture(scope="session")
 def built_once(fresh, tmp_path_factory, worker_id) -> Repository:
-    """The whole tiny matrix, built from nothing and recorded by DVC: one build for all processes, a copy for each."""
+    """The whole tiny matrix, built from nothing and recorded by DVC. Built once; every test process gets a copy."""
     base = tmp_path_factory.getbasetemp()
     known = (base if worker_id == "master" else base.parent) / "built.json"
     with FileLock(f"{known}.lock"):
@@ -30,13 +30,13 @@ def built_once(fresh, tmp_path_factory, worker_id) -> Repository:
 
 @pytest.fixture
 def built(built_once, tmp_path) -> Repository:
-    """A copy of the built working copy, free to be changed. Its files keep their times, as a clone's do not."""
+    """A copy of the built working copy, which a test may change. Unlike in a clone, files keep their times."""
     return built_once.copy(tmp_path / "repository")
 
 
 @pytest.fixture(scope="session")
 def s3() -> Iterator[str]:
-    """The address of an S3 server on this machine with a bucket `lab`, open to the keys of `AWS`."""
+    """The address of an S3 server on this machine. It has a bucket `lab` and accepts the keys of `AWS`."""
     import boto3
     from moto.server import ThreadedMotoServer
 
@@ -61,7 +61,7 @@ AWS = {
 
 @pytest.fixture(params=["folder", "s3"])
 def shared(request, built, tmp_path) -> Repository:
-    """A built working copy whose bytes were pushed to a remote of each kind."""
+    """A built working copy whose files were pushed to a remote, once for each kind of remote."""
     if request.param == "folder":
         built.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
     else:

@@ -1,4 +1,4 @@
-"""One job of `test_runs`: ``python job.py KIND NUMBER [RUN FIRST]``, which records as workflow/scripts do."""
+"""One job of `test_runs`: ``python job.py KIND NUMBER [RUN FIRST]``. It records as workflow/scripts do."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from masquerade.pipeline import program
 
 POINTS = 24
 PUBLISHERS = 4
-SAVED = 9  # a training that dies at step 15 goes on from here
+SAVED = 9  # a training that is killed at step 15 continues from this step
 
 
 def points(run: tracking.Run, number: int, steps_: range) -> None:
@@ -27,17 +27,17 @@ def points(run: tracking.Run, number: int, steps_: range) -> None:
 
 
 def live(run: tracking.Run, number: int, steps_: range) -> None:
-    """The same, but whenever the lock is free it publishes; in the middle it waits until PUBLISHERS jobs have."""
+    """Record the points and publish when the lock is free. In the middle, wait until PUBLISHERS jobs have published."""
     tracking._LIVE_SECONDS = run._due = 0.0
     run._publish = publishing.publish
     real = publishing._Publisher.publish_all
 
-    def publishes(*arguments):
+    def publish_all(*arguments):
         touched = real(*arguments)
         Path(f"published.{run.id}").touch()
         return touched
 
-    publishing._Publisher.publish_all = publishes
+    publishing._Publisher.publish_all = publish_all
     half = len(steps_) // 2
     points(run, number, steps_[:half])
     until = time.monotonic() + 200
@@ -47,29 +47,29 @@ def live(run: tracking.Run, number: int, steps_: range) -> None:
     points(run, number, steps_[half:])
 
 
-def die() -> None:
+def kill_self() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def die_publishing(run: tracking.Run) -> None:
-    """kill -9 when some of what was new has been sent and none of it is noted as sent."""
+def kill_self_publishing(run: tracking.Run) -> None:
+    """kill -9 after some new events were sent and before the publisher has written that they were."""
     real = publishing._Publisher._send
 
-    def sends(*arguments):
+    def send(*arguments):
         real(*arguments)
-        die()
+        kill_self()
 
-    publishing._Publisher._send = sends
-    for word in range(1000):  # another publisher may be quicker, and then there is nothing to send
+    publishing._Publisher._send = send
+    for word in range(1000):  # another publisher may be faster, so that nothing is left to send
         run.tag({"word": str(word)})
         publishing.publish()
 
 
 def train(run: tracking.Run, number: int, first: int) -> None:
-    """What submitit runs, see `masquerade.launch`: it goes on with the run of the process that waits for it."""
+    """The job that submitit runs, see `masquerade.pipeline.launch`. It continues the run of the waiting process."""
     live(run, number, range(first, 15 if first == 0 else POINTS))
     if first == 0:
-        die()
+        kill_self()
 
 
 def requeued(run: tracking.Run, number: int) -> None:
@@ -88,9 +88,9 @@ def work(kind: str, number: int, run: tracking.Run) -> None:
     if kind == "fails":
         raise MasqueradeError(f"job {number} is to fail")
     if kind in ("is killed", "dies with its node"):
-        die()
+        kill_self()
     if kind == "is killed publishing":
-        die_publishing(run)
+        kill_self_publishing(run)
 
 
 def main(kind: str, number: int) -> None:

@@ -1,4 +1,4 @@
-"""A program from outside in every table: hand it the faces, take its pictures in, build, push."""
+"""The results of an external program in every table: export the faces, import its pictures, build, push."""
 
 import json
 
@@ -13,23 +13,24 @@ SOURCE = "Hukkelås et al. 2019, program 1.0"
 ROW = "| DeepPrivacy [16] "
 
 
-def test_imported_pictures_fill_the_rows_that_name_them_and_travel_with_dvc(built, tmp_path):
+def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(built, tmp_path):
     faces, theirs = tmp_path / "faces", tmp_path / "theirs"
     built.run("masquerade", "export-faces", str(faces), "--dataset", "synthetic_hq")
     theirs.mkdir()
     given = sorted(faces.iterdir())
-    for path in given[1:]:  # the program found nobody in the first
+    for path in given[1:]:  # the program detected no face in the first
         Image.fromarray(255 - np.asarray(Image.open(path))).save(theirs / path.name)
     command = ("masquerade", "import-method", str(theirs), "--name", "deepprivacy", "--dataset", "synthetic_hq")
     assert f"- {given[0].stem}: no picture" in built.run(*command, "--source", SOURCE, fails=True)
     built.run(*command, "--source", SOURCE, "--partial")
     expected = {f"{step}-synthetic_hq-deepprivacy-default-0" for step in ("imported", "measure", "metrics")}
-    found = built.out_of_date()
+    out_of_date = built.out_of_date()
     assert {
-        job for job in found if job.split("-")[0] not in {"table", "grid", "claims_table", "scores", "report"}
+        job for job in out_of_date if job.split("-")[0] not in {"table", "grid", "claims_table", "scores", "report"}
     } == expected
-    assert "table-falco-table1" in found
-    assert not {"table-lreorg-table6", "table-cao21-table4", "table-ifadit-recovery"} & found  # of others, or recovered
+    assert "table-falco-table1" in out_of_date
+    other_tables = {"table-lreorg-table6", "table-cao21-table4", "table-ifadit-recovery"}  # other methods, recoveries
+    assert not other_tables & out_of_date
 
     built.run("python", "workflow/scripts/dvc_yaml.py")
     assert "stages recorded" in built.snakemake("all")

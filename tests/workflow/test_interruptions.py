@@ -1,4 +1,4 @@
-"""Whatever ends a build, the same command goes on, and ends in the bytes of a build that nothing ended."""
+"""An interrupted build continues with the same command, and its files equal those of an uninterrupted build."""
 
 import os
 import random
@@ -15,7 +15,7 @@ TARGETS = ("results/tiny/tables/cao21/table1.csv", "results/tiny/figures/ifadit/
 
 
 def files(repository) -> dict[str, bytes]:
-    """Every artifact by its name; files that a killed job was writing are hidden ones."""
+    """Path -> bytes of every artifact. Hidden files are left out: a killed job was writing them."""
     kept = [path for room in ("data", "checkpoints", "results") for path in (repository.path / room).rglob("[!.]*")]
     return {str(path.relative_to(repository.path)): path.read_bytes() for path in kept if path.is_file()}
 
@@ -25,7 +25,7 @@ def test_build_killed_at_random_moments_ends_in_the_same_bytes(fresh, built_once
     repository.environment["MASQUERADE_SAVE_EVERY_SECONDS"] = "0"
     seed = random.randrange(10**6)
     moments = [random.Random(seed + number).uniform(4, 20) for number in range(KILLS)]
-    done = []
+    counts = []
     for moment in moments:
         process = subprocess.Popen(
             ["snakemake", "--cores", "2", "--", *TARGETS], cwd=repository.path, env=repository.environment,
@@ -34,10 +34,10 @@ def test_build_killed_at_random_moments_ends_in_the_same_bytes(fresh, built_once
         time.sleep(moment)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        done.append(len(files(repository)))
+        counts.append(len(files(repository)))
         repository.snakemake("--unlock")
     repository.snakemake("--", *TARGETS)
-    whole, found = files(built_once), files(repository)
-    assert done[0] < len(found), f"nothing was left to be killed (seed {seed})"
-    assert [name for name, content in found.items() if content != whole[name]] == [], f"seed {seed}, files {done}"
+    whole, resumed = files(built_once), files(repository)
+    assert counts[0] < len(resumed), f"no job was left to kill (seed {seed})"
+    assert [name for name, content in resumed.items() if content != whole[name]] == [], f"seed {seed}, files {counts}"
     assert "Nothing to be done" in repository.snakemake("--", *TARGETS)

@@ -1,4 +1,4 @@
-"""The report in a real browser: a number is clicked, a slider is moved, and it can be read without JavaScript."""
+"""The report in a real browser: clicks, keys, sliders and filters work, and the page is readable without JavaScript."""
 
 import base64
 import csv
@@ -25,7 +25,7 @@ def chromium(root):
     if find() is None:
         subprocess.run([root / "tests/browser/install.sh"], check=False)
     if find() is None:
-        lacks("no Chromium: put chromium or google-chrome on PATH, so that the report is looked at")
+        lacks("no Chromium: put chromium or google-chrome on PATH, so that the report is tested")
     with Chromium(find()) as browser:
         yield browser
 
@@ -39,13 +39,13 @@ def report(built_once):
 def page(chromium, report):
     chromium.size(1440, 1000)
     chromium.errors.clear()
-    chromium.asked.clear()
+    chromium.requests.clear()
     chromium.open(report)
     return chromium
 
 
-def shown(browser) -> np.ndarray:
-    """What the window shows, uint8 (H, W, 3)."""
+def window_pixels(browser) -> np.ndarray:
+    """The pixels of the window, uint8 (H, W, 3)."""
     return np.asarray(Image.open(io.BytesIO(browser.picture())).convert("RGB"))
 
 
@@ -53,32 +53,32 @@ def records(path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.open(encoding="utf-8")))
 
 
-def test_page_asks_nothing_of_the_network_and_makes_no_error(page, report):
+def test_page_requests_only_itself_and_logs_no_error(page, report):
     assert page.errors == []
-    assert {url for url in page.asked if not url.startswith("data:")} == {report.resolve().as_uri()}
+    assert {url for url in page.requests if not url.startswith("data:")} == {report.resolve().as_uri()}
 
 
 def test_every_number_of_every_table_is_on_the_page(page, built_once):
     tables = sorted((built_once.path / "results/tiny/tables").glob("*/*.csv"))
     assert len(tables) > 20
     for path in tables:
-        found = records(path)
+        numbers = records(path)
         table = f'table[data-item="{path.parent.name}/{path.stem}"]'
-        assert page.get(f"document.querySelectorAll('{table} .place').length") == len(found)
+        assert page.get(f"document.querySelectorAll('{table} .place').length") == len(numbers)
         values = page.get(f"[...document.querySelectorAll('{table} .place')].map(p => p.dataset.value ?? '')")
-        assert sorted(values) == sorted(record["measured"] for record in found)
+        assert sorted(values) == sorted(record["measured"] for record in numbers)
         printed = page.get(f"[...document.querySelectorAll('{table} .paper')].map(p => p.textContent)")
-        assert len(printed) == sum(bool(record["printed"]) for record in found)
+        assert len(printed) == sum(bool(record["printed"]) for record in numbers)
 
 
-def test_click_on_a_number_shows_where_it_comes_from(page, built_once):
+def test_click_on_a_number_shows_its_lineage(page, built_once):
     assert page.get("document.getElementById('panel').hidden")
     page.click(NUMBER)
     page.wait("!document.getElementById('panel').hidden")
-    said = page.get("document.getElementById('panel').innerText")
+    panel = page.get("document.getElementById('panel').innerText")
     first = next(r for r in records(built_once.path / "results/tiny/tables/falco/table1.csv") if r["measured"])
-    assert f"masquerade lineage show falco/table1:{first['method']}/{first['variant']}:fid --scale tiny" in said
-    assert f"{float(first['measured']):.2f}" in said
+    assert f"masquerade lineage show falco/table1:{first['method']}/{first['variant']}:fid --scale tiny" in panel
+    assert f"{float(first['measured']):.2f}" in panel
     steps = page.get("[...document.querySelectorAll('#panel .chain > li > b')].map(step => step.textContent)")
     assert steps[:2] == ["table", "metrics"]
     assert steps[-1] == "raw data"
@@ -103,17 +103,17 @@ def test_slider_shows_the_next_variant_of_the_same_faces(page, built_once):
     slider = '.board[data-dataset="synthetic_hq"] .row.method[data-method="identitydp"] .who input'
     if page.get(f"document.querySelector('{slider}').closest('.row').hidden"):
         page.click('.board[data-dataset="synthetic_hq"] button[data-method="identitydp"]')
-    seen = []
+    stops = []
     page.get(f"document.querySelector('{slider}').scrollIntoView({{block: 'center', behavior: 'instant'}})")
     page.get(f"document.querySelector('{slider}').focus()")
     for _ in range(2):
         assert page.get(f"document.querySelectorAll('{STOP}').length") == 1
         variant = page.get(f"document.querySelector('{STOP}').dataset.variant")
-        seen.append((variant, page.get(f"document.querySelector('{STOP} img').src"), shown(page)))
+        stops.append((variant, page.get(f"document.querySelector('{STOP} img').src"), window_pixels(page)))
         page.press("ArrowRight")
-    assert [name for name, *_ in seen] == ["eps_0_57", "eps_6"]
-    assert (seen[0][2] != seen[1][2]).any(), "the window shows the same picture"
-    for name, url, _ in seen:
+    assert [name for name, *_ in stops] == ["eps_0_57", "eps_6"]
+    assert (stops[0][2] != stops[1][2]).any(), "the window shows the same picture"
+    for name, url, _ in stops:
         strip = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))).convert("RGB"), dtype=float)
         archive = FaceArchive(built_once.path / f"data/tiny/anonymized/synthetic_hq/identitydp/{name}/0.zip")
         side = strip.shape[0]
@@ -123,29 +123,29 @@ def test_slider_shows_the_next_variant_of_the_same_faces(page, built_once):
         assert np.abs(every - first).mean(axis=(1, 2, 3)).min() < 6, "the strip shows no picture of that archive"
 
 
-def test_header_sorts_and_gives_back_the_paper_s_order(page):
+def test_header_sorts_a_column_and_restores_the_order_of_the_paper(page):
     head = "#identitydp-table1 thead tr:last-child th:nth-child(2) button"
     column = "[...document.querySelectorAll('#identitydp-table1 tbody tr')].map(r => r.cells[1].dataset.value)"
     names = "[...document.querySelectorAll('#identitydp-table1 tbody tr')].map(r => r.cells[0].textContent)"
     before = page.get(names)
-    for way in (1, -1):
+    for direction in (1, -1):
         page.click(head)
         values = [float(value) for value in page.get(column) if value is not None]
-        assert values == sorted(values)[::way]
+        assert values == sorted(values)[::direction]
         assert len(set(values)) > 1
     page.click(head)
     assert page.get(names) == before
 
 
 def test_claims_can_be_filtered_by_verdict(page, built_once):
-    found = {r["verdict"] for r in records(built_once.path / "results/tiny/tables/claims.csv")}
+    verdicts = {r["verdict"] for r in records(built_once.path / "results/tiny/tables/claims.csv")}
     chips = "[...document.querySelectorAll('table.claims tbody tr:not([hidden]) .chip')].map(chip => chip.textContent)"
-    assert set(page.get(chips)) == found
+    assert set(page.get(chips)) == verdicts
     page.click('.filter button[data-verdict="does_not_hold"]')
     assert set(page.get(chips)) == {"does not hold"}
 
 
-def test_one_trade_off_at_a_time_and_a_point_has_a_lineage(page):
+def test_one_trade_off_is_shown_at_a_time_and_its_points_have_a_lineage(page):
     assert page.get("document.querySelectorAll('.plot:not([hidden])').length") == 1
     page.get("document.querySelector('.choose select[data-axis=utility]').focus()")
     before = page.get("document.querySelector('.plot:not([hidden])').dataset.utility")
@@ -179,5 +179,5 @@ def test_without_javascript_tables_pictures_and_lineage_are_there(chromium, repo
 def test_page_fits_the_window_and_follows_the_reader_s_colours(page, wide, dark):
     page.size(wide, 900, dark)
     assert page.get("document.documentElement.scrollWidth") <= wide
-    brightness = shown(page).mean()
+    brightness = window_pixels(page).mean()
     assert (brightness < 90) == dark, brightness

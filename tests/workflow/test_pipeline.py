@@ -1,4 +1,4 @@
-"""The graph does what it says: builds from nothing, does nothing twice, and rebuilds exactly what a change affects."""
+"""The graph builds from nothing, repeats no job, and rebuilds exactly what a change affects."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def test_build_from_nothing_leaves_every_target(built_once):
     assert "numbers mean nothing" in (built_once.path / "results/tiny/tables/identitydp/table1.md").read_text()
 
 
-def test_one_table_alone_can_be_asked_for_where_nothing_was_planned_before(fresh, tmp_path):
+def test_one_table_can_be_planned_in_a_new_working_copy(fresh, tmp_path):
     shutil.copytree(fresh.path, tmp_path / "repository", ignore=shutil.ignore_patterns(".masquerade", ".snakemake"))
     planned = type(fresh)(tmp_path / "repository").snakemake("--dry-run", "--", "results/tiny/tables/falco/table1.md")
     assert "table1" in planned
@@ -67,7 +67,7 @@ def test_no_anonymized_picture_is_an_original(built_once):
             assert not any(picture.tobytes() in known for picture in faces.images), archive
 
 
-def test_every_job_is_a_run(built_once):
+def test_every_job_is_a_finished_run(built_once):
     program = (
         "from mlflow.tracking.client import MlflowClient as C\n"
         "c = C('sqlite:///mlflow.db')\n"
@@ -100,7 +100,7 @@ def test_second_build_has_nothing_to_do(built):
     assert "Nothing to be done" in built.snakemake("all")
 
 
-def test_fresh_times_are_no_change(built):
+def test_new_file_times_rerun_nothing(built):
     for path in [
         *(built.path / "src").rglob("*.py"),
         built.path / "params.yaml",
@@ -110,41 +110,42 @@ def test_fresh_times_are_no_change(built):
     assert built.out_of_date() == set()
 
 
-def test_variant_knob_reruns_its_own_cells_and_what_shows_them(built, everything):
+def test_variant_knob_reruns_its_own_cells_and_their_tables(built, everything):
     built.edit_params(lambda tree: tree["methods"]["gaussian_blur"]["variants"]["size_7"].update(size=8))
-    found = built.out_of_date()
+    jobs = built.out_of_date()
     own = {job for job in of_method(everything, "gaussian_blur") if "-size_7-" in job}
     assert own
-    assert found - tables(found) == own
-    assert "table-identitydp-table1" in found
-    assert "table-identitydp-table3" not in found
+    assert jobs - tables(jobs) == own
+    assert "table-identitydp-table1" in jobs
+    assert "table-identitydp-table3" not in jobs
 
 
 def tables(jobs: set[str]) -> set[str]:
+    """The jobs that make tables, figures, scores and the report."""
     shows = {"table", "curves", "grid", "claims_table", "report", "scores"}
     return {job for job in jobs if job.split("-")[0] in shows}
 
 
 def test_training_knob_reruns_that_training_and_its_cells(built, everything):
     built.edit_params(lambda tree: tree["methods"]["identitydp"]["params"]["losses"].update(identity=4.0))
-    found = built.out_of_date()
+    jobs = built.out_of_date()
     trainings = {job for job in everything if job.startswith("method-identitydp")}
-    assert found - tables(found) == trainings | of_method(everything, "identitydp")
+    assert jobs - tables(jobs) == trainings | of_method(everything, "identitydp")
 
 
 def test_ablation_knob_reruns_that_ablation_alone(built, everything):
     built.edit_params(lambda tree: tree["methods"]["ifadit"]["ablations"]["without_div"].update(compensation=False))
-    found = built.out_of_date()
+    jobs = built.out_of_date()
     cells = {job for job in of_method(everything, "ifadit") if "-without_div-" in job}
-    assert found - tables(found) == cells | {"ablation-ifadit-without_div-0"}
+    assert jobs - tables(jobs) == cells | {"ablation-ifadit-without_div-0"}
 
 
-def test_more_wrong_keys_rerun_what_is_recovered_and_nothing_that_is_anonymized(built, everything):
+def test_more_wrong_keys_rerun_recoveries_and_no_anonymization(built, everything):
     built.edit_params(lambda tree: tree["recovery"].update(wrong_keys=2), "scales/tiny.yaml")
-    found = built.out_of_date()
+    jobs = built.out_of_date()
     tried = {job for job in everything if job.startswith(("recover-", "measure_attempts-"))}
     assert tried
-    assert found - tables(found) - tried == {
+    assert jobs - tables(jobs) - tried == {
         job.replace("recover-", "metrics-") for job in tried if job.startswith("recover-")
     }
 
@@ -152,43 +153,43 @@ def test_more_wrong_keys_rerun_what_is_recovered_and_nothing_that_is_anonymized(
 def test_metric_knob_reruns_metrics_alone(built, everything):
     overlay = "scales/tiny.yaml"
     built.edit_params(lambda tree: tree["metrics"]["protection_success_rate_at_far"].update(far=0.25), overlay)
-    found = built.out_of_date()
-    assert found - tables(found) == {job for job in everything if job.startswith("metrics-")}
+    jobs = built.out_of_date()
+    assert jobs - tables(jobs) == {job for job in everything if job.startswith("metrics-")}
 
 
-def test_launcher_is_no_trigger(built):
+def test_change_of_the_launcher_reruns_nothing(built):
     built.edit_params(lambda tree: tree["compute"].update(launcher="local", requeues=7))
     assert built.out_of_date() == set()
 
 
 def test_edited_method_reruns_its_own_cells(built, everything):
     built.edit("src/masquerade/methods/gaussian_noise.py", "class GaussianNoise", "ADDED = 1\n\n\nclass GaussianNoise")
-    found = built.out_of_date()
-    assert found - tables(found) == of_method(everything, "gaussian_noise")
+    jobs = built.out_of_date()
+    assert jobs - tables(jobs) == of_method(everything, "gaussian_noise")
 
 
 def test_edited_metric_reruns_metrics_alone(built, everything):
     built.edit("src/masquerade/metrics/psnr.py", "class ", "ADDED = 1\n\n\nclass ")
-    found = built.out_of_date()
-    assert found - tables(found) == {job for job in everything if job.startswith("metrics-")}
+    jobs = built.out_of_date()
+    assert jobs - tables(jobs) == {job for job in everything if job.startswith("metrics-")}
 
 
-def test_margin_reruns_its_own_cell_and_leaves_codes_and_fakes_alone(built, everything):
+def test_margin_reruns_its_own_cell_and_no_codes_or_fakes(built, everything):
     built.edit_params(lambda tree: tree["methods"]["falco"]["variants"]["m_0_9"].update(margin=0.8))
-    found = built.out_of_date()
-    assert found - tables(found) == {job for job in of_method(everything, "falco") if "-m_0_9-" in job}
+    jobs = built.out_of_date()
+    assert jobs - tables(jobs) == {job for job in of_method(everything, "falco") if "-m_0_9-" in job}
 
 
-def test_edited_generator_reruns_the_latent_world_and_no_other(built, everything):
+def test_edited_generator_reruns_only_what_uses_the_generator(built, everything):
     built.edit("src/masquerade/networks/stylegan2.py", "class PixelNorm", "ADDED = 1\n\n\nclass PixelNorm")
-    found = {job.split("-")[0] for job in built.out_of_date()}
-    assert {"backbone", "fakes", "invert", "anonymize_neural", "attributes"} <= found
+    steps = {job.split("-")[0] for job in built.out_of_date()}
+    assert {"backbone", "fakes", "invert", "anonymize_neural", "attributes"} <= steps
     again = {job for job in built.out_of_date() if job.startswith("backbone-")}
     assert again == {"backbone-generator", "backbone-inversion"}
     assert not of_method(everything, "identitydp") & built.out_of_date()
 
 
-def test_too_few_fakes_stop_the_anonymization_with_what_to_do(built):
+def test_too_few_fakes_stop_the_anonymization_with_advice(built):
     built.edit_params(lambda tree: tree["fakes"].update(count=3), "scales/tiny.yaml")
     output = built.snakemake("data/tiny/anonymized/synthetic_hq/falco/m_0/0.zip", fails=True)
     log = (built.path / "logs/tiny/anonymize/synthetic_hq/falco/m_0/0.log").read_text()
@@ -197,13 +198,13 @@ def test_too_few_fakes_stop_the_anonymization_with_what_to_do(built):
 
 
 def test_comment_reruns_nothing(built):
-    for name in ("methods/gaussian_noise", "images", "judges/pixels", "training"):
+    for name in ("methods/gaussian_noise", "core/images", "judges/pixels", "training/loop"):
         path = built.path / f"src/masquerade/{name}.py"
         path.write_text(path.read_text() + "\n# a remark\n")
     assert built.out_of_date() == set()
 
 
-def test_lost_file_is_made_again_and_nothing_else(built):
+def test_only_a_deleted_file_and_what_depends_on_it_are_made_again(built):
     archive = next((built.path / "results/tiny/metrics/synthetic_hq/blackout").rglob("*.json"))
     before = archive.read_bytes()
     archive.unlink()
@@ -219,7 +220,7 @@ def test_lost_file_is_made_again_and_nothing_else(built):
     assert archive.read_bytes() == before
 
 
-def test_killed_training_goes_on_bit_for_bit(built):
+def test_killed_training_resumes_to_the_same_bytes(built):
     built.edit_params(lambda tree: tree["methods"]["identitydp"]["params"].update(steps=60), "scales/tiny.yaml")
     built.environment["MASQUERADE_SAVE_EVERY_SECONDS"] = "0"
     checkpoint = built.path / "checkpoints/tiny/methods/identitydp/0.safetensors"

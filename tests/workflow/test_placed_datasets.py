@@ -1,4 +1,4 @@
-"""A published dataset in the graph: it is there when its files are, and content decides what is out of date."""
+"""A published dataset in the graph: used when its files are placed, and out of date when their content changes."""
 
 import os
 import shutil
@@ -15,40 +15,42 @@ STAGE = "faces-celeba_hq"
 
 
 def test_a_dataset_that_is_placed_is_built_and_rebuilt_only_when_its_files_change(fresh, tmp_path):
-    here = fresh.copy(tmp_path / "repository")
+    repository = fresh.copy(tmp_path / "repository")
 
-    def ask(tree):
+    def add_dataset(tree):
         tree["datasets"]["celeba_hq"] = {"pictures": 3}
         tree["matrix"]["evaluate"]["celeba_hq"] = ["original/control"]
 
-    here.edit_params(ask, "scales/tiny.yaml")
-    assert ARCHIVE not in here.snakemake("--dry-run", "data"), "not placed: skipped, and nothing stops"
+    repository.edit_params(add_dataset, "scales/tiny.yaml")
+    assert ARCHIVE not in repository.snakemake("--dry-run", "data"), "skipped while it is not placed"
     pictures = [np.full((1024, 1024, 3), 40 * number, np.uint8) for number in range(3)]
-    published.celeba_hq(here.path / "assets/celeba_hq", here.path / "assets/celeba", pictures, [1, 2, 3], [0, 1, 2])
-    assert ARCHIVE in here.snakemake("--dry-run", "data")
-    here.snakemake(ARCHIVE)
+    published.celeba_hq(
+        repository.path / "assets/celeba_hq", repository.path / "assets/celeba", pictures, [1, 2, 3], [0, 1, 2]
+    )
+    assert ARCHIVE in repository.snakemake("--dry-run", "data")
+    repository.snakemake(ARCHIVE)
     up_to_date = "Nothing to be done"
-    assert up_to_date in here.snakemake("--dry-run", ARCHIVE)
-    picture = here.path / "assets/celeba_hq/CelebAMask-HQ/CelebA-HQ-img/1.jpg"
+    assert up_to_date in repository.snakemake("--dry-run", ARCHIVE)
+    picture = repository.path / "assets/celeba_hq/CelebAMask-HQ/CelebA-HQ-img/1.jpg"
     os.utime(picture)
-    assert up_to_date in here.snakemake("--dry-run", ARCHIVE)
+    assert up_to_date in repository.snakemake("--dry-run", ARCHIVE)
     with picture.open("ab") as file:
         file.write(b"more")
-    assert ".masquerade/datasets/celeba_hq.tsv" in here.snakemake("--dry-run", ARCHIVE)
-    here.run("python", "workflow/scripts/dvc_yaml.py")
-    here.commit("CelebA-HQ")
-    here.snakemake(ARCHIVE)
-    here.run("dvc", "commit", "--force", "code", "params", STAGE)
-    here.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
-    here.commit("recorded")
-    assert "pushed" in here.run("dvc", "push", "code", STAGE)
-    here.git("clone", "--quiet", str(here.path), str(tmp_path / "clone"))
-    clone = Repository(tmp_path / "clone", here.environment)
+    assert ".masquerade/datasets/celeba_hq.tsv" in repository.snakemake("--dry-run", ARCHIVE)
+    repository.run("python", "workflow/scripts/dvc_yaml.py")
+    repository.commit("CelebA-HQ")
+    repository.snakemake(ARCHIVE)
+    repository.run("dvc", "commit", "--force", "code", "params", STAGE)
+    repository.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
+    repository.commit("recorded")
+    assert "pushed" in repository.run("dvc", "push", "code", STAGE)
+    repository.git("clone", "--quiet", str(repository.path), str(tmp_path / "clone"))
+    clone = Repository(tmp_path / "clone", repository.environment)
     clone.run("dvc", "pull", "code", STAGE)
-    assert not (clone.path / "assets").exists(), "the photographs are not handed on"
+    assert not (clone.path / "assets").exists(), "the photographs are not shared"
     assert up_to_date in clone.snakemake("--dry-run", ARCHIVE)
-    assert (clone.path / ARCHIVE).read_bytes() == (here.path / ARCHIVE).read_bytes()
-    shutil.rmtree(here.path / "assets")
-    assert up_to_date in here.snakemake("--dry-run", ARCHIVE), "the faces are there, and the photographs may not be"
-    (here.path / ARCHIVE).unlink()
-    assert "assets/celeba_hq holds no CelebA-HQ-img" in here.snakemake(ARCHIVE, fails=True)
+    assert (clone.path / ARCHIVE).read_bytes() == (repository.path / ARCHIVE).read_bytes()
+    shutil.rmtree(repository.path / "assets")
+    assert up_to_date in repository.snakemake("--dry-run", ARCHIVE), "built faces need no photographs"
+    (repository.path / ARCHIVE).unlink()
+    assert "assets/celeba_hq holds no CelebA-HQ-img" in repository.snakemake(ARCHIVE, fails=True)

@@ -1,4 +1,4 @@
-"""Sixteen jobs at once record their runs, and publish them while others do: none is lost, none is there twice."""
+"""Sixteen jobs record and publish their runs at the same time. No run is lost, and none appears twice."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ from masquerade.core import fingerprints
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
-KINDS = {  # what becomes of a job: how many do, and how their runs end
+KINDS = {  # the fate of a job -> (number of such jobs, status of their runs)
     "finishes": (4, "FINISHED"),
     "requeued": (4, "FINISHED"),
     "fails": (3, "FAILED"),
@@ -50,7 +50,7 @@ def place(request, tmp_path, monkeypatch):
 
 @pytest.fixture
 def server(tmp_path):
-    """The address of an `mlflow server` of its own, with one worker; its processes alone are stopped."""
+    """The address of a private `mlflow server` with one worker. Only its processes are stopped at the end."""
     folder = tmp_path / "server"
     folder.mkdir()
     with socket.socket() as free:
@@ -80,7 +80,7 @@ def server(tmp_path):
             process.wait()
 
 
-def test_sixteen_jobs_at_once_lose_no_run_and_double_none(root, place):
+def test_sixteen_jobs_at_once_lose_no_run_and_repeat_none(root, place):
     work, environment, address = place
     assert len(JOBS) == 16
     jobs = {}
@@ -101,24 +101,24 @@ def test_sixteen_jobs_at_once_lose_no_run_and_double_none(root, place):
     from mlflow.tracking.client import MlflowClient
 
     client = MlflowClient(address)
-    assert len(list(work.glob("published.*"))) >= 4, "several jobs have published while the others recorded"
+    assert len(list(work.glob("published.*"))) >= 4, "several jobs published while others recorded"
     finish = [sys.executable, str(root / "workflow/scripts/finish.py"), "publish"]
     done = subprocess.run(finish, cwd=work, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "runs published" in done.stderr
     assert [path.name for path in (work / ".masquerade/runs").iterdir()] == [".lock"]
 
-    found = client.search_runs([client.get_experiment_by_name("masquerade").experiment_id])
-    names = sorted(run.info.run_name for run in found)
+    runs = client.search_runs([client.get_experiment_by_name("masquerade").experiment_id])
+    names = sorted(run.info.run_name for run in runs)
     assert names == sorted(["build today", *(f"job {number} {kind}" for number, kind in JOBS.items())])
-    parent = next(run.info.run_id for run in found if run.info.run_name == "build today")
-    for run in found:
+    parent = next(run.info.run_id for run in runs if run.info.run_name == "build today")
+    for run in runs:
         if run.info.run_id != parent:
             check(client, run, parent, work)
 
 
 def check(client, run, parent: str, work: Path) -> None:
-    """Everything that the job of this run has recorded is there."""
+    """Check that the run has everything that its job recorded."""
     _, number, kind = run.info.run_name.split(" ", 2)
     assert run.info.status == KINDS[kind][1], run.info.run_name
     assert run.data.params == {"methods.toy.rate": "0.1", "methods.toy.steps": "24", "seed": number}

@@ -1,4 +1,4 @@
-"""A canary: a marked secret goes through both commands, and then every file that was written is searched for it."""
+"""A canary: both commands get a marked secret. Afterwards every file that they wrote is searched for it."""
 
 import base64
 import gzip
@@ -17,13 +17,13 @@ from skimage.data import astronaut
 from masquerade.core import keys
 
 pytestmark = pytest.mark.workflow
-CANARY = b"/".join([b"Canary-7f3Q", b"yellow bird+singing=2026"])  # in two pieces: this file is searched as well
+CANARY = b"/".join([b"Canary-7f3Q", b"yellow bird+singing=2026"])  # in two pieces: this file is searched, too
 
 
 def encodings(secret: bytes) -> dict[str, bytes]:
-    """The secret as it could have slipped into a file: as text and as bytes, and what is derived from it."""
+    """Every form in which the secret could be in a file: as text, as bytes, and as values derived from it."""
     text = secret.decode()
-    found = {
+    encoded = {
         "itself": secret,
         "reversed": secret[::-1],
         "UTF-16": text.encode("utf-16-le"),
@@ -35,19 +35,19 @@ def encodings(secret: bytes) -> dict[str, bytes]:
         "sha256": hashlib.sha256(secret).digest(),
         "md5": hashlib.md5(secret).digest(),
     }.items():
-        found |= {f"{name}, hex": value.hex().encode(), f"{name}, HEX": value.hex().upper().encode()}
-        # base64 may begin at any byte of what surrounds it: the middle is the same in one of three alignments
+        encoded |= {f"{name}, hex": value.hex().encode(), f"{name}, HEX": value.hex().upper().encode()}
+        # base64 of surrounding bytes can start anywhere; its middle equals one of three alignments
         for shift in range(3):
-            found[f"{name}, base64 {shift}"] = base64.b64encode(b"\0" * shift + value)[4:-4]
+            encoded[f"{name}, base64 {shift}"] = base64.b64encode(b"\0" * shift + value)[4:-4]
         if name != "secret":
-            found[f"{name}, bytes"] = value
-        found[f"{name}, escaped"] = repr(value)[2:-1].encode()
-        found[f"{name}, numbers"] = ", ".join(map(str, value)).encode()
-    return found
+            encoded[f"{name}, bytes"] = value
+        encoded[f"{name}, escaped"] = repr(value)[2:-1].encode()
+        encoded[f"{name}, numbers"] = ", ".join(map(str, value)).encode()
+    return encoded
 
 
 def contents(path: Path) -> Iterator[bytes]:
-    """The bytes of a file, and what is packed in it."""
+    """The bytes of a file, and the unpacked contents of archives, tables, databases and pictures."""
     data = path.read_bytes()
     yield data
     if path.suffix == ".zip":
@@ -68,42 +68,42 @@ def contents(path: Path) -> Iterator[bytes]:
 
 
 def leaks(root: Path, secret: bytes, but: Path) -> list[str]:
-    """Where the secret can be found below ``root``: file and encoding; ``but`` is the key file itself."""
-    wanted = encodings(secret)
+    """File and encoding of every occurrence of the secret below ``root``. ``but``: the key file, which is left out."""
+    encoded = encodings(secret)
     return [
         f"{path.relative_to(root)}: {how}"
         for path in sorted(root.rglob("*"))
         if path.is_file() and path != but
         for data in [str(path).encode(), *contents(path)]
-        for how, needle in wanted.items()
+        for how, needle in encoded.items()
         if needle in data
     ]
 
 
-def test_search_finds_what_is_hidden(tmp_path):
+def test_search_finds_an_encoded_secret(tmp_path):
     (tmp_path / "log").write_text(f"key={base64.b64encode(b'x' + CANARY).decode()}")
     with zipfile.ZipFile(tmp_path / "archive.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("note", CANARY)
     (tmp_path / "derived").write_text(keys.stretched(CANARY).hex())
     (tmp_path / "innocent").write_text("a bird sang")
-    found = {line.split(":")[0] for line in leaks(tmp_path, CANARY, tmp_path / "key")}
-    assert found == {"log", "archive.zip", "derived"}
+    files = {line.split(":")[0] for line in leaks(tmp_path, CANARY, tmp_path / "key")}
+    assert files == {"log", "archive.zip", "derived"}
 
 
-def test_secret_of_a_person_is_found_in_no_file(built, tmp_path):
+def test_no_file_holds_the_secret_of_a_person(built, tmp_path):
     photographs, key = tmp_path / "photographs", tmp_path / "key"
     photographs.mkdir()
     Image.fromarray(astronaut()[0:300, 80:380]).save(photographs / "somebody.jpg", quality=95)
     key.write_bytes(CANARY + b"\n")
     (tmp_path / "temporary").mkdir()
     built.environment |= {"TMPDIR": str(tmp_path / "temporary")}
-    said = ""
+    output = ""
     for method in ("ifadit", "riddle", "fit"):
-        hidden, shown = tmp_path / f"hidden_{method}", tmp_path / f"shown_{method}"
-        for command, source, target in (("anonymize", photographs, hidden), ("recover", hidden, shown)):
+        anonymized, recovered = tmp_path / f"anonymized_{method}", tmp_path / f"recovered_{method}"
+        for command, source, target in (("anonymize", photographs, anonymized), ("recover", anonymized, recovered)):
             places = ("--input", str(source), "--output", str(target), "--key-file", str(key))
             seed = ("--seed", "1") if command == "anonymize" else ()
-            said += built.run("masquerade", "--debug", command, "--method", method, *places, *seed)
-        assert list(shown.glob("*.png")), said
-    assert not [how for how, needle in encodings(CANARY).items() if needle in said.encode()]
+            output += built.run("masquerade", "--debug", command, "--method", method, *places, *seed)
+        assert list(recovered.glob("*.png")), output
+    assert not [how for how, needle in encodings(CANARY).items() if needle in output.encode()]
     assert leaks(tmp_path, CANARY, key) == []

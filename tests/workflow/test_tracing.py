@@ -1,4 +1,4 @@
-"""Any number is followed to raw data; whatever is not as its records say is found; and why a number changed is told."""
+"""Every number is traced to raw data, every deviation from the records is reported, and changes have a cause."""
 
 import csv
 import hashlib
@@ -22,12 +22,12 @@ NOISY = "identitydp/table1:gaussian_noise/sigma_9:psnr"
 
 def follow(repository, address):
     history = History(repository.path)
-    asked = resolve(address, "tiny", history.outputs(), history.read)
-    return asked, chain.follow(history, "tiny", asked)
+    resolved = resolve(address, "tiny", history.outputs(), history.read)
+    return resolved, chain.follow(history, "tiny", resolved)
 
 
 def flip(path: Path) -> bytes:
-    """Change one bit in the middle of a file; returns what it was."""
+    """Change one bit in the middle of a file. Returns its former bytes."""
     content = path.read_bytes()
     path.chmod(0o644)
     middle = len(content) // 2
@@ -51,16 +51,16 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_every_kind_of_number_is_followed_to_raw_data(built_once, address):
-    asked, links = follow(built_once, address)
-    assert ":" not in address or asked.cells
+def test_every_kind_of_number_is_traced_to_raw_data(built_once, address):
+    resolved, links = follow(built_once, address)
+    assert ":" not in address or resolved.cells
     assert {"faces"} | ADDRESSES[address] <= {link.name for link in links}
     made_by = built_once.git("rev-parse", "HEAD~1").strip()  # the commit that was built; its dvc.lock came after
     for link in links:
         assert bool(link.raw) == (not link.made_from), "only raw data is made from nothing"
         assert all(need > link.number for need in link.made_from)
-        for path, found in link.files.items():
-            kind, _, known = found.partition(":")
+        for path, recorded in link.files.items():
+            kind, _, known = recorded.partition(":")
             assert hashlib.new(kind, (built_once.path / path).read_bytes()).hexdigest() == known, path
         if link.job:
             assert link.job.circumstances["commit"] == made_by
@@ -83,16 +83,16 @@ def test_number_depends_on_its_own_cell_and_no_other(built_once):
     assert {"falco", "blackout"} <= {link.job.words["method"] for link in whole if link.name.startswith("anonymize")}
 
 
-def test_chain_is_printed_drawn_and_given_to_machines(built):
+def test_chain_is_printed_drawn_and_written_as_json(built):
     address = "falco/table1:falco:fid"
-    shown = built.run("masquerade", "lineage", "show", address, "--graph", "chain.svg")
-    for said in (
+    printed = built.run("masquerade", "lineage", "show", address, "--graph", "chain.svg")
+    for text in (
         "printed 29.93",
         "results/tiny/metrics/synthetic_hq/falco/m_0/0.json",
         "MLflow run",
         "drawn by the code",
     ):
-        assert said in shown
+        assert text in printed
     svg = (built.path / "chain.svg").read_text()
     assert svg.startswith("<?xml")
     assert "</svg>" in svg
@@ -101,15 +101,15 @@ def test_chain_is_printed_drawn_and_given_to_machines(built):
     (environment,) = plain["environments"].values()
     locked = dict(line.split("==") for line in (built.path / "requirements.lock").read_text().split())
     assert environment["packages"]["snakemake"] == locked["snakemake"]
-    told = built.run("masquerade", "lineage", "show", "falco/tabel1", fails=True)
-    assert "Did you mean 'falco/table1'?" in told
-    assert "Traceback" not in told
+    output = built.run("masquerade", "lineage", "show", "falco/tabel1", fails=True)
+    assert "Did you mean 'falco/table1'?" in output
+    assert "Traceback" not in output
 
 
 def test_same_chain_is_drawn_to_the_same_bytes(built_once, tmp_path):
-    asked, links = follow(built_once, "ifadit/table1:ifadit")
+    resolved, links = follow(built_once, "ifadit/table1:ifadit")
     for name in ("one", "other"):
-        drawing.draw(asked, links, tmp_path / f"{name}.svg")
+        drawing.draw(resolved, links, tmp_path / f"{name}.svg")
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "other.svg").read_bytes()
 
 
@@ -156,25 +156,25 @@ def test_missing_file_and_missing_record_are_found(built):
     table, checkpoint = "results/tiny/tables/falco/table2.md", "checkpoints/tiny/methods/fit/0.safetensors"
     (built.path / table).unlink()
     (built.path / record_path(checkpoint)).unlink()
-    broken = {found.path: found.what for found in verify(built.path).breaks}
+    broken = {broken_link.path: broken_link.what for broken_link in verify(built.path).breaks}
     assert "missing" in broken[table]
     assert "no record" in broken[checkpoint]
 
 
-def test_hand_edited_table_is_found_and_named(built):
+def test_hand_edited_table_is_named(built):
     path = built.path / "results/tiny/tables/identitydp/table1.csv"
     rows = list(csv.DictReader(path.open()))
     value = next(row["measured"] for row in rows if row["measured"])
     path.write_text(path.read_text().replace(value, "0.999", 1))
-    told = built.run("masquerade", "lineage", "verify", fails=True)
-    assert "First broken link: results/tiny/tables/identitydp/table1.csv" in told
-    assert "dvc checkout" in told
+    output = built.run("masquerade", "lineage", "verify", fails=True)
+    assert "First broken link: results/tiny/tables/identitydp/table1.csv" in output
+    assert "dvc checkout" in output
     built.run("dvc", "checkout", "--force", "results/tiny/tables/identitydp/table1.csv")
     assert "Every link holds" in built.run("masquerade", "lineage", "verify")
 
 
-def test_checkpoint_trained_with_other_parameters_is_found_though_its_records_are_its_own(built):
-    """Trained properly, with its records, and recorded by DVC; but not with the parameters that are here."""
+def test_checkpoint_of_other_parameters_is_found_even_with_correct_records(built):
+    """The checkpoint has correct records and is in dvc.lock, but it was trained with other parameters."""
     checkpoint, overlay = "checkpoints/tiny/methods/fit/0.safetensors", "scales/tiny.yaml"
     kept = (built.path / overlay).read_text()
     steps = yaml.safe_load(kept)["methods"]["fit"]["params"]["steps"]
@@ -210,10 +210,10 @@ def test_after_clone_and_pull_everything_is_traced_and_intact(built, tmp_path):
     built.git("clone", "--quiet", str(built.path), str(clone.path))
     clone.run("dvc", "pull")
     assert "Every link holds" in clone.run("masquerade", "lineage", "verify")
-    here, there = (follow(repository, "falco/table1:falco/m_0:fid") for repository in (built, clone))
-    assert here == there
-    told = clone.run("masquerade", "lineage", "show", "falco/table1:falco/m_0:fid")
-    assert "not in this MLflow store" in told
+    original, cloned = (follow(repository, "falco/table1:falco/m_0:fid") for repository in (built, clone))
+    assert original == cloned
+    output = clone.run("masquerade", "lineage", "show", "falco/table1:falco/m_0:fid")
+    assert "not in this MLflow store" in output
     assert not (clone.path / "mlflow.db").exists()
 
 
@@ -228,11 +228,11 @@ def test_difference_names_the_parameter_and_then_the_code_that_changed(built):
     built.edit(doubled, "region + sigma * noise", "region + 2 * sigma * noise")
     built.run("dvc", "repro", "table-identitydp-table1")
 
-    found = diff("HEAD~1", "HEAD")
-    assert [(cause["kind"], cause["what"], cause["effect"]) for cause in found["causes"]] == [
+    committed = diff("HEAD~1", "HEAD")
+    assert [(cause["kind"], cause["what"], cause["effect"]) for cause in committed["causes"]] == [
         ("parameter", f"{louder}: 9.0 -> 30.0", True)
     ]
-    ((title, before, after),) = found["values"]
+    ((title, before, after),) = committed["values"]
     assert "PSNR" in title
     assert float(before) > float(after)
     since = diff("HEAD")  # the working copy
@@ -247,19 +247,19 @@ def test_difference_names_the_parameter_and_then_the_code_that_changed(built):
     assert "nothing behind it changed" in other
 
 
-def test_difference_says_what_to_do_where_a_build_was_never_committed(built):
-    told = built.run("masquerade", "lineage", "diff", "HEAD~1", "--cell", NOISY, fails=True)
-    assert "dvc.lock is not in" in told
-    assert "snakemake all" in told
-    told = built.run("masquerade", "lineage", "diff", "nobody", "--cell", NOISY, fails=True)
-    assert "no revision 'nobody'" in told
+def test_difference_gives_advice_if_no_build_was_committed(built):
+    output = built.run("masquerade", "lineage", "diff", "HEAD~1", "--cell", NOISY, fails=True)
+    assert "dvc.lock is not in" in output
+    assert "snakemake all" in output
+    output = built.run("masquerade", "lineage", "diff", "nobody", "--cell", NOISY, fails=True)
+    assert "no revision 'nobody'" in output
 
 
 def test_run_is_exported_as_a_crate_that_holds_what_it_names(built):
-    told = built.run("masquerade", "export", "run.zip")
+    output = built.run("masquerade", "export", "run.zip")
     history = History(built.path)
     jobs = {history.maker(path).key for path in history.outputs()}
-    assert f"{len(jobs)} jobs" in told
+    assert f"{len(jobs)} jobs" in output
     with zipfile.ZipFile(built.path / "run.zip") as crate:
         graph = {item["@id"]: item for item in json.loads(crate.read("ro-crate-metadata.json"))["@graph"]}
         inside = set(crate.namelist())

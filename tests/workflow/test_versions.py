@@ -1,4 +1,4 @@
-"""DVC and Snakemake agree: on what is in the graph, on what a change affects, and after a clone and a pull."""
+"""DVC and Snakemake agree on the graph, on what a change affects, and on a working copy after clone and pull."""
 
 import json
 
@@ -16,7 +16,7 @@ def test_committed_dvc_yaml_is_that_of_the_graph(root, fresh, tmp_path):
     assert (root / "dvc.yaml").read_text() == written, "run `make dvc.yaml`"
 
 
-def test_finished_build_is_recorded(built_once):
+def test_finished_build_is_recorded_by_dvc(built_once):
     assert "stages recorded" in built_once.build_output
     assert "up to date" in built_once.run("dvc", "status")
     locked = yaml.safe_load((built_once.path / "dvc.lock").read_text())["stages"]
@@ -36,34 +36,34 @@ def test_clone_and_pull_have_nothing_to_do(shared, tmp_path):
 
 
 @pytest.mark.parametrize("shared", ["folder"], indirect=True)
-def test_clone_whose_code_and_parameters_differ_is_honestly_out_of_date(shared, tmp_path):
+def test_clone_with_changed_code_and_parameters_is_out_of_date(shared, tmp_path):
     shared.edit_params(lambda tree: tree["methods"]["gaussian_noise"]["variants"]["sigma_9"].update(sigma=10))
     shared.edit("src/masquerade/methods/k_same.py", "class KSame", "ADDED = 1\n\n\nclass KSame")
     shared.commit("changed")
     clone = shared.clone(tmp_path / "clone")
-    found = clone.out_of_date()
-    cells = {job for job in found if job.split("-")[0] in {"anonymize", "measure", "metrics"}}
+    out_of_date = clone.out_of_date()
+    cells = {job for job in out_of_date if job.split("-")[0] in {"anonymize", "measure", "metrics"}}
     assert {job.split("-", 1)[1] for job in cells} == {
         "synthetic_hq-gaussian_noise-sigma_9-0",
         "synthetic_hq-k_same-k_5-0",
     }
-    assert {job.split("-")[0] for job in found - cells} == {"table", "claims_table", "grid", "scores", "report"}
-    assert found == shared.out_of_date()
+    assert {job.split("-")[0] for job in out_of_date - cells} == {"table", "claims_table", "grid", "scores", "report"}
+    assert out_of_date == shared.out_of_date()
     for path in clone.files(*KEPT, ".snakemake/metadata"):
         (clone.path / path).touch()
-    assert clone.out_of_date() == found
+    assert clone.out_of_date() == out_of_date
     assert "--touch is not for this workflow: it would record old bytes" in clone.snakemake(
         "--touch", "all", fails=True
     )
-    assert clone.out_of_date() == found
+    assert clone.out_of_date() == out_of_date
 
 
 def stages_run(output: str) -> set[str]:
-    """The stages that DVC ran, less the one that writes down the parameters."""
+    """The stages that DVC ran, without the one that records the parameters."""
     return {line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage")} - {"params"}
 
 
-def test_repro_does_only_what_a_change_affects_and_a_checkout_brings_the_old_bytes_back(built):
+def test_repro_runs_only_what_a_change_affects_and_checkout_restores_the_old_bytes(built):
     assert "up to date" in built.run("dvc", "repro")
     before = built.files(*KEPT)
     built.edit_params(lambda tree: tree["methods"]["gaussian_noise"]["variants"]["sigma_9"].update(sigma=10))
@@ -80,22 +80,22 @@ def test_repro_does_only_what_a_change_affects_and_a_checkout_brings_the_old_byt
     assert status(built) == {}
 
 
-def test_experiment_reruns_its_jobs_and_every_comparison_shows_it(built):
+def test_experiment_reruns_its_jobs_and_appears_in_every_comparison(built):
     knob, cell = "methods.gaussian_noise.variants.sigma_9.sigma", "synthetic_hq.gaussian_noise/sigma_9"
     output = built.run("dvc", "exp", "run", "--name", "louder", "--set-param", f"{knob}=20")
     assert stages_run(output) == {
         *(f"{step}-synthetic_hq-gaussian_noise-sigma_9-0" for step in ("anonymize", "measure", "metrics")),
         *("scores", "claims_table", "grid-identitydp-figure7", "table-identitydp-table1", "report"),
     }
-    told = json.loads(built.run("dvc", "params", "diff", "--json"))
-    assert told[".masquerade/params.yaml"] == {knob: {"old": 9.0, "new": 20.0, "diff": 11.0}}
+    changed_params = json.loads(built.run("dvc", "params", "diff", "--json"))
+    assert changed_params[".masquerade/params.yaml"] == {knob: {"old": 9.0, "new": 20.0, "diff": 11.0}}
     changed = json.loads(built.run("dvc", "metrics", "diff", "--json"))["results/tiny/scores.json"]
     assert all(name.startswith(f"{cell}.") for name in changed)
     assert changed[f"{cell}.psnr"]["new"] < changed[f"{cell}.psnr"]["old"]
-    shown = built.run("dvc", "exp", "show", "--csv", "--only-changed")
-    assert "louder" in shown
-    assert f"{cell}.psnr" in shown
-    assert knob in shown
+    experiments = built.run("dvc", "exp", "show", "--csv", "--only-changed")
+    assert "louder" in experiments
+    assert f"{cell}.psnr" in experiments
+    assert knob in experiments
     built.run("dvc", "plots", "diff", "--out", "compared")
     page = (built.path / "compared" / "index.html").read_text()
     pictures = [path for path in built.files("compared") if "identitydp" in path and "figure7" in path]
@@ -103,7 +103,7 @@ def test_experiment_reruns_its_jobs_and_every_comparison_shows_it(built):
     assert all(path.rpartition("/")[2] in page for path in pictures)
 
 
-def test_experiment_with_a_knob_that_the_overlay_hides_stops_with_what_to_type(built):
+def test_experiment_with_a_knob_of_the_overlay_stops_with_the_right_command(built):
     knob = "methods.identitydp.params.steps"
     output = built.run("dvc", "exp", "run", "--set-param", f"{knob}=9", fails=True)
     assert f"'{knob}' was changed, but scales/tiny.yaml sets it at this scale" in output
@@ -119,7 +119,7 @@ def test_repro_after_a_comment_reruns_no_job(built):
 
 
 def status(repository) -> dict:
-    """`dvc status --json`, with the parameters looked up as they are when a build is recorded: three times as fast."""
+    """`dvc status --json` with the fast lookup of parameters that records a build: three times as fast."""
     program = (
         "import json; from dvc.repo import Repo; from masquerade.lineage import dvc_internals\n"
         "with dvc_internals.fast_parameters(), Repo() as repo: print('STATUS', json.dumps(repo.status()))"
@@ -127,16 +127,16 @@ def status(repository) -> dict:
     return json.loads(repository.run("python", "-c", program).split("STATUS ")[-1].splitlines()[0])
 
 
-def test_looking_parameters_up_changes_nothing_of_what_is_found(built):
+def test_fast_lookup_of_parameters_finds_the_same_changes(built):
     built.edit_params(lambda tree: tree["methods"]["gaussian_blur"]["variants"]["size_7"].update(size=8.0))
     built.edit_params(lambda tree: tree["measure"].update(batch=3), "scales/tiny.yaml")
-    found = status(built)
-    assert len(found) > 2
-    assert found == json.loads(built.run("dvc", "status", "--json").splitlines()[-1])
+    out_of_date = status(built)
+    assert len(out_of_date) > 2
+    assert out_of_date == json.loads(built.run("dvc", "status", "--json").splitlines()[-1])
 
 
 def downstream(stages: dict, changed: set[str]) -> set[str]:
-    """The changed stages and all that depend on what they write."""
+    """The changed stages, and every stage that depends on their outputs."""
     writer = {next(iter(out)): name for name, stage in stages.items() for out in stage["outs"]}
     reads = {name: {writer[path] for path in stage["deps"] if path in writer} for name, stage in stages.items()}
     while more := {name for name, needs in reads.items() if needs & changed} - changed:
@@ -160,7 +160,7 @@ KNOBS = [
 
 
 def test_both_engines_find_the_same_jobs_for_every_kind_of_knob(built):
-    """Change one knob after the other; Snakemake's jobs and DVC's stages that are out of date must be the same."""
+    """For each changed knob, Snakemake's jobs and DVC's stages that are out of date are the same."""
     stages = yaml.safe_load((built.path / "dvc.yaml").read_text())["stages"]
     for file, key, value in KNOBS:
         kept = (built.path / file).read_text()

@@ -5,6 +5,8 @@ the eyes, on the vertical axis of the skull. At height y the cross-section of th
 W(y) and half-depth D(y). The relief (brow, sockets, nose, cheeks, lips, chin) shifts its front along z.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from masquerade.faces._drawn.person import Person
@@ -14,12 +16,12 @@ LEVELS = np.linspace(-210.0, 160.0, 1481, dtype=np.float32)  # heights at which 
 WIDEST, CHEEK = 14.0, -24.0  # heights of the widest part of the skull and of the cheekbones
 
 
-def bump(x, y, centre_x, centre_y, spread_x, spread_y):
+def bump(x, y, centre_x, centre_y, spread_x, spread_y) -> np.ndarray:
     """An elliptic Gaussian of height 1."""
     return np.exp(-0.5 * (((x - centre_x) / spread_x) ** 2 + ((y - centre_y) / spread_y) ** 2))
 
 
-def smoothstep(low, high, value):
+def smoothstep(low, high, value) -> np.ndarray:
     """0 below ``low``, 1 above ``high``, a cubic between them."""
     t = np.clip((value - low) / (high - low), 0.0, 1.0)
     return t * t * (3.0 - 2.0 * t)
@@ -162,7 +164,7 @@ class Head:
         base = lookup(self.depths, y) * np.sqrt(1.0 - across**2)
         return base + self.relief(x, y) * smoothstep(0.0, 32.0, base)
 
-    def intersect(self, u: np.ndarray, v: np.ndarray, turn: np.ndarray, step: float):
+    def intersect(self, u: np.ndarray, v: np.ndarray, turn: np.ndarray, step: float) -> tuple[np.ndarray, ...]:
         """Intersect the rays of the flat camera points (u, v), mm, with the head.
 
         Returns (at, x, y, z, w): the indices of the rays that hit, the head coordinates of the hits, and their depth w
@@ -175,7 +177,7 @@ class Head:
         rows, columns = np.arange(-142.0, 132.0, step), np.arange(-96.0, 96.0, step)
         relief = self.relief(*np.meshgrid(columns.astype(np.float32), rows.astype(np.float32)))
 
-        def shift(x, y, z):
+        def shift(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
             return bilinear(relief, (x + 96.0) / step, (y + 142.0) / step) * smoothstep(0.0, 32.0, z)
 
         start = 0.75 * self.person.depth
@@ -185,7 +187,10 @@ class Head:
         return at[hit], *(value[hit].astype(np.float32) for value in (x, y, z, w))
 
 
-def meet(u, v, turn, widths, depths, start: float, rounds: int, shift=None, far: bool = False):
+def meet(
+    u: np.ndarray, v: np.ndarray, turn: np.ndarray, widths: np.ndarray, depths: np.ndarray, start: float, rounds: int,
+    shift: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None, far: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Intersect rays of camera points (u, v), mm, with the solid whose sections are ``widths`` x ``depths`` at LEVELS.
 
     Returns the depth w of the nearer (or ``far``) wall, and ``room``, which is 1 on the axis, 0 at the outline and
@@ -235,7 +240,7 @@ def landmarks(head: Head, turn: np.ndarray) -> np.ndarray:
     p, s = head.person, head.shot
     points = np.zeros((68, 3))
 
-    def on_face(index, x, y):
+    def on_face(index: slice | list[int], x: np.ndarray, y: np.ndarray) -> None:
         x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         points[index] = np.stack([x, y, head.front(x, y)], axis=-1)
 
