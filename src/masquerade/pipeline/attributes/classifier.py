@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from masquerade.core import execution, seeding
-from masquerade.networks import efficientnet_lite0, mobilenet_v2, torchvision_internals
+from masquerade.networks import efficientnet_lite0, efficientnet_lite_internals, mobilenet_v2, torchvision_internals
 from masquerade.networks.inputs import tensor
 from masquerade.params.blocks import AttributeSettings
 
@@ -102,10 +102,8 @@ def _mobilenet_v2():
 
 def _efficientnet_lite0():
     """Tan and Le 2019: the stem, 16 blocks and the head."""
-    net: Any = efficientnet_lite0.network()
-    stem = nn.Sequential(net._conv_stem, net._bn0, net._swish)
-    head = nn.Sequential(net._conv_head, net._bn1, net._swish)
-    return [stem, *net._blocks, head], (efficientnet_lite0.MEAN, efficientnet_lite0.STD), 1280
+    blocks = efficientnet_lite_internals.blocks(efficientnet_lite0.network())
+    return blocks, (efficientnet_lite0.MEAN, efficientnet_lite0.STD), 1280
 
 
 ARCHITECTURES = {"mobilenet_v2": _mobilenet_v2, "efficientnet_lite0": _efficientnet_lite0}
