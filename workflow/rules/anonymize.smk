@@ -1,4 +1,4 @@
-# One archive for each cell: the test split of a dataset, anonymized. Networks do so where the GPUs are.
+# Each cell has one archive: the anonymized test split of its dataset. Methods with networks may run on a GPU.
 rule anonymize_neural:
     input:
         unpack(GRAPH.method_inputs),
@@ -31,7 +31,7 @@ rule anonymize_neural:
         )
 
 
-# The methods that a processor computes at once.
+# Methods without networks take a processor a few seconds.
 use rule anonymize_neural as anonymize with:
     wildcard_constraints:
         method=one_of({*PARAMETERS.methods} - GRAPH.neural),
@@ -44,7 +44,7 @@ use rule anonymize_neural as anonymize with:
         submission="{}",
 
 
-# The pictures that another program made of the same faces, held against their originals.
+# Pictures that another program made of the same faces. They are compared with their originals.
 rule imported:
     input:
         code=lambda w: GRAPH.code("imported"),

@@ -1,4 +1,4 @@
-# FALCO's attribute protocol: learnt from anonymized faces, tested on real ones.
+# FALCO's attribute protocol: a classifier learns from anonymized faces and is tested on real faces.
 rule pseudo_labels:
     input:
         code=lambda w: GRAPH.code("pseudo_labels"),

@@ -1,4 +1,4 @@
-# Frozen networks by role, trained on the faces of the scale, each with its quality and a floor under it.
+# Frozen networks by role. Each is trained on the faces of the scale, and stops the build if its quality is below a floor.
 rule backbone:
     input:
         code=lambda w: GRAPH.code(

@@ -1,4 +1,4 @@
-# Where faces come from: one archive a dataset.
+# Each dataset has one archive of faces.
 rule faces:
     input:
         code=lambda w: GRAPH.code(f"data.{w.dataset}", *GRAPH.modules("faces", [w.dataset])),

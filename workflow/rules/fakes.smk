@@ -1,4 +1,4 @@
-# Faces of nobody: codes and features of the whole set in one file.
+# The set of generated faces: their codes and features in one file.
 rule fakes:
     input:
         code=lambda w: GRAPH.code("fakes", *GRAPH.modules("backbones", ["generator", "semantics"])),

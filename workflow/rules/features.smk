@@ -1,4 +1,4 @@
-# What a method takes the test faces apart into, where a figure shows how that clusters.
+# The features into which a method separates the test faces, for figures that show how they cluster.
 rule features:
     input:
         unpack(GRAPH.method_inputs),

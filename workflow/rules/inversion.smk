@@ -1,4 +1,4 @@
-# Codes of real faces: every face of a dataset inverted once, in one file.
+# The codes of real faces: every face of a dataset is inverted once, into one file.
 rule invert:
     input:
         code=lambda w: GRAPH.code("invert", *GRAPH.modules("backbones", LATENT_BACKBONES)),

@@ -1,4 +1,4 @@
-# Every judge looks at every picture once; one file of measurements a set.
+# Every judge measures every picture once. Each set of faces has one file of measurements.
 rule measure_source:
     input:
         code=lambda w: GRAPH.judges_code("measure"),

@@ -1,4 +1,4 @@
-# Every metric of a cell, from its measurements alone.
+# Every metric of a cell, computed from its measurements.
 rule metrics:
     input:
         code=lambda w: GRAPH.code("metrics", *GRAPH.modules("metrics", PARAMETERS.metrics)),
@@ -32,7 +32,7 @@ rule metrics:
         )
 
 
-# All of them in one file, which DVC knows as its metrics.
+# The means of all metrics in one file, which DVC lists as its metrics.
 rule scores:
     input:
         code=lambda w: GRAPH.code("scores"),

@@ -1,4 +1,4 @@
-# What invertible methods give back: with the right key, with wrong ones, and by guessing.
+# The faces that invertible methods recover: with the right key, with wrong keys, and by guessing.
 rule recover:
     input:
         unpack(GRAPH.method_inputs),

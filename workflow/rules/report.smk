@@ -1,5 +1,5 @@
-# One page with everything that a lab would show: tables, claims, pictures, trade-offs, and their lineage.
-# Two of the lists go by their folders: all of them in one command would be longer than a system allows some day.
+# One page with all tables, claims, pictures and trade-offs, and their lineage.
+# Two lists of files are passed as folders, because the command could become longer than the system allows.
 rule report:
     input:
         code=lambda w: GRAPH.code(

@@ -1,4 +1,4 @@
-# What the papers print, rebuilt: tables from metrics, curves from metrics, grids from pictures; and which claims hold.
+# The tables and figures of the papers: tables and curves from metrics, grids from pictures, and the page of claims.
 rule table:
     input:
         code=lambda w: GRAPH.code("table"),

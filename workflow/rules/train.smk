@@ -1,4 +1,4 @@
-# One checkpoint for each method that trains and each seed; all variants share it.
+# Each method that trains has one checkpoint for each seed. All its variants share it.
 rule method:
     input:
         code=GRAPH.method_code("train"),

@@ -43,7 +43,7 @@ class Remote(Settings):
     md5: Md5 | None
     """MD5, if its publisher gives one; it is checked too when the file comes in."""
     vouched: str
-    """Who publishes size and hash; '' = nobody."""
+    """Who publishes size and hash; '' if they are not published."""
 
 
 class File(Remote):

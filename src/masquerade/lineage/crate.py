@@ -183,7 +183,7 @@ class _Maker:
         return self._thing(
             f"#outside-{role}", "CreativeWork", name=f"{role}: {entry.title}", description=entry.source,
             license=entry.licence if " " in entry.licence else self._licence(entry.licence),
-            conditionsOfAccess=f"To be handed on by: {entry.redistribution}.",
+            conditionsOfAccess=f"Redistribution: {entry.redistribution}.",
             **({"identifier": _one(hashes)} if hashes else {}), **({"usageInfo": entry.terms} if entry.terms else {}),
         )  # fmt: skip
 

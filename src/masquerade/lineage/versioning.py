@@ -86,7 +86,7 @@ def _stage(job: "Job", base: dict, over: dict, over_path: str) -> dict[str, Any]
         "deps": sorted({str(path) for path in job.input}),
     }
     keys = [key.format(**job.wildcards_dict) for key in sorted(_keys(job))]
-    # A knob of params.yaml that the overlay sets is none: whoever changes it there changes nothing.
+    # A parameter that the overlay sets has no effect in params.yaml, so it is no parameter of the stage there.
     named = [part for key in keys if _holds(base, key) for part in _visible(base, over, key)]
     overlaid = [key for key in keys if _holds(over, key)]
     if named or overlaid:

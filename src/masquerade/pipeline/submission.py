@@ -1,4 +1,4 @@
-"""The resources of a job: what submitit, or Snakemake's SLURM executor, asks of the cluster."""
+"""The resources of a job: what submitit or Snakemake's SLURM executor requests from the cluster."""
 
 import json
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def brief(compute: ComputeSettings) -> dict[str, Any]:
 def submitted(
     compute: ComputeSettings, logs: str, kind: str, name: str | Callable[[Any], str], threads: Threads
 ) -> dict[str, Any]:
-    """Resources of a job that may go to a GPU: its launcher, and what submitit asks of the cluster, as JSON.
+    """Resources of a job that may go to a GPU: its launcher, and submitit's request to the cluster as JSON.
 
     ``name``, or the function of the wildcards that gives it, selects an entry of `compute.own`. ``threads`` is a key of
     `compute.threads`. None of this triggers a job: it decides where a number is made, not which number.
