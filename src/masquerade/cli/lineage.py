@@ -29,7 +29,7 @@ Root = Annotated[Path, typer.Option("--root", help="The repository.")]
 @app.command()
 def show(
     address: Address,
-    graph: Annotated[Path | None, typer.Option("--graph", help="Draw the chain into this .svg, .png or .pdf.")] = None,
+    graph: Annotated[Path | None, typer.Option("--graph", help="Draw the chain into this .svg or .png file.")] = None,
     as_json: Json = False,
     full: Annotated[bool, typer.Option("--full", help="Print every parameter in full.")] = False,
     scale: Scale = None,
