@@ -155,17 +155,14 @@ def test_unknown_own_resources_are_refused(tiny, own):
 
 
 def test_profile_sends_every_local_rule_through_submitit(root):
-    """A local rule without a launcher would compute on the login node."""
+    """A local rule without a launcher would compute on the login node. `use rule` does not inherit ``localrule``."""
     profile = yaml.safe_load((root / "slurm/config.yaml").read_text())
     rules = "\n".join(path.read_text() for path in (root / "workflow/rules").glob("*.smk"))
-    local: dict[str, bool] = {}
-    derived: dict[str, str] = {}
-    for block in re.split(r"\n(?:use )?rule ", rules)[1:]:
-        base, _, name = block.split(":")[0].removesuffix(" with").rpartition(" as ")
-        derived[name] = base
-        if flag := re.search(r"localrule: (True|False)", block):
-            local[name] = flag[1] == "True"
-    launched = {name for name, base in derived.items() if local.get(name, local.get(base, False))}
+    launched = {
+        block.split(":")[0].removesuffix(" with").rpartition(" as ")[2]
+        for block in re.split(r"\n(?:use )?rule ", rules)[1:]
+        if "localrule: True" in block
+    }
     assert {name: {"launcher": "slurm"} for name in launched} == profile["set-resources"]
 
 

@@ -84,6 +84,7 @@ use rule anonymize_neural as anonymize_train with:
         f"{BENCHMARKS}/anonymize_train/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     wildcard_constraints:
         method=one_of(PARAMETERS.methods),
+    localrule: True
     params:
         cfg=GRAPH.knobs(*GRAPH.variant_knobs, "measure.batch", "attributes.train_pictures"),
         split="train",

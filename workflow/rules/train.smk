@@ -46,6 +46,7 @@ use rule method as ablation with:
     benchmark:
         f"{BENCHMARKS}/ablate/{{method}}/{{variant}}/{{seed}}.tsv"
     priority: 1
+    localrule: True
     params:
         cfg=GRAPH.knobs("methods.{method}.params", "methods.{method}.ablations.{variant}"),
         ablation=lambda w: w.variant,
