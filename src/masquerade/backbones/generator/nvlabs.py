@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from masquerade.backbones.generator import layouts
+from masquerade.backbones.generator import layouts, torch_internals
 from masquerade.core import files
 from masquerade.core.errors import CheckpointError
 
@@ -34,8 +34,8 @@ KNOWN = {
     ("collections", "OrderedDict"): collections.OrderedDict,
     ("dnnlib.util", "EasyDict"): dict,
     ("torch_utils.persistence", "_reconstruct_persistent_obj"): _Module,
-    ("torch._utils", "_rebuild_tensor_v2"): torch._utils._rebuild_tensor_v2,  # pyright: ignore[reportAttributeAccessIssue]
-    ("torch._utils", "_rebuild_parameter"): torch._utils._rebuild_parameter,  # pyright: ignore[reportAttributeAccessIssue]
+    ("torch._utils", "_rebuild_tensor_v2"): torch_internals.REBUILD_TENSOR,
+    ("torch._utils", "_rebuild_parameter"): torch_internals.REBUILD_PARAMETER,
     ("torch.storage", "_load_from_bytes"): _storage,
 }
 
