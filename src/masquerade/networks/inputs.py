@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """The usual normalisation of networks that were trained on ImageNet, for RGB in [0, 1]."""
 AT_ONCE = 4
-"""Pictures in a batch of `piecewise`. The activations fit in the processor's cache, which is two to three times as fast
-as batches of 32.
+"""Pictures in a batch of `piecewise`, for a network with large maps. The activations fit in the processor's cache,
+which is two to three times as fast as batches of 32.
 """
 
 
@@ -61,14 +61,16 @@ def folded(network: "torch.nn.Module") -> "torch.nn.Module":
     return network
 
 
-def piecewise(function: Callable[..., dict[str, np.ndarray]], *images: np.ndarray) -> dict[str, np.ndarray]:
-    """Call ``function`` on ``AT_ONCE`` pictures at a time, in PyTorch's inference mode, and join the results."""
+def piecewise(
+    function: Callable[..., dict[str, np.ndarray]], *images: np.ndarray, at_once: int = AT_ONCE
+) -> dict[str, np.ndarray]:
+    """Call ``function`` on ``at_once`` pictures at a time, in PyTorch's inference mode, and join the results."""
     import torch
 
     with torch.inference_mode():
         parts = [
-            function(*(array[start : start + AT_ONCE] for array in images))
-            for start in range(0, len(images[0]), AT_ONCE)
+            function(*(array[start : start + at_once] for array in images))
+            for start in range(0, len(images[0]), at_once)
         ]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 

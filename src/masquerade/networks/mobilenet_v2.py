@@ -1,6 +1,7 @@
 """MobileNetV2 with ImageNet's weights (Sandler et al. 2018, arXiv:1801.04381), read from an installed package."""
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -9,6 +10,8 @@ from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD, folded, load
 
 if TYPE_CHECKING:
     import torch
+
+    Activations: TypeAlias = list[torch.Tensor]
 
 MEAN, STD = IMAGENET_MEAN, IMAGENET_STD
 STAGES = (1, 3, 6, 13, 18)  # the last block at each resolution: 16, 24, 32, 96 and 1280 channels
@@ -45,20 +48,39 @@ class MobileNetFeatures:
         self._layers: Any = folded(network()).features
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        """float32 (N, 3, H, W) in [-1, 1] -> ``features`` (N, 1280), and ``perceptual`` (N,) with a reference."""
-        return piecewise(self._measure, images, *([] if reference is None else [reference]))
+        """float32 (N, 3, H, W) in [-1, 1] -> ``features`` (N, 1280), and ``perceptual`` (N,) with a reference.
 
-    def _measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        A reference that occurs several times passes through the network once.
+        """
+        known: dict[bytes, Activations] = {}
+        return piecewise(partial(self._measure, known), images, *([] if reference is None else [reference]))
+
+    def _measure(
+        self, known: "dict[bytes, Activations]", images: np.ndarray, reference: np.ndarray | None = None
+    ) -> dict[str, np.ndarray]:
         import torch
 
         stages = self._activations(images)
         values = {"features": stages[-1].mean(dim=(2, 3)).numpy()}
         if reference is not None:
-            pairs = zip(stages, self._activations(reference), strict=True)
+            pairs = zip(stages, self._remembered(known, reference), strict=True)
             values["perceptual"] = torch.stack([_difference(*pair) for pair in pairs]).mean(dim=0).numpy()
         return values
 
-    def _activations(self, images: np.ndarray) -> list["torch.Tensor"]:
+    def _remembered(self, known: "dict[bytes, Activations]", reference: np.ndarray) -> "Activations":
+        """The activations of ``reference``. Those of new pictures are computed and added to ``known``."""
+        import torch
+
+        keys = [picture.tobytes() for picture in reference]
+        new = {key: row for row, key in enumerate(keys) if key not in known}
+        if new:
+            stages = self._activations(reference[list(new.values())])
+            known |= {key: [stage[row : row + 1] for stage in stages] for row, key in enumerate(new)}
+            if len(new) == len(keys):
+                return stages
+        return [torch.cat(parts) for parts in zip(*(known[key] for key in keys), strict=True)]
+
+    def _activations(self, images: np.ndarray) -> "Activations":
         signal, stages = tensor(images, self.size, MEAN, STD), []
         for number, layer in enumerate(self._layers):
             signal = layer(signal)

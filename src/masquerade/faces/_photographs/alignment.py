@@ -16,6 +16,7 @@ import numpy as np
 from masquerade.assets.packaged import packaged
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.errors import PictureError
+from masquerade.networks.hog import detector
 
 LEFT_EYE, RIGHT_EYE, MOUTH_CORNERS = slice(36, 42), slice(42, 48), [48, 54]  # iBUG order; left side of the picture
 SECOND_SIDE = 320  # side in pixels of the upright crop on which the landmarks are refined
@@ -45,13 +46,6 @@ class Square:
 
 
 @cache
-def _hog() -> Any:
-    import dlib
-
-    return dlib.get_frontal_face_detector()
-
-
-@cache
 def _shape_predictor() -> Any:
     import dlib
 
@@ -70,7 +64,7 @@ def detect(picture: np.ndarray, side: int, score: float) -> np.ndarray:
     scale = min(side / max(picture.shape[:2]), 2.0)
     size = tuple(max(1, round(length * scale)) for length in picture.shape[1::-1])
     small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR)
-    faces, _, _ = _hog().run(small, 1, score)
+    faces, _, _ = detector().run(small, 1, score)
     boxes = np.array([[box.left(), box.top(), box.right(), box.bottom()] for box in faces], dtype=np.float64)
     return boxes.reshape(-1, 4)[np.argsort([box.left() for box in faces], kind="stable").astype(int)] / scale
 
