@@ -33,8 +33,10 @@ from masquerade.core import threads
 from masquerade.pipeline import forked_job
 
 LIBRARIES = (
-    "torch", "torchvision", "numpy", "pandas", "pyarrow.parquet", "scipy.ndimage", "scipy.linalg", "PIL.Image", "cv2",
-    "dlib", "skimage.metrics", "pydantic", "yaml", "tqdm", "safetensors.torch", "threadpoolctl",
+    "torch", "torchvision", "numpy", "pandas", "pyarrow.dataset", "scipy.ndimage", "scipy.linalg", "skimage.metrics",
+    "cv2", "dlib", "PIL.JpegImagePlugin", "PIL.PngImagePlugin", "matplotlib.figure", "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_svg", "pydantic.main", "yaml", "tqdm", "safetensors.torch", "filelock",
+    "threadpoolctl",
 )  # fmt: skip
 """What many jobs import. A job imports whatever else it needs."""
 WORTHWHILE = 4
