@@ -1,68 +1,177 @@
-"""Milliseconds per procedural face of every judge whose weights come with a package. Writes benchmarks/judges.md."""
+"""Milliseconds of processor time per face: every judge of a scale, and the whole pass of a set. Writes judges.md.
+
+Judges with a network that was trained here need the checkpoints of `make reproduce`; without them they are left out.
+"""
 
 import argparse
+import json
+import os
 import platform
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    from masquerade.judges import Judge
 
-from masquerade.core import discovery
-from masquerade.core.images import to_float
-from masquerade.params import loading as params
-from masquerade.pipeline import measuring
-
-ROOT = Path(__file__).parent.parent
+# Whatever of Masquerade the whole pass imports is a part of its time, so this module imports nothing of it here.
+ROOT = Path(__file__).parents[1]
+BATCH = 32
 
 
-def procedural(count: int, scale: str) -> np.ndarray:
+def judges_of(scale: str, checkpoints: Path) -> "dict[str, Callable[[], Judge]]":
+    """The judges that measure every set and whose networks are there: name -> a function that loads it."""
+    from masquerade.core import discovery
+    from masquerade.params import loading
+
+    settings, backbones = loading.load(ROOT, scale), {path.stem: path for path in checkpoints.glob("*.safetensors")}
+    classes = {name: discovery.load("judges", name) for name in settings.measure.judges}
+    return {
+        name: lambda cls=cls, params=settings.judges[name]: cls(params, backbones)
+        for name, cls in classes.items()
+        if set(cls.needs) <= set(backbones) and not cls.assets
+    }
+
+
+def timed(act: Callable[[], object]) -> tuple[float, object]:
+    """(seconds of processor, result)."""
+    start = time.process_time()
+    result = act()
+    return time.process_time() - start, result
+
+
+def one_by_one(scale: str, checkpoints: Path, count: int, repeats: int) -> list[str]:
+    """One row a judge: loading and the first face (s), time a face (ms, best of ``repeats``), faces detected."""
+    import numpy as np
+
+    from masquerade.pipeline import libraries, measuring
+
+    libraries.load()
+    faces, rows = drawn(scale, count), []
+    sources = faces[::-1].copy()
+    with measuring.limited_threads(1):
+        for name, load in judges_of(scale, checkpoints).items():
+            loading, judge = timed(load)
+            first, _ = timed(lambda judge=judge: judge.measure(faces[:1], sources[:1]))
+
+            def measured(judge: "Judge" = judge) -> list[Mapping[str, np.ndarray]]:
+                starts = range(0, len(faces), BATCH)
+                return [judge.measure(faces[at : at + BATCH], sources[at : at + BATCH]) for at in starts]
+
+            seconds, parts = min((timed(measured) for _ in range(repeats)), key=lambda result: result[0])
+            found = [part["detected"].sum() for part in parts if "detected" in part]
+            detected = f"{sum(found)} of {len(faces)}" if found else ""
+            rows.append(f"| `{name}` | {loading:.2f} | {first:.2f} | {1000 * seconds / len(faces):.1f} | {detected} |")
+    return rows
+
+
+def drawn(scale: str, count: int):
     """The first faces of synthetic_hq at this scale, float32 (count, 3, H, W)."""
-    settings = params.load(ROOT, scale)
+    import numpy as np
+
+    from masquerade.core import discovery
+    from masquerade.core.images import to_float
+    from masquerade.params import loading
+
+    settings = loading.load(ROOT, scale)
     dataset = discovery.load("faces", "synthetic_hq")(settings.datasets["synthetic_hq"])
     records = islice(dataset.records(settings.image.size, 0, 1), count)
     return to_float(np.stack([record.picture for record in records]))
 
 
-def timed(act: Callable[[], object]) -> tuple[float, float, object]:
-    """(seconds by the clock, seconds of processor, result)."""
-    clock, processor = time.perf_counter(), time.process_time()
-    result = act()
-    return time.perf_counter() - clock, time.process_time() - processor, result
+def write_sets(folder: Path, scale: str, count: int) -> None:
+    """Write ``source.zip`` with drawn faces, and ``derived.zip`` with the same faces in reverse order."""
+    from masquerade.core.images import ArchiveWriter, to_uint8
+
+    pictures = to_uint8(drawn(scale, count))
+    for name, order in (("source", pictures), ("derived", pictures[::-1])):
+        with ArchiveWriter(folder / f"{name}.zip") as out:
+            for number, picture in enumerate(order):
+                row = {"id": f"{name}{number}", "identity": str(number), "split": "test"}
+                out.add(picture, row | ({"source_id": f"source{number}"} if name == "derived" else {}))
 
 
-def benchmark(faces: np.ndarray, scale: str) -> list[str]:
-    """One row a judge: loading (s), clock and processor time a face (ms), share of faces detected."""
-    rows = []
-    for name, settings in params.load(ROOT, scale).judges.items():
-        cls = discovery.load("judges", name)
-        if cls.needs or cls.assets:
-            continue
-        loading, _, judge = timed(lambda cls=cls, settings=settings: cls(settings, {}))
-        judge.measure(faces[:1], faces[:1])  # the first call also loads the network
-        with measuring.limited_threads(1):
-            clock, processor, values = timed(lambda judge=judge: judge.measure(faces, faces[::-1].copy()))
-        detected = f"{values['detected'].sum()} of {len(faces)}" if "detected" in values else ""
-        per_face = 1000 / len(faces)
-        rows.append(f"| `{name}` | {loading:.2f} | {clock * per_face:.1f} | {processor * per_face:.1f} | {detected} |")
-    return rows
+def whole_pass(folder: Path, scale: str, checkpoints: Path) -> None:
+    """What a job of the rule ``measure`` does: load every judge, read the pictures, measure, write the table."""
+    from masquerade.pipeline import measuring
+
+    judges = {name: load() for name, load in judges_of(scale, checkpoints).items()}
+    derived, source = folder / "derived.zip", folder / "source.zip"
+    measuring.measure(derived, folder / "measured.parquet", judges, "test", BATCH, source, progress=False)
+
+
+def cost(child: int) -> float:
+    """Seconds of processor of a child process. Raises RuntimeError if it failed."""
+    _, status, used = os.wait4(child, 0)
+    if status:
+        raise RuntimeError(f"the whole pass ended with status {status}")
+    return used.ru_utime + used.ru_stime
+
+
+def forked(folder: Path, scale: str, checkpoints: Path) -> float:
+    """Seconds of processor of a whole pass, in a process forked from this one after the imports of libraries."""
+    from masquerade.pipeline import libraries
+
+    libraries.load()
+    child = os.fork()
+    if child == 0:
+        whole_pass(folder, scale, checkpoints)
+        os._exit(0)
+    return cost(child)
+
+
+def of_program(start: str, folder: Path, given: argparse.Namespace) -> float:
+    """Seconds of processor of a whole pass, the best of several: ``cold`` (with all imports) or ``forked``."""
+    command = [sys.executable, __file__, "--scale", given.scale, "--checkpoints", str(given.checkpoints)]
+    seconds = []
+    for _ in range(given.repeats):
+        program = subprocess.Popen([*command, "--pass", start, str(folder)], stdout=subprocess.PIPE, text=True)
+        output = program.stdout.read() if program.stdout else ""
+        seconds.append(cost(program.pid) if start == "cold" else float(json.loads(output)))
+        if start == "forked":
+            program.wait()
+    return min(seconds)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", default="mini")
-    parser.add_argument("--faces", type=int, default=32)
+    parser.add_argument("--faces", type=int, default=120)
+    parser.add_argument("--repeats", type=int, default=3, help="the best one of so many is printed")
+    parser.add_argument("--checkpoints", type=Path, help="folder with the backbones of the scale")
+    parser.add_argument("--pass", dest="only", nargs=2, help=argparse.SUPPRESS)  # the program calls itself
     given = parser.parse_args()
-    faces = procedural(given.faces, given.scale)
+    given.checkpoints = given.checkpoints or ROOT / "checkpoints" / given.scale / "backbones"
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[variable] = "1"
+    if given.only:
+        act = {"cold": whole_pass, "forked": forked}[given.only[0]]
+        print(json.dumps(act(Path(given.only[1]), given.scale, given.checkpoints)))
+        return
+    with tempfile.TemporaryDirectory() as name:
+        write_sets(Path(name), given.scale, given.faces)
+        starts = ("forked from a process that has imported the libraries", "forked"), ("cold", "cold")
+        passes = [
+            f"| {title} | {seconds:.2f} | {1000 * seconds / given.faces:.1f} |"
+            for title, start in starts
+            for seconds in [of_program(start, Path(name), given)]
+        ]
     table = [
-        f"{len(faces)} faces of {faces.shape[-1]} x {faces.shape[-1]} pixels, one thread, reference given, "
-        f"{platform.machine()}, Python {platform.python_version()}.",
-        "The first judges that need PyTorch and torchvision pay for their start.",
+        f"Processor time of one thread; {given.faces} faces with references, scale {given.scale}; "
+        f"{platform.machine()}, Python {platform.python_version()}; the best of {given.repeats}.",
         "",
-        "| judge | load (s) | clock (ms a face) | processor (ms a face) | detected |",
+        "| a set, all judges, start included | seconds | ms a face |",
+        "|---|---|---|",
+        *passes,
+        "",
+        "| judge | load (s) | first face (s) | ms a face | detected |",
         "|---|---|---|---|---|",
-        *benchmark(faces, given.scale),
+        *one_by_one(given.scale, given.checkpoints, given.faces, given.repeats),
     ]
     (ROOT / "benchmarks" / "judges.md").write_text("# Judges\n\n" + "\n".join(table) + "\n", encoding="utf-8")
     print("\n".join(table))
