@@ -22,17 +22,25 @@ if TYPE_CHECKING:
 # Whatever of Masquerade the whole pass imports is a part of its time, so this module imports nothing of it here.
 ROOT = Path(__file__).parents[1]
 BATCH = 32
+KNOBS = "judges.json"
 
 
-def judges_of(scale: str, checkpoints: Path) -> "dict[str, Callable[[], Judge]]":
-    """The judges that measure every set and whose networks are there: name -> a function that loads it."""
-    from masquerade.core import discovery
+def knobs_of(scale: str) -> dict[str, dict]:
+    """The parameters of the judges that measure every set, as a job of the rule ``measure`` gets them."""
     from masquerade.params import loading
 
-    settings, backbones = loading.load(ROOT, scale), {path.stem: path for path in checkpoints.glob("*.safetensors")}
-    classes = {name: discovery.load("judges", name) for name in settings.measure.judges}
+    settings = loading.load(ROOT, scale)
+    return {name: settings.judges[name].model_dump(mode="json") for name in settings.measure.judges}
+
+
+def judges_of(knobs: Mapping[str, dict], checkpoints: Path) -> "dict[str, Callable[[], Judge]]":
+    """The judges whose networks are there: name -> a function that loads it."""
+    from masquerade.core import discovery
+
+    backbones = {path.stem: path for path in checkpoints.glob("*.safetensors")}
+    classes = {name: discovery.load("judges", name) for name in knobs}
     return {
-        name: lambda cls=cls, params=settings.judges[name]: cls(params, backbones)
+        name: lambda name=name, cls=cls: cls(cls.Params(**knobs[name]), backbones)
         for name, cls in classes.items()
         if set(cls.needs) <= set(backbones) and not cls.assets
     }
@@ -55,7 +63,7 @@ def one_by_one(scale: str, checkpoints: Path, count: int, repeats: int) -> list[
     faces, rows = drawn(scale, count), []
     sources = faces[::-1].copy()
     with measuring.limited_threads(1):
-        for name, load in judges_of(scale, checkpoints).items():
+        for name, load in judges_of(knobs_of(scale), checkpoints).items():
             loading, judge = timed(load)
             first, _ = timed(lambda judge=judge: judge.measure(faces[:1], sources[:1]))
 
@@ -85,9 +93,10 @@ def drawn(scale: str, count: int):
 
 
 def write_sets(folder: Path, scale: str, count: int) -> None:
-    """Write ``source.zip`` with drawn faces, and ``derived.zip`` with the same faces in reverse order."""
+    """Write ``source.zip`` with drawn faces, ``derived.zip`` with the same in reverse order, and KNOBS."""
     from masquerade.core.images import ArchiveWriter, to_uint8
 
+    (folder / KNOBS).write_text(json.dumps(knobs_of(scale)), encoding="utf-8")
     pictures = to_uint8(drawn(scale, count))
     for name, order in (("source", pictures), ("derived", pictures[::-1])):
         with ArchiveWriter(folder / f"{name}.zip") as out:
@@ -96,11 +105,12 @@ def write_sets(folder: Path, scale: str, count: int) -> None:
                 out.add(picture, row | ({"source_id": f"source{number}"} if name == "derived" else {}))
 
 
-def whole_pass(folder: Path, scale: str, checkpoints: Path) -> None:
+def whole_pass(folder: Path, checkpoints: Path) -> None:
     """What a job of the rule ``measure`` does: load every judge, read the pictures, measure, write the table."""
     from masquerade.pipeline import measuring
 
-    judges = {name: load() for name, load in judges_of(scale, checkpoints).items()}
+    knobs = json.loads((folder / KNOBS).read_text(encoding="utf-8"))
+    judges = {name: load() for name, load in judges_of(knobs, checkpoints).items()}
     derived, source = folder / "derived.zip", folder / "source.zip"
     measuring.measure(derived, folder / "measured.parquet", judges, "test", BATCH, source, progress=False)
 
@@ -113,21 +123,21 @@ def cost(child: int) -> float:
     return used.ru_utime + used.ru_stime
 
 
-def forked(folder: Path, scale: str, checkpoints: Path) -> float:
+def forked(folder: Path, checkpoints: Path) -> float:
     """Seconds of processor of a whole pass, in a process forked from this one after the imports of libraries."""
     from masquerade.pipeline import libraries
 
     libraries.load()
     child = os.fork()
     if child == 0:
-        whole_pass(folder, scale, checkpoints)
+        whole_pass(folder, checkpoints)
         os._exit(0)
     return cost(child)
 
 
 def of_program(start: str, folder: Path, given: argparse.Namespace) -> float:
     """Seconds of processor of a whole pass, the best of several: ``cold`` (with all imports) or ``forked``."""
-    command = [sys.executable, __file__, "--scale", given.scale, "--checkpoints", str(given.checkpoints)]
+    command = [sys.executable, __file__, "--checkpoints", str(given.checkpoints)]
     seconds = []
     for _ in range(given.repeats):
         program = subprocess.Popen([*command, "--pass", start, str(folder)], stdout=subprocess.PIPE, text=True)
@@ -151,7 +161,7 @@ def main() -> None:
         os.environ[variable] = "1"
     if given.only:
         act = {"cold": whole_pass, "forked": forked}[given.only[0]]
-        print(json.dumps(act(Path(given.only[1]), given.scale, given.checkpoints)))
+        print(json.dumps(act(Path(given.only[1]), given.checkpoints)))
         return
     with tempfile.TemporaryDirectory() as name:
         write_sets(Path(name), given.scale, given.faces)
