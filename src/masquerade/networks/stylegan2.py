@@ -8,7 +8,7 @@ up-sampling by a transposed convolution and a low-pass filter, and noise that is
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -30,6 +30,11 @@ def style_layers(size: int) -> int:
 def activated(x: Tensor) -> Tensor:
     """A leaky rectifier that keeps the variance."""
     return functional.leaky_relu(x, SLOPE) * GAIN
+
+
+def in_channels_last(x: Tensor) -> bool:
+    """Whether the channels of a pixel lie side by side in memory, (N, H, W, C)."""
+    return not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
 
 
 class EqualLinear(nn.Module):
@@ -141,9 +146,11 @@ class Activation(nn.Module):
         self.bias = nn.Parameter(torch.zeros(channels))
 
     def forward(self, x: Tensor, scale: Tensor, shift: Tensor | None) -> Tensor:
-        bias = self.bias[:, None, None]
-        added = bias if shift is None else bias + shift
-        return functional.leaky_relu_(torch.addcmul(GAIN * added, x, GAIN * scale), SLOPE)
+        bias = self.bias[None, :, None, None]
+        added = GAIN * (bias if shift is None else bias + shift)
+        if in_channels_last(x):  # the result has the order of the first operand
+            added = added.contiguous(memory_format=torch.channels_last)
+        return functional.leaky_relu_(torch.addcmul(added, x, GAIN * scale), SLOPE)
 
 
 class StyledConv(nn.Module):
@@ -231,6 +238,12 @@ class Generator(nn.Module):
             side = 2 ** ((layer + 5) // 2)
             self.noises.register_buffer(f"noise_{layer}", torch.randn(1, 1, side, side))
         self.register_buffer("latent_avg", torch.zeros(style))
+        self._order = torch.contiguous_format
+
+    def channels_last(self) -> Self:
+        """Compute all maps in the channels-last order: on a CPU this takes a half of the time. Returns itself."""
+        self._order = torch.channels_last
+        return self
 
     @property
     def at_once(self) -> int:
@@ -263,7 +276,7 @@ class Generator(nn.Module):
         shape = (len(codes), codes[0].shape[-1])
         if codes[0].ndim != 2 or shape != (self.layers, self.style_width):
             raise ValueError(f"W+ must be (N, {self.layers}, {self.style_width}), not (N, {shape[0]}, {shape[1]})")
-        x = self.input.input.expand(len(codes[0]), -1, -1, -1)
+        x = self.input.input.expand(len(codes[0]), -1, -1, -1).contiguous(memory_format=self._order)
         x = self.conv1(x, codes[0], self._noise(0, x, noise))
         pictures = [self.to_rgb1(x, codes[1])]
         for level, to_rgb in enumerate(self.to_rgbs):
