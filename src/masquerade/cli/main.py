@@ -231,7 +231,7 @@ def _secret(key_file: Path | None, confirm: bool) -> bytes:
 
 
 def _counting(status: Status) -> Callable[[int], None]:
-    """Shows how many faces were found. It does not show names of files, which could hold escape codes of the terminal."""
+    """Shows a number of faces and refused files, and no names: these could hold escape codes of the terminal."""
     return lambda done: status.update(f"Faces and refused files so far: {done}")
 
 

@@ -76,6 +76,9 @@ class Falco(Method):
         self._fakes = fakes.load(resources.fakes, self._space)
         identity = discovery.load("backbones", "identity").load(resources.backbones["identity"])
         self._identity = differentiated(identity).to(self._space.device)
+        differentiated(self._space.semantics.network.visual)
+        if self._space.device.type == "cpu":
+            self._space.generator.quicken()
         self._layers = scaled(params.first_layer, params.last_layer, self._space.generator.layers)
 
     def observe(self, batches: Iterable[Faces]) -> None:

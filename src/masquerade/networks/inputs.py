@@ -64,7 +64,7 @@ def folded(network: "torch.nn.Module") -> "torch.nn.Module":
 def differentiated(network: "torch.nn.Module") -> "torch.nn.Module":
     """A frozen network, prepared for gradients of its input: `folded`, channels last, and with `FixedPReLU`.
 
-    The output and the gradient stay the same except for rounding, in half of the time. Changes ``network`` and returns it.
+    Output and gradient stay the same except for rounding. Changes ``network`` and returns it.
     """
     import torch
 
