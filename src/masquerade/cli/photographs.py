@@ -23,7 +23,7 @@ from masquerade.params.paths import Paths
 from masquerade.pipeline import method_builder
 
 REPORT = "report.csv"
-COLUMNS = ("file", "output", "status", "reason")
+COLUMNS: tuple[str, ...] = ("file", "output", "status", "reason")
 BATCH = 16
 # Values of a variant's knobs for real photographs, if it has these knobs: noise that cannot be repeated, and a
 # sensitivity that holds for every face, not only for the faces of this folder.

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 class FixedPReLU(nn.Module):
-    """w x + (1 - w) max(x, 0), with the slopes w of a PReLU: the same except for rounding (He et al. 2015, Eq. 1).
+    """w x + (1 - w) max(x, 0), with the slopes w of a PReLU: the same except for rounding (He et al. 2015).
 
     PyTorch's own gradient also computes that of the slopes, which on a CPU takes eight times as long.
     """

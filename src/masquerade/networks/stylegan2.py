@@ -80,12 +80,10 @@ class LowPass(nn.Module):
 
     def quicken(self, size: int) -> None:
         """From now on, enlarge pictures (N, C, size, size) by two products of matrices. Only for ``up`` = 2."""
-        taps = torch.tensor(TAPS, device=self.kernel.device)
-        columns = functional.conv_transpose1d(
-            torch.eye(size, device=taps.device)[:, None], taps[None, None] / taps.sum() * 2, stride=2
-        )
-        first, last = 3 - self.padding[0], 2 - self.padding[1]
-        self.enlarging = columns[:, 0, first : columns.shape[-1] - last].T.contiguous()
+        taps, inside = torch.tensor(TAPS, device=self.kernel.device), slice(3 - self.padding[0], self.padding[1] - 2)
+        ones = torch.eye(size, device=taps.device)[:, None]
+        columns = functional.conv_transpose1d(ones, taps[None, None] / taps.sum() * 2, stride=2)
+        self.enlarging = columns[:, 0, inside].T.contiguous()
 
     def forward(self, x: Tensor) -> Tensor:
         if self.enlarging is not None:
@@ -254,9 +252,9 @@ class Generator(nn.Module):
         self._order = torch.contiguous_format
 
     def quicken(self) -> None:
-        """From now on, draw quickly on a CPU. Pictures and gradients stay the same except for rounding.
+        """From now on, keep maps in the channels-last order and enlarge RGB by products of matrices.
 
-        The maps are in the channels-last order, and the RGB pictures are enlarged by products of matrices.
+        That is quick on a CPU, and equal except for rounding.
         """
         self._order = torch.channels_last
         for level, to_rgb in enumerate(self.to_rgbs):
