@@ -82,8 +82,9 @@ benchmark: environment
 	python benchmarks/faces.py
 	python benchmarks/judges.py
 	python benchmarks/graph.py
-	python benchmarks/methods.py    # this one and the next: of what `make reproduce` has built
+	python benchmarks/methods.py    # this one and the next two: of what `make reproduce` has built
 	python benchmarks/falco.py
+	python benchmarks/command_line.py
 
 dvc.yaml: environment
 	python workflow/scripts/dvc_yaml.py
