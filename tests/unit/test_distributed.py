@@ -181,7 +181,8 @@ def together(work, folder, label, count=2):
         free.bind(("127.0.0.1", 0))
         shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
     environments = [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")  # of a new process that imports this module once for all
+    context.set_forkserver_preload([__name__])
     started = [context.Process(target=in_process, args=(work, folder, label, of)) for of in environments]
     for child in started:
         child.start()
