@@ -305,7 +305,7 @@ def test_job_of_two_tasks_is_requeued_and_resumes_exactly_and_is_judged_once(roo
         "a_run",
     )  # fmt: skip
     executor = submitit.AutoExecutor(tmp_path / "logs", cluster="local")
-    executor.update_parameters(tasks_per_node=2, timeout_min=5)
+    executor.update_parameters(tasks_per_node=2, timeout_min=30)  # a busy machine
     job = executor.submit(program)
     while not state.is_file() and not job.done():
         time.sleep(0.01)
