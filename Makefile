@@ -74,7 +74,7 @@ lint: environment
 	snakemake --lint
 	lint-imports --no-cache --no-logo
 	codespell
-	basedpyright --threads 2
+	basedpyright
 	python -m pytest tests/unit/test_house.py tests/unit/test_import_direction.py tests/unit/test_docs.py -k "not lint_command"
 
 benchmark: environment

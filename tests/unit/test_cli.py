@@ -54,7 +54,7 @@ def root(tmp_path: Path, tree: dict) -> Path:
     """A separate repository with parameters and no checkpoint."""
     root = tmp_path / "repository"
     (root / "scales").mkdir(parents=True)
-    (root / "params.yaml").write_text(yaml.safe_dump(tree))
+    (root / "params.yaml").write_text(yaml.dump(tree, Dumper=yaml.CSafeDumper))
     (root / "scales" / "mini.yaml").write_text("{}\n")
     return root
 
