@@ -1,30 +1,26 @@
 """The real Snakefile and dvc.yaml at `tiny` scale: built once, then copied by each test."""
 
-import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
 from repository import Repository
 
 
 @pytest.fixture(scope="session")
-def built_once(fresh, tmp_path_factory, worker_id) -> Repository:
+def built_once(fresh, once, tmp_path_factory) -> Repository:
     """The whole tiny matrix, built from nothing and recorded by DVC. Built once; every test process gets a copy."""
-    base = tmp_path_factory.getbasetemp()
-    known = (base if worker_id == "master" else base.parent) / "built.json"
-    with FileLock(f"{known}.lock"):
-        if not known.is_file():
-            repository = fresh.copy(tmp_path_factory.mktemp("whole") / "repository")
-            output = repository.snakemake("all")
-            repository.commit("built")
-            known.write_text(json.dumps([str(repository.path), output]))
-    path, output = json.loads(known.read_text())
-    repository = Repository(Path(path)).copy(tmp_path_factory.mktemp("built") / "repository")
-    repository.build_output = output
+
+    def build(folder: Path) -> None:
+        repository = fresh.copy(folder / "repository")
+        (folder / "output").write_text(repository.snakemake("all"))
+        repository.commit("built")
+
+    whole = once("whole", build)
+    repository = Repository(whole / "repository").copy(tmp_path_factory.mktemp("built") / "repository")
+    repository.build_output = (whole / "output").read_text()
     return repository
 
 
