@@ -23,7 +23,7 @@ from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import snakemake_internals
 from masquerade.params import overlays
 from masquerade.params.paths import index, with_index
-from masquerade.pipeline import checks, commands, submission
+from masquerade.pipeline import checks, commands, fork_server, submission
 from masquerade.pipeline.graph import LATENT_BACKBONES, Graph, one_of
 from masquerade.pipeline.targets import Targets
 from snakemake.exceptions import WorkflowError
@@ -39,6 +39,7 @@ COMPUTE, TARGETS = PARAMETERS.compute, Targets(GRAPH)
 LOGS, BENCHMARKS = PATHS.logs, f"{PATHS.logs}/benchmarks"
 LIGHT, BRIEF = submission.light(COMPUTE), submission.brief(COMPUTE)
 ABOUT = GRAPH.knobs("scale", "seeds", "stand_ins", "caution")
+FORK_SERVER = fork_server.ForkServer(logger.warning)
 
 
 def submitted(kind, name, threads):
@@ -80,10 +81,13 @@ def before_jobs():
         raise WorkflowError(str(error))
     snakemake_internals.schedule_on_job_end(workflow)
     snakemake_internals.log_group_errors()
+    if not snakemake_internals.submits_jobs(workflow):
+        FORK_SERVER.start(snakemake_internals.pending_jobs(workflow))
 
 
 def after_jobs(outcome):
     """Publish the runs. After a success, DVC also records the files, if it did not start this build itself."""
+    FORK_SERVER.stop()
     own_scale = "scale" not in config and not PARAMETERS.rehearsal
     record = outcome == "success" and own_scale and not os.environ.get("DVC_STAGE")
     commands = [[sys.executable, "workflow/scripts/finish.py", step] for step in ["publish", "record"][: 1 + record]]

@@ -1,7 +1,6 @@
 """Anonymize the test split, or a part of the train split, of one dataset with one variant of one method."""
 
-from masquerade.core.images import FaceArchive
-from masquerade.pipeline import anonymization, program
+from masquerade.pipeline import program
 
 given = program.arguments(
     __doc__, files=("faces",), lists=program.METHOD_FILES, words=("split", "method", "variant", "seed")
@@ -9,6 +8,9 @@ given = program.arguments(
 
 
 def work(run) -> None:
+    from masquerade.core.images import FaceArchive
+    from masquerade.pipeline import anonymization
+
     method = program.method(given)
     anonymization.anonymize(
         FaceArchive(given.faces), given.outputs[0], method, given.variant, given.split, int(given.seed),

@@ -1,7 +1,5 @@
 """Learn attributes from one anonymized set, and predict the attributes of real faces."""
 
-from masquerade.core.images import FaceArchive
-from masquerade.params.blocks import AttributeSettings
 from masquerade.pipeline import program
 
 given = program.arguments(__doc__, files=("anonymized", "faces", "pseudo"), words=("split", "seed"))
@@ -11,6 +9,8 @@ def work(_) -> None:
     import pandas as pd
     import torch
 
+    from masquerade.core.images import FaceArchive
+    from masquerade.params.blocks import AttributeSettings
     from masquerade.pipeline.attributes import protocol
 
     torch.set_num_threads(given.threads)

@@ -1,13 +1,14 @@
 """Train one backbone, and evaluate it on identities that are not in its training set."""
 
-from masquerade.core import discovery
 from masquerade.pipeline import program
-from masquerade.training.job import TrainingJob
 
 given = program.arguments(__doc__, files=("faces", "state"), lists=("backbones",), words=("name",))
 
 
 def work(run) -> None:
+    from masquerade.core import discovery
+    from masquerade.training.job import TrainingJob
+
     cls = discovery.load("backbones", given.name)
     checkpoint, report = given.outputs
     job = TrainingJob(

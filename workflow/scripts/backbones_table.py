@@ -1,13 +1,14 @@
 """Write the table of backbones from their quality figures."""
 
-from masquerade.core import files, fingerprints
-from masquerade.papers import backbones_table
 from masquerade.pipeline import program
 
 given = program.arguments(__doc__, lists=("qualities",))
 
 
 def work(_) -> None:
+    from masquerade.core import files, fingerprints
+    from masquerade.papers import backbones_table
+
     page = backbones_table.markdown(files.read_numbers(given.qualities), given.params, fingerprints.commit())
     files.write_text(given.outputs[0], page)
 

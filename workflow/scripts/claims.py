@@ -1,14 +1,15 @@
 """Write the page of claims: what the papers claim, and which of it holds at this scale."""
 
-from masquerade.core import files
-from masquerade.papers import claims, claims_page, verdicts
-from masquerade.papers.context import Context, skip_reasons
 from masquerade.pipeline import program
 
 given = program.arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped",))
 
 
 def work(_) -> None:
+    from masquerade.core import files
+    from masquerade.papers import claims, claims_page, verdicts
+    from masquerade.papers.context import Context, skip_reasons
+
     declared = claims.of_papers(claims.load(given.declared), given.params["papers"])
     cells, context = files.read_numbers(given.metrics), Context.of(given.params)
     judged = verdicts.judge(declared, cells, skip_reasons(given.skipped), context)

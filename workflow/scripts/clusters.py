@@ -1,14 +1,15 @@
 """Draw one figure of clusters of a paper."""
 
-from masquerade.core import features_file
-from masquerade.papers import clusters, reference
-from masquerade.papers.context import Context, skip_reasons
 from masquerade.pipeline import program
 
 given = program.arguments(__doc__, files=("declared",), lists=("features",), words=("skipped",))
 
 
 def work(run) -> None:
+    from masquerade.core import features_file
+    from masquerade.papers import clusters, reference
+    from masquerade.papers.context import Context, skip_reasons
+
     figure, context = reference.load(given.declared), Context.of(given.params)
     seeds = [features_file.read(path) for path in given.features]
     clusters.clusters(figure, seeds, skip_reasons(given.skipped), context, given.outputs)

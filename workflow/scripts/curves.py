@@ -1,14 +1,15 @@
 """Draw one figure of curves of a paper."""
 
-from masquerade.core import files
-from masquerade.papers import figures, reference
-from masquerade.papers.context import Context, skip_reasons
 from masquerade.pipeline import program
 
 given = program.arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped",))
 
 
 def work(run) -> None:
+    from masquerade.core import files
+    from masquerade.papers import figures, reference
+    from masquerade.papers.context import Context, skip_reasons
+
     figure, cells = reference.load(given.declared), files.read_numbers(given.metrics)
     figures.curves(figure, cells, skip_reasons(given.skipped), Context.of(given.params), given.outputs)
     run.artifact(given.outputs[0])

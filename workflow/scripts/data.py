@@ -1,13 +1,14 @@
 """Build one dataset: its faces with their annotations, in one archive."""
 
-from masquerade import faces
-from masquerade.core import discovery
 from masquerade.pipeline import program
 
 given = program.arguments(__doc__, words=("dataset",))
 
 
 def work(_) -> None:
+    from masquerade import faces
+    from masquerade.core import discovery
+
     source = discovery.load("faces", given.dataset)
     params = source.Params(**given.params[f"datasets.{given.dataset}"])
     faces.build(source(params), given.outputs[0], given.params["image.size"], given.params["data_seed"], given.threads)

@@ -1,13 +1,15 @@
 """Extract features of the test faces of one dataset with one variant of one method."""
 
-from masquerade.core.images import FaceArchive
-from masquerade.pipeline import features, program
+from masquerade.pipeline import program
 
 given = program.arguments(__doc__, files=("faces",), lists=program.METHOD_FILES, words=("method", "variant", "seed"))
 
 
 def work(_) -> None:
     import torch
+
+    from masquerade.core.images import FaceArchive
+    from masquerade.pipeline import features
 
     torch.set_num_threads(given.threads)
     cell = {"method": given.method, "variant": given.variant, "seed": int(given.seed)}

@@ -1,8 +1,5 @@
 """Draw one figure of pictures of a paper: one row for each face, one column for each method."""
 
-from masquerade.core.images import FaceArchive
-from masquerade.papers import face_selection, figures, reference
-from masquerade.papers.context import Context, skip_reasons
 from masquerade.pipeline import program
 
 given = program.arguments(
@@ -11,6 +8,10 @@ given = program.arguments(
 
 
 def work(run) -> None:
+    from masquerade.core.images import FaceArchive
+    from masquerade.papers import face_selection, figures, reference
+    from masquerade.papers.context import Context, skip_reasons
+
     figure, context = reference.load(given.declared), Context.of(given.params)
     distances = None
     if given.source:

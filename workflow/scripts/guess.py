@@ -1,9 +1,6 @@
 """Try random keys on some anonymized pictures of one set."""
 
-from masquerade.core import discovery, files
-from masquerade.core.images import FaceArchive
-from masquerade.params import blocks
-from masquerade.pipeline import guessing, program
+from masquerade.pipeline import program
 
 given = program.arguments(
     __doc__,
@@ -14,6 +11,11 @@ given = program.arguments(
 
 
 def work(run) -> None:
+    from masquerade.core import discovery, files
+    from masquerade.core.images import FaceArchive
+    from masquerade.params import blocks
+    from masquerade.pipeline import guessing
+
     settings = blocks.GuessingSettings(**program.block(given.params, "guessing"))
     cls = discovery.load("judges", settings.judge)
     judge = cls(cls.Params(**given.params[f"judges.{settings.judge}"]), {path.stem: path for path in given.judged})

@@ -1,14 +1,16 @@
 """Import the pictures that another program made of the test split of one dataset."""
 
-from masquerade.core.images import FaceArchive
-from masquerade.params.imported import ImportedSet
-from masquerade.pipeline import anonymization, program
-from masquerade.pipeline.imported import pictures
+from masquerade.pipeline import program
 
 given = program.arguments(__doc__, files=("faces", "pictures"), words=("dataset", "method", "variant", "seed"))
 
 
 def work(run) -> None:
+    from masquerade.core.images import FaceArchive
+    from masquerade.params.imported import ImportedSet
+    from masquerade.pipeline import anonymization
+    from masquerade.pipeline.imported import pictures
+
     block = f"imported.{given.method}"
     knobs = ImportedSet(**given.params[f"{block}.variants.{given.variant}.{given.dataset}"])
     cell = {"method": given.method, "variant": given.variant, "seed": int(given.seed)}

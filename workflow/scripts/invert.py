@@ -1,6 +1,5 @@
 """Invert every face of a dataset, and write the codes and features to one file."""
 
-from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.pipeline import program
 
 given = program.arguments(__doc__, files=("faces",), lists=("backbones",))
@@ -10,6 +9,7 @@ def work(run) -> None:
     import numpy as np
     import torch
 
+    from masquerade.core.images import FaceArchive, to_uint8
     from masquerade.methods._latent import codes
     from masquerade.methods._latent.space import LatentSpace
 

@@ -1,12 +1,14 @@
 """Measure every picture of one set with every judge, once."""
 
-from masquerade.core import discovery
-from masquerade.pipeline import measuring, program
+from masquerade.pipeline import program
 
 given = program.arguments(__doc__, files=("faces",), lists=("source", "backbones"), words=("splits",))
 
 
 def work(_) -> None:
+    from masquerade.core import discovery
+    from masquerade.pipeline import measuring
+
     backbones = {path.stem: path for path in given.backbones}
     judges = {}
     (names,) = (value for key, value in given.params.items() if key.endswith(".judges"))

@@ -1,8 +1,6 @@
 """Compute every metric of one cell from its measurements."""
 
-from masquerade.core import files
-from masquerade.core.images import index_facts
-from masquerade.pipeline import evaluation, program
+from masquerade.pipeline import program
 
 given = program.arguments(
     __doc__,
@@ -13,6 +11,10 @@ given = program.arguments(
 
 
 def work(run) -> None:
+    from masquerade.core import files
+    from masquerade.core.images import index_facts
+    from masquerade.pipeline import evaluation
+
     metrics = evaluation.build_metrics(given.params)
     measured = evaluation.evidence(
         given.source,

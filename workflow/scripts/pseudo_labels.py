@@ -1,8 +1,5 @@
 """Train two attribute classifiers on real faces and label every real face with them."""
 
-from masquerade.core import files
-from masquerade.core.images import FaceArchive
-from masquerade.params.blocks import AttributeSettings
 from masquerade.pipeline import program
 
 given = program.arguments(__doc__, files=("train",), lists=("faces",))
@@ -11,6 +8,9 @@ given = program.arguments(__doc__, files=("train",), lists=("faces",))
 def work(run) -> None:
     import torch
 
+    from masquerade.core import files
+    from masquerade.core.images import FaceArchive
+    from masquerade.params.blocks import AttributeSettings
     from masquerade.pipeline.attributes import protocol
 
     torch.set_num_threads(given.threads)

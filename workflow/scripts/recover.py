@@ -1,8 +1,6 @@
 """Try to recover the faces of one anonymized set, with the right key and with wrong ones."""
 
-from masquerade.core.images import FaceArchive
-from masquerade.params import blocks
-from masquerade.pipeline import program, recovery
+from masquerade.pipeline import program
 
 given = program.arguments(
     __doc__, files=("faces", "anonymized"), lists=program.METHOD_FILES, words=("method", "variant", "seed")
@@ -10,6 +8,10 @@ given = program.arguments(
 
 
 def work(run) -> None:
+    from masquerade.core.images import FaceArchive
+    from masquerade.params import blocks
+    from masquerade.pipeline import recovery
+
     settings = blocks.RecoverySettings(**program.block(given.params, "recovery"))
     recovery.attempt_all(
         FaceArchive(given.faces), FaceArchive(given.anonymized), given.outputs[0], program.method(given), settings,

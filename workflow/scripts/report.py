@@ -1,11 +1,5 @@
 """Write the report of a scale: one HTML page with every table, claim, picture and trade-off, and their lineage."""
 
-from masquerade.core import files
-from masquerade.papers import claims
-from masquerade.papers.context import Context, skip_reasons
-from masquerade.papers.measured import Cells
-from masquerade.papers.report import page, reading, variants
-from masquerade.papers.report.chain import Files
 from masquerade.pipeline import program
 
 LISTS = ("faces", "metrics", "source", "attempts", "attempts_measured", "checkpoints", "backbones")
@@ -15,6 +9,13 @@ given = program.arguments(
 
 
 def work(_) -> None:
+    from masquerade.core import files
+    from masquerade.papers import claims
+    from masquerade.papers.context import Context, skip_reasons
+    from masquerade.papers.measured import Cells
+    from masquerade.papers.report import page, reading, variants
+    from masquerade.papers.report.chain import Files
+
     context, cells = Context.of(given.params), Cells(files.read_numbers(given.metrics))
     records = reading.records(given.claims.read_text(encoding="utf-8"))
     judged = reading.assertions(claims.load(given.declared), records)

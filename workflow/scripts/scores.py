@@ -1,12 +1,14 @@
 """Collect every number of every cell for `dvc metrics diff` and `dvc exp show`."""
 
-from masquerade.core import files
-from masquerade.pipeline import metric_summary, program
+from masquerade.pipeline import program
 
 given = program.arguments(__doc__, lists=("metrics",))
 
 
 def work(_) -> None:
+    from masquerade.core import files
+    from masquerade.pipeline import metric_summary
+
     cells = files.read_numbers(given.metrics)
     files.write_json(given.outputs[0], metric_summary.summarize(cells))
 

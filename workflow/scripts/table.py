@@ -1,14 +1,15 @@
 """Write one table of a paper: the printed value beside the measured one."""
 
-from masquerade.core import files
-from masquerade.papers import imported_rows, latex, markdown, reference, tables
-from masquerade.papers.context import Context, skip_reasons
 from masquerade.pipeline import program
 
 given = program.arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped", "imported"))
 
 
 def work(_) -> None:
+    from masquerade.core import files
+    from masquerade.papers import imported_rows, latex, markdown, reference, tables
+    from masquerade.papers.context import Context, skip_reasons
+
     context = Context.of(given.params)
     imported = imported_rows.blocks(given.imported)
     table = imported_rows.add(reference.load(given.declared), imported, context.stand_ins)

@@ -1,9 +1,6 @@
 """Train one method with one seed."""
 
-from masquerade.core import discovery
-from masquerade.params import parameters
 from masquerade.pipeline import program
-from masquerade.training.job import TrainingJob
 
 given = program.arguments(
     __doc__, files=("faces", "state"), lists=("backbones", "base"), words=("method", "seed"), options=("ablation",)
@@ -11,7 +8,10 @@ given = program.arguments(
 
 
 def work(run) -> None:
-    from masquerade.training import distributed  # imports torch, after the number of threads is set
+    from masquerade.core import discovery
+    from masquerade.params import parameters
+    from masquerade.training import distributed
+    from masquerade.training.job import TrainingJob
 
     cls, block = discovery.load("methods", given.method), f"methods.{given.method}"
     knobs = parameters.trained_with(

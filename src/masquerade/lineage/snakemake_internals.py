@@ -64,6 +64,11 @@ def pending_inputs(workflow: "Workflow") -> set[str]:
     return {str(path) for job in workflow.dag.needrun_jobs() for path in job.input}
 
 
+def pending_jobs(workflow: "Workflow") -> int:
+    """The number of jobs that are going to run."""
+    return len(list(workflow.dag.needrun_jobs()))
+
+
 def submits_jobs(workflow: "Workflow") -> bool:
     """Whether an executor sends jobs to a cluster."""
     return bool(workflow.non_local_exec)

@@ -16,11 +16,12 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Protocol
 
 from masquerade.core import process
+
+if TYPE_CHECKING:
+    import numpy as np
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +88,7 @@ class Run:
             logger.warning("not published to %s now (%s); it will be when the build ends", public_store(), reason)
         self._due = time.monotonic() + max(_LIVE_SECONDS, 10 * (time.monotonic() - began))
 
-    def picture(self, name: str, pixels: np.ndarray) -> None:
+    def picture(self, name: str, pixels: "np.ndarray") -> None:
         """Keep a sample picture, uint8 (H, W, 3), as the artifact ``pictures/<name>.png``."""
         from PIL import Image
 

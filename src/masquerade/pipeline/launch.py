@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from masquerade.core import process
 from masquerade.core.errors import MasqueradeError
 from masquerade.lineage.tracking import LOG, RUN
+from masquerade.pipeline import forked_job
 
 if TYPE_CHECKING:
     from masquerade.pipeline.submitit_internals import DelayedSubmission, Job
@@ -87,6 +88,7 @@ def run(launcher: str, submission: Mapping[str, Any], script: str, arguments: Se
         sys.argv = [script, *arguments]
         runpy.run_path(script, run_name="__main__")
         return
+    os.environ.pop(forked_job.ADDRESS, None)  # the job is a process of its own, perhaps on another machine
     kind = Resumable if submission["resumable"] else Program
     program = kind(script, tuple(arguments), uuid.uuid4().hex)
     with _signals() as stopped:

@@ -1,12 +1,11 @@
 """Code that all programs of workflow/scripts/ share: arguments, the tracked run, and the format of errors.
 
 A program declares the files that it reads and writes. It gets its slice of the parameters as one JSON string, so it
-cannot read a knob that its rule did not declare.
+cannot read a knob that its rule did not declare. At its top a program imports this module alone, and this module at its
+top imports little: a program that hands its job to the fork server needs nothing else.
 """
 
 import json
-import logging
-import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -14,13 +13,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from masquerade.core import fingerprints, process, rehearsal
+from masquerade.core import rehearsal, threads
 from masquerade.core.errors import MasqueradeError
-from masquerade.lineage import provenance, publishing, tracking
+from masquerade.pipeline import forked_job
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from masquerade.lineage.tracking import Run
     from masquerade.methods import Method
 
 
@@ -35,7 +35,10 @@ def arguments(
 
     ``files``: one path each. ``lists``: any number of paths each. ``words``: one string each. ``options``: words that
     may be left out. ``inputs`` of the result: every file among ``files`` and ``lists`` that exists.
+
+    In a build with a fork server, a fork of it runs the program, and this call does not return.
     """
+    forked_job.delegate()
     parser = ArgumentParser(description=description)
     parser.add_argument("--params", type=json.loads, required=True, help="the step's slice of the parameters, JSON")
     parser.add_argument("--code", type=Path, help="fingerprints of the code of this step")
@@ -52,8 +55,7 @@ def arguments(
     parsed = parser.parse_args()
     rehearsal.declare(parsed.params.pop(rehearsal.MARK, False))
     parsed.inputs = [path for name in (*files, *lists) for path in _as_list(getattr(parsed, name)) if path.is_file()]
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[variable] = str(parsed.threads)  # before NumPy or torch start their pools
+    threads.limit(parsed.threads)
     return parsed
 
 
@@ -61,11 +63,16 @@ def _as_list(value: Path | list[Path]) -> list[Path]:
     return value if isinstance(value, list) else [value]
 
 
-def main(name: str, given: Namespace, work: Callable[[tracking.Run], None]) -> None:
+def main(name: str, given: Namespace, work: Callable[["Run"], None]) -> None:
     """Run ``work`` as one tracked job and record its circumstances. Of several processes, the first one records.
 
     A MasqueradeError ends the program with the text of the error and status 1.
     """
+    import logging
+
+    from masquerade.core import fingerprints, process
+    from masquerade.lineage import provenance, publishing, tracking
+
     began = time.time()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     try:
@@ -81,6 +88,8 @@ def main(name: str, given: Namespace, work: Callable[[tracking.Run], None]) -> N
 
 def tags(given: Namespace) -> dict[str, str]:
     """The tags of a run: its commit, threads, code and the md5 of every input."""
+    from masquerade.core import fingerprints
+
     values = {"commit": fingerprints.commit(), "threads": str(given.threads)} | (
         {"rehearsal": "true"} if rehearsal.on() else {}
     )

@@ -1,0 +1,223 @@
+"""The fork server of a build: a process that has imported the large libraries, and forks itself for each job.
+
+Importing PyTorch and torchvision takes a job 1 to 3 seconds. `start` begins a server in the process of the build.
+Programs reach it through `masquerade.pipeline.forked_job`. The server imports libraries only: each job imports the code
+of Masquerade from the disk. Jobs share nothing with each other. The server and its jobs end when the process of the
+build ends, in whatever way.
+"""
+
+import atexit
+import gc
+import importlib
+import io
+import json
+import logging
+import multiprocessing
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing import connection as connections
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from masquerade.core import threads
+from masquerade.pipeline import forked_job
+
+LIBRARIES = (
+    "torch", "torchvision", "numpy", "pandas", "pyarrow.parquet", "scipy.ndimage", "scipy.linalg", "PIL.Image", "cv2",
+    "dlib", "skimage.metrics", "pydantic", "yaml", "tqdm", "safetensors.torch", "threadpoolctl",
+)  # fmt: skip
+"""What many jobs import. A job imports whatever else it needs."""
+WORTHWHILE = 4
+"""The fewest jobs for which the 3 seconds of importing pay."""
+
+logger = logging.getLogger(__name__)
+
+
+class ForkServer:
+    """The server of this process's build.
+
+    ``announce`` gets one sentence if the server ends before `stop`.
+    """
+
+    def __init__(self, announce: Callable[[str], None]):
+        self._announce = announce
+        self._lifeline: int | None = None
+        self._process: subprocess.Popen | None = None
+
+    def start(self, jobs: int) -> None:
+        """Start the server if it pays for this number of jobs, and let the programs of this build find it."""
+        if jobs < WORTHWHILE:
+            return
+        folder = Path(tempfile.mkdtemp(prefix="masquerade-"))  # only this user may enter it
+        lifeline, self._lifeline = os.pipe()
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(folder / "jobs"))
+            listener.listen(1024)
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", __name__, str(listener.fileno()), str(lifeline)],
+                pass_fds=(listener.fileno(), lifeline),
+                env=os.environ | dict.fromkeys(threads.VARIABLES, "1"),  # a process with threads must not fork
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,  # the terminal's Ctrl-C reaches jobs through their programs
+            )
+        os.close(lifeline)
+        os.environ[forked_job.ADDRESS] = str(folder / "jobs")
+        threading.Thread(target=self._watch, args=[self._process, folder], daemon=True).start()
+
+    def _watch(self, process: subprocess.Popen, folder: Path) -> None:
+        status = process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+        if self._lifeline is not None:
+            self._announce(
+                f"The process that starts the jobs ended (status {status}). From now on each job starts by itself, "
+                "which takes 1 to 3 seconds more. Nothing is lost."
+            )
+
+    def stop(self) -> None:
+        """End the server if there is one, and every job that still runs."""
+        os.environ.pop(forked_job.ADDRESS, None)
+        if self._lifeline is not None:
+            lifeline, self._lifeline = self._lifeline, None
+            os.close(lifeline)
+        if self._process is not None:
+            self._process.wait()
+
+
+class _Server:
+    """The server in its own process. ``lifeline``: a pipe that the process of the build holds open."""
+
+    def __init__(self, listener: socket.socket, lifeline: int):
+        self._listener, self._lifeline = listener, lifeline
+        self._jobs: dict[socket.socket, BaseProcess] = {}
+        """The connection of each running job to its program."""
+
+    def run(self) -> None:
+        """Serve until the process of the build ends."""
+        while True:
+            sentinels = [job.sentinel for job in self._jobs.values()]
+            ready = connections.wait([self._listener, self._lifeline, *self._jobs, *sentinels])
+            if self._lifeline in ready:
+                return self._stop()
+            for program, job in list(self._jobs.items()):
+                if job.sentinel in ready:
+                    self._report(program, job)
+                elif program in ready:  # the program was killed
+                    forked_job.send_signal(job.pid or 0, signal.SIGKILL)
+            if self._listener in ready:
+                self._accept(self._listener.accept()[0])
+
+    def _accept(self, program: socket.socket) -> None:
+        try:
+            streams = socket.recv_fds(program, 1, 3)[1]
+            request = json.loads(forked_job.receive(program, forked_job.receive_number(program)))
+        except OSError:  # the program was killed
+            program.close()
+            return
+        if request["python"] == forked_job.python():
+            inherited = [self._listener, program, *self._jobs]
+            job = multiprocessing.get_context("fork").Process(target=_run, args=(request, streams, inherited))
+            job.start()
+            with suppress(ProcessLookupError, PermissionError):  # the job does the same; the first one counts
+                os.setpgid(job.pid or 0, job.pid or 0)
+            self._jobs[program] = job
+            with suppress(OSError):
+                program.sendall(forked_job.NUMBER.pack(job.pid))
+        else:
+            program.close()
+        for stream in streams:
+            os.close(stream)
+
+    def _report(self, program: socket.socket, job: BaseProcess) -> None:
+        job.join()
+        forked_job.send_signal(job.pid or 0, signal.SIGKILL)  # what it started and left behind
+        with suppress(OSError):
+            program.sendall(forked_job.NUMBER.pack(job.exitcode))
+        program.close()
+        del self._jobs[program]
+
+    def _stop(self) -> None:
+        for program, job in list(self._jobs.items()):
+            forked_job.send_signal(job.pid or 0, signal.SIGKILL)
+            self._report(program, job)
+        shutil.rmtree(Path(self._listener.getsockname()).parent, ignore_errors=True)
+
+
+def _run(request: dict[str, Any], streams: list[int], inherited: list[socket.socket]) -> None:
+    """Turn this fork into the process that the request describes, and run its program."""
+    for other in inherited:
+        other.close()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - stays open as long as the process
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=os.isatty(1))
+    os.setpgid(0, 0)
+    os.chdir(request["directory"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    sys.argv, sys.path[:] = request["argv"], request["path"]
+    forked_job.reset_signals(request["ignored"])
+    sys.modules["numpy"].random.seed()  # not the same for all jobs
+    atexit._clear()
+    script = Path(sys.argv[0]).resolve()
+    main = sys.modules["__main__"] = ModuleType("__main__")
+    main.__file__ = str(script)
+    try:
+        exec(compile(script.read_bytes(), script, "exec"), vars(main))
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001 - as Python itself does
+        _show(error)
+        if isinstance(error, KeyboardInterrupt):  # Python ends by the signal itself
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGINT)
+        sys.exit(1)
+    finally:  # Python 3.11 omits both at the end of a fork
+        for thread in threading.enumerate():
+            if not thread.daemon and thread is not threading.main_thread():
+                thread.join()
+        atexit._run_exitfuncs()
+
+
+def _show(error: BaseException) -> None:
+    """Print the traceback as Python does, from the program on."""
+    trace = error.__traceback__
+    while trace and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    sys.excepthook(type(error), error.with_traceback(trace), trace)
+
+
+def _import_libraries() -> None:
+    from masquerade.networks import torchvision_internals
+
+    torchvision_internals.ensure()
+    for name in LIBRARIES:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            logger.warning("%s cannot be imported (%s); jobs that need it fail.", name, error)
+
+
+def main() -> None:
+    """The program of the server: ``python -m masquerade.pipeline.fork_server LISTENER LIFELINE``, two open files."""
+    listener, lifeline = map(int, sys.argv[1:])
+    _import_libraries()
+    gc.collect()
+    gc.freeze()  # objects that are never searched stay shared between the jobs
+    _Server(socket.socket(fileno=listener), lifeline).run()
+
+
+if __name__ == "__main__":
+    main()

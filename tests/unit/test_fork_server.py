@@ -1,0 +1,273 @@
+"""The fork server: a forked job is what a process of its own would be, and no job outlives its build."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from masquerade.pipeline import fork_server, forked_job
+
+FIRST = "from masquerade.pipeline import forked_job\nforked_job.delegate()\n"
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A running server; `address` is the path of its socket."""
+    announced = []
+    server = fork_server.ForkServer(announced.append)
+    server.start(fork_server.WORTHWHILE)
+    server.address = os.environ.pop(forked_job.ADDRESS)
+    yield server
+    server.stop()
+    assert announced == []
+
+
+@pytest.fixture
+def program(tmp_path, root):
+    """Writes a program, and starts it with the server at ``address`` or without one."""
+
+    def start(body: str, *arguments: str, address: str = "", **variables: str) -> subprocess.Popen:
+        path = tmp_path / "program.py"
+        path.write_text(FIRST + body)
+        environment = os.environ | {"PYTHONPATH": str(root / "src"), **variables}
+        environment |= {forked_job.ADDRESS: address} if address else {}
+        return subprocess.Popen(
+            [sys.executable, "program.py", *arguments], cwd=tmp_path, env=environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+
+    return start
+
+
+def result(process: subprocess.Popen, given: str = "") -> tuple[int, str, str]:
+    output, errors = process.communicate(given, timeout=60)
+    return process.returncode, output, errors
+
+
+def wait_for(path: Path) -> str:
+    until = time.monotonic() + 30
+    while not (path.is_file() and path.read_text().endswith("\n")):
+        assert time.monotonic() < until, f"{path.name} was not written"
+        time.sleep(0.01)
+    return path.read_text().strip()
+
+
+def ends(*processes: int) -> bool:
+    """Whether these processes end within some seconds."""
+    until = time.monotonic() + 20
+    while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie" for pid in processes):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+ECHO = """
+import json, os, signal, sys, threading
+print(json.dumps({
+    "argv": sys.argv, "directory": os.getcwd(), "path": sys.path, "name": __name__, "file": __file__,
+    "environment": {key: value for key, value in sorted(os.environ.items()) if key not in ("LC_CTYPE",)},
+    "input": sys.stdin.read(), "terminal": sys.stdout.line_buffering,
+    "encoding": [sys.stdout.encoding, sys.stderr.errors],
+    "signals": [str(signal.getsignal(number)) for number in (2, 15, 1, 10, 12, 13, 17)],
+    "threads": threading.active_count(), "flags": list(sys.flags), "umask": os.umask(0),
+    "modules": sorted(name for name in sys.modules if name.startswith("masquerade")),
+}))
+sys.stderr.write("to the log\\n")
+"""
+
+
+def test_a_job_gets_what_a_process_of_its_own_gets(server, program):
+    arguments = ("--name", "with space", "", "ü")
+    cold = result(program(ECHO, *arguments, ANSWER="42"), "text\n")
+    warm = result(program(ECHO, *arguments, address=server.address, ANSWER="42"), "text\n")
+    own, forked = (json.loads(output) for _, output, _ in (cold, warm))
+    of_server = {
+        f"masquerade.{name}" for name in ("core", "core.threads", "networks", "networks.torchvision_internals")
+    }
+    assert set(forked.pop("modules")) - of_server == set(own.pop("modules"))
+    assert forked == own
+    assert (warm[0], warm[2]) == (cold[0], cold[2]) == (0, "to the log\n")
+
+
+def test_a_job_is_forked_from_the_server(server, program):
+    body = "import os, sys\nprint(os.getppid(), 'torch' in sys.modules)"
+    assert result(program(body, address=server.address))[1].split() == [str(server._process.pid), "True"]
+    assert result(program(body))[1].split() == [str(os.getpid()), "False"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "import sys; sys.exit(3)",
+        "import sys; sys.exit('what was wrong')",
+        "def fail():\n    raise ValueError('deep')\nfail()",
+        "raise KeyboardInterrupt",
+        "import os; os.abort()",
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        "import atexit; atexit.register(print, 'last words')",
+        "import threading, time; threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()",
+        "syntax error",
+    ],
+)
+def test_a_job_ends_as_a_process_of_its_own_ends(server, program, body):
+    assert result(program(body, address=server.address)) == result(program(body))
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_job_computes_with_as_many_threads_as_a_process_of_its_own(server, program, number):
+    body = f"""
+from masquerade.core import threads
+threads.limit({number})
+import numpy, scipy.linalg, threadpoolctl, torch
+pools = sorted(set((pool["internal_api"], pool["num_threads"]) for pool in threadpoolctl.threadpool_info()))
+print(torch.get_num_threads(), torch.get_num_interop_threads(), pools)
+values = torch.randn(300, 300, generator=torch.Generator().manual_seed(0))
+print((values @ values).sum().item().hex(), (values.numpy() @ values.numpy()).sum().item().hex())
+print(torch.nn.functional.conv2d(values[None, None], values[None, None, :9, :9]).sum().item().hex())
+"""
+    cold, warm = result(program(body)), result(program(body, address=server.address))
+    assert cold[0] == 0, cold
+    assert warm == cold
+
+
+def test_a_job_runs_the_code_on_the_disk(server, program, tmp_path):
+    own = tmp_path / "own.py"
+    for value in ("first", "second"):
+        own.write_text(f"value = {value!r}\n")
+        body = "import own, importlib, masquerade.core.files, sys\nprint(own.value, masquerade.core.files.__file__)"
+        assert result(program(body, address=server.address))[1].split()[0] == value
+
+
+def test_a_job_leaves_nothing_to_the_next_one(server, program):
+    memory = psutil.Process(server._process.pid).memory_info().rss
+    greedy = "import os, sys, numpy\nos.environ['LEFT'] = '1'; sys.left = numpy.ones(2**27); os.chdir('/')"
+    assert result(program(greedy, address=server.address))[0] == 0
+    body = "import os, sys\nprint('LEFT' in os.environ, hasattr(sys, 'left'))"
+    assert result(program(body, address=server.address))[1].split() == ["False", "False"]
+    assert psutil.Process(server._process.pid).memory_info().rss < memory + 2**26
+
+
+def test_jobs_do_not_share_random_numbers(server, program):
+    body = "import random, numpy, uuid\nprint(random.random(), numpy.random.random(), uuid.uuid4())"
+    first, second = (result(program(body, address=server.address))[1].split() for _ in range(2))
+    assert not set(first) & set(second)
+
+
+WAITS = """
+import os, signal, sys, time
+signal.signal(signal.SIGUSR1, lambda *_: (print("saved", flush=True), sys.exit(7)))
+open("pid", "w").write(f"{os.getpid()}\\n")
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(("number", "status"), [("SIGTERM", -15), ("SIGINT", -2), ("SIGUSR1", 7), ("SIGHUP", -1)])
+def test_a_signal_to_the_program_reaches_the_job(server, program, tmp_path, number, status):
+    process = program(WAITS, address=server.address)
+    job = int(wait_for(tmp_path / "pid"))
+    process.send_signal(getattr(signal, number))
+    code, output, _ = result(process)
+    assert (code, output) == (status, "saved\n" if number == "SIGUSR1" else "")
+    assert ends(job)
+
+
+def test_a_killed_program_takes_its_job_and_what_the_job_started_along(server, program, tmp_path):
+    body = "import os, subprocess\nchild = subprocess.Popen(['sleep', '60'])\n"
+    process = program(
+        body + "open('pid', 'w').write(f'{os.getpid()} {child.pid}\\n'); child.wait()", address=server.address
+    )
+    started = [int(pid) for pid in wait_for(tmp_path / "pid").split()]
+    process.kill()
+    process.communicate()
+    assert ends(*started)
+    assert result(program("print('next')", address=server.address))[1] == "next\n"
+
+
+def test_a_crash_takes_no_other_job_along(server, program, tmp_path):
+    process = program(WAITS, address=server.address)
+    job = int(wait_for(tmp_path / "pid"))
+    assert result(program("import os; os.abort()", address=server.address))[0] == -signal.SIGABRT
+    assert psutil.pid_exists(job)
+    process.send_signal(signal.SIGUSR1)
+    assert result(process)[0] == 7
+
+
+def test_another_python_runs_its_job_itself(server, program):
+    body = "import os\nprint(os.getppid())"
+    assert result(program(body, address=server.address, PYTHONOPTIMIZE="1"))[1] == f"{os.getpid()}\n"
+
+
+def test_after_the_death_of_the_server_jobs_run_by_themselves_and_this_is_announced_once(program, tmp_path):
+    announced, done = [], threading.Event()
+    server = fork_server.ForkServer(lambda text: (announced.append(text), done.set()))
+    server.start(fork_server.WORTHWHILE)
+    address = os.environ.pop(forked_job.ADDRESS)
+    body = "import os, time\nopen('pid', 'a').write(f'{os.getpid()} {os.getppid()}\\n')\n"
+    process = program(body + "while not os.path.exists('go'): time.sleep(0.02)", address=address)
+    wait_for(tmp_path / "pid")
+    os.kill(server._process.pid, signal.SIGKILL)
+    assert done.wait(30)
+    until = time.monotonic() + 30
+    while len((tmp_path / "pid").read_text().splitlines()) < 2 and time.monotonic() < until:
+        time.sleep(0.05)
+    (tmp_path / "go").touch()
+    assert result(process)[0] == 0
+    first, second = (list(map(int, line.split())) for line in (tmp_path / "pid").read_text().splitlines())
+    assert first[1] == server._process.pid
+    assert second == [process.pid, os.getpid()]  # the same job again, in the process of its program
+    assert ends(first[0])
+    assert result(program("print('next')", address=address)) == (0, "next\n", "")
+    assert len(announced) == 1
+    assert "status -9" in announced[0]
+    assert not Path(address).parent.exists()
+    server.stop()
+    assert len(announced) == 1
+
+
+BUILD = """
+import os, subprocess, sys, time
+from masquerade.pipeline import fork_server
+server = fork_server.ForkServer(print)
+server.start(fork_server.WORTHWHILE)
+subprocess.Popen([sys.executable, "job.py"])
+open("server", "w").write(f"{server._process.pid} {os.environ['MASQUERADE_FORK_SERVER']}\\n")
+time.sleep(60)
+"""
+
+
+def test_a_killed_build_leaves_no_process_behind(program, tmp_path):
+    (tmp_path / "job.py").write_text(FIRST + WAITS)
+    build = program(BUILD)
+    server, address = wait_for(tmp_path / "server").split()
+    job = int(wait_for(tmp_path / "pid"))
+    waiting = [child.pid for child in psutil.Process(build.pid).children()]
+    build.kill()
+    assert ends(int(server), job, *waiting)
+    assert not Path(address).parent.exists()
+    build.communicate()
+
+
+def test_few_jobs_start_by_themselves_and_a_stopped_server_is_not_found():
+    server = fork_server.ForkServer(print)
+    server.start(fork_server.WORTHWHILE - 1)
+    assert forked_job.ADDRESS not in os.environ
+    server.stop()
+    server.start(fork_server.WORTHWHILE)
+    other = fork_server.ForkServer(print)
+    address = os.environ[forked_job.ADDRESS]
+    other.start(fork_server.WORTHWHILE)
+    assert os.environ[forked_job.ADDRESS] != address  # each build has its own
+    assert Path(address).stat().st_uid == os.getuid()
+    assert Path(address).parent.stat().st_mode & 0o077 == 0
+    for running in (server, other):
+        running.stop()
+        assert running._process.returncode == 0
+    assert forked_job.ADDRESS not in os.environ
