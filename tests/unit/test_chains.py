@@ -18,7 +18,7 @@ from masquerade.lineage import address, chain, crate, difference, drawing, licen
 from masquerade.lineage.history import History, LineageError
 from masquerade.lineage.revision import Revision
 from masquerade.lineage.snakemake_internals import record_path
-from masquerade.params import loading
+from masquerade.params import loading, slices
 
 ROOT = Path(__file__).parent.parent.parent
 TABLE = "results/tiny/tables/toy/table1.csv"
@@ -93,11 +93,11 @@ class Toy:
         self.write(provenance.path_of(outputs[0]).as_posix(), json.dumps(circumstances))
         written = [*outputs, *map(record_path, outputs), provenance.path_of(outputs[0]).as_posix()]
         rule_hash = hashlib.sha256(template.encode()).hexdigest()[:8]
+        self.write(slices.path_of(rule), json.dumps(known))
         self.stages[rule] = {
             "cmd": f"snakemake # rule {rule_hash}",
-            "deps": [code, *inputs],
+            "deps": [code, slices.path_of(rule), *inputs],
             "outs": written,
-            "params": known,
         }
 
     def record(self) -> None:
@@ -107,7 +107,7 @@ class Toy:
             declared[name] = {"cmd": stage["cmd"], "outs": [{path: {"persist": True}} for path in stage["outs"]]}
             locked[name] = {
                 kind: [{"path": path, "md5": self.hash(path)} for path in stage[kind]] for kind in ("deps", "outs")
-            } | {"cmd": stage["cmd"], "params": {"params.yaml": stage["params"]}}
+            } | {"cmd": stage["cmd"]}
             for item in (*locked[name]["deps"], *locked[name]["outs"]):
                 place = self.root / ".dvc/cache/files/md5" / item["md5"][:2] / item["md5"][2:]
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -366,6 +366,25 @@ class TestDifference:
         assert cause.what.startswith("methods.fit.params.learning_rate: ")
         assert cause.what.endswith("-> 0.5")
         assert [(before, after) for _, before, after in difference.values] == [("31.5", "30.0")]
+
+    def test_changed_parameter_is_named_from_git_if_the_cache_lacks_the_old_slice(self, toy):
+        toy.commit()
+        old = toy.hash(slices.path_of("table"))
+        toy.edit("params.yaml", lambda tree: tree.update(seeds=[0, 1]))
+        toy.parameters = loading.load(toy.root)
+        toy.job("table", "table", [TABLE, TABLE.replace(".csv", ".md")], [METRICS, PRINTED], ("scale", "seeds"), CSV)
+        toy.record()
+        (toy.root / ".dvc/cache/files/md5" / old[:2] / old[2:]).unlink()
+        (cause,) = self.compare(toy).causes
+        assert (cause.stage, cause.kind, cause.what) == ("table", "parameter", "seeds: [0] -> [0, 1]")
+
+    def test_slice_under_another_name_is_no_change(self, toy):
+        toy.commit()
+        table = toy.stages["table"]
+        toy.write(slices.path_of("renamed"), (toy.root / slices.path_of("table")).read_text())
+        table["deps"] = [path.replace("params/table.json", "params/renamed.json") for path in table["deps"]]
+        toy.record()
+        assert self.compare(toy).causes == ()
 
     def test_changed_code_is_the_cause(self, toy):
         toy.commit()

@@ -58,17 +58,18 @@ class TestPaths:
 
 
 class TestParameters:
-    def test_slice_is_canonical_json_and_names_its_keys_for_dvc(self, graph):
-        knobs = graph.knobs("methods.{method}.params", "measure.batch")
-        assert knobs.keys == ("methods.{method}.params", "measure.batch")
+    def test_slice_is_canonical_json_and_names_its_file_and_keys_for_dvc(self, graph):
+        knobs = graph.knobs("methods.{method}.params", "measure.batch", name="train.{method}")
+        assert knobs.declared(wildcards()) == ("train.ifadit", ("methods.ifadit.params", "measure.batch"))
         text = knobs(wildcards())
         assert text == json.dumps(json.loads(text), sort_keys=True)
         assert set(json.loads(text)) == {"methods.ifadit.params", "measure.batch"}
 
     def test_key_with_a_question_mark_may_be_missing_and_another_may_not(self, graph):
-        assert json.loads(graph.knobs("methods.{method}.ablations.{variant}?")(wildcards(variant="none"))) == {}
+        knobs = graph.knobs("methods.{method}.ablations.{variant}?", name="a")
+        assert json.loads(knobs(wildcards(variant="none"))) == {}
         with pytest.raises(ParameterError, match=r"no 'methods.ifadit.nothing'"):
-            graph.knobs("methods.{method}.nothing")(wildcards())
+            graph.knobs("methods.{method}.nothing", name="a")(wildcards())
 
     def test_parameters_of_a_protocol_exclude_those_that_only_select_cells(self, graph):
         assert "recovery.wrong_keys" in graph.recovery_knobs

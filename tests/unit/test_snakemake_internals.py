@@ -1,19 +1,15 @@
-"""The installed Snakemake has the internals that `snakemake_internals` uses, and DVC those of `dvc_internals`."""
+"""The installed Snakemake has the internals that `snakemake_internals` uses."""
 
 import inspect
 from importlib.metadata import version
 
 import pytest
 
-from masquerade.lineage import dvc_internals, snakemake_internals
+from masquerade.lineage import snakemake_internals
 
 
 def test_installed_snakemake_is_the_version_that_the_module_is_written_for():
     assert version("snakemake") == snakemake_internals.VERSION, "check each function of snakemake_internals.py"
-
-
-def test_installed_dvc_is_the_version_that_the_module_is_written_for():
-    assert version("dvc") == dvc_internals.VERSION, "check each function of dvc_internals.py"
 
 
 def test_snakemake_has_the_parts_that_are_used():
@@ -35,21 +31,6 @@ def test_snakemake_has_the_parts_that_are_used():
     prepare = inspect.signature(Workflow._prepare_dag).parameters
     assert {"forceall", "ignore_incomplete", "lock_warn_only", "nolock"} <= set(prepare)
     assert callable(Workflow._build_dag)
-
-
-def test_dvc_has_the_parts_that_are_used():
-    import dpath
-    from dvc.dependency import param
-    from dvc.utils import serialize
-
-    assert param.dpath is dpath
-    assert callable(serialize.load_yaml)
-    assert ".yaml" not in serialize.LOADERS or callable(serialize.LOADERS[".yaml"])
-    with dvc_internals.fast_parameters():
-        assert param.dpath.get({"a": {"b": 1}}, "a.b", separator=".") == 1
-        with pytest.raises(KeyError):
-            param.dpath.get({"a": {}}, "a.b", separator=".")
-    assert param.dpath is dpath
 
 
 @pytest.mark.parametrize("output", ["results/x.md", "data/" + "long/" * 90 + "file.parquet"])

@@ -119,20 +119,8 @@ def test_repro_after_a_comment_reruns_no_job(built):
 
 
 def status(repository) -> dict:
-    """`dvc status --json` with the fast lookup of parameters that records a build: three times as fast."""
-    program = (
-        "import json; from dvc.repo import Repo; from masquerade.lineage import dvc_internals\n"
-        "with dvc_internals.fast_parameters(), Repo() as repo: print('STATUS', json.dumps(repo.status()))"
-    )
-    return json.loads(repository.run("python", "-c", program).split("STATUS ")[-1].splitlines()[0])
-
-
-def test_fast_lookup_of_parameters_finds_the_same_changes(built):
-    built.edit_params(lambda tree: tree["methods"]["gaussian_blur"]["variants"]["size_7"].update(size=8.0))
-    built.edit_params(lambda tree: tree["measure"].update(batch=3), "scales/tiny.yaml")
-    out_of_date = status(built)
-    assert len(out_of_date) > 2
-    assert out_of_date == json.loads(built.run("dvc", "status", "--json").splitlines()[-1])
+    """The result of `dvc status --json`."""
+    return json.loads(repository.run("dvc", "status", "--json").splitlines()[-1])
 
 
 def downstream(stages: dict, changed: set[str]) -> set[str]:

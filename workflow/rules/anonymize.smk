@@ -20,7 +20,7 @@ rule anonymize_neural:
     resources:
         **submitted("inference", lambda w: w.method, "anonymize"),
     params:
-        cfg=GRAPH.knobs(*GRAPH.variant_knobs, "measure.batch"),
+        cfg=GRAPH.knobs(*GRAPH.variant_knobs, "measure.batch", name="anonymize.{method}.{variant}"),
         split="test",
     shell:
         commands.launched(
@@ -65,7 +65,11 @@ rule imported:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs("imported.{method}.variants.{variant}.{dataset}", "imported.{method}.source"),
+        cfg=GRAPH.knobs(
+            "imported.{method}.variants.{variant}.{dataset}",
+            "imported.{method}.source",
+            name="imported.{method}.{variant}.{dataset}",
+        ),
     shell:
         commands.local(
             "imported",
@@ -86,5 +90,10 @@ use rule anonymize_neural as anonymize_train with:
         method=one_of(PARAMETERS.methods),
     localrule: True
     params:
-        cfg=GRAPH.knobs(*GRAPH.variant_knobs, "measure.batch", "attributes.train_pictures"),
+        cfg=GRAPH.knobs(
+            *GRAPH.variant_knobs,
+            "measure.batch",
+            "attributes.train_pictures",
+            name="anonymize_train.{method}.{variant}",
+        ),
         split="train",

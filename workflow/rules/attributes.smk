@@ -20,7 +20,7 @@ rule pseudo_labels:
     resources:
         **submitted("inference", "pseudo_labels", "backbone"),
     params:
-        cfg=GRAPH.knobs(*GRAPH.attribute_knobs, "data_seed"),
+        cfg=GRAPH.knobs(*GRAPH.attribute_knobs, "data_seed", name="pseudo_labels"),
     shell:
         commands.launched(
             "pseudo_labels",
@@ -51,7 +51,7 @@ rule attributes:
     resources:
         **submitted("inference", "attributes", "measure"),
     params:
-        cfg=GRAPH.knobs(*GRAPH.attribute_knobs),
+        cfg=GRAPH.knobs(*GRAPH.attribute_knobs, name="attributes"),
         split=lambda w: "train" if GRAPH.has_train_split(w.dataset) else "test",
     shell:
         commands.launched(

@@ -24,7 +24,7 @@ rule backbone:
     resources:
         **submitted("training", lambda w: w.backbone, "backbone"),
     params:
-        cfg=GRAPH.knobs("backbones.{backbone}", "data_seed"),
+        cfg=GRAPH.knobs("backbones.{backbone}", "data_seed", name="backbone.{backbone}"),
         state=f"{PATHS.states}/backbones/{{backbone}}.pt",
     shell:
         commands.launched(
@@ -52,7 +52,7 @@ rule backbones_table:
     resources:
         **BRIEF,
     params:
-        cfg=GRAPH.knobs("scale", "caution"),
+        cfg=GRAPH.knobs("scale", "caution", name="caution"),
     shell:
         commands.local(
             "backbones_table",

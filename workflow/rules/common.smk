@@ -38,7 +38,7 @@ PARAMETERS, PATHS, PAPERS, SCALE = GRAPH.parameters, GRAPH.paths, GRAPH.papers, 
 COMPUTE, TARGETS = PARAMETERS.compute, Targets(GRAPH)
 LOGS, BENCHMARKS = PATHS.logs, f"{PATHS.logs}/benchmarks"
 LIGHT, BRIEF = submission.light(COMPUTE), submission.brief(COMPUTE)
-ABOUT = GRAPH.knobs("scale", "seeds", "stand_ins", "caution")
+ABOUT = GRAPH.knobs("scale", "seeds", "stand_ins", "caution", name="tables")
 FORK_SERVER = fork_server.ForkServer(logger.warning)
 
 

@@ -15,7 +15,7 @@ rule faces:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs("datasets.{dataset}", "image.size", "data_seed"),
+        cfg=GRAPH.knobs("datasets.{dataset}", "image.size", "data_seed", name="faces.{dataset}"),
     shell:
         commands.local(
             "data",

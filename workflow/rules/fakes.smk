@@ -19,7 +19,7 @@ rule fakes:
     resources:
         **submitted("inference", "fakes", "anonymize"),
     params:
-        cfg=GRAPH.knobs("fakes", "data_seed"),
+        cfg=GRAPH.knobs("fakes", "data_seed", name="fakes"),
     shell:
         commands.launched(
             "fakes",

@@ -21,6 +21,7 @@ rule features:
         cfg=GRAPH.knobs(
             *GRAPH.variant_knobs,
             "measure.batch",
+            name="anonymize.{method}.{variant}",
         ),
     shell:
         commands.launched(

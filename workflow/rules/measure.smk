@@ -17,7 +17,7 @@ rule measure_source:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs(*GRAPH.judge_knobs("measure"), "measure.judges", "measure.batch"),
+        cfg=GRAPH.knobs(*GRAPH.judge_knobs("measure"), "measure.judges", "measure.batch", name="measure"),
         splits=f"{PARAMETERS.matrix.calibrate_on},test",
     shell:
         commands.local(
@@ -47,7 +47,7 @@ rule measure:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs(*GRAPH.judge_knobs("measure"), "measure.judges", "measure.batch"),
+        cfg=GRAPH.knobs(*GRAPH.judge_knobs("measure"), "measure.judges", "measure.batch", name="measure"),
     shell:
         commands.local(
             "measure",

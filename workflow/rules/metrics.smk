@@ -21,7 +21,7 @@ rule metrics:
     resources:
         **BRIEF,
     params:
-        cfg=GRAPH.knobs(*[f"metrics.{name}" for name in PARAMETERS.metrics], "matrix.calibrate_on"),
+        cfg=GRAPH.knobs(*[f"metrics.{name}" for name in PARAMETERS.metrics], "matrix.calibrate_on", name="metrics"),
     shell:
         commands.local(
             "metrics",
@@ -50,7 +50,7 @@ rule scores:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs("scale"),
+        cfg=GRAPH.knobs("scale", name="scale"),
     shell:
         commands.local(
             "scores",

@@ -23,6 +23,7 @@ rule recover:
             *GRAPH.variant_knobs,
             "measure.batch",
             *GRAPH.recovery_knobs,
+            name="recover.{method}.{variant}",
         ),
     shell:
         commands.launched(
@@ -47,7 +48,7 @@ use rule measure as measure_attempts with:
     benchmark:
         f"{BENCHMARKS}/measure_attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     params:
-        cfg=GRAPH.knobs(*GRAPH.judge_knobs("recovery"), "recovery.judges", "measure.batch"),
+        cfg=GRAPH.knobs(*GRAPH.judge_knobs("recovery"), "recovery.judges", "measure.batch", name="measure_attempts"),
 
 
 rule guess:
@@ -82,6 +83,7 @@ rule guess:
             "matrix.calibrate_on",
             f"judges.{PARAMETERS.guessing.judge}",
             *GRAPH.guessing_knobs,
+            name="guess.{method}.{variant}",
         ),
     shell:
         commands.launched(
@@ -110,7 +112,7 @@ rule guessing_table:
     resources:
         **BRIEF,
     params:
-        cfg=GRAPH.knobs("scale", "caution"),
+        cfg=GRAPH.knobs("scale", "caution", name="caution"),
     shell:
         commands.local(
             "guessing_table",

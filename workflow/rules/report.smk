@@ -41,6 +41,7 @@ rule report:
             "caution",
             "papers",
             *(f"methods.{name}.variants" for name in PARAMETERS.methods),
+            name="report",
         ),
         skipped=lambda w: PAPERS.reasons(PAPERS.all_settings()),
     shell:

@@ -141,7 +141,7 @@ rule claims_table:
     resources:
         **BRIEF,
     params:
-        cfg=GRAPH.knobs("scale", "seeds", "stand_ins", "caution", "papers"),
+        cfg=GRAPH.knobs("scale", "seeds", "stand_ins", "caution", "papers", name="claims"),
         skipped=lambda w: PAPERS.reasons(PAPERS.claimed_settings()),
     shell:
         commands.local(

@@ -21,7 +21,7 @@ rule method:
     resources:
         **submitted("training", lambda w: w.method, "train"),
     params:
-        cfg=GRAPH.knobs("methods.{method}.params"),
+        cfg=GRAPH.knobs("methods.{method}.params", name="train.{method}"),
         ablation="",
         state=f"{PATHS.states}/methods/{{method}}/{{seed}}.pt",
     shell:
@@ -48,6 +48,10 @@ use rule method as ablation with:
     priority: 1
     localrule: True
     params:
-        cfg=GRAPH.knobs("methods.{method}.params", "methods.{method}.ablations.{variant}"),
+        cfg=GRAPH.knobs(
+            "methods.{method}.params",
+            "methods.{method}.ablations.{variant}",
+            name="ablation.{method}.{variant}",
+        ),
         ablation=lambda w: w.variant,
         state=f"{PATHS.states}/ablations/{{method}}/{{variant}}/{{seed}}.pt",

@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 
 from masquerade.core.errors import MasqueradeError
-from masquerade.params import blocks, loading, overlays, yaml_files
+from masquerade.lineage import versioning
+from masquerade.params import blocks, overlays, yaml_files
 
 BASELINE = "DVC_EXP_BASELINE_REV"  # `dvc exp run` sets it: the commit from which the experiment starts
 
 
 def main() -> None:
-    parameters = loading.load()
-    overlays.write(parameters.tree, overlays.FILE)
+    parameters = versioning.write_parameters()
     if BASELINE in os.environ:
         overlay = f"{blocks.SCALES}/{parameters.scale}.yaml"
         command = ["git", "show", f"{os.environ[BASELINE]}:./{blocks.PARAMS}"]

@@ -12,7 +12,7 @@ from typing import Any
 from masquerade.lineage import provenance
 from masquerade.lineage.address import ResolvedAddress, resolve
 from masquerade.lineage.history import LineageError
-from masquerade.lineage.revision import Revision, is_code
+from masquerade.lineage.revision import Revision, is_code, is_slice
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _behind(revision: Revision, target: ResolvedAddress | None) -> list[str]:
         for dep in revision.stages[stage].get("deps", ()):
             path = dep["path"]
             matters = stage != first or (target is not None and target.depends(path, revision.scale))
-            if matters and path in revision.made and not is_code(path):
+            if matters and path in revision.made and not (is_code(path) or is_slice(path)):
                 visit(revision.made[path])
         ordered[stage] = None
 
@@ -124,13 +124,12 @@ def _causes(stage: str, old: Revision, new: Revision) -> Iterator[Cause]:
     written = {revision: _hashes(revision, stage, "outs") for revision in (old, new)}
     effect = written[old] != written[new]
     read = {revision: _hashes(revision, stage, "deps") for revision in (old, new)}
-    own = [Cause(stage, "parameter", str(change), effect)
-           for change in changes(old.parameters(stage), new.parameters(stage))]  # fmt: skip
+    own = [Cause(stage, "parameter", what, effect) for what in _parameters(read[old], read[new], old, new)]
     if old.rule(stage) != new.rule(stage):
         own.append(Cause(stage, "rule", "the command of the rule changed", effect))
     for path in sorted(read[old].keys() | read[new].keys()):
         before, after = read[old].get(path), read[new].get(path)
-        if before == after:
+        if before == after or is_slice(path):
             continue
         if is_code(path):
             own.append(Cause(stage, "code", ", ".join(_sources(path, old, new)), effect))
@@ -146,7 +145,7 @@ def _causes(stage: str, old: Revision, new: Revision) -> Iterator[Cause]:
 def _hashes(revision: Revision, stage: str, kind: str) -> dict[str, str]:
     """Path -> md5, without the records of jobs."""
     md5s = {item["path"]: item["md5"] for item in revision.stages[stage].get(kind, ())}
-    return {path: md5 for path, md5 in md5s.items() if not path.startswith(".") or is_code(path)}
+    return {path: md5 for path, md5 in md5s.items() if not path.startswith(".") or is_code(path) or is_slice(path)}
 
 
 def _sources(path: str, old: Revision, new: Revision) -> list[str]:
@@ -160,6 +159,32 @@ def _sources(path: str, old: Revision, new: Revision) -> list[str]:
                      for closure, revision in zip(kept, (old, new), strict=True))  # fmt: skip
     changed = [name for name in sorted(names) if before.get(name, "") != after.get(name, "")]
     return changed or [f"{path} (the file is not known; `dvc fetch --all-commits` fetches the lists)"]
+
+
+def _parameters(read_before: Mapping[str, str], read_now: Mapping[str, str], old: Revision, new: Revision) -> list[str]:
+    """The parameters that differ in the slices that a stage read. ``read_...``: path -> md5 of what it read.
+
+    If the slices of only one commit are known, their keys are looked up in params.yaml and the overlay of both commits.
+    """
+    before, after = ({path: md5 for path, md5 in read.items() if is_slice(path)} for read in (read_before, read_now))
+    if before == after:
+        return []
+    values = [_slice(before, old), _slice(after, new)]
+    if None in values:
+        keys = dict.fromkeys(key for known in values if known for key in known)
+        values = [revision.parameters(keys) for revision in (old, new)]
+        unknown = [f"{', '.join(after)} (the file is not known; `dvc fetch --all-commits` fetches the values)"]
+    else:
+        unknown = []
+    return list(map(str, changes(values[0] or {}, values[1] or {}))) or unknown
+
+
+def _slice(paths: Iterable[str], revision: Revision) -> dict[str, Any] | None:
+    """The values in the slices at ``paths``, or None if there are none or DVC's cache lacks one."""
+    contents = [revision.content(path) for path in paths]
+    if not contents or None in contents:
+        return None
+    return {key: value for content in contents if content for key, value in json.loads(content).items()}
 
 
 def _circumstances(stage: str, old: Revision, new: Revision, alone: bool) -> Iterator[Cause]:

@@ -4,7 +4,7 @@ Files that DVC keeps are read from the working copy if their bytes are the same 
 """
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import yaml
 
 from masquerade.core.fingerprints import fingerprint_of, md5
 from masquerade.lineage.history import LineageError
-from masquerade.params import blocks, overlays, paths
+from masquerade.params import blocks, overlays, paths, slices
 
 LOCK = "dvc.lock"
 
@@ -54,15 +54,14 @@ class Revision:
             for item in (*stage.get("deps", ()), *stage.get("outs", ()))
         }
 
-    def parameters(self, stage: str) -> dict[str, Any]:
-        """The parameters of a stage by dotted keys: params.yaml with the overlay of the scale."""
-        files = self.stages[stage].get("params", {})
-        over = files.get(f"{blocks.SCALES}/{self.scale}.yaml", {})
-        base = files.get(str(blocks.PARAMS), {})
-        return {
-            key: overlays.overlay({"": base.get(key)}, {"": over[key]}).get("") if key in over else base[key]
-            for key in {**base, **over}
-        }
+    def parameters(self, keys: Iterable[str]) -> dict[str, Any]:
+        """Parameters by dotted keys, without keys that are missing: params.yaml with the overlay of the scale."""
+        values = {key: overlays.at(self._effective, key) for key in keys}
+        return {key: value for key, value in values.items() if value is not overlays.MISSING}
+
+    @cached_property
+    def _effective(self) -> dict[str, Any]:
+        return overlays.overlay(self._yaml(blocks.PARAMS), self._yaml(f"{blocks.SCALES}/{self.scale}.yaml"))
 
     def rule(self, stage: str) -> str:
         """The hash of the rule's command."""
@@ -116,3 +115,8 @@ class Revision:
 def is_code(path: str) -> bool:
     """Whether a dependency is the file of fingerprints of a step's code."""
     return path.startswith(f"{paths.CODE}/")
+
+
+def is_slice(path: str) -> bool:
+    """Whether a dependency is the file of a slice of the parameters."""
+    return path.startswith(f"{slices.FOLDER.as_posix()}/")

@@ -1,13 +1,15 @@
 """DVC keeps the bytes: dvc.yaml is written from the Snakemake graph, and a finished build is recorded.
 
 Each job is one stage. Snakemake's record of each output is a DVC output beside it, so that Snakemake has nothing to do
-after ``git clone && dvc pull``. The circumstances of the job are a DVC output as well, for the lineage.
+after ``git clone && dvc pull``. The circumstances of the job are a DVC output as well, for the lineage. Fingerprints of
+code and slices of the parameters are files too: the stages ``code`` and ``params`` write them, and other stages depend
+on them.
 """
 
 import hashlib
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +19,10 @@ import yaml
 from masquerade import assets
 from masquerade.core.errors import MasqueradeError
 from masquerade.faces import MANIFESTS
-from masquerade.lineage import dvc_internals, provenance, snakemake_internals
+from masquerade.lineage import provenance, snakemake_internals
 from masquerade.lineage.snakemake_internals import graph, record_path
-from masquerade.params import blocks, overlays, paths, yaml_files
+from masquerade.params import blocks, loading, overlays, paths, slices, yaml_files
+from masquerade.params.parameters import Parameters
 
 if TYPE_CHECKING:
     from snakemake.jobs import Job
@@ -27,7 +30,13 @@ if TYPE_CHECKING:
 _RUN = "snakemake --quiet rules progress --cores all --force --rerun-incomplete --allowed-rules {rule} -- {outputs}"
 _HEADER = "# Generated from the Snakemake graph by `make dvc.yaml`; do not edit.\n"
 _CODE_STAGE, _PARAMS_STAGE = "code", "params"
+_SLICES = "slices"
+"""Where the stage of the parameters holds the keys of each slice: in its ``meta``, which DVC leaves to its users."""
 DVC_YAML = Path("dvc.yaml")
+
+
+class SliceConflict(MasqueradeError):
+    """Two rules give one name to different slices of the parameters."""
 
 
 class NotRecorded(MasqueradeError):
@@ -41,9 +50,8 @@ def _circumstances_path(outputs: list[str]) -> str:
 
 def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, Any]:
     """The content of dvc.yaml for these jobs."""
-    base = yaml_files.read(root / blocks.PARAMS)
-    over_path = f"{blocks.SCALES}/{base['scale']}.yaml"
-    over = yaml_files.read(root / over_path)
+    over_path = f"{blocks.SCALES}/{yaml_files.read(root / blocks.PARAMS)['scale']}.yaml"
+    declared = slices_of(jobs)
     read = {path for job in jobs for path in map(str, job.input)}
     fingerprints = sorted(path for path in read if path.startswith(f"{paths.CODE}/"))
     identities = sorted(path for path in read if assets.role_of(path))
@@ -56,13 +64,15 @@ def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, Any]:
             "outs": [{path: {"persist": True}} for path in (*fingerprints, *identities, *manifests)],
         },
         _PARAMS_STAGE: {
-            "cmd": "python workflow/scripts/effective_params.py",
-            "deps": [blocks.PARAMS, over_path],
-            "outs": [{overlays.FILE.as_posix(): {"persist": True}}],
+            "cmd": f"python workflow/scripts/effective_params.py # slices {_short_hash(json.dumps(declared))}",
+            # The code determines the values that the files leave out.
+            "deps": [blocks.PARAMS, over_path, "src/masquerade"],
+            "outs": [{path: {"persist": True}} for path in (overlays.FILE.as_posix(), *map(slices.path_of, declared))],
+            "meta": {_SLICES: declared},
         },
     }
     for job in sorted(jobs, key=stage_name):
-        stages[stage_name(job)] = _stage(job, base, over, over_path)
+        stages[stage_name(job)] = _stage(job)
     outputs = sorted(str(path) for job in jobs for path in job.output)
     return {
         "stages": stages,
@@ -78,38 +88,49 @@ def stage_name(job: "Job") -> str:
     return "-".join([job.rule.name, *map(str, job.wildcards_dict.values())]).replace(".", "_")
 
 
-def _stage(job: "Job", base: dict, over: dict, over_path: str) -> dict[str, Any]:
+def _stage(job: "Job") -> dict[str, Any]:
     outputs = [str(path) for path in job.output]
-    template = hashlib.sha256(job.rule.shellcmd.encode()).hexdigest()[:8]
-    stage: dict[str, Any] = {
-        "cmd": _RUN.format(rule=job.rule.name, outputs=" ".join(outputs)) + f" # rule {template}",
-        "deps": sorted({str(path) for path in job.input}),
+    return {
+        "cmd": _RUN.format(rule=job.rule.name, outputs=" ".join(outputs)) + f" # rule {_short_hash(job.rule.shellcmd)}",
+        "deps": sorted({str(path) for path in job.input} | {slices.path_of(name) for name, _ in _declared(job)}),
+        "outs": [
+            {path: {"persist": True}} for path in [*outputs, *map(record_path, outputs), _circumstances_path(outputs)]
+        ],
     }
-    keys = [key.format(**job.wildcards_dict) for key in sorted(_keys(job))]
-    # A parameter that the overlay sets has no effect in params.yaml, so it is no parameter of the stage there.
-    named = [part for key in keys if _holds(base, key) for part in _visible(base, over, key)]
-    overlaid = [key for key in keys if _holds(over, key)]
-    if named or overlaid:
-        stage["params"] = named + ([{over_path: overlaid}] if overlaid else [])
-    stage["outs"] = [
-        {path: {"persist": True}} for path in [*outputs, *map(record_path, outputs), _circumstances_path(outputs)]
-    ]
-    return stage
 
 
-def _keys(job: "Job") -> set[str]:
-    functions = snakemake_internals.parameter_functions(job)
-    declared: list[Any] = [function.keys for function in functions if hasattr(function, "keys")]
-    named: list[Any] = [keys(job.wildcards) if callable(keys) else keys for keys in declared]
-    return {key.removesuffix("?") for keys in named for key in keys}
+def _short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def _holds(tree: Any, key: str) -> bool:
-    return overlays.at(tree, key) is not overlays.MISSING
+def slices_of(jobs: list["Job"]) -> dict[str, list[str]]:
+    """Name of each slice of the parameters that these jobs read -> its keys. Raises SliceConflict."""
+    declared: dict[str, list[str]] = {}
+    for job in jobs:
+        for name, keys in _declared(job):
+            if declared.setdefault(name, sorted(keys)) != sorted(keys):
+                raise SliceConflict(
+                    f"Rule {job.rule.name}: another rule gives the name '{name}' to other keys of the parameters. Give "
+                    "`GRAPH.knobs` another `name`."
+                )
+    return dict(sorted(declared.items()))
 
 
-def _visible(base: dict, over: dict, key: str) -> list[str]:
-    return overlays.visible(overlays.at(base, key), overlays.at(over, key), key)
+def _declared(job: "Job") -> Iterator[tuple[str, Sequence[str]]]:
+    """(name, keys) of each slice of the parameters that a job reads."""
+    for function in snakemake_internals.parameter_functions(job):
+        if isinstance(function, slices.Knobs):
+            yield function.declared(job.wildcards)
+
+
+def write_parameters(root: Path = Path()) -> Parameters:
+    """Write the files of the stage of the parameters, and return the parameters. Raises MasqueradeError."""
+    text = (root / DVC_YAML).read_text(encoding="utf-8")
+    declared = yaml.load(text, Loader=yaml.CSafeLoader)["stages"][_PARAMS_STAGE]["meta"][_SLICES]
+    parameters = loading.load(root)
+    overlays.write(parameters.tree, root / overlays.FILE)
+    slices.write(parameters, declared, root)
+    return parameters
 
 
 def document(jobs: list["Job"]) -> str:
@@ -142,6 +163,7 @@ def record() -> int:
         raise NotRecorded(
             "dvc.yaml is not that of the graph; run `make dvc.yaml`, then `python workflow/scripts/finish.py record`"
         )
+    write_parameters()
     _commit()
     return len(jobs) + 2
 
@@ -153,7 +175,7 @@ def _commit() -> None:
 
     logging.getLogger("dvc").setLevel(logging.WARNING)
     try:
-        with dvc_internals.fast_parameters(), Repo() as repo:
+        with Repo() as repo:
             repo.commit(force=True, relink=False)
     except DvcException as error:
         raise NotRecorded(f"`dvc commit` failed: {error}") from error

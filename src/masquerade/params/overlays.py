@@ -34,18 +34,6 @@ def write(tree: Mapping[str, Any], file: Path) -> Path:
     return files.write_if_changed(file, yaml.safe_dump(tree, allow_unicode=True))
 
 
-def visible(base: Any, over: Any, key: str) -> list[str]:
-    """The dotted keys at or below ``key`` whose values the overlay leaves in effect.
-
-    ``base`` and ``over`` are the values of ``key`` in params.yaml and in the overlay.
-    """
-    if over is MISSING:
-        return [key]
-    if not (isinstance(base, Mapping) and isinstance(over, Mapping)):
-        return []
-    return [leaf for name in base for leaf in visible(base[name], over.get(name, MISSING), f"{key}.{name}")]
-
-
 def at(tree: Any, key: str) -> Any:
     """The value of a dotted key, or MISSING if ``tree`` has no such key."""
     for name in key.split("."):

@@ -8,10 +8,8 @@ build ends, in whatever way.
 
 import atexit
 import gc
-import importlib
 import io
 import json
-import logging
 import multiprocessing
 import os
 import shutil
@@ -32,15 +30,8 @@ from typing import Any
 from masquerade.core import threads
 from masquerade.pipeline import forked_job
 
-LIBRARIES = (
-    "torch", "torchvision", "numpy", "pandas", "pyarrow.parquet", "scipy.ndimage", "scipy.linalg", "PIL.Image", "cv2",
-    "dlib", "skimage.metrics", "pydantic", "yaml", "tqdm", "safetensors.torch", "threadpoolctl",
-)  # fmt: skip
-"""What many jobs import. A job imports whatever else it needs."""
 WORTHWHILE = 4
 """The fewest jobs for which the 3 seconds of importing pay."""
-
-logger = logging.getLogger(__name__)
 
 
 class ForkServer:
@@ -199,21 +190,12 @@ def _show(error: BaseException) -> None:
     sys.excepthook(type(error), error.with_traceback(trace), trace)
 
 
-def _import_libraries() -> None:
-    from masquerade.networks import torchvision_internals
-
-    torchvision_internals.ensure()
-    for name in LIBRARIES:
-        try:
-            importlib.import_module(name)
-        except ImportError as error:
-            logger.warning("%s cannot be imported (%s); jobs that need it fail.", name, error)
-
-
 def main() -> None:
     """The program of the server: ``python -m masquerade.pipeline.fork_server LISTENER LIFELINE``, two open files."""
+    from masquerade.pipeline import libraries
+
     listener, lifeline = map(int, sys.argv[1:])
-    _import_libraries()
+    libraries.load()
     gc.collect()
     gc.freeze()  # objects that are never searched stay shared between the jobs
     _Server(socket.socket(fileno=listener), lifeline).run()

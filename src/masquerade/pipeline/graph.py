@@ -4,8 +4,7 @@
 A method that takes ``wildcards`` is an input function: any object with the wildcards as attributes will do.
 """
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from masquerade.params import loading, matrix
 from masquerade.params.blocks import AttributeSettings, GuessingSettings, RecoverySettings
 from masquerade.params.matrix import Cell
 from masquerade.params.paths import CELL, CODE, Paths, with_index
+from masquerade.params.slices import Knobs, text_of
 from masquerade.pipeline.paper_inputs import PaperInputs
 
 LATENT_BACKBONES = ("generator", "inversion", "semantics")
@@ -76,22 +76,16 @@ class Graph:
 
     # parameters
 
-    def knobs(self, *keys: str) -> Callable[[Mapping[str, str]], str]:
+    def knobs(self, *keys: str, name: str) -> Knobs:
         """A function that gives a job its slice of the parameters, as one canonical JSON string.
 
-        ``keys`` are dotted and may hold wildcards; a key that ends with ``?`` may be missing. The attribute ``keys``
-        serves the export to DVC. In a rehearsal the slice holds the mark of rehearsals.
+        ``keys`` are dotted; a key that ends with ``?`` may be missing. ``name``: of the slice's file, on which the DVC
+        stage of the job depends. Both may hold wildcards. Jobs that read the same keys share a name.
         """
-
-        def value(wildcards: Mapping[str, str]) -> str:
-            return self._slice(tuple(key.format(**dict(wildcards.items())) for key in keys))
-
-        setattr(value, "keys", keys)  # noqa: B010 - functions have no such attribute for a type checker
-        return value
+        return Knobs(name, keys, self._slice)
 
     def _slice(self, keys: tuple[str, ...]) -> str:
-        mark = (rehearsal.MARK,) * self.parameters.rehearsal
-        return json.dumps(self.parameters.slice(keys + mark), sort_keys=True)
+        return text_of(self.parameters, keys)
 
     @property
     def variant_knobs(self) -> tuple[str, ...]:
