@@ -13,6 +13,9 @@ import yaml
 
 import programs
 
+KEPT = ("data/tiny", "checkpoints/tiny", "results/tiny")
+"""The folders of the built files."""
+
 
 class Repository:
     """The working copy at ``path``; commands run in it with ``environment`` (default: that of the tests)."""

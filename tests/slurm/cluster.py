@@ -106,7 +106,7 @@ def _free_ports(count: int) -> list[int]:
 class Cluster:
     """A private SLURM in ``folder``, with ``cpus`` processors in each node.
 
-    Jobs in the partitions `main`, `accidents` and `failing` share no node. A job in `urgent` pre-empts those in
+    Jobs in the partitions `main`, `accidents` and `failing` share no node. A job in `urgent` preempts those in
     `failing`.
     """
 

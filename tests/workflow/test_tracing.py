@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tracing import follow
 
-from masquerade.lineage import chain, drawing
-from masquerade.lineage.address import resolve
+from masquerade.lineage import drawing
 from masquerade.lineage.history import History
 from masquerade.lineage.snakemake_internals import record_path
 from masquerade.lineage.verify import verify
@@ -18,12 +18,6 @@ from masquerade.lineage.verify import verify
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
 NOISY = "identitydp/table1:gaussian_noise/sigma_9:psnr"
-
-
-def follow(repository, address):
-    history = History(repository.path)
-    resolved = resolve(address, "tiny", history.outputs(), history.read)
-    return resolved, chain.follow(history, "tiny", resolved)
 
 
 def flip(path: Path) -> None:
@@ -136,7 +130,6 @@ def test_one_flipped_bit_is_found_in_every_kind_of_artifact(built):
     for name in KINDS:
         flip(built.path / name)
     assert sorted(broken.path for broken in verify(built.path).breaks) == sorted(KINDS)
-    assert verify(built.path).breaks == ()
 
 
 def test_altered_record_is_found(built):
@@ -198,21 +191,6 @@ def test_edited_code_is_found_and_a_comment_is_not(built):
     made_with_it = {broken.path for broken in breaks if "gaussian_blur" in broken.path}
     assert made_with_it
     assert {broken.path for broken in breaks} - made_with_it == {"results/tiny/report/index.html"}
-
-
-def test_after_clone_and_pull_everything_is_traced_and_intact(built, tmp_path):
-    built.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
-    built.commit("remote")
-    built.run("dvc", "push")
-    clone = type(built)(tmp_path / "clone")
-    built.git("clone", "--quiet", str(built.path), str(clone.path))
-    clone.run("dvc", "pull")
-    assert "Every link holds" in clone.run("masquerade", "lineage", "verify")
-    original, cloned = (follow(repository, "falco/table1:falco/m_0:fid") for repository in (built, clone))
-    assert original == cloned
-    output = clone.run("masquerade", "lineage", "show", "falco/table1:falco/m_0:fid")
-    assert "not in this MLflow store" in output
-    assert not (clone.path / "mlflow.db").exists()
 
 
 def test_difference_names_the_parameter_and_then_the_code_that_changed(built):
