@@ -59,7 +59,7 @@ test-all: test
 
 slurm-test: environment
 	tests/slurm/install.sh
-	python -m pytest tests/slurm -v
+	OMP_NUM_THREADS=1 python -m pytest tests/slurm -v -n 3 --dist loadfile
 
 # With the coverage of each room. `make test` does without: counting makes Python 3.11 a third slower.
 fast: environment

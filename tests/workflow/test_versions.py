@@ -1,9 +1,11 @@
-"""DVC and Snakemake agree on the graph, on what a change affects, and on a working copy after clone and pull."""
+"""DVC and Snakemake agree on the graph and on what a change affects."""
 
 import json
 
 import pytest
 import yaml
+
+from repository import KEPT
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
@@ -22,40 +24,6 @@ def test_finished_build_is_recorded_by_dvc(built_once):
     locked = yaml.safe_load((built_once.path / "dvc.lock").read_text())["stages"]
     declared = yaml.safe_load((built_once.path / "dvc.yaml").read_text())["stages"]
     assert set(locked) == set(declared)
-
-
-KEPT = ("data/tiny", "checkpoints/tiny", "results/tiny")
-
-
-def test_clone_and_pull_have_nothing_to_do(shared, tmp_path):
-    clone = shared.clone(tmp_path / "clone")
-    assert "Nothing to be done" in clone.snakemake("all")
-    assert "up to date" in clone.run("dvc", "status")
-    assert clone.files(*KEPT) == shared.files(*KEPT)
-    assert any(path.endswith("tables/falco/table1.md") for path in clone.files(*KEPT))
-
-
-@pytest.mark.parametrize("shared", ["folder"], indirect=True)
-def test_clone_with_changed_code_and_parameters_is_out_of_date(shared, tmp_path):
-    shared.edit_params(lambda tree: tree["methods"]["gaussian_noise"]["variants"]["sigma_9"].update(sigma=10))
-    shared.edit("src/masquerade/methods/k_same.py", "class KSame", "ADDED = 1\n\n\nclass KSame")
-    shared.commit("changed")
-    clone = shared.clone(tmp_path / "clone")
-    out_of_date = clone.out_of_date()
-    cells = {job for job in out_of_date if job.split("-")[0] in {"anonymize", "measure", "metrics"}}
-    assert {job.split("-", 1)[1] for job in cells} == {
-        "synthetic_hq-gaussian_noise-sigma_9-0",
-        "synthetic_hq-k_same-k_5-0",
-    }
-    assert {job.split("-")[0] for job in out_of_date - cells} == {"table", "claims_table", "grid", "scores", "report"}
-    assert out_of_date == shared.out_of_date()
-    for path in clone.files(*KEPT, ".snakemake/metadata"):
-        (clone.path / path).touch()
-    assert clone.out_of_date() == out_of_date
-    assert "--touch is not for this workflow: it would record old bytes" in clone.snakemake(
-        "--touch", "all", fails=True
-    )
-    assert clone.out_of_date() == out_of_date
 
 
 def stages_run(output: str) -> set[str]:
