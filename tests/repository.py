@@ -92,7 +92,7 @@ class Repository:
     def of_sources(cls, root: Path, path: Path, scale: str) -> "Repository":
         """A new repository at ``path``: the sources of the working tree at ``root``, at ``scale``, nothing built."""
         for name in sources(root):
-            if name != "dvc.lock":  # it belongs to another build
+            if not name.endswith("dvc.lock"):  # it belongs to another build
                 (path / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(root / name, path / name)
         repository = cls(path)

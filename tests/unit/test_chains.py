@@ -419,6 +419,18 @@ class TestDifference:
         (cause,) = self.compare(toy).causes
         assert (cause.kind, cause.what) == ("code", "src/metrics.py")
 
+    def test_stages_of_a_commit_are_read_from_every_dvc_lock(self, toy):
+        whole = yaml.safe_load((toy.root / "dvc.lock").read_text())["stages"]
+        toy.commit()
+        below = {name: whole.pop(name) for name in ("faces", "method")}
+        toy.write("dvc.lock", yaml.safe_dump({"stages": whole}))
+        for name, stage in below.items():
+            toy.write(f"workflow/stages/{name}/dvc.lock", yaml.safe_dump({"stages": {name: stage}}))
+        toy.git("add", "--all")
+        toy.git("commit", "--quiet", "--message", "one file a rule")
+        assert Revision("HEAD", toy.root).stages == Revision("", toy.root).stages == Revision("HEAD~1", toy.root).stages
+        assert verify.verify(toy.root).breaks == ()
+
     def test_changed_photographs_are_the_cause(self, toy):
         toy.commit()
         toy.write("photographs/3.png", "retouched")
