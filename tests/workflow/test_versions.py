@@ -5,7 +5,6 @@ import json
 import pytest
 
 from masquerade.lineage import stage_files
-
 from repository import KEPT
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
