@@ -59,7 +59,7 @@ test-all: test
 
 slurm-test: environment
 	tests/slurm/install.sh
-	python -m pytest tests/slurm -v
+	OMP_NUM_THREADS=1 python -m pytest tests/slurm -v -n 3 --dist loadfile
 
 # With the coverage of each room. `make test` does without: counting makes Python 3.11 a third slower.
 fast: environment
@@ -74,7 +74,7 @@ lint: environment
 	snakemake --lint
 	lint-imports --no-cache --no-logo
 	codespell
-	basedpyright --threads 2
+	basedpyright
 	python -m pytest tests/unit/test_house.py tests/unit/test_import_direction.py tests/unit/test_docs.py -k "not lint_command"
 
 benchmark: environment
@@ -82,8 +82,9 @@ benchmark: environment
 	python benchmarks/faces.py
 	python benchmarks/judges.py
 	python benchmarks/graph.py
-	python benchmarks/methods.py    # this one and the next: of what `make reproduce` has built
+	python benchmarks/methods.py    # this one and the next two: of what `make reproduce` has built
 	python benchmarks/falco.py
+	python benchmarks/command_line.py
 
 dvc.yaml: environment
 	python workflow/scripts/dvc_yaml.py

@@ -1,8 +1,10 @@
 """Fixtures that all tests share: the repository, and its parameters at the scale of the tests."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from masquerade.params import loading, parameters
 from repository import Repository
@@ -18,6 +20,29 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def tiny() -> parameters.Parameters:
     return loading.load(ROOT, "tiny")
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory, worker_id) -> Path:
+    """A folder that every process of this session uses."""
+    base = tmp_path_factory.getbasetemp()
+    return base if worker_id == "master" else base.parent
+
+
+@pytest.fixture(scope="session")
+def once(shared_folder) -> Callable[[str, Callable[[Path], object]], Path]:
+    """A function of a name and another function. One process fills the folder of that name, the others wait for it."""
+
+    def made(name: str, fill: Callable[[Path], object]) -> Path:
+        folder, done = shared_folder / name, shared_folder / f"{name}.done"
+        with FileLock(f"{folder}.lock"):
+            if not done.is_file():
+                folder.mkdir()
+                fill(folder)
+                done.touch()
+        return folder
+
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 Shapes = dict[str, tuple[int, ...]]
-POOL = 2**20  # random numbers that are drawn; longer tensors repeat them
+POOL = 2**22  # random numbers that are drawn; longer tensors repeat them
+SHARED = 2**16  # tensors with more numbers are views of the drawn ones
 
 CHANNELS = {4: 512, 8: 512, 16: 512, 32: 512, 64: 512, 128: 256, 256: 128, 512: 64, 1024: 32}
 """Of StyleGAN2's config F, by pixels (channel multiplier 2)."""
@@ -299,18 +300,32 @@ def shapes_of(network: torch.nn.Module) -> Shapes:
 
 
 class Pool:
-    """Standard normal numbers, drawn once. Each tensor repeats them from a different start."""
+    """Standard normal numbers, drawn once, times a factor. Each tensor takes them from a different start.
+
+    Large tensors with the same factor share their memory. A file holds shared memory once: the file of an encoder with
+    267 million numbers has 100 MB instead of 1 GB, and networks that load it copy each tensor.
+    """
 
     def __init__(self, seed: int):
-        self._numbers = torch.randn(POOL, generator=torch.Generator().manual_seed(seed))
+        self._numbers = {1.0: torch.randn(POOL, generator=torch.Generator().manual_seed(seed))}
         self._place = 0
 
-    def take(self, shape: Iterable[int]) -> Tensor:
+    def take(self, shape: Iterable[int], factor: float = 1.0) -> Tensor:
         shape = tuple(shape)
         count = math.prod(shape)
         self._place = (self._place + 7919) % POOL
-        start = self._numbers.roll(-self._place)
-        return start.repeat(-(-count // POOL))[:count].reshape(shape).clone()
+        if count <= SHARED:
+            return (self._repeated(1.0, count) * factor).reshape(shape)
+        if factor not in self._numbers:
+            self._numbers[factor] = self._numbers[1.0] * factor
+        return self._repeated(factor, count).reshape(shape)
+
+    def _repeated(self, factor: float, count: int) -> Tensor:
+        numbers = self._numbers[factor]
+        if count > POOL:
+            return numbers.repeat(-(-count // POOL))[:count]
+        start = self._place % (POOL - count + 1)
+        return numbers[start : start + count]
 
 
 def values(shapes: Shapes, seed: int, spread: float | None = None) -> dict[str, Tensor]:
@@ -331,7 +346,7 @@ def _value(name: str, shape: tuple[int, ...], pool: Pool, spread: float | None) 
         return torch.tensor(math.log(100.0))
     if len(shape) < 2:
         return (1.0 if last == "weight" else 0.0) + 0.05 * pool.take(shape)
-    return pool.take(shape) * (spread or math.prod(shape[1:]) ** -0.5)
+    return pool.take(shape, spread or math.prod(shape[1:]) ** -0.5)
 
 
 def generator_values(size: int, seed: int) -> dict[str, Tensor]:
@@ -342,7 +357,7 @@ def generator_values(size: int, seed: int) -> dict[str, Tensor]:
         if name.endswith("kernel"):
             state[name] = torch.outer(taps, taps) / 64 * 4
         elif name.startswith("style.") and name.endswith("weight"):
-            state[name] = pool.take(shape) / 0.01  # equalised: the layer multiplies by its learning rate
+            state[name] = pool.take(shape, 100.0)  # equalised: the layer multiplies by its learning rate
         elif name.endswith(("bias", "noise.weight")):
             state[name] = float("modulation" in name) + 0.1 * pool.take(shape)
         else:

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import yaml
 
-BIN = Path(sys.executable).parent
+import programs
+
+KEPT = ("data/tiny", "checkpoints/tiny", "results/tiny")
+"""The folders of the built files."""
 
 
 class Repository:
@@ -23,15 +26,21 @@ class Repository:
         kept = {key: value for key, value in environment.items() if key not in removed}
         # this working copy's own sources, not the installed ones
         self.environment = kept | {
-            "PATH": f"{BIN}{os.pathsep}{kept['PATH']}",
+            "PATH": f"{programs.BIN}{os.pathsep}{kept['PATH']}",
             "PYTHONPATH": str(path / "src"),
             "GIT_CONFIG_GLOBAL": os.devnull,
         }
 
     def run(self, *command: str, fails: bool = False) -> str:
-        done = subprocess.run(command, cwd=self.path, env=self.environment, capture_output=True, text=True, check=False)
-        output = done.stdout + done.stderr
-        assert (done.returncode != 0) == fails, f"{' '.join(command)} -> {done.returncode}\n{output[-6000:]}"
+        """What the command wrote. Fails if its status is not 0, or, with ``fails``, if it is."""
+        if command[0] in programs.NAMES:
+            code, output = programs.run(command, self.path, self.environment)
+        else:
+            done = subprocess.run(
+                command, cwd=self.path, env=self.environment, capture_output=True, text=True, check=False
+            )
+            code, output = done.returncode, done.stdout + done.stderr
+        assert (code != 0) == fails, f"{' '.join(command)} -> {code}\n{output[-6000:]}"
         return output
 
     def snakemake(self, *arguments: str, fails: bool = False) -> str:
@@ -83,7 +92,7 @@ class Repository:
     def of_sources(cls, root: Path, path: Path, scale: str) -> "Repository":
         """A new repository at ``path``: the sources of the working tree at ``root``, at ``scale``, nothing built."""
         for name in sources(root):
-            if name != "dvc.lock":  # it belongs to another build
+            if not name.endswith("dvc.lock"):  # it belongs to another build
                 (path / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(root / name, path / name)
         repository = cls(path)

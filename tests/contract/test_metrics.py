@@ -105,10 +105,8 @@ def sets():
     return original, mild, strong
 
 
-def compute(name, root, derived, original, keys=None):
-    from masquerade.params import loading
-
-    block = loading.load(root, "tiny").metrics[name]
+def compute(name, tiny, derived, original, keys=None):
+    block = tiny.metrics[name]
     metric = discovery.load("metrics", name)(block)
     judges = tuple(dict.fromkeys(column.split(".")[0] for column in derived if "." in column))
     about = {"target": original, "attributes": predictions(derived), "attempts": keys, "size": 64}
@@ -118,13 +116,13 @@ def compute(name, root, derived, original, keys=None):
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_controls_bracket_the_methods(root, sets, name):
+def test_controls_bracket_the_methods(tiny, sets, name):
     """A larger change moves the value further from that of the originals, in the metric's direction."""
     original = measurements(sets[0].copy(), 0.0)
     values = []
     for embeddings, noise in zip(sets, (0.0, 0.2, 0.9), strict=True):
         derived = measurements(embeddings.copy(), noise)
-        metric, results = compute(name, root, derived, original, attempts(derived, embeddings, noise))
+        metric, results = compute(name, tiny, derived, original, attempts(derived, embeddings, noise))
         assert results, "a metric must have values for a set that every judge measured"
         values.append(next(iter(results.values()))["value"])
     first = values[0] if values[0] is not None else math.inf  # PSNR of identical pictures
@@ -144,12 +142,12 @@ def test_controls_bracket_the_methods(root, sets, name):
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_refused_faces_are_in_the_denominator_and_not_in_the_value(root, sets, name):
+def test_refused_faces_are_in_the_denominator_and_not_in_the_value(tiny, sets, name):
     original = measurements(sets[0].copy(), 0.0)
     every = measurements(sets[1].copy(), 0.2)
     keys = attempts(every, sets[1], 0.2)
-    whole = compute(name, root, every, original, keys)[1]
-    cut = compute(name, root, measurements(sets[1].copy(), 0.2, refused=(0, 1, 2)), original, keys)[1]
+    whole = compute(name, tiny, every, original, keys)[1]
+    cut = compute(name, tiny, measurements(sets[1].copy(), 0.2, refused=(0, 1, 2)), original, keys)[1]
     assert {judge for judge, value in whole.items() if value["over"]}
     for judge, value in cut.items():
         assert value["of"] == whole[judge]["of"]
@@ -157,31 +155,29 @@ def test_refused_faces_are_in_the_denominator_and_not_in_the_value(root, sets, n
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_set_of_refused_faces_has_no_value(root, sets, name):
+def test_set_of_refused_faces_has_no_value(tiny, sets, name):
     original = measurements(sets[0].copy(), 0.0)
-    _, results = compute(name, root, measurements(sets[1].copy(), 0.2, refused=range(PEOPLE * PICTURES)), original)
+    _, results = compute(name, tiny, measurements(sets[1].copy(), 0.2, refused=range(PEOPLE * PICTURES)), original)
     for value in results.values():
         assert value["value"] is None
         assert value["over"] == 0
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_metric_is_repeatable(root, sets, name):
+def test_metric_is_repeatable(tiny, sets, name):
     original = measurements(sets[0].copy(), 0.0)
     derived = measurements(sets[1].copy(), 0.2)
     keys = attempts(derived, sets[1], 0.2)
-    assert compute(name, root, derived, original, keys)[1] == compute(name, root, derived, original, keys)[1]
+    assert compute(name, tiny, derived, original, keys)[1] == compute(name, tiny, derived, original, keys)[1]
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_attempts_are_evaluated_like_an_anonymized_set(root, sets, name):
+def test_attempts_are_evaluated_like_an_anonymized_set(tiny, sets, name):
     """Recovered pictures of some faces, two keys each and in any order, are compared with their originals."""
-    from masquerade.params import loading
-
     original, derived = measurements(sets[0].copy(), 0.0), measurements(sets[2].copy(), 0.9)
     some = measurements(sets[1].copy(), 0.2).iloc[::-2]
     tried = pd.concat([some.assign(attempt="wrong", number=number) for number in (0, 1)], ignore_index=True)
-    metric = discovery.load("metrics", name)(loading.load(root, "tiny").metrics[name])
+    metric = discovery.load("metrics", name)(tiny.metrics[name])
     judges = ("dlib_face", "mobilenet_v2", "pixels", "mtcnn", "hog", "age_gender", "attribute_classifier")
     evidence = Evidence(original, derived, original, judges, target=original, attempts=tried, size=64)
     results = evaluation.evaluate_attempts({name: metric}, evidence)

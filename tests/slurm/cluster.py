@@ -1,8 +1,8 @@
 """A real, private SLURM on this machine from Debian's packages, without systemd, with its own daemons and ports.
 
-One host has two logical nodes. Their processors, memory and GPUs are declared and need not exist: the GPUs are harmless
-device files. The accounting is in a private MariaDB, so that ``sacct`` works as on a real cluster. Only files in the
-folder of the cluster are written, and `stop` ends exactly the processes that `start` began.
+One host has several logical nodes. Their processors, memory and GPUs are declared and need not exist: the GPUs are
+harmless device files. The accounting is in a private MariaDB, so that ``sacct`` works as on a real cluster. Only files
+in the folder of the cluster are written, and `stop` ends exactly the processes that `start` began.
 """
 
 import os
@@ -13,12 +13,13 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "slurmdbd", "mariadbd", "sbatch", "sacct")
-NODES = ("n1", "n2")
+NODES = ("n1", "n2", "n3", "n4", "n5", "n6")
 
 _CONFIGURATION = """
 ClusterName=masquerade
@@ -61,10 +62,12 @@ AccountingStoragePort={database_port}
 AccountingStoragePass={folder}/munge/socket
 AccountingStorageTRES=gres/gpu
 PartitionName=main Nodes=n1,n2 Default=YES DefaultTime=10 MaxTime=60 PriorityTier=1 GraceTime=30
-PartitionName=urgent Nodes=n1,n2 DefaultTime=10 MaxTime=60 PriorityTier=10 PreemptMode=OFF
+PartitionName=accidents Nodes=n3,n4 DefaultTime=10 MaxTime=60 PriorityTier=1 GraceTime=30
+PartitionName=failing Nodes=n5,n6 DefaultTime=10 MaxTime=60 PriorityTier=1 GraceTime=30
+PartitionName=urgent Nodes=n5,n6 DefaultTime=10 MaxTime=60 PriorityTier=10 PreemptMode=OFF
 """
 _NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=9000 Gres=gpu:2\n"
-_GPUS = "AutoDetect=off\nNodeName=n1,n2 Name=gpu File=/dev/null\nNodeName=n1,n2 Name=gpu File=/dev/zero\n"
+_GPUS = "AutoDetect=off\nName=gpu File=/dev/null\nName=gpu File=/dev/zero\n"
 _DATABASE = """
 DbdHost=localhost
 DbdPort={database_port}
@@ -101,18 +104,21 @@ def _free_ports(count: int) -> list[int]:
 
 
 class Cluster:
-    """A private SLURM in ``folder``, with ``cpus`` processors in each node."""
+    """A private SLURM in ``folder``, with ``cpus`` processors in each node.
+
+    Jobs in the partitions `main`, `accidents` and `failing` share no node. A job in `urgent` preempts those in
+    `failing`.
+    """
 
     def __init__(self, folder: Path, cpus: int = 8):
         self.folder = folder
-        ports = _free_ports(4)
+        ports = _free_ports(2 + len(NODES))
         self._names = {
             "folder": folder, "host": socket.gethostname().split(".")[0], "user": "root", "port": ports[0],
             "database_port": ports[1], "password": secrets.token_hex(16),
         }  # fmt: skip
         self._node_ports = dict(zip(NODES, ports[2:], strict=True))
         self._cpus = cpus
-        self._stopped = threading.Event()
         self.environment = os.environ | {
             "PATH": f"{folder}/bin{os.pathsep}{_path()}",
             "SLURM_CONF": str(folder / "etc/slurm.conf"),
@@ -137,23 +143,36 @@ class Cluster:
         self._run("slurmctld")
         for node in NODES:
             self._run("slurmd", "-N", node)
-        threading.Thread(target=self._lift_holds, daemon=True).start()
         wait("the nodes", lambda: len(self.nodes("idle,mixed,allocated")) == len(NODES))
 
     def stop(self) -> None:
         """Cancel every job, then end the daemons. Those that depend on others end first."""
-        self._stopped.set()
         self._run("scancel", "--user", self._names["user"], check=False)
         wait("the jobs' end", lambda: not self.run("squeue", "-h").strip(), seconds=30, raises=False)
         for name in [f"slurmd.{node}" for node in NODES] + ["slurmctld", "slurmdbd", "mariadbd", "munged"]:
             self._end(self.folder / "pid" / name)
+
+    @contextmanager
+    def holds_lifted(self) -> Iterator[None]:
+        """Within the block, shorten slurmctld's hold of a requeued job from two minutes, fixed in its source, to 3 s.
+
+        With a shorter time, slurmd refuses the job because of credentials that it has revoked.
+        """
+        stopped = threading.Event()
+        thread = threading.Thread(target=self._lift_holds, args=(stopped,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stopped.set()
+            thread.join()
 
     def set_node(self, name: str, state: str) -> None:
         """``down``: the jobs of the node are killed and requeued, as when a node fails. ``resume``: it is back."""
         self.run("scontrol", "update", f"nodename={name}", f"state={state}", "reason=test")
 
     def nodes(self, states: str) -> list[str]:
-        listed = self.run("sinfo", "-h", "-N", "-p", "main", "-t", states, "-o", "%N")
+        listed = self.run("sinfo", "-h", "-N", "-t", states, "-o", "%N")
         return sorted(set(listed.split()))
 
     def run(self, *command: str) -> str:
@@ -174,12 +193,8 @@ class Cluster:
         jobs = [dict(zip(names, line.split("|"), strict=True)) for line in lines[1:]]
         return [job for job in jobs if job["WorkDir"] == str(folder)]
 
-    def _lift_holds(self) -> None:
-        """Shorten slurmctld's hold of a requeued job, two minutes fixed in its source, to three seconds, once.
-
-        With a shorter time, slurmd refuses the job because of credentials that it has revoked.
-        """
-        while not self._stopped.wait(1.0):
+    def _lift_holds(self, stopped: threading.Event) -> None:
+        while not stopped.wait(1.0):
             for line in self._run("squeue", "-h", "-t", "PD", "-o", "%i|%r|%S", check=False).stdout.splitlines():
                 job, reason, when = line.split("|")
                 if reason != "BeginTime" or when == "N/A":

@@ -1,12 +1,15 @@
-"""A private SLURM for the session, and the tiny matrix built through it."""
+"""A private SLURM for the session, and the tiny matrix built through it. The processes of the tests share both."""
 
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from building import FIT, METHOD, PARSING, in_partition
 from cluster import Cluster, missing_programs
+from filelock import FileLock
 
 from machine import lacks
 from repository import Repository
@@ -15,21 +18,49 @@ JOBS = pytest.StashKey[str]()
 
 
 @pytest.fixture(scope="session")
-def cluster(request):
+def cluster(request, shared_folder) -> Iterator[Cluster]:
+    """The first process that needs the cluster starts it. The last that needed it stops it."""
     missing = missing_programs()
     if missing or os.geteuid() != 0:
         lacks(
             "these tests start a private SLURM: they need root and Debian's packages slurm-wlm, slurmdbd, munge and "
             f"mariadb-server (not found: {', '.join(missing) or 'nothing'}); `make slurm-test` installs them"
         )
-    folder = Path(tempfile.mkdtemp(prefix="masquerade-slurm-"))
-    folder.chmod(0o755)  # munge's clients and MariaDB's user need access, which pytest's own folders refuse
-    started = Cluster(folder)
-    started.start()
-    yield started
-    request.config.stash[JOBS] = started.run("sacct", "-X", "-o", "JobID%6,JobName%-40,State%-20,NodeList%4,Elapsed")
-    started.stop()
-    shutil.rmtree(folder)
+    users, lock = shared_folder / "users", FileLock(shared_folder / "users.lock")
+    with lock:
+        if users.is_file():
+            folder, *others = users.read_text().splitlines()
+            started = Cluster(Path(folder))
+        else:
+            folder, others = tempfile.mkdtemp(prefix="masquerade-slurm-"), []
+            started = Cluster(Path(folder))
+            started.folder.chmod(0o755)  # pytest's own folders refuse munge's clients and MariaDB's user
+            started.start()
+        users.write_text("\n".join([folder, *others, str(os.getpid())]))
+    with started.holds_lifted():
+        yield started
+    with lock:
+        folder, *others = users.read_text().splitlines()
+        others.remove(str(os.getpid()))
+        users.write_text("\n".join([folder, *others]))
+        if not others:
+            report(request.config, started.run("sacct", "-X", "-o", "JobID%6,JobName%-40,State%-20,NodeList%4,Elapsed"))
+            started.stop()
+            users.unlink()
+            shutil.rmtree(folder)
+
+
+def report(config: pytest.Config, jobs: str) -> None:
+    """Keep the list of jobs for the end of the session. A process of pytest-xdist hands it to the first process."""
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["jobs"] = jobs
+    else:
+        config.stash[JOBS] = jobs
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    node.config.stash[JOBS] = node.config.stash.get(JOBS, "") + getattr(node, "workeroutput", {}).get("jobs", "")
 
 
 def pytest_terminal_summary(terminalreporter, config):
@@ -59,6 +90,12 @@ def built_once(sources, tmp_path_factory) -> Repository:
 
 
 @pytest.fixture
-def built(built_once, tmp_path) -> Repository:
-    """A copy of the built working copy, which a test may change."""
-    return built_once.copy(tmp_path / "repository")
+def trained(sources, once, tmp_path) -> Repository:
+    """A working copy with three trained networks and what they need, built without SLURM, for tests of accidents."""
+
+    def build(folder: Path) -> None:
+        sources.copy(folder / "repository").snakemake("--", PARSING, METHOD, FIT)
+
+    folder = once("trained", build)
+    repository = Repository(folder / "repository", sources.environment).copy(tmp_path / "repository")
+    return in_partition(repository, "accidents")

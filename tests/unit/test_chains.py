@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import json
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -66,9 +67,9 @@ class Toy:
         path.write_text(text)
 
     def edit(self, name: str, change) -> None:
-        tree = yaml.safe_load((self.root / name).read_text())
+        tree = yaml.load((self.root / name).read_text(), Loader=yaml.CSafeLoader)
         change(tree)
-        self.write(name, yaml.safe_dump(tree, sort_keys=False))
+        self.write(name, yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False))
 
     def job(self, rule, step, outputs, inputs, keys, content, words="") -> None:
         """Writes the outputs of a job and all records that a real job writes."""
@@ -113,11 +114,17 @@ class Toy:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes((self.root / item["path"]).read_bytes())
         self.write(".dvc/config", "")
-        self.write("dvc.yaml", yaml.safe_dump({"stages": declared}))
-        self.write("dvc.lock", yaml.safe_dump({"stages": locked}))
+        self.write("dvc.yaml", yaml.dump({"stages": declared}, Dumper=yaml.CSafeDumper))
+        self.write("dvc.lock", yaml.dump({"stages": locked}, Dumper=yaml.CSafeDumper))
 
     def hash(self, path: str, kind: str = "md5") -> str:
         return hashlib.new(kind, (self.root / path).read_bytes()).hexdigest()
+
+    def copy(self, root: Path) -> "Toy":
+        shutil.copytree(self.root, root)
+        twin = copy.copy(self)
+        twin.root, twin.stages = root, copy.deepcopy(self.stages)
+        return twin
 
     def git(self, *arguments: str) -> None:
         subprocess.run(
@@ -144,9 +151,14 @@ class _Reader:
         return (self.root / path).read_text()
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Toy:
+    return Toy(tmp_path_factory.mktemp("toy") / "repository")
+
+
 @pytest.fixture
-def toy(tmp_path) -> Toy:
-    return Toy(tmp_path / "repository")
+def toy(built, tmp_path) -> Toy:
+    return built.copy(tmp_path / "repository")
 
 
 def resolved(toy: Toy, name: str) -> address.ResolvedAddress:
@@ -245,8 +257,8 @@ class TestVerify:
 
     @settings(max_examples=40, deadline=None)
     @given(name=st.sampled_from(FILES), place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-    def test_any_flipped_bit_of_any_file_is_named(self, tmp_path_factory, name, place, bit):
-        toy = Toy(tmp_path_factory.mktemp("toy"))
+    def test_any_flipped_bit_of_any_file_is_named(self, built, tmp_path_factory, name, place, bit):
+        toy = built.copy(tmp_path_factory.mktemp("flipped") / "repository")
         path = toy.root / name
         content = bytearray(path.read_bytes())
         content[int(place * len(content))] ^= 1 << bit
@@ -406,6 +418,18 @@ class TestDifference:
         (toy.root / ".dvc/cache/files/md5" / old[:2] / old[2:]).unlink()
         (cause,) = self.compare(toy).causes
         assert (cause.kind, cause.what) == ("code", "src/metrics.py")
+
+    def test_stages_of_a_commit_are_read_from_every_dvc_lock(self, toy):
+        whole = yaml.safe_load((toy.root / "dvc.lock").read_text())["stages"]
+        toy.commit()
+        below = {name: whole.pop(name) for name in ("faces", "method")}
+        toy.write("dvc.lock", yaml.safe_dump({"stages": whole}))
+        for name, stage in below.items():
+            toy.write(f"workflow/stages/{name}/dvc.lock", yaml.safe_dump({"stages": {name: stage}}))
+        toy.git("add", "--all")
+        toy.git("commit", "--quiet", "--message", "one file a rule")
+        assert Revision("HEAD", toy.root).stages == Revision("", toy.root).stages == Revision("HEAD~1", toy.root).stages
+        assert verify.verify(toy.root).breaks == ()
 
     def test_changed_photographs_are_the_cause(self, toy):
         toy.commit()

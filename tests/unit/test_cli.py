@@ -1,6 +1,8 @@
 """The command line: it reports results, refusals and errors, and never outputs keys or originals."""
 
 import csv
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +54,7 @@ def root(tmp_path: Path, tree: dict) -> Path:
     """A separate repository with parameters and no checkpoint."""
     root = tmp_path / "repository"
     (root / "scales").mkdir(parents=True)
-    (root / "params.yaml").write_text(yaml.safe_dump(tree))
+    (root / "params.yaml").write_text(yaml.dump(tree, Dumper=yaml.CSafeDumper))
     (root / "scales" / "mini.yaml").write_text("{}\n")
     return root
 
@@ -115,6 +117,95 @@ def test_only_results_remain_on_the_disk(root, pictures, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     anonymize(root, pictures, tmp_path / "out")
     assert list(scratch.iterdir()) == [], "the aligned originals must be deleted"
+
+
+def crowd(folder: Path, count: int) -> None:
+    for number in range(count):
+        Image.fromarray(astronaut()[0:300, 80:380]).save(folder / f"{number}.jpg", quality=95)
+
+
+def test_a_result_is_written_before_the_next_photographs_are_read(root, pictures, tmp_path, monkeypatch):
+    from masquerade.faces import folder
+
+    crowd(pictures, 4)
+    output, read = tmp_path / "out", folder._records_of
+    results, rows = [], []
+
+    def watched(*given):
+        results.append(len(list(output.glob("*.png"))))
+        rows.append(len(report(output)) if output.exists() else 0)
+        return read(*given)
+
+    monkeypatch.setattr(folder, "_records_of", watched)
+    assert anonymize(root, pictures, output) == 0
+    # parts of 1, 2 and 3 files (4 at most)
+    assert results == rows == [0, 1, 1, 3, 3, 3]
+    assert len(report(output)) == 6
+
+
+def test_a_result_does_not_depend_on_the_part_of_its_photograph(root, pictures, tmp_path, monkeypatch):
+    crowd(pictures, 4)
+    assert anonymize(root, pictures, tmp_path / "parts", "--seed", 3) == 0
+    monkeypatch.setattr(photographs, "_parts", lambda records, whole: [records])
+    assert anonymize(root, pictures, tmp_path / "whole", "--seed", 3) == 0
+    names = sorted(path.name for path in (tmp_path / "parts").iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "whole").iterdir())
+    for name in names:
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_method_that_observes_the_whole_set_gets_it_whole(root, pictures, tmp_path, monkeypatch):
+    from masquerade.methods import gaussian_noise
+
+    sizes = []
+    monkeypatch.setattr(
+        gaussian_noise.GaussianNoise, "observe", lambda self, batches: sizes.append(sum(map(len, batches)))
+    )
+    crowd(pictures, 4)
+    assert anonymize(root, pictures, tmp_path / "out") == 0
+    assert sizes == [5]
+
+
+def test_measured_sensitivity_needs_the_whole_set_and_the_bound_does_not():
+    from masquerade.methods.identitydp import IdentityDP
+
+    for sensitivity, needed in (("measured", True), ("bound", False)):
+        method = object.__new__(IdentityDP)
+        method.variant = IdentityDP.Variant(epsilon=6.0, sensitivity=sensitivity, sampler="seeded")
+        assert method.observes is needed
+
+
+def test_results_that_were_written_before_an_error_stay_in_the_report(root, pictures, tmp_path, monkeypatch):
+    from masquerade.pipeline import anonymization
+
+    crowd(pictures, 2)
+    output, work, parts = tmp_path / "out", anonymization.anonymize, iter([True, False])
+
+    def failing(*given, **options):
+        if not next(parts):
+            raise OSError("no space left on the device")
+        work(*given, **options)
+
+    monkeypatch.setattr(anonymization, "anonymize", failing)
+    assert anonymize(root, pictures, output) == 1
+    (row,) = report(output).values()
+    assert sorted(path.name for path in output.iterdir()) == sorted([row["output"], "report.csv"])
+
+
+def test_help_and_the_command_line_itself_import_no_large_package():
+    large = ("torch", "pandas", "pyarrow", "pydantic", "yaml", "cv2", "dlib", "sklearn", "mlflow")
+    code = f"import sys; from masquerade.cli import main; print([name for name in {large} if name in sys.modules])"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "[]"
+
+
+def test_noise_for_real_photographs_is_drawn_without_scikit_learn():
+    code = (
+        "import sys; from masquerade.methods._privacy import LaplaceMechanism as Laplace; "
+        "Laplace(6.0, 1.0, 'bound', 'opendp').perturb([1.0, 0.0], 0, ''); print('sklearn' in sys.modules)"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "False"
 
 
 def test_a_folder_that_is_not_empty_is_not_written_into(root, pictures, tmp_path, capsys):

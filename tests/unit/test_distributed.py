@@ -46,6 +46,8 @@ FIT = {
     "margin": 0.0, "grey": 0.5, "steps": 8, "batch": 4, "learning_rate": 1e-3, "betas": [0.5, 0.999],
     "kernel_rate": 0.0, "cooldown": 0.5, "ema": 0.5, "samples_every": 8,
 }  # fmt: skip
+IMPORTED = ["hypothesis.strategies", "pytest", "submitit", _generator.__name__, transformer.__name__, launch.__name__]
+"""Modules that take seconds to import and that the processes of a training need."""
 TRAININGS = {
     "generator": ("backbones", GENERATOR, _generator.GeneratorTask),
     "fit": ("methods", FIT, transformer.TransformerTask),
@@ -181,7 +183,8 @@ def together(work, folder, label, count=2):
         free.bind(("127.0.0.1", 0))
         shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
     environments = [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")  # of one new process, which imports once for all
+    context.set_forkserver_preload(IMPORTED)
     started = [context.Process(target=in_process, args=(work, folder, label, of)) for of in environments]
     for child in started:
         child.start()
@@ -302,7 +305,7 @@ def test_job_of_two_tasks_is_requeued_and_resumes_exactly_and_is_judged_once(roo
         "a_run",
     )  # fmt: skip
     executor = submitit.AutoExecutor(tmp_path / "logs", cluster="local")
-    executor.update_parameters(tasks_per_node=2, timeout_min=5)
+    executor.update_parameters(tasks_per_node=2, timeout_min=30)  # a busy machine
     job = executor.submit(program)
     while not state.is_file() and not job.done():
         time.sleep(0.01)

@@ -89,12 +89,17 @@ def test_a_job_gets_what_a_process_of_its_own_gets(server, program):
     cold = result(program(ECHO, *arguments, ANSWER="42"), "text\n")
     warm = result(program(ECHO, *arguments, address=server.address, ANSWER="42"), "text\n")
     own, forked = (json.loads(output) for _, output, _ in (cold, warm))
-    of_server = {
-        f"masquerade.{name}" for name in ("core", "core.threads", "networks", "networks.torchvision_internals")
-    }
+    networks = ("networks", "networks.torchvision_internals", "networks.frontal_face_detector")
+    of_server = {f"masquerade.{name}" for name in ("core", "core.threads", *networks, "pipeline.libraries")}
     assert set(forked.pop("modules")) - of_server == set(own.pop("modules"))
     assert forked == own
     assert (warm[0], warm[2]) == (cold[0], cold[2]) == (0, "to the log\n")
+
+
+def test_the_server_has_no_thread_beside_its_own_and_the_allocator_of_arrow(server, program):
+    assert result(program("", address=server.address))[0] == 0  # the libraries are loaded
+    tasks = Path(f"/proc/{server._process.pid}/task").iterdir()
+    assert sorted((task / "comm").read_text().strip() for task in tasks)[:-1] in ([], ["jemalloc_bg_thd"])
 
 
 def test_a_job_is_forked_from_the_server(server, program):

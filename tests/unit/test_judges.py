@@ -232,15 +232,6 @@ def test_folding_a_trained_network_changes_nothing_but_float_noise(architecture)
         torch.testing.assert_close(folded(images), expected, atol=1e-5, rtol=1e-5)
 
 
-def test_saved_hog_detector_is_that_of_dlib(tmp_path):
-    import dlib
-
-    from masquerade.networks import hog
-
-    dlib.get_frontal_face_detector().save(str(tmp_path / "detector.svm"))
-    assert hog.SAVED.read_bytes() == (tmp_path / "detector.svm").read_bytes()
-
-
 def test_reference_that_occurs_several_times_passes_through_the_network_once(judges, several, monkeypatch):
     features, sizes = judges["mobilenet_v2"]._network, []
     repeated = np.concatenate([several[:2]] * 4)  # two batches of the network

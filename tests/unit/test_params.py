@@ -22,9 +22,9 @@ def repository(root, tmp_path):
 
 
 def edit(repository, change, file="params.yaml"):
-    tree = yaml.safe_load((repository / file).read_text())
+    tree = yaml.load((repository / file).read_text(), Loader=yaml.CSafeLoader)
     change(tree)
-    (repository / file).write_text(yaml.safe_dump(tree))
+    (repository / file).write_text(yaml.dump(tree, Dumper=yaml.CSafeDumper))
 
 
 @pytest.mark.parametrize("scale", ["tiny", "mini", "paper", "paper_1024"])

@@ -4,6 +4,7 @@ import hashlib
 import math
 import pickle
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
 from masquerade.networks.s3fd import S3FD
 from masquerade.networks.stylegan2 import CHANNELS, Generator
 from masquerade.params import loading
+from masquerade.params.parameters import Parameters
 from masquerade.training import weight_files
 from masquerade.training.job import TrainingJob
 
@@ -150,11 +152,16 @@ JUDGES = {
 """Role -> the judge that opens it."""
 
 
+@cache
+def paper(root: Path) -> Parameters:
+    return loading.load(root, "paper")
+
+
 class Lab:
     """A folder of weight files, and functions that place and open them."""
 
     def __init__(self, folder: Path, root: Path):
-        self.folder, self.knobs = folder, loading.load(root, "paper").backbones
+        self.folder, self.knobs = folder, paper(root).backbones
 
     def place(self, role: str, content: dict) -> Path:
         path = assets.path(role)
@@ -196,6 +203,8 @@ class Lab:
 def lab(tmp_path, monkeypatch, root) -> Lab:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(rehearsal.VARIABLE, "1")  # the placed files only imitate the published ones
+    for name in ("kaiming_uniform_", "kaiming_normal_", "uniform_", "normal_"):  # seconds, and the file replaces them
+        monkeypatch.setattr(nn.init, name, lambda tensor, *_, **__: tensor)
     return Lab(tmp_path, root)
 
 

@@ -1,5 +1,6 @@
 """Recognisers: the published layouts, the margin's formula, and verification against hand-worked numbers."""
 
+import copy
 import math
 from itertools import chain
 
@@ -11,8 +12,9 @@ from masquerade.backbones._recognition.training import Recogniser, chosen_identi
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import ArchiveWriter
+from masquerade.networks import inputs
 from masquerade.networks.inception_resnet import InceptionResnetV1
-from masquerade.networks.ir_se import IRSE
+from masquerade.networks.ir_se import IRSE, Subsampling
 from masquerade.networks.margin import ArcMargin
 from masquerade.training.job import TrainingJob
 
@@ -64,6 +66,33 @@ def test_judge_of_too_few_pixels_is_refused_before_it_is_trained():
             network(torch.zeros(1, 3, 74, 74))
     with pytest.raises(ValidationError, match="input_size is 74; the network needs at least 75 pixels"):
         params(width=0.05, repeats=(1, 1, 1), recognition={**SMALL, "input_size": 74})
+
+
+def test_subsampling_is_the_published_pooling_of_one_pixel():
+    x = torch.randn(2, 3, 7, 7)
+    for stride in (1, 2):
+        assert torch.equal(Subsampling(stride)(x), torch.nn.functional.max_pool2d(x, 1, stride))
+
+
+def test_network_prepared_for_gradients_of_its_input_computes_the_same():
+    torch.manual_seed(0)
+    plain = IRSE(24, (4, 4, 8, 8, 8), (1, 2, 1, 1)).eval().requires_grad_(False)
+    for layer in plain.modules():
+        if isinstance(layer, torch.nn.BatchNorm2d):
+            layer.running_mean.normal_()
+            layer.running_var.uniform_(0.5, 2.0)
+        if isinstance(layer, torch.nn.PReLU):
+            layer.weight.data.uniform_(-0.5, 1.5)
+    prepared = inputs.differentiated(copy.deepcopy(plain))
+    assert not any(isinstance(layer, torch.nn.PReLU) for layer in prepared.modules())
+
+    def observed(network):
+        images = torch.linspace(-1, 1, 2 * 3 * 24 * 24).view(2, 3, 24, 24).requires_grad_(True)
+        made = network(images)
+        return made, torch.autograd.grad(made.square().sum(), images)[0]
+
+    for one, other in zip(observed(plain), observed(prepared), strict=True):
+        torch.testing.assert_close(other, one, atol=1e-5, rtol=1e-4)
 
 
 def test_margin_is_equation_3_of_arcface():

@@ -14,7 +14,7 @@ from torch.nn import functional
 from masquerade.backbones.generator import layouts, nvlabs
 from masquerade.backbones.generator.adversarial import path_lengths
 from masquerade.core.errors import CheckpointError
-from masquerade.networks.stylegan2 import CHANNELS, Generator, style_layers
+from masquerade.networks.stylegan2 import CHANNELS, Generator, in_channels_last, style_layers
 from masquerade.networks.stylegan2_discriminator import Discriminator, deviation
 from masquerade.training.checkpoints import load_into
 from official import as_genforce
@@ -89,6 +89,31 @@ def test_batch_of_codes_gives_what_the_equations_give_one_by_one(generator):
     codes = torch.randn(3, generator.layers, 7)
     expected = straightforward(generator.state_dict(), codes, 32)
     torch.testing.assert_close(generator.synthesize(codes), expected, atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("noise", ["fixed", "none"])
+def test_quick_drawing_gives_the_same_pictures_and_gradients(generator, noise):
+    codes = torch.randn(3, generator.layers, 7, requires_grad=True)
+
+    def drawn():
+        made = generator.synthesize(codes, noise)
+        return made, torch.autograd.grad(made.square().sum(), codes)[0]
+
+    keys, (made, gradient) = generator.state_dict().keys(), drawn()
+    generator.quicken()
+    quick, quick_gradient = drawn()
+    torch.testing.assert_close(quick, made, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(quick_gradient, gradient, atol=1e-3, rtol=1e-4)
+    assert generator.state_dict().keys() == keys, "a quick generator has the same checkpoint"
+
+
+def test_quick_drawing_keeps_the_channels_of_a_pixel_together(generator):
+    orders = []
+    for layer in generator.convs:
+        layer.register_forward_hook(lambda *parts: orders.append(in_channels_last(parts[-1])))
+    generator.quicken()
+    generator.synthesize(torch.randn(2, generator.layers, 7))
+    assert orders == [True] * len(generator.convs)
 
 
 def test_each_layer_reads_its_own_code(generator):

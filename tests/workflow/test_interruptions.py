@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -11,6 +12,7 @@ import pytest
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
 KILLS = 8
+JOB = "^(local)?rule "  # what Snakemake writes when a job begins
 TARGETS = ("results/tiny/tables/cao21/table1.csv", "results/tiny/figures/ifadit/figure5.png")
 
 
@@ -24,13 +26,17 @@ def test_build_killed_at_random_moments_ends_in_the_same_bytes(fresh, built_once
     repository = fresh.copy(tmp_path / "repository")
     repository.environment["MASQUERADE_SAVE_EVERY_SECONDS"] = "0"
     seed = random.randrange(10**6)
-    moments = [random.Random(seed + number).uniform(4, 20) for number in range(KILLS)]
+    moments = [random.Random(seed + number).uniform(0, 6) for number in range(KILLS)]  # seconds of jobs
     counts = []
     for moment in moments:
-        process = subprocess.Popen(
-            ["snakemake", "--cores", "2", "--", *TARGETS], cwd=repository.path, env=repository.environment,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+        log = tmp_path / "log"
+        with log.open("w") as file:
+            process = subprocess.Popen(
+                ["snakemake", "--cores", "2", "--", *TARGETS], cwd=repository.path, env=repository.environment,
+                stdout=file, stderr=file, start_new_session=True,
+            )  # fmt: skip
+        while not re.search(JOB, log.read_text(), re.MULTILINE) and process.poll() is None:
+            time.sleep(0.02)
         time.sleep(moment)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

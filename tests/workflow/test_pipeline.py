@@ -27,6 +27,19 @@ def everything(fresh) -> set[str]:
     return fresh.out_of_date()
 
 
+@pytest.fixture(scope="module")
+def plans_only(built_once, tmp_path_factory):
+    """A copy of the built working copy in which no job runs."""
+    return built_once.copy(tmp_path_factory.mktemp("plans") / "repository")
+
+
+@pytest.fixture
+def planned(plans_only):
+    """A built working copy whose sources and parameters a test may edit, to see the plan. The edits are undone."""
+    yield plans_only
+    plans_only.git("checkout", "--quiet", "--", ".")
+
+
 def test_build_from_nothing_leaves_every_target(built_once):
     listed = json.loads(built_once.run("masquerade", "matrix", "--json"))
     assert all(cell["reason"] == "" for cell in listed)
@@ -96,8 +109,8 @@ def test_every_job_is_a_finished_run(built_once):
         assert expected in names
 
 
-def test_second_build_has_nothing_to_do(built):
-    assert "Nothing to be done" in built.snakemake("all")
+def test_second_build_has_nothing_to_do(planned):
+    assert "Nothing to be done" in planned.snakemake("all")
 
 
 def test_new_file_times_rerun_nothing(built):
@@ -110,9 +123,9 @@ def test_new_file_times_rerun_nothing(built):
     assert built.out_of_date() == set()
 
 
-def test_variant_knob_reruns_its_own_cells_and_their_tables(built, everything):
-    built.edit_params(lambda tree: tree["methods"]["gaussian_blur"]["variants"]["size_7"].update(size=8))
-    jobs = built.out_of_date()
+def test_variant_knob_reruns_its_own_cells_and_their_tables(planned, everything):
+    planned.edit_params(lambda tree: tree["methods"]["gaussian_blur"]["variants"]["size_7"].update(size=8))
+    jobs = planned.out_of_date()
     own = {job for job in of_method(everything, "gaussian_blur") if "-size_7-" in job}
     assert own
     assert jobs - tables(jobs) == own
@@ -126,23 +139,23 @@ def tables(jobs: set[str]) -> set[str]:
     return {job for job in jobs if job.split("-")[0] in shows}
 
 
-def test_training_knob_reruns_that_training_and_its_cells(built, everything):
-    built.edit_params(lambda tree: tree["methods"]["identitydp"]["params"]["losses"].update(identity=4.0))
-    jobs = built.out_of_date()
+def test_training_knob_reruns_that_training_and_its_cells(planned, everything):
+    planned.edit_params(lambda tree: tree["methods"]["identitydp"]["params"]["losses"].update(identity=4.0))
+    jobs = planned.out_of_date()
     trainings = {job for job in everything if job.startswith("method-identitydp")}
     assert jobs - tables(jobs) == trainings | of_method(everything, "identitydp")
 
 
-def test_ablation_knob_reruns_that_ablation_alone(built, everything):
-    built.edit_params(lambda tree: tree["methods"]["ifadit"]["ablations"]["without_div"].update(compensation=False))
-    jobs = built.out_of_date()
+def test_ablation_knob_reruns_that_ablation_alone(planned, everything):
+    planned.edit_params(lambda tree: tree["methods"]["ifadit"]["ablations"]["without_div"].update(compensation=False))
+    jobs = planned.out_of_date()
     cells = {job for job in of_method(everything, "ifadit") if "-without_div-" in job}
     assert jobs - tables(jobs) == cells | {"ablation-ifadit-without_div-0"}
 
 
-def test_more_wrong_keys_rerun_recoveries_and_no_anonymization(built, everything):
-    built.edit_params(lambda tree: tree["recovery"].update(wrong_keys=2), "scales/tiny.yaml")
-    jobs = built.out_of_date()
+def test_more_wrong_keys_rerun_recoveries_and_no_anonymization(planned, everything):
+    planned.edit_params(lambda tree: tree["recovery"].update(wrong_keys=2), "scales/tiny.yaml")
+    jobs = planned.out_of_date()
     tried = {job for job in everything if job.startswith(("recover-", "measure_attempts-"))}
     assert tried
     assert jobs - tables(jobs) - tried == {
@@ -150,43 +163,46 @@ def test_more_wrong_keys_rerun_recoveries_and_no_anonymization(built, everything
     }
 
 
-def test_metric_knob_reruns_metrics_alone(built, everything):
+def test_metric_knob_reruns_metrics_alone(planned, everything):
     overlay = "scales/tiny.yaml"
-    built.edit_params(lambda tree: tree["metrics"]["protection_success_rate_at_far"].update(far=0.25), overlay)
-    jobs = built.out_of_date()
+    planned.edit_params(lambda tree: tree["metrics"]["protection_success_rate_at_far"].update(far=0.25), overlay)
+    jobs = planned.out_of_date()
     assert jobs - tables(jobs) == {job for job in everything if job.startswith("metrics-")}
 
 
-def test_change_of_the_launcher_reruns_nothing(built):
-    built.edit_params(lambda tree: tree["compute"].update(launcher="local", requeues=7))
-    assert built.out_of_date() == set()
+def test_change_of_the_launcher_reruns_nothing(planned):
+    planned.edit_params(lambda tree: tree["compute"].update(launcher="local", requeues=7))
+    assert planned.out_of_date() == set()
 
 
-def test_edited_method_reruns_its_own_cells(built, everything):
-    built.edit("src/masquerade/methods/gaussian_noise.py", "class GaussianNoise", "ADDED = 1\n\n\nclass GaussianNoise")
-    jobs = built.out_of_date()
+def test_edited_method_reruns_its_own_cells(planned, everything):
+    planned.edit(
+        "src/masquerade/methods/gaussian_noise.py", "class GaussianNoise", "ADDED = 1\n\n\nclass GaussianNoise"
+    )
+    jobs = planned.out_of_date()
     assert jobs - tables(jobs) == of_method(everything, "gaussian_noise")
 
 
-def test_edited_metric_reruns_metrics_alone(built, everything):
-    built.edit("src/masquerade/metrics/psnr.py", "class ", "ADDED = 1\n\n\nclass ")
-    jobs = built.out_of_date()
+def test_edited_metric_reruns_metrics_alone(planned, everything):
+    planned.edit("src/masquerade/metrics/psnr.py", "class ", "ADDED = 1\n\n\nclass ")
+    jobs = planned.out_of_date()
     assert jobs - tables(jobs) == {job for job in everything if job.startswith("metrics-")}
 
 
-def test_margin_reruns_its_own_cell_and_no_codes_or_fakes(built, everything):
-    built.edit_params(lambda tree: tree["methods"]["falco"]["variants"]["m_0_9"].update(margin=0.8))
-    jobs = built.out_of_date()
+def test_margin_reruns_its_own_cell_and_no_codes_or_fakes(planned, everything):
+    planned.edit_params(lambda tree: tree["methods"]["falco"]["variants"]["m_0_9"].update(margin=0.8))
+    jobs = planned.out_of_date()
     assert jobs - tables(jobs) == {job for job in of_method(everything, "falco") if "-m_0_9-" in job}
 
 
-def test_edited_generator_reruns_only_what_uses_the_generator(built, everything):
-    built.edit("src/masquerade/networks/stylegan2.py", "class PixelNorm", "ADDED = 1\n\n\nclass PixelNorm")
-    steps = {job.split("-")[0] for job in built.out_of_date()}
+def test_edited_generator_reruns_only_what_uses_the_generator(planned, everything):
+    planned.edit("src/masquerade/networks/stylegan2.py", "class PixelNorm", "ADDED = 1\n\n\nclass PixelNorm")
+    jobs = planned.out_of_date()
+    steps = {job.split("-")[0] for job in jobs}
     assert {"backbone", "fakes", "invert", "anonymize_neural", "attributes"} <= steps
-    again = {job for job in built.out_of_date() if job.startswith("backbone-")}
+    again = {job for job in jobs if job.startswith("backbone-")}
     assert again == {"backbone-generator", "backbone-inversion"}
-    assert not of_method(everything, "identitydp") & built.out_of_date()
+    assert not of_method(everything, "identitydp") & jobs
 
 
 def test_too_few_fakes_stop_the_anonymization_with_advice(built):
@@ -197,11 +213,11 @@ def test_too_few_fakes_stop_the_anonymization_with_advice(built):
     assert "Raise `fakes.count` in params.yaml" in log + output
 
 
-def test_comment_reruns_nothing(built):
+def test_comment_reruns_nothing(planned):
     for name in ("methods/gaussian_noise", "core/images", "judges/pixels", "training/loop"):
-        path = built.path / f"src/masquerade/{name}.py"
+        path = planned.path / f"src/masquerade/{name}.py"
         path.write_text(path.read_text() + "\n# a remark\n")
-    assert built.out_of_date() == set()
+    assert planned.out_of_date() == set()
 
 
 def test_only_a_deleted_file_and_what_depends_on_it_are_made_again(built):
@@ -247,9 +263,9 @@ def test_killed_training_resumes_to_the_same_bytes(built):
     assert not state.exists()
 
 
-def test_unknown_parameter_stops_before_any_job(built):
-    built.edit_params(lambda tree: tree["image"].update(sise=64))
-    output = built.snakemake("all", fails=True)
+def test_unknown_parameter_stops_before_any_job(planned):
+    planned.edit_params(lambda tree: tree["image"].update(sise=64))
+    output = planned.snakemake("all", fails=True)
     assert "unknown parameter 'image.sise'. Did you mean 'size'?" in output
     assert "Traceback" not in output
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import programs
 from masquerade.core import fingerprints
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
@@ -85,12 +86,13 @@ def test_sixteen_jobs_at_once_lose_no_run_and_repeat_none(root, place):
     assert len(JOBS) == 16
     jobs = {}
     for number, kind in JOBS.items():
-        command = [sys.executable, str(root / "tests/workflow/job.py"), kind, str(number)]
-        with (work / f"log{number}").open("wb") as log:
-            jobs[number] = subprocess.Popen(command, cwd=work, env=environment, stdout=log, stderr=log)
+        command, log = ["python", str(root / "tests/workflow/job.py"), kind, str(number)], work / f"log{number}"
+        jobs[number] = programs.start(command, work, environment, log, log)
     (work / "go").touch()
     try:
-        codes = {number: job.wait(timeout=500) for number, job in jobs.items()}
+        for job in jobs.values():
+            job.join(500)
+        codes = {number: job.exitcode for number, job in jobs.items()}
     finally:
         for job in jobs.values():
             job.kill()
@@ -102,10 +104,9 @@ def test_sixteen_jobs_at_once_lose_no_run_and_repeat_none(root, place):
 
     client = MlflowClient(address)
     assert len(list(work.glob("published.*"))) >= 4, "several jobs published while others recorded"
-    finish = [sys.executable, str(root / "workflow/scripts/finish.py"), "publish"]
-    done = subprocess.run(finish, cwd=work, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "runs published" in done.stderr
+    code, output = programs.run(["python", str(root / "workflow/scripts/finish.py"), "publish"], work, environment)
+    assert code == 0, output
+    assert "runs published" in output
     assert [path.name for path in (work / ".masquerade/runs").iterdir()] == [".lock"]
 
     runs = client.search_runs([client.get_experiment_by_name("masquerade").experiment_id])

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tracing import follow
 
-from masquerade.lineage import chain, drawing
-from masquerade.lineage.address import resolve
+from masquerade.lineage import drawing
 from masquerade.lineage.history import History
 from masquerade.lineage.snakemake_internals import record_path
 from masquerade.lineage.verify import verify
@@ -20,19 +20,12 @@ pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 NOISY = "identitydp/table1:gaussian_noise/sigma_9:psnr"
 
 
-def follow(repository, address):
-    history = History(repository.path)
-    resolved = resolve(address, "tiny", history.outputs(), history.read)
-    return resolved, chain.follow(history, "tiny", resolved)
-
-
-def flip(path: Path) -> bytes:
-    """Change one bit in the middle of a file. Returns its former bytes."""
+def flip(path: Path) -> None:
+    """Change one bit in the middle of a file."""
     content = path.read_bytes()
     path.chmod(0o644)
     middle = len(content) // 2
     path.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
-    return content
 
 
 ADDRESSES = {
@@ -83,9 +76,9 @@ def test_number_depends_on_its_own_cell_and_no_other(built_once):
     assert {"falco", "blackout"} <= {link.job.words["method"] for link in whole if link.name.startswith("anonymize")}
 
 
-def test_chain_is_printed_drawn_and_written_as_json(built):
-    address = "falco/table1:falco:fid"
-    printed = built.run("masquerade", "lineage", "show", address, "--graph", "chain.svg")
+def test_chain_is_printed_drawn_and_written_as_json(built_once, tmp_path):
+    address, drawn = "falco/table1:falco:fid", tmp_path / "chain.svg"
+    printed = built_once.run("masquerade", "lineage", "show", address, "--graph", str(drawn))
     for text in (
         "printed 29.93",
         "results/tiny/metrics/synthetic_hq/falco/m_0/0.json",
@@ -93,15 +86,15 @@ def test_chain_is_printed_drawn_and_written_as_json(built):
         "drawn by the code",
     ):
         assert text in printed
-    svg = (built.path / "chain.svg").read_text()
+    svg = drawn.read_text()
     assert svg.startswith("<?xml")
     assert "</svg>" in svg
-    plain = json.loads(built.run("masquerade", "lineage", "show", address, "--json"))
+    plain = json.loads(built_once.run("masquerade", "lineage", "show", address, "--json"))
     assert all(len(link["mlflow_run"]) == 32 for link in plain["links"] if "run" in link)
     (environment,) = plain["environments"].values()
-    locked = dict(line.split("==") for line in (built.path / "requirements.lock").read_text().split())
+    locked = dict(line.split("==") for line in (built_once.path / "requirements.lock").read_text().split())
     assert environment["packages"]["snakemake"] == locked["snakemake"]
-    output = built.run("masquerade", "lineage", "show", "falco/tabel1", fails=True)
+    output = built_once.run("masquerade", "lineage", "show", "falco/tabel1", fails=True)
     assert "Did you mean 'falco/table1'?" in output
     assert "Traceback" not in output
 
@@ -132,13 +125,11 @@ KINDS = (
 
 
 def test_one_flipped_bit_is_found_in_every_kind_of_artifact(built):
+    """Every file with a flipped bit is named, and no other."""
     assert verify(built.path).breaks == ()
     for name in KINDS:
-        content = flip(built.path / name)
-        (broken,) = verify(built.path).breaks
-        assert broken.path == name
-        (built.path / name).write_bytes(content)
-    assert verify(built.path).breaks == ()
+        flip(built.path / name)
+    assert sorted(broken.path for broken in verify(built.path).breaks) == sorted(KINDS)
 
 
 def test_altered_record_is_found(built):
@@ -202,21 +193,6 @@ def test_edited_code_is_found_and_a_comment_is_not(built):
     assert {broken.path for broken in breaks} - made_with_it == {"results/tiny/report/index.html"}
 
 
-def test_after_clone_and_pull_everything_is_traced_and_intact(built, tmp_path):
-    built.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
-    built.commit("remote")
-    built.run("dvc", "push")
-    clone = type(built)(tmp_path / "clone")
-    built.git("clone", "--quiet", str(built.path), str(clone.path))
-    clone.run("dvc", "pull")
-    assert "Every link holds" in clone.run("masquerade", "lineage", "verify")
-    original, cloned = (follow(repository, "falco/table1:falco/m_0:fid") for repository in (built, clone))
-    assert original == cloned
-    output = clone.run("masquerade", "lineage", "show", "falco/table1:falco/m_0:fid")
-    assert "not in this MLflow store" in output
-    assert not (clone.path / "mlflow.db").exists()
-
-
 def test_difference_names_the_parameter_and_then_the_code_that_changed(built):
     def diff(*more: str) -> dict:
         return json.loads(built.run("masquerade", "lineage", "diff", *more, "--cell", NOISY, "--json"))
@@ -247,11 +223,11 @@ def test_difference_names_the_parameter_and_then_the_code_that_changed(built):
     assert "nothing behind it changed" in other
 
 
-def test_difference_gives_advice_if_no_build_was_committed(built):
-    output = built.run("masquerade", "lineage", "diff", "HEAD~1", "--cell", NOISY, fails=True)
+def test_difference_gives_advice_if_no_build_was_committed(built_once):
+    output = built_once.run("masquerade", "lineage", "diff", "HEAD~1", "--cell", NOISY, fails=True)
     assert "dvc.lock is not in" in output
     assert "snakemake all" in output
-    output = built.run("masquerade", "lineage", "diff", "nobody", "--cell", NOISY, fails=True)
+    output = built_once.run("masquerade", "lineage", "diff", "nobody", "--cell", NOISY, fails=True)
     assert "no revision 'nobody'" in output
 
 

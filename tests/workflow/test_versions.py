@@ -1,9 +1,11 @@
-"""DVC and Snakemake agree on the graph, on what a change affects, and on a working copy after clone and pull."""
+"""DVC and Snakemake agree on the graph and on what a change affects."""
 
 import json
 
 import pytest
-import yaml
+
+from masquerade.lineage import stage_files
+from repository import KEPT
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
@@ -12,55 +14,24 @@ def test_committed_dvc_yaml_is_that_of_the_graph(root, fresh, tmp_path):
     repository = fresh.copy(tmp_path / "repository")
     repository.edit("params.yaml", "scale: tiny", "scale: mini")
     repository.run("python", "workflow/scripts/dvc_yaml.py")
-    written = (repository.path / "dvc.yaml").read_text()
-    assert (root / "dvc.yaml").read_text() == written, "run `make dvc.yaml`"
+    written, committed = (
+        {path.relative_to(top): path.read_text() for path in stage_files.present("dvc.yaml", top)}
+        for top in (repository.path, root)
+    )
+    assert written == committed, "run `make dvc.yaml`"
 
 
 def test_finished_build_is_recorded_by_dvc(built_once):
     assert "stages recorded" in built_once.build_output
     assert "up to date" in built_once.run("dvc", "status")
-    locked = yaml.safe_load((built_once.path / "dvc.lock").read_text())["stages"]
-    declared = yaml.safe_load((built_once.path / "dvc.yaml").read_text())["stages"]
+    locked, declared = (stage_files.read(name, built_once.path) for name in ("dvc.lock", "dvc.yaml"))
     assert set(locked) == set(declared)
-
-
-KEPT = ("data/tiny", "checkpoints/tiny", "results/tiny")
-
-
-def test_clone_and_pull_have_nothing_to_do(shared, tmp_path):
-    clone = shared.clone(tmp_path / "clone")
-    assert "Nothing to be done" in clone.snakemake("all")
-    assert "up to date" in clone.run("dvc", "status")
-    assert clone.files(*KEPT) == shared.files(*KEPT)
-    assert any(path.endswith("tables/falco/table1.md") for path in clone.files(*KEPT))
-
-
-@pytest.mark.parametrize("shared", ["folder"], indirect=True)
-def test_clone_with_changed_code_and_parameters_is_out_of_date(shared, tmp_path):
-    shared.edit_params(lambda tree: tree["methods"]["gaussian_noise"]["variants"]["sigma_9"].update(sigma=10))
-    shared.edit("src/masquerade/methods/k_same.py", "class KSame", "ADDED = 1\n\n\nclass KSame")
-    shared.commit("changed")
-    clone = shared.clone(tmp_path / "clone")
-    out_of_date = clone.out_of_date()
-    cells = {job for job in out_of_date if job.split("-")[0] in {"anonymize", "measure", "metrics"}}
-    assert {job.split("-", 1)[1] for job in cells} == {
-        "synthetic_hq-gaussian_noise-sigma_9-0",
-        "synthetic_hq-k_same-k_5-0",
-    }
-    assert {job.split("-")[0] for job in out_of_date - cells} == {"table", "claims_table", "grid", "scores", "report"}
-    assert out_of_date == shared.out_of_date()
-    for path in clone.files(*KEPT, ".snakemake/metadata"):
-        (clone.path / path).touch()
-    assert clone.out_of_date() == out_of_date
-    assert "--touch is not for this workflow: it would record old bytes" in clone.snakemake(
-        "--touch", "all", fails=True
-    )
-    assert clone.out_of_date() == out_of_date
 
 
 def stages_run(output: str) -> set[str]:
     """The stages that DVC ran, without the one that records the parameters."""
-    return {line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage")} - {"params"}
+    lines = [line for line in output.splitlines() if line.startswith("Running stage")]
+    return {line.split("'")[1].rpartition(":")[2] for line in lines} - {"params"}
 
 
 def test_repro_runs_only_what_a_change_affects_and_checkout_restores_the_old_bytes(built):
@@ -70,14 +41,14 @@ def test_repro_runs_only_what_a_change_affects_and_checkout_restores_the_old_byt
     expected = built.out_of_date()
     assert stages_run(built.run("dvc", "repro")) == expected
     assert built.out_of_date() == set()
-    assert status(built) == {}
+    assert status(built) == set()
     assert built.files(*KEPT) != before
     built.commit("changed")
     built.git("checkout", "--quiet", "HEAD~1")
     built.run("dvc", "checkout")
     assert built.files(*KEPT) == before
     assert "Nothing to be done" in built.snakemake("all")
-    assert status(built) == {}
+    assert status(built) == set()
 
 
 def test_experiment_reruns_its_jobs_and_appears_in_every_comparison(built):
@@ -108,7 +79,7 @@ def test_experiment_with_a_knob_of_the_overlay_stops_with_the_right_command(buil
     output = built.run("dvc", "exp", "run", "--set-param", f"{knob}=9", fails=True)
     assert f"'{knob}' was changed, but scales/tiny.yaml sets it at this scale" in output
     assert f"dvc exp run -S 'scales/tiny.yaml:{knob}=9'" in output
-    assert "Running stage 'method-identitydp-0'" not in output
+    assert stages_run(output) == set()
 
 
 def test_repro_after_a_comment_reruns_no_job(built):
@@ -118,9 +89,10 @@ def test_repro_after_a_comment_reruns_no_job(built):
     assert stages_run(output) == {"code"}
 
 
-def status(repository) -> dict:
-    """The result of `dvc status --json`."""
-    return json.loads(repository.run("dvc", "status", "--json").splitlines()[-1])
+def status(repository) -> set[str]:
+    """The stages that are out of date for `dvc status`."""
+    found = json.loads(repository.run("dvc", "status", "--json").splitlines()[-1])
+    return {name.rpartition(":")[2] for name in found}
 
 
 def downstream(stages: dict, changed: set[str]) -> set[str]:
@@ -148,13 +120,17 @@ KNOBS = [
 
 
 def test_both_engines_find_the_same_jobs_for_every_kind_of_knob(built):
-    """For each changed knob, Snakemake's jobs and DVC's stages that are out of date are the same."""
-    stages = yaml.safe_load((built.path / "dvc.yaml").read_text())["stages"]
+    """DVC finds the stage `params` out of date, and after it the stages of Snakemake's jobs."""
+    stages = stage_files.read("dvc.yaml", built.path)
+    write_parameters = stages["params"]["cmd"].partition(" #")[0].split()
     for file, key, value in KNOBS:
         kept = (built.path / file).read_text()
         built.edit_params(lambda tree, key=key, value=value: assign(tree, key.split("."), value), file)
-        assert downstream(stages, set(status(built)) - {"params"}) == built.out_of_date(), key
+        assert status(built) == {"params"}, key
+        built.run(*write_parameters)
+        assert downstream(stages, status(built) - {"params"}) == built.out_of_date(), key
         (built.path / file).write_text(kept)
+        built.run(*write_parameters)
 
 
 def assign(tree: dict, names: list[str], value) -> None:

@@ -1,6 +1,6 @@
-"""Write dvc.yaml from the Snakemake graph."""
+"""Write every dvc.yaml from the Snakemake graph."""
 
-from masquerade.lineage import versioning
+from masquerade.lineage import stage_files, versioning
 
 if __name__ == "__main__":
-    versioning.DVC_YAML.write_text(versioning.document(versioning.graph(force_all=True)[0]), encoding="utf-8")
+    stage_files.write(versioning.documents(versioning.graph(force_all=True)[0]))

@@ -1,15 +1,17 @@
 """The commands ``masquerade assets list | fetch | verify | place``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from masquerade.assets import FOLDER, LOCK, Asset, checking, registry
 from masquerade.core.errors import MasqueradeError
+
+if TYPE_CHECKING:
+    from masquerade.assets import Asset
 
 app = typer.Typer(
     no_args_is_help=True, help="Weights and datasets from outside: list them, fetch them, verify them, place them."
@@ -26,6 +28,8 @@ STYLES = {
 @app.command("list")
 def list_assets(root: Root = Path()) -> None:
     """List every role with its title, size, licence and state."""
+    from masquerade.assets import FOLDER, registry
+
     table = Table("role", "what", "size", "licence", "state", title=f"files from outside ({FOLDER}/)")
     for role, asset in registry().items():
         state = _state(role, asset, root)
@@ -37,7 +41,7 @@ def list_assets(root: Root = Path()) -> None:
 @app.command()
 def fetch(roles: Roles, root: Root = Path()) -> None:
     """Fetch files that need no form. For other files, print what a person must do, and end with status 1."""
-    from masquerade.assets import admitting
+    from masquerade.assets import admitting, checking
 
     console = Console(stderr=True, soft_wrap=True)
     failed = False
@@ -58,7 +62,7 @@ def verify(
     root: Root = Path(),
 ) -> None:
     """Read every byte again and compare. Record new files. Ends with status 1 when a file is wrong."""
-    from masquerade.assets import verifying
+    from masquerade.assets import FOLDER, checking, registry, verifying
 
     selected = roles or [role for role in registry() if next(checking.present(role, root), None)]
     if not selected:
@@ -85,18 +89,20 @@ def place(
     root: Root = Path(),
 ) -> None:
     """Check a file that you have, copy it to its place, and record it in assets.lock.yaml."""
-    from masquerade.assets import admitting
+    from masquerade.assets import LOCK, admitting
 
     target = admitting.place(file, role, rehearsal, typer.echo, root)
     typer.echo(f"{target}. Commit {LOCK}: all others then need the same file.")
 
 
-def _state(role: str, asset: Asset, root: Path) -> str:
+def _state(role: str, asset: "Asset", root: Path) -> str:
+    from masquerade.assets import checking
+
     word = checking.state(role, root)
     return "needs a form" if word == "missing" and asset.steps else word
 
 
-def _size(asset: Asset) -> str:
+def _size(asset: "Asset") -> str:
     sizes = [file.size for file in asset.parts]
     known = [size for size in sizes if size]
     complete = sizes and len(known) == len(sizes) and not asset.trees

@@ -6,12 +6,11 @@ come from a file or a prompt, never from the command line, and appear in no log 
 
 import secrets
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -21,6 +20,9 @@ from rich.text import Text
 
 from masquerade.cli import assets, imported, lineage, params, plan
 from masquerade.core.errors import MasqueradeError
+
+if TYPE_CHECKING:
+    from masquerade.core.images import FaceArchive
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Face anonymization, measured."
@@ -90,7 +92,6 @@ def anonymize(
 ) -> None:
     """Cut the faces out of photographs and anonymize them. Writes one PNG for each face, and report.csv."""
     from masquerade.cli import photographs
-    from masquerade.core.images import FaceArchive
     from masquerade.pipeline import anonymization
 
     parameters, chosen, variant = photographs.prepare(
@@ -105,15 +106,18 @@ def anonymize(
         seed = secrets.randbits(63)
         Console(stderr=True).print("The randomness comes from the operating system and is not kept.", style="dim")
     folder = photographs.folder(parameters, pictures, faces=faces.value, alignment="ffhq")
-    with tempfile.TemporaryDirectory(prefix="masquerade-") as place, Console(stderr=True).status("") as status:
-        originals = photographs.build(folder, Path(place, "faces.zip"), parameters.image.size, _counting(status))
-        anonymization.anonymize(
-            originals, Path(place, "anonymized.zip"), chosen, variant, None, seed, photographs.BATCH, key,
-            lambda done: status.update(f"Anonymizing: {done} of {len(originals.select())} faces"), for_release=True,
-        )  # fmt: skip
-        result = FaceArchive(Path(place, "anonymized.zip"))
-        report = photographs.publish(result, output)
-    _summarise(report, output, f"{chosen.title} ({method}/{variant})", result.facts["statement"], "anonymized")
+    with Console(stderr=True).status("") as status:
+
+        def work(originals: "FaceArchive", results: Path) -> None:
+            anonymization.anonymize(
+                originals, results, chosen, variant, None, seed, photographs.BATCH, key,
+                lambda done: status.update(f"Anonymizing: {done} of {len(originals.select())} faces"), for_release=True,
+            )  # fmt: skip
+
+        report, statement = photographs.process(
+            folder, output, parameters.image.size, work, chosen.observes, _counting(status)
+        )
+    _summarise(report, output, f"{chosen.title} ({method}/{variant})", statement, "anonymized")
 
 
 @app.command()
@@ -129,7 +133,6 @@ def recover(
 ) -> None:
     """Recover faces that an invertible method anonymized, from the pictures and the key alone."""
     from masquerade.cli import photographs
-    from masquerade.core.images import FaceArchive
     from masquerade.pipeline import anonymization
 
     parameters, chosen, variant = photographs.prepare(
@@ -139,10 +142,14 @@ def recover(
         raise MasqueradeError(f"'{method}' has no key that recovers a face. Choose an invertible method with keys.")
     key = chosen.capabilities.keys.of(_secret(key_file, confirm=False))
     folder = photographs.folder(parameters, pictures, faces="refuse", alignment="none")
-    with tempfile.TemporaryDirectory(prefix="masquerade-") as place, Console(stderr=True).status("") as status:
-        anonymized = photographs.build(folder, Path(place, "anonymized.zip"), parameters.image.size, _counting(status))
-        anonymization.recover(anonymized, Path(place, "recovered.zip"), chosen, key, photographs.BATCH)
-        report = photographs.publish(FaceArchive(Path(place, "recovered.zip")), output)
+
+    def work(anonymized: "FaceArchive", results: Path) -> None:
+        anonymization.recover(anonymized, results, chosen, key, photographs.BATCH)
+
+    with Console(stderr=True).status("") as status:
+        report, _ = photographs.process(
+            folder, output, parameters.image.size, work, whole=False, progress=_counting(status)
+        )
     _summarise(report, output, f"{chosen.title} ({method}/{variant})", {}, "recovered")
 
 
@@ -224,8 +231,8 @@ def _secret(key_file: Path | None, confirm: bool) -> bytes:
 
 
 def _counting(status: Status) -> Callable[[int], None]:
-    """Shows how many files were read. It does not show their names, which could hold escape codes of the terminal."""
-    return lambda done: status.update(f"Looking for faces: {done} files")
+    """Shows a number of faces and refused files, and no names: these could hold escape codes of the terminal."""
+    return lambda done: status.update(f"Faces and refused files so far: {done}")
 
 
 def _summarise(report: list[dict[str, str]], output: Path, title: str, statement: dict, done: str) -> None:

@@ -1,17 +1,20 @@
 """The steps from a folder of photographs to a folder of anonymized or recovered faces."""
 
 import csv
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 from pydantic import ValidationError
 
-from masquerade.core import discovery
+from masquerade.core import discovery, files
 from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError
 from masquerade.core.images import OK, ArchiveWriter, FaceArchive, index_path, to_uint8
 from masquerade.core.settings import Settings
+from masquerade.faces import Record
 from masquerade.faces.folder import Folder
 from masquerade.methods import Method, Resources
 from masquerade.params import loading
@@ -20,7 +23,7 @@ from masquerade.params.paths import Paths
 from masquerade.pipeline import method_builder
 
 REPORT = "report.csv"
-COLUMNS = ("file", "output", "status", "reason")
+COLUMNS: tuple[str, ...] = ("file", "output", "status", "reason")
 BATCH = 16
 # Values of a variant's knobs for real photographs, if it has these knobs: noise that cannot be repeated, and a
 # sensitivity that holds for every face, not only for the faces of this folder.
@@ -72,8 +75,7 @@ def method(
     if hide is not None or keep is not None:
         knobs = _with_keywords(name, cls, knobs, hide, keep)
     trained, ablation = parameters.tree["methods"][name]["params"], parameters.ablations(name).get(variant)
-    files = resources(root, parameters, name, variant)
-    return method_builder.build(cls, trained, ablation, knobs, files), variant
+    return method_builder.build(cls, trained, ablation, knobs, resources(root, parameters, name, variant)), variant
 
 
 def _with_keywords(
@@ -131,35 +133,71 @@ def folder(parameters: Parameters, path: Path, faces: str, alignment: str) -> Fo
     return Folder(Folder.Params(**{**limits, **changes}))
 
 
-def build(source: Folder, archive: Path, size: int, progress: Callable[[int], None]) -> FaceArchive:
-    """Write all pictures of the folder to an archive, without the report of an earlier run.
+class Report:
+    """The rows of report.csv: one for each face, and one for each file without a face. A row is in the file at once."""
 
-    ``progress`` is called with the number of files so far. Raises MasqueradeError when the folder has no file.
+    def __init__(self, path: Path):
+        self.path = path
+        self.rows: list[dict[str, str]] = []
+
+    def add(self, rows: list[dict[str, str]]) -> None:
+        """Append rows. The first ones replace the report of an earlier run."""
+        with self.path.open("a" if self.rows else "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            if not self.rows:
+                writer.writeheader()
+            writer.writerows(rows)
+        self.rows += rows
+
+
+def process(
+    source: Folder, output: Path, size: int, work: Callable[[FaceArchive, Path], None], whole: bool,
+    progress: Callable[[int], None],
+) -> tuple[list[dict[str, str]], dict]:  # fmt: skip
+    """Process the photographs in parts, and write the faces of each part before the next files are read.
+
+    ``work`` reads an archive of aligned faces and writes the archive of their results. ``whole``: all faces are one
+    part, for a method that must see them together. ``progress`` is called with the number of faces and refused files
+    that were read. Returns the rows of the report and the statement of the method ({} if it makes none). Raises
+    MasqueradeError when the folder has no file.
     """
-    with ArchiveWriter(archive) as out:
-        for number, record in enumerate(source.records(size, seed=0, workers=1)):
-            progress(number)
-            if record.row["file"] != REPORT:
-                out.add(record.picture, record.row)
-    if not out.rows:
+    records = (record for record in source.records(size, seed=0, workers=1) if record.row["file"] != REPORT)
+    report, statement = Report(output / REPORT), {}
+    with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
+        originals, results = Path(place, "originals.zip"), Path(place, "results.zip")
+        for part in _parts(records, whole):
+            with ArchiveWriter(originals) as out:
+                for record in part:
+                    out.add(record.picture, record.row)
+                    progress(len(report.rows) + len(out.rows))
+            work(FaceArchive(originals), results)
+            result = FaceArchive(results)
+            report.add(publish(result, output))
+            statement = result.facts.get("statement") or statement
+    if not report.rows:
         raise MasqueradeError(f"There is no file in {source.params.path}. Name a folder with pictures.")
-    return FaceArchive(archive)
+    return report.rows, statement
+
+
+def _parts(records: Iterator[Record], whole: bool) -> Iterator[Iterator[Record]]:
+    """Parts of 1, 2, 4, ... BATCH faces: the first result comes early, and later ones gain from a full batch."""
+    size = 1
+    for record in records:
+        yield chain([record], records if whole else islice(records, size - 1))
+        size = min(2 * size, BATCH)
 
 
 def publish(result: FaceArchive, output: Path) -> list[dict[str, str]]:
-    """Write one PNG for each face and the report, without metadata of the photographs. Returns the report's rows."""
+    """Write one PNG for each face, without metadata of the photographs. Returns their rows of the report."""
     output.mkdir(parents=True, exist_ok=True)
     for batch in result.batches(BATCH):
         for name, picture in zip(batch.ids, to_uint8(batch.images), strict=True):
-            Image.fromarray(picture).save(output / f"{name}.png")
-    report = []
+            with files.written(output / f"{name}.png") as temporary:
+                Image.fromarray(picture).save(temporary, "PNG")
+    rows = []
     for row in result.index.to_dict("records"):
         picture = f"{row['id']}.png" if row["status"] == OK else ""
         if not picture:  # a picture of an earlier run would look like a result of this one
             (output / f"{row['id']}.png").unlink(missing_ok=True)
-        report.append({"file": row["file"], "output": picture, "status": row["status"], "reason": row["reason"]})
-    with (output / REPORT).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(report)
-    return report
+        rows.append({"file": row["file"], "output": picture, "status": row["status"], "reason": row["reason"]})
+    return rows

@@ -166,11 +166,11 @@ def md5(path: Path) -> str:
 def commit() -> str:
     """The commit of the working copy, with ``+`` if it has uncommitted changes, or 'unknown' outside git.
 
-    Changes of dvc.lock do not count, because a build writes that file.
+    Changes of a dvc.lock do not count, because a build writes these files.
     """
     try:
         head = _git("rev-parse", "HEAD").stdout.strip()
-        changed = _git("diff", "--quiet", "HEAD", "--", ":/", ":(top,exclude)dvc.lock", check=False).returncode
+        changed = _git("diff", "--quiet", "HEAD", "--", ":/", ":(top,exclude,glob)**/dvc.lock", check=False).returncode
     except (OSError, subprocess.SubprocessError):
         return "unknown"
     return f"{head}{'+' if changed else ''}"

@@ -10,7 +10,8 @@ from masquerade.assets.packaged import packaged
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.hog import SIDE, detector
+from masquerade.networks.frontal_face_detector import detector
+from masquerade.networks.hog import SIDE
 from masquerade.networks.inputs import pixels
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import Any
 import yaml
 
 from masquerade.core.fingerprints import fingerprint_of, md5
+from masquerade.lineage import stage_files
 from masquerade.lineage.history import LineageError
+from masquerade.lineage.stage_files import LOCK
 from masquerade.params import blocks, overlays, paths, slices
-
-LOCK = "dvc.lock"
 
 
 class Revision:
@@ -29,13 +29,13 @@ class Revision:
         if not commit and name:
             raise LineageError(f"git has no revision '{name}'. Give a commit, a branch, a tag, HEAD~1, ...")
         self.commit = (commit or b"").decode().strip()
-        lock = self._text(LOCK)
-        if lock is None:
+        locks = self._locks()
+        if not locks:
             raise LineageError(
                 f"{LOCK} is not in {self}: no build was committed. Check that commit out, build it with "
-                f"`snakemake all`, run `git add {LOCK}` and commit (see docs/lineage.md)."
+                f"`snakemake all`, run `git add {LOCK} {stage_files.FOLDER}` and commit (see docs/lineage.md)."
             )
-        self.stages: dict[str, Any] = yaml.load(lock, Loader=yaml.CSafeLoader)["stages"]
+        self.stages = stage_files.stages(locks)
         self.made = {out["path"]: name for name, stage in self.stages.items() for out in stage.get("outs", ())}
 
     def __str__(self) -> str:
@@ -96,6 +96,14 @@ class Revision:
 
     def _yaml(self, path: Path | str) -> Mapping[str, Any]:
         return yaml.load(self._text(str(path)) or "{}", Loader=yaml.CSafeLoader)
+
+    def _locks(self) -> list[str]:
+        """The text of every dvc.lock."""
+        if not self.name:
+            return [path.read_text(encoding="utf-8") for path in stage_files.present(LOCK, self.root)]
+        listed = self._git("ls-tree", "-r", "--name-only", self.commit, LOCK, f"{stage_files.FOLDER.as_posix()}/")
+        names = [name for name in (listed or b"").decode().splitlines() if name.rpartition("/")[2] == LOCK]
+        return [text for name in names if (text := self._text(name)) is not None]
 
     def _text(self, path: str) -> str | None:
         if not self.name:

@@ -14,19 +14,14 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from masquerade.core.errors import ParameterError
 from masquerade.core.fingerprints import fingerprint_of
-from masquerade.lineage import provenance
+from masquerade.lineage import provenance, stage_files
 from masquerade.lineage.difference import changes
 from masquerade.lineage.history import History, Job, LineageError
 from masquerade.lineage.snakemake_internals import record_path
-from masquerade.lineage.versioning import DVC_YAML
 from masquerade.params import loading
 from masquerade.params import parameters as params
-
-LOCK = Path("dvc.lock")
 
 
 @dataclass(frozen=True)
@@ -102,11 +97,10 @@ def verify(root: Path = Path()) -> Verdict:
 
 def _declared(root: Path) -> dict[str, str]:
     """Every file that a job of the graph writes -> the hash of the job's rule. Read from dvc.yaml."""
-    if not (root / DVC_YAML).is_file():
-        raise LineageError(f"{DVC_YAML} is missing. Run this in the repository, or give --root.")
-    stages = yaml.load((root / DVC_YAML).read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["stages"]
+    if not (root / stage_files.DVC_YAML).is_file():
+        raise LineageError(f"{stage_files.DVC_YAML} is missing. Run this in the repository, or give --root.")
     rules = {}
-    for stage in stages.values():
+    for stage in stage_files.read(stage_files.DVC_YAML, root).values():
         rule = re.search(r"# rule (\w+)$", stage["cmd"])
         outs = (next(iter(out)) if isinstance(out, dict) else out for out in stage["outs"])
         rules |= {path: rule[1] for path in outs if rule and not path.startswith(".")}
@@ -115,9 +109,9 @@ def _declared(root: Path) -> dict[str, str]:
 
 def _locked(root: Path) -> tuple[dict[str, str], list[str]]:
     """(path -> md5 of every file that DVC recorded, notes on that record for the user)."""
-    if not (root / LOCK).is_file():
-        return {}, [f"{LOCK} is missing: the hashes are compared with the records of the jobs only."]
-    stages = yaml.load((root / LOCK).read_text(encoding="utf-8"), Loader=yaml.CSafeLoader).get("stages", {})
+    if not (root / stage_files.LOCK).is_file():
+        return {}, [f"{stage_files.LOCK} is missing: the hashes are compared with the records of the jobs only."]
+    stages = stage_files.read(stage_files.LOCK, root)
     return {out["path"]: out["md5"] for stage in stages.values() for out in stage.get("outs", ())}, []
 
 

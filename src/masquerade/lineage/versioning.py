@@ -19,7 +19,7 @@ import yaml
 from masquerade import assets
 from masquerade.core.errors import MasqueradeError
 from masquerade.faces import MANIFESTS
-from masquerade.lineage import provenance, snakemake_internals
+from masquerade.lineage import provenance, snakemake_internals, stage_files
 from masquerade.lineage.snakemake_internals import graph, record_path
 from masquerade.params import blocks, loading, overlays, paths, slices, yaml_files
 from masquerade.params.parameters import Parameters
@@ -32,7 +32,6 @@ _HEADER = "# Generated from the Snakemake graph by `make dvc.yaml`; do not edit.
 _CODE_STAGE, _PARAMS_STAGE = "code", "params"
 _SLICES = "slices"
 """Where the stage of the parameters holds the keys of each slice: in its ``meta``, which DVC leaves to its users."""
-DVC_YAML = Path("dvc.yaml")
 
 
 class SliceConflict(MasqueradeError):
@@ -48,15 +47,15 @@ def _circumstances_path(outputs: list[str]) -> str:
     return provenance.path_of(outputs[0]).as_posix()
 
 
-def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, Any]:
-    """The content of dvc.yaml for these jobs."""
+def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, dict[str, Any]]:
+    """dvc.yaml of the root and of each rule -> its content, for these jobs."""
     over_path = f"{blocks.SCALES}/{yaml_files.read(root / blocks.PARAMS)['scale']}.yaml"
     declared = slices_of(jobs)
     read = {path for job in jobs for path in map(str, job.input)}
     fingerprints = sorted(path for path in read if path.startswith(f"{paths.CODE}/"))
     identities = sorted(path for path in read if assets.role_of(path))
     manifests = sorted(path for path in read if Path(path).parent == MANIFESTS)
-    stages = {
+    stages: dict[str, Any] = {
         # A comment changes a source file but not its fingerprint: DVC then stops here.
         _CODE_STAGE: {
             "cmd": "python workflow/scripts/fingerprints.py",
@@ -71,16 +70,23 @@ def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, Any]:
             "meta": {_SLICES: declared},
         },
     }
-    for job in sorted(jobs, key=stage_name):
-        stages[stage_name(job)] = _stage(job)
     outputs = sorted(str(path) for job in jobs for path in job.output)
-    return {
-        "stages": stages,
-        # what `dvc params diff`, `metrics diff`, `plots diff` and `exp show` show
-        "params": [overlays.FILE.as_posix()],
-        "metrics": [path for path in outputs if path.endswith(f"/{paths.SCORES}")],
-        "plots": [path for path in outputs if path.startswith(paths.RESULTS) and path.endswith(".png")],
+    contents: dict[str, dict[str, Any]] = {
+        stage_files.DVC_YAML: {
+            "stages": stages,
+            # what `dvc params diff`, `metrics diff`, `plots diff` and `exp show` show
+            "params": [overlays.FILE.as_posix()],
+            "metrics": [path for path in outputs if path.endswith(f"/{paths.SCORES}")],
+            "plots": [path for path in outputs if path.startswith(paths.RESULTS) and path.endswith(".png")],
+        }
     }
+    for job in sorted(jobs, key=stage_name):
+        if read.isdisjoint(map(str, job.output)):
+            stages[stage_name(job)] = _stage(job)
+        else:
+            content = contents.setdefault(stage_files.of_rule(job.rule.name), {"stages": {}})
+            content["stages"][stage_name(job)] = {"wdir": stage_files.ROOT_FROM_FOLDER, **_stage(job)}
+    return contents
 
 
 def stage_name(job: "Job") -> str:
@@ -125,17 +131,20 @@ def _declared(job: "Job") -> Iterator[tuple[str, Sequence[str]]]:
 
 def write_parameters(root: Path = Path()) -> Parameters:
     """Write the files of the stage of the parameters, and return the parameters. Raises MasqueradeError."""
-    text = (root / DVC_YAML).read_text(encoding="utf-8")
-    declared = yaml.load(text, Loader=yaml.CSafeLoader)["stages"][_PARAMS_STAGE]["meta"][_SLICES]
+    text = (root / stage_files.DVC_YAML).read_text(encoding="utf-8")
+    declared = stage_files.stages([text])[_PARAMS_STAGE]["meta"][_SLICES]
     parameters = loading.load(root)
     overlays.write(parameters.tree, root / overlays.FILE)
     slices.write(parameters, declared, root)
     return parameters
 
 
-def document(jobs: list["Job"]) -> str:
-    """dvc.yaml as it should be, of every job of `rule all`."""
-    return _HEADER + yaml.safe_dump(build_stages(jobs), sort_keys=False, width=1000)
+def documents(jobs: list["Job"]) -> dict[str, str]:
+    """Every dvc.yaml as it should be: path -> text, of every job of `rule all`."""
+    return {
+        path: _HEADER + yaml.safe_dump(content, sort_keys=False, width=1000)
+        for path, content in build_stages(jobs).items()
+    }
 
 
 def record() -> int:
@@ -159,7 +168,8 @@ def record() -> int:
     stale = sorted(set(_changed_inputs(jobs)))
     if stale:
         raise NotRecorded(f"inputs changed behind Snakemake's back; run `snakemake all --forcerun {' '.join(stale)}`")
-    if not DVC_YAML.is_file() or DVC_YAML.read_text(encoding="utf-8") != document(jobs):
+    present = stage_files.present(stage_files.DVC_YAML)
+    if {path.as_posix(): path.read_text(encoding="utf-8") for path in present} != documents(jobs):
         raise NotRecorded(
             "dvc.yaml is not that of the graph; run `make dvc.yaml`, then `python workflow/scripts/finish.py record`"
         )

@@ -107,6 +107,11 @@ class Method(ABC):
     def observe(self, batches: Iterable[Faces]) -> None:  # noqa: B027 - optional hook
         """Compute statistics of the whole set to anonymize. The pipeline calls it once, before `anonymize`."""
 
+    @property
+    def observes(self) -> bool:
+        """Whether `observe` needs the whole set, so that no face can be anonymized before the last one is known."""
+        return type(self).observe is not Method.observe
+
     @abstractmethod
     def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
         """The anonymized pictures, float32 (N, 3, H, W) in [-1, 1].

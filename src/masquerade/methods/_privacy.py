@@ -19,7 +19,7 @@ from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 
 if TYPE_CHECKING:
-    import opendp.prelude as dp
+    from opendp.mod import Measurement
 
 Sensitivity = Literal["measured", "bound"]
 Sampler = Literal["seeded", "opendp"]
@@ -86,14 +86,18 @@ class LaplaceMechanism:
         return unit(noisy)
 
     @cached_property
-    def measurement(self) -> "dp.Measurement":
+    def measurement(self) -> "Measurement":
         """OpenDP's Laplace measurement for this sensitivity. Its ``map(sensitivity)`` is at most epsilon."""
-        import opendp.prelude as dp
+        # opendp.prelude would also import scikit-learn, which takes a second
+        from opendp.domains import atom_domain, vector_domain
+        from opendp.measurements import make_laplace
+        from opendp.metrics import l1_distance
+        from opendp.mod import binary_search_chain, enable_features
 
-        dp.enable_features("contrib")
-        space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float)
-        return dp.binary_search_chain(
-            lambda scale: dp.m.make_laplace(*space, scale=scale), d_in=self.sensitivity, d_out=self.epsilon, T=float
+        enable_features("contrib")
+        space = vector_domain(atom_domain(T=float, nan=False)), l1_distance(T=float)
+        return binary_search_chain(
+            lambda scale: make_laplace(*space, scale=scale), d_in=self.sensitivity, d_out=self.epsilon, T=float
         )
 
     def statement(self) -> dict[str, object]:
@@ -161,16 +165,20 @@ class ExponentialMechanism:
         return int(np.argmax(scores + noise))
 
     @cached_property
-    def measurement(self) -> "dp.Measurement":
+    def measurement(self) -> "Measurement":
         """OpenDP's report-noisy-max with Gumbel noise. It is the exponential mechanism, which is epsilon-private.
 
         OpenDP states its privacy as concentrated privacy: rho = epsilon^2 / 8 for ``sensitivity``.
         """
-        import opendp.prelude as dp
+        from opendp.domains import atom_domain, vector_domain
+        from opendp.measurements import make_noisy_max
+        from opendp.measures import zero_concentrated_divergence
+        from opendp.metrics import linf_distance
+        from opendp.mod import enable_features
 
-        dp.enable_features("contrib")
-        space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
-        return dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=self.scale)
+        enable_features("contrib")
+        space = vector_domain(atom_domain(T=float, nan=False)), linf_distance(T=float)
+        return make_noisy_max(*space, zero_concentrated_divergence(), scale=self.scale)
 
 
 def unit(vector: np.ndarray) -> np.ndarray:

@@ -67,15 +67,18 @@ class Falco(Method):
         from masquerade.methods._latent import fakes
         from masquerade.methods._latent.codes import Codes
         from masquerade.methods._latent.space import LatentSpace
+        from masquerade.networks.inputs import differentiated
 
         super().__init__(params, variant, resources)
         self._space = LatentSpace(resources.backbones)
         self._codes = Codes(self._space, resources.latents)
         assert resources.fakes is not None
         self._fakes = fakes.load(resources.fakes, self._space)
-        self._identity = (
-            discovery.load("backbones", "identity").load(resources.backbones["identity"]).to(self._space.device)
-        )
+        identity = discovery.load("backbones", "identity").load(resources.backbones["identity"])
+        self._identity = differentiated(identity).to(self._space.device)
+        differentiated(self._space.semantics.network.visual)
+        if self._space.device.type == "cpu":
+            self._space.generator.quicken()
         self._layers = scaled(params.first_layer, params.last_layer, self._space.generator.layers)
 
     def observe(self, batches: Iterable[Faces]) -> None:

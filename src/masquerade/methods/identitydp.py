@@ -68,9 +68,13 @@ class IdentityDP(Method):
 
         training.train(params, job, identity, noised)
 
+    @property
+    def observes(self) -> bool:
+        return self.variant.sensitivity == "measured"
+
     def observe(self, batches: Iterable[Faces]) -> None:
         """Measure the sensitivity on the whole set (Eq. 12), if ``variant.sensitivity`` is measured."""
-        if self.variant.sensitivity == "measured":
+        if self.observes:
             vectors = [self._networks.identities(faces.images) for faces in batches]
             self._calibrate(_privacy.measured_sensitivity(np.concatenate(vectors)))
 

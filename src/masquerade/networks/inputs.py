@@ -61,6 +61,22 @@ def folded(network: "torch.nn.Module") -> "torch.nn.Module":
     return network
 
 
+def differentiated(network: "torch.nn.Module") -> "torch.nn.Module":
+    """A frozen network, prepared for gradients of its input: `folded`, channels last, and with `FixedPReLU`.
+
+    Output and gradient stay the same except for rounding. Changes ``network`` and returns it.
+    """
+    import torch
+
+    from masquerade.networks.fixed_prelu import FixedPReLU
+
+    for parent in folded(network).modules():
+        for name, layer in list(parent.named_children()):
+            if isinstance(layer, torch.nn.PReLU):
+                setattr(parent, name, FixedPReLU(layer))
+    return network.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+
+
 def piecewise(
     function: Callable[..., dict[str, np.ndarray]], *images: np.ndarray, at_once: int = AT_ONCE
 ) -> dict[str, np.ndarray]:

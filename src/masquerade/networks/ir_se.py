@@ -29,13 +29,24 @@ class SqueezeExcitation(nn.Module):
         return x * self.sigmoid(self.fc2(self.relu(self.fc1(self.avg_pool(x)))))
 
 
+class Subsampling(nn.Module):
+    """Each ``stride``-th pixel: the published code's ``MaxPool2d(1, stride)``, which would also look for a maximum."""
+
+    def __init__(self, stride: int):
+        super().__init__()
+        self.stride = stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x if self.stride == 1 else x[..., :: self.stride, :: self.stride]
+
+
 class ResidualUnit(nn.Module, ABC):
     """Residual layers added to a shortcut; (N, inputs, H, W) -> (N, outputs, H / stride, W / stride)."""
 
     def __init__(self, inputs: int, outputs: int, stride: int):
         super().__init__()
         if inputs == outputs:
-            self.shortcut_layer = nn.MaxPool2d(1, stride)
+            self.shortcut_layer = Subsampling(stride)
         else:
             self.shortcut_layer = nn.Sequential(
                 nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)

@@ -1,11 +1,14 @@
-"""The libraries that many jobs import. The fork server imports them once; a job imports whatever else it needs."""
+"""The libraries that many jobs import, and the face detector that many unpack. The fork server loads them once.
+
+A job imports whatever else it needs.
+"""
 
 # ruff: noqa: F401 - importing is all that this module is for
-from masquerade.networks import torchvision_internals
+from masquerade.networks import frontal_face_detector, torchvision_internals
 
 
 def load() -> None:
-    """Import the libraries into this process."""
+    """Load them into this process. None that starts a thread belongs here: a process with threads must not fork."""
     torchvision_internals.ensure()
     import cv2
     import dlib
@@ -26,3 +29,5 @@ def load() -> None:
     import torchvision
     import tqdm
     import yaml
+
+    frontal_face_detector.detector()

@@ -16,7 +16,7 @@ import numpy as np
 from masquerade.assets.packaged import packaged
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.errors import PictureError
-from masquerade.networks.hog import detector
+from masquerade.networks.frontal_face_detector import detector
 
 LEFT_EYE, RIGHT_EYE, MOUTH_CORNERS = slice(36, 42), slice(42, 48), [48, 54]  # iBUG order; left side of the picture
 SECOND_SIDE = 320  # side in pixels of the upright crop on which the landmarks are refined

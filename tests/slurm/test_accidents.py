@@ -1,0 +1,97 @@
+"""Interrupted, requeued, cancelled and failing jobs on a real SLURM."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from building import FIT, IDENTITY, LOG, METHOD, PARSING, Build, in_partition, restarts, rules_of, running, slowed
+from cluster import wait
+from safetensors.numpy import load_file
+
+pytestmark = [pytest.mark.slow, pytest.mark.slurm]
+
+
+def test_training_that_reaches_its_time_limit_is_requeued_and_gives_the_same_bytes(trained, cluster):
+    whole = (trained.path / IDENTITY).read_bytes()
+    slowed(trained, 12)  # four steps: 48 s, and the signal comes after 25 s
+    trained.edit_params(
+        lambda tree: tree["compute"].update(own={"training/identity": {"minutes": 1}}, grace_seconds=35)
+    )
+    build = Build(trained, IDENTITY)
+    job = running(cluster, trained, "training identity")
+    build.end()
+    assert restarts(cluster, job["id"]) >= 1
+    assert "resumed from" in (trained.path / LOG).read_text()
+    assert (trained.path / IDENTITY).read_bytes() == whole
+
+
+def test_training_of_two_processes_equals_that_of_one_except_for_rounding(trained, cluster):
+    checkpoint = trained.path / FIT
+    alone = load_file(checkpoint)
+    checkpoint.unlink()
+    trained.edit_params(lambda tree: tree["compute"].update(own={"training/fit": {"tasks": 2, "gpus": 2}}))
+    trained.run("snakemake", "--profile", "slurm", "--", FIT)
+    together = load_file(checkpoint)
+    assert together.keys() == alone.keys()
+    for name, weight in alone.items():
+        np.testing.assert_allclose(together[name], weight, atol=2e-3, err_msg=name)
+    (job,) = [job for job in cluster.jobs_of(trained.path) if job["JobName"] == "masquerade training fit"]
+    assert "cpu=2" in job["ReqTRES"]
+
+
+def test_cancelled_job_fails_only_what_depends_on_it(trained, cluster):
+    for file in (IDENTITY, PARSING, METHOD):
+        (trained.path / file).unlink()
+    slowed(trained, 5)
+    build = Build(trained, METHOD, PARSING)
+    job = running(cluster, trained, "training identity")
+    cluster.run("scancel", job["id"])
+    output = build.end(fails=True)
+    assert f"training identity ended as job {job['id']} without its outputs: CANCELLED. Somebody cancelled it" in output
+    assert (trained.path / PARSING).is_file()
+    assert not (trained.path / METHOD).exists()
+    again = trained.run("snakemake", "--profile", "slurm", "--", METHOD, PARSING)
+    assert (trained.path / METHOD).is_file()
+    assert sorted(rules_of(again)) == ["backbone", "method"]
+
+
+@pytest.mark.parametrize("kind", ["training", "light"])
+def test_unknown_partition_is_named_before_any_job_runs(sources, tmp_path, kind):
+    repository = sources.copy(tmp_path / "repository")
+    repository.edit_params(lambda tree: tree["compute"][kind].update(partition="nope"))
+    output = repository.run("snakemake", "--profile", "slurm", "all", fails=True)
+    assert f"compute.{kind}.partition is 'nope'. This cluster has: accidents, failing, main, urgent." in output
+    assert "Finished jobid" not in output
+
+
+def test_interrupting_snakemake_cancels_what_it_submitted(trained, cluster):
+    (trained.path / IDENTITY).unlink()
+    build = Build(slowed(trained, 60), IDENTITY)
+    job = running(cluster, trained, "training identity")
+    build.interrupt()
+    build.end(fails=True, seconds=60)
+    wait("the job's end", lambda: job["id"] not in {one["id"] for one in cluster.queue()}, seconds=30)
+
+
+def test_two_working_copies_build_side_by_side(sources, trained, cluster, tmp_path):
+    copies = [in_partition(sources.copy(tmp_path / name), "accidents") for name in ("one", "two")]
+    builds = [Build(copy, METHOD) for copy in copies]
+    for build in builds:
+        build.end()
+    whole = (trained.path / METHOD).read_bytes()
+    assert [(copy.path / METHOD).read_bytes() == whole for copy in copies] == [True, True]
+    for copy in copies:
+        assert {job["State"] for job in cluster.jobs_of(copy.path)} == {"COMPLETED"}
+
+
+def test_error_of_a_failing_step_is_one_paragraph_with_its_log(sources, tmp_path):
+    repository = in_partition(sources.copy(tmp_path / "repository"), "accidents")
+    repository.edit_params(
+        lambda tree: tree["backbones"]["recogniser_a"]["recognition"].update(floor_auc=1.0), "scales/tiny.yaml"
+    )
+    output = repository.run(
+        "snakemake", "--profile", "slurm", "--", "checkpoints/tiny/backbones/recogniser_a.safetensors", fails=True
+    )
+    line = next(line for line in output.splitlines() if "training recogniser_a failed as job" in line)
+    assert "backbone 'recogniser_a' is too poor to build on: auc is" in line
+    assert Path(line.split("Its log is ")[1].rstrip(".")).is_file()

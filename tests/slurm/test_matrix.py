@@ -1,0 +1,55 @@
+"""`snakemake --profile slurm all` on a real SLURM: the whole matrix."""
+
+import json
+import sqlite3
+
+import pytest
+from building import LOG
+
+pytestmark = [pytest.mark.slow, pytest.mark.slurm]
+
+
+def test_whole_matrix_is_built_by_the_literal_command(built_once, cluster):
+    graph = (
+        "import json; from masquerade.lineage import versioning\n"
+        "jobs, stale = versioning.graph()\n"
+        "print('JOBS', json.dumps([len(jobs), len(stale), sorted(str(f) for job in jobs for f in job.output)]))"
+    )
+    output = built_once.run("python", "-c", graph)
+    count, stale, outputs = json.loads(output.split("JOBS ")[-1].splitlines()[0])
+    assert stale == 0
+    assert [name for name in outputs if not (built_once.path / name).is_file()] == []
+    mine = cluster.jobs_of(built_once.path)
+    assert {job["State"] for job in mine} == {"COMPLETED"}
+    assert len(mine) < count * 2 / 3, "short jobs are submitted in groups"
+
+
+def test_second_build_has_nothing_to_do(built_once, tmp_path):
+    built = built_once.copy(tmp_path / "repository")
+    assert "Nothing to be done" in built.run("snakemake", "--profile", "slurm", "all")
+
+
+def test_only_trainings_and_networks_have_a_gpu(built_once, cluster):
+    mine = cluster.jobs_of(built_once.path)
+    submitted = [job for job in mine if job["JobName"].startswith("masquerade ")]
+    assert {job["ReqTRES"].count("gres/gpu=1") for job in submitted} == {1}
+    assert {job["ReqTRES"].count("gpu") for job in mine if job not in submitted} == {0}
+
+
+def test_every_run_has_its_slurm_job_and_submitted_ones_their_log(built_once, cluster):
+    store = sqlite3.connect(built_once.path / "mlflow.db")
+    tagged = {value for (value,) in store.execute("SELECT value FROM tags WHERE key = 'slurm.job_id'")}
+    untagged = store.execute(
+        "SELECT name FROM runs WHERE name NOT LIKE 'build %' AND run_uuid NOT IN "
+        "(SELECT run_uuid FROM tags WHERE key = 'slurm.job_id')"
+    ).fetchall()
+    assert untagged == []
+    assert tagged == {job["JobIDRaw"] for job in cluster.jobs_of(built_once.path)}
+    kept = list((built_once.path / "mlruns").rglob("*_log.err"))
+    assert len(kept) == sum(job["JobName"].startswith("masquerade ") for job in cluster.jobs_of(built_once.path))
+
+
+def test_log_of_a_training_is_that_of_its_rule(built_once):
+    log = (built_once.path / LOG).read_text()
+    assert "training identity is slurm job" in log
+    assert "identity on unseen identities" in log

@@ -1,0 +1,97 @@
+"""A colleague's working copy after clone and pull: nothing to do, the same bytes, the same lineage."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from tracing import follow
+
+from repository import KEPT, Repository
+
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    """The address of an S3 server on this machine. It has a bucket `lab` and accepts the keys of `AWS`."""
+    import boto3
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    address = f"http://{host}:{port}"
+    keys = {"aws_access_key_id": AWS["AWS_ACCESS_KEY_ID"], "aws_secret_access_key": AWS["AWS_SECRET_ACCESS_KEY"]}
+    boto3.client("s3", endpoint_url=address, region_name="us-east-1", **keys).create_bucket(Bucket="lab")
+    yield address
+    server.stop()
+
+
+AWS = {
+    "AWS_ACCESS_KEY_ID": "nobody",
+    "AWS_SECRET_ACCESS_KEY": "nothing",
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+
+
+@pytest.fixture(scope="module", params=["folder", "s3"])
+def shared(request, built_once, tmp_path_factory) -> Repository:
+    """A built working copy whose files were pushed to a remote, once for each kind of remote."""
+    built = built_once.copy(tmp_path_factory.mktemp("shared") / "repository")
+    if request.param == "folder":
+        built.run("dvc", "remote", "add", "--default", "lab", str(built.path.parent / "remote"))
+    else:
+        built.environment |= AWS
+        built.run("dvc", "remote", "add", "--default", "lab", "s3://lab/masquerade")
+        built.run("dvc", "remote", "modify", "lab", "endpointurl", request.getfixturevalue("s3"))
+    built.commit("remote")
+    assert "pushed" in built.run("dvc", "push")
+    return built
+
+
+@pytest.fixture(scope="module")
+def clone(shared, tmp_path_factory) -> Repository:
+    """The working copy of a colleague after ``git clone`` and ``dvc pull``."""
+    return shared.clone(tmp_path_factory.mktemp("clone") / "repository")
+
+
+@pytest.mark.parametrize("shared", ["folder"], indirect=True)
+def test_after_clone_and_pull_everything_is_traced_and_intact(shared, clone):
+    assert "Every link holds" in clone.run("masquerade", "lineage", "verify")
+    original, cloned = (follow(repository, "falco/table1:falco/m_0:fid") for repository in (shared, clone))
+    assert original == cloned
+    output = clone.run("masquerade", "lineage", "show", "falco/table1:falco/m_0:fid")
+    assert "not in this MLflow store" in output
+    assert not (clone.path / "mlflow.db").exists()
+
+
+def test_clone_and_pull_have_nothing_to_do(shared, clone):
+    assert "Nothing to be done" in clone.snakemake("all")
+    assert "up to date" in clone.run("dvc", "status")
+    assert clone.files(*KEPT) == shared.files(*KEPT)
+    assert any(path.endswith("tables/falco/table1.md") for path in clone.files(*KEPT))
+
+
+@pytest.mark.parametrize("shared", ["folder"], indirect=True)
+def test_clone_with_changed_code_and_parameters_is_out_of_date(shared, tmp_path):
+    shared.edit_params(lambda tree: tree["methods"]["gaussian_noise"]["variants"]["sigma_9"].update(sigma=10))
+    shared.edit("src/masquerade/methods/k_same.py", "class KSame", "ADDED = 1\n\n\nclass KSame")
+    shared.commit("changed")
+    clone = shared.clone(tmp_path / "clone")
+    out_of_date = clone.out_of_date()
+    cells = {job for job in out_of_date if job.split("-")[0] in {"anonymize", "measure", "metrics"}}
+    assert {job.split("-", 1)[1] for job in cells} == {
+        "synthetic_hq-gaussian_noise-sigma_9-0",
+        "synthetic_hq-k_same-k_5-0",
+    }
+    assert {job.split("-")[0] for job in out_of_date - cells} == {"table", "claims_table", "grid", "scores", "report"}
+    assert out_of_date == shared.out_of_date()
+    for path in clone.files(*KEPT, ".snakemake/metadata"):
+        (clone.path / path).touch()
+    assert clone.out_of_date() == out_of_date
+    assert "--touch is not for this workflow: it would record old bytes" in clone.snakemake(
+        "--touch", "all", fails=True
+    )
+    assert clone.out_of_date() == out_of_date
