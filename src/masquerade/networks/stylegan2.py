@@ -252,10 +252,7 @@ class Generator(nn.Module):
         self._order = torch.contiguous_format
 
     def quicken(self) -> None:
-        """From now on, keep maps in the channels-last order and enlarge RGB by products of matrices.
-
-        That is quick on a CPU, and equal except for rounding.
-        """
+        """From now on, compute channels last and enlarge RGB by products of matrices: equal and, on a CPU, quick."""
         self._order = torch.channels_last
         for level, to_rgb in enumerate(self.to_rgbs):
             to_rgb.upsample.quicken(4 * 2**level)  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
