@@ -10,7 +10,7 @@ from masquerade.assets.packaged import packaged
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.frontal_face_detector import detector
+from masquerade.networks.dlib_models import frontal_face_detector, landmark_predictor
 from masquerade.networks.hog import SIDE
 from masquerade.networks.inputs import pixels
 
@@ -47,8 +47,8 @@ class DlibFace(Judge):
 
         from masquerade.judges import _dlib_weights
 
-        self._detector = detector()
-        self._landmarks = dlib.shape_predictor(_model("shape_predictor_68_face_landmarks.dat"))
+        self._detector = frontal_face_detector()
+        self._landmarks = landmark_predictor()
         self._recogniser = _dlib_weights.load(Path(_model("dlib_face_recognition_resnet_model_v1.dat")))
         self._aligned_box = dlib.rectangle(*(round(edge * SIDE) for edge in FACE_BOX))
 

