@@ -69,7 +69,7 @@ def toys(monkeypatch, tmp_path):
         "people": entries.Dataset(**about(), files=lists, folders=pictures, within=("Anno",)),
     }
     monkeypatch.setattr(entries, "registry", lambda: roles)
-    monkeypatch.setattr("masquerade.cli.assets.registry", lambda: roles)
+    monkeypatch.setattr(assets, "registry", lambda: roles)
     monkeypatch.chdir(tmp_path)
     return roles
 

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import published
+from masquerade.lineage import stage_files
 from repository import Repository
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 ARCHIVE = "data/tiny/faces/celeba_hq.zip"
-STAGE = "faces-celeba_hq"
+STAGE = f"{stage_files.of_rule('faces')}:faces-celeba_hq"
 
 
 def test_a_dataset_that_is_placed_is_built_and_rebuilt_only_when_its_files_change(fresh, tmp_path):
@@ -40,6 +41,7 @@ def test_a_dataset_that_is_placed_is_built_and_rebuilt_only_when_its_files_chang
     repository.run("python", "workflow/scripts/dvc_yaml.py")
     repository.commit("CelebA-HQ")
     repository.snakemake(ARCHIVE)
+    repository.run("python", "workflow/scripts/effective_params.py")
     repository.run("dvc", "commit", "--force", "code", "params", STAGE)
     repository.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
     repository.commit("recorded")
