@@ -4,6 +4,7 @@ import logging
 import sys
 
 from masquerade.lineage import publishing, tracking, versioning
+from masquerade.pipeline import forked_job
 
 logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
 
@@ -28,4 +29,5 @@ def record() -> None:
 
 
 if __name__ == "__main__":
+    forked_job.delegate()
     {"publish": publish, "record": record}[sys.argv[1]]()

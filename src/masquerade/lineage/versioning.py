@@ -27,7 +27,7 @@ from masquerade.params.parameters import Parameters
 if TYPE_CHECKING:
     from snakemake.jobs import Job
 
-_RUN = "snakemake --quiet rules progress --cores all --force --rerun-incomplete --allowed-rules {rule} -- {outputs}"
+_RUN = "python workflow/scripts/stage.py {rule} {outputs}"
 _HEADER = "# Generated from the Snakemake graph by `make dvc.yaml`; do not edit.\n"
 _CODE_STAGE, _PARAMS_STAGE = "code", "params"
 _SLICES = "slices"

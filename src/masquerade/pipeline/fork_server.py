@@ -30,6 +30,8 @@ from typing import Any
 from masquerade.core import threads
 from masquerade.pipeline import forked_job
 
+SOCKET = "jobs"
+"""The name of the server's socket in its folder."""
 WORTHWHILE = 4
 """The fewest jobs for which the 3 seconds of importing pay."""
 
@@ -51,19 +53,9 @@ class ForkServer:
             return
         folder = Path(tempfile.mkdtemp(prefix="masquerade-"))  # only this user may enter it
         lifeline, self._lifeline = os.pipe()
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(folder / "jobs"))
-            listener.listen(1024)
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, str(listener.fileno()), str(lifeline)],
-                pass_fds=(listener.fileno(), lifeline),
-                env=os.environ | dict.fromkeys(threads.VARIABLES, "1"),  # a process with threads must not fork
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                start_new_session=True,  # the terminal's Ctrl-C reaches jobs through their programs
-            )
+        self._process = launch(folder / SOCKET, lifeline)
         os.close(lifeline)
-        os.environ[forked_job.ADDRESS] = str(folder / "jobs")
+        os.environ[forked_job.ADDRESS] = str(folder / SOCKET)
         threading.Thread(target=self._watch, args=[self._process, folder], daemon=True).start()
 
     def _watch(self, process: subprocess.Popen, folder: Path) -> None:
@@ -77,12 +69,30 @@ class ForkServer:
 
     def stop(self) -> None:
         """End the server if there is one, and every job that still runs."""
+        if self._process is None or self._lifeline is None:
+            return
         os.environ.pop(forked_job.ADDRESS, None)
-        if self._lifeline is not None:
-            lifeline, self._lifeline = self._lifeline, None
-            os.close(lifeline)
-        if self._process is not None:
-            self._process.wait()
+        lifeline, self._lifeline = self._lifeline, None
+        os.close(lifeline)
+        self._process.wait()
+
+
+def launch(address: Path, lifeline: int, *groups: str) -> subprocess.Popen:
+    """Start a server that listens at ``address``, in a folder of its own that it removes when it ends.
+
+    It lives until the file descriptor ``lifeline`` can be read. ``groups``: further libraries (`libraries.load`).
+    """
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(address))
+        listener.listen(1024)
+        return subprocess.Popen(
+            [sys.executable, "-m", __name__, str(listener.fileno()), str(lifeline), *groups],
+            pass_fds=(listener.fileno(), lifeline),
+            env=os.environ | dict.fromkeys(threads.VARIABLES, "1"),  # a process with threads must not fork
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,  # the terminal's Ctrl-C reaches jobs through their programs
+        )
 
 
 class _Server:
@@ -191,11 +201,11 @@ def _show(error: BaseException) -> None:
 
 
 def main() -> None:
-    """The program of the server: ``python -m masquerade.pipeline.fork_server LISTENER LIFELINE``, two open files."""
+    """The server: LISTENER LIFELINE [GROUP ...], two open files and the arguments of `libraries.load`."""
     from masquerade.pipeline import libraries
 
-    listener, lifeline = map(int, sys.argv[1:])
-    libraries.load()
+    listener, lifeline = map(int, sys.argv[1:3])
+    libraries.load(*sys.argv[3:])
     gc.collect()
     gc.freeze()  # objects that are never searched stay shared between the jobs
     _Server(socket.socket(fileno=listener), lifeline).run()

@@ -23,8 +23,10 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, sign
 _ENDED = ConnectionError("the fork server has ended")
 
 
-def delegate() -> None:
+def delegate(pass_on: bool = False) -> None:
     """Run this program in a fork of the server, and end this process with the status of that job.
+
+    ``pass_on``: programs that the job starts reach the server too.
 
     Returns if this process is to run the program itself: no server, a server of another Python, or one that has died.
     If the server dies while the job runs, the job is killed first. The job gets this process's arguments, environment,
@@ -37,7 +39,7 @@ def delegate() -> None:
         try:
             connection.connect(address)
             socket.send_fds(connection, [b"\0"], [0, 1, 2])
-            request = json.dumps(_request()).encode()
+            request = json.dumps(_request({ADDRESS: address} if pass_on else {})).encode()
             connection.sendall(NUMBER.pack(len(request)) + request)
             job = receive_number(connection)
         except OSError:
@@ -47,13 +49,13 @@ def delegate() -> None:
         _end(status)
 
 
-def _request() -> dict[str, Any]:
+def _request(variables: dict[str, str]) -> dict[str, Any]:
     return {
         "python": python(),
         "argv": sys.argv,
         "path": sys.path,
         "directory": str(Path.cwd()),
-        "environment": dict(os.environ),
+        "environment": {**os.environ, **variables},
         "ignored": [number for number in _FORWARDED if signal.getsignal(number) is signal.SIG_IGN],
     }
 

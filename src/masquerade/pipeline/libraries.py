@@ -9,8 +9,11 @@ import sys
 from masquerade.networks import dlib_models, torchvision_internals
 
 
-def load() -> None:
-    """Load them into this process. None that starts a thread belongs here: a process with threads must not fork."""
+def load(*groups: str) -> None:
+    """Load them into this process. None that starts a thread belongs here: a process with threads must not fork.
+
+    ``groups``: ``workflow`` also loads what a stage of DVC needs beside its job.
+    """
     torchvision_internals.ensure()
     import cv2
     import dlib
@@ -32,6 +35,12 @@ def load() -> None:
     import torchvision
     import tqdm
     import yaml
+
+    if "workflow" in groups:
+        import mlflow.tracking.client
+        import smart_open
+        import snakemake.api
+        import snakemake.cli
 
     dlib_models.frontal_face_detector()
     dlib_models.landmark_predictor()
