@@ -28,7 +28,7 @@ def test_pre_empted_training_is_requeued_and_gives_the_same_bytes(trained, clust
 
 def test_training_that_ends_while_it_is_pre_empted_is_not_run_again(trained, cluster):
     log = trained.path / LOG
-    build = Build(slowed(in_partition(trained, "failing"), 5), IDENTITY)  # ends within the grace
+    build = Build(slowed(in_partition(trained, "failing"), 3), IDENTITY)  # ends within the grace
     job = training(cluster, trained)
     pre_empt(cluster, job)
     build.end()

@@ -195,13 +195,20 @@ def _circumstances(stage: str, old: Revision, new: Revision, alone: bool) -> Ite
         environments = [job["environment"] for job in recorded]
         before, after = ({"Python": one["python"], **one["packages"]} for one in environments)
         differing += map(str, changes(before, after))
-        old_machine, new_machine = (job["machine"] for job in recorded)
+        old_machine, new_machine = _comparable(*(job["machine"] for job in recorded))
         differing += map(str, changes(old_machine, new_machine, "machine."))
     if differing:
         yield Cause(stage, "environment", ", ".join(differing), True)
     elif alone:
         why = "the circumstances are the same" if all(recorded) else "the circumstances of one job are missing"
         yield Cause(stage, "chance", f"other bytes from the same code, parameters and inputs; {why}", True)
+
+
+def _comparable(*machines: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The machines without ``kernels`` if one of the jobs did not load torch, and so did not record it."""
+    if all(machine["kernels"] for machine in machines):
+        return list(machines)
+    return [{key: value for key, value in machine.items() if key != "kernels"} for machine in machines]
 
 
 def _recorded_circumstances(revision: Revision, stage: str) -> Mapping[str, Any] | None:

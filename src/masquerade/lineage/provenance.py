@@ -64,8 +64,8 @@ def environment() -> dict[str, Any]:
 def machine() -> dict[str, Any]:
     """The kind of the machine that this process runs on. It holds no name of a machine.
 
-    ``gpu``: the GPUs that torch used, '' if none. ``kernels``: the instruction set that torch's CPU kernels use, ''
-    without torch. Both can change the last bits of a training.
+    ``gpu``: the GPUs that torch used, '' if none. ``kernels``: the instruction set that torch's CPU kernels use, '' if
+    torch is not loaded (a fork server has loaded it for all of its jobs). Both can change the last bits of a training.
     """
     torch: Any = sys.modules.get("torch")
     gpus = torch.cuda.device_count() if torch and torch.cuda.is_initialized() else 0
