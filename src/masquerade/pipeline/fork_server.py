@@ -1,6 +1,6 @@
 """The fork server of a build: a process that has imported the large libraries, and forks itself for each job.
 
-Importing PyTorch and torchvision takes a job 1 to 3 seconds. `start` begins a server in the process of the build.
+Importing PyTorch and torchvision takes a job 1 to 3 seconds. The process of the build starts the server.
 Programs reach it through `masquerade.pipeline.forked_job`. The server imports libraries only: each job imports the code
 of Masquerade from the disk. Jobs share nothing with each other. The server and its jobs end when the process of the
 build ends, in whatever way.
@@ -96,7 +96,7 @@ def launch(address: Path, lifeline: int, *groups: str) -> subprocess.Popen:
 
 
 class _Server:
-    """The server in its own process. ``lifeline``: a pipe that the process of the build holds open."""
+    """The server in its own process. ``lifeline``: a file that can be read when the process of the build has ended."""
 
     def __init__(self, listener: socket.socket, lifeline: int):
         self._listener, self._lifeline = listener, lifeline
