@@ -44,10 +44,14 @@ class Build:
 
 
 def slowed(repository: Repository, seconds: float) -> Repository:
-    """Make every step of a recogniser's training sleep first. No number changes. The log of its last run is deleted."""
+    """Make every step of a recogniser's training log itself and sleep first. No number changes.
+
+    The log of its last run is deleted.
+    """
     (repository.path / LOG).unlink(missing_ok=True)
     source = "src/masquerade/backbones/_recognition/training.py"
-    repository.edit(source, STEP, f"        __import__('time').sleep({seconds})\n{STEP}")
+    slow = f"        logger.info('in step %d', step)\n        __import__('time').sleep({seconds})\n"
+    repository.edit(source, STEP, slow + STEP)
     return repository
 
 
@@ -76,7 +80,7 @@ def running(cluster: Cluster, repository: Repository, name: str) -> dict[str, st
 def training(cluster: Cluster, repository: Repository) -> dict[str, str]:
     """The working copy's job that trains the network of IDENTITY. Waits until it is in its first step."""
     job, log = running(cluster, repository, "training identity"), repository.path / LOG
-    wait("the first step", lambda: "training on 24 pictures" in log.read_text(), seconds=240)
+    wait("the first step", lambda: "in step 0" in log.read_text(), seconds=240)
     return job
 
 
