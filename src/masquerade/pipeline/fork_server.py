@@ -34,6 +34,8 @@ SOCKET = "jobs"
 """The name of the server's socket in its folder."""
 WORTHWHILE = 4
 """The fewest jobs for which the 3 seconds of importing pay."""
+KEPT_MEMORY = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(1 << 32))
+"""glibc keeps the memory of freed tensors for the next ones. The kernel does not have to clear new pages each time."""
 
 
 class ForkServer:
@@ -88,7 +90,7 @@ def launch(address: Path, lifeline: int, *groups: str) -> subprocess.Popen:
         return subprocess.Popen(
             [sys.executable, "-m", __name__, str(listener.fileno()), str(lifeline), *groups],
             pass_fds=(listener.fileno(), lifeline),
-            env=os.environ | dict.fromkeys(threads.VARIABLES, "1"),  # a process with threads must not fork
+            env=os.environ | KEPT_MEMORY | dict.fromkeys(threads.VARIABLES, "1"),  # with threads it must not fork
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             start_new_session=True,  # the terminal's Ctrl-C reaches jobs through their programs
