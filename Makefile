@@ -38,8 +38,10 @@ reproduce: environment
 	snakemake --cores $(CORES) $(TARGETS)
 	@echo "Report: results/*/report/index.html   Tables: results/*/tables   Figures: results/*/figures   Runs: mlflow ui --backend-store-uri sqlite:///mlflow.db"
 
-# Two files of tests side by side, each process with one thread.
-TESTS := OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# One thread a process. glibc keeps freed memory, as in a build (pipeline/fork_server.py): tests fork many programs.
+PYTEST := OMP_NUM_THREADS=1 MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=4294967296 python -m pytest
+# Two files of tests side by side.
+TESTS := $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 
 # Chromium: where it cannot be installed, the tests of the report are skipped and say so; with CI=true they fail.
 test: environment
@@ -47,7 +49,7 @@ test: environment
 	$(TESTS)
 
 rehearsal-test: environment
-	OMP_NUM_THREADS=1 python -m pytest tests/rehearsal -v
+	$(PYTEST) tests/rehearsal -v
 
 setup-test: environment
 	python -m pytest tests/setup -v
@@ -59,7 +61,7 @@ test-all: test
 
 slurm-test: environment
 	tests/slurm/install.sh
-	OMP_NUM_THREADS=1 python -m pytest tests/slurm -v -n 3 --dist loadfile
+	$(PYTEST) tests/slurm -v -n 3 --dist loadfile
 
 # With the coverage of each room. `make test` does without: counting makes Python 3.11 a third slower.
 fast: environment
