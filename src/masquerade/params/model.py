@@ -3,27 +3,18 @@
 from functools import cache
 from typing import Any
 
-from pydantic import ConfigDict, create_model
+from pydantic import create_model
 
 from masquerade.core import discovery
 from masquerade.core.settings import Name, Settings
 from masquerade.params.blocks import Common
 
 
-class Composed(Settings):
-    """Base class of the blocks that this module creates.
-
-    They have no source text, so pydantic must not search it for descriptions, which takes long.
-    """
-
-    model_config = ConfigDict(use_attribute_docstrings=False)
-
-
 def _method_block(name: str) -> type[Settings]:
     method = discovery.load("methods", name)
     block = create_model(
         f"Method_{name}",
-        __base__=Composed,
+        __base__=Settings,
         params=(method.Params, ...),
         variants=(dict[Name, method.Variant], ...),  # pyright: ignore[reportInvalidTypeForm]
         ablations=(dict[Name, dict[str, Any]] | None, None),
@@ -42,7 +33,7 @@ def _room_block(room: str) -> type[Settings]:
         for name in discovery.names(room)
     }
     fields: dict[str, Any] = {name: (block | None, None) for name, block in typed.items()}
-    return create_model(room, __base__=Composed, **fields)
+    return create_model(room, __base__=Settings, **fields)
 
 
 @cache

@@ -31,7 +31,7 @@ def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def write(tree: Mapping[str, Any], file: Path) -> Path:
     """Write the effective parameters to ``file`` if they changed, and return ``file``."""
-    return files.write_if_changed(file, yaml.safe_dump(tree, allow_unicode=True))
+    return files.write_if_changed(file, yaml.dump(tree, Dumper=yaml.CSafeDumper, allow_unicode=True))
 
 
 def at(tree: Any, key: str) -> Any:

@@ -2,9 +2,8 @@
 
 import json
 
-from pydantic.fields import FieldInfo
-
 from masquerade.core import discovery
+from masquerade.core.settings import Settings, descriptions
 from masquerade.params.model import model
 
 
@@ -17,11 +16,12 @@ def template(method: str) -> str:
     """The block to paste into params.yaml for a new method, each knob with its description as a comment."""
     cls = discovery.load("methods", method)
     lines = [f"  {method}:", "    params:"]
-    lines += [_line(6, *item) for item in cls.Params.model_fields.items()]
+    lines += _lines(6, cls.Params)
     lines += ["    variants:", "      default:"]
-    lines += [_line(8, *item) for item in cls.Variant.model_fields.items()]
+    lines += _lines(8, cls.Variant)
     return "\n".join(lines) + "\n"
 
 
-def _line(indent: int, name: str, knob: FieldInfo) -> str:
-    return f"{' ' * indent}{name}:   # {(knob.description or '').strip()}"
+def _lines(indent: int, block: type[Settings]) -> list[str]:
+    texts = descriptions(block)
+    return [f"{' ' * indent}{name}:   # {texts.get(name, '')}" for name in block.model_fields]
