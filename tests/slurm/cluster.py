@@ -61,10 +61,10 @@ AccountingStorageHost=localhost
 AccountingStoragePort={database_port}
 AccountingStoragePass={folder}/munge/socket
 AccountingStorageTRES=gres/gpu
-PartitionName=main Nodes=n1,n2 Default=YES DefaultTime=10 MaxTime=60 PriorityTier=1 GraceTime=30
-PartitionName=accidents Nodes=n3,n4 DefaultTime=10 MaxTime=60 PriorityTier=1 GraceTime=30
-PartitionName=failing Nodes=n5,n6 DefaultTime=10 MaxTime=60 PriorityTier=1 GraceTime=30
-PartitionName=urgent Nodes=n5,n6 DefaultTime=10 MaxTime=60 PriorityTier=10 PreemptMode=OFF
+PartitionName=main Nodes=n1,n2 Default=YES DefaultTime=10 MaxTime=240 PriorityTier=1 GraceTime=30
+PartitionName=accidents Nodes=n3,n4 DefaultTime=10 MaxTime=240 PriorityTier=1 GraceTime=30
+PartitionName=failing Nodes=n5,n6 DefaultTime=10 MaxTime=240 PriorityTier=1 GraceTime=30
+PartitionName=urgent Nodes=n5,n6 DefaultTime=10 MaxTime=240 PriorityTier=10 PreemptMode=OFF
 """
 _NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=9000 Gres=gpu:2\n"
 _GPUS = "AutoDetect=off\nName=gpu File=/dev/null\nName=gpu File=/dev/zero\n"
