@@ -4,6 +4,7 @@ The processes are forked from one that has imported LIBRARIES and nothing of Mas
 sources of its own working copy.
 """
 
+import gc
 import multiprocessing
 import os
 import runpy
@@ -47,6 +48,8 @@ def _main(command: list[str], folder: Path, environment: dict[str, str], files: 
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(file, number)
         os.close(file)
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)  # programs end before they have garbage that matters
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

@@ -29,6 +29,17 @@ def server():
     assert announced == []
 
 
+@pytest.fixture(scope="module", autouse=True)
+def signals_are_received():
+    """The tests may run in the background or under ``nohup``; their programs shall not ignore the signals as well."""
+    ignored = [number for number in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
+
+
 @pytest.fixture
 def program(tmp_path, root):
     """Writes a program, and starts it with the server at ``address`` or without one."""

@@ -42,6 +42,8 @@ def load(*groups: str) -> None:
         import snakemake.api
         import snakemake.cli
 
+        snakemake.cli.get_argument_parser()  # finds its plugins
+
     dlib_models.frontal_face_detector()
     dlib_models.landmark_predictor()
     _forget_own_code()
