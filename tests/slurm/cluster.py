@@ -49,6 +49,7 @@ PriorityType=priority/basic
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 JobRequeue=1
+OverTimeLimit=1
 EnforcePartLimits=ALL
 KillWait=5
 SlurmctldTimeout=30

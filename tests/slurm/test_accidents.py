@@ -13,10 +13,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.slurm]
 
 def test_training_that_reaches_its_time_limit_is_requeued_and_gives_the_same_bytes(trained, cluster):
     whole = (trained.path / IDENTITY).read_bytes()
-    slowed(trained, 12)  # four steps: 48 s, and the signal comes after 25 s
-    trained.edit_params(
-        lambda tree: tree["compute"].update(own={"training/identity": {"minutes": 1}}, grace_seconds=35)
-    )
+    # Every 30 s SLURM signals the jobs that end in the next 35 s: here between 25 and 55 s after the start. Four steps
+    # take 48 s after the imports.
+    slowed(trained, 12)
+    trained.edit_params(lambda tree: tree["compute"].update(own={"training/identity": {"minutes": 1}}, grace_seconds=5))
     build = Build(trained, IDENTITY)
     job = running(cluster, trained, "training identity")
     build.end()
