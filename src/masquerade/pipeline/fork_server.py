@@ -90,7 +90,8 @@ def launch(address: Path, lifeline: int, *groups: str) -> subprocess.Popen:
         return subprocess.Popen(
             [sys.executable, "-m", __name__, str(listener.fileno()), str(lifeline), *groups],
             pass_fds=(listener.fileno(), lifeline),
-            env=os.environ | KEPT_MEMORY | dict.fromkeys(threads.VARIABLES, "1"),  # with threads it must not fork
+            # A process with threads must not fork.
+            env=os.environ | KEPT_MEMORY | dict.fromkeys(threads.VARIABLES, "1"),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             start_new_session=True,  # the terminal's Ctrl-C reaches jobs through their programs

@@ -42,7 +42,7 @@ def load(*groups: str) -> None:
         import snakemake.api
         import snakemake.cli
 
-        snakemake.cli.get_argument_parser()  # finds its plugins
+        snakemake.cli.get_argument_parser()  # imports its plugins, once for all stages
 
     dlib_models.frontal_face_detector()
     dlib_models.landmark_predictor()
