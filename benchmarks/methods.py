@@ -29,12 +29,12 @@ def benchmark(scale: str, threads: int, count: int) -> list[str]:
         loading = time.perf_counter() - start
         method.observe([faces])
         keys = method.capabilities.keys
-        key = keys.experiment(0) if keys else None
-        made, anonymizing = best(lambda method=method, key=key: method.anonymize(faces, 0, key))
+        given = [keys.experiment(0)] * len(faces) if keys else None
+        made, anonymizing = best(lambda method=method, given=given: method.anonymize(faces, 0, given))
         recovering = ""
         if method.capabilities.invertible:
             pictures = to_float(to_uint8(made))
-            seconds = best(lambda method=method, key=key, pictures=pictures: method.recover(pictures, key))[1]
+            seconds = best(lambda method=method, given=given, pictures=pictures: method.recover(pictures, given))[1]
             recovering = f"{len(faces) / seconds:.1f}"
         rows.append(f"| `{name}/{variant}` | {loading:.2f} | {len(faces) / anonymizing:.1f} | {recovering} |")
     return rows

@@ -23,9 +23,10 @@ RESUMED = [
 """Every training, and some with optimisers that scale tiny does not use: method and changed knobs."""
 
 
-def key(name, *purpose) -> bytes | None:
-    keys = discovery.load("methods", name).capabilities.keys
-    return keys.experiment(SEED, *purpose) if keys else None
+def keys(name, ids, *purpose) -> list[bytes] | None:
+    """Another key for each face, as in an experiment."""
+    kind = discovery.load("methods", name).capabilities.keys
+    return [kind.experiment(SEED, *purpose, each) for each in ids] if kind else None
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def anonymized(workshop, faces):
     @cache
     def by(name) -> tuple[np.ndarray, bool]:
         before, given = faces.images.copy(), replace(faces, images=faces.images.copy())
-        result = workshop.method(name).anonymize(given, SEED, key(name))
+        result = workshop.method(name).anonymize(given, SEED, keys(name, faces.ids))
         return result, np.array_equal(given.images, before)
 
     return by
@@ -61,7 +62,7 @@ def test_face_does_not_depend_on_its_batch(workshop, anonymized, faces, name):
     together, _ = anonymized(name)
     rows = [3, 1]
     some = Faces(faces.images[rows], faces.index.iloc[rows])
-    apart = workshop.method(name).anonymize(some, SEED, key(name))
+    apart = workshop.method(name).anonymize(some, SEED, keys(name, some.ids))
     np.testing.assert_allclose(apart, together[rows], atol=2e-5)
 
 
@@ -71,9 +72,9 @@ def test_same_seed_gives_the_same_bytes_and_another_seed_does_not_unless_the_met
 ):
     first, _ = anonymized(name)
     method = workshop.method(name)
-    second = method.anonymize(faces, SEED + 1, key(name))
+    second = method.anonymize(faces, SEED + 1, keys(name, faces.ids))
     assert np.array_equal(first, second) == method.capabilities.deterministic
-    assert np.array_equal(first, method.anonymize(faces, SEED, key(name)))
+    assert np.array_equal(first, method.anonymize(faces, SEED, keys(name, faces.ids)))
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -127,22 +128,34 @@ def test_private_method_states_its_budget_and_sensitivity(workshop, name):
 @pytest.mark.parametrize("name", [name for name in METHODS if discovery.load("methods", name).capabilities.keys])
 def test_different_keys_give_different_pictures(workshop, faces, name):
     method = workshop.method(name)
-    first, second = (method.anonymize(faces, SEED, key(name, number)) for number in range(2))
+    first, second = (method.anonymize(faces, SEED, keys(name, faces.ids, number)) for number in range(2))
     assert not np.array_equal(to_uint8(first), to_uint8(second))
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if discovery.load("methods", name).capabilities.keys])
+def test_each_picture_is_recovered_with_its_own_key(workshop, anonymized, faces, name):
+    """The result for a picture does not depend on the keys of the other pictures of its batch."""
+    method, own = workshop.method(name), keys(name, faces.ids)
+    pictures = to_float(to_uint8(anonymized(name)[0]))
+    together = method.recover(pictures, own)
+    np.testing.assert_allclose(method.recover(pictures[1:2], own[1:2]), together[1:2], atol=2e-5)
+    assert not np.array_equal(method.recover(pictures[1:2], own[:1]), together[1:2]), "another picture's key"
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if discovery.load("methods", name).capabilities.invertible])
 def test_recovery_gives_a_valid_picture_for_every_key(workshop, anonymized, faces, name):
     method = workshop.method(name)
     pictures = to_float(to_uint8(anonymized(name)[0]))
-    attempts = {"right": method.recover(pictures, key(name))}
+    right = keys(name, faces.ids)
+    attempts = {"right": method.recover(pictures, right)}
     if method.capabilities.keys:
-        attempts |= {"wrong": method.recover(pictures, key(name, "wrong"))}
-        attempts |= method.recover_nearly(pictures, key(name))
+        attempts |= {"wrong": method.recover(pictures, keys(name, faces.ids, "wrong"))}
+        attempts |= method.recover_nearly(pictures, right)
+        attempts |= {f"{kind} elsewhere": each for kind, each in method.recover_nearly(pictures, right, 1).items()}
     if method.capabilities.saves:
-        attempts["saved"] = method.recover_saved(method.save(faces, SEED, key(name)), key(name))
+        attempts["saved"] = method.recover_saved(method.save(faces, SEED, right), right)
     if method.capabilities.pastes:
-        attempts["pasted"] = method.recover_onto(pictures, key(name), faces.images)
+        attempts["pasted"] = method.recover_onto(pictures, right, faces.images)
     for attempt, result in (attempts | method.views(faces)).items():
         assert (result.dtype, result.shape) == (np.float32, faces.images.shape), attempt
         assert np.isfinite(result).all(), attempt

@@ -1,5 +1,6 @@
 """Each face gives a result or a refusal with its reason; the original is never written as a result."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,19 +26,19 @@ class Scripted(Method):
         self.script = script or {}
         self.capabilities = capabilities or Capabilities()
         self.observed: list[str] = []
-        self.keys: set[bytes | None] = set()
+        self.keys: set[bytes] = set()
 
     def observe(self, batches):
         self.observed = [name for batch in batches for name in batch.ids]
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
-        self.keys.add(key)
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
+        self.keys.update(keys or ())
         return np.stack([
             self.script.get(name, np.negative)(image) for name, image in zip(faces.ids, faces.images, strict=True)
         ])  # fmt: skip
 
-    def recover(self, images: np.ndarray, key: bytes) -> np.ndarray:
-        return -images if key == b"right" else images * 0.5
+    def recover(self, images: np.ndarray, keys: Sequence[bytes]) -> np.ndarray:
+        return np.stack([-image if key == b"right" else image * 0.5 for image, key in zip(images, keys, strict=True)])
 
     def statement(self):
         return {"epsilon": 6.0}
@@ -153,7 +154,7 @@ def test_faces_without_landmarks_are_refused_if_the_method_needs_landmarks(faces
 )
 def test_a_method_that_breaks_the_protocol_is_named_and_leaves_no_archive(faces, returned, message):
     method = Scripted()
-    method.anonymize = lambda batch, seed, key=None: returned(batch)
+    method.anonymize = lambda batch, seed, keys=None: returned(batch)
     with pytest.raises(ProtocolError, match=f"methods/test_anonymization.py must return .* returned .*{message}"):
         run(faces, method)
     assert not faces.path.with_name("out.zip").exists()
@@ -162,10 +163,9 @@ def test_a_method_that_breaks_the_protocol_is_named_and_leaves_no_archive(faces,
 def test_a_keyed_method_gets_the_users_key_or_the_experiment_key_of_the_seed(faces):
     method = Scripted(capabilities=Capabilities(keys=keys.Secret()))
     assert run(faces, method, seed=7).index["key_id"].unique().tolist() == ["experiment 7"]
-    assert method.keys == {keys.Secret().experiment(7)}
-    assert keys.Secret().experiment(7) != keys.Secret().experiment(8)
+    assert method.keys == {keys.Secret().experiment(7, name) for name in ("f0", "f1", "f3", "f4")}
     method.keys.clear()
-    result = run(faces, method, key=b"my secret")
+    result = run(faces, method, key_of=lambda _: b"my secret")
     assert method.keys == {b"my secret"}
     assert result.index["key_id"].unique().tolist() == ["secret"]
     for file in (result.path, result.path.with_suffix(".parquet")):
@@ -186,7 +186,7 @@ def test_recovery_restores_the_picture_only_with_the_right_key(faces):
     faces.path.unlink()  # recovery gets only the anonymized archive
     outputs = {key: faces.path.with_name(f"{key.decode()}.zip") for key in (b"right", b"wrong")}
     for key, output in outputs.items():
-        anonymization.recover(anonymized, output, method, key, batch=2)
+        anonymization.recover(anonymized, output, method, dict.fromkeys(anonymized.index["id"], key).get, batch=2)
     right = FaceArchive(outputs[b"right"])
     assert reasons(right) == reasons(anonymized)
     assert right.index["source_id"].tolist() == anonymized.index["source_id"].tolist()
@@ -197,7 +197,7 @@ def test_recovery_restores_the_picture_only_with_the_right_key(faces):
 
 def test_recovery_of_a_method_that_is_not_invertible_is_refused(faces):
     with pytest.raises(ProtocolError, match="not invertible"):
-        anonymization.recover(faces, faces.path.with_name("out.zip"), Scripted(), b"key", batch=2)
+        anonymization.recover(faces, faces.path.with_name("out.zip"), Scripted(), lambda _: b"key", batch=2)
 
 
 def test_a_set_without_a_usable_face_holds_only_refusals(tmp_path):

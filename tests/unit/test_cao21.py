@@ -100,4 +100,4 @@ def test_random_level_cannot_be_inverted():
     method = object.__new__(Cao21)
     method.variant = Cao21.Variant(level="random")
     with pytest.raises(ParameterError, match="random level cannot be recovered"):
-        method.recover(np.zeros((1, 3, 8, 8), np.float32), b"000000")
+        method.recover(np.zeros((1, 3, 8, 8), np.float32), [b"000000"])

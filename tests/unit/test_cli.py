@@ -45,7 +45,7 @@ def tree() -> dict:
     measure = {"batch": 8, "judges": []}
     common["caution"] = "Networks of a test."
     common["recovery"] |= {"judges": [], "cells": {}}
-    common["guessing"] |= {"cells": {}}
+    common["attacks"] |= {"cells": {}}
     return {**common, **rooms, "scale": "mini", "image": {"size": 64}, "matrix": matrix, "measure": measure}
 
 

@@ -316,28 +316,28 @@ def test_pictures_that_cannot_be_halved_are_refused(job):
 def test_recovery_is_the_same_network_with_the_inverse_password(trained):
     made = method(trained)
     given_ = faces().images
-    key, turned = KEY, bytes(255 - value for value in KEY)
+    key, turned, other = ([one] * len(given_) for one in (KEY, bytes(255 - value for value in KEY), OTHER))
     assert np.array_equal(made.recover(given_, key), made.anonymize(Faces(given_, faces().index), 0, turned))
-    assert not np.array_equal(made.recover(given_, key), made.recover(given_, OTHER))
+    assert not np.array_equal(made.recover(given_, key), made.recover(given_, other))
 
 
 def test_a_result_does_not_depend_on_the_other_faces_of_the_batch(trained):
-    together = method(trained).anonymize(faces(5), 0, KEY)
-    alone = method(trained).anonymize(Faces(faces(5).images[3:4], faces(5).index[3:4]), 0, KEY)
+    together = method(trained).anonymize(faces(5), 0, [KEY] * 5)
+    alone = method(trained).anonymize(Faces(faces(5).images[3:4], faces(5).index[3:4]), 0, [KEY])
     np.testing.assert_allclose(alone, together[3:4], atol=2e-5)
 
 
 def test_a_picture_of_another_size_is_refused_with_the_size_it_should_have(trained):
     with pytest.raises(PictureError, match="takes 32 x 32"):
-        method(trained).anonymize(faces(size=64), 0, KEY)
+        method(trained).anonymize(faces(size=64), 0, [KEY] * len(faces()))
     with pytest.raises(PictureError, match="is 64 x 64 pixels"):
-        method(trained).recover(faces(size=64).images, KEY)
+        method(trained).recover(faces(size=64).images, [KEY] * len(faces()))
 
 
 @pytest.mark.parametrize("key", [None, b"", b"\x01", b"\x01\x02\x03"])
 def test_a_key_of_another_length_is_refused_and_not_repeated(trained, key):
     with pytest.raises(KeyFormatError, match="16 bits") as refused:
-        method(trained).anonymize(faces(), 0, key)
+        method(trained).anonymize(faces(), 0, key and [key] * len(faces()))
     assert repr(key) not in str(refused.value)
 
 
@@ -355,7 +355,7 @@ def test_a_checkpoint_of_another_identity_encoder_is_refused(trained, tmp_path):
 
 def test_the_statement_has_the_number_of_passwords_and_no_key(trained):
     made = method(trained)
-    made.anonymize(faces(), 0, KEY)
+    made.anonymize(faces(), 0, [KEY] * len(faces()))
     assert made.statement()["password_bits"] == 16
     assert "65536" in made.statement()["limits"]
     assert KEY.hex() not in str(made.statement())

@@ -224,11 +224,11 @@ def test_graph_is_planned_without_torch_and_without_snakemake(root):
 
 def test_command_of_a_launched_step_is_that_of_the_step_behind_its_launcher():
     local, launched = (
-        commands.local("guess", "--seed {wildcards.seed}"),
-        commands.launched("guess", "--seed {wildcards.seed}"),
+        commands.local("attack", "--seed {wildcards.seed}"),
+        commands.launched("attack", "--seed {wildcards.seed}"),
     )
     assert local == (
-        "python workflow/scripts/guess.py --params {params.cfg:q} --code {input.code} --threads {threads} "
+        "python workflow/scripts/attack.py --params {params.cfg:q} --code {input.code} --threads {threads} "
         "--seed {wildcards.seed} --outputs {output} > {log} 2>&1"
     )
     launcher = "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q} "

@@ -40,6 +40,11 @@ PARAMS = METHOD.Params(
 KEY, OTHER = (METHOD.capabilities.keys.experiment(0, number) for number in range(2))
 
 
+def each(key):
+    """One key for all `faces`."""
+    return [key] * len(faces())
+
+
 class SmallIdentity(nn.Module):
     def __init__(self):
         super().__init__()
@@ -138,15 +143,15 @@ def logged(folder, params, base):
 
 def test_the_background_stays_and_the_face_does_not(folder):
     original = faces().images
-    made = method(folder).anonymize(faces(), 0, KEY)
+    made = method(folder).anonymize(faces(), 0, each(KEY))
     assert np.array_equal(made[..., :4], original[..., :4])
     assert np.abs(made - original)[..., 12:20, 12:20].mean() > 0.1
 
 
 def test_the_saved_representation_and_the_right_key_recover_the_reconstruction(folder):
     chosen = method(folder)
-    saved = chosen.save(faces(), 0, KEY)
-    back, wrong = (chosen.recover_saved(saved, key) for key in (KEY, OTHER))
+    saved = chosen.save(faces(), 0, each(KEY))
+    back, wrong = (chosen.recover_saved(saved, each(key)) for key in (KEY, OTHER))
     reconstructed = chosen.views(faces())["reconstructed"]
     middle = (slice(None), slice(None), slice(12, 20), slice(12, 20))
     np.testing.assert_allclose(back[middle], reconstructed[middle], atol=1e-4)
@@ -154,7 +159,7 @@ def test_the_saved_representation_and_the_right_key_recover_the_reconstruction(f
 
 
 def test_the_saved_representation_does_not_depend_on_the_key(folder):
-    saved = method(folder).save(faces(), 0, KEY)
+    saved = method(folder).save(faces(), 0, each(KEY))
     everything = b"".join(part.tobytes() for part in (saved.identity, saved.attributes, saved.pictures))
     assert KEY not in everything
     assert KEY.hex().encode() not in everything
@@ -162,10 +167,10 @@ def test_the_saved_representation_does_not_depend_on_the_key(folder):
 
 def test_recover_keeps_the_background_of_the_picture_and_recover_onto_that_of_the_original(folder):
     chosen = method(folder)
-    public = to_float(to_uint8(chosen.anonymize(faces(), 0, KEY)))
+    public = to_float(to_uint8(chosen.anonymize(faces(), 0, each(KEY))))
     originals = faces().images
-    assert np.array_equal(chosen.recover(public, KEY)[..., :4], public[..., :4])
-    assert np.array_equal(chosen.recover_onto(public, KEY, originals)[..., :4], originals[..., :4])
+    assert np.array_equal(chosen.recover(public, each(KEY))[..., :4], public[..., :4])
+    assert np.array_equal(chosen.recover_onto(public, each(KEY), originals)[..., :4], originals[..., :4])
 
 
 def test_views_show_the_face_without_its_identity_or_its_attributes(folder):
@@ -176,9 +181,9 @@ def test_views_show_the_face_without_its_identity_or_its_attributes(folder):
 
 def test_pictures_of_another_size_are_refused(folder):
     with pytest.raises(PictureError, match="draws 32 x 32"):
-        method(folder).anonymize(faces(size=16), 0, KEY)
+        method(folder).anonymize(faces(size=16), 0, each(KEY))
     with pytest.raises(PictureError, match="draws 32 x 32"):
-        method(folder).recover(faces(size=16).images, KEY)
+        method(folder).recover(faces(size=16).images, each(KEY))
 
 
 def test_a_checkpoint_of_other_parts_is_refused(folder):
@@ -223,7 +228,7 @@ def test_every_ablation_trains_and_anonymizes(folder, switch):
     params = changed(**{switch: False})
     phases = logged(folder, params, folder / "checkpoint.safetensors")
     assert phases == ({"phase_two"} if switch == "dual_phase" else {"rehearsal", "phase_two"})
-    assert method(folder, params, "ablation").anonymize(faces(), 0, KEY).shape == faces().images.shape
+    assert method(folder, params, "ablation").anonymize(faces(), 0, each(KEY)).shape == faces().images.shape
 
 
 def test_an_encoder_unlike_the_inversion_cannot_start_from_it(folder):
@@ -247,8 +252,8 @@ def test_the_right_key_recovers_the_reconstruction_with_the_published_flow_block
     flow = PARAMS.flow.model_copy(update={"kind": "all_in_one", "aligned": False})
     METHOD.train(changed(flow=flow), job(folder, "all_in_one"))
     chosen = method(folder, changed(flow=flow), "all_in_one")
-    saved = chosen.save(faces(), 0, KEY)
-    back, wrong = (chosen.recover_saved(saved, key) for key in (KEY, OTHER))
+    saved = chosen.save(faces(), 0, each(KEY))
+    back, wrong = (chosen.recover_saved(saved, each(key)) for key in (KEY, OTHER))
     middle = (slice(None), slice(None), slice(12, 20), slice(12, 20))
     np.testing.assert_allclose(back[middle], chosen.views(faces())["reconstructed"][middle], atol=1e-4)
     assert np.abs(wrong - back)[middle].max() > 1e-3

@@ -1,5 +1,6 @@
 """Keys: drawn from the seed for experiments, derived from a secret for people, and absent from error texts."""
 
+import numpy as np
 import pytest
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from hypothesis import given
@@ -23,9 +24,26 @@ def test_experiment_keys_follow_from_seed_and_purpose(kind):
 @kinds
 def test_near_keys_differ_in_one_place(kind):
     key = kind.experiment(7)
-    for near in kind.near(key).values():
-        assert len(near) == len(key)
-        assert sum(a != b for a, b in zip(near, key, strict=True)) == 1
+    found = set()
+    for number in range(10):
+        for near in kind.near(key, number).values():
+            assert len(near) == len(key)
+            assert sum(a != b for a, b in zip(near, key, strict=True)) == 1
+            found.add(near)
+    assert len(found) == 10, "another number makes another mistake"
+
+
+def test_one_value_a_different_key_is_computed():
+    asked = []
+
+    def of(key):
+        asked.append(key)
+        return np.array([len(key)])
+
+    assert keys.stacked([b"a", b"bc", b"a"], of).tolist() == [[1], [2], [1]]
+    assert asked == [b"a", b"bc"]
+    with pytest.raises(KeyFormatError, match="a key for each picture"):
+        keys.stacked(None, of)
 
 
 @given(st.integers(0, 999_999))

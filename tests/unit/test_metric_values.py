@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from masquerade.core import discovery
 from masquerade.core.errors import ProtocolError
-from masquerade.core.statistics import between, frechet, threshold_at
+from masquerade.core.statistics import (
+    between,
+    decoded,
+    encoded,
+    frechet,
+    interval,
+    people_weights,
+    threshold_at,
+    weighted_means,
+)
 from masquerade.metrics import Evidence
 from masquerade.pipeline import evaluation
 
@@ -506,3 +515,104 @@ def test_frechet_distance_agrees_with_eigenvalues_for_few_and_many_faces(many, f
     spreads = x.var(axis=0, ddof=1).sum() + y.var(axis=0, ddof=1).sum()
     expected = shift @ shift + spreads - 2 * np.sqrt(eigenvalues).sum()
     assert frechet(x, y) == pytest.approx(expected, rel=1e-6)
+
+
+class TestIntervals:
+    """Intervals of the numbers: Poisson bootstrap over people."""
+
+    DRAWS = 300
+
+    @staticmethod
+    def people(pictures=24, each=3):
+        return [f"person {row // each}" for row in range(pictures)]
+
+    def drawn(self, seed=0):
+        """Originals and derived faces of eight people with three pictures each, in four dimensions."""
+        draw = np.random.default_rng(seed)
+        original = draw.normal(size=(24, 4))
+        derived = original + draw.normal(size=(24, 4))
+        frames = [
+            table(self.people(), part, **{"r.features": list(part), "pixels.mse": list(part[:, 0] ** 2)})
+            for part in (original, derived)
+        ]
+        target = pd.DataFrame({"r.features": list(draw.normal(size=(40, 4)))})
+        return replace(evidence(*frames), draws=self.DRAWS, target=target)
+
+    def test_weights_follow_from_the_name_of_the_person_alone(self):
+        few, many = np.array(["b", "a"]), np.array(["a", "b", "b", "c"])
+        first, second = (people_weights(people, self.DRAWS) for people in (few, many))
+        assert np.array_equal(first[:, 0], second[:, 1])
+        assert np.array_equal(second[:, 1], second[:, 2]), "all pictures of a person count together"
+        assert second.mean() == pytest.approx(1.0, abs=0.1)
+        assert second[:, 0].var() == pytest.approx(1.0, abs=0.3)
+
+    @pytest.mark.parametrize(
+        ("metric", "params"),
+        [
+            ("identity_distance", {}),
+            ("identity_similarity", {}),
+            ("mse", {}),
+            ("protection_success_rate_at_far", {"far": 0.2}),
+            ("frechet_distance", {}),
+            ("frechet_distance_to_target", {}),
+        ],
+    )
+    def test_draw_is_the_value_of_the_drawn_pictures(self, metric, params):
+        """Each draw equals the metric of a set that holds each picture as often as its person was drawn."""
+        measurements = self.drawn()
+        value = next(iter(compute(metric, measurements, **params).values()))
+        differences = []
+        for number in range(4):
+            times = people_weights(np.array(self.people()), self.DRAWS)[number].astype(int)
+            rows = np.repeat(np.arange(24), times)
+            parts = [frame.iloc[rows].reset_index(drop=True) for frame in (measurements.original, measurements.derived)]
+            resampled = replace(measurements, original=parts[0], derived=parts[1], draws=0)
+            expected = next(iter(compute(metric, resampled, **params).values())).value
+            differences.append(value.draws[number] - expected)
+        moved = differences[0] if metric.startswith("frechet") else 0.0  # these draws are moved, all by one number
+        assert differences == pytest.approx([moved] * 4, abs=1e-6)
+        low, high = value.interval
+        assert low < value.value < high
+
+    def test_draws_of_the_similarity_between_people_count_pairs_of_different_people(self):
+        measurements = self.drawn()
+        embeddings = np.stack(measurements.derived["r.embedding"])
+        embeddings = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
+        names, times = np.array(self.people()), people_weights(np.array(self.people()), self.DRAWS)[0]
+        pairs = [(i, j) for i in range(24) for j in range(24) if names[i] != names[j]]
+        weights = np.array([times[i] * times[j] for i, j in pairs])
+        expected = weights @ [embeddings[i] @ embeddings[j] for i, j in pairs] / weights.sum()
+        assert compute("people_similarity", measurements)["r"].draws[0] == pytest.approx(expected, abs=1e-6)
+
+    def test_draws_of_the_identification_rate_count_the_probes_of_a_person_together(self):
+        """Two people with two pictures each; only those of the first are found."""
+        names = ["a", "a", "b", "b"]
+        measurements = evidence(table(names, on_circle(0, 2, 90, 180)), table(names, on_circle(1, 1, 1, 1)))
+        value = compute("rank1_identification_rate", replace(measurements, draws=self.DRAWS))["r"]
+        first, second = people_weights(np.array(["a", "b"]), self.DRAWS).T
+        with np.errstate(invalid="ignore"):
+            assert np.allclose(value.draws, first / (first + second), equal_nan=True)
+
+    def test_interval_of_a_mean_is_that_of_the_standard_error(self):
+        people = 400
+        draw = np.random.default_rng(1)
+        values = draw.normal(size=people)
+        weights = people_weights(np.array([f"p{number}" for number in range(people)]), 2000)
+        low, high = interval(weighted_means(values, weights))
+        half = 1.96 * values.std() / np.sqrt(people)
+        assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.012)
+
+    def test_more_pictures_of_the_same_people_do_not_narrow_the_interval(self):
+        """The unit is the person: pictures that agree within a person add nothing."""
+        offsets = np.random.default_rng(2).normal(size=8)
+        widths = []
+        for each in (1, 10):
+            values = np.repeat(offsets, each)
+            people = np.array([f"person {row // each}" for row in range(8 * each)])
+            low, high = interval(weighted_means(values, people_weights(people, 500)))
+            widths.append(high - low)
+        assert widths[0] == pytest.approx(widths[1])
+
+    def test_draws_survive_their_text(self):
+        draws = np.array([0.25, np.nan, -1e-3])
+        assert np.allclose(decoded(encoded(draws)), draws, rtol=1e-6, equal_nan=True)

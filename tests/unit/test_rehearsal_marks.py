@@ -115,7 +115,7 @@ PROGRAMS = {
         *("--skipped", "[]", "--declared", "reference/claims.yaml", "--claims", "reference/claims.yaml"),
         *("--measured", "data", "--derived", "data", "--metrics"),
     ),
-    "guessing_table": ("--guesses",),
+    "attacks_table": ("--attacks",),
     "backbones_table": ("--qualities",),
 }
 

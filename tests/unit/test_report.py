@@ -18,14 +18,15 @@ from scipy.stats import kendalltau
 
 from masquerade.core.errors import ReferenceFileError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_float
-from masquerade.papers import claims, claims_page, markdown, tables, verdicts
+from masquerade.core.statistics import encoded
+from masquerade.papers import claims, claims_page, markdown, ordering, tables, verdicts
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Column, Table
 from masquerade.papers.measured import Cells, Measured
+from masquerade.papers.ordering import Order
 from masquerade.papers.printed import Printed
 from masquerade.papers.report import addresses, chain, comparison, explorer, page, reading, tradeoff, variants
 from masquerade.papers.report.chain import Files, chain_of
-from masquerade.papers.report.comparison import Order
 from masquerade.papers.table_result import Entry
 from masquerade.params.blocks import StandIns
 
@@ -64,8 +65,10 @@ KNOBS = {
 REFUSAL = "no <i>landmarks</i> were found"
 
 
-def number(value, over=10, of=10, **more):
-    return {"value": value, "over": over, "of": of, "spread": None, "spread_of": "", "note": "", **more}
+def number(value, over=10, of=10, half=0.0, **more):
+    """A value whose bootstrap samples lie evenly within ``half`` of it."""
+    drawn = {} if value is None else {"draws": encoded(value + half * np.linspace(-1, 1, 41))}
+    return {"value": value, "over": over, "of": of, "spread": None, "spread_of": "", "note": "", **drawn, **more}
 
 
 def cell(method, variant, re_id, fd, psnr, seed=0):
@@ -111,6 +114,22 @@ def entry(printed=None, measured=None, direction="lower", digits=2, percent=Fals
     )
 
 
+def orders_of(rows, half=0.0, other=None):
+    """`ordering.orders` of (printed, measured) numbers, whose samples lie evenly within ``half`` of them.
+
+    ``other``: the factor of ``half`` in the second row.
+    """
+    factors = [1.0, other or 1.0, *[1.0] * len(rows)]
+    return ordering.orders([
+        (
+            None if printed is None else Printed(text=str(printed), value=float(printed)),
+            Measured(value=None if value is None else float(value),
+                     draws=None if value is None else value + factor * half * np.linspace(-1, 1, 41)),
+        )
+        for (printed, value), factor in zip(rows, factors, strict=False)
+    ])  # fmt: skip
+
+
 class TestReading:
     def test_table_is_read_back_from_its_csv(self, table, built):
         again = reading.table(table, reading.records(built.csv()), Cells(CELLS), CONTEXT)
@@ -138,8 +157,9 @@ class TestReading:
         declared = [claims.Claim(**CLAIM)]
         text = claims_page.table(verdicts.judge(declared, CELLS, SKIPPED, CONTEXT), CONTEXT)
         (assertion,) = reading.assertions(declared, reading.records(text))
-        assert (assertion.verdict, assertion.held, assertion.seeds) == ("holds", 2, 2)
-        assert assertion.margins == pytest.approx((0.4, 0.38))
+        assert assertion.verdict == "holds"
+        assert assertion.margin == pytest.approx(0.39)
+        assert assertion.interval == pytest.approx((0.38, 0.4), abs=1e-6)
         ((greater, than),) = assertion.pairs
         assert (greater.value, than.value) == pytest.approx((0.5, 0.11))
 
@@ -151,19 +171,31 @@ class TestReading:
 
 class TestComparison:
     def test_orders_of_hand_worked_rows(self):
-        column = [entry(1, 10), entry(2, 5), entry(3, 20), entry(None, 7), entry(4, None), entry(3, 30)]
+        column = [(1, 10), (2, 5), (3, 20), (None, 7), (4, None), (3, 30)]
         # printed 1 < 2 < 3 = 3: five ordered pairs; measured 10, 5, 20, 30: only (1, 2) is the other way round
-        assert comparison.orders(column) == [Order(2, 3), Order(2, 3), Order(2, 2), Order(), Order(), Order(2, 2)]
-        assert comparison.of_column(column) == Order(4, 5)
+        one_off, all_right = Order(concordant=2, discordant=1), Order(concordant=2)
+        assert orders_of(column) == [one_off, one_off, all_right, Order(), Order(), all_right]
 
-    def test_measured_ties_do_not_count_as_the_paper_s_order(self):
-        assert comparison.of_column([entry(1, 5), entry(2, 5)]) == Order(0, 1)
+    def test_a_pair_whose_difference_may_be_0_is_undecided(self):
+        assert orders_of([(1, 5), (2, 5)])[0] == Order(undecided=1)
+        assert orders_of([(1, 5), (2, 6)], half=0.4)[0] == Order(concordant=1), "of the same samples"
+        assert orders_of([(1, 5), (2, 6)], half=0.4, other=-2.0)[0] == Order(undecided=1), "of opposite samples"
+
+    def test_a_pair_without_an_interval_is_undecided(self):
+        rows = [
+            (Printed(text="1", value=1.0), Measured(value=5.0)),
+            (Printed(text="2", value=2.0), Measured(value=6.0)),
+        ]
+        assert ordering.orders(rows) == [Order(undecided=1)] * 2
 
     @given(st.permutations(range(8)))
     def test_order_is_kendall_s_tau(self, measured):
-        order = comparison.of_column([entry(place + 1, value + 1) for place, value in enumerate(measured)])
-        assert order.pairs == 28
-        assert 2 * order.same / order.pairs - 1 == pytest.approx(kendalltau(range(8), measured).statistic)
+        orders = orders_of([(place + 1, value + 1) for place, value in enumerate(measured)])
+        total = sum(orders, Order())  # each pair twice
+        assert total.pairs == total.decided == 2 * 28
+        assert (total.concordant - total.discordant) / total.pairs == pytest.approx(
+            kendalltau(range(8), measured).statistic
+        )
 
     @pytest.mark.parametrize(
         ("place", "difference", "verdict"),
@@ -184,20 +216,20 @@ class TestComparison:
     @pytest.mark.parametrize(
         ("place", "order", "words"),
         [
-            (entry(2.0, 1.5), Order(1, 3), "Here 1.50: 0.50 less than the printed 2.0, which is better. Lower is "
-             "better. Against the other rows, 1 of 3 comparisons come out as in the paper."),
+            (entry(2.0, 1.5), Order(1, 2), "Here 1.50: 0.50 less than the printed 2.0, which is better. Lower is "
+             "better. Comparisons with the other rows: 1 as in the paper, 2 otherwise."),
             (entry(2.0, 2.5, "none"), Order(), "Here 2.50: 0.50 more than the printed 2.0."),
-            (entry(2.0, 2.0, "higher"), Order(1, 1), "Here 2.00, the same as printed at these digits. Higher is better."
-             " Against the one other row, it stands as in the paper."),
+            (entry(2.0, 2.0, "higher"), Order(0, 0, 1), "Here 2.00, the same as printed at these digits. Higher is "
+             "better. Comparisons with the other rows: 1 undecided."),
             (entry(2.0, None), Order(), "No number here: refused. The paper prints 2.0."),
             (entry(None, 1.0), Order(), "Measured here alone: the paper prints no such number. Lower is better."),
-            (entry(1.0, 1.0, judge=FACENET), Order(2, 2), "Here 1.00, the same as printed at these digits. Lower is "
-             "better. Against the other rows, all 2 comparisons come out as in the paper. recogniser_a judges in the "
-             "place of FaceNet."),
+            (entry(1.0, 1.0, judge=FACENET), Order(2, 0), "Here 1.00, the same as printed at these digits. Lower is "
+             "better. Comparisons with the other rows: 2 as in the paper. recogniser_a judges in the place of "
+             "FaceNet."),
         ],
     )  # fmt: skip
     def test_sentence_states_difference_and_order(self, place, order, words):
-        assert comparison.sentence(place, order, "", CONTEXT) == words
+        assert comparison.sentence(replace(place, order=order), "", CONTEXT) == words
 
 
 class TestAddresses:
@@ -395,12 +427,15 @@ class TestTradeoff:
         assert six.y < hundred.y, "less re-identification is more private and stands higher (smaller y)"
         assert points["original", "control"].x > points["gaussian_blur", "size_7"].x > six.x > hundred.x
 
-    def test_bars_are_one_standard_deviation_over_seeds(self):
+    def test_bars_are_the_intervals(self):
         plot = self.plot()
         point = plot.series[0].points[0]
         ticks = {label: place for place, label in plot.privacy.ticks}
         unit = abs(ticks["0.8"] - ticks["0.2"]) / 0.6
-        assert point.bars[1] == pytest.approx(unit * np.std([0.1, 0.12], ddof=1), abs=0.02)
+        left, right, top, bottom = point.bars
+        assert left == right == pytest.approx(point.x, abs=0.02)
+        assert bottom - top == pytest.approx(unit * (0.12 - 0.1), abs=0.02), "the two seeds, each drawn twice at times"
+        assert top < point.y < bottom
 
     def test_methods_have_different_looks_and_controls_are_marked(self):
         looks = tradeoff._looks([f"method {number}" for number in range(24)])
@@ -435,7 +470,7 @@ class Elements(HTMLParser):
 @pytest.fixture
 def rendered(files, built):
     text = claims_page.table(verdicts.judge([claims.Claim(**CLAIM)], CELLS, SKIPPED, CONTEXT), CONTEXT)
-    csv, claimed, further = Path("table1.csv"), Path("claims.csv"), Path("guessing.md")
+    csv, claimed, further = Path("table1.csv"), Path("claims.csv"), Path("attacks.md")
     csv.write_text(built.csv())
     claimed.write_text(text)
     further.write_text("# Guessed keys\n\n| A |\n| - |\n| <script>alert(1)</script> |\n")

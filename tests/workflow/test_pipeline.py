@@ -55,9 +55,10 @@ def test_build_from_nothing_leaves_every_target(built_once):
             assert (built_once.path / f"results/tiny/tables/{name}.{ending}").stat().st_size > 0
     backbones = (built_once.path / "results/tiny/tables/backbones.md").read_text()
     assert all(f"`{name}`" in backbones for name in ("generator", "inversion", "semantics", "parsing", "landmarks"))
-    guessed = (built_once.path / "results/tiny/tables/guessing.md").read_text()
-    assert "`cao21/d_9`" in guessed
-    assert "1,000,000" in guessed
+    attacked = (built_once.path / "results/tiny/tables/attacks.md").read_text()
+    assert "`cao21/d_9`" in attacked
+    assert "1,000,000" in attacked
+    assert "*another person*" in attacked
     claims = (built_once.path / "results/tiny/tables/claims.md").read_text()
     assert "numbers mean nothing" in claims
     assert "deepprivacy is not built yet" in claims
@@ -95,7 +96,7 @@ def test_every_job_is_a_finished_run(built_once):
         "train ifadit without_div",
         "train lreorg",
         "recover ifadit/full",
-        "guess the key of cao21/d_9",
+        "attack cao21/d_9",
         "backbone identity",
         "anonymize k_same",
         "backbone generator",

@@ -38,7 +38,7 @@ ADDRESSES = {
     "identitydp/figure4": {"curves", "method"},
     "lreorg/figure7": {"method"},
     "backbones": {"backbones_table", "backbone"},
-    "guessing": {"guessing_table", "guess", "method"},
+    "attacks": {"attacks_table", "attack", "method"},
     "checkpoints/tiny/methods/fit/0.safetensors": {"method", "backbone"},
 }
 
@@ -116,7 +116,7 @@ KINDS = (
     "data/tiny/measurements/synthetic_hq/source.parquet", "data/tiny/measurements/synthetic_hq/k_same/k_5/0.parquet",
     "data/tiny/measurements_of_attempts/synthetic_hq/cao21/d_9/0.parquet",
     "data/tiny/features/synthetic_hq/lreorg/default/0.parquet", "data/tiny/attributes/pseudo_labels.parquet",
-    "data/tiny/attributes/synthetic_hq/falco/m_0/0.parquet", "results/tiny/guesses/synthetic_hq/cao21/d_9/0.json",
+    "data/tiny/attributes/synthetic_hq/falco/m_0/0.parquet", "results/tiny/attacks/synthetic_hq/cao21/d_9/0.json",
     "results/tiny/metrics/synthetic_hq/falco/m_0/0.json", "results/tiny/tables/falco/table1.csv",
     "results/tiny/tables/falco/table1.md", "results/tiny/tables/falco/table1.tex", "results/tiny/tables/claims.csv",
     "results/tiny/figures/identitydp/figure4.png", "results/tiny/figures/identitydp/figure4.svg",

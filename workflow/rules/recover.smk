@@ -1,4 +1,4 @@
-# The faces that invertible methods recover: with the right key, with wrong keys, and by guessing.
+# The faces that invertible methods recover: with the right key and with wrong keys; and attacks.
 rule recover:
     input:
         unpack(GRAPH.method_inputs),
@@ -51,25 +51,26 @@ use rule measure as measure_attempts with:
         cfg=GRAPH.knobs(*GRAPH.judge_knobs("recovery"), "recovery.judges", "measure.batch", name="measure_attempts"),
 
 
-rule guess:
+rule attack:
     input:
         unpack(GRAPH.method_inputs),
         code=lambda w: GRAPH.code(
-            f"guess.{w.method}",
+            f"attack.{w.method}",
             *GRAPH.modules("methods", [w.method]),
-            *GRAPH.modules("judges", [PARAMETERS.guessing.judge]),
-            *GRAPH.modules("backbones", {*GRAPH.needs(w.method), *GRAPH.guesser.needs}),
+            *GRAPH.modules("judges", [PARAMETERS.attacks.judge]),
+            *GRAPH.modules("backbones", {*GRAPH.needs(w.method), *GRAPH.attacker.needs}),
         ),
+        faces=with_index(PATHS.faces),
         anonymized=with_index(PATHS.anonymized),
         source=PATHS.measured_source,
-        judged=GRAPH.checkpoints(GRAPH.guesser.needs),
-        weights=lambda w: GRAPH.judge_assets([PARAMETERS.guessing.judge]),
+        judged=GRAPH.checkpoints(GRAPH.attacker.needs),
+        weights=lambda w: GRAPH.judge_assets([PARAMETERS.attacks.judge]),
     output:
-        PATHS.guesses,
+        PATHS.attacks,
     log:
-        f"{LOGS}/guess/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/attack/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
-        f"{BENCHMARKS}/guess/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/attack/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     retries: 0
     localrule: True
     conda:
@@ -81,30 +82,32 @@ rule guess:
         cfg=GRAPH.knobs(
             *GRAPH.variant_knobs,
             "matrix.calibrate_on",
-            f"judges.{PARAMETERS.guessing.judge}",
-            *GRAPH.guessing_knobs,
-            name="guess.{method}.{variant}",
+            "bootstrap.draws",
+            f"judges.{PARAMETERS.attacks.judge}",
+            *GRAPH.attack_knobs,
+            name="attack.{method}.{variant}",
         ),
     shell:
         commands.launched(
-            "guess",
+            "attack",
             "--dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}",
-            "--seed {wildcards.seed} --anonymized {input.anonymized[0]} --source {input.source}",
+            "--seed {wildcards.seed} --faces {input.faces[0]} --anonymized {input.anonymized[0]}",
+            "--source {input.source}",
             "--judged {input.judged}",
             commands.METHOD_OPTIONS,
         )
 
 
-rule guessing_table:
+rule attacks_table:
     input:
-        code=lambda w: GRAPH.code("guessing_table"),
-        guesses=GRAPH.of(GRAPH.guessed, PATHS.guesses),
+        code=lambda w: GRAPH.code("attacks_table"),
+        attacks=GRAPH.of(GRAPH.attacked, PATHS.attacks),
     output:
-        PATHS.guessing_table,
+        PATHS.attacks_table,
     log:
-        f"{LOGS}/tables/guessing.log",
+        f"{LOGS}/tables/attacks.log",
     benchmark:
-        f"{BENCHMARKS}/tables/guessing.tsv"
+        f"{BENCHMARKS}/tables/attacks.tsv"
     group:
         "tables"
     conda:
@@ -115,6 +118,6 @@ rule guessing_table:
         cfg=GRAPH.knobs("scale", "caution", name="caution"),
     shell:
         commands.local(
-            "guessing_table",
-            "--guesses {input.guesses}",
+            "attacks_table",
+            "--attacks {input.attacks}",
         )

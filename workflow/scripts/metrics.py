@@ -23,6 +23,7 @@ def work(run) -> None:
         given.target,
         next(iter(given.attributes), None),
         next(iter(given.attempts), None),
+        given.params["bootstrap.draws"],
     )
     values, attempts = evaluation.evaluate(metrics, measured), evaluation.evaluate_attempts(metrics, measured)
     statement = index_facts(given.index)["statement"] | evaluation.counts(measured.derived)

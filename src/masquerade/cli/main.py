@@ -110,7 +110,7 @@ def anonymize(
 
         def work(originals: "FaceArchive", results: Path) -> None:
             anonymization.anonymize(
-                originals, results, chosen, variant, None, seed, photographs.BATCH, key,
+                originals, results, chosen, variant, None, seed, photographs.BATCH, (lambda _: key) if key else None,
                 lambda done: status.update(f"Anonymizing: {done} of {len(originals.select())} faces"), for_release=True,
             )  # fmt: skip
 
@@ -144,7 +144,7 @@ def recover(
     folder = photographs.folder(parameters, pictures, faces="refuse", alignment="none")
 
     def work(anonymized: "FaceArchive", results: Path) -> None:
-        anonymization.recover(anonymized, results, chosen, key, photographs.BATCH)
+        anonymization.recover(anonymized, results, chosen, lambda _: key, photographs.BATCH)
 
     with Console(stderr=True).status("") as status:
         report, _ = photographs.process(

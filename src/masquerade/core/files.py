@@ -48,7 +48,7 @@ def write_json(path: Path, tree: Mapping[str, Any]) -> None:
 
 
 def read_numbers(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """The JSON files of metrics, qualities or guesses, for a table. Raises RehearsalError for one of a rehearsal."""
+    """The JSON files of metrics, qualities or attacks, for a table. Raises RehearsalError for one of a rehearsal."""
     trees = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     for path, tree in zip(paths, trees, strict=True):
         rehearsal.refuse_numbers(tree, path)

@@ -6,6 +6,7 @@ from its seed, so anybody can derive it: it measures a method and protects nobod
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,15 +25,18 @@ class Keys(ABC):
 
     @abstractmethod
     def experiment(self, seed: int, *purpose: object) -> bytes:
-        """The key of an experiment; it depends only on ``seed`` and ``purpose``."""
+        """A key of an experiment; it depends only on ``seed`` and ``purpose``, such as the id of a picture."""
 
     @abstractmethod
     def of(self, secret: bytes) -> bytes:
         """The key of a person's secret. Raises KeyFormatError, which does not repeat the secret."""
 
     @abstractmethod
-    def near(self, key: bytes) -> dict[str, bytes]:
-        """Keys that differ slightly from ``key``: name of the difference -> key."""
+    def near(self, key: bytes, number: int = 0) -> dict[str, bytes]:
+        """Keys that differ slightly from ``key``: name of the difference -> key.
+
+        Another ``number`` gives another key, until every digit or bit had its turn.
+        """
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,11 @@ class Digits(Keys):
             raise KeyFormatError(f"The key of this method must be {self.length} digits and nothing else.")
         return secret
 
-    def near(self, key: bytes) -> dict[str, bytes]:
-        return {"digit": key[:-1] + b"%d" % ((key[-1] - ord("0") + 1) % 10)}
+    def near(self, key: bytes, number: int = 0) -> dict[str, bytes]:
+        turns, place = divmod(number, self.length)
+        place = self.length - 1 - place
+        digit = b"%d" % ((key[place] - ord("0") + 1 + turns % 9) % 10)
+        return {"digit": key[:place] + digit + key[place + 1 :]}
 
 
 @dataclass(frozen=True)
@@ -73,8 +80,8 @@ class Bits(Keys):
     def of(self, secret: bytes) -> bytes:
         return stretched(secret)[: self.length // 8]
 
-    def near(self, key: bytes) -> dict[str, bytes]:
-        return {"bit": _flipped(key)}
+    def near(self, key: bytes, number: int = 0) -> dict[str, bytes]:
+        return {"bit": _flipped(key, number)}
 
 
 @dataclass(frozen=True)
@@ -91,8 +98,8 @@ class Secret(Keys):
     def of(self, secret: bytes) -> bytes:
         return stretched(secret)
 
-    def near(self, key: bytes) -> dict[str, bytes]:
-        return {"bit": _flipped(key)}
+    def near(self, key: bytes, number: int = 0) -> dict[str, bytes]:
+        return {"bit": _flipped(key, number)}
 
 
 def stretched(secret: bytes) -> bytes:
@@ -118,6 +125,18 @@ def _draw(seed: int, *purpose: object) -> np.random.Generator:
     return seeding.generator(seed, "key", *purpose)
 
 
-def _flipped(key: bytes) -> bytes:
-    """The key with its last bit changed."""
-    return key[:-1] + bytes([key[-1] ^ 1])
+def stacked(keys: Sequence[bytes] | None, of: Callable[[bytes], np.ndarray]) -> np.ndarray:
+    """What ``of`` gives for each key, stacked: (N, ...). It is called once for each different key.
+
+    Raises KeyFormatError without keys.
+    """
+    if not keys:
+        raise KeyFormatError("This method needs a key for each picture, and there is none. Give one.")
+    known = {key: of(key) for key in dict.fromkeys(keys)}
+    return np.stack([known[key] for key in keys])
+
+
+def _flipped(key: bytes, number: int) -> bytes:
+    """The key with one bit changed: the last for ``number`` 0, then the one before it, and so on."""
+    number %= 8 * len(key)
+    return (int.from_bytes(key, "big") ^ (1 << number)).to_bytes(len(key), "big")

@@ -1,8 +1,48 @@
-"""Statistics of embeddings and features that several rooms use."""
+"""Statistics of embeddings and features that several rooms use, and the bootstrap over people."""
 
+import base64
 from typing import cast
 
 import numpy as np
+
+from masquerade.core import seeding
+
+COVERED = 0.95
+"""The share of the bootstrap samples that an interval covers."""
+
+
+def people_weights(people: np.ndarray, draws: int) -> np.ndarray:
+    """How often each picture counts in each bootstrap sample of the people, float64 (draws, N).
+
+    ``people``: (N,), the person in each picture. In a sample, each person counts k times with all pictures, k drawn
+    from the Poisson distribution with mean 1 (Hanley and MacGibbon 2006). The draws of a person follow from the name
+    alone, so all sets of pictures of the same people have the same samples, and their numbers can be compared sample
+    by sample.
+    """
+    distinct, rows = np.unique(people.astype(str), return_inverse=True)
+    drawn = [seeding.generator(0, "bootstrap", person).poisson(1.0, draws) for person in distinct]
+    return np.array(drawn, dtype=np.float64).reshape(len(distinct), draws).T[:, rows]
+
+
+def weighted_means(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The mean of the finite ``values`` (N,) in each sample, (draws,); NaN for a sample that counts none of them."""
+    finite = np.isfinite(values)
+    return weighted_ratios(np.where(finite, values, 0.0), finite, weights)
+
+
+def weighted_ratios(numerators: np.ndarray, denominators: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The sum of ``numerators`` (N,) over that of ``denominators`` (N,) in each sample, (draws,); NaN for 0 / 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return weights @ numerators / (weights @ denominators)
+
+
+def interval(draws: np.ndarray | None) -> tuple[float, float] | None:
+    """The percentile interval (Efron 1979) that covers 95 % of the finite ``draws`` (B,); None without any."""
+    finite = draws[np.isfinite(draws)] if draws is not None else np.empty(0)
+    if not finite.size:
+        return None
+    low, high = np.quantile(finite, [(1 - COVERED) / 2, (1 + COVERED) / 2])
+    return float(low), float(high)
 
 
 def between(embeddings: np.ndarray, names: np.ndarray) -> np.ndarray:
@@ -27,6 +67,16 @@ def threshold_at(far: float, impostors: np.ndarray) -> float:
     return float(impostors[accepted]) if accepted >= 1 else float("nan")
 
 
+def encoded(draws: np.ndarray) -> str:
+    """``draws`` (B,) as text: base64 of little-endian 32-bit floats. `decoded` reads it."""
+    return base64.b64encode(draws.astype("<f4").tobytes()).decode()
+
+
+def decoded(text: str) -> np.ndarray:
+    """The draws, float64 (B,), from the text that `encoded` gives."""
+    return np.frombuffer(base64.b64decode(text), dtype="<f4").astype(np.float64)
+
+
 def frechet(first: np.ndarray, second: np.ndarray) -> float:
     """The Frechet distance of two sets of features (N, D) and (M, D), modelled as Gaussians; 0 or more.
 
@@ -42,3 +92,55 @@ def frechet(first: np.ndarray, second: np.ndarray) -> float:
     spreads = (x**2).sum() / n + (y**2).sum() / m
     shift = first.mean(axis=0) - second.mean(axis=0)
     return float(max(0.0, shift @ shift + spreads - 2.0 * crossed))
+
+
+def frechet_draws(first: np.ndarray, second: np.ndarray, weights: np.ndarray, paired: bool) -> np.ndarray:
+    """`frechet` in each bootstrap sample, (draws,): the rows of ``first`` (N, D) count ``weights`` (draws, N) times.
+
+    ``paired``: the rows of ``second`` (N, D) count as often; else each row of ``second`` (M, D) counts once in every
+    sample. NaN for a sample with fewer than two pictures. The features are multiplied once, because all that the
+    distance needs follows from products of rows: centring takes a weighted mean of them, and the singular values of
+    X Y^T are those of sqrt(w) X Y^T sqrt(w').
+    """
+    centre = np.concatenate([first, second]).mean(axis=0)  # the distance is the same, and the products keep precision
+    first, second = first - centre, second - centre
+    if not paired:  # |X Y^T| has the singular values of the root of X Y^T Y X^T
+        mean, m = second.mean(axis=0), len(second)
+        centred = second - mean
+        crossed, spread_of_second = first @ centred.T, (centred**2).sum() / (m - 1)
+        crossed = crossed @ crossed.T
+        to_mean, square_of_mean = first @ mean, mean @ mean
+    else:
+        crossed = first @ second.T
+    squares, squares_second = first @ first.T, second @ second.T if paired else None
+    distances = []
+    for weight in weights:
+        used, n = np.flatnonzero(weight), weight.sum()
+        if n < 2 or (not paired and m < 2):
+            distances.append(np.nan)
+            continue
+        share, root = weight[used] / n, np.sqrt(weight[used])
+        block = np.ix_(used, used)
+        part = _centred(crossed[block], share) * root[:, None] * root[None]
+        spread, square = _spread(squares[block], share, n)
+        if squares_second is not None:
+            singular = np.linalg.svd(part, compute_uv=False).sum() / (n - 1)
+            other, square_second = _spread(squares_second[block], share, n)
+            shift = square + square_second - 2 * share @ crossed[block] @ share
+        else:
+            singular = np.sqrt(np.clip(np.linalg.eigvalsh(part), 0, None)).sum() / np.sqrt((n - 1) * (m - 1))
+            other, shift = spread_of_second, square + square_of_mean - 2 * share @ to_mean[used]
+        distances.append(max(0.0, float(shift + spread + other - 2 * singular)))
+    return np.array(distances)
+
+
+def _centred(products: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """The products (n, n) of two sets of rows after each row lost the mean of its set, with weights ``share`` (n,)."""
+    left, right = share @ products, products @ share
+    return products - left[None] - right[:, None] + left @ share
+
+
+def _spread(products: np.ndarray, share: np.ndarray, count: float) -> tuple[float, float]:
+    """The trace of the covariance and the squared length of the mean, from the products (n, n) of the rows."""
+    square = float(share @ products @ share)
+    return count / (count - 1) * (float(share @ products.diagonal()) - square), square

@@ -4,7 +4,7 @@ The base class below specifies an anonymizer. Frozen networks (backbones/) and m
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -113,26 +113,31 @@ class Method(ABC):
         return type(self).observe is not Method.observe
 
     @abstractmethod
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """The anonymized pictures, float32 (N, 3, H, W) in [-1, 1].
 
-        The result of a face depends on the face, the seed and the key, and not on its batch.
+        ``keys``: one for each face, or None if the method takes no key. The result of a face depends on the face, the
+        seed and its key, and not on its batch.
         """
 
-    def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
+    def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """The original faces, recovered from the anonymized PICTURES alone (only if ``capabilities.invertible``).
 
-        Pictures and result: float32 (N, 3, H, W) in [-1, 1]. A wrong key gives another face and no error. ``key`` is
-        None if the method takes no key.
+        Pictures and result: float32 (N, 3, H, W) in [-1, 1]. ``keys``: one for each picture, or None if the method
+        takes no key. A wrong key gives another face and no error.
         """
         raise NotImplementedError(f"{type(self).__name__} is not invertible")
 
-    def recover_nearly(self, images: np.ndarray, key: bytes) -> dict[str, np.ndarray]:
-        """The faces recovered with keys that are almost right, by the kind of mistake in the key."""
-        assert self.capabilities.keys is not None
-        return {wrong: self.recover(images, near) for wrong, near in self.capabilities.keys.near(key).items()}
+    def recover_nearly(self, images: np.ndarray, keys: Sequence[bytes], number: int = 0) -> dict[str, np.ndarray]:
+        """The faces recovered with keys that are almost right, by the kind of mistake in the key.
 
-    def save(self, faces: Faces, seed: int, key: bytes | None) -> object:
+        ``keys``: the right ones. Each ``number`` makes the mistake at another place of the key.
+        """
+        assert self.capabilities.keys is not None
+        near = [self.capabilities.keys.near(key, number) for key in keys]
+        return {kind: self.recover(images, [each[kind] for each in near]) for kind in near[0]}
+
+    def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> object:
         """The representation of the anonymized faces, to keep beside their pictures (only if ``capabilities.saves``).
 
         `anonymize` draws the pictures from it. It holds nothing of the key. If the method takes no key, it also holds
@@ -140,11 +145,11 @@ class Method(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} saves nothing")
 
-    def recover_saved(self, saved: Any, key: bytes | None) -> np.ndarray:
+    def recover_saved(self, saved: Any, keys: Sequence[bytes] | None) -> np.ndarray:
         """The original faces, recovered from the result of `save`: float32 (N, 3, H, W) in [-1, 1]."""
         raise NotImplementedError(f"{type(self).__name__} saves nothing")
 
-    def recover_onto(self, images: np.ndarray, key: bytes, originals: np.ndarray) -> np.ndarray:
+    def recover_onto(self, images: np.ndarray, keys: Sequence[bytes], originals: np.ndarray) -> np.ndarray:
         """As `recover`, with the background of the ORIGINAL pictures, which a recovery does not have in practice.
 
         Only if ``capabilities.pastes``. A published evaluation did so, and its numbers compare with these.

@@ -1,5 +1,7 @@
 """Control: the face region is black. A useful method keeps more of the face."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from masquerade.core.images import Faces
@@ -16,5 +18,5 @@ class Blackout(Method):
     paper = "Newton, Sweeney, Malin 2005, Preserving Privacy by De-identifying Face Images, IEEE TKDE 17(2)"
     capabilities = Capabilities(control=True, landmarks=True)
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         return _region.edit(faces, lambda region, name: np.full_like(region, -1.0))

@@ -1,6 +1,6 @@
 """FALCO: a generated face, optimised in the latent space to keep the attributes of the original."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -85,7 +85,7 @@ class Falco(Method):
         """Raises ParameterError unless there are more fakes than faces (section 3.2)."""
         self._fakes.check_more_than(sum(len(faces) for faces in batches))
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
         import torch
 

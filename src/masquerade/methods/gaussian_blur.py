@@ -1,5 +1,6 @@
 """Blur of the face region: IdentityDP, section V.E (3)."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -37,14 +38,14 @@ class GaussianBlur(Method):
 
     variant: Variant
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         if self.variant.kind == "resample":
             block = _region.in_pixels(self.variant.size, faces.images, at_least=1.5)
             return _region.edit(faces, lambda region, name: resampled(region, block), self.variant.where)
         sigma = _region.in_pixels(self.variant.size, faces.images)
         return _region.edit(faces, lambda region, name: filtered(region, sigma), self.variant.where)
 
-    def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
+    def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Wiener deconvolution (cao21, Table 4) of the whole picture with the known point spread."""
         from skimage.restoration import wiener
 

@@ -1,5 +1,6 @@
 """Gaussian noise on the face region: IdentityDP, section V.E (2)."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
@@ -31,7 +32,7 @@ class GaussianNoise(Method):
 
     variant: Variant
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         sigma = self.variant.sigma / 127.5  # [-1, 1] spans 255 steps
 
         def noisy(region: np.ndarray, name: str) -> np.ndarray:
@@ -40,7 +41,7 @@ class GaussianNoise(Method):
 
         return _region.edit(faces, noisy, self.variant.where)
 
-    def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
+    def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Non-local means (cao21, Table 4) of the whole picture with the known sigma; patches of 5, at most 6 away."""
         from skimage.restoration import denoise_nl_means
 

@@ -1,6 +1,6 @@
 """IdentityDP: Laplace noise on a disentangled identity vector."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import numpy as np
@@ -78,7 +78,7 @@ class IdentityDP(Method):
             vectors = [self._networks.identities(faces.images) for faces in batches]
             self._calibrate(_privacy.measured_sensitivity(np.concatenate(vectors)))
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """X~ = h(M(X), g(X)), Eq. 13. Raises PictureError if the pictures do not have the network's size."""
         vectors = zip(self._networks.identities(faces.images), faces.ids, strict=True)
         noised = np.stack([self.mechanism.perturb(vector, seed, name) for vector, name in vectors])

@@ -1,5 +1,7 @@
 """Control: the face after inversion and drawing, not anonymized."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from masquerade.core.images import Faces
@@ -23,7 +25,7 @@ class Inverted(Method):
         self._space = LatentSpace(resources.backbones)
         self._codes = Codes(self._space, resources.latents)
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
         codes, _ = self._codes.of(faces)
         return self._space.draw(codes).numpy()

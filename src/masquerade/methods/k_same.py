@@ -1,5 +1,6 @@
 """k-Same: the average of the k most similar faces."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated
 
@@ -57,7 +58,7 @@ class KSame(Method):
         batches = self._archive.batches(CHUNK, rows=self._rows)
         return np.concatenate([reduced(batch.images, self.params.distance_size) for batch in batches])
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         probes, gallery = reduced(faces.images, self.params.distance_size), self._reduced
         # ||p - g||^2 without ||p||^2, which is the same for every gallery picture.
         distance = np.square(gallery).sum(axis=1) - 2 * probes @ gallery.T

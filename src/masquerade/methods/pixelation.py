@@ -1,5 +1,6 @@
 """Pixelation of the face region: IdentityDP, section V.E (1)."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -37,12 +38,12 @@ class Pixelation(Method):
 
     variant: Variant
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         side = _region.in_pixels(self.variant.size, faces.images, at_least=2.0)
         clusters = superpixels if self.variant.clusters == "slic" else grid
         return _region.edit(faces, lambda region, name: averaged(region, clusters(region, side)), self.variant.where)
 
-    def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
+    def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Bilinear interpolation between the means of the blocks, over the whole picture (cao21, Table 4)."""
         side = _region.in_pixels(self.variant.size, images)
         return np.stack([interpolated(image, side) for image in images])

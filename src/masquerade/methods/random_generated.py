@@ -1,5 +1,6 @@
 """Control: a random generated face, independent of the original."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
@@ -34,7 +35,7 @@ class RandomGenerated(Method):
         super().__init__(params, variant, resources)
         self._space = LatentSpace(resources.backbones)
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if the pictures do not have the generator's size."""
         import torch
 

@@ -1,5 +1,7 @@
 """Control: another person's picture. The ceiling of privacy with perfect realism; no attribute is kept on purpose."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from masquerade.core import seeding
@@ -18,7 +20,7 @@ class RandomIdentity(Method):
     paper = "Maximov, Elezi, Leal-Taixe 2020, CIAGAN (arXiv:2005.09544): identity swapping without a network"
     capabilities = Capabilities(control=True, gallery=True, deterministic=False)
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         archive, rows = _gallery.of(self.resources)
         people = rows["identity"].to_numpy()
         chosen = []

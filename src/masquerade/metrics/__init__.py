@@ -4,7 +4,8 @@ Nothing in this room opens a picture or runs a network: judges/ measures, and pa
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 
 from masquerade.core.measurements import stack
 from masquerade.core.settings import NoParameters, Settings
+from masquerade.core.statistics import interval, people_weights
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Evidence:
     judges: tuple[str, ...]
     """The judges that measured the anonymized faces."""
     target: pd.DataFrame | None = None
-    """The original pictures of the set that everything learns from."""
+    """Original pictures of the people that methods learn from, none of them in the test split."""
     attributes: pd.DataFrame | None = None
     """Predictions on real test pictures (pipeline/attributes/predictions.py), if the cell has them."""
     attempts: pd.DataFrame | None = None
@@ -40,6 +42,23 @@ class Evidence:
     The columns ``attempt``, ``number`` and ``source_id`` say which."""
     size: int | None = None
     """Side of the judged pictures in pixels. Coordinates that judges give are in these pixels."""
+    draws: int = 0
+    """The number of bootstrap samples of the people; 0: no intervals."""
+
+    def weights_of(self, people: np.ndarray) -> np.ndarray:
+        """How often each of N pictures counts in each bootstrap sample, (draws, N), from the person in it, (N,)."""
+        return people_weights(people, self.draws)
+
+    @cached_property
+    def people(self) -> np.ndarray:
+        """The person in each row of ``derived``, (N,). A face without a known identity is a person of its own."""
+        names = self.original["identity"].to_numpy().astype(str)
+        return np.where(names == "", self.original["id"].to_numpy().astype(str), names)
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """How often each row of ``derived`` counts in each bootstrap sample, (draws, N)."""
+        return self.weights_of(self.people)
 
     def pair(self, column: str) -> tuple[np.ndarray, np.ndarray]:
         """The values (original, derived) of one quantity, float64 (N, ...) each. A missing value is NaN."""
@@ -53,6 +72,8 @@ class Value:
     ``over``: the faces or pairs that the value is computed from. ``of``: the faces or pairs that there are.
     ``spread``: the standard deviation over folds or faces (``spread_of``), if the protocol reports one.
     ``note``: facts of the protocol that a reader needs (threshold, false-accept rate).
+    ``draws``: the value in each bootstrap sample of the people, (Evidence.draws,), with the weights of
+    `Evidence.weights_of`. A sample without a value is NaN. Thresholds are held fixed.
     """
 
     value: float
@@ -61,6 +82,12 @@ class Value:
     spread: float | None = None
     spread_of: str = ""
     note: str = ""
+    draws: np.ndarray | None = field(default=None, compare=False)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The interval of the value that covers 95 % of the bootstrap samples, or None."""
+        return interval(self.draws)
 
 
 class Metric(ABC):

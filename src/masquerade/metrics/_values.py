@@ -1,34 +1,53 @@
 """Functions that several metrics share: means with their denominators, distances and angles between embeddings."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from masquerade.core.errors import ProtocolError
 from masquerade.core.measurements import stack
-from masquerade.core.statistics import between, threshold_at
+from masquerade.core.statistics import between, threshold_at, weighted_means
 from masquerade.metrics import Evidence, Value
 
 PAPERS_SIZE = 256
 """Side of the pictures on which the papers give distances in pixels."""
 
 
-def mean(values: np.ndarray, note: str = "") -> Value:
-    """The mean over the finite ``values`` (N,), of N. Its spread is their standard deviation."""
+def mean(values: np.ndarray, weights: np.ndarray, note: str = "") -> Value:
+    """The mean over the finite ``values`` (N,), of N. Its spread is their standard deviation.
+
+    ``weights``: how often each value counts in each bootstrap sample, (draws, N): `Evidence.weights`.
+    """
     finite = values[np.isfinite(values)]
     if not finite.size:
         return Value(float("nan"), 0, len(values), note=note or "no face could be measured")
     spread = float(finite.std(ddof=1)) if finite.size > 1 else None
     return Value(
-        float(finite.mean()), int(finite.size), len(values), spread, "faces" if spread is not None else "", note
-    )
+        float(finite.mean()), int(finite.size), len(values), spread, "faces" if spread is not None else "", note,
+        weighted_means(values, weights),
+    )  # fmt: skip
 
 
-def share(values: np.ndarray, note: str = "") -> Value:
+def share(values: np.ndarray, weights: np.ndarray, note: str = "") -> Value:
     """The mean over the finite ``values`` (N,) of 0 and 1, of N. A share has no spread of its own."""
-    counted = mean(values)
-    return Value(counted.value, counted.over, counted.of, note=note if counted.over else counted.note)
+    counted = mean(values, weights)
+    return replace(counted, spread=None, spread_of="", note=note if counted.over else counted.note)
+
+
+def centred(draws: np.ndarray, value: float) -> np.ndarray:
+    """The draws moved so that their mean is ``value``.
+
+    A bootstrap sample holds some pictures several times, which makes its Frechet distance too large; the spread stays.
+    """
+    return draws - np.nanmean(draws) + value if np.isfinite(draws).any() else draws
+
+
+def mean_of_draws(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The mean, sample by sample, of the parts (draws,) that have a value in that sample; NaN if none has."""
+    values, counts = np.nan_to_num(parts).sum(axis=0), np.isfinite(parts).sum(axis=0)
+    return np.divide(values, counts, out=np.full(len(values), np.nan), where=counts > 0)
 
 
 def judges_with(evidence: Evidence, quantity: str) -> list[str]:
@@ -82,8 +101,10 @@ def between_versions(
     if several.empty:
         return Value(float("nan"), 0, evidence.derived["source_id"].nunique(), note="no face has two versions")
     embeddings = unit(stack(several[column]))
+    person_of = dict(zip(evidence.original["id"], evidence.people, strict=True))
+    faces = several.groupby("source_id", sort=False).indices
     means, counts = [], []
-    for rows in several.groupby("source_id", sort=False).indices.values():
+    for rows in faces.values():
         measured = embeddings[rows][np.isfinite(embeddings[rows]).all(axis=1)]
         if len(measured) < 2:
             means.append(np.nan)
@@ -94,7 +115,7 @@ def between_versions(
     note = (
         f"{min(counts)}{f' to {max(counts)}' if max(counts) > min(counts) else ''} versions of each" if counts else ""
     )
-    return mean(np.array(means), note)
+    return mean(np.array(means), evidence.weights_of(np.array([person_of[face] for face in faces])), note)
 
 
 def impostor_distances(evidence: Evidence, judge: str) -> np.ndarray:
@@ -114,11 +135,11 @@ Comparison = Callable[[np.ndarray, float], np.ndarray]
 """From distances (N,) and a threshold to bool (N,), such as `operator.lt`."""
 
 
-def share_at_threshold(distances: np.ndarray, compare: Comparison, threshold: float, note: str) -> Value:
+def share_at_threshold(
+    distances: np.ndarray, weights: np.ndarray, compare: Comparison, threshold: float, note: str
+) -> Value:
     """The share of the finite ``distances`` (N,) for which ``compare(distance, threshold)`` holds, of N."""
-    finite = distances[np.isfinite(distances)]
-    value = float(compare(finite, threshold).mean()) if finite.size else float("nan")
-    return Value(value, int(finite.size), len(distances), note=note)
+    return share(np.where(np.isfinite(distances), compare(distances, threshold), np.nan), weights, note)
 
 
 def shares_at_rate(evidence: Evidence, far: float, compare: Comparison) -> dict[str, Value]:
@@ -135,5 +156,5 @@ def shares_at_rate(evidence: Evidence, far: float, compare: Comparison) -> dict[
             values[judge] = Value(float("nan"), 0, len(from_original), note=too_few(far, len(impostors)))
             continue
         note = f"threshold {threshold:.3f} at FAR {far:g} of {len(impostors)} impostor pairs"
-        values[judge] = share_at_threshold(from_original, compare, threshold, note)
+        values[judge] = share_at_threshold(from_original, evidence.weights, compare, threshold, note)
     return values

@@ -23,4 +23,6 @@ class AgeDifference(Metric):
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         pairs = {judge: evidence.pair(f"{judge}.age") for judge in judges_with(evidence, "age")}
-        return {judge: mean(np.abs(original - derived)) for judge, (original, derived) in pairs.items()}
+        return {
+            judge: mean(np.abs(original - derived), evidence.weights) for judge, (original, derived) in pairs.items()
+        }

@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 
 from masquerade.core.annotations import ANNOTATED, INNER, OUTER
+from masquerade.core.statistics import weighted_ratios
 from masquerade.metrics import Evidence, Metric, Value
+from masquerade.metrics._values import mean_of_draws, share
 
 THRESHOLD = 0.5
 
@@ -40,9 +42,9 @@ class AttributeAccuracy(Metric):
         values: dict[str, Value] = {}
         for labels, frame in evidence.attributes.groupby("labels", sort=False):
             if labels == ANNOTATED:
-                values |= _parts(frame, "") | _absent(frame)
+                values |= _parts(evidence, frame, "") | _absent(frame)
             else:
-                parts = _parts(frame, _agreement(_matrix(frame, "label"), known))
+                parts = _parts(evidence, frame, _agreement(_matrix(frame, "label"), known))
                 values |= {f"{labels}.{part}": value for part, value in parts.items()}
         return values
 
@@ -52,7 +54,7 @@ def _matrix(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     return frame.pivot(index="id", columns="attribute", values=column).astype("float64")
 
 
-def _parts(frame: pd.DataFrame, remark: str) -> dict[str, Value]:
+def _parts(evidence: Evidence, frame: pd.DataFrame, remark: str) -> dict[str, Value]:
     """The accuracy of each region and attribute; ``remark`` ends the note."""
     label, probability = _matrix(frame, "label"), _matrix(frame, "probability")
     known = label.notna() & probability.notna()
@@ -63,33 +65,41 @@ def _parts(frame: pd.DataFrame, remark: str) -> dict[str, Value]:
         "inner": [name for name in INNER if name in right],
         "outer": [name for name in OUTER if name in right],
     }
-    values = {}
+    weights, values = _weights(evidence, right.index), {}
     for region, names in regions.items():
-        values[region] = _value(right[names].to_numpy(), note)
-        values[f"{region}.balanced"] = _balanced(right[names].to_numpy(), label[names].to_numpy(), note)
-    return values | {name: _value(right[[name]].to_numpy(), note) for name in right}
+        values[region] = _value(right[names].to_numpy(), weights, note)
+        values[f"{region}.balanced"] = _balanced(right[names].to_numpy(), label[names].to_numpy(), weights, note)
+    return values | {name: _value(right[[name]].to_numpy(), weights, note) for name in right}
 
 
-def _value(right: np.ndarray, note: str) -> Value:
+def _weights(evidence: Evidence, pictures: pd.Index) -> np.ndarray:
+    """How often each test picture counts in each bootstrap sample, (draws, N), from the person in it."""
+    person_of = dict(zip(evidence.original["id"], evidence.people, strict=True))
+    return evidence.weights_of(np.array([person_of.get(name, name) for name in pictures], dtype=str))
+
+
+def _value(right: np.ndarray, weights: np.ndarray, note: str) -> Value:
     """The mean of (pictures, attributes) without NaN; ``over`` counts the pictures with any number."""
     counted = np.isfinite(right)
     if not counted.any():
         return Value(math.nan, 0, len(right), note="no test picture has a label and a prediction")
-    return Value(float(right[counted].mean()), int(counted.any(axis=1).sum()), len(right), note=note)
+    draws = weighted_ratios(np.where(counted, right, 0.0).sum(axis=1), counted.sum(axis=1), weights)
+    return Value(float(right[counted].mean()), int(counted.any(axis=1).sum()), len(right), note=note, draws=draws)
 
 
-def _balanced(right: np.ndarray, label: np.ndarray, note: str) -> Value:
+def _balanced(right: np.ndarray, label: np.ndarray, weights: np.ndarray, note: str) -> Value:
     """The mean over attributes of the mean of both rates, from (pictures, attributes) each."""
-    rates = []
+    rates, draws = [], []
     for answers, truth in zip(right.T, label.T, strict=True):
-        kinds = [answers[np.isfinite(answers) & (truth == kind)] for kind in (1, 0)]
-        if all(kind.size for kind in kinds):
-            rates.append(sum(kind.mean() for kind in kinds) / 2)
+        kinds = [share(np.where(truth == kind, answers, np.nan), weights) for kind in (1, 0)]
+        if all(kind.over for kind in kinds):
+            rates.append(sum(kind.value for kind in kinds) / 2)
+            draws.append(mean_of_draws([kind.draws for kind in kinds if kind.draws is not None]))
     over = int(np.isfinite(right).any(axis=1).sum())
     if not rates:
         return Value(math.nan, 0, len(right), note="no attribute is there in some test pictures and not in others")
     some = "" if len(rates) == right.shape[1] else f"; {len(rates)} of {right.shape[1]} attributes vary"
-    return Value(float(np.mean(rates)), over, len(right), note=note + some)
+    return Value(float(np.mean(rates)), over, len(right), note=note + some, draws=mean_of_draws(draws))
 
 
 def _absent(frame: pd.DataFrame) -> dict[str, Value]:

@@ -12,7 +12,7 @@ from masquerade.core.errors import ProtocolError
 from masquerade.core.measurements import stack
 from masquerade.core.settings import Settings
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import judges_with, share
+from masquerade.metrics._values import judges_with, mean_of_draws, share
 
 THRESHOLD = 0.5
 Attribute = Annotated[str, Field(min_length=1)]
@@ -71,10 +71,10 @@ class AttributePreservationRate(Metric):
                 truth = before if truth is None else truth
                 kept[keyword] = _agree(truth, after), note
                 changed[keyword] = 1 - _agree(before, after), "against what the judge says of the original"
-                balanced[keyword] = _balanced(truth, after, note)
+                balanced[keyword] = _balanced(truth, after, evidence.weights, note)
             for ending, rates in (
-                ("", _means(kept, self.params.mean)),
-                (".changed", _means(changed, self.params.mean)),
+                ("", _means(kept, self.params.mean, evidence.weights)),
+                (".changed", _means(changed, self.params.mean, evidence.weights)),
             ):
                 values |= {f"{judge}{part}{ending}": value for part, value in rates.items()}
             values |= {f"{judge}.{keyword}.balanced": value for keyword, value in balanced.items()}
@@ -119,29 +119,30 @@ def _agree(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(first) & np.isfinite(second), first == second, np.nan)
 
 
-def _means(parts: dict[str, tuple[np.ndarray, str]], over: list[str]) -> dict[str, Value]:
+def _means(parts: dict[str, tuple[np.ndarray, str]], over: list[str], weights: np.ndarray) -> dict[str, Value]:
     """{'.keyword': its share, '': the mean over faces of a face's mean over the keywords ``over``}."""
     together = (
         np.mean([parts[keyword][0] for keyword in over], axis=0),
         "; ".join(dict.fromkeys(parts[keyword][1] for keyword in over)),
     )
     named = {"": together} | {f".{keyword}": part for keyword, part in parts.items()}
-    return {name: share(*part) for name, part in named.items()}
+    return {name: share(answers, weights, note) for name, (answers, note) in named.items()}
 
 
-def _balanced(truth: np.ndarray, predicted: np.ndarray, note: str) -> Value:
+def _balanced(truth: np.ndarray, predicted: np.ndarray, weights: np.ndarray, note: str) -> Value:
     """The mean over contents of the share that is kept among the originals with that content."""
     agree = _agree(truth, predicted)
     counted = np.isfinite(agree)
     contents, numbers = np.unique(truth[counted], return_counts=True)
     if len(contents) < 2:
         return Value(math.nan, int(counted.sum()), len(agree), note="all originals that count have the same content")
-    shares = [agree[counted & (truth == content)].mean() for content in contents]
+    shares = [share(np.where(truth == content, agree, np.nan), weights) for content in contents]
     return Value(
-        float(np.mean(shares)),
+        float(np.mean([part.value for part in shares])),
         int(counted.sum()),
         len(agree),
         note=f"{note}; {' and '.join(map(str, numbers))} faces of each content",
+        draws=mean_of_draws([part.draws for part in shares if part.draws is not None]),
     )
 
 
@@ -149,4 +150,6 @@ def _mean_of(values: list[Value]) -> Value:
     """The mean of several values, NaN if one of them is NaN."""
     note = next((value.note for value in values if math.isnan(value.value)), "mean over the keywords")
     number = float(np.mean([value.value for value in values]))
-    return Value(number, min(value.over for value in values), min(value.of for value in values), note=note)
+    drawn = [value.draws for value in values if value.draws is not None]
+    draws = mean_of_draws(drawn) if len(drawn) == len(values) else None
+    return Value(number, min(value.over for value in values), min(value.of for value in values), note=note, draws=draws)

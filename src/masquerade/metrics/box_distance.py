@@ -27,6 +27,6 @@ class BoxDistance(Metric):
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         pairs = {judge: evidence.pair(f"{judge}.box") for judge in judges_with(evidence, "box")}
         return {
-            judge: mean(np.abs(first - second).mean(axis=1) * to_papers_size(evidence))
+            judge: mean(np.abs(first - second).mean(axis=1) * to_papers_size(evidence), evidence.weights)
             for judge, (first, second) in pairs.items()
         }

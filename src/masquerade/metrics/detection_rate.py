@@ -22,6 +22,6 @@ class DetectionRate(Metric):
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         return {
-            judge: share(stack(evidence.derived[f"{judge}.detected"].astype("float64")))
+            judge: share(stack(evidence.derived[f"{judge}.detected"].astype("float64")), evidence.weights)
             for judge in judges_with(evidence, "detected")
         }

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from masquerade.core.statistics import frechet
+from masquerade.core.statistics import frechet, frechet_draws
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import judges_with
+from masquerade.metrics._values import centred, judges_with
 
 
 class FrechetDistance(Metric):
@@ -34,4 +34,6 @@ class FrechetDistance(Metric):
         count = int(measured.sum())
         if count < 2:
             return Value(float("nan"), count, len(measured), note="a covariance needs two faces")
-        return Value(frechet(original[measured], derived[measured]), count, len(measured), note=f"from {count} faces")
+        first, second = original[measured], derived[measured]
+        value, draws = frechet(first, second), frechet_draws(first, second, evidence.weights[:, measured], paired=True)
+        return Value(value, count, len(measured), note=f"from {count} faces", draws=centred(draws, value))

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from masquerade.core.measurements import stack
-from masquerade.core.statistics import frechet
+from masquerade.core.statistics import frechet, frechet_draws
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import judges_with
+from masquerade.metrics._values import centred, judges_with
 
 
 class FrechetDistanceToTarget(Metric):
@@ -34,16 +34,15 @@ class FrechetDistanceToTarget(Metric):
         if evidence.target is None:
             return {}
         judges = [judge for judge in judges_with(evidence, "features") if f"{judge}.features" in evidence.target]
-        return {judge: _judged(evidence.derived, evidence.target, f"{judge}.features") for judge in judges}
+        return {judge: _judged(evidence, evidence.target, f"{judge}.features") for judge in judges}
 
 
-def _judged(faces: pd.DataFrame, targets: pd.DataFrame, column: str) -> Value:
-    derived, target = (_measured(stack(frame[column])) for frame in (faces, targets))
-    of = len(faces)
+def _judged(evidence: Evidence, targets: pd.DataFrame, column: str) -> Value:
+    faces, target = stack(evidence.derived[column]), stack(targets[column])
+    measured = np.isfinite(faces).all(axis=1)
+    derived, target = faces[measured], target[np.isfinite(target).all(axis=1)]
     if min(len(derived), len(target)) < 2:
-        return Value(math.nan, len(derived), of, note="a covariance needs two faces")
-    return Value(frechet(derived, target), len(derived), of, note=f"from {len(derived)} faces to {len(target)}")
-
-
-def _measured(features: np.ndarray) -> np.ndarray:
-    return features[np.isfinite(features).all(axis=1)]
+        return Value(math.nan, len(derived), len(faces), note="a covariance needs two faces")
+    value, note = frechet(derived, target), f"from {len(derived)} faces to {len(target)}"
+    draws = frechet_draws(derived, target, evidence.weights[:, measured], paired=False)
+    return Value(value, len(derived), len(faces), note=note, draws=centred(draws, value))

@@ -26,5 +26,6 @@ class GenderPreservation(Metric):
         for judge in judges_with(evidence, "male"):
             original, derived = evidence.pair(f"{judge}.male")
             measured = np.isfinite(original) & np.isfinite(derived)
-            values[judge] = share(np.where(measured, (original > 0.5) == (derived > 0.5), np.nan))
+            kept = np.where(measured, (original > 0.5) == (derived > 0.5), np.nan)
+            values[judge] = share(kept, evidence.weights)
         return values

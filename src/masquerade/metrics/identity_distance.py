@@ -21,4 +21,6 @@ class IdentityDistance(Metric):
     unit = "Euclidean distance of embeddings"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return {judge: mean(distances(evidence, judge)) for judge in judges_with(evidence, "embedding")}
+        return {
+            judge: mean(distances(evidence, judge), evidence.weights) for judge in judges_with(evidence, "embedding")
+        }

@@ -26,5 +26,6 @@ class IdentityL1(Metric):
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         pairs = {judge: evidence.pair(f"{judge}.embedding") for judge in judges_with(evidence, "embedding")}
         return {
-            judge: mean(np.abs(unit(first) - unit(second)).mean(axis=1)) for judge, (first, second) in pairs.items()
+            judge: mean(np.abs(unit(first) - unit(second)).mean(axis=1), evidence.weights)
+            for judge, (first, second) in pairs.items()
         }

@@ -22,4 +22,6 @@ class IdentitySimilarity(Metric):
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         pairs = {judge: evidence.pair(f"{judge}.embedding") for judge in judges_with(evidence, "embedding")}
-        return {judge: mean(cosine(unit(first), unit(second))) for judge, (first, second) in pairs.items()}
+        return {
+            judge: mean(cosine(unit(first), unit(second)), evidence.weights) for judge, (first, second) in pairs.items()
+        }

@@ -35,7 +35,9 @@ class LandmarkDistance(Metric):
             for judge in judges_with(evidence, quantity):
                 first, second = evidence.pair(f"{judge}.{quantity}")
                 moved = (first - second).reshape(len(first), -1, 2) * to_papers_size(evidence)
-                values |= {f"{judge}{part}": mean(distances) for part, distances in _parts(moved).items()}
+                values |= {
+                    f"{judge}{part}": mean(distances, evidence.weights) for part, distances in _parts(moved).items()
+                }
         return values
 
 

@@ -24,4 +24,6 @@ class Mae(Metric):
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         column = "pixels.mae"  # levels, on the scale 0..255
-        return {"": mean(stack(evidence.derived[column]) / LEVELS)} if column in evidence.derived else {}
+        if column not in evidence.derived:
+            return {}
+        return {"": mean(stack(evidence.derived[column]) / LEVELS, evidence.weights)}

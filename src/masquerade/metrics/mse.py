@@ -26,4 +26,6 @@ class Mse(Metric):
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         column = "pixels.mse"  # levels squared, on the scale 0..255
-        return {"": mean(stack(evidence.derived[column]) / LEVELS**2)} if column in evidence.derived else {}
+        if column not in evidence.derived:
+            return {}
+        return {"": mean(stack(evidence.derived[column]) / LEVELS**2, evidence.weights)}

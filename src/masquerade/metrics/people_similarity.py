@@ -31,14 +31,14 @@ class PeopleSimilarity(Metric):
         names = derived["identity"].to_numpy()
         keys = derived["number"].to_numpy() if "number" in derived else np.zeros(len(derived))
         return {
-            judge: _judged(unit(stack(derived[f"{judge}.embedding"])), names, keys)
+            judge: _judged(evidence, unit(stack(derived[f"{judge}.embedding"])), names, keys)
             for judge in judges_with(evidence, "embedding")
         }
 
 
-def _judged(embeddings: np.ndarray, names: np.ndarray, keys: np.ndarray) -> Value:
+def _judged(evidence: Evidence, embeddings: np.ndarray, names: np.ndarray, keys: np.ndarray) -> Value:
     measured = np.isfinite(embeddings).all(axis=1) & (names != "")
-    total, pairs = 0.0, 0
+    total, pairs, draws, pairs_of_draws = 0.0, 0, np.zeros(evidence.draws), np.zeros(evidence.draws)
     for key in np.unique(keys[measured]):
         rows = measured & (keys == key)
         people, positions, counts = np.unique(names[rows], return_inverse=True, return_counts=True)
@@ -46,6 +46,11 @@ def _judged(embeddings: np.ndarray, names: np.ndarray, keys: np.ndarray) -> Valu
         np.add.at(sums, positions, embeddings[rows])
         total += (sums.sum(axis=0) ** 2).sum() - (sums**2).sum()
         pairs += int(counts.sum() ** 2 - (counts**2).sum())  # each pair counts twice: (i, j) and (j, i)
+        times = evidence.weights_of(people)
+        draws += ((times @ sums) ** 2).sum(axis=1) - times**2 @ (sums**2).sum(axis=1)
+        pairs_of_draws += (times @ counts) ** 2 - times**2 @ counts**2
     if not pairs:
         return Value(float("nan"), 0, len(names), note="no two people could be measured")
-    return Value(float(total / pairs), int(measured.sum()), len(names), note=f"{pairs // 2} pairs of different people")
+    draws = np.divide(draws, pairs_of_draws, out=np.full_like(draws, np.nan), where=pairs_of_draws > 0)
+    note = f"{pairs // 2} pairs of different people"
+    return Value(float(total / pairs), int(measured.sum()), len(names), note=note, draws=draws)

@@ -23,5 +23,6 @@ class PerceptualDistance(Metric):
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         return {
-            judge: mean(stack(evidence.derived[f"{judge}.perceptual"])) for judge in judges_with(evidence, "perceptual")
+            judge: mean(stack(evidence.derived[f"{judge}.perceptual"]), evidence.weights)
+            for judge in judges_with(evidence, "perceptual")
         }

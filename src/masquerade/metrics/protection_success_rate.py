@@ -38,7 +38,11 @@ class ProtectionSuccessRate(Metric):
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         return {
             judge: share_at_threshold(
-                distances(evidence, judge), operator.ge, threshold, f"threshold {threshold:g}, as published"
+                distances(evidence, judge),
+                evidence.weights,
+                operator.ge,
+                threshold,
+                f"threshold {threshold:g}, as published",
             )
             for judge, threshold in self.params.thresholds.items()
             if judge in evidence.judges

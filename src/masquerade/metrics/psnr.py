@@ -27,4 +27,4 @@ class Psnr(Metric):
             return {}
         values = stack(evidence.derived[column])
         note = "infinite: the pictures are identical" if (values == float("inf")).any() else ""
-        return {"": mean(values, note)}
+        return {"": mean(values, evidence.weights, note)}

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from masquerade.core.measurements import stack
+from masquerade.core.statistics import weighted_means
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._values import judges_with
 
@@ -49,7 +50,7 @@ def _judged(evidence: Evidence, column: str) -> Value:
         np.isfinite(gallery).all(axis=1) & (names != "")
     )  # a face without a known identity is no match for any
     probes = np.flatnonzero(several & np.isfinite(derived).all(axis=1))
-    right, chances = [], []
+    right, chances, people = [], [], []
     for start in range(0, len(probes), AT_ONCE):
         rows = probes[start : start + AT_ONCE]
         others = rows[:, None] != kept[None, :]
@@ -57,10 +58,12 @@ def _judged(evidence: Evidence, column: str) -> Value:
         distances = np.where(others, cdist(derived[rows], gallery[kept], "sqeuclidean"), np.inf)
         known = same.any(axis=1)  # False if no other picture of the person was measured
         nearest = distances[known].argmin(axis=1)
+        people += names[rows[known]].tolist()
         right += same[known][np.arange(known.sum()), nearest].tolist()
         chances += (same[known].sum(axis=1) / others[known].sum(axis=1)).tolist()
     if not right:
         reason = "no face could be measured" if several.any() else "nobody has two pictures"
         return Value(math.nan, 0, int(several.sum()), note=reason)
     note = f"chance {np.mean(chances):.3f}, nearest of {len(kept)} originals without its own"
-    return Value(float(np.mean(right)), len(right), int(several.sum()), note=note)
+    draws = weighted_means(np.array(right, dtype=float), evidence.weights_of(np.array(people)))
+    return Value(float(np.mean(right)), len(right), int(several.sum()), note=note, draws=draws)

@@ -24,4 +24,4 @@ class Ssim(Metric):
         column = "pixels.ssim"
         if column not in evidence.derived:
             return {}
-        return {"": mean(stack(evidence.derived[column]))}
+        return {"": mean(stack(evidence.derived[column]), evidence.weights)}

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from masquerade.core import seeding
 from masquerade.core.settings import Settings
-from masquerade.core.statistics import between, threshold_at
+from masquerade.core.statistics import between, threshold_at, weighted_means
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import judges_with, too_few
+from masquerade.metrics._values import judges_with, mean_of_draws, too_few
 
 
 class TrueAcceptanceRate(Metric):
@@ -57,29 +57,33 @@ class TrueAcceptanceRate(Metric):
         published = "pairs" in evidence.original
         folds = evidence.original["fold"].to_numpy() if published else self._folds(names)
         first, second = _published_pairs(evidence.original) if published else (None, None)
-        rates, counted, pairs, fewest = [], 0, 0, math.inf
+        rates, draws, counted, pairs, fewest = [], [], 0, 0, math.inf
         for fold in sorted(set(folds)):
             if published:
                 same, inside = names[first] == names[second], folds[first] == fold
                 impostors = _distances(original[first], original[second], ~same & ~inside)
                 impostors = np.sort(impostors[np.isfinite(impostors)])
+                people = names[first[same & inside]]
                 genuine = _distances(original[first], derived[second], same & inside)
             else:
                 impostors = self._impostors(original[folds != fold], names[folds != fold])
-                genuine = _genuine(original, derived, names, np.flatnonzero(folds == fold))
+                genuine, people = _genuine(original, derived, names, np.flatnonzero(folds == fold))
             fewest = min(fewest, len(impostors))
             threshold = threshold_at(self.params.far, impostors)
-            measured = genuine[np.isfinite(genuine)]
+            accepted = np.where(np.isfinite(genuine), genuine < threshold, np.nan)
+            measured = accepted[np.isfinite(accepted)]
             pairs += len(genuine)
             if measured.size and not math.isnan(threshold):
                 counted += measured.size
-                rates.append(float((measured < threshold).mean()))
+                rates.append(float(measured.mean()))
+                draws.append(weighted_means(accepted, evidence.weights_of(people)))
         if not rates:
             reason = too_few(self.params.far, int(fewest), ("the", "folds")) if pairs else "nobody has two pictures"
             return Value(math.nan, 0, pairs, note=reason)
         spread = float(np.std(rates)) if len(rates) > 1 else None
         note = f"FAR {self.params.far:g} of at least {int(fewest)} impostor pairs, {len(rates)} folds"
-        return Value(float(np.mean(rates)), counted, pairs, spread, "folds" if spread is not None else "", note)
+        kind = "folds" if spread is not None else ""
+        return Value(float(np.mean(rates)), counted, pairs, spread, kind, note, mean_of_draws(draws))
 
     def _folds(self, names: np.ndarray) -> np.ndarray:
         """The fold of each picture, (N,): people take the folds in turn, in the order of their names."""
@@ -108,11 +112,13 @@ def _distances(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.nd
     return np.linalg.norm(first[rows] - second[rows], axis=1)
 
 
-def _genuine(original: np.ndarray, derived: np.ndarray, names: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Distances of all pairs (original i, derived j), i < j, of one person, among the rows of a fold."""
+def _genuine(
+    original: np.ndarray, derived: np.ndarray, names: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distances of all pairs (original i, derived j), i < j, of one person, in a fold; and the person."""
     first, second = np.triu_indices(len(rows), 1)
     first, second = rows[first], rows[second]
     same = (names[first] == names[second]) & (
         names[first] != ""
     )  # two faces without a known identity may be two people
-    return np.linalg.norm(original[first[same]] - derived[second[same]], axis=1)
+    return np.linalg.norm(original[first[same]] - derived[second[same]], axis=1), names[first[same]]

@@ -1,4 +1,4 @@
-"""The page of claims as Markdown, CSV and LaTeX: which hold at this scale, by what margin, in how many seeds."""
+"""The page of claims as Markdown, CSV and LaTeX: which hold at this scale, and by what margin."""
 
 import csv
 import io
@@ -13,11 +13,11 @@ from masquerade.papers.declarations import Measure
 from masquerade.papers.verdicts import FAILS, HOLDS, UNDECIDED, Side, Verdict
 
 SUMMARY = ["Paper", "Claims", "Hold here", "Do not hold", "Cannot be told"]
-HEAD = ["Claim", "Here", "Margin", "Seeds", "Compared", "Measure", "In the paper"]
+HEAD = ["Claim", "Here", "Margin", "Compared", "Measure", "In the paper"]
 MEASURES = ["Metric", "Unit", "Judge in the paper", "Here", "±", "Protocol"]
-SIDE = ("method", "variant", "attempt", "metric", "part", "judge", "value", "spread", "over", "of")
+SIDE = ("method", "variant", "attempt", "metric", "part", "judge", "value", "low", "high", "spread", "over", "of")
 FIELDS = (
-    "paper", "name", "says", "source", "dataset", "verdict", "seed", "margin",
+    "paper", "name", "says", "source", "dataset", "verdict", "margin", "low", "high", "seed",
     *(f"greater_{field}" for field in SIDE), *(f"than_{field}" for field in SIDE), "difference", "reason",
 )  # fmt: skip
 
@@ -49,7 +49,7 @@ def longtable(verdicts: Sequence[Verdict], context: Context) -> str:
     for paper in dict.fromkeys(verdict.claim.paper for verdict in verdicts):
         lines.append(rf"\multicolumn{{4}}{{l}}{{\textbf{{{latex.escape(paper)}}}}} \\")
         for verdict in (verdict for verdict in verdicts if verdict.claim.paper == paper):
-            word = verdict.word + (f": {verdict.reason}" if verdict.reason else f" ({_seeds(verdict)} seeds)")
+            word = verdict.word + (f": {verdict.reason}" if verdict.reason else "")
             cells = (verdict.claim.says, word, _margin(verdict), verdict.claim.source)
             lines.append(" & ".join(map(latex.escape, cells)) + r" \\")
     sentences = [*_preamble(verdicts, context), *_notes(verdicts, context)]
@@ -73,7 +73,8 @@ def table(verdicts: Sequence[Verdict], context: Context) -> str:
 
 
 def _record(verdict: Verdict, seed: int, one: int, other: int, context: Context) -> dict[str, Any]:
-    claim, margin = verdict.claim, verdict.margins.get(seed)
+    claim, margin = verdict.claim, verdict.smallest
+    low, high = (margin and margin.interval) or (None, None)
     sides = {
         f"{which}_{field}": value
         for which, place in (("greater", one), ("than", other))
@@ -89,6 +90,8 @@ def _record(verdict: Verdict, seed: int, one: int, other: int, context: Context)
         "verdict": verdict.word,
         "seed": seed,
         "margin": margin.value if margin else None,
+        "low": low,
+        "high": high,
         "difference": sides["greater_value"] - sides["than_value"] if known else None,
         "reason": verdict.reason,
     }
@@ -97,20 +100,21 @@ def _record(verdict: Verdict, seed: int, one: int, other: int, context: Context)
 def _side_fields(claim: Claim, side: Side, seed: int, context: Context) -> dict[str, Any]:
     measure, value = claim.measure_of(side.compared), side.by_seed.get(seed, {})
     cell = {field: getattr(side.compared, field) for field in ("method", "variant", "attempt")}
-    number = {field: value.get(field) for field in ("value", "spread", "over", "of")}
+    number = {field: value.get(field) for field in ("value", "low", "high", "spread", "over", "of")}
     return cell | {"metric": measure.metric, "part": measure.part, "judge": context.judge(measure.judge)} | number
 
 
 def _preamble(verdicts: Sequence[Verdict], context: Context) -> list[str]:
     datasets = dict.fromkeys(verdict.claim.dataset for verdict in verdicts)
-    seeds = f"each of the seeds {', '.join(map(str, context.seeds))}" if len(context.seeds) > 1 else "the one seed"
+    drawn = "people and of the seeds" if len(context.seeds) > 1 else "people"
     return [
         f"Scale `{context.scale}`. {context.caution}".rstrip(),
         *layout.dataset_sentences(datasets, context),
-        f"What the papers assert, checked on the numbers measured here. A claim **holds** where its margin, the "
-        f"smallest difference between what is to be greater and what is to be less, is above 0 in {seeds}; where a "
-        "number is missing it cannot be told. Bold: of several numbers, the two between which the margin is. No test "
-        "of significance: read a margin beside its numbers, their ± and over how many they are.",
+        "What the papers assert, checked on the numbers measured here. The margin is the smallest difference between "
+        "what is to be greater and what is to be less, and its interval [low, high] covers 95 % of the bootstrap "
+        f"samples of the {drawn}. A claim **holds** where the interval of every difference lies above 0, and does not "
+        "hold where one lies below 0. Where an interval contains 0 or a number is missing, it cannot be told. Bold: of "
+        "several numbers, the two between which the margin is.",
     ]
 
 
@@ -133,29 +137,19 @@ def _row(verdict: Verdict, context: Context) -> list[str]:
         verdict.claim.says,
         f"**{verdict.word}**" + (f": {verdict.reason}" if verdict.reason else ""),
         _margin(verdict),
-        _seeds(verdict),
         _compared(verdict),
         f"{_measures_of(verdict.claim, context)} on `{verdict.dataset}`",
         verdict.claim.source,
     ]
 
 
-def _seeds(verdict: Verdict) -> str:
-    return f"{verdict.held} of {len(verdict.seeds)}" if verdict.margins else layout.NONE
-
-
 def _margin(verdict: Verdict) -> str:
-    """The margin of the worst seed, with that of the best seed. A margin of a share of faces is also given in faces."""
-    worst = verdict.smallest
-    if worst is None:
+    """The margin with its interval."""
+    margin = verdict.smallest
+    if margin is None:
         return layout.NONE
-    best = max(margin.value for margin in verdict.margins.values())
-    text = _number(worst.value) + (f" to {_number(best)}" if best > worst.value else "")
-    unit = _unit(verdict.claim.measure_of(verdict.sides[worst.pair[0]].compared))
-    faces = worst.value * verdict.over[0] if verdict.over else 0.5
-    if verdict.over and unit == "share of faces" and abs(faces - round(faces)) < 1e-6:
-        text += f" ({round(faces)} of {verdict.over[0]})"
-    return text
+    ends = f" [{', '.join(map(_number, margin.interval))}]" if margin.interval else ""
+    return _number(margin.value) + ends
 
 
 def _compared(verdict: Verdict) -> str:
@@ -259,7 +253,7 @@ def _notes(verdicts: Sequence[Verdict], context: Context) -> list[str]:
     }
     several = len(context.seeds) > 1
     seeds = f"{'Seeds' if several else 'Seed'} {', '.join(map(str, context.seeds))}" + (
-        ": values are means over them, margins those of the worst and of the best." if several else "."
+        ": values are means over them." if several else "."
     )
     spread = "± is the standard deviation that the metric's own protocol reports, over what the table above says."
     return [*notes, spread, judges_in_training.sentence(uses, "page"), f"{seeds} Code: commit {context.commit}."]

@@ -34,7 +34,7 @@ def curves(
 ) -> None:
     """Draw the metrics of one method over its variants, with the paper's numbers as hollow markers.
 
-    ``cells``: the metrics of every cell, all seeds. A band shows the standard deviation over seeds. The notes below the
+    ``cells``: the metrics of every cell, all seeds. A band shows the interval of each number. The notes below the
     figure give the reason for each missing point. ``outputs``: the files to write; the suffix (.png, .svg) selects the
     format.
     """
@@ -91,9 +91,8 @@ def _curve(
         x, y = (np.array(column) for column in zip(*((x, value.value) for x, value in kept), strict=True))
         style = {"lw": 1.8, "ls": "-"} if curve.printed else {"lw": 1.1, "ls": (0, (5, 1.5))}
         ax.plot(x, y, color=colour, marker="o", ms=3.5 if curve.printed else 2.5, label=label, zorder=3, **style)
-        spread = np.array([value.seed_spread or 0.0 for _, value in kept])
-        if spread.any():
-            ax.fill_between(x, y - spread, y + spread, color=colour, alpha=0.15, lw=0)
+        ends = [value.interval or (value.value, value.value) for _, value in kept]
+        ax.fill_between(x, *zip(*ends, strict=True), color=colour, alpha=0.15, lw=0)
     if curve.markers:
         printed = ((marker.at, marker.printed.value) for marker in curve.markers if marker.printed is not None)
         x, y = zip(*printed, strict=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from masquerade.papers import judges_in_training
 from masquerade.papers.measured import fact_text
+from masquerade.papers.ordering import Order
 
 if TYPE_CHECKING:
     from masquerade.papers.context import Context
@@ -52,6 +53,9 @@ def notes(result: "TableResult") -> list[str]:
     seeds = f"{'Seeds' if several else 'Seed'} {', '.join(map(str, context.seeds))}" + (
         ": mean ± standard deviation over them, for methods that the seed changes." if several else "."
     )
+    intervals = "[low, high]: the interval that covers 95 % of the bootstrap samples of the people" + (
+        " and seeds." if several else "."
+    )
     sentences = ours if table.ours else [f"† is not in the paper. {' '.join(ours)}".rstrip()]
     sentences += [f"{line.row.title}: {line.row.note}." for line in result.lines if line.row.printed and line.row.note]
     sentences += [table.note] if table.note else []
@@ -64,9 +68,36 @@ def notes(result: "TableResult") -> list[str]:
     spreads = {f"{entry.column.title}: ± is the standard deviation over {entry.spread[1]}."
                for line in result.lines for entry in line.entries
                if entry.column.spread == "metric" and entry.spread[0] is not None}  # fmt: skip
+    sentences += [text for line in lines if (text := _key_spreads(line))]
+    sentences += [text for text in [_order(result)] if text]
     unknown = judges_in_training.unknown((line.row.method, line.row.title) for line in lines if not line.reason)
     trained = f"{judges_in_training.of_table(table, context)} {unknown}".rstrip()
-    return [*sentences, *sorted(spreads), trained, f"{seeds} Code: commit {context.commit}."]
+    return [*sentences, *sorted(spreads), trained, f"{intervals} {seeds} Code: commit {context.commit}."]
+
+
+def _key_spreads(line: "Line") -> str:
+    """The standard deviation over keys of each number of a row; '' for a method without keys."""
+    spreads = [
+        f"{entry.column.title} {entry.measured.key_spread * entry.unit:.{entry.column.digits}f}"
+        for entry in line.entries
+        if entry.measured.key_spread is not None
+    ]
+    text = f"{line.row.title}: standard deviation over keys, each one for all faces: {', '.join(spreads)}."
+    return text if spreads else ""
+
+
+def _order(result: "TableResult") -> str:
+    """How many pairs of rows stand as in the paper; '' if the paper orders none."""
+    entries = [entry for line in result.lines for entry in line.entries]
+    total = sum((entry.order for entry in entries), Order())  # each pair stands at both of its rows
+    if not total.pairs:
+        return ""
+    concordant, discordant, undecided = (count // 2 for count in (total.concordant, total.discordant, total.undecided))
+    return (
+        f"Of {total.pairs // 2} pairs of rows that the paper orders, {concordant} have the same order here, "
+        f"{discordant} the opposite one, and {undecided} are undecided: the interval of their difference "
+        "contains 0. Chance gives as many opposite pairs as same ones."
+    )
 
 
 def _facts(facts: Mapping[str, list[Any]]) -> str:
@@ -144,13 +175,16 @@ def printed(entry: "Entry") -> str:
 
 
 def number(entry: "Entry") -> str:
-    """The measured value with its spread, and with its denominator if faces are missing; or `NONE`."""
+    """The measured value with its spread and interval, and its denominator if faces are missing; or `NONE`."""
     measured, digits = entry.measured, entry.column.digits
     if entry.rounded is None:
         return NONE
     text = f"{entry.rounded + 0.0:.{digits}f}"
     if entry.spread[0] is not None:
         text += f" ± {entry.spread[0] * entry.unit:.{digits}f}"
+    if measured.interval:
+        low, high = (f"{end * entry.unit + 0.0:.{digits}f}" for end in measured.interval)
+        text += f" [{low}, {high}]"
     return text + (f" ({measured.over}/{measured.of})" if measured.over < measured.of else "")
 
 

@@ -2,10 +2,14 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import Any
 
+import numpy as np
+
+from masquerade.core import seeding
+from masquerade.core.statistics import decoded, interval
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Measure
 from masquerade.params.matrix import Setting
@@ -21,10 +25,14 @@ class Measured:
     ``seed_spread`` is the standard deviation (n - 1) over seeds, None for one seed. ``own_spread`` is the one that the
     metric's protocol reports (``own_spread_of``: folds, faces), pooled over seeds as the root of the mean variance.
     ``over`` of ``of`` faces or pairs are counted, summed over seeds. ``value`` is None when no seed gave a number.
-    ``reason`` says why there is no value, or why some seeds gave none.
+    ``reason`` says why there is no value, or why some seeds gave none. ``interval`` covers 95 % of the ``draws``: the
+    value in each bootstrap sample of the people and the seeds, (B,). ``key_spread`` is the standard deviation over
+    keys, each one for all faces, for a method that takes a key.
     """
 
     value: float | None = None
+    interval: tuple[float, float] | None = None
+    key_spread: float | None = None
     seed_spread: float | None = None
     own_spread: float | None = None
     own_spread_of: str = ""
@@ -33,6 +41,7 @@ class Measured:
     seeds: int = 0
     note: str = ""
     reason: str = ""
+    draws: np.ndarray | None = field(default=None, compare=False, repr=False)
 
 
 class Cells:
@@ -78,9 +87,13 @@ class Cells:
             return Measured(reason="; ".join(dict.fromkeys(missing)) or "no seed was measured")
         numbers = [value["value"] for value in counted]
         spreads = [value["spread"] for value in counted if value.get("spread") is not None]
+        drawn = _joined([value.get("draws") for value in counted])
         few = f"{len(missing)} of {len(values)} seeds gave no number: {'; '.join(dict.fromkeys(missing))}"
+        key_spreads = [value["key_spread"] for value in counted if value.get("key_spread") is not None]
         return Measured(
             value=fmean(numbers),
+            interval=interval(drawn),
+            key_spread=math.sqrt(fmean(spread**2 for spread in key_spreads)) if key_spreads else None,
             seed_spread=stdev(numbers) if len(numbers) > 1 else None,
             own_spread=math.sqrt(fmean(spread**2 for spread in spreads)) if spreads else None,
             own_spread_of=counted[0].get("spread_of", "") if spreads else "",
@@ -89,6 +102,7 @@ class Cells:
             seeds=len(counted),
             note="; ".join(dict.fromkeys(value["note"] for value in counted if value.get("note"))),
             reason=few if missing else "",
+            draws=drawn,
         )
 
     def by_seed(
@@ -101,7 +115,28 @@ class Cells:
         name = ".".join(filter(None, [context.judge(measure.judge), measure.part]))
         pictures = measure.attempt if attempt is None else attempt
         cells = self._cells.get(key, ())
-        return {cell["cell"]["seed"]: _value(_metrics(cell, pictures), measure.metric, name) for cell in cells}
+        return {cell["cell"]["seed"]: _with_keys(cell, pictures, measure.metric, name) for cell in cells}
+
+
+def _joined(texts: Sequence[str | None]) -> np.ndarray | None:
+    """The draws of the mean over seeds, from those of each seed; None if a seed has none.
+
+    Each sample also draws the seeds, with replacement and alike in all cells.
+    """
+    if not texts or None in texts:
+        return None
+    draws = np.stack([decoded(text) for text in texts if text])
+    seeds, count = draws.shape
+    drawn = seeding.generator(0, "bootstrap of seeds", seeds).integers(seeds, size=(seeds, count))
+    return np.take_along_axis(draws, drawn, axis=0).mean(axis=0) if seeds > 1 else draws[0]
+
+
+def _with_keys(cell: Mapping[str, Any], attempt: str, metric: str, name: str) -> Mapping[str, Any]:
+    """`_value`; that of the anonymized pictures takes its spread over keys from those of other keys."""
+    value = _value(_metrics(cell, attempt), metric, name)
+    if attempt or value["value"] is None or "key" not in cell.get("attempts", {}):
+        return value
+    return {**value, "key_spread": _value(_metrics(cell, "key"), metric, name).get("key_spread")}
 
 
 def _metrics(cell: Mapping[str, Any], attempt: str) -> Mapping[str, Any] | str:

@@ -3,30 +3,35 @@
 import csv
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from masquerade.papers import reference
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Column, Row, Table
 from masquerade.papers.measured import Measured
+from masquerade.papers.ordering import Order
 from masquerade.papers.printed import Printed
 
 FIELDS = (
     "row", "method", "variant", "dataset", "group", "column", "metric", "part", "attempt", "paper_judge", "judge",
-    "direction", "printed", "printed_value", "printed_spread", "measured", "spread", "spread_of", "difference",
-    "over", "of", "seeds", "best", "reason", "note",
+    "direction", "printed", "printed_value", "printed_spread", "measured", "low", "high", "key_spread", "spread",
+    "spread_of", "difference", "over", "of", "seeds", "best", "concordant", "discordant", "undecided", "reason", "note",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One place of a table: the printed number and the measured one. Either may be missing."""
+    """One place of a table: the printed number and the measured one. Either may be missing.
+
+    ``order``: its comparisons with the other rows of its column.
+    """
 
     column: Column
     printed: Printed | None
     measured: Measured
     best: bool = False
+    order: Order = field(default_factory=Order)
 
     @property
     def spread(self) -> tuple[float | None, str]:
@@ -97,6 +102,9 @@ class TableResult:
             "printed_value": printed.value if printed else "",
             "printed_spread": printed.spread if printed else "",
             "measured": measured.value,
+            "low": measured.interval[0] if measured.interval else "",
+            "high": measured.interval[1] if measured.interval else "",
+            "key_spread": measured.key_spread,
             "spread": spread,
             "spread_of": spread_of,
             "difference": difference,
@@ -104,6 +112,9 @@ class TableResult:
             "of": measured.of,
             "seeds": measured.seeds,
             "best": entry.best,
+            "concordant": entry.order.concordant,
+            "discordant": entry.order.discordant,
+            "undecided": entry.order.undecided,
             "reason": line.reason or measured.reason,
             "note": measured.note,
         }

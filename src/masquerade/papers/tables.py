@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from masquerade.papers import ordering
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Column, Row, Table
 from masquerade.papers.measured import Cells, Measured
+from masquerade.papers.ordering import Order
 from masquerade.papers.table_result import Entry, Line, TableResult
 from masquerade.params.matrix import Setting
 
@@ -20,6 +22,9 @@ def build(
     """
     measured = Cells(cells)
     lines = [_line(table, row, measured, skipped, context) for row in table.rows]
+    orders = [ordering.orders([(line.entries[place].printed, line.entries[place].measured) for line in lines])
+              for place in range(len(table.columns))]  # fmt: skip
+    lines = [_ordered(line, [column[number] for column in orders]) for number, line in enumerate(lines)]
     best = [_best(column, [line.entries[place] for line in lines if not line.row.control])
             for place, column in enumerate(table.columns)]  # fmt: skip
     return TableResult(table, context, tuple(_marked(line, best) for line in lines))
@@ -40,6 +45,12 @@ def _line(table: Table, row: Row, cells: Cells, skipped: Mapping[Setting, str], 
     if reason:  # stands once, beside the label of the row
         entries = [replace(entry, measured=Measured()) for entry in entries]
     return Line(row, tuple(entries), cells.facts(*keys), cells.refused(*keys), reason)
+
+
+def _ordered(line: Line, orders: Iterable[Order]) -> Line:
+    """``line`` with the comparisons of each of its entries with the other rows."""
+    entries = (replace(entry, order=order) for entry, order in zip(line.entries, orders, strict=True))
+    return replace(line, entries=tuple(entries))
 
 
 def _best(column: Column, entries: Iterable[Entry]) -> float | None:

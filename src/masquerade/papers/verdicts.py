@@ -1,9 +1,10 @@
-"""Computes which claims of the papers hold here, from the smallest difference of the compared numbers in each seed."""
+"""Computes which claims of the papers hold here, from the differences of the compared numbers and their intervals."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from masquerade.papers import ordering
 from masquerade.papers.claims import Claim, Compared
 from masquerade.papers.context import Context
 from masquerade.papers.measured import Cells, Measured
@@ -29,48 +30,61 @@ class Side:
 
 @dataclass(frozen=True)
 class Margin:
-    """The smallest difference (greater - than) of one seed, and the places of its pair among the sides."""
+    """The difference (greater - than) of one comparison over all seeds, with its interval.
+
+    ``pair``: the places of the two numbers among the sides. ``interval`` covers 95 % of the bootstrap samples.
+    """
 
     value: float
+    interval: tuple[float, float] | None
     pair: tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One claim with its numbers. ``margins``: seed -> its margin, for the seeds in which no number is missing."""
+    """One claim with its numbers. ``margins``: the comparisons of which no number is missing, in any seed."""
 
     claim: Claim
     dataset: str
     sides: tuple[Side, ...]
-    margins: Mapping[int, Margin]
+    margins: tuple[Margin, ...]
     seeds: tuple[int, ...]
 
     @property
     def word(self) -> str:
-        """'holds' (margin above 0 in every seed), 'does not hold' (not in every seed), or 'cannot be told'."""
-        if any(margin.value <= 0 for margin in self.margins.values()):
-            return FAILS
-        return HOLDS if len(self.margins) == len(self.seeds) else UNDECIDED
+        """'holds', 'does not hold' or 'cannot be told'.
 
-    @property
-    def held(self) -> int:
-        """The number of seeds in which the margin is above 0."""
-        return sum(margin.value > 0 for margin in self.margins.values())
+        It holds if the interval of every difference lies above 0, and does not hold if that of one lies below 0.
+        """
+        ends = [margin.interval for margin in self.margins]
+        if any(interval and interval[1] < 0 for interval in ends):
+            return FAILS
+        above = len(ends) == len(self.claim.pairs) and all(interval and interval[0] > 0 for interval in ends)
+        return HOLDS if above else UNDECIDED
 
     @property
     def smallest(self) -> Margin | None:
-        """The margin of the worst seed, or None when no seed has a margin."""
-        return min(self.margins.values(), key=lambda margin: margin.value, default=None)
+        """The margin that decides: the one whose interval begins lowest. None if no comparison has both numbers."""
+        return min(
+            self.margins,
+            key=lambda margin: margin.interval[0] if margin.interval else margin.value,
+            default=None,
+        )
 
     @property
     def reason(self) -> str:
-        """Why a number is missing: each reason once, with its cells. '' if no number is missing."""
+        """Why the claim cannot be told: each reason for a missing number once, with its cells; '' if it can."""
         cells: dict[str, list[str]] = {}
         for side in self.sides:
             name = f"`{side.compared.method}/{side.compared.variant}`"
             if side.reason and name not in cells.setdefault(side.reason, []):
                 cells[side.reason].append(name)
-        return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in cells.items())
+        missing = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in cells.items())
+        if missing or self.word != UNDECIDED:
+            return missing
+        if any(margin.interval is None for margin in self.margins):
+            return "its margin has no interval, which needs several people"
+        return "the interval of its margin contains 0"
 
     @property
     def over(self) -> tuple[int, int] | None:
@@ -94,7 +108,11 @@ def judge(
 
 def _verdict(claim: Claim, cells: Cells, skipped: Mapping[Setting, str], context: Context) -> Verdict:
     sides = tuple(_side(claim, compared, cells, skipped, context) for compared in claim.sides)
-    margins = {seed: margin for seed in context.seeds if (margin := _margin(claim.pairs, sides, seed))}
+    margins = tuple(
+        Margin(*ordering.difference(sides[one].measured, sides[other].measured), (one, other))
+        for one, other in claim.pairs
+        if not (sides[one].reason or sides[other].reason)
+    )
     return Verdict(claim, context.dataset(claim.dataset), sides, margins, context.seeds)
 
 
@@ -110,11 +128,3 @@ def _side(claim: Claim, compared: Compared, cells: Cells, skipped: Mapping[Setti
     missing += [f"seed {seed} was not measured" for seed in context.seeds if seed not in values]
     reason = "; ".join(dict.fromkeys(missing))
     return Side(compared, cells.measured(key, measure, context, compared.attempt), values, reason)
-
-
-def _margin(pairs: Sequence[tuple[int, int]], sides: Sequence[Side], seed: int) -> Margin | None:
-    """The margin of one seed, or None when one of its numbers is missing."""
-    values = [side.by_seed.get(seed, {"value": None})["value"] for side in sides]
-    if None in values:
-        return None
-    return min((Margin(values[one] - values[other], (one, other)) for one, other in pairs), key=lambda each: each.value)

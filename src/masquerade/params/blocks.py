@@ -90,8 +90,10 @@ class RecoverySettings(Settings):
     """Faces of the test split, the same for every method; 0: all."""
     wrong_keys: Annotated[int, Field(ge=1)]
     """Wrong keys with which each face is recovered."""
+    near_keys: Annotated[int, Field(ge=1)]
+    """Keys that differ from the right one in one digit or bit, with which each face is recovered."""
     other_keys: Annotated[int, Field(ge=1)]
-    """Other keys with which each face is anonymized (diversity: ifadit section 4.4)."""
+    """Other keys, each one for all faces, with which the faces are anonymized (diversity: ifadit section 4.4)."""
 
 
 class RecoveryProtocol(RecoverySettings):
@@ -103,24 +105,34 @@ class RecoveryProtocol(RecoverySettings):
     """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells whose faces are recovered."""
 
 
-class GuessingSettings(Settings):
-    """The guessing attack: how often a random key recovers the person."""
+class AttackSettings(Settings):
+    """The attacks that need no training: guessed keys, averaged wrong keys, a flipped sign, linked pictures."""
 
     judge: str
     """The judge that decides whether a picture shows the same person; no training may use its embedding."""
     far: Annotated[float, Field(gt=0, lt=1)]
-    """False-accept rate of its threshold: the success rate of a guess that shows a random other person."""
+    """False-accept rate of its threshold: how often an attack that shows a random other person would succeed."""
     pictures: Annotated[int, Field(ge=1)]
-    """Anonymized pictures that are attacked."""
+    """Anonymized pictures on which keys are tried."""
     guesses: Annotated[int, Field(ge=1)]
     """Different keys that are tried on each picture."""
+    averaged: Annotated[int, Field(ge=1)]
+    """Wrong keys whose recovered faces are averaged: the first of the guesses."""
+    linked: Annotated[int, Field(ge=0)]
+    """Pictures whose pairs are linked; 0: all."""
+
+    @model_validator(mode="after")
+    def _averages_guesses(self) -> "AttackSettings":
+        if self.averaged > self.guesses:
+            raise ValueError(f"averaged is at most the number of guesses ({self.guesses}), not {self.averaged}")
+        return self
 
 
-class GuessingProtocol(GuessingSettings):
-    """The guessing attack, and the cells to which it applies."""
+class AttackProtocol(AttackSettings):
+    """The attacks that need no training, and the cells to which they apply."""
 
     cells: dict[Name, list[str]]
-    """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells whose keys are guessed."""
+    """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells that are attacked."""
 
 
 class LightJobs(Settings):
@@ -181,6 +193,13 @@ class ComputeSettings(Settings):
         return Submission(**getattr(self, kind).model_dump() | self.own.get(f"{kind}/{name}", {}))
 
 
+class BootstrapSettings(Settings):
+    """How the intervals of all numbers are computed."""
+
+    draws: Annotated[int, Field(ge=20)]
+    """Bootstrap samples of the people (Efron and Tibshirani 1993: 1,000 or more for the ends of an interval)."""
+
+
 class Common(Settings):
     """The keys of params.yaml except the blocks of the rooms."""
 
@@ -200,7 +219,8 @@ class Common(Settings):
     measure: MeasureSettings
     attributes: AttributeProtocol
     recovery: RecoveryProtocol
-    guessing: GuessingProtocol
+    attacks: AttackProtocol
+    bootstrap: BootstrapSettings
     stand_ins: StandIns
     papers: list[Name]
     """The papers whose tables and figures are built (folders of reference/)."""

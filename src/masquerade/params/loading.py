@@ -55,7 +55,7 @@ def _check_references(parameters: Parameters) -> None:
         "matrix.evaluate": (parameters.matrix.evaluate, parameters.datasets),
         "measure.judges": (parameters.measure.judges, parameters.judges),
         "recovery.judges": (parameters.recovery.judges, parameters.judges),
-        "guessing.judge": ([parameters.guessing.judge] if parameters.guessing.cells else [], parameters.judges),
+        "attacks.judge": ([parameters.attacks.judge] if parameters.attacks.cells else [], parameters.judges),
     }
     for name, block in parameters.backbones.items():
         if role := discovery.load("backbones", name)(block).asset:

@@ -44,14 +44,14 @@ class Paths:
         # results
         self.metrics_folder = f"{results}/metrics"
         self.metrics = f"{self.metrics_folder}/{CELL}.json"
-        self.guesses = f"{results}/guesses/{CELL}.json"
+        self.attacks = f"{results}/attacks/{CELL}.json"
         self.pseudo_label_quality = f"{results}/attributes/pseudo_labels.json"
         self.scores = f"{results}/{SCORES}"
         self.tables, self.figures = f"{results}/tables", f"{results}/figures"
         self.table = f"{self.tables}/{{paper}}/{{item}}"
         self.figure = f"{self.figures}/{{paper}}/{{item}}"
         self.backbones_table = f"{self.tables}/backbones.md"
-        self.guessing_table = f"{self.tables}/guessing.md"
+        self.attacks_table = f"{self.tables}/attacks.md"
         self.claims_table = f"{self.tables}/claims"
         self.report = f"{results}/report/index.html"
 

@@ -15,6 +15,7 @@ from masquerade.core import discovery
 from masquerade.core.annotations import ANNOTATION
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import OK, REFUSED, ArchiveWriter, FaceArchive, Faces, to_uint8
+from masquerade.core.keys import Keys
 from masquerade.methods import Method
 from masquerade.pipeline import batching
 from masquerade.pipeline.batching import Refusal
@@ -23,6 +24,8 @@ TOLERANCE = 1.0 / 255.0  # half a grey level, which rounding to 8 bits removes
 NO_LANDMARKS = "its 68 landmarks are not known, and the method needs them"
 UNCHANGED = "the method returned the original picture"
 Progress = Callable[[int], None]
+KeyOf = Callable[[str], bytes]
+"""The id of a face -> the key of its picture."""
 
 
 def anonymize(
@@ -33,7 +36,7 @@ def anonymize(
     split: str | None,
     seed: int,
     batch: int,
-    key: bytes | None = None,
+    key_of: KeyOf | None = None,
     progress: Progress | None = None,
     for_release: bool = False,
     most: int = 0,
@@ -47,24 +50,24 @@ def anonymize(
     - the result is not finite or leaves [-1, 1],
     - the result equals the original. A control may return the original, but not ``for_release``.
 
-    ``key``: the key of a keyed method; None: the experiment key of the seed. ``progress`` is called with the number of
-    faces done. ``most``: at most so many faces, 0 for all (see `subset`). Raises ProtocolError if a result has a wrong
-    shape or type.
+    ``key_of``: the id of a face -> its key, for a keyed method; None: each face has a key of its own, which follows
+    from seed and id (`experiment_keys`). ``progress`` is called with the number of faces done. ``most``: at most so
+    many faces, 0 for all (see `subset`). Raises ProtocolError if a result has a wrong shape or type.
     """
     rows = subset(archive.select(split, status=None), most)
     refused = refusals(rows)
     if method.capabilities.landmarks:
         refused = {**dict.fromkeys(_without_landmarks(rows), NO_LANDMARKS), **refused}
-    key_id = ""
-    if method.capabilities.keys:
-        key_id = f"experiment {seed}" if key is None else "secret"
-        key = method.capabilities.keys.experiment(seed) if key is None else key
+    kind, key_id = method.capabilities.keys, ""
+    if kind:
+        key_id = f"experiment {seed}" if key_of is None else "secret"
+        key_of = key_of or experiment_keys(kind, seed)
     usable = rows[~rows["id"].isin(refused.keys())]
     if len(usable):
         method.observe(archive.batches(batch, rows=usable))
 
     def work(faces: Faces) -> np.ndarray:
-        return method.anonymize(faces, seed, key)
+        return method.anonymize(faces, seed, [key_of(name) for name in faces.ids] if key_of else None)
 
     forbidden = None if method.capabilities.control and not for_release else UNCHANGED
     results = _results(archive, usable, method, work, batch, forbidden, progress)
@@ -82,12 +85,18 @@ def subset(rows: pd.DataFrame, most: int) -> pd.DataFrame:
     return rows.loc[order.sort_values().index[:most]].sort_index()
 
 
-def recover(
-    archive: FaceArchive, output: Path, method: Method, key: bytes, batch: int, progress: Progress | None = None
-) -> None:
-    """Write the faces that ``method`` recovers with ``key`` from the pictures of an anonymized ``archive`` alone.
+def experiment_keys(kind: Keys, seed: int, *purpose: object) -> KeyOf:
+    """The keys of an experiment: another one for each face, and for each ``purpose``."""
+    return lambda face: kind.experiment(seed, *purpose, face)
 
-    Refusals as in `anonymize`. Raises ProtocolError also if the method is not invertible.
+
+def recover(
+    archive: FaceArchive, output: Path, method: Method, key_of: KeyOf, batch: int, progress: Progress | None = None
+) -> None:
+    """Write the faces that ``method`` recovers with their keys from the pictures of an anonymized ``archive`` alone.
+
+    ``key_of``: the id of an anonymized face -> its key. Refusals as in `anonymize`. Raises ProtocolError also if
+    the method is not invertible.
     """
     if not method.capabilities.invertible:
         raise ProtocolError(f"{_name(method)} is not invertible: its pictures cannot be recovered.")
@@ -96,7 +105,7 @@ def recover(
     usable = rows[~rows["id"].isin(refused.keys())]
 
     def work(faces: Faces) -> np.ndarray:
-        return method.recover(faces.images, key)
+        return method.recover(faces.images, [key_of(name) for name in faces.ids])
 
     results = _results(archive, usable, method, work, batch, None, progress)
     write(output, rows, refused, results, {}, {**archive.facts, "recovered_by": _name(method)})

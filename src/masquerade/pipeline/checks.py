@@ -21,8 +21,8 @@ def warnings(graph: Graph) -> list[str]:
     """What a person must know of a graph before it runs: files that are not ready, and cells that are left out."""
     parameters = graph.parameters
     backbones = [discovery.load("backbones", name)(block).asset for name, block in parameters.backbones.items()]
-    guesser = [parameters.guessing.judge] if graph.guessed else []
-    judges = [*graph.judges("measure"), *graph.judges("recovery"), *guesser]
+    attacker = [parameters.attacks.judge] if graph.attacked else []
+    judges = [*graph.judges("measure"), *graph.judges("recovery"), *attacker]
     roles = [*filter(None, backbones), *(role for name in judges for role in discovery.load("judges", name).assets)]
     texts = []
     if problems := _problems(dict.fromkeys(roles)):

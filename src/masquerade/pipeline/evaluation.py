@@ -1,7 +1,7 @@
 """Computes the metrics of one cell from its measurements, as plain JSON."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pandas as pd
 
 from masquerade.core import discovery, measurements
 from masquerade.core.errors import ArchiveError, ProtocolError
+from masquerade.core.statistics import encoded
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.pipeline.attributes import predictions
 
@@ -21,13 +22,14 @@ def evidence(
     target: Path | None = None,
     attributes: Path | None = None,
     attempts: Path | None = None,
+    draws: int = 0,
 ) -> Evidence:
     """Pair the measurements of an anonymized set with those of its sources.
 
     ``source``: measurements of the dataset's own pictures (test and calibration splits). ``derived``: of the anonymized
     test split. ``target``: of the pictures of the training set. ``attempts``: of the attempts to recover the same
-    faces. ``attributes``: predictions of attributes. Raises ArchiveError if a source was not measured, or if pictures
-    and their sources differ in size.
+    faces. ``attributes``: predictions of attributes. ``draws``: bootstrap samples of the people.
+    Raises ArchiveError if a source was not measured, or if pictures and their sources differ in size.
     """
     originals, anonymized = measurements.read(source), measurements.read(derived)
     tried = measurements.read(attempts) if attempts else None
@@ -53,6 +55,7 @@ def evidence(
         attributes=predictions.read(attributes) if attributes else None,
         attempts=tried,
         size=size,
+        draws=draws,
     )
 
 
@@ -86,6 +89,8 @@ def build_metrics(params: Mapping[str, Any]) -> dict[str, Metric]:
 def evaluate(metrics: Mapping[str, Metric], measured: Evidence) -> dict[str, dict[str, Any]]:
     """{metric: {judge: value with its denominator}}. A value that is not finite becomes None.
 
+    ``low`` and ``high`` are the ends of the value's interval, None without one. ``draws`` holds the bootstrap samples
+    (`statistics.encoded`), so that the difference of two cells has an interval too.
     Raises ProtocolError if a metric returns something else than Values.
     """
     return {name: _plain(name, metric.compute(measured)) for name, metric in metrics.items()}
@@ -94,8 +99,9 @@ def evaluate(metrics: Mapping[str, Metric], measured: Evidence) -> dict[str, dic
 def evaluate_attempts(metrics: Mapping[str, Metric], measured: Evidence) -> dict[str, dict[str, dict[str, Any]]]:
     """{attempt: `evaluate` of its pictures in the place of the anonymized ones}. Returns {} without attempts.
 
-    An attempt may have several pictures of a face (several wrong keys). Each one is compared with its original. Metrics
-    whose protocol has one picture of each face are left out. Raises ProtocolError as `evaluate`.
+    An attempt may have several pictures of a face (several wrong keys). Each one is compared with its original. Then
+    ``key_spread`` is the standard deviation of the value over these keys. Metrics whose protocol has one picture of
+    each face are left out. Raises ProtocolError as `evaluate`.
     """
     if measured.attempts is None:
         return {}
@@ -103,13 +109,30 @@ def evaluate_attempts(metrics: Mapping[str, Metric], measured: Evidence) -> dict
     sources = measured.original.drop_duplicates("id").set_index("id")
     values = {}
     for attempt, rows in measured.attempts.groupby("attempt", sort=False):
-        originals = sources.loc[rows["source_id"]].reset_index()
-        derived = rows.reset_index(drop=True)
-        part = replace(
-            measured, original=originals, derived=derived, judges=_judges(derived), attributes=None, attempts=None
-        )
-        values[attempt] = evaluate(repeatable, part)
+        values[attempt] = evaluate(repeatable, _of_attempt(measured, sources, rows))
+        keys = [part for _, part in rows.groupby("number")]
+        if len(keys) > 1:
+            whole = replace(measured, draws=0)
+            _add_key_spread(values[attempt], [evaluate(repeatable, _of_attempt(whole, sources, part)) for part in keys])
     return values
+
+
+def _of_attempt(measured: Evidence, sources: pd.DataFrame, rows: pd.DataFrame) -> Evidence:
+    """The evidence with the pictures ``rows`` of one attempt in the place of the anonymized ones."""
+    derived = rows.reset_index(drop=True)
+    originals = sources.loc[rows["source_id"]].reset_index()
+    return replace(
+        measured, original=originals, derived=derived, judges=_judges(derived), attributes=None, attempts=None
+    )
+
+
+def _add_key_spread(values: dict[str, dict[str, dict[str, Any]]], by_key: list[dict[str, dict[str, Any]]]) -> None:
+    """Add ``key_spread`` to each value that has a number for every key."""
+    for metric, judges in values.items():
+        for judge, value in judges.items():
+            numbers = [each[metric].get(judge, {}).get("value") for each in by_key]
+            if None not in numbers:
+                value["key_spread"] = float(np.std(numbers, ddof=1))
 
 
 def _plain(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
@@ -117,7 +140,13 @@ def _plain(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
     for judge, value in values.items():
         if not isinstance(value, Value) or value.over > value.of:
             raise ProtocolError(f"The metric '{name}' must give a Value with over <= of for '{judge}', not {value!r}.")
-        plain[judge] = {key: _number(item) for key, item in asdict(value).items()}
+        low, high = value.interval or (None, None)
+        draws = None if value.draws is None or low is None else encoded(value.draws)
+        plain[judge] = {
+            "value": _number(value.value), "over": _number(value.over), "of": _number(value.of),
+            "spread": _number(value.spread), "spread_of": value.spread_of, "note": value.note,
+            "low": low, "high": high, "draws": draws,
+        }  # fmt: skip
     return plain
 
 

@@ -14,7 +14,7 @@ from masquerade.core import discovery, fingerprints, rehearsal
 from masquerade.core.errors import ParameterError
 from masquerade.methods import Capabilities
 from masquerade.params import loading, matrix
-from masquerade.params.blocks import AttributeSettings, GuessingSettings, RecoverySettings
+from masquerade.params.blocks import AttackSettings, AttributeSettings, RecoverySettings
 from masquerade.params.matrix import Cell
 from masquerade.params.paths import CELL, CODE, Paths, with_index
 from masquerade.params.slices import Knobs, text_of
@@ -51,7 +51,7 @@ class Graph:
         self.built = [cell for cell in self.cells if cell.method not in self.parameters.imported]
         self.attributed = matrix.matching(self.built, self.parameters.attributes.cells)
         self.attempted = matrix.matching(self.built, self.parameters.recovery.cells)
-        self.guessed = matrix.matching(self.built, self.parameters.guessing.cells)
+        self.attacked = matrix.matching(self.built, self.parameters.attacks.cells)
         self.train_on = self.parameters.matrix.train_on
         self.datasets = sorted({cell.dataset for cell in self.cells} | {self.train_on})
         self.attribute_datasets = sorted({cell.dataset for cell in self.attributed} | {self.train_on})
@@ -105,8 +105,8 @@ class Graph:
         return self.knobs_of("recovery", RecoverySettings)
 
     @property
-    def guessing_knobs(self) -> list[str]:
-        return self.knobs_of("guessing", GuessingSettings)
+    def attack_knobs(self) -> list[str]:
+        return self.knobs_of("attacks", AttackSettings)
 
     # code
 
@@ -230,9 +230,9 @@ class Graph:
         return [f"judges.{name}" for name in self.judges(block)]
 
     @property
-    def guesser(self) -> type:
-        """The judge that decides whether a guessed key recovers the person."""
-        return discovery.load("judges", self.parameters.guessing.judge)
+    def attacker(self) -> type:
+        """The judge that decides whether an attack finds the person."""
+        return discovery.load("judges", self.parameters.attacks.judge)
 
     # files of many cells
 

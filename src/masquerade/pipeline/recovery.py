@@ -3,7 +3,8 @@
 An attempt is a picture with a name: ``recovered`` (from the anonymized picture and the right key alone), ``wrong``
 (with another key), ``near.<what>`` (with an almost right key), ``saved`` and ``saved_wrong`` (from the representation
 that could be kept), ``pasted`` (on the background of the ORIGINAL, as in a published evaluation), ``key`` (anonymized
-again with another key), ``view.<name>`` (other pictures for a figure). ``number`` counts the pictures of one name.
+again, all faces with ONE other key), ``view.<name>`` (other pictures for a figure). ``number`` counts the pictures of
+one name. Except in ``key``, every face has a key of its own.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,7 +35,7 @@ def attempt_all(
 ) -> None:
     """Write all attempts on the faces of ``anonymized`` to the archive ``output``: one row for each attempt.
 
-    The key is the key of the experiment that made ``anonymized``. A face that cannot be recovered is a refusal with its
+    The keys are those of the experiment that made ``anonymized``. A face that cannot be recovered is a refusal with its
     reason. ``progress`` is called with the number of faces done. Raises ProtocolError if the method recovers nothing,
     or returns pictures of a wrong shape or type.
     """
@@ -88,30 +89,35 @@ def tries(
 ) -> Iterator[tuple[tuple[str, int], np.ndarray]]:
     """((attempt, number), pictures) of every attempt on the anonymized ``faces``, whose originals are ``source``."""
     able = method.capabilities
-    key = able.keys.experiment(seed) if able.keys else None
+
+    def drawn(*purpose: object) -> list[bytes] | None:
+        return able.keys and [anonymization.experiment_keys(able.keys, seed, *purpose)(name) for name in source.ids]
+
+    right = drawn()
     if able.invertible:
-        yield ("recovered", 0), method.recover(faces.images, key)
+        yield ("recovered", 0), method.recover(faces.images, right)
     if able.pastes:
-        assert key is not None  # a method that pastes takes a key
-        yield ("pasted", 0), method.recover_onto(faces.images, key, source.images)
+        assert right is not None  # a method that pastes takes a key
+        yield ("pasted", 0), method.recover_onto(faces.images, right, source.images)
     for name, images in method.views(source).items():
         yield (f"view.{name}", 0), images
     if able.keys is None:
         if able.saves:
-            yield ("saved", 0), method.recover_saved(method.save(source, seed, key), key)
+            yield ("saved", 0), method.recover_saved(method.save(source, seed, None), None)
         return
-    wrong = [able.keys.experiment(seed, "wrong", number) for number in range(settings.wrong_keys)]
-    for number, other in enumerate(wrong):
-        yield ("wrong", number), method.recover(faces.images, other)
-    assert key is not None
-    for what, images in method.recover_nearly(faces.images, key).items():
-        yield (f"near.{what}", 0), images
+    assert right is not None
+    for number in range(settings.wrong_keys):
+        yield ("wrong", number), method.recover(faces.images, drawn("wrong", number))
+    for number in range(settings.near_keys):
+        for what, images in method.recover_nearly(faces.images, right, number).items():
+            yield (f"near.{what}", number), images
     if able.saves:
-        saved = method.save(source, seed, key)
-        yield ("saved", 0), method.recover_saved(saved, key)
-        yield ("saved_wrong", 0), method.recover_saved(saved, wrong[0])
+        saved = method.save(source, seed, right)
+        yield ("saved", 0), method.recover_saved(saved, right)
+        yield ("saved_wrong", 0), method.recover_saved(saved, drawn("wrong", 0))
     for number in range(settings.other_keys):
-        yield ("key", number), method.anonymize(source, seed, able.keys.experiment(seed, "other", number))
+        one = able.keys.experiment(seed, "other", number)
+        yield ("key", number), method.anonymize(source, seed, [one] * len(source))
 
 
 def _write(

@@ -60,13 +60,13 @@ class Targets:
         return labels + self._graph.of(self._graph.attributed, self._paths.attributes)
 
     def recovery(self) -> list[str]:
-        """Attempts to recover faces, their measurements, and guessed keys."""
-        attempted, guessed = self._graph.attempted, self._graph.guessed
+        """Attempts to recover faces, their measurements, and attacks on keys."""
+        attempted, attacked = self._graph.attempted, self._graph.attacked
         return (
             _with_indexes(self._graph.of(attempted, self._paths.attempts))
             + self._graph.of(attempted, self._paths.measured_attempts)
-            + self._graph.of(guessed, self._paths.guesses)
-            + self._graph.results(self._paths.guessing_table)
+            + self._graph.of(attacked, self._paths.attacks)
+            + self._graph.results(self._paths.attacks_table)
         )
 
     def features(self) -> list[str]:

@@ -1,5 +1,6 @@
 """Cao et al.: a password and a level rotate the identity vector, and rotate it back."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -8,7 +9,7 @@ from pydantic import Field
 from masquerade.core import discovery, seeding
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import Faces
-from masquerade.core.keys import Digits
+from masquerade.core.keys import Digits, stacked
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._disentanglement.settings import DisentanglementSettings
@@ -80,46 +81,49 @@ class Cao21(Method):
 
         training.train(params, job, identity, rotated, {"references": Table({"identities": library})})
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """F(X, p, d) = G(M(z_id, p, d), z_attr), Eq. 15."""
-        rotated, maps = self.save(faces, seed, key)
+        rotated, maps = self.save(faces, seed, keys)
         return self._networks.fuse(unit(rotated), maps)
 
-    def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
+    def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Eq. 16-18, from the picture alone. Raises ParameterError for the variant whose level is random."""
-        return self._recovered(images, key, self._level())
+        return self._recovered(images, keys, self._level())
 
-    def recover_nearly(self, images: np.ndarray, key: bytes) -> dict[str, np.ndarray]:
-        """As the base class, and with the right password and the next level."""
+    def recover_nearly(self, images: np.ndarray, keys: Sequence[bytes], number: int = 0) -> dict[str, np.ndarray]:
+        """As the base class, and for ``number`` 0 with the right password and the next level."""
+        nearly = super().recover_nearly(images, keys, number)
+        if number:
+            return nearly
         level = self._level()
         other = level + 1 if level + 1 in rotation.LEVELS else level - 1
-        return super().recover_nearly(images, key) | {"level": self._recovered(images, key, other)}
+        return nearly | {"level": self._recovered(images, keys, other)}
 
-    def save(self, faces: Faces, seed: int, key: bytes | None) -> "tuple[np.ndarray, list[Tensor]]":
+    def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> "tuple[np.ndarray, list[Tensor]]":
         """z_new (N, D) with the length that Eq. 13 gives, and the attribute maps."""
         identity = self._networks.identities(faces.images).astype(np.float64)
-        rotated = rotation.rotate(identity, self._reference(key), self._angles(faces, seed))
+        rotated = rotation.rotate(identity, self._referred(keys), self._angles(faces, seed))
         return rotated, self._networks.attributes(faces.images)
 
-    def recover_saved(self, saved: "tuple[np.ndarray, list[Tensor]]", key: bytes | None) -> np.ndarray:
+    def recover_saved(self, saved: "tuple[np.ndarray, list[Tensor]]", keys: Sequence[bytes] | None) -> np.ndarray:
         rotated, maps = saved
         theta = rotation.angle(self._level())
-        return self._networks.fuse(unit(rotation.rotate_back(rotated, self._reference(key), theta)), maps)
+        return self._networks.fuse(unit(rotation.rotate_back(rotated, self._referred(keys), theta)), maps)
 
     def statement(self) -> dict[str, object]:
         level = self.variant.level
         return {"level": level} if level == "random" else {"level": level, "degrees": 70 + 5 * (level + (level > 3))}
 
-    def _recovered(self, images: np.ndarray, key: bytes | None, level: int) -> np.ndarray:
-        theta, reference = rotation.angle(level), self._reference(key)
+    def _recovered(self, images: np.ndarray, keys: Sequence[bytes] | None, level: int) -> np.ndarray:
+        theta, reference = rotation.angle(level), self._referred(keys)
         direction = self._networks.identities(images).astype(np.float64)
         rotated = rotation.lengthened(direction, reference, theta, self._usual)
         identity = unit(rotation.rotate_back(rotated, reference, theta))
         return self._networks.fuse(identity, self._networks.attributes(images))  # Eq. 18
 
-    def _reference(self, key: bytes | None) -> np.ndarray:
-        assert key is not None
-        return self._references.of(int(key))
+    def _referred(self, keys: Sequence[bytes] | None) -> np.ndarray:
+        """f(p) of each password, unit (N, D)."""
+        return stacked(keys, lambda key: self._references.of(int(key)))
 
     def _level(self) -> int:
         if self.variant.level == "random":

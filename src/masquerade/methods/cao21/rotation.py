@@ -43,11 +43,11 @@ def lengthened(direction: np.ndarray, reference: np.ndarray, theta: float, usual
     """A direction, unit (N, D), with the length that `rotate` gives: z_new as a picture shows it.
 
     A recogniser gives directions only, but Eq. 17 needs the length. The length follows from alpha, the angle between
-    the face and the reference, unit (D,). The angle between the direction and the reference is
+    the face and its reference, unit (N, D). The angle between the direction and the reference is
     alpha - atan2(sin theta sin alpha, cos theta), which rises with alpha. The side of the reference is not known, so
     two values of alpha fit; the one nearer to ``usual`` (radians) is taken.
     """
-    offset = np.arccos(np.clip(direction @ reference, -1, 1))
+    offset = np.arccos(np.clip((direction * reference).sum(axis=1), -1, 1))
     both = np.stack([_alpha(offset, theta), _alpha(-offset, theta)])
     alpha = np.take_along_axis(both, np.abs(both - usual).argmin(axis=0)[None], axis=0)[0]
     return direction * np.hypot(np.cos(theta), np.sin(theta) * np.sin(alpha))[:, None]

@@ -1,5 +1,6 @@
 """FIT: a face identity transformer with a password."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, KeyFormatError, PictureError
 from masquerade.core.images import Faces
-from masquerade.core.keys import Bits
+from masquerade.core.keys import Bits, stacked
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods.fit.passwords import BITS, of_key
@@ -65,13 +66,13 @@ class FIT(Method):
 
         training.train(params, job, discovery.load("backbones", "identity").load(job.backbones["identity"]))
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """T(I, p). Raises PictureError if the pictures do not have the size of the training pictures."""
-        return self._transformed(faces.images, self._password(key))
+        return self._transformed(faces.images, self._passwords(keys))
 
-    def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
+    def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """T(I', -p): the same network, the inverse password. Raises as `anonymize`."""
-        return self._transformed(images, -self._password(key))
+        return self._transformed(images, -self._passwords(keys))
 
     def statement(self) -> dict[str, object]:
         return {
@@ -79,18 +80,18 @@ class FIT(Method):
             "limits": f"{2**BITS} passwords: whoever holds the network and a way to tell a right face can try all.",
         }
 
-    def _password(self, key: bytes | None) -> np.ndarray:
-        if key is None or len(key) != BITS // 8:
+    def _passwords(self, keys: Sequence[bytes] | None) -> np.ndarray:
+        if any(len(key) != BITS // 8 for key in keys or [b""]):
             raise KeyFormatError(f"The key of fit is {BITS} bits. Give {BITS // 8} bytes.")
-        return of_key(key)
+        return stacked(keys, of_key)
 
-    def _transformed(self, images: np.ndarray, password: np.ndarray) -> np.ndarray:
+    def _transformed(self, images: np.ndarray, passwords: np.ndarray) -> np.ndarray:
         import torch
 
         if images.shape[-2:] != (self._size, self._size):
             height, width = images.shape[-2:]
             raise PictureError(f"is {width} x {height} pixels; this network takes {self._size} x {self._size}")
         with torch.inference_mode():
-            bits = torch.from_numpy(password)
-            parts = [self._network(part, bits.expand(len(part), -1)) for part in torch.from_numpy(images).split(BATCH)]
+            batches = (torch.from_numpy(array).split(BATCH) for array in (images, passwords))
+            parts = [self._network(*part) for part in zip(*batches, strict=True)]
         return torch.cat(parts).numpy()

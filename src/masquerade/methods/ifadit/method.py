@@ -1,6 +1,6 @@
 """iFADIT: an invertible flow changes the identity vector under a secret, and a frozen generator draws the face."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from masquerade.core.errors import CheckpointError, PictureError
 from masquerade.core.images import Faces, to_float, to_uint8
-from masquerade.core.keys import Secret, expanded
+from masquerade.core.keys import Secret, expanded, stacked
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods.ifadit.settings import IfaditSettings
@@ -79,35 +79,40 @@ class Ifadit(Method):
 
         training.train(params, job)
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Eq. 9, then Eq. 11 with the background of the faces. Raises PictureError for pictures of another size."""
 
-        def part(images: "Tensor") -> "Tensor":
-            hidden, attributes = self._hidden(images, key)
+        def part(images: "Tensor", drawn: "Tensor") -> "Tensor":
+            hidden, attributes = self._hidden(images, drawn)
             return self._refined(self._draw(hidden, attributes), images)
 
-        return self._each(part, faces.images)
+        return self._each(part, faces.images, self._pseudorandom(keys))
 
-    def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
+    def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Eq. 10, then Eq. 11 with the background of the anonymized pictures."""
-        return self._each(lambda part: self._refined(self._recovered(part, key), part), images)
+        return self.recover_onto(images, keys, images)
 
-    def recover_onto(self, images: np.ndarray, key: bytes, originals: np.ndarray) -> np.ndarray:
+    def recover_onto(self, images: np.ndarray, keys: Sequence[bytes] | None, originals: np.ndarray) -> np.ndarray:
         """Eq. 10, then Eq. 11 with background and mask of the original pictures, as in the published evaluation."""
-        return self._each(lambda part, original: self._refined(self._recovered(part, key), original), images, originals)
 
-    def save(self, faces: Faces, seed: int, key: bytes | None) -> Saved:
-        identity, attributes = self._each(lambda images: self._hidden(images, key), faces.images)
-        return Saved(identity, attributes, to_uint8(self.anonymize(faces, seed, key)))
+        def part(images: "Tensor", drawn: "Tensor", background: "Tensor") -> "Tensor":
+            return self._refined(self._recovered(images, drawn), background)
 
-    def recover_saved(self, saved: Saved, key: bytes | None) -> np.ndarray:
+        return self._each(part, images, self._pseudorandom(keys), originals)
+
+    def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> Saved:
+        identity, attributes = self._each(self._hidden, faces.images, self._pseudorandom(keys))
+        return Saved(identity, attributes, to_uint8(self.anonymize(faces, seed, keys)))
+
+    def recover_saved(self, saved: Saved, keys: Sequence[bytes] | None) -> np.ndarray:
         """Eq. 10 from the saved vectors, without a second encoding and without compensation."""
 
-        def part(hidden: "Tensor", attributes: "Tensor", pictures: "Tensor") -> "Tensor":
-            identity = self._transform.inverse(hidden, self._secret(key, len(hidden)))
+        def part(hidden: "Tensor", attributes: "Tensor", pictures: "Tensor", drawn: "Tensor") -> "Tensor":
+            identity = self._transform.inverse(hidden, self._secrets(drawn))
             return self._refined(self._draw(identity, attributes), pictures)
 
-        return self._each(part, saved.identity, saved.attributes, to_float(saved.pictures))
+        pictures = to_float(saved.pictures)
+        return self._each(part, saved.identity, saved.attributes, pictures, self._pseudorandom(keys))
 
     def views(self, faces: Faces) -> dict[str, np.ndarray]:
         """Figure 7: drawn from identity and attributes, and with one of them set to zero. Not refined."""
@@ -122,15 +127,15 @@ class Ifadit(Method):
 
         return dict(zip(("reconstructed", "de_identity", "de_attributes"), self._each(part, faces.images), strict=True))
 
-    def _hidden(self, images: "Tensor", key: bytes | None) -> tuple["Tensor", "Tensor"]:
+    def _hidden(self, images: "Tensor", drawn: "Tensor") -> tuple["Tensor", "Tensor"]:
         """Identity under the secret, T(E_ID(X), s), and attributes E_Attr(X): Eq. 9."""
-        identity = self._transform(self._networks.identity(images), self._secret(key, len(images)))
+        identity = self._transform(self._networks.identity(images), self._secrets(drawn))
         return identity, self._disentangler.attributes(images)
 
-    def _recovered(self, images: "Tensor", key: bytes | None) -> "Tensor":
+    def _recovered(self, images: "Tensor", drawn: "Tensor") -> "Tensor":
         """Eq. 10: the recovered face before its background is refined."""
         corrected = self._transform.compensation(self._networks.identity(images))
-        identity = self._transform.inverse(corrected, self._secret(key, len(images)))
+        identity = self._transform.inverse(corrected, self._secrets(drawn))
         return self._draw(identity, self._disentangler.attributes(images))
 
     def _draw(self, identity: "Tensor", attributes: "Tensor") -> "Tensor":
@@ -143,17 +148,16 @@ class Ifadit(Method):
 
         return refine(made, background, self._networks.mask(background)).clamp(-1, 1)
 
-    def _secret(self, key: bytes | None, count: int) -> "Tensor":
-        """KeyGen(s) of Eq. 4, (count, style): HKDF, [-1, 1], the generator's mapping network."""
-        import torch
+    def _pseudorandom(self, keys: Sequence[bytes] | None) -> np.ndarray:
+        """The bytes that HKDF derives from each key, uint8 (N, style)."""
+        width = self._networks.generator.style_width
+        return stacked(keys, lambda key: np.frombuffer(expanded(key, width, "ifadit"), dtype=np.uint8))
 
+    def _secrets(self, drawn: "Tensor") -> "Tensor":
+        """KeyGen(s) of Eq. 4, (N, style), from the derived bytes: [-1, 1], the generator's mapping network."""
         from masquerade.methods.ifadit.network import secret_vectors
 
-        assert key is not None
-        generator = self._networks.generator
-        drawn = bytearray(expanded(key, generator.style_width, "ifadit"))
-        pseudorandom = torch.frombuffer(drawn, dtype=torch.uint8).to(self._networks.device)
-        return secret_vectors(generator, pseudorandom[None]).expand(count, -1)
+        return secret_vectors(self._networks.generator, drawn)
 
     def _each(self, function: Callable, *batch: np.ndarray) -> Any:
         """The joined results of ``function`` on parts of arrays with one row a face. PictureError for another size."""

@@ -1,5 +1,6 @@
 """LReOrg: keywords decide which features of a face are hidden and which are kept."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -100,17 +101,17 @@ class LReOrg(Method):
 
         training.train(params, job)
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
         return self._drawn(self._recovered(self._hidden(faces, seed), faces))
 
-    def save(self, faces: Faces, seed: int, key: bytes | None) -> dict[str, "Tensor"]:
+    def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> dict[str, "Tensor"]:
         """The anonymized code, and the original key features of the hidden keywords, which undo the anonymization."""
         original, _ = self._codes.of(faces)
         features = {name: self._separated(original, name)[0] for name in self.variant.hide}
         return {"code": self._recovered(self._hidden(faces, seed), faces), **features}
 
-    def recover_saved(self, saved: dict[str, "Tensor"], key: bytes | None) -> np.ndarray:
+    def recover_saved(self, saved: dict[str, "Tensor"], keys: Sequence[bytes] | None) -> np.ndarray:
         """The face with the hidden features restored, the last one first."""
         code = saved["code"]
         for name in reversed(self.variant.hide):

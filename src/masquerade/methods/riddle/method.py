@@ -1,11 +1,12 @@
 """RiDDLE: a transformer encrypts the code of a face with a password, and decrypts it with the same password."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from masquerade.core.images import Faces
-from masquerade.core.keys import Secret
+from masquerade.core.keys import Secret, stacked
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods.riddle import password
@@ -55,40 +56,40 @@ class Riddle(Method):
 
         training.train(params, job)
 
-    def anonymize(self, faces: Faces, seed: int, key: bytes | None = None) -> np.ndarray:
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
-        return self._drawn(self._encrypted(faces, key))
+        return self._drawn(self._encrypted(faces, keys))
 
-    def recover(self, images: np.ndarray, key: bytes | None) -> np.ndarray:
+    def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Encodes, decrypts and draws. Raises PictureError for pictures of another size."""
-        return self._drawn(self._transformed(self._space.invert(images), key))
+        return self._drawn(self._transformed(self._space.invert(images), keys))
 
-    def save(self, faces: Faces, seed: int, key: bytes | None) -> np.ndarray:
+    def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> np.ndarray:
         """The encrypted W+, float32 (N, layers, style)."""
-        return self._encrypted(faces, key).numpy()
+        return self._encrypted(faces, keys).numpy()
 
-    def recover_saved(self, saved: np.ndarray, key: bytes | None) -> np.ndarray:
+    def recover_saved(self, saved: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         import torch
 
-        return self._drawn(self._transformed(torch.from_numpy(saved), key))
+        return self._drawn(self._transformed(torch.from_numpy(saved), keys))
 
     def statement(self) -> dict[str, object]:
         return {"style_layers": "-".join(map(str, self._network.sizes)), "password": "HKDF-SHA256 -> z -> W"}
 
-    def _encrypted(self, faces: Faces, key: bytes | None) -> "Tensor":
+    def _encrypted(self, faces: Faces, keys: Sequence[bytes] | None) -> "Tensor":
         codes, _ = self._codes.of(faces)
-        return self._transformed(codes, key)
+        return self._transformed(codes, keys)
 
-    def _transformed(self, codes: "Tensor", key: bytes | None) -> "Tensor":
+    def _transformed(self, codes: "Tensor", keys: Sequence[bytes] | None) -> "Tensor":
         """Codes (N, layers, style) after the network: codes of faces are encrypted, encrypted codes are decrypted."""
         import torch
 
-        assert key is not None
         space = self._space
-        z = torch.from_numpy(password.of(key, space.generator.style_width)).to(space.device)
+        z = stacked(keys, lambda key: password.of(key, space.generator.style_width))
         with torch.inference_mode():
-            mapped = space.generator.map(z[None])
-            parts = [self._network(part.to(space.device), mapped.expand(len(part), -1)) for part in codes.split(32)]
+            mapped = space.generator.map(torch.from_numpy(z).to(space.device))
+            batches = zip(codes.split(32), mapped.split(32), strict=True)
+            parts = [self._network(part.to(space.device), passwords) for part, passwords in batches]
         return torch.cat(parts).cpu()
 
     def _drawn(self, codes: "Tensor") -> np.ndarray:

@@ -1,51 +1,11 @@
-"""Compares a measured number with the printed one, and the order of the rows with the order in the paper."""
-
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations
+"""Compares a measured number with the printed one, in words."""
 
 from masquerade.papers import layout
 from masquerade.papers.context import Context
+from masquerade.papers.ordering import Order
 from masquerade.papers.table_result import Entry
 
 MORE_IS_BETTER = {"higher": True, "lower": False}
-
-
-@dataclass(frozen=True)
-class Order:
-    """Of the ``pairs`` of rows that the paper orders, how many have the ``same`` measured order."""
-
-    same: int = 0
-    pairs: int = 0
-
-    def __add__(self, other: "Order") -> "Order":
-        return Order(self.same + other.same, self.pairs + other.pairs)
-
-
-def orders(entries: Sequence[Entry]) -> list[Order]:
-    """For each entry of one column: its comparisons with the other rows.
-
-    A pair with equal printed numbers is not compared. A pair with equal measured numbers has not the same order.
-    """
-    every = [Order() for _ in entries]
-    known = {
-        place: (entry.printed.value, entry.measured.value)
-        for place, entry in enumerate(entries)
-        if entry.printed and entry.measured.value is not None
-    }
-    for one, other in combinations(known, 2):
-        printed, measured = (first - second for first, second in zip(known[one], known[other], strict=True))
-        if printed:
-            comparison = Order(int(printed * measured > 0), 1)
-            every[one] += comparison
-            every[other] += comparison
-    return every
-
-
-def of_column(entries: Sequence[Entry]) -> Order:
-    """Every pair of rows of one column, each once."""
-    each = orders(entries)
-    return Order(sum(order.same for order in each) // 2, sum(order.pairs for order in each) // 2)
 
 
 def difference(entry: Entry) -> str:
@@ -66,7 +26,7 @@ def verdict(entry: Entry) -> str:
     return "" if direction is None else ("better" if (text[0] == "+") == direction else "worse")
 
 
-def sentence(entry: Entry, order: Order, reason: str, context: Context) -> str:
+def sentence(entry: Entry, reason: str, context: Context) -> str:
     """The comparison of the two numbers of a place in words, from the direction of its column and nothing else."""
     column = entry.column
     rule = {"higher": "Higher is better. ", "lower": "Lower is better. ", "none": ""}[column.direction]
@@ -77,7 +37,7 @@ def sentence(entry: Entry, order: Order, reason: str, context: Context) -> str:
         what = "no such number" if column.printed else "no such column"
         return f"Measured here alone: the paper prints {what}. {rule}".strip()
     return " ".join([
-        _compared(entry), rule.strip(), *_ordered(order), *([_judged(entry, context)] if column.judge else []),
+        _compared(entry), rule.strip(), *_ordered(entry.order), *([_judged(entry, context)] if column.judge else []),
     ]).replace("  ", " ").strip()  # fmt: skip
 
 
@@ -94,10 +54,9 @@ def _ordered(order: Order) -> list[str]:
     """How many comparisons with the other rows come out as in the paper."""
     if not order.pairs:
         return []
-    if order.pairs == 1:
-        return [f"Against the one other row, it stands {'as' if order.same else 'otherwise than'} in the paper."]
-    count = "all" if order.same == order.pairs else f"{order.same or 'none'} of"
-    return [f"Against the other rows, {count} {order.pairs} comparisons come out as in the paper."]
+    counts = {"as in the paper": order.concordant, "otherwise": order.discordant, "undecided": order.undecided}
+    listed = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    return [f"Comparisons with the other rows: {listed}."]
 
 
 def _judged(entry: Entry, context: Context) -> str:

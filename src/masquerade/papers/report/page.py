@@ -1,7 +1,7 @@
 """Prepares what the template shows, and renders the report as one HTML file that needs no network."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +14,9 @@ from masquerade.papers import layout, reference
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Column, Item, Table
 from masquerade.papers.measured import Cells
+from masquerade.papers.ordering import Order
 from masquerade.papers.report import addresses, chain, comparison, explorer, reading, tradeoff
 from masquerade.papers.report.chain import Files
-from masquerade.papers.report.comparison import Order
 from masquerade.papers.report.variants import Methods, in_order
 from masquerade.papers.table_result import Entry, Line, TableResult
 from masquerade.papers.verdicts import FAILS, HOLDS, UNDECIDED
@@ -102,13 +102,9 @@ def report_table(declared: Table, csv: Path, cells: Cells, context: Context) -> 
     records = reading.records(csv.read_text(encoding="utf-8"))
     result = reading.table(declared, records, cells, context)
     named = iter(zip(addresses.of_table(declared.key, records), records, strict=True))
-    by_column = [comparison.orders([line.entries[place] for line in result.lines])
-                 for place in range(len(declared.columns))]  # fmt: skip
     places = tuple(
-        tuple(_place(entry, *next(named), by_column[at][number], line.reason, context)
-              for at, entry in enumerate(line.entries))
-        for number, line in enumerate(result.lines)
-    )  # fmt: skip
+        tuple(_place(entry, *next(named), line.reason, context) for entry in line.entries) for line in result.lines
+    )
     columns = tuple(_column(result, column) for column in declared.columns)
     rows = tuple(Head(layout.label(result, line.row), line=line) for line in result.lines)
     return ReportTable(
@@ -116,7 +112,7 @@ def report_table(declared: Table, csv: Path, cells: Cells, context: Context) -> 
         columns=rows if declared.transpose else columns,
         rows=columns if declared.transpose else rows,
         places=tuple(zip(*places, strict=True)) if declared.transpose else places,
-        orders=tuple(comparison.of_column([line.entries[at] for line in result.lines]) for at in range(len(columns))),
+        orders=tuple(_of_column([line.entries[at].order for line in result.lines]) for at in range(len(columns))),
         file=str(csv),
         md5=fingerprints.md5(csv),
         preamble=tuple(layout.preamble(result)[1:]),  # the page shows the scale's caution once, at its top
@@ -126,15 +122,21 @@ def report_table(declared: Table, csv: Path, cells: Cells, context: Context) -> 
     )
 
 
-def _place(entry: Entry, address: str, record: reading.Record, order: Order, reason: str, context: Context) -> Place:
+def _of_column(orders: Iterable[Order]) -> Order:
+    """Every pair of rows of one column, each once: a pair stands at both of its rows."""
+    total = sum(orders, Order())
+    return Order(total.concordant // 2, total.discordant // 2, total.undecided // 2)
+
+
+def _place(entry: Entry, address: str, record: reading.Record, reason: str, context: Context) -> Place:
     return Place(
         entry=entry,
         address=address,
         setting=(record["dataset"], record["method"], record["variant"]),
-        sentence=comparison.sentence(entry, order, reason, context),
+        sentence=comparison.sentence(entry, reason, context),
         difference=comparison.difference(entry),
         verdict=comparison.verdict(entry),
-        order=order,
+        order=entry.order,
     )
 
 

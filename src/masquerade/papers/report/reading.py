@@ -11,6 +11,7 @@ from masquerade.papers.claims import Claim
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Column, Row, Table
 from masquerade.papers.measured import Cells, Measured
+from masquerade.papers.ordering import Order
 from masquerade.papers.printed import Printed
 from masquerade.papers.table_result import Entry, Line, TableResult
 
@@ -42,21 +43,16 @@ class ComparedNumber:
 
 @dataclass(frozen=True)
 class Assertion:
-    """One claim of a paper with its verdict. ``margins``: those of the seeds in which no number is missing."""
+    """One claim of a paper with its verdict, its margin (None: a number is missing) and the interval of the margin."""
 
     claim: Claim
     dataset: str
     verdict: str
     reason: str
-    margins: tuple[float, ...]
-    seeds: int
+    margin: float | None
+    interval: tuple[float, float] | None
     pairs: tuple[tuple[ComparedNumber, ComparedNumber], ...]
     """(the side that is claimed to be greater, the other side)."""
-
-    @property
-    def held(self) -> int:
-        """The number of seeds in which the margin is above 0."""
-        return sum(margin > 0 for margin in self.margins)
 
 
 def records(text: str) -> list[Record]:
@@ -108,6 +104,8 @@ def _entry(column: Column, record: Record) -> Entry:
     own = column.spread == "metric"
     measured = Measured(
         value=_number(record["measured"]),
+        interval=_interval(record),
+        key_spread=_number(record["key_spread"]),
         seed_spread=None if own else _number(record["spread"]),
         own_spread=_number(record["spread"]) if own else None,
         own_spread_of=record["spread_of"] if own else "",
@@ -117,7 +115,13 @@ def _entry(column: Column, record: Record) -> Entry:
         note=record["note"],
         reason=record["reason"],
     )
-    return Entry(column, printed, measured, record["best"] == "True")
+    order = Order(*(int(record[field]) for field in ("concordant", "discordant", "undecided")))
+    return Entry(column, printed, measured, record["best"] == "True", order)
+
+
+def _interval(record: Record) -> tuple[float, float] | None:
+    low, high = _number(record["low"]), _number(record["high"])
+    return None if low is None or high is None else (low, high)
 
 
 def assertions(claims: Iterable[Claim], lines: Iterable[Record]) -> list[Assertion]:
@@ -137,7 +141,6 @@ def assertions(claims: Iterable[Claim], lines: Iterable[Record]) -> list[Asserti
 
 def _assertion(claim: Claim, lines: Sequence[Record]) -> Assertion:
     first = lines[0]
-    margins = {line["seed"]: _number(line["margin"]) for line in lines}
     pairs: dict[tuple[tuple[str, ...], ...], list[Record]] = {}
     for line in lines:
         pairs.setdefault((_side(line, "greater"), _side(line, "than")), []).append(line)
@@ -146,8 +149,8 @@ def _assertion(claim: Claim, lines: Sequence[Record]) -> Assertion:
         dataset=first["dataset"],
         verdict=first["verdict"],
         reason=first["reason"],
-        margins=tuple(margin for margin in margins.values() if margin is not None),
-        seeds=len(margins),
+        margin=_number(first["margin"]),
+        interval=_interval(first),
         pairs=tuple((_compared(mine, "greater"), _compared(mine, "than")) for mine in pairs.values()),
     )
 

@@ -49,13 +49,16 @@ class Axis:
 
 @dataclass(frozen=True)
 class Point:
-    """One setting: its place, its numbers with their denominators in words, and bars of one deviation over seeds."""
+    """One setting: its place, its numbers with their denominators in words, and the ends of their intervals.
+
+    ``bars``: left and right end of the interval across, upper and lower end of the other.
+    """
 
     setting: Setting
     x: float
     y: float
     text: str
-    bars: tuple[float, float]
+    bars: tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ def plot(
     known = {setting: pair for setting, pair in pairs.items() if all(value.value is not None for value in pair)}
     if len(known) < 2:
         return None
-    xs, ys = ([pair[place].value or 0.0 for pair in known.values()] for place in (0, 1))
+    xs, ys = ([end for pair in known.values() for end in _ends(pair[place])] for place in (0, 1))
     across = _scale(xs, (LEFT + PAD, WIDE - PAD), utility.better == "lower")
     up = _scale(ys, (HIGH - BELOW - PAD, PAD), privacy.better == "lower")
     names = list(dict.fromkeys(method for _, method, _ in mine))
@@ -151,17 +154,22 @@ def _point(
 ) -> Point:
     x, y = pair
     text = "; ".join(
-        f"{axis.label} {value.value:.4g}{f' ± {value.seed_spread:.2g}' if value.seed_spread is not None else ''}"
+        f"{axis.label} {value.value:.4g} [{', '.join(f'{end:.3g}' for end in _ends(value))}]"
         f" (over {value.over} of {value.of})"
         for axis, value in ((privacy, y), (utility, x))
     )
     assert x.value is not None
     assert y.value is not None
-    bars = (
-        abs(across(x.value + (x.seed_spread or 0.0)) - across(x.value)),
-        abs(up(y.value + (y.seed_spread or 0.0)) - up(y.value)),
-    )
+    left, right = sorted(map(across, _ends(x)))
+    top, bottom = sorted(map(up, _ends(y)))
+    bars = (left, right, top, bottom)
     return Point(setting, across(x.value), up(y.value), f"{setting[1]}/{setting[2]}: {text}", bars)
+
+
+def _ends(measured: Measured) -> tuple[float, float]:
+    """The ends of the interval of a number; the number itself twice if it has none."""
+    assert measured.value is not None
+    return measured.interval or (measured.value, measured.value)
 
 
 def _lines(points: Iterable[Point], knobs: Mapping[str, Knobs]) -> tuple[tuple[Point, ...], ...]:

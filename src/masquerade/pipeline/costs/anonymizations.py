@@ -1,4 +1,4 @@
-"""The cost of anonymizing, and of the attacks on it: recovery and guessing of keys."""
+"""The cost of anonymizing, and of the attacks on it: recovery, and what needs no training."""
 
 from collections.abc import Iterator
 
@@ -41,9 +41,9 @@ def _anonymized(builder: Builder, method: str, variant: str, batch: Faces) -> tu
         return Cost(), "no network"
 
     def work() -> None:
-        anonymizer, key = builder.method(method, variant), cls.capabilities.keys
+        anonymizer, keys = builder.method(method, variant), cls.capabilities.keys
         anonymizer.observe([batch])
-        anonymizer.anonymize(batch, 0, key.experiment(0) if key else None)
+        anonymizer.anonymize(batch, 0, [keys.experiment(0)] * len(batch) if keys else None)
 
     return builder.counted(f"{method}/{variant}", work)
 
@@ -79,21 +79,21 @@ def recovered(workload: Workload, builder: Builder) -> tuple[list[Step], dict[Ce
     return steps, pictures
 
 
-def guessed(workload: Workload, builder: Builder) -> Iterator[Step]:
-    """Recoveries with guessed keys, each measured by the judge of the block ``guessing``."""
+def attacked(workload: Workload, builder: Builder) -> Iterator[Step]:
+    """Recoveries with guessed keys, each measured by the judge of the block ``attacks``."""
     batch = FaceArchive(builder.archive).load("test")
-    settings, all_cells = workload.parameters.guessing, workload.matching("guessing")
+    settings, all_cells = workload.parameters.attacks, workload.matching("attacks")
     for method, variant in dict.fromkeys((cell.method, cell.variant) for cell in all_cells):
 
         def work(name: str = method, variant: str = variant) -> None:
             anonymizer = builder.method(name, variant)
             keys = anonymizer.capabilities.keys
-            assert keys is not None  # only methods with keys are guessed
-            key = keys.experiment(0)
-            builder.judge(settings.judge).measure(anonymizer.recover(batch.images, key))
+            assert keys is not None  # only methods with keys are attacked
+            given = [keys.experiment(0)] * len(batch)
+            builder.judge(settings.judge).measure(anonymizer.recover(batch.images, given))
 
-        cost, reason = builder.counted(f"guesses of {method}", work)
+        cost, reason = builder.counted(f"attacks on {method}", work)
         cells = [cell for cell in all_cells if (cell.method, cell.variant) == (method, variant)]
         total = sum(min(settings.pictures, workload.test(cell.dataset)) * settings.guesses for cell in cells)
         flops = round(cost.flops / len(batch) * total)
-        yield Step("guess", f"{method}/{variant}", len(cells), total, "pictures", flops, cost.peak, note=reason)
+        yield Step("attack", f"{method}/{variant}", len(cells), total, "pictures", flops, cost.peak, note=reason)

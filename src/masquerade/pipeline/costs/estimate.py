@@ -34,7 +34,7 @@ class Estimate:
             steps = [*trainings.backbones(*work), *trainings.codes(*work), *trainings.methods(*work)]
             steps += anonymizations.anonymized(*work)
             recoveries, attempts = anonymizations.recovered(*work)
-            steps += [*recoveries, *anonymizations.guessed(*work), *measurements.attributes(*work)]
+            steps += [*recoveries, *anonymizations.attacked(*work), *measurements.attributes(*work)]
             judges, recovery = (measurements.judges(*work, block) for block in ("measure", "recovery"))
         measured = measurements.measured(self.workload, judges, recovery, attempts)
         return [*self.data(), *steps, *measured, *self._rest()]

@@ -1,0 +1,198 @@
+"""Attacks on keyed methods that need no training: guessed keys, wrong keys averaged, a flipped sign, linked pictures.
+
+Every attack has a control, which shows what the attack gives where there is nothing to find. Each share has an interval
+over people.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from masquerade.core.errors import ProtocolError
+from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
+from masquerade.core.measurements import stack
+from masquerade.core.statistics import between, interval, people_weights, threshold_at, weighted_means
+from masquerade.judges import Judge
+from masquerade.methods import Method
+from masquerade.params.blocks import AttackSettings
+from masquerade.pipeline import anonymization
+
+
+class Attacker:
+    """Attacks one anonymized set. ``source``: the measurements of its originals, with the embeddings of ``judge``.
+
+    The judge accepts a picture for a person if its embedding is nearer to that of the person's original than a
+    threshold, which accepts a share ``settings.far`` of the pairs of different people in the split ``calibrate_on``.
+    Raises ProtocolError if the method takes no key.
+    """
+
+    def __init__(
+        self,
+        originals: FaceArchive,
+        anonymized: FaceArchive,
+        method: Method,
+        judge: Judge,
+        source: pd.DataFrame,
+        calibrate_on: str,
+        settings: AttackSettings,
+        draws: int,
+    ):
+        keys = method.capabilities.keys
+        if keys is None or not method.capabilities.invertible:
+            raise ProtocolError(f"{anonymized.facts['method']} takes no key, so there is none to attack.")
+        self._keys, self._method, self._judge = keys, method, judge
+        self._originals, self._anonymized, self._settings, self._draws = originals, anonymized, settings, draws
+        self._seed = anonymized.facts["seed"]
+        self._column = f"{settings.judge}.embedding"
+        self._measured = source.set_index("id", drop=False)
+        calibration = source[source["split"] == calibrate_on]
+        embeddings, names = stack(calibration[self._column]), calibration["identity"].to_numpy()
+        known = np.isfinite(embeddings).all(axis=1)
+        self.threshold = threshold_at(settings.far, np.sort(between(embeddings[known], names[known])))
+
+    def attack(self) -> dict[str, Any]:
+        """The results of all attacks as plain values; see `attacks_table` for what each one means."""
+        return self._facts() | {"found": self._found(), "linked": self._linked()}
+
+    def _facts(self) -> dict[str, Any]:
+        settings = self._settings
+        return {
+            "judge": settings.judge,
+            "far": settings.far,
+            "threshold": self.threshold if math.isfinite(self.threshold) else None,
+            "keys": self._keys.count,
+            "guesses": settings.guesses,
+            "averaged": settings.averaged,
+        }
+
+    def _found(self) -> dict[str, Any]:
+        """Attack -> how often the person is found, and as a control another person (``another``)."""
+        rows = anonymization.subset(self._anonymized.select(), self._settings.pictures)
+        faces = self._anonymized.load(rows=rows)
+        people = _people(rows)
+        person = self._embeddings_of(rows["source_id"])
+        other = person[_strangers(people)]
+        weights = people_weights(people, self._draws)
+        right = [self._keys.experiment(self._seed, name) for name in faces.ids]
+        guessed, average = self._guesses(faces, right, person, other)
+        shown = self._embeddings(faces.images)
+        shares: dict[str, tuple[np.ndarray, np.ndarray]] = {
+            "right_key": self._accepted(self._embeddings(self._method.recover(faces.images, right)), person, other),
+            "no_attack": self._accepted(shown, person, other),
+            "guess": tuple(np.nanmean(hits, axis=0) for hits in guessed),
+            "any_guess": tuple(np.nanmax(hits, axis=0) for hits in guessed),
+            "average": self._accepted(average, person, other),
+            "sign_flip": self._accepted(-shown, person, other),
+        }
+        return {
+            name: {"person": _share(one, weights), "another": _share(control, weights)}
+            for name, (one, control) in shares.items()
+        }
+
+    def _guesses(
+        self, faces: Faces, right: Sequence[bytes], person: np.ndarray, other: np.ndarray
+    ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+        """Random keys: who is accepted with each, ((guesses, N), (guesses, N)), NaN where the key is the right one.
+
+        And the mean embedding of the first wrong keys, (N, D), as long as a single one is on average.
+        """
+        settings, hits, seen = self._settings, [], []
+        for number in tqdm(range(settings.guesses), desc="guesses", mininterval=5):
+            key = self._keys.experiment(self._seed, "guess", number)
+            embeddings = self._embeddings(self._method.recover(faces.images, [key] * len(faces)))
+            wrong = np.array([key != one for one in right])
+            hits.append([np.where(wrong, part, np.nan) for part in self._accepted(embeddings, person, other)])
+            if number < settings.averaged:
+                seen.append(np.where(wrong[:, None], embeddings, np.nan))
+        mean = np.nanmean(seen, axis=0)
+        length = np.nanmean(np.linalg.norm(seen, axis=2), axis=0)
+        average = mean / np.linalg.norm(mean, axis=1, keepdims=True) * length[:, None]
+        of_person, of_other = np.array(hits).transpose(1, 0, 2)
+        return (of_person, of_other), average
+
+    def _linked(self) -> dict[str, Any]:
+        """Kind of pictures -> how well two pictures of one person are told from pictures of two people (AUC)."""
+        rows = anonymization.subset(self._anonymized.select(), self._settings.linked)
+        faces = self._anonymized.load(rows=rows)
+        sources = self._originals.index.set_index("id", drop=False).loc[rows["source_id"]]
+        one = self._keys.experiment(self._seed, "one for all")
+        under_one = self._method.anonymize(self._originals.load(rows=sources), self._seed, [one] * len(faces))
+        pictures = {
+            "originals": self._embeddings_of(rows["source_id"]),
+            "own_keys": self._embeddings(faces.images),
+            "one_key": self._embeddings(under_one),
+        }
+        people = _people(rows)
+        shuffled = np.random.default_rng(0).permutation(people)
+        values = {name: linkage(embeddings, people, self._draws) for name, embeddings in pictures.items()}
+        return values | {"shuffled": linkage(pictures["one_key"], shuffled, self._draws)}
+
+    def _accepted(self, embeddings: np.ndarray, *whom: np.ndarray) -> tuple[np.ndarray, ...]:
+        """For each set of people (N, D): 1 where the judge accepts the embedding for the person, (N,); else 0."""
+        if math.isnan(self.threshold):
+            return tuple(np.full(len(embeddings), np.nan) for _ in whom)
+        return tuple((np.linalg.norm(embeddings - each, axis=1) < self.threshold).astype(float) for each in whom)
+
+    def _embeddings(self, images: np.ndarray) -> np.ndarray:
+        return np.asarray(self._judge.measure(to_float(to_uint8(images)))["embedding"], dtype=np.float64)
+
+    def _embeddings_of(self, ids: Sequence[str]) -> np.ndarray:
+        return stack(self._measured.loc[list(ids), self._column])
+
+
+def linkage(embeddings: np.ndarray, people: np.ndarray, draws: int) -> dict[str, Any]:
+    """The share of (pair of one person, pair of two people) in which the former is nearer, and its interval.
+
+    That is the area under the ROC curve: 1 if pictures of one person are always nearer, 0.5 by chance. ``embeddings``:
+    (N, D). ``people``: (N,). In a bootstrap sample a pair counts as often as the product of its people's counts; a pair
+    of one person as often as the person. ``value`` is None if nobody has two pictures.
+    """
+    distinct, numbers = np.unique(people, return_inverse=True)
+    first, second = np.triu_indices(len(people), 1)
+    distances = np.linalg.norm(embeddings[first] - embeddings[second], axis=1)
+    same = numbers[first] == numbers[second]
+    if not same.any() or same.all():
+        return {"value": None, "low": None, "high": None, "pairs": int(same.sum())}
+    strangers = np.argsort(distances[~same], kind="stable")
+    sorted_distances = distances[~same][strangers]
+    below = np.searchsorted(sorted_distances, distances[same], "left")
+    upto = np.searchsorted(sorted_distances, distances[same], "right")
+    one, two = numbers[first][~same][strangers], numbers[second][~same][strangers]
+    person = numbers[first][same]
+    counts = np.concatenate([np.ones((1, len(distinct))), people_weights(distinct, draws)])
+    areas = []
+    for count in counts:
+        cumulated = np.concatenate([[0.0], np.cumsum(count[one] * count[two])])
+        farther = cumulated[-1] - (cumulated[below] + cumulated[upto]) / 2  # a tie counts half
+        total = count[person].sum() * cumulated[-1]
+        areas.append(float(count[person] @ farther / total) if total else math.nan)
+    low, high = interval(np.array(areas[1:])) or (None, None)
+    return {"value": areas[0], "low": low, "high": high, "pairs": int(same.sum())}
+
+
+def _share(values: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+    """The mean of the finite values (N,) with its interval, as plain values."""
+    finite = values[np.isfinite(values)]
+    low, high = interval(weighted_means(values, weights)) or (None, None)
+    return {"value": float(finite.mean()) if finite.size else None, "low": low, "high": high, "over": int(finite.size)}
+
+
+def _people(rows: pd.DataFrame) -> np.ndarray:
+    """The person in each row; a face without a known identity is a person of its own."""
+    names = rows["identity"].to_numpy().astype(str)
+    return np.where(names == "", rows["source_id"].to_numpy().astype(str), names)
+
+
+def _strangers(people: np.ndarray) -> np.ndarray:
+    """For each row, (N,), the next row (in a circle) that shows another person; the row itself if all are one."""
+    count = len(people)
+    places = np.arange(count)
+    found = places.copy()
+    for step in range(count - 1, 0, -1):
+        there = (places + step) % count
+        found = np.where(people[there] != people, there, found)
+    return found

@@ -1,0 +1,185 @@
+"""Attacks that need no training, for methods whose weakness is known."""
+
+import numpy as np
+import pytest
+
+from masquerade.core import measurements
+from masquerade.core.errors import ProtocolError
+from masquerade.core.images import ArchiveWriter, FaceArchive
+from masquerade.core.keys import Digits
+from masquerade.core.statistics import people_weights
+from masquerade.judges import Judge
+from masquerade.methods import Capabilities, Method, Resources
+from masquerade.papers import attacks_table
+from masquerade.params import blocks
+from masquerade.pipeline import anonymization, attacks, measuring
+
+PEOPLE, PICTURES, SIDE = 8, 3, 8
+SETTINGS = blocks.AttackSettings(judge="angle", far=0.1, pictures=24, guesses=12, averaged=12, linked=0)
+
+
+class Angle(Judge):
+    """The colour of the first pixel as a direction in the plane of red and green, with length 1."""
+
+    title, source, quantities = "angle", "this test", {"embedding": (2,)}
+
+    def measure(self, images, reference=None):
+        plane = images[:, :2, 0, 0].astype(float)
+        return {"embedding": plane / np.linalg.norm(plane, axis=1, keepdims=True)}
+
+
+def turned(images, degrees):
+    """Pictures (N, 3, H, W) whose red and green are rotated by (N,) degrees."""
+    red, green = images[:, 0], images[:, 1]
+    cos, sin = (part(np.radians(degrees))[:, None, None] for part in (np.cos, np.sin))
+    return np.stack([red * cos - green * sin, red * sin + green * cos, images[:, 2]], axis=1).astype(np.float32)
+
+
+class Turn(Method):
+    """Rotates by 36 degrees for each unit of the digit plus 18, and back."""
+
+    title, paper = "Turn", "this test"
+    capabilities = Capabilities(keys=Digits(1), invertible=True)
+
+    def anonymize(self, faces, seed, keys=None):
+        return turned(faces.images, self.degrees(keys))
+
+    def recover(self, images, keys):
+        return turned(images, -self.degrees(keys))
+
+    def degrees(self, keys):
+        return np.array([36.0 * int(key) + 18 for key in keys])
+
+
+class Negative(Turn):
+    """Turns every face by 180 degrees, whatever the key: a sign flip undoes it."""
+
+    def degrees(self, keys):
+        return np.full(len(keys), 180.0)
+
+
+@pytest.fixture
+def originals(tmp_path) -> FaceArchive:
+    """Test people 45 degrees apart, validation people 22, with three pictures two degrees apart each."""
+    with ArchiveWriter(tmp_path / "faces.zip") as out:
+        for split, apart in (("test", 45), ("validation", 22)):
+            for person in range(PEOPLE):
+                for picture in range(PICTURES):
+                    angle = np.radians(apart * person + 2 * picture)
+                    plane = 127.5 + 100 * np.array([np.cos(angle), np.sin(angle), 0.0])
+                    pixels = np.broadcast_to(plane.round().astype(np.uint8), (SIDE, SIDE, 3))
+                    name = f"{split}{person}"
+                    out.add(pixels, {"id": f"{name}.{picture}", "identity": name, "split": split})
+    return FaceArchive(tmp_path / "faces.zip")
+
+
+def attacked(originals, tmp_path, cls=Turn, **changes):
+    method = cls(cls.Params(), cls.Variant(), Resources())
+    anonymization.anonymize(originals, tmp_path / "hidden.zip", method, "v", "test", seed=3, batch=5)
+    judge = Angle(Angle.Params(), {})
+    source = tmp_path / "source.parquet"
+    measuring.measure(originals.path, source, {"angle": judge}, ["validation", "test"], progress=False)
+    attacker = attacks.Attacker(
+        originals, FaceArchive(tmp_path / "hidden.zip"), method, judge, measurements.read(source), "validation",
+        SETTINGS.model_copy(update=changes), draws=50,
+    )  # fmt: skip
+    return attacker.attack()
+
+
+def test_the_right_key_finds_the_person_and_nobody_else(originals, tmp_path):
+    found = attacked(originals, tmp_path)["found"]
+    assert found["right_key"]["person"]["value"] == 1.0
+    assert found["right_key"]["another"]["value"] == 0.0
+    assert found["right_key"]["person"]["over"] == PEOPLE * PICTURES
+
+
+def test_one_of_ten_keys_is_found_by_guessing_all(originals, tmp_path):
+    result = attacked(originals, tmp_path, guesses=60)
+    assert result["keys"] == 10
+    assert result["found"]["any_guess"]["person"]["value"] < 1.0, "the right key itself is no guess"
+    one = result["found"]["guess"]["person"]
+    assert 0 <= one["low"] <= one["value"] <= one["high"] < 0.3
+
+
+def test_a_sign_flip_finds_the_person_where_faces_are_negated(originals, tmp_path):
+    found = attacked(originals, tmp_path, Negative)["found"]
+    assert found["sign_flip"]["person"]["value"] == 1.0
+    assert found["sign_flip"]["another"]["value"] == 0.0
+    assert found["no_attack"]["person"]["value"] == 0.0
+
+
+def test_the_average_finds_the_person_where_wrong_keys_scatter_around_the_right_face(originals, tmp_path):
+    class Around(Turn):
+        """Hides by 180 degrees; a key recovers all but an error of up to 45 degrees to either side."""
+
+        def anonymize(self, faces, seed, keys=None):
+            return turned(faces.images, np.full(len(faces), 180.0))
+
+        def recover(self, images, keys):
+            return turned(images, np.array([180.0 + 10 * (int(key) - 4.5) for key in keys]))
+
+    found = attacked(originals, tmp_path, Around, guesses=200, averaged=200)["found"]
+    assert found["average"]["person"]["value"] == 1.0
+    assert found["average"]["another"]["value"] == 0.0
+    assert found["guess"]["person"]["value"] < 0.9
+
+
+def test_pictures_under_one_key_are_linked_and_under_a_key_each_they_are_not(originals, tmp_path):
+    linked = attacked(originals, tmp_path)["linked"]
+    assert linked["originals"]["value"] == linked["one_key"]["value"] == 1.0
+    assert 0.3 < linked["own_keys"]["value"] < 0.8
+    assert 0.3 < linked["shuffled"]["value"] < 0.7
+    assert linked["one_key"]["pairs"] == PEOPLE * 3
+
+
+def test_linkage_equals_the_comparison_of_every_pair_with_every_pair():
+    draw = np.random.default_rng(0)
+    people = np.array([f"p{number}" for number in draw.integers(5, size=20)])
+    embeddings = draw.integers(4, size=(20, 1)).astype(float)  # with ties
+    distances = np.abs(embeddings - embeddings.T)
+    pairs = [(i, j) for i in range(20) for j in range(i)]
+    names, numbers = np.unique(people, return_inverse=True)
+
+    def by_hand(counts):
+        area = total = 0.0
+        for i, j in pairs:
+            for k, m in pairs:
+                if people[i] == people[j] and people[k] != people[m]:
+                    weight = counts[numbers[i]] * counts[numbers[k]] * counts[numbers[m]]
+                    near, far = distances[i, j], distances[k, m]
+                    area += weight * (0.5 if near == far else near < far)
+                    total += weight
+        return area / total
+
+    result = attacks.linkage(embeddings, people, draws=1)
+    assert result["value"] == pytest.approx(by_hand(np.ones(len(names))))
+    assert result["low"] == result["high"] == pytest.approx(by_hand(people_weights(names, 1)[0]))
+
+
+def test_too_few_strangers_give_no_threshold_and_the_table_says_so(originals, tmp_path):
+    result = attacked(originals, tmp_path, far=0.0001)
+    assert result["threshold"] is None
+    cell = {"dataset": "d", "method": "turn", "variant": "v", "seed": 0}
+    params = {"scale": "tiny", "caution": ""}
+    assert "too few strangers" in attacks_table.markdown([{"cell": cell, "attacks": result}], params, "abc")
+
+
+def test_the_table_has_a_control_beside_each_attack(originals, tmp_path):
+    cell = {"dataset": "d", "method": "turn", "variant": "v", "seed": 0}
+    attack = {"cell": cell, "attacks": attacked(originals, tmp_path)}
+    page = attacks_table.markdown([attack], {"scale": "tiny", "caution": ""}, "abc")
+    [person] = [line for line in page.splitlines() if "| the person" in line]
+    [another] = [line for line in page.splitlines() if "*another person* |" in line]
+    assert person.split("|")[6].strip() == "1.00 [1.00, 1.00]"
+    assert another.split("|")[6].strip() == "0.00 [0.00, 0.00]"
+
+
+def test_a_method_without_keys_is_refused(originals, tmp_path):
+    class Keyless(Turn):
+        capabilities = Capabilities(invertible=True)
+
+        def anonymize(self, faces, seed, keys=None):
+            return turned(faces.images, np.full(len(faces), 90.0))
+
+    with pytest.raises(ProtocolError, match="takes no key"):
+        attacked(originals, tmp_path, Keyless)
