@@ -49,7 +49,7 @@ KNOBS = {
 }  # fmt: skip
 VARIANT = {
     "hide": ["identity"], "keep": ["gender", "age"], "further": COLOR, "identity": "group", "groups": 6, "nearest": 3,
-    "farthest": 6, "epsilon": 1.0, "sampler": "seeded",
+    "farthest": 6, "epsilon": 1.0, "sensitivity": "measured", "sampler": "seeded",
 }  # fmt: skip
 
 
@@ -327,6 +327,14 @@ class TestAnonymizers:
         np.testing.assert_allclose(np.linalg.norm(made[:, 0], axis=1), 3.0, rtol=1e-5)
         cosines = (anonymizers.directions(made) * anonymizers.directions(features[:50])).sum(1)
         assert abs(cosines.mean()) < 0.3
+
+    def test_noise_is_one_vector_for_all_layers_and_a_large_budget_keeps_the_mean(self, features):
+        layered = np.stack([features[:6], features[6:12]], axis=1)
+        mechanism = LaplaceMechanism(1e6, 2 * np.sqrt(8), "bound", "seeded")
+        made = anonymizers.LaplaceAnonymizer(mechanism, 3.0).anonymize(layered, list("abcdef"), 0)
+        assert np.array_equal(made[:, 0], made[:, 1])
+        expected = 3.0 * anonymizers.directions(layered.mean(axis=1))
+        np.testing.assert_allclose(made[:, 0], expected, atol=1e-3)
 
 
 class TestTraining:

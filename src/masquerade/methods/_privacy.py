@@ -66,6 +66,8 @@ class LaplaceMechanism:
     sampler: Sampler
     rest: str = "attribute maps"
     """The other parts of a picture, which the noise does not cover."""
+    measured_on: str = "faces of this set"
+    """The faces of a measured sensitivity."""
 
     @property
     def scale(self) -> float:
@@ -118,7 +120,7 @@ class LaplaceMechanism:
             )
         elif self.kind == "measured":
             claim = (
-                f"The released identity vector is {self.epsilon:g}-differentially private among the faces of this set "
+                f"The released identity vector is {self.epsilon:g}-differentially private among the {self.measured_on} "
                 "only: the sensitivity was measured on them, was itself not protected, and does not bound other faces."
             )
         else:

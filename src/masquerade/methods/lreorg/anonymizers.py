@@ -133,17 +133,20 @@ class FarthestGroupAnonymizer:
 
 @dataclass(frozen=True)
 class LaplaceAnonymizer:
-    """IdentityDP's mechanism on the key feature (section 4.1): Laplace noise on its direction, then the mean length."""
+    """IdentityDP's mechanism on the key feature (section 4.1): Laplace noise on its direction, then the mean length.
+
+    IdentityDP perturbs one identity vector of a face. So the mean over the style layers is perturbed, once, and all
+    layers get the result.
+    """
 
     mechanism: LaplaceMechanism
     length: float
     """Mean length of the key feature of one style layer, over generated faces."""
 
     def anonymize(self, features: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:
-        noised = np.stack(
-            [self.mechanism.perturb(row, seed, name) for row, name in zip(directions(features), names, strict=True)]
-        )
-        return (noised * self.length * np.sqrt(features.shape[1])).reshape(features.shape).astype(np.float32)
+        means = directions(features.mean(axis=1))
+        noised = np.stack([self.mechanism.perturb(row, seed, name) for row, name in zip(means, names, strict=True)])
+        return _for_layers((noised * self.length).astype(np.float32), features)
 
     def statement(self) -> dict[str, object]:
         return {"mechanism": "laplace", **self.mechanism.statement()}

@@ -59,6 +59,8 @@ class LReOrg(Method):
         """b: the rank of the farthest group that can be chosen (the paper gives none)."""
         epsilon: Annotated[float, Field(gt=0)]
         """Privacy budget of the choice of a group, or of the noise (the paper gives none)."""
+        sensitivity: _privacy.Sensitivity
+        """Of the noise: ``measured`` on the key features of generated faces, or the ``bound`` for every face."""
         sampler: _privacy.Sampler
         """``seeded``: repeatable, no guarantee; ``opendp``: vetted, for real photographs, not repeatable."""
 
@@ -205,10 +207,16 @@ class LReOrg(Method):
             shares = self._words.log_shares(name, self._fakes.features.to(self._space.device)).exp()
             return anonymizers.FarthestContentAnonymizer.of(features, shares.cpu().numpy())
         if variant.identity == "laplace":
-            dimensions = features.shape[1] * self._space.generator.layers
-            mechanism = _privacy.LaplaceMechanism(
-                variant.epsilon, _privacy.sensitivity_bound(dimensions), "bound", variant.sampler, "residual features"
+            measured = variant.sensitivity == "measured"
+            sensitivity = (
+                _privacy.measured_sensitivity(anonymizers.directions(features))
+                if measured
+                else _privacy.sensitivity_bound(features.shape[1])
             )
+            mechanism = _privacy.LaplaceMechanism(
+                variant.epsilon, sensitivity, variant.sensitivity, variant.sampler, "residual features",
+                "generated faces",
+            )  # fmt: skip
             return anonymizers.LaplaceAnonymizer(mechanism, float(np.linalg.norm(features, axis=1).mean()))
         groups = anonymizers.Groups(features, variant.groups)
         if variant.identity == "farthest":
