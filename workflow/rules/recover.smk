@@ -23,6 +23,7 @@ rule recover:
             *GRAPH.variant_knobs,
             "measure.batch",
             *GRAPH.recovery_knobs,
+            "recovery.own.{method}.{variant}?",
             name="recover.{method}.{variant}",
         ),
     shell:

@@ -12,7 +12,9 @@ def work(run) -> None:
     from masquerade.params import blocks
     from masquerade.pipeline import recovery
 
-    settings = blocks.RecoverySettings(**program.block(given.params, "recovery"))
+    own = f"recovery.own.{given.method}.{given.variant}"
+    shared = {name: value for name, value in program.block(given.params, "recovery").items() if "." not in name}
+    settings = blocks.RecoverySettings(**shared | given.params.get(own, {}))
     recovery.attempt_all(
         FaceArchive(given.faces), FaceArchive(given.anonymized), given.outputs[0], program.method(given), settings,
         given.params["measure.batch"],

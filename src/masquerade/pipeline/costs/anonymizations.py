@@ -51,17 +51,17 @@ def _anonymized(builder: Builder, method: str, variant: str, batch: Faces) -> tu
 def recovered(workload: Workload, builder: Builder) -> tuple[list[Step], dict[Cell, int]]:
     """The attempts to recover the source pictures; and cell -> number of pictures of all attempts."""
     batch = FaceArchive(builder.archive).load("test")
-    settings = blocks.RecoverySettings(
-        **workload.parameters.recovery.model_dump(include=set(blocks.RecoverySettings.model_fields))
-    )
     pictures: dict[Cell, int] = {}
     counted: dict[tuple[str, str], tuple[int, Cost, str]] = {}
     for cell in workload.matching("recovery"):
         pair = cell.method, cell.variant
+        settings = workload.parameters.recovery.of(*pair)
         if pair not in counted:
             made: dict = {}
 
-            def work(pair: tuple[str, str] = pair, made: dict = made) -> None:
+            def work(
+                pair: tuple[str, str] = pair, made: dict = made, settings: blocks.RecoverySettings = settings
+            ) -> None:
                 made.update(recovery.tries(batch, batch, builder.method(*pair), 0, settings))
 
             cost, reason = builder.counted(f"recovery of {'/'.join(pair)}", work)
