@@ -196,8 +196,8 @@ class FaceArchive:
         selected = self.select(part) if rows is None else rows
         with zipfile.ZipFile(self.path) as entries:
             for start in range(0, len(selected), size):
-                part = selected.iloc[start : start + size]
-                yield Faces(to_float(np.stack([self._read(entries, "faces", name) for name in part["id"]])), part)
+                index = selected.iloc[start : start + size]
+                yield Faces(to_float(np.stack([self._read(entries, "faces", name) for name in index["id"]])), index)
 
     def load(self, part: str | None = None, rows: pd.DataFrame | None = None) -> Faces:
         """The faces of `batches` as one batch in memory. Raises ArchiveError if there is none."""
