@@ -16,20 +16,20 @@ class Workshop:
         self.parameters, self.folder = parameters, folder
         archive = folder / "faces.zip"
         dataset = discovery.load("faces", "synthetic_hq")(parameters.datasets["synthetic_hq"])
-        faces.build(dataset, archive, parameters.image.size, seed=0)
+        faces.build(dataset, archive, parameters.image.size, 0, parameters.people.model_dump())
         self.archive = FaceArchive(archive)
         self.made = {}
 
-    def job(self, name, backbones):
+    def job(self, name, backbones, people):
         return TrainingJob(
             self.archive.path, backbones, self.folder / f"{name}.safetensors", self.folder / f"{name}.state", 0, 1,
-            lambda step, values: None, lambda label, pixels: None,
+            lambda step, values: None, lambda label, pixels: None, people=people,
         )  # fmt: skip
 
     def backbone(self, name):
         if name not in self.made:
             cls = discovery.load("backbones", name)
-            job = self.job(name, {need: self.backbone(need) for need in cls.needs})
+            job = self.job(name, {need: self.backbone(need) for need in cls.needs}, cls.people)
             cls(self.parameters.backbones[name]).train(job)
             self.made[name] = job.checkpoint
         return self.made[name]
@@ -40,7 +40,7 @@ class Workshop:
         checkpoint = None
         if cls.capabilities.trains:
             if method not in self.made:
-                job = self.job(f"method-{method}", backbones)
+                job = self.job(f"method-{method}", backbones, cls.people)
                 cls.train(self.parameters.methods[method].params, job)
                 self.made[method] = job.checkpoint
             checkpoint = self.made[method]
@@ -63,7 +63,7 @@ class Workshop:
         block = self.parameters.methods[name]
         made = discovery.load("methods", name)(block.params, next(iter(block.variants.values())), self.resources(name))
         if observe:
-            made.observe(self.archive.batches(4, split="test"))
+            made.observe(self.archive.batches(4, "test"))
         return made
 
 

@@ -105,8 +105,8 @@ def test_archive_has_a_row_for_every_face(workshop, name, tmp_path):
 @pytest.mark.parametrize("name", [name for name in METHODS if discovery.load("methods", name).capabilities.landmarks])
 def test_face_without_landmarks_is_refused_with_that_reason(workshop, name, tmp_path):
     class Blind(FaceArchive):
-        def select(self, split=None, status="ok"):
-            rows = super().select(split, status).copy()
+        def select(self, part=None, status="ok"):
+            rows = super().select(part, status).copy()
             rows["landmarks"] = [None] * len(rows)
             return rows
 
@@ -181,7 +181,8 @@ def test_interrupted_training_ends_with_the_same_bytes(workshop, monkeypatch, na
     cls, resources = discovery.load("methods", name), workshop.resources(name)
     params = workshop.parameters.methods[name].params.model_copy(update=knobs)
     whole, cut = (
-        workshop.job("-".join([name, *knobs, label]), resources.backbones) for label in ("whole", "interrupted")
+        workshop.job("-".join([name, *knobs, label]), resources.backbones, "methods")
+        for label in ("whole", "interrupted")
     )
     if knobs:
         cls.train(params, whole)

@@ -4,6 +4,7 @@ These tests write weights and datasets (`official`, `published`). No resulting n
 a table. The files rehearsal*.yaml beside this one hold the differences between a rehearsal and its scale.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ import official
 import published
 from masquerade import assets
 from masquerade.assets import admitting
-from masquerade.core import discovery
+from masquerade.core import discovery, people
 from masquerade.core.errors import RehearsalError
 from masquerade.core.images import FaceArchive
 from masquerade.params import blocks, loading, matrix, overlays, yaml_files
@@ -32,7 +33,12 @@ HERE = Path(__file__).parent
 WORLDS = {"rehearsal_judges": "paper", "rehearsal": "paper", "rehearsal_1024": "paper_1024"}
 DRAWN = {"rehearsal": 256, "rehearsal_1024": 1024}  # pixels of the generator; the judges need none
 DATA = "rehearsal_data"  # a scale for the datasets that no rehearsal of WORLDS uses
-TRAIN, VALIDATION, TEST = 24, 3, 2  # pictures of CelebA-HQ; cao21's passwords need 23 people to train on
+LEARNERS = {
+    "methods": 23,
+    "backbones": 2,
+    "judges": 2,
+}  # people of each group; cao21's passwords need 23 of the methods
+HELD_OUT = [(50, 1), (50, 1), (51, 1), (60, 2), (61, 2)]  # person and part of the validation and test pictures
 PLACED = (
     "ir_se50", "facenet_vggface2", "facenet_casia", "adaface_ir50", "stylegan2_256", "stylegan2_1024", "e4e_1024",
     "farl_ep64", "bisenet", "fan4", "s3fd", "inception_fid", "alexnet",
@@ -43,8 +49,8 @@ def drawn(count: int) -> list[np.ndarray]:
     """Synthetic faces, uint8 (256, 256, 3)."""
     cls = discovery.load("faces", "synthetic_hq")
     block = yaml_files.read(Path(__file__).parents[2] / blocks.PARAMS)["datasets"]["synthetic_hq"]
-    people = {"train": count, "validation": 0, "test": 0}
-    knobs = cls.Params(**block | {"identities": people, "pictures_per_identity": 1, "supersampling": 1})
+    each, pictures = {"train": count, "validation": 0, "test": 0}, {"train": 1, "validation": 1, "test": 1}
+    knobs = cls.Params(**block | {"identities": each, "pictures_per_identity": pictures, "supersampling": 1})
     return [record.picture for record in cls(knobs).records(256, 0, 1)]
 
 
@@ -52,16 +58,24 @@ def resized(picture: np.ndarray, width: int, height: int) -> np.ndarray:
     return cv2.resize(picture, (width, height), interpolation=cv2.INTER_LINEAR)
 
 
+def numbers_of(group: str, count: int) -> list[int]:
+    """CelebA's numbers of people of one group at scale `paper`, from 100 on."""
+    shares = yaml_files.read(Path(__file__).parents[2] / blocks.SCALES / "paper.yaml")["people"]
+    members = (number for number in itertools.count(100) if people.group_of(f"celeba-{number}", shares) == group)
+    return list(itertools.islice(members, count))
+
+
 def write_datasets(folder: Path) -> None:
     """Write small versions of all datasets in their published layouts."""
-    faces = drawn(32)
-    count = TRAIN + VALIDATION + TEST
-    identities = [*range(TRAIN - 1), 0, 50, 50, 51, 60, 61]  # CelebA-HQ numbers CelebA's pictures in reverse
-    parts = [0] * TRAIN + [1] * VALIDATION + [2] * TEST
+    learners = [(number, 0) for group, count in LEARNERS.items() for number in numbers_of(group, count)]
+    identities, parts = zip(*learners, *HELD_OUT, strict=True)  # CelebA-HQ numbers CelebA's pictures in reverse
+    count = len(identities)
+    faces = drawn(count)
     large = [resized(face, 1024, 1024) for face in faces[:count]]
     published.celeba_hq(folder / "celeba_hq", folder / "celeba", large, identities, parts)
-    few = [0, 1, 2, 2, 3, 4, 5]  # for the generators and their encoders, which take seconds for a picture
-    published.celeba_hq(folder / "few", folder / "few", large[: len(few)], few, [0, 0, 1, 1, 1, 2, 2])
+    # for the generators and their encoders, which take seconds for a picture
+    few = [*((number, 0) for group in LEARNERS for number in numbers_of(group, 2)), *HELD_OUT]
+    published.celeba_hq(folder / "few", folder / "few", large[: len(few)], *zip(*few, strict=True))
     published.celeba(folder / "celeba", [resized(face, 178, 178) for face in faces[:count]], identities, parts)
     wild = [resized(face, 250, 250) for face in faces]
     people = {f"A_{fold}": wild[fold : fold + 2] for fold in range(10)} | {f"B_{f}": [wild[12 + f]] for f in range(10)}

@@ -114,6 +114,7 @@ def job_of(archive, folder, log=None):
     job = TrainingJob(
         archive, {}, folder / "attribute_classifier.safetensors", folder / "state.pt", 0, 1,
         log or (lambda step, values: logged.append(values)), lambda name, pixels: None,
+        people="train",
     )  # fmt: skip
     return job, logged
 

@@ -28,6 +28,7 @@ def archive(folder, name, count=24, change=None, split=None, derived=False):
             picture = np.clip(colour + draw.normal(0, 6, (32, 32, 3)), 0, 255).astype(np.uint8)
             row = {"id": f"f{number:02d}", "identity": f"p{number}", BRIGHT: bright, RED: red, "attribute.age": 30.0}
             row["split"] = split or ("train" if number < 16 else "test")
+            row["group"] = "methods" if row["split"] == "train" else ""
             if derived:
                 row["source_id"] = row["id"]
             out.add(picture if change is None else change(picture), row)

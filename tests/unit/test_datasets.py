@@ -25,6 +25,7 @@ from masquerade.pipeline import measuring
 
 SIZE = 64
 SEED = 7
+SHARES = {"backbones": 0.25, "judges": 0.25, "methods": 0.25, "attackers": 0.25}
 STUDIO = Conditions(yaw=6.0, pitch=3.0, roll=1.0, jitter=0.01, light=0.2, noise=0.0, blur=0.0, occlusion=0.0)
 
 
@@ -184,7 +185,7 @@ def test_several_processes_give_the_same_archive(published_hq, tmp_path):
     hq = published_hq
     made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5)
     for workers in (1, 2):
-        build(made, tmp_path / f"{workers}.zip", SIZE, SEED, workers)
+        build(made, tmp_path / f"{workers}.zip", SIZE, SEED, SHARES, workers)
     assert (tmp_path / "1.zip").read_bytes() == (tmp_path / "2.zip").read_bytes()
     index = FaceArchive(tmp_path / "1.zip").index
     assert index["attribute.Male"].dtype == bool
@@ -196,7 +197,8 @@ def test_several_processes_give_the_same_archive(published_hq, tmp_path):
 )
 def test_a_damaged_picture_is_a_refusal_and_the_others_are_read(hq, tmp_path, content):
     (hq / "celeba_hq/CelebAMask-HQ/CelebA-HQ-img/2.jpg").write_bytes(content)
-    build(dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5), tmp_path / "a.zip", SIZE, SEED)
+    made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5)
+    build(made, tmp_path / "a.zip", SIZE, SEED, SHARES)
     index = FaceArchive(tmp_path / "a.zip").index
     assert index["status"].tolist() == ["ok", "ok", "refused", "ok", "ok"]
     assert index["reason"][2]
@@ -310,14 +312,19 @@ def test_a_tree_that_differs_from_the_published_one_stops_with_a_clear_error(hq,
         next(dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5).records(SIZE, SEED, 1))
 
 
-def test_people_are_divided_into_splits_of_the_given_sizes_without_overlap(hq):
-    faces = hq_records(hq, split="people", test_pictures=2, validation_pictures=1)
+def test_official_splits_are_enlarged_by_people_of_the_train_part_alone(hq):
+    official = {record.row["id"]: record.row["split"] for record in hq_records(hq)}
+    faces = hq_records(hq, split="enlarged", test_pictures=4, validation_pictures=1)
     splits = by_split(faces)
-    assert {name: len(ids) for name, ids in splits.items()} == {"train": 2, "validation": 1, "test": 2}
+    assert {name: len(ids) for name, ids in splits.items()} == {"validation": 1, "test": 4}
+    moved = {record.row["id"] for record in faces if record.row["split"] != official[record.row["id"]]}
+    assert {official[name] for name in moved} == {"train"}
     people = {(record.row["identity"], record.row["split"]) for record in faces}
     assert len(people) == len({person for person, _ in people}) == 3
-    with pytest.raises(ParameterError, match="the splits test and validation need 6 pictures, and the set has 5"):
-        hq_records(hq, split="people", test_pictures=5, validation_pictures=1)
+    with pytest.raises(ParameterError, match="need 4 pictures, and the set has 2"):
+        hq_records(hq, split="enlarged", test_pictures=5, validation_pictures=2)
+    with pytest.raises(ParameterError, match="the published test split has 2 pictures, and test_pictures is 1"):
+        hq_records(hq, split="enlarged", test_pictures=1, validation_pictures=1)
 
 
 def test_division_reaches_the_sizes_of_the_papers_for_any_people():
@@ -427,7 +434,7 @@ def test_the_folds_of_lfw_are_validation_and_test_splits_without_overlap(news):
 
 
 def test_the_published_pairs_are_in_the_index_of_lfw(news, tmp_path):
-    build(dataset("lfw", news, pictures=42), tmp_path / "lfw.zip", SIZE, SEED)
+    build(dataset("lfw", news, pictures=42), tmp_path / "lfw.zip", SIZE, SEED, SHARES)
     index = FaceArchive(tmp_path / "lfw.zip").index.set_index("id")
     assert index.loc["lfw-Ann_03-0001", "pairs"].tolist() == ["lfw-Ann_03-0002", "lfw-Ann_13-0001"]
     assert index["pairs"].map(len).sum() == 20
@@ -644,7 +651,7 @@ def test_a_build_with_the_manifest_alone_is_up_to_date_without_pictures(hq, monk
     ("name", "knobs", "expected"),
     [
         ("celeba_hq", {}, {"train": 24183, "validation": 2993, "test": 2824}),
-        ("celeba_hq", {"split": "people"}, {"train": 24000, "validation": 3000, "test": 3000}),
+        ("celeba_hq", {"split": "enlarged"}, {"train": 24007, "validation": 2993, "test": 3000}),
         ("celeba", {}, {"validation": 19867, "test": 19962}),
         ("lfw", {}, {"validation": 1323, "test": 11910}),
         ("ffhq", {}, {"train": 60000, "test": 10000}),

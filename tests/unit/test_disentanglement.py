@@ -79,6 +79,7 @@ def job(tmp_path):
             1,
             log,
             picture,
+            people="train",
         )
 
     return make

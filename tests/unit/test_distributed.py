@@ -95,6 +95,7 @@ def train(folder, name, label):
         folder / "faces.zip", {"identity": folder / "identity.safetensors"}, folder / f"{label}.safetensors",
         folder / f"{label}.pt", 0, 1, lambda step, values: curve.append(dict(values)),
         lambda name, pixels: drawn.append(name),
+        people="train",
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(loop.fit.__kwdefaults__, "log_every", 1)

@@ -93,6 +93,7 @@ def job(tmp_path):
             1,
             log,
             picture,
+            people="train",
         )
 
     return make

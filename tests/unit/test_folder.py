@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 from skimage.data import astronaut
 
+from masquerade.core import people
 from masquerade.core.errors import PictureError
 from masquerade.core.images import FaceArchive
 from masquerade.faces import build
@@ -301,7 +302,7 @@ def test_names_become_safe_unique_ids():
 def test_a_picture_whose_name_is_not_valid_text_is_archived(tmp_path, portrait):
     portrait.save(tmp_path / "plain.png")
     (tmp_path / "plain.png").rename(tmp_path / os.fsdecode(b"caf\xe9\n.png"))
-    build(dataset(tmp_path), tmp_path / "out" / "set.zip", 32, 0)
+    build(dataset(tmp_path), tmp_path / "out" / "set.zip", 32, 0, dict.fromkeys(people.GROUPS, 0.25))
     assert FaceArchive(tmp_path / "out" / "set.zip").index["file"].tolist() == ["caf\ufffd\n.png"]
 
 

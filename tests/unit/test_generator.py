@@ -44,6 +44,7 @@ def job(folder, name="generator", log=None, picture=None):
     return TrainingJob(
         folder / "faces.zip", {}, folder / f"{name}.safetensors", folder / f"{name}.pt", 0, 1,
         log or (lambda step, values: None), picture or (lambda label, pixels: None),
+        people="train",
     )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def pictures(count):
 def job(folder):
     backbones = {"identity": folder / "identity.safetensors"}
     paths = folder / "faces.zip", backbones, folder / "checkpoint.safetensors", folder / "state.pt"
-    return TrainingJob(*paths, 0, 1, lambda step, values: None, lambda name, pixels: None)
+    return TrainingJob(*paths, 0, 1, lambda step, values: None, lambda name, pixels: None, people="train")
 
 
 def faces(count=6, size=32):

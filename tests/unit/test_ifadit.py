@@ -117,7 +117,7 @@ def folder(tmp_path_factory):
 def job(folder, name, base=None, log=lambda step, values: None):
     backbones = {need: folder / f"{need}.safetensors" for need in METHOD.needs}
     paths = folder / "faces.zip", backbones, folder / f"{name}.safetensors", folder / f"{name}.state"
-    return TrainingJob(*paths, 0, 1, log, lambda name, pixels: None, base)
+    return TrainingJob(*paths, 0, 1, log, lambda name, pixels: None, base, people="train")
 
 
 def changed(**fields):

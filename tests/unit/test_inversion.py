@@ -53,6 +53,7 @@ def job(folder, name="inversion", log=None, picture=None):
     return TrainingJob(
         folder / "faces.zip", backbones, folder / f"{name}.safetensors", folder / f"{name}.pt", 0, 1,
         log or (lambda step, values: None), picture or (lambda label, pixels: None),
+        people="train",
     )  # fmt: skip
 
 

@@ -118,7 +118,7 @@ def gallery(tmp_path):
         for person, value in enumerate((0.1, 0.2, 0.3, 0.8)):
             for number in range(2):
                 picture = np.full((SIZE, SIZE, 3), round(255 * (value + 0.01 * number)), np.uint8)
-                row = {"id": f"g{person}-{number}", "identity": f"g{person}", "split": "train"}
+                row = {"id": f"g{person}-{number}", "identity": f"g{person}", "split": "train", "group": "methods"}
                 out.add(picture, row)
     return Resources(gallery=FaceArchive(tmp_path / "gallery.zip"))
 
@@ -179,7 +179,8 @@ def test_classical_restoration_lowers_the_error(tiny, tmp_path, name, variant):
     from masquerade.core.images import FaceArchive, to_float, to_uint8
     from masquerade.faces import build
 
-    build(discovery.load("faces", "synthetic_hq")(tiny.datasets["synthetic_hq"]), tmp_path / "faces.zip", 64, seed=0)
+    drawn_faces = discovery.load("faces", "synthetic_hq")(tiny.datasets["synthetic_hq"])
+    build(drawn_faces, tmp_path / "faces.zip", 64, 0, tiny.people.model_dump())
     drawn = FaceArchive(tmp_path / "faces.zip").load("test")
     hiding = method(name, where="picture", **variant)
     hidden = to_float(to_uint8(hiding.anonymize(drawn, seed=0)))

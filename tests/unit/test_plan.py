@@ -157,8 +157,8 @@ def test_plan_writes_no_files_and_restores_pytorch(tmp_path):
 def test_bytes_of_a_small_matrix(tiny, tmp_path):
     steps = {step.name: step for step in Estimate(tiny, tmp_path, tmp_path).data()}
     each = pictures.png_bytes(tiny, "synthetic_hq", masks=True)
-    assert steps["synthetic_hq"].units == (24 + 4 + 4) * 2
-    assert steps["synthetic_hq"].disk == 64 * each
+    assert steps["synthetic_hq"].units == (60 + 4 + 4) * 2
+    assert steps["synthetic_hq"].disk == 136 * each
     assert 0 < pictures.png_bytes(tiny, "synthetic_hq") < each < 2 * 64 * 64 * 4
 
 

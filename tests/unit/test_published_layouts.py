@@ -196,6 +196,7 @@ class Lab:
         return TrainingJob(
             faces=self.faces(), checkpoint=self.folder / f"{role}.safetensors", state=self.folder / "state",
             backbones=backbones, seed=0, threads=1, log=print, picture=print,
+            people="train",
         )  # fmt: skip
 
 

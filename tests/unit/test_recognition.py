@@ -197,6 +197,7 @@ def train(archive, folder, log=None, **changes):
     job = TrainingJob(
         archive, {}, folder / "identity.safetensors", folder / "state.pt", 0, 1,
         log or (lambda step, values: logged.append(values)), lambda name, pixels: None,
+        people="train",
     )  # fmt: skip
     backbone = cls(params)
     backbone.train(job)
@@ -253,6 +254,7 @@ def test_two_judges_of_one_architecture_do_not_start_from_the_same_weights(archi
         job = TrainingJob(
             archive, {}, tmp_path / f"{name}.safetensors", tmp_path / f"{name}.pt", 0, 1,
             lambda step, values: None, lambda name, pixels: None,
+            people="train",
         )  # fmt: skip
         cls(params).train(job)
     key = "network.conv2d_1a.conv.weight"

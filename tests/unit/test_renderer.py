@@ -20,13 +20,18 @@ STUDIO = Conditions(yaw=9.0, pitch=4.5, roll=2.0, jitter=0.008, light=0.25, nois
 LEFT_EYE, RIGHT_EYE, MOUTH = slice(36, 42), slice(42, 48), slice(48, 60)
 
 
+def each(pictures: int) -> dict[str, int]:
+    """The same number of pictures for every person."""
+    return dict.fromkeys(("train", "validation", "test"), pictures)
+
+
 def dataset(name: str = "synthetic_hq", people: int = 2, **changes):
     common = {
         "identities": {"train": people, "validation": 1, "test": people},
         **{field.name: getattr(STUDIO, field.name) for field in dataclasses.fields(STUDIO)},
         "supersampling": 2,
     }
-    own = {"pictures_per_identity": 2} if name == "synthetic_hq" else {"single_share": 0.5, "pictures_most": 4}
+    own = {"pictures_per_identity": each(2)} if name == "synthetic_hq" else {"single_share": 0.5, "pictures_most": 4}
     kind = discovery.load("faces", name)
     return kind(kind.Params(**{**common, **own, **changes}))
 
@@ -63,7 +68,10 @@ def test_workers_change_neither_the_order_nor_a_pixel():
 
 def test_picture_does_not_depend_on_the_number_of_pictures():
     few = {record.row["id"]: record.picture for record in dataset().records(32, 0, 1)}
-    many = {record.row["id"]: record.picture for record in dataset(people=3, pictures_per_identity=3).records(32, 0, 1)}
+    many = {
+        record.row["id"]: record.picture
+        for record in dataset(people=3, pictures_per_identity=each(3)).records(32, 0, 1)
+    }
     assert set(few) < set(many)
     assert all(np.array_equal(picture, many[name]) for name, picture in few.items())
 

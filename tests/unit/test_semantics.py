@@ -246,7 +246,15 @@ def archive(tmp_path):
 def job_in(folder, archive, log=lambda step, values: None):
     folder.mkdir(exist_ok=True)
     return TrainingJob(
-        archive, {}, folder / "semantics.safetensors", folder / "state.pt", 0, 1, log, lambda name, pixels: None
+        archive,
+        {},
+        folder / "semantics.safetensors",
+        folder / "state.pt",
+        0,
+        1,
+        log,
+        lambda name, pixels: None,
+        people="train",
     )
 
 

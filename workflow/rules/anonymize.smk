@@ -78,7 +78,7 @@ rule imported:
         )
 
 
-# The part of the train split from which a classifier of attributes learns.
+# The part of the methods' people from which a classifier of attributes learns.
 use rule anonymize_neural as anonymize_train with:
     output:
         with_index(PATHS.anonymized_train),
@@ -96,4 +96,4 @@ use rule anonymize_neural as anonymize_train with:
             "attributes.train_pictures",
             name="anonymize_train.{method}.{variant}",
         ),
-        split="train",
+        split="methods",

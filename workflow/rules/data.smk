@@ -15,7 +15,7 @@ rule faces:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs("datasets.{dataset}", "image.size", "data_seed", name="faces.{dataset}"),
+        cfg=GRAPH.knobs("datasets.{dataset}", "image.size", "data_seed", "people", name="faces.{dataset}"),
     shell:
         commands.local(
             "data",

@@ -13,6 +13,7 @@ def work(run) -> None:
     checkpoint, report = given.outputs
     job = TrainingJob(
         faces=given.faces,
+        people=cls.people,
         backbones={path.stem: path for path in given.backbones},
         checkpoint=checkpoint,
         state=given.state,

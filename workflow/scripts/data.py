@@ -11,7 +11,8 @@ def work(_) -> None:
 
     source = discovery.load("faces", given.dataset)
     params = source.Params(**given.params[f"datasets.{given.dataset}"])
-    faces.build(source(params), given.outputs[0], given.params["image.size"], given.params["data_seed"], given.threads)
+    size, seed, shares = (given.params[name] for name in ("image.size", "data_seed", "people"))
+    faces.build(source(params), given.outputs[0], size, seed, shares, given.threads)
 
 
 if __name__ == "__main__":

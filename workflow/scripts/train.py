@@ -19,6 +19,7 @@ def work(run) -> None:
     )
     job = TrainingJob(
         faces=given.faces,
+        people=cls.people,
         backbones={path.stem: path for path in given.backbones},
         checkpoint=given.outputs[0],
         state=given.state,

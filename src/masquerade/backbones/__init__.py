@@ -38,6 +38,10 @@ class Backbone(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     """The other backbones that its training needs; their checkpoints are in ``job.backbones``."""
 
+    people: ClassVar[str] = "backbones"
+    """The group of people that it learns from (core/people.py): ``judges`` for a network that no loss and no method
+    uses."""
+
     Params: ClassVar[type[Settings]] = NoParameters
     params: Any
     """An instance of ``Params``. A subclass with its own ``Params`` declares it with that type."""

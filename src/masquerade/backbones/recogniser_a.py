@@ -1,4 +1,4 @@
-"""Recogniser A: it only judges. Neither the methods nor recogniser B are trained on its identities."""
+"""Recogniser A: it only judges. Neither methods nor other networks are trained on its identities."""
 
 from masquerade.backbones._recognition.inception import InceptionRecogniser
 
@@ -7,4 +7,4 @@ class RecogniserA(InceptionRecogniser):
     """Schroff et al. 2015 (FaceNet). It takes the place of FaceNet trained on CASIA-WebFace."""
 
     title = "recogniser A"
-    source = "trained here on its own part of the training identities"
+    source = "trained here on its own part of the judges' people"

@@ -1,4 +1,4 @@
-"""Recogniser B: it only judges. Neither the methods nor recogniser A are trained on its identities."""
+"""Recogniser B: it only judges. Neither methods nor other networks are trained on its identities."""
 
 from masquerade.backbones._recognition.inception import InceptionRecogniser
 
@@ -7,4 +7,4 @@ class RecogniserB(InceptionRecogniser):
     """Schroff et al. 2015 (FaceNet). It takes the place of FaceNet trained on VGGFace2."""
 
     title = "recogniser B"
-    source = "trained here on its own part of the training identities"
+    source = "trained here on its own part of the judges' people"

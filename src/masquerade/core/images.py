@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from masquerade.core import files, rehearsal
+from masquerade.core import files, people, rehearsal
 from masquerade.core.errors import ArchiveError
 
 OK, REFUSED = "ok", "refused"
@@ -168,26 +168,42 @@ class FaceArchive:
     def __len__(self) -> int:
         return len(self.index)
 
-    def select(self, split: str | None = None, status: str | None = OK) -> pd.DataFrame:
-        """The rows of one split (None: all) with one status (None: any), in the order of the archive."""
+    def select(self, part: str | None = None, status: str | None = OK) -> pd.DataFrame:
+        """The rows of one part (None: all) with one status (None: any), in the order of the archive.
+
+        ``part``: a split, or a group of people of the train split (core/people.py). Raises ArchiveError if the archive
+        has no groups.
+        """
         rows = self.index
-        if split is not None:
-            rows = rows[rows["split"] == split]
+        if part in people.GROUPS:
+            if "group" not in rows:
+                raise ArchiveError(
+                    f"{self.path} does not say which people are in the group '{part}': it was not built as a dataset "
+                    f"of this version. Delete it and run `snakemake {self.path}` again."
+                )
+            rows = rows[rows["group"] == part]
+        elif part is not None:
+            rows = rows[rows["split"] == part]
         return rows if status is None else rows[rows["status"] == status]
 
-    def batches(self, size: int, split: str | None = None, rows: pd.DataFrame | None = None) -> Iterator[Faces]:
-        """Batches of at most ``size`` faces: the given ``rows`` of the index, or all of a ``split`` with status ok."""
-        selected = self.select(split) if rows is None else rows
+    def digest(self, part: str) -> str:
+        """A digest of the pictures of a part and of their order, for what is learnt from them."""
+        listing = "\n".join([self.facts["checksum"], *self.select(part)["id"]])
+        return hashlib.sha256(listing.encode()).hexdigest()
+
+    def batches(self, size: int, part: str | None = None, rows: pd.DataFrame | None = None) -> Iterator[Faces]:
+        """Batches of at most ``size`` faces: the given ``rows`` of the index, or all of a ``part`` with status ok."""
+        selected = self.select(part) if rows is None else rows
         with zipfile.ZipFile(self.path) as entries:
             for start in range(0, len(selected), size):
-                part = selected.iloc[start : start + size]
-                yield Faces(to_float(np.stack([self._read(entries, "faces", name) for name in part["id"]])), part)
+                index = selected.iloc[start : start + size]
+                yield Faces(to_float(np.stack([self._read(entries, "faces", name) for name in index["id"]])), index)
 
-    def load(self, split: str | None = None, rows: pd.DataFrame | None = None) -> Faces:
+    def load(self, part: str | None = None, rows: pd.DataFrame | None = None) -> Faces:
         """The faces of `batches` as one batch in memory. Raises ArchiveError if there is none."""
-        selected = self.select(split) if rows is None else rows
+        selected = self.select(part) if rows is None else rows
         if selected.empty:
-            raise ArchiveError(f"{self.path} holds no usable face{f' in split {split}' if split else ''}.")
+            raise ArchiveError(f"{self.path} holds no usable face{f' in part {part}' if part else ''}.")
         return next(self.batches(len(selected), rows=selected))
 
     def masks(self, rows: pd.DataFrame) -> np.ndarray:

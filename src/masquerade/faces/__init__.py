@@ -4,14 +4,14 @@ Networks that look at faces are in backbones/ and judges/; the steps that call a
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from masquerade.core import discovery
+from masquerade.core import discovery, people
 from masquerade.core.images import ArchiveWriter
 from masquerade.core.settings import NoParameters, Settings
 
@@ -71,8 +71,15 @@ class Dataset(ABC):
 BASE = Dataset
 
 
-def build(dataset: Dataset, archive: Path, size: int, seed: int, workers: int = 1) -> None:
-    """Write all faces of ``dataset`` to ``archive`` and its index."""
+def build(dataset: Dataset, archive: Path, size: int, seed: int, shares: Mapping[str, float], workers: int = 1) -> None:
+    """Write all faces of ``dataset`` to ``archive`` and its index.
+
+    ``shares``: group -> share of the people of the train split. The column ``group`` of the index names the group of a
+    face; '' in the other splits. A picture of nobody known is its own person.
+    """
     with ArchiveWriter(archive, facts={"dataset": discovery.name_of(type(dataset)), "size": size}) as out:
         for record in dataset.records(size, seed, workers):
-            out.add(record.picture, record.row, record.mask)
+            row = record.row
+            person = row["identity"] or row["id"]
+            group = people.group_of(person, shares) if row["split"] == "train" else ""
+            out.add(record.picture, {**row, "group": group}, record.mask)

@@ -37,12 +37,13 @@ class CelebAHQ(PublishedDataset):
         """The folder with CelebA's identity_CelebA.txt and list_eval_partition.txt."""
         pictures: Annotated[int, Field(ge=1)]
         """Pictures of the set; any other number is an error (30,000: Karras et al. 2018)."""
-        split: Literal["official", "people"]
-        """official: CelebA's parts (falco section 4.1); people: people are dealt to splits of the sizes below."""
+        split: Literal["official", "enlarged"]
+        """official: CelebA's parts (falco section 4.1); enlarged: these parts, and further people of the train part are
+        dealt to test and validation until these have the sizes below."""
         validation_pictures: Annotated[int, Field(ge=0)]
-        """Pictures of the validation split if people are dealt; no paper has one."""
+        """Pictures of the validation split if it is enlarged (2,993: the official part); no paper has one."""
         test_pictures: Annotated[int, Field(ge=1)]
-        """Pictures of the test split if people are dealt (3,000: identitydp V.A, cao21 5.1; 5,000: lreorg 4.1)."""
+        """Pictures of the test split if it is enlarged (3,000: identitydp V.A, cao21 5.1; 5,000: lreorg 4.1)."""
         masks: bool
         """Read the parsing masks of CelebAMask-HQ; the parser is trained or judged on them."""
 
@@ -88,12 +89,10 @@ class CelebAHQ(PublishedDataset):
                 f"{MAPPING} names {unknown}, which is not in {celeba_lists.IDENTITIES}. Fetch both again."
             )
         people = [person_of[name] for name in originals]
-        if self.params.split == "people":
+        split_of = {person: official[name] for person, name in zip(people, originals, strict=True)}
+        if self.params.split == "enlarged":
             sizes = {"test": self.params.test_pictures, "validation": self.params.validation_pictures}
-            split_of = people_splits.deal(Counter(people), sizes, seed, self.name)
-            splits = [split_of[person] for person in people]
-        else:
-            splits = [official[name] for name in originals]
+            split_of = people_splits.enlarge(split_of, Counter(people), sizes, seed, self.name)
         parts = tree.sizes(MASKS) if self.params.masks else {}
         return [
             ListedPicture(
@@ -101,14 +100,14 @@ class CelebAHQ(PublishedDataset):
                 {
                     "id": f"celeba_hq-{number:05d}",
                     "identity": person,
-                    "split": split,
+                    "split": split_of[person],
                     "original": original,
                     "caption": celeba_lists.caption(known[file]),
                     **known[file],
                 },
                 parts=mask_parts(number, parts) if self.params.masks else (),
             )
-            for number, (file, original, person, split) in enumerate(zip(files, originals, people, splits, strict=True))
+            for number, (file, original, person) in enumerate(zip(files, originals, people, strict=True))
         ]
 
     def picture_reader(self, size: int) -> partial:

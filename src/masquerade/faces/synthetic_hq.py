@@ -1,19 +1,19 @@
 """Synthetic HQ: drawn faces under studio conditions, which take the place of CelebA-HQ."""
 
-from masquerade.faces._drawn.procedural import Procedural, ProceduralParams
+from masquerade.faces._drawn.procedural import Procedural, ProceduralParams, SplitCounts
 
 
 class SyntheticHQ(Procedural):
-    """Sharp, near-frontal pictures in soft light; every person has the same number of them."""
+    """Sharp, near-frontal pictures in soft light; every person of a split has the same number of them."""
 
     title = "Synthetic HQ"
     prefix = "hq"
 
     class Params(ProceduralParams):
-        pictures_per_identity: int
-        """Pictures of each person, count."""
+        pictures_per_identity: SplitCounts
+        """Pictures of each person of a split, count."""
 
     params: Params
 
     def pictures(self, seed: int, split: str, person: int) -> int:
-        return self.params.pictures_per_identity
+        return getattr(self.params.pictures_per_identity, split)

@@ -1,7 +1,7 @@
 """Synthetic Wild: drawn faces in the wild, which take the place of LFW."""
 
 from masquerade.core.seeding import generator
-from masquerade.faces._drawn.procedural import Procedural, ProceduralParams
+from masquerade.faces._drawn.procedural import SERIES, Procedural, ProceduralParams
 
 
 class SyntheticWild(Procedural):
@@ -19,7 +19,7 @@ class SyntheticWild(Procedural):
     params: Params
 
     def pictures(self, seed: int, split: str, person: int) -> int:
-        rng = generator(seed, "faces", self.prefix, split, person, "count")
+        rng = generator(seed, "faces", self.prefix, SERIES[split], person, "count")
         if rng.random() < self.params.single_share:
             return 1
         return int(min(1 + rng.geometric(0.5), self.params.pictures_most))

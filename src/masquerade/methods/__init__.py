@@ -38,7 +38,7 @@ class Capabilities:
     control: bool = False
     """It is no anonymizer but a floor or ceiling of the metrics."""
     gallery: bool = False
-    """It needs pictures of other people: the train split of the dataset, which has no identity of the test split."""
+    """It needs pictures of other people: those of the methods' group, of whom no judge learns and nobody is tested."""
     fakes: bool = False
     """It needs the set of fakes: codes and features of generated faces."""
     latents: bool = False
@@ -82,6 +82,8 @@ class Method(ABC):
     """The backbones that it needs, by role."""
     kin: ClassVar[str] = ""
     """Another method with the same networks. If both need the same training, it runs once (``TrainingJob.base``)."""
+    people: ClassVar[str] = "methods"
+    """The group of people that methods learn from (core/people.py). Galleries show these people, too."""
 
     Params: ClassVar[type[Settings]] = NoParameters
     params: Any

@@ -1,11 +1,11 @@
-"""Pictures of other people, for methods that show them: the train split, whose identities are disjoint."""
+"""Pictures of other people, for methods that show them: the methods' people, whom no judge learns from."""
 
 import numpy as np
 import pandas as pd
 
 from masquerade.core.errors import ArchiveError
 from masquerade.core.images import FaceArchive
-from masquerade.methods import Resources
+from masquerade.methods import Method, Resources
 
 
 def of(resources: Resources) -> tuple[FaceArchive, pd.DataFrame]:
@@ -14,11 +14,11 @@ def of(resources: Resources) -> tuple[FaceArchive, pd.DataFrame]:
         raise ArchiveError(
             "This method shows pictures of other people and has no gallery. Give it a face archive as its gallery."
         )
-    rows = resources.gallery.select("train")
+    rows = resources.gallery.select(Method.people)
     if rows.empty:
         raise ArchiveError(
-            f"{resources.gallery.path} has no usable face in its train split; a gallery needs one or more. "
-            "Build the archive again."
+            f"{resources.gallery.path} has no usable face of the group '{Method.people}'; a gallery needs one or more. "
+            "Raise people.methods in params.yaml, or build the archive of more people."
         )
     return resources.gallery, rows
 

@@ -27,6 +27,6 @@ class RandomIdentity(Method):
         for name, own in zip(faces.ids, faces.index["identity"], strict=True):
             others = np.flatnonzero(
                 (people != own) | (people == "")
-            )  # a face of the train split is also in the gallery
+            )  # a face of the methods' people is also in the gallery
             chosen.append(others[seeding.generator(seed, "random_identity", name).integers(len(others))])
         return _gallery.pictures(archive, rows, np.array(chosen), like=faces.images)

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from masquerade.core import people
 from masquerade.core.settings import Name, Settings
 from masquerade.params.imported import ImportedMethod
 
@@ -21,11 +22,35 @@ class MatrixSettings(Settings):
     """What is trained and what is evaluated."""
 
     train_on: Name
-    """The dataset whose train split trains every backbone and method."""
+    """The dataset whose train split trains every backbone and method, each on the people of its group."""
     calibrate_on: Literal["validation"]
     """The split whose identities set the verification thresholds; disjoint from the test split."""
     evaluate: dict[Name, list[str]]
     """Dataset -> patterns ``method/variant`` (``*`` allowed) of what anonymizes its test split and is measured."""
+
+
+class PeopleSettings(Settings):
+    """Shares of the people of a train split that each group learns from; no person is in two groups."""
+
+    backbones: Annotated[float, Field(ge=0, le=1)]
+    """Share of the networks that stand in losses: identity, semantics, generator, inversion, parsing, landmarks."""
+    judges: Annotated[float, Field(ge=0, le=1)]
+    """Share of the networks that only judge: the recognisers, each on its own part, and the attribute classifier."""
+    methods: Annotated[float, Field(ge=0, le=1)]
+    """Share of the methods, of the galleries of other people, and of what learns attributes from anonymized faces."""
+    attackers: Annotated[float, Field(ge=0, le=1)]
+    """Share of the attackers. Nothing learns from them yet."""
+
+    @model_validator(mode="after")
+    def _shares_fit(self) -> "PeopleSettings":
+        total = round(sum(getattr(self, group) for group in people.GROUPS), 9)
+        if total > 1:
+            listed = ", ".join(f"{group} {getattr(self, group):g}" for group in people.GROUPS)
+            raise ValueError(
+                f"the shares add up to {total:g} ({listed}), so a person would be in two groups. Together they may be "
+                "at most 1: lower one of them"
+            )
+        return self
 
 
 class FakesSettings(Settings):
@@ -63,9 +88,9 @@ class AttributeSettings(Settings):
     frozen_blocks: Annotated[int, Field(ge=0)]
     """Number of its blocks that keep the weights from ImageNet; 0: all blocks are trained."""
     train_pictures: Annotated[int, Field(ge=0)]
-    """Faces of the train split that are anonymized and trained on, the same for every method; 0: all."""
+    """Faces of the methods' people that are anonymized and trained on, the same for every method; 0: all."""
     labeller_pictures: Annotated[int, Field(ge=0)]
-    """Real faces that train the two labellers; 0: all."""
+    """Real faces of the methods' people that train the two labellers; 0: all."""
     epochs: Annotated[int, Field(ge=1)]
     """Passes over the faces."""
     batch: Annotated[int, Field(ge=2)]
@@ -224,6 +249,7 @@ class Common(Settings):
     """Each seed has its own training and anonymization; tables give mean and spread over the seeds."""
     data_seed: int
     """Seed of the procedural faces, the splits and the backbones."""
+    people: PeopleSettings
     rehearsal: bool
     """Whether the build only tests that everything runs: every file is marked, and no table is made."""
     caution: str

@@ -1,7 +1,7 @@
 """The description of one training."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -30,3 +30,6 @@ class TrainingJob:
     """A checkpoint whose parts need not be trained again, if both trainings have them in common: for an ablation, that
     of the method without it; otherwise that of a related method.
     """
+    _: KW_ONLY
+    people: str
+    """The part of the faces that it learns from: a group of people (core/people.py), or a split."""

@@ -39,6 +39,7 @@ class InceptionRecogniser(Backbone):
             return settings
 
     params: Params
+    people = "judges"
 
     def train(self, job: TrainingJob) -> None:
         from masquerade.backbones._recognition import training

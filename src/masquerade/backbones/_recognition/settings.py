@@ -11,7 +11,7 @@ class RecognitionSettings(Settings):
     input_size: Annotated[int, Field(ge=32)]
     """Side in pixels of the network's input; the network resizes pictures to it."""
     identities: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]]
-    """Part of the training identities, in the order of a hash of their names: [0, 0.5] is the first half."""
+    """Part of the people of its group, in the order of a hash of their names: [0, 0.5] is the first half."""
     steps: Annotated[int, Field(ge=1)]
     """Batches."""
     batch: Annotated[int, Field(ge=2)]

@@ -120,13 +120,13 @@ def chosen_identities(identities: list[str], part: tuple[float, float]) -> list[
 def train(
     name: str, build: Callable[[], nn.Module], params: RecognitionSettings, job: TrainingJob, facts: Mapping
 ) -> None:
-    """Train on the train split and write the checkpoint.
+    """Train on the job's people and write the checkpoint.
 
     ``name`` is part of the seed, so that two judges of the same architecture start from different weights.
     """
     torch.set_num_threads(job.threads)
     archive = FaceArchive(job.faces)
-    rows = archive.select("train")
+    rows = archive.select(job.people)
     chosen = chosen_identities(rows["identity"].tolist(), params.identities)
     if len(chosen) < 2:
         raise ParameterError(
@@ -146,7 +146,7 @@ def train(
     torch.manual_seed(seeding.derive(seed, "weights"))
     recogniser = Recogniser(build(), params.input_size).to(device())
     task = RecognitionTask(recogniser, params, pictures, labels, seed)
-    fingerprint = json.dumps([params.model_dump(mode="json"), dict(facts), seed, archive.facts["checksum"]])
+    fingerprint = json.dumps([params.model_dump(mode="json"), dict(facts), seed, archive.digest(job.people)])
     loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
     checkpoints.save_checkpoint(
         job.checkpoint,
@@ -161,7 +161,7 @@ def quality(recogniser: Recogniser, job: TrainingJob) -> dict[str, float]:
     recogniser = recogniser.to(device())
     parts, names = [], []
     with torch.inference_mode():
-        for faces in FaceArchive(job.faces).batches(64, split="validation"):
+        for faces in FaceArchive(job.faces).batches(64, part="validation"):
             parts.append(recogniser(torch.from_numpy(faces.images).to(device())).cpu().numpy())
             names += faces.index["identity"].tolist()
     return verification(np.concatenate(parts), names)

@@ -10,15 +10,16 @@ class AttributeClassifier(TrainedBackbone):
     """The "pre-trained classifiers" of LReOrg (section 4.1), which gives no details. Ours is a VGG (Simonyan and
     Zisserman 2015) with strides instead of max pooling (Springenberg et al. 2015).
 
-    It is one network with one logit for each of `ATTRIBUTES`. It is trained on the annotations of the train split, on
-    real pictures only, and without the text-image model with which LReOrg is trained.
+    It is one network with one logit for each of `ATTRIBUTES`. It is trained on the annotations of the judges' people,
+    on real pictures only, and without the text-image model with which LReOrg is trained.
     """
 
     title = "classifier of attributes (VGG)"
-    source = "trained here on the annotations of the train split"
+    source = "trained here on the annotations of the judges' people"
 
     Params = AttributeClassifierSettings
     params: AttributeClassifierSettings
+    people = "judges"
 
     @staticmethod
     def training() -> ModuleType:

@@ -98,10 +98,10 @@ def class_weights(labels: np.ndarray, balance: float) -> Tensor:
 
 
 def train(params: AttributeClassifierSettings, job: TrainingJob) -> None:
-    """Train on the annotations of the train split and write the checkpoint."""
+    """Train on the annotations of the job's people and write the checkpoint."""
     torch.set_num_threads(job.threads)
     archive = FaceArchive(job.faces)
-    rows = archive.select("train")
+    rows = archive.select(job.people)
     labels = annotations(rows, job.faces)
     pictures = pictures_of(archive, rows)
     logger.info("training on %d pictures", len(pictures))
@@ -110,7 +110,7 @@ def train(params: AttributeClassifierSettings, job: TrainingJob) -> None:
     facts = {name: getattr(params, name) for name in ARCHITECTURE}
     classifier = Classifier(**facts).to(device())
     task = AttributeTask(classifier, params, pictures, labels, seed)
-    fingerprint = json.dumps([params.model_dump(mode="json"), seed, archive.facts["checksum"]])
+    fingerprint = json.dumps([params.model_dump(mode="json"), seed, archive.digest(job.people)])
     loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
     checkpoints.save_checkpoint(job.checkpoint, {"classifier": classifier}, {**facts, "attributes": list(ATTRIBUTES)})
 
@@ -150,7 +150,7 @@ def quality(classifier: Classifier, job: TrainingJob) -> dict[str, float]:
     classifier = classifier.to(device())
     predicted, true = [], []
     with torch.inference_mode():
-        for faces in FaceArchive(job.faces).batches(32, split="validation"):
+        for faces in FaceArchive(job.faces).batches(32, part="validation"):
             predicted.append((classifier(torch.from_numpy(faces.images).to(device())) > 0).cpu().numpy())
             true.append(annotations(faces.index, job.faces))
     return agreement(np.concatenate(true), np.concatenate(predicted), job.faces)

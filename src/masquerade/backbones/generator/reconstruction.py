@@ -35,13 +35,14 @@ class Reconstruction:
         settings: ReconstructionSettings,
         generator: Generator,
         archive: FaceArchive,
+        part: str,
         pictures: Tensor,
         seed: int,
     ):
         distributed.check_batch(settings.batch, "backbones.generator.reconstruction.batch")
         self.settings, self.generator, self.seed = settings, generator, seed
         self.pictures = torch.cat([pictures, pictures.flip(2)])  # faces and their mirror images
-        weights = _weights(archive, generator.size, settings.parts)
+        weights = _weights(archive, part, generator.size, settings.parts)
         self.weights = torch.cat([weights, weights.flip(-1)])
         self.codes = components(self.pictures, self.weights, generator.style_width, seeding.derive(seed, "components"))
         blocks: list[Any] = [generator.conv1, *generator.convs]
@@ -158,9 +159,9 @@ def _within(sample: Tensor) -> Tensor:
     return torch.cdist(sample, sample).sum() / (count * (count - 1))
 
 
-def _weights(archive: FaceArchive, size: int, parts: float) -> Tensor:
+def _weights(archive: FaceArchive, part: str, size: int, parts: float) -> Tensor:
     """The weight of each pixel, float32 (M, 1, size, size), with mean 1 in a picture; from the parsing masks."""
-    rows = archive.select("train")
+    rows = archive.select(part)
     if not parts:
         return torch.ones(len(rows), 1, size, size)
     masks = torch.from_numpy(archive.masks(rows))[:, None]

@@ -35,14 +35,14 @@ class GeneratorTask:
 
     parallel = True
 
-    def __init__(self, params: GeneratorSettings, generator: Generator, archive: FaceArchive, seed: int):
-        pictures = pictures_of(archive, generator.size)
+    def __init__(self, params: GeneratorSettings, generator: Generator, archive: FaceArchive, part: str, seed: int):
+        pictures = pictures_of(archive, part, generator.size)
         self.params, self.generator = params, generator
         self.modules: dict[str, nn.Module] = {"generator": generator}
         self.optimisers: dict[str, torch.optim.Optimizer] = {}
         self.first = self.second = None
         if params.reconstruction.steps:
-            self.first = Reconstruction(params.reconstruction, generator, archive, pictures, seed)
+            self.first = Reconstruction(params.reconstruction, generator, archive, part, pictures, seed)
             self.optimisers |= self.first.optimisers
         if params.adversarial.steps:
             self.second = Adversarial(params.adversarial, generator, params.channels, pictures, seed)
@@ -65,14 +65,14 @@ class GeneratorTask:
         return phase.step(step if step < first else step - first)
 
 
-def pictures_of(archive: FaceArchive, size: int) -> Tensor:
-    """The train split, uint8 (M, size, size, 3). Raises ParameterError if the archive has another size."""
+def pictures_of(archive: FaceArchive, part: str, size: int) -> Tensor:
+    """A part of the faces, uint8 (M, size, size, 3). Raises ParameterError if the archive has another size."""
     if archive.facts["size"] != size:
         raise ParameterError(
             f"{archive.path} holds pictures of {archive.facts['size']} pixels, and backbones.generator.channels makes "
             f"a generator of {size}. Give it log2(pixels) - 1 numbers."
         )
-    return torch.from_numpy(np.concatenate([to_uint8(part.images) for part in archive.batches(256, split="train")]))
+    return torch.from_numpy(np.concatenate([to_uint8(faces.images) for faces in archive.batches(256, part)]))
 
 
 def build(facts: Mapping, pictures: int | None = None) -> Generator:
@@ -102,7 +102,7 @@ def train(params: GeneratorSettings, job: TrainingJob) -> None:
     torch.manual_seed(seeding.derive(seed, "weights"))
     archive = FaceArchive(job.faces)
     generator = build(params.model_dump()).to(device)
-    task = GeneratorTask(params, generator, archive, seed)
+    task = GeneratorTask(params, generator, archive, job.people, seed)
     average = loop.Average(generator, params.ema)
     steps = params.reconstruction.steps + params.adversarial.steps
 
@@ -115,7 +115,7 @@ def train(params: GeneratorSettings, job: TrainingJob) -> None:
         task,
         steps=steps,
         state=job.state,
-        fingerprint=json.dumps([params.model_dump(mode="json"), seed, archive.facts["checksum"]]),
+        fingerprint=json.dumps([params.model_dump(mode="json"), seed, archive.digest(job.people)]),
         log=job.log,
         averages={"generator": average},
         after=sample,
@@ -187,9 +187,9 @@ def quality(generator: Generator, job: TrainingJob, count: int) -> dict[str, flo
     """Realism and variety of ``count`` generated faces.
 
     ``detection`` (truncated) and ``detection_untruncated``: share of faces that dlib's HOG detects.
-    ``frechet_distance``: of untruncated faces to the train split, on MobileNetV2's features.
-    ``frechet_distance_of_real``: of the validation split to the train split, for comparison. ``variety``: mean distance
-    between the features of generated faces, over that between real faces (1: as varied).
+    ``frechet_distance``: of untruncated faces to the faces of the training, on MobileNetV2's features.
+    ``frechet_distance_of_real``: of the validation split to the faces of the training, for comparison. ``variety``:
+    mean distance between the features of generated faces, over that between real faces (1: as varied).
     """
     from masquerade.core.statistics import frechet
     from masquerade.networks.hog import detections
@@ -203,9 +203,9 @@ def quality(generator: Generator, job: TrainingJob, count: int) -> dict[str, flo
     def features(images: np.ndarray) -> np.ndarray:
         return network.measure(images)["features"].astype(np.float64)
 
-    rows = archive.select("train").iloc[: 4 * count]
+    rows = archive.select(job.people).iloc[: 4 * count]
     real = np.concatenate([features(part.images) for part in archive.batches(64, rows=rows)])
-    others = np.concatenate([features(part.images) for part in archive.batches(64, split="validation")])
+    others = np.concatenate([features(part.images) for part in archive.batches(64, part="validation")])
     made = features(drawn)
     return {
         "detection": float(detections(truncated).mean()),

@@ -19,7 +19,7 @@ class Identity(Backbone):
     """
 
     title = "identity encoder (IR-SE, ArcFace)"
-    source = "trained here on the first part of the training identities"
+    source = "trained here on the people of the backbones"
 
     Params = IdentitySettings
     params: IdentitySettings

@@ -179,7 +179,7 @@ def build(facts: Mapping, generator: str, mean: Tensor) -> Inverter:
 
 
 def train(params: InversionSettings, job: TrainingJob) -> None:
-    """Train on the train split and write the checkpoint."""
+    """Train on the job's people and write the checkpoint."""
     torch.set_num_threads(job.threads)
     device = inputs.device()
     seed = seeding.derive(job.seed, "inversion")
@@ -191,7 +191,7 @@ def train(params: InversionSettings, job: TrainingJob) -> None:
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
     inverter = build(params.model_dump(), fingerprints.md5(job.backbones["generator"]), mean).to(device)
     start_from(identity, inverter.encoder)
-    task = InversionTask(params, inverter, generator, identity, pictures_of(archive, generator.size), seed)
+    task = InversionTask(params, inverter, generator, identity, pictures_of(archive, job.people, generator.size), seed)
     unseen = archive.load(rows=archive.select("validation").iloc[:SAMPLES])
 
     def sample(step: int) -> None:
@@ -200,7 +200,7 @@ def train(params: InversionSettings, job: TrainingJob) -> None:
             job.picture(f"samples_{step + 1:06d}", samples(inverter, generator, unseen.images))
             inverter.train()
 
-    parts = [params.model_dump(mode="json"), seed, archive.facts["checksum"]]
+    parts = [params.model_dump(mode="json"), seed, archive.digest(job.people)]
     loop.fit(
         task,
         steps=params.steps,
@@ -287,7 +287,7 @@ def quality(inverter: Inverter, job: TrainingJob) -> dict[str, float]:
     )
     network = MobileNetFeatures(min(max(generator.size, 64), 224))
     figures: dict[str, list[np.ndarray]] = {"identity": [], "psnr": [], "perceptual": []}
-    for faces in FaceArchive(job.faces).batches(32, split="validation"):
+    for faces in FaceArchive(job.faces).batches(32, part="validation"):
         made = reconstruct(inverter, generator, faces.images)
         with torch.inference_mode():
             vectors = [identity(torch.from_numpy(images)) for images in (made, faces.images)]

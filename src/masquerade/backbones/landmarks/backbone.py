@@ -13,7 +13,7 @@ class Landmarks(TrainedBackbone):
     """
 
     title = "landmark network (CNN-6, Wing loss)"
-    source = "trained here on the 68 landmarks of the train split"
+    source = "trained here on the 68 landmarks of the backbones' people"
 
     Params = LandmarksSettings
     params: LandmarksSettings

@@ -78,10 +78,10 @@ class LandmarksTask(DenseTask):
 
 
 def train(params: LandmarksSettings, job: TrainingJob) -> None:
-    """Train on the landmarks of the train split and write the checkpoint."""
+    """Train on the landmarks of the job's people and write the checkpoint."""
     torch.set_num_threads(job.threads)
     archive = FaceArchive(job.faces)
-    rows = archive.select("train")
+    rows = archive.select(job.people)
     pictures = pictures_of(archive, rows)
     points = known_points(Faces(pictures, rows), job.faces)
     logger.info("training on %d pictures", len(pictures))
@@ -91,7 +91,7 @@ def train(params: LandmarksSettings, job: TrainingJob) -> None:
     landmarker = build(facts)
     landmarker.network.start_at(to_shares(torch.from_numpy(points.mean(0)), pictures.shape[1:3]))
     task = LandmarksTask(landmarker.to(device()), params, pictures, points, seed)
-    fingerprint = json.dumps([params.model_dump(mode="json"), seed, archive.facts["checksum"]])
+    fingerprint = json.dumps([params.model_dump(mode="json"), seed, archive.digest(job.people)])
     loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
     checkpoints.save_checkpoint(job.checkpoint, {"network": task.network}, facts)
 
@@ -124,7 +124,7 @@ def quality(landmarker: Landmarker, job: TrainingJob) -> dict[str, float]:
     landmarker = landmarker.to(device())
     predicted, true = [], []
     with torch.inference_mode():
-        for faces in FaceArchive(job.faces).batches(64, split="validation"):
+        for faces in FaceArchive(job.faces).batches(64, part="validation"):
             predicted.append(landmarker(torch.from_numpy(faces.images).to(device())).cpu().numpy())
             true.append(known_points(faces, job.faces))
     return accuracy(np.concatenate(predicted), np.concatenate(true))

@@ -16,7 +16,7 @@ class Parsing(TrainedBackbone):
     """
 
     title = "face parser (BiSeNet)"
-    source = "trained here on the masks of the train split, or 79999_iter.pth as published"
+    source = "trained here on the masks of the backbones' people, or 79999_iter.pth as published"
 
     Params = ParsingSettings
     params: ParsingSettings

@@ -107,17 +107,17 @@ class ParsingTask(DenseTask):
 
 
 def train(params: ParsingSettings, job: TrainingJob) -> None:
-    """Train on the masks of the train split and write the checkpoint."""
+    """Train on the masks of the job's people and write the checkpoint."""
     torch.set_num_threads(job.threads)
     archive = FaceArchive(job.faces)
-    rows = archive.select("train")
+    rows = archive.select(job.people)
     pictures, masks = pictures_of(archive, rows), known_masks(archive, rows)
     logger.info("training on %d pictures", len(pictures))
     seed = seeding.derive(job.seed, "parsing")
     torch.manual_seed(seeding.derive(seed, "weights"))
     facts = architecture(params)
     task = ParsingTask(build(facts).to(device()), params, pictures, masks, seed)
-    fingerprint = json.dumps([params.model_dump(mode="json"), seed, archive.facts["checksum"]])
+    fingerprint = json.dumps([params.model_dump(mode="json"), seed, archive.digest(job.people)])
     loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
     checkpoints.save_checkpoint(job.checkpoint, {"network": task.network}, facts)
 
@@ -157,7 +157,7 @@ def quality(parser: Parser, job: TrainingJob) -> dict[str, float]:
     parser = parser.to(device())
     counts = np.zeros((len(CLASSES), len(CLASSES)), np.int64)
     pictures = 0
-    for faces in archive.batches(32, split="validation"):
+    for faces in archive.batches(32, part="validation"):
         predicted = parser.labels(torch.from_numpy(faces.images).to(device())).cpu().numpy()
         counts += confusion(known_masks(archive, faces.index), predicted)
         pictures += len(faces)

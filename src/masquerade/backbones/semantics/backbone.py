@@ -19,7 +19,7 @@ class Semantics(Backbone):
     """
 
     title = "text-image model (CLIP)"
-    source = "trained here on the captions of the train split, or FaRL / CLIP as published"
+    source = "trained here on the captions of the backbones' people, or FaRL / CLIP as published"
 
     Params = SemanticsSettings
     params: SemanticsSettings

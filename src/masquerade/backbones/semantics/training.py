@@ -193,10 +193,10 @@ def start(visual: Any, position_std: float, attention_gain: float) -> None:
 
 
 def train(params: SemanticsSettings, job: TrainingJob) -> None:
-    """Train on the pictures and captions of the train split and write the checkpoint."""
+    """Train on the pictures and captions of the job's people and write the checkpoint."""
     torch.set_num_threads(job.threads)
     archive = FaceArchive(job.faces)
-    rows = archive.select("train")
+    rows = archive.select(job.people)
     captions = captions_of(archive, rows)
     if len(rows) < 2:
         raise ArchiveError(
@@ -212,6 +212,6 @@ def train(params: SemanticsSettings, job: TrainingJob) -> None:
     start(encoder.network.visual, params.position_std, params.attention_gain)
     encoder.network.set_grad_checkpointing(device.type == "cuda")  # a large batch is worth the extra time
     task = ContrastiveTask(encoder, params, pictures, captions, rows["identity"].to_numpy(), seed)
-    fingerprint = json.dumps([params.model_dump(mode="json"), facts, seed, archive.facts["checksum"]])
+    fingerprint = json.dumps([params.model_dump(mode="json"), facts, seed, archive.digest(job.people)])
     loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
     checkpoints.save_checkpoint(job.checkpoint, {"clip": encoder.network}, facts)

@@ -4,6 +4,9 @@ import multiprocessing
 from abc import abstractmethod
 from collections.abc import Iterator
 from itertools import islice
+from typing import Annotated
+
+from pydantic import Field
 
 from masquerade.core.seeding import generator
 from masquerade.core.settings import Settings
@@ -15,6 +18,13 @@ from masquerade.faces._drawn.shot import Conditions, sample_shot
 
 BLOCK = 128  # pictures in memory at a time
 
+SERIES = {"train": "train", "validation": "test", "test": "unseen"}
+"""Split -> the series of draws from which its people and their pictures come.
+
+The constants of this repository were tuned on the first people of the series ``test``, so these people are in the
+validation split. Nothing was tuned on people of the series ``unseen``.
+"""
+
 
 class Identities(Settings):
     """Number of people in each split. No person is in two splits."""
@@ -25,6 +35,17 @@ class Identities(Settings):
     """People, count. Thresholds are chosen on them."""
     test: int
     """People, count. Their pictures are anonymized."""
+
+
+class SplitCounts(Settings):
+    """A count for each split."""
+
+    train: Annotated[int, Field(ge=1)]
+    """Of a person of the train split."""
+    validation: Annotated[int, Field(ge=1)]
+    """Of a person of the validation split."""
+    test: Annotated[int, Field(ge=1)]
+    """Of a person of the test split."""
 
 
 class ProceduralParams(Settings):
@@ -93,8 +114,8 @@ class Procedural(Dataset):
 
 
 def person_of(prefix: str, split: str, number: int, seed: int) -> Person:
-    """The person with this number. It depends on the dataset, the split, the number and the seed alone."""
-    return sample_person(generator(seed, "faces", prefix, split, number))
+    """The person with this number. It depends on the dataset, the series of the split, the number and the seed."""
+    return sample_person(generator(seed, "faces", prefix, SERIES[split], number))
 
 
 def render(job: Job) -> Record:
@@ -103,7 +124,7 @@ def render(job: Job) -> Record:
 
     prefix, split, number, take, seed, conditions, size, supersampling = job
     person = person_of(prefix, split, number, seed)
-    shot = sample_shot(generator(seed, "faces", prefix, split, number, "picture", take), person, conditions)
+    shot = sample_shot(generator(seed, "faces", prefix, SERIES[split], number, "picture", take), person, conditions)
     drawing = draw(person, shot, size, supersampling)
     identity = f"{prefix}-{split}-{number:04d}"
     row = {

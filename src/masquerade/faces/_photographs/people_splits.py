@@ -29,6 +29,29 @@ def deal(pictures: Mapping[str, int], sizes: Mapping[str, int], seed: int, datas
     return splits
 
 
+def enlarge(
+    splits: Mapping[str, str], pictures: Mapping[str, int], sizes: Mapping[str, int], seed: int, dataset: str
+) -> dict[str, str]:
+    """person -> split. People of train are dealt to other splits until these have ``sizes`` pictures.
+
+    ``splits``: person -> published split; ``pictures``: person -> number of pictures. Nobody of a published test or
+    validation split moves. Raises ParameterError if a published split is larger than its size.
+    """
+    room = dict(sizes)
+    for person, split in splits.items():
+        if split in room:
+            room[split] -= pictures[person]
+    for split, left in room.items():
+        if left < 0:
+            raise ParameterError(
+                f"datasets.{dataset}: the published {split} split has {sizes[split] - left} pictures, and "
+                f"{split}_pictures is {sizes[split]}. Its people may not be trained on, because datasets of the same "
+                f"source test them or set thresholds on them. Raise {split}_pictures in params.yaml."
+            )
+    train = {person: pictures[person] for person, split in splits.items() if split == "train"}
+    return {**splits, **deal(train, room, seed, dataset)}
+
+
 def share_out(pictures: int, parts: Mapping[str, int]) -> dict[str, int]:
     """split -> number of pictures: ``pictures`` in the proportions of ``parts``, each rounded."""
     return {split: round(pictures * part / sum(parts.values())) for split, part in parts.items()}

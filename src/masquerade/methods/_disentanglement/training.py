@@ -106,7 +106,7 @@ def train(
     alter: Alter | None = None,
     beside: Mapping[str, nn.Module] | None = None,
 ) -> None:
-    """Train Stage I on the train split of ``job.faces`` and write ``job.checkpoint`` (the averaged generator).
+    """Train Stage I on the people of the job and write ``job.checkpoint`` (the averaged generator).
 
     ``identity``: the frozen identity encoder. ``alter``: the method's Stage II, for one more column of the sample
     pictures. ``beside``: further modules for the checkpoint. If ``job.base`` is a checkpoint of the same training, its
@@ -115,7 +115,7 @@ def train(
     torch.set_num_threads(job.threads)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     archive = FaceArchive(job.faces)
-    pictures = decoded(archive, "train", settings.size)
+    pictures = decoded(archive, job.people, settings.size)
     identity = identity.to(device)
     task = StageOneTask(settings, identity, pictures, encode(identity, pictures).to(device), job.seed)
     average = loop.Average(task.network, settings.ema)
@@ -151,11 +151,11 @@ def _taken_over(base: Path, digest: str, network: nn.Module) -> bool:
     return True
 
 
-def people(faces: Path, identity: nn.Module, size: int) -> Tensor:
-    """The mean identity vector of each person of the train split, unit (M, D), in the order of the archive."""
-    archive = FaceArchive(faces)
-    vectors = encode(identity, decoded(archive, "train", size))
-    codes, _ = pd.factorize(archive.select("train")["identity"])
+def people(job: TrainingJob, identity: nn.Module, size: int) -> Tensor:
+    """The mean identity vector of each person of the training, unit (M, D), in the order of the archive."""
+    archive = FaceArchive(job.faces)
+    vectors = encode(identity, decoded(archive, job.people, size))
+    codes, _ = pd.factorize(archive.select(job.people)["identity"])
     sums = torch.zeros(codes.max() + 1, vectors.shape[1]).index_add_(0, torch.from_numpy(codes), vectors)
     return torch.nn.functional.normalize(sums)
 
@@ -163,16 +163,16 @@ def people(faces: Path, identity: nn.Module, size: int) -> Tensor:
 def fingerprint(settings: DisentanglementSettings, job: TrainingJob, archive: FaceArchive) -> str:
     """A digest of all that the training depends on. An unfinished training goes on only if its digest is the same."""
     knobs = settings.model_dump_json(include=set(DisentanglementSettings.model_fields))
-    parts = (knobs, job.seed, archive.facts["checksum"], fingerprints.md5(job.backbones["identity"]))
+    parts = (knobs, job.seed, archive.digest(job.people), fingerprints.md5(job.backbones["identity"]))
     return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
 
 
-def decoded(archive: FaceArchive, split: str, size: int, limit: int | None = None) -> np.ndarray:
-    """The pictures of a split (at most ``limit``), uint8 (M, size, size, 3). 27,000 of 256 x 256 pixels take 5.3 GB.
+def decoded(archive: FaceArchive, part: str, size: int, limit: int | None = None) -> np.ndarray:
+    """The pictures of a part (at most ``limit``), uint8 (M, size, size, 3). 27,000 of 256 x 256 pixels take 5.3 GB.
 
     Raises ParameterError if the archive holds another size or fewer than two faces.
     """
-    rows = archive.select(split).iloc[:limit]
+    rows = archive.select(part).iloc[:limit]
     if archive.facts["size"] != size:
         raise ParameterError(
             f"{archive.path} holds pictures of {archive.facts['size']} pixels, but the widths are those of a network "
@@ -180,7 +180,7 @@ def decoded(archive: FaceArchive, split: str, size: int, limit: int | None = Non
         )
     if len(rows) < 2:
         raise ParameterError(
-            f"{archive.path} holds {len(rows)} usable faces in split {split}; two are needed. Build a larger archive."
+            f"{archive.path} holds {len(rows)} usable faces in part {part}; two are needed. Build a larger archive."
         )
     pictures = np.empty((len(rows), size, size, 3), dtype=np.uint8)
     for start, faces in enumerate(archive.batches(DECODED, rows=rows)):

@@ -68,7 +68,7 @@ class Cao21(Method):
         from masquerade.methods._latent.store import Table
 
         identity = discovery.load("backbones", "identity").load(job.backbones["identity"])
-        library = training.people(job.faces, identity, params.size)
+        library = training.people(job, identity, params.size)
         try:
             references = rotation.References(library.numpy(), params.combined, PASSWORD.count)
         except ValueError as error:

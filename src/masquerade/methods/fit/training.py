@@ -149,14 +149,14 @@ def stored(drawn: Tensor) -> Tensor:
 
 
 def train(settings: FitSettings, job: TrainingJob, identity: nn.Module) -> None:
-    """Train on the train split of ``job.faces`` and write ``job.checkpoint`` (the averaged transformer).
+    """Train on the people of the job and write ``job.checkpoint`` (the averaged transformer).
 
     ``identity``: the frozen identity encoder. Raises ParameterError if pictures and ``halvings`` do not fit.
     """
     torch.set_num_threads(job.threads)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     archive = FaceArchive(job.faces)
-    pictures = decoded(archive, "train", settings.halvings)
+    pictures = decoded(archive, job.people, settings.halvings)
     task = TransformerTask(settings, identity.to(device), pictures, job.seed)
     average = loop.Average(task.network, settings.ema)
     sources = to_float(decoded(archive, "validation", settings.halvings, SAMPLES))
@@ -183,24 +183,24 @@ def fingerprint(settings: FitSettings, job: TrainingJob, archive: FaceArchive) -
     parts = (
         settings.model_dump_json(),
         job.seed,
-        archive.facts["checksum"],
+        archive.digest(job.people),
         fingerprints.md5(job.backbones["identity"]),
     )
     return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
 
 
-def decoded(archive: FaceArchive, split: str, halvings: int, limit: int | None = None) -> np.ndarray:
-    """The pictures of a split (at most ``limit``), uint8 (M, S, S, 3).
+def decoded(archive: FaceArchive, part: str, halvings: int, limit: int | None = None) -> np.ndarray:
+    """The pictures of a part (at most ``limit``), uint8 (M, S, S, 3).
 
     Raises ParameterError if there is none, or if S cannot be halved ``halvings`` times.
     """
-    size, rows = archive.facts["size"], archive.select(split).iloc[:limit]
+    size, rows = archive.facts["size"], archive.select(part).iloc[:limit]
     if size % 2**halvings:
         raise ParameterError(
             f"{archive.path}: pictures of {size} pixels cannot be halved {halvings} times. Lower halvings."
         )
     if rows.empty:
-        raise ParameterError(f"{archive.path} holds no usable face in split {split}; one is needed. Build it again.")
+        raise ParameterError(f"{archive.path} holds no usable face in part {part}; one is needed. Build it again.")
     return np.concatenate([to_uint8(faces.images) for faces in archive.batches(DECODED, rows=rows)])
 
 

@@ -26,7 +26,7 @@ SAMPLES = 6  # rows of a sample picture
 
 
 def train(settings: IfaditSettings, job: TrainingJob) -> None:
-    """Train on the train split of ``job.faces`` and write ``job.checkpoint``.
+    """Train on the people of the job and write ``job.checkpoint``.
 
     Raises ParameterError if pictures, encoder or mapping do not fit the backbones.
     """
@@ -39,7 +39,7 @@ def train(settings: IfaditSettings, job: TrainingJob) -> None:
     torch.manual_seed(seeding.derive(job.seed, "transform"))
     transform = Transform(settings, networks.generator.style_width).to(networks.device)
     first_phase = _first_phase_digest(settings, job, archive)
-    known = TrainingPictures(networks, decoded(archive, "train", size), masks=settings.refined)
+    known = TrainingPictures(networks, decoded(archive, job.people, size), masks=settings.refined)
     if settings.flow.aligned:
         transform.align(known.identity)
     shared = (settings, networks, known, job.seed)
@@ -72,7 +72,7 @@ def _first_phase_digest(settings: IfaditSettings, job: TrainingJob, archive: Fac
     """A digest of all that the first phase depends on: two trainings with equal digests have the same first phase."""
     knobs = settings.model_dump(mode="json", include=FIRST_PHASE)
     return _digest(
-        [knobs, job.seed, archive.facts["checksum"], *(fingerprints.md5(job.backbones[name]) for name in NEEDS)]
+        [knobs, job.seed, archive.digest(job.people), *(fingerprints.md5(job.backbones[name]) for name in NEEDS)]
     )
 
 

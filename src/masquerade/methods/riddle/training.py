@@ -203,7 +203,7 @@ def optimisers(network: nn.Module, settings: RiddleSettings) -> dict[str, torch.
 
 
 def train(settings: RiddleSettings, job: TrainingJob) -> None:
-    """Train on the train split of ``job.faces`` and write ``job.checkpoint`` (the averaged encryptor).
+    """Train on the people of the job and write ``job.checkpoint`` (the averaged encryptor).
 
     Raises PictureError if the archive holds another size than the generator draws, and CheckpointError if the
     inversion was trained for another generator.
@@ -212,7 +212,7 @@ def train(settings: RiddleSettings, job: TrainingJob) -> None:
     space = LatentSpace({name: job.backbones[name] for name in ("generator", "inversion")})
     identity = discovery.load("backbones", "identity").load(job.backbones["identity"]).to(space.device)
     archive = FaceArchive(job.faces)
-    parts = archive.batches(DECODED, split="train")
+    parts = archive.batches(DECODED, part=job.people)
     task = EncryptorTask(settings, space, identity, np.concatenate([to_uint8(part.images) for part in parts]), job.seed)
     average = loop.Average(task.network, settings.ema)
     sources = archive.load(rows=archive.select("validation").iloc[:SAMPLES])
@@ -226,7 +226,7 @@ def train(settings: RiddleSettings, job: TrainingJob) -> None:
         task,
         steps=settings.steps,
         state=job.state,
-        fingerprint=json.dumps([settings.model_dump(mode="json"), job.seed, archive.facts["checksum"], made_with]),
+        fingerprint=json.dumps([settings.model_dump(mode="json"), job.seed, archive.digest(job.people), made_with]),
         log=job.log,
         averages={"network": average},
         after=sample,

@@ -9,6 +9,7 @@ from masquerade.core import files, seeding
 from masquerade.core.annotations import ANNOTATED, ANNOTATION, annotation_columns
 from masquerade.core.errors import ArchiveError
 from masquerade.core.images import FaceArchive, to_uint8
+from masquerade.methods import Method
 from masquerade.params.blocks import AttributeSettings
 from masquerade.pipeline.anonymization import subset
 from masquerade.pipeline.attributes.classifier import Architecture, Classifier
@@ -34,12 +35,12 @@ def pseudo_labels(
 ) -> tuple[pd.DataFrame, dict]:
     """(labels of every real face by two classifiers, the accuracy of each classifier on each dataset).
 
-    Both classifiers are trained on real annotated faces of ``train``. ``pseudo_a``: all attributes, MobileNetV2 (in the
-    place of Lin et al. 2021, AnycostGAN). ``pseudo_b``: PSEUDO_B_ATTRIBUTES, EfficientNet-Lite0 (in the place of Jiang
-    et al. 2021, Talk-to-Edit). Columns of the labels: dataset, id, labels, attribute, label. A dataset without
-    annotations (LFW) has no accuracy.
+    Both classifiers are trained on real annotated faces of the methods' people in ``train``. ``pseudo_a``: all
+    attributes, MobileNetV2 (in the place of Lin et al. 2021, AnycostGAN). ``pseudo_b``: PSEUDO_B_ATTRIBUTES,
+    EfficientNet-Lite0 (in the place of Jiang et al. 2021, Talk-to-Edit). Columns of the labels: dataset, id, labels,
+    attribute, label. A dataset without annotations (LFW) has no accuracy.
     """
-    rows = subset(train.select("train"), settings.labeller_pictures)
+    rows = subset(train.select(Method.people), settings.labeller_pictures)
     frames, quality = [], {}
     architectures: dict[str, Architecture] = {"pseudo_a": "mobilenet_v2", "pseudo_b": "efficientnet_lite0"}
     for labels, architecture in architectures.items():

@@ -44,6 +44,7 @@ class Builder:
             faces=self.archive, backbones={name: self.path(name) for name in needs}, checkpoint=checkpoint,
             state=self.folder / "state.pt", seed=seed, threads=1, log=lambda *_: None, picture=lambda *_: None,
             base=base if base is not None and base.is_file() else None,
+            people="train",  # all its pictures are alike
         )  # fmt: skip
 
     def method(self, name: str, variant: str) -> Method:

@@ -39,7 +39,8 @@ def attributes(workload: Workload, builder: Builder) -> Iterator[Step]:
         return
     archive, results = FaceArchive(builder.archive), {}
     settings = AttributeSettings(**block.model_dump(include=set(AttributeSettings.model_fields)))
-    most = min(block.labeller_pictures or workload.train, workload.train)
+    known = workload.learnt_by("methods")
+    most = min(block.labeller_pictures or known, known)
 
     def label() -> None:
         results["labels"], _ = protocol.pseudo_labels(archive, {"plan": archive}, settings, 0)
@@ -58,7 +59,7 @@ def attributes(workload: Workload, builder: Builder) -> Iterator[Step]:
             cost, reason = builder.counted(
                 "attributes", lambda own=own: protocol.evaluate(archive, archive, own, labels, settings, 0)
             )
-            train = min(block.train_pictures or workload.train, workload.train)
+            train = min(block.train_pictures or known, known)
             total = sum(train if own else workload.test(cell.dataset) for cell in cells)
             yield Step("attributes", "its train split" if own else "its test split", len(cells), total, "pictures",
                        round(cost.flops / rows * total), cost.peak, note=reason)  # fmt: skip

@@ -12,6 +12,7 @@ from masquerade.core.images import ArchiveWriter
 from masquerade.faces import Record
 from masquerade.faces._drawn.procedural import Procedural, render
 from masquerade.faces._drawn.shot import Conditions
+from masquerade.methods import Method
 from masquerade.params.parameters import Parameters
 
 STUDIO = Conditions(yaw=9.0, pitch=5.0, roll=2.0, jitter=0.01, light=0.3, noise=0.01, blur=0.0, occlusion=0.0)
@@ -33,6 +34,7 @@ def write(archive: Path, size: int, test: int) -> None:
             for number in range(count):
                 name = f"{split}-{number}"
                 row = {"id": name, "source_id": name, "identity": f"{split}-{number % people}", "split": split}
+                row["group"] = Method.people if split == "train" else ""
                 out.add(drawn.picture, drawn.row | row, drawn.mask)
 
 

@@ -28,7 +28,8 @@ def backbones(workload: Workload, builder: Builder) -> Iterator[Step]:
         cost, reason = builder.counted(name, lambda backbone=backbone, job=job: backbone.train(job))
         if backbone.published:
             cost, reason = Cost(), reason or f"published: {backbone.published.name}"
-        yield _step(workload, builder, "backbone", name, 1, cost, checkpoint, reason)
+        yield _step(workload, builder, "backbone", name, 1, cost, checkpoint, reason,
+                    workload.learnt_by(backbone.people))  # fmt: skip
 
 
 def codes(workload: Workload, builder: Builder) -> Iterator[Step]:
@@ -82,15 +83,17 @@ def _trained(
 ) -> Step:  # fmt: skip
     job = builder.job(checkpoint, cls.needs, base)
     cost, reason = builder.counted(name, lambda: cls.train(knobs, job))
-    return _step(workload, builder, rule, name, jobs, cost, checkpoint, reason)
+    return _step(workload, builder, rule, name, jobs, cost, checkpoint, reason, workload.learnt_by(cls.people))
 
 
 def _step(
-    workload: Workload, builder: Builder, rule: str, name: str, jobs: int, cost: Cost, checkpoint: Path, reason: str
-) -> Step:
+    workload: Workload, builder: Builder, rule: str, name: str, jobs: int, cost: Cost, checkpoint: Path, reason: str,
+    known: int,
+) -> Step:  # fmt: skip
+    """``known``: number of pictures that it learns from."""
     steps = sum(count for count, _ in cost.kinds)
     # work before the first step is done once for each picture
-    flops = jobs * round(cost.repeated + cost.once * workload.train / pictures.TRAIN)
+    flops = jobs * round(cost.repeated + cost.once * known / pictures.TRAIN)
     tasks = workload.parameters.compute.submission("training", name.partition("/")[0]).tasks
     shared = f"{tasks} processes share the batch, and most of the peak" if tasks > 1 and not reason else ""
     disk = jobs * builder.size(checkpoint)

@@ -42,10 +42,10 @@ class Workload:
         """Number of pictures in a test split."""
         return self.faces[dataset].get("test", 0)
 
-    @property
-    def train(self) -> int:
-        """Number of pictures in the train split."""
-        return self.faces[self.parameters.matrix.train_on].get("train", 0)
+    def learnt_by(self, group: str) -> int:
+        """Number of pictures of a group of people, about: its share of the train split."""
+        train = self.faces[self.parameters.matrix.train_on].get("train", 0)
+        return round(train * getattr(self.parameters.people, group))
 
     @cached_property
     def png(self) -> dict[str, int]:
@@ -58,9 +58,9 @@ class Workload:
 
     def picture_sets(self) -> list[tuple[str, list[Cell], Callable[[Cell], int]]]:
         """(rule, cells, number of pictures of a cell) of each rule that anonymizes."""
-        most = self.parameters.attributes.train_pictures or self.train
+        most = self.parameters.attributes.train_pictures or self.learnt_by("methods")
         own = [cell for cell in self.matching("attributes") if cell.dataset == self.parameters.matrix.train_on]
         return [
             ("anonymize", self.cells, lambda cell: self.test(cell.dataset)),
-            ("anonymize_train", own, lambda _: min(most, self.train)),
+            ("anonymize_train", own, lambda _: min(most, self.learnt_by("methods"))),
         ]
