@@ -1,9 +1,9 @@
 """Writes pickles of random weights as NVlabs' training saves its snapshots.
 
-Which objects are in such a pickle, and which names it calls, was read from NVlabs/stylegan2-ada-pytorch (commit d72cc7d)
-and NVlabs/stylegan3 (commit c233a91): training_loop.py, torch_utils/persistence.py, training/networks.py. Both codes were
-run once, and their pickles name what NAMES holds. A module is saved with its whole ``__dict__``: PyTorch's hooks and its
-set of unsaved buffers, gains that NumPy computed, the arguments of its constructor.
+Which objects are in such a pickle, and which names it calls, was read from NVlabs/stylegan2-ada-pytorch (commit
+d72cc7d) and NVlabs/stylegan3 (c233a91): training_loop.py, torch_utils/persistence.py, training/networks.py. Both codes
+were run once, and their pickles name what NAMES holds. A module is saved with its whole ``__dict__``: PyTorch's hooks
+and its set of unsaved buffers, gains that NumPy computed, the arguments of its constructor.
 """
 
 import io
@@ -13,7 +13,6 @@ import types
 from collections.abc import Mapping
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 NAMES = {
@@ -36,18 +35,18 @@ def snapshot(state: Mapping[str, Tensor], monkeypatch, conv_clamp: float | None 
              numpy: str = "numpy.core") -> bytes:  # fmt: skip
     """The pickle of a generator with the tensors ``state`` (NVlabs' names).
 
-    ``conv_clamp`` and ``activation`` are those of its layers. ``numpy``: the package of NumPy's internals, numpy.core or
-    numpy._core (NumPy 2). NVlabs' packages exist only while the pickle is written.
+    ``conv_clamp`` and ``activation`` are those of its layers. ``numpy``: the package of NumPy's internals, numpy.core
+    or numpy._core (NumPy 2). NVlabs' packages exist only while the pickle is written.
     """
     with monkeypatch.context() as patch:
-        Module, EasyDict = _packages(patch)
-        root = Module(z_dim=512, synthesis_kwargs=EasyDict(conv_clamp=conv_clamp, num_fp16_res=4))
+        module_class, dictionary = _packages(patch)
+        root = module_class(z_dim=512, synthesis_kwargs=dictionary(conv_clamp=conv_clamp, num_fp16_res=4))
         for name, value in state.items():
             *path, last = name.split(".")
             place = root
             for part in path:
                 if part not in place._modules:
-                    place.add_module(part, Module())
+                    place.add_module(part, module_class())
                 place = place.get_submodule(part)
             if last in PARAMETERS:
                 place.register_parameter(last, nn.Parameter(value.clone(), requires_grad=False))

@@ -11,7 +11,7 @@ NOISE_SEED = 0
 
 
 def noise_maps(layers: int, seed: int) -> list[Tensor]:
-    """The noise of each of ``layers`` convolutions: standard normal (1, 1, S, S) with S = 4, 8, 8, 16, 16, ... pixels."""
+    """The noise of each of ``layers`` convolutions: standard normal (1, 1, S, S), S = 4, 8, 8, 16, 16, ... pixels."""
 
     def drawn(layer: int) -> np.ndarray:
         side = 2 ** ((layer + 5) // 2)
