@@ -276,15 +276,15 @@ def quality(inverter: Inverter, job: TrainingJob) -> dict[str, float]:
     """Means over the validation split: ``identity`` (cosine), ``psnr`` (dB), ``perceptual`` (`MobileNetFeatures`)."""
     torch.set_num_threads(job.threads)
     generator, identity = (
-        discovery.load("backbones", name).load(job.backbones[name]) for name in ("generator", "identity")
+        inputs.place(discovery.load("backbones", name).load(job.backbones[name])) for name in ("generator", "identity")
     )
     network = MobileNetFeatures(min(max(generator.size, 64), 224))
     figures: dict[str, list[np.ndarray]] = {"identity": [], "psnr": [], "perceptual": []}
     for faces in FaceArchive(job.faces).batches(32, split="validation"):
         made = reconstruct(inverter, generator, faces.images)
         with torch.inference_mode():
-            vectors = [identity(torch.from_numpy(images)) for images in (made, faces.images)]
-        figures["identity"].append((vectors[0] * vectors[1]).sum(1).numpy())
+            vectors = [identity(torch.from_numpy(part).to(inputs.device())) for part in (made, faces.images)]
+        figures["identity"].append((vectors[0] * vectors[1]).sum(1).cpu().numpy())
         figures["psnr"].append(10 * np.log10(4.0 / np.square(made - faces.images).mean(axis=(1, 2, 3))))
         figures["perceptual"].append(network.measure(made, faces.images)["perceptual"])
     return {name: float(np.concatenate(values).mean()) for name, values in figures.items()}

@@ -12,6 +12,7 @@ from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods.fit.passwords import BITS, of_key
 from masquerade.methods.fit.settings import FitSettings
+from masquerade.networks.inputs import device, place
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
@@ -56,8 +57,9 @@ class FIT(Method):
                 f"{resources.backbones['identity']}. Use that encoder, or train again."
             )
         self._size = facts["size"]
-        self._network: nn.Module = transformer(params).eval().requires_grad_(False)
-        checkpoints.load_into(self._network, tensors.get("network", {}), resources.checkpoint)
+        network = transformer(params).eval().requires_grad_(False)
+        checkpoints.load_into(network, tensors.get("network", {}), resources.checkpoint)
+        self._network: nn.Module = place(network)
 
     @classmethod
     def train(cls, params: Params, job: TrainingJob) -> None:
@@ -91,6 +93,9 @@ class FIT(Method):
             height, width = images.shape[-2:]
             raise PictureError(f"is {width} x {height} pixels; this network takes {self._size} x {self._size}")
         with torch.inference_mode():
-            bits = torch.from_numpy(password)
-            parts = [self._network(part, bits.expand(len(part), -1)) for part in torch.from_numpy(images).split(BATCH)]
+            bits = torch.from_numpy(password).to(device())
+            parts = [
+                self._network(part.to(device()), bits.expand(len(part), -1)).cpu()
+                for part in torch.from_numpy(images).split(BATCH)
+            ]
         return torch.cat(parts).numpy()
