@@ -31,6 +31,7 @@ class Accelerator(TorchFunctionMode):
     def __init__(self):
         super().__init__()
         self._storages: dict[int, StorageWeakRef] = {}  # a weak reference keeps an address from being used again
+        self._backwards = False
         self.ran: set[str] = set()
         self.astray: set[str] = set()
 
@@ -60,6 +61,7 @@ class Accelerator(TorchFunctionMode):
             wanted = kwargs["device"]
             if wanted is not None and _is_gpu(wanted):
                 kwargs["device"], placed = torch.device("cpu"), True
+        self._backwards = name == "backward"
         return self._record(function(*args, **kwargs), placed)
 
     def _moved(self, function, name, args, kwargs):
@@ -96,7 +98,13 @@ class Accelerator(TorchFunctionMode):
         return result
 
     def watch(self, module: nn.Module, inputs: tuple) -> None:
-        """Before each forward pass: note the module, and whether a parameter, buffer or input lies elsewhere."""
+        """Before each forward pass: note the module, and whether a parameter, buffer or input lies elsewhere.
+
+        What a backward pass computes again is left out, and so are PyTorch's norms of weights, which run when a network
+        is built.
+        """
+        if self._backwards or type(module).__module__.startswith("torch.nn.utils."):
+            return
         own = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
         self.ran.add(type(module).__name__)
         if not all(self.holds(tensor) for tensor in [*own, *_tensors(inputs)] if tensor.numel() > 1):

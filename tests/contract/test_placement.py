@@ -82,3 +82,23 @@ def test_quality_of_a_backbone_is_measured_on_the_accelerator(workshop, name, mo
     assert not gpu.astray, "a parameter, a buffer or an input lies elsewhere"
     assert gpu.ran
     assert figures
+
+
+TRAININGS = [
+    *(("backbones", name) for name in BACKBONES),
+    *(("methods", name) for name in METHODS if discovery.load("methods", name).capabilities.trains),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("room", "name"), TRAININGS)
+def test_training_runs_on_the_accelerator(workshop, room, name, monkeypatch):
+    cls = discovery.load(room, name)
+    job = workshop.job(f"placed-{room}-{name}", {need: workshop.backbone(need) for need in cls.needs})
+    with pretended(monkeypatch) as gpu:
+        if room == "methods":
+            cls.train(workshop.parameters.methods[name].params, job)
+        else:
+            cls(workshop.parameters.backbones[name]).train(job)
+    assert not gpu.astray, "a parameter, a buffer or an input lies elsewhere"
+    assert gpu.ran

@@ -11,7 +11,7 @@ from masquerade.core.settings import Settings
 from masquerade.judges import Judge
 from masquerade.networks import efficientnet_lite_internals
 from masquerade.networks.efficientnet_lite0 import MEAN, STD, network
-from masquerade.networks.inputs import folded, piecewise, place, tensor
+from masquerade.networks.inputs import device, folded, piecewise, place, tensor
 
 
 class EfficientnetLite0(Judge):
@@ -39,5 +39,6 @@ class EfficientnetLite0(Judge):
         return piecewise(self._measure, images)
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        activations = self._network.extract_features(tensor(images, self.params.size, MEAN, STD))
+        signal = tensor(images, self.params.size, MEAN, STD).to(device())
+        activations = self._network.extract_features(signal)
         return {"features": activations.mean(dim=(2, 3)).cpu().numpy()}

@@ -116,14 +116,14 @@ def pixels(images: np.ndarray, side: int) -> list[np.ndarray]:
 
 
 def tensor(images: np.ndarray, side: int, mean: tuple[float, ...], std: tuple[float, ...]) -> "torch.Tensor":
-    """float32 (N, 3, H, W) in [-1, 1] -> tensor (N, 3, side, side) of ([0, 1] picture - mean) / std, RGB, on `device`.
+    """float32 (N, 3, H, W) in [-1, 1] -> tensor (N, 3, side, side) of ([0, 1] picture - mean) / std, RGB, on the CPU.
 
     Resampled by anti-aliased bilinear interpolation, as in torchvision's evaluation transforms.
     """
     import torch
     from torch.nn.functional import interpolate
 
-    unit = torch.from_numpy(np.ascontiguousarray(images, dtype=np.float32)).to(device()).add(1.0).div(2.0)
+    unit = torch.from_numpy(np.ascontiguousarray(images, dtype=np.float32)).add(1.0).div(2.0)
     if unit.shape[-2:] != (side, side):
         unit = interpolate(unit, size=(side, side), mode="bilinear", antialias=True, align_corners=False)
-    return (unit - unit.new_tensor(mean).view(3, 1, 1)) / unit.new_tensor(std).view(3, 1, 1)
+    return (unit - torch.tensor(mean).view(3, 1, 1)) / torch.tensor(std).view(3, 1, 1)

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from masquerade.assets.packaged import packaged
-from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD, folded, load_weights, piecewise, place, tensor
+from masquerade.networks.inputs import (
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    device,
+    folded,
+    load_weights,
+    piecewise,
+    place,
+    tensor,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -81,7 +90,7 @@ class MobileNetFeatures:
         return [torch.cat(parts) for parts in zip(*(known[key] for key in keys), strict=True)]
 
     def _activations(self, images: np.ndarray) -> "Activations":
-        signal, stages = tensor(images, self.size, MEAN, STD), []
+        signal, stages = tensor(images, self.size, MEAN, STD).to(device()), []
         for number, layer in enumerate(self._layers):
             signal = layer(signal)
             if number in STAGES:
