@@ -119,7 +119,7 @@ def facenet(people: int) -> Shapes:
 
 
 def stylegan2(size: int) -> Shapes:
-    """``g_ema`` of rosinality/stylegan2-pytorch (model.py, Generator)."""
+    """``g_ema`` of rosinality/stylegan2-pytorch (model.py, Generator; commit bef283a)."""
     shapes: Shapes = {}
     for layer in range(1, 9):
         shapes |= linear(f"style.{layer}", 512, 512)
@@ -381,7 +381,23 @@ def lightning(seed: int) -> dict:
 
 
 def rosinality(size: int) -> Callable[[int], dict]:
+    """What rosinality's convert_weight.py (commit bef283a) writes without its options --gen and --disc."""
     return lambda seed: {"g_ema": generator_values(size, seed), "latent_avg": 0.1 * Pool(seed + 1).take((512,))}
+
+
+def old_rosinality(size: int) -> Callable[[int], dict]:
+    """A snapshot of rosinality's train.py before commit f79322a (15 January 2020): no fixed noise, no mean of W.
+
+    The file of 256 pixels is such a one: the missing noise is in issues 71 and 176, the missing mean in issue 239.
+    """
+
+    def made(seed: int) -> dict:
+        weights = {name: value for name, value in generator_values(size, seed).items() if "noises." not in name}
+        other = torch.nn.Linear(1, 1)  # stands for the discriminator; both optimisers are saved, too
+        adam = torch.optim.Adam(other.parameters(), lr=0.002).state_dict()
+        return {"g": weights, "d": other.state_dict(), "g_ema": weights, "g_optim": adam, "d_optim": adam}
+
+    return made
 
 
 def genforce(size: int) -> Callable[[int], dict]:
@@ -425,12 +441,15 @@ def as_genforce(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def inversion(size: int, styles: int) -> Callable[[int], dict]:
-    """e4e or pSp: its decoder is the generator that `rosinality` writes with the same seed."""
+    """e4e or pSp: its decoder is the generator that `rosinality` writes with the same seed.
+
+    The keys are those of training/coach.py in encoder4editing (commit 99ea505) and pixel2style2pixel (5cfff38).
+    """
 
     def made(seed: int) -> dict:
         state = {f"encoder.{name}": value for name, value in values(encoder(styles), seed + 1).items()}
         state |= {f"decoder.{name}": value for name, value in generator_values(size, seed).items()}
-        options = argparse.Namespace(device="cuda:0", stylegan_size=size)
+        options = vars(argparse.Namespace(device="cuda:0", start_from_latent_avg=True, learning_rate=0.0001))
         return {"state_dict": state, "latent_avg": 0.1 * Pool(seed + 2).take((styles, 512)), "opts": options}
 
     return made
@@ -466,11 +485,11 @@ FILES: dict[str, Callable[[int], dict]] = {
     "facenet_vggface2": plain(lambda: facenet(CLASSES["facenet_vggface2"])),
     "facenet_casia": plain(lambda: facenet(CLASSES["facenet_casia"])),
     "adaface_ir50": lightning,
-    "stylegan2_256": rosinality(256),
+    "stylegan2_256": old_rosinality(256),
     "stylegan2_1024": rosinality(1024),
     "stylegan2_1024_genforce": genforce(1024),
     "e4e_1024": inversion(1024, 18),
-    "psp_256": inversion(256, 14),
+    "psp_1024": inversion(1024, 18),
     "farl_ep64": farl,
     "farl_ep16": farl,
     "clip_vit_b32": plain(lambda: clip(32), spread=0.02),

@@ -30,7 +30,7 @@ BYTES = b"weights of a network" * 1000
 SHA256 = hashlib.sha256(BYTES).hexdigest()
 ROLES = (
     "ir_se50", "facenet_vggface2", "facenet_casia", "adaface_ir50", "stylegan2_256", "stylegan2_1024",
-    "stylegan2_1024_genforce", "e4e_1024", "psp_256", "farl_ep64", "farl_ep16", "clip_vit_b32", "bisenet", "fan4",
+    "stylegan2_1024_genforce", "e4e_1024", "psp_1024", "farl_ep64", "farl_ep16", "clip_vit_b32", "bisenet", "fan4",
     "s3fd", "inception_fid", "alexnet", "landmarks_68", "celeba_hq", "celeba", "lfw", "ffhq", "casia_webface",
 )  # fmt: skip
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import leaky_relu, normalize
 
+from masquerade.core.errors import ParameterError
 from masquerade.core.images import to_float
 from masquerade.judges.pixels import Pixels
 from masquerade.methods.ifadit import losses
@@ -16,6 +17,7 @@ from masquerade.methods.ifadit.phases import pairs
 from masquerade.methods.ifadit.refinement import blurred, refine, rounded, soft_mask
 from masquerade.methods.ifadit.rehearsal import visible
 from masquerade.methods.ifadit.settings import FlowSettings, IfaditSettings
+from masquerade.networks import all_in_one
 from masquerade.networks.all_in_one import AllInOneFlow
 from masquerade.networks.coupling import SecureCouplingBlock, SecureFlow
 from masquerade.networks.identity_mapping import IdentityCompensation, IdentityMapping
@@ -105,6 +107,24 @@ def test_an_all_in_one_flow_has_the_published_layout_and_depends_on_its_seed():
     widths = [tuple(layer.weight.shape) for layer in flows[0].blocks[0].subnet if hasattr(layer, "weight")]
     assert widths == [(256, 768), (128, 256), (128, 128), (256, 128), (512, 256)]
     assert sorted(np.flatnonzero(states[0]["blocks.0.w_perm"].numpy()) % WIDTH) == list(range(WIDTH))
+
+
+def test_the_block_of_another_freia_is_refused_with_the_version_to_install(monkeypatch):
+    """FrEIA's development version (commit 4212496) keeps the permutation as indices."""
+    import FrEIA.modules
+
+    class Indexed(FrEIA.modules.AllInOneBlock):
+        def __init__(self, dims, *args, **kwargs):
+            super().__init__(dims, *args, **kwargs)
+            self.w_perm = torch.nn.Parameter(torch.randperm(dims[0][0]), requires_grad=False)
+
+    monkeypatch.setattr(FrEIA.modules, "AllInOneBlock", Indexed)
+    with pytest.raises(ParameterError, match=r"Install FrEIA==0\.2"):
+        AllInOneFlow(WIDTH, 512)
+
+
+def test_the_lock_pins_the_freia_of_the_block(root):
+    assert f"FrEIA=={all_in_one.VERSION}\n" in (root / "requirements.lock").read_text()
 
 
 def test_an_all_in_one_flow_does_not_work_along_directions():

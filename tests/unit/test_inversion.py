@@ -12,6 +12,7 @@ from masquerade.backbones.inversion import training as _inversion
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import ArchiveWriter
+from masquerade.networks.code_discriminator import CodeDiscriminator
 from masquerade.networks.ir_se import IRSE
 from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
 from masquerade.training import checkpoints
@@ -24,6 +25,7 @@ KNOBS = {
     "published": "", "kind": "e4e", "input_size": 32, "widths": WIDTHS, "units": UNITS, "steps": 6, "batch": 2,
     "learning_rate": 0.003, "optimiser": "muon", "offsets_from": 2, "offsets_every": 2,
     "weights": {"pixels": 1.0, "lpips": 0.0, "identity": 0.1, "offsets": 2e-4, "adversarial": 0.1, "codes": 0.1},
+    "code_discriminator": {"layers": 3, "equalised": False, "learning_rate": 2e-5, "betas": [0.9, 0.999]},
     "samples_every": 3, "floor_identity": -1.0, "floor_psnr": 0.0,
 }  # fmt: skip
 
@@ -95,6 +97,23 @@ def test_psp_gives_each_layer_its_own_code():
     codes = GradualStyleEncoder(8, 32, 6, WIDTHS, UNITS).eval()(torch.randn(1, 3, 32, 32))
     assert codes.shape == (1, 8, 6)
     assert len({tuple(code.tolist()) for code in codes[0]}) == 8
+
+
+def test_discriminator_of_codes_is_e4es_unless_equalised():
+    """Three plain hidden layers and one to a logit, as in encoder4editing's models/discriminator.py."""
+    torch.manual_seed(0)
+    codes = torch.randn(5, 6)
+    published, equalised = CodeDiscriminator(6, 3, False), CodeDiscriminator(6, 3, True)
+    assert [tuple(weight.shape) for weight in published.parameters()] == [(6, 6), (6,)] * 3 + [(1, 6), (1,)]
+    weights, biases = list(published.parameters())[::2], list(published.parameters())[1::2]
+    expected = codes
+    for number, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+        expected = expected @ weight.T + bias
+        if number < 3:
+            expected = torch.where(expected > 0, expected, 0.2 * expected)
+    torch.testing.assert_close(published(codes), expected)
+    assert equalised(codes).shape == (5, 1)
+    assert next(equalised.parameters()).std() > 2 * weights[0].std(), "scaled at run time"
 
 
 def test_training_starts_from_the_identity_network_and_reconstructs_better(folder):

@@ -1,22 +1,21 @@
 """Tests of StyleGAN2: the equations against a plain loop, and every published layout key by key."""
 
-import collections
-import io
+import logging
 import math
 import pickle
-import sys
-import types
 
 import pytest
 import torch
 from torch.nn import functional
 
+import nvlabs_pickles
 from masquerade.backbones.generator import layouts, nvlabs
 from masquerade.backbones.generator.adversarial import path_lengths
 from masquerade.core.errors import CheckpointError
 from masquerade.networks.stylegan2 import CHANNELS, Generator, in_channels_last, style_layers
 from masquerade.networks.stylegan2_discriminator import Discriminator, deviation
 from masquerade.training.checkpoints import load_into
+from nvlabs_pickles import snapshot
 from official import as_genforce
 
 SMALL = (8, 6, 5, 4)
@@ -220,7 +219,7 @@ def test_path_length_is_that_of_the_jacobian(generator):
 
 
 def as_nvlabs(state):
-    """The same weights under NVlabs' names."""
+    """The same weights under NVlabs' names. Each block and each of its convolutions keeps the low-pass filter."""
     taps = state["convs.0.conv.blur.kernel"] / 4
     out = {"mapping.w_avg": state["latent_avg"], "synthesis.b4.const": state["input.input"][0]}
     for name, value in state.items():
@@ -249,8 +248,8 @@ def as_nvlabs(state):
             out[f"{block}.noise_const"] = value[0, 0]
         elif name.endswith("bias"):
             out[f"{block}.bias"] = value.reshape(-1)
-        elif name.endswith("kernel"):
-            out[f"{block.rsplit('.', 1)[0]}.resample_filter"] = taps
+        if parts[0] in ("conv1", "convs"):
+            out[f"{block}.resample_filter"] = out[f"{block.rsplit('.', 1)[0]}.resample_filter"] = taps
     return out
 
 
@@ -334,6 +333,33 @@ def test_file_that_would_run_code_is_not_opened(tmp_path):
         nvlabs.convert(tmp_path / "evil.pkl", tmp_path / "out.pt")
 
 
+def test_noise_is_drawn_from_a_seed_only_if_a_file_has_none_at_all(generator, tmp_path, caplog):
+    """rosinality's file of 256 pixels was saved before its code kept the noise (its issues 71 and 176)."""
+    state = {name: value for name, value in generator.state_dict().items() if not name.startswith("noises.")}
+    mean = state.pop("latent_avg")
+    with caplog.at_level(logging.INFO):
+        adopted({"g_ema": state, "latent_avg": mean}, tmp_path, generator)  # the fixture's noise has the same seed
+    assert "7 maps are drawn from seed 0" in caplog.text
+    caplog.clear()
+    some = generator.noises.noise_3
+    with caplog.at_level(logging.INFO), pytest.raises(CheckpointError, match=r"noises.noise_0 is missing"):
+        adopted({"g_ema": state | {"noises.noise_3": some}, "latent_avg": mean}, tmp_path, generator)
+    assert "drawn" not in caplog.text
+
+
+def test_noise_of_a_new_generator_depends_on_no_global_state():
+    first = Generator(32, SMALL, 7, 2)
+    torch.manual_seed(1)
+    second = Generator(32, SMALL, 7, 2)
+    assert not torch.equal(first.input.input, second.input.input)
+    maps = [getattr(first.noises, f"noise_{layer}") for layer in range(7)]
+    assert [tuple(noise.shape) for noise in maps] == [(1, 1, side, side) for side in (4, 8, 8, 16, 16, 32, 32)]
+    assert all(torch.equal(noise, getattr(second.noises, f"noise_{layer}")) for layer, noise in enumerate(maps))
+    assert abs(maps[6].mean()) < 0.15
+    assert abs(maps[6].std() - 1) < 0.1
+    assert not torch.equal(maps[5], maps[6])
+
+
 def test_another_low_pass_filter_is_refused(generator, tmp_path):
     state = generator.state_dict()
     state["convs.0.conv.blur.kernel"] = torch.ones(4, 4) / 4
@@ -341,58 +367,68 @@ def test_another_low_pass_filter_is_refused(generator, tmp_path):
         adopted({"g_ema": state}, tmp_path, generator)
 
 
-def nvlabs_pickle(state, monkeypatch):
-    """A pickle in NVlabs' format: a function of NVlabs rebuilds each module from a record of its class and state."""
-    wrapper = types.ModuleType("torch_utils.persistence")
-
-    def _reconstruct_persistent_obj(meta):
-        raise AssertionError("the converter must not call what the pickle names")
-
-    name = _reconstruct_persistent_obj.__name__
-    _reconstruct_persistent_obj.__module__, _reconstruct_persistent_obj.__qualname__ = wrapper.__name__, name
-    wrapper._reconstruct_persistent_obj = _reconstruct_persistent_obj
-    monkeypatch.setitem(sys.modules, "torch_utils", types.ModuleType("torch_utils"))
-    monkeypatch.setitem(sys.modules, "torch_utils.persistence", wrapper)
-
-    class Persistent:
-        def __init__(self):
-            self._parameters, self._buffers = collections.OrderedDict(), collections.OrderedDict()
-            self._modules = collections.OrderedDict()
-
-        def __reduce__(self):
-            meta = {"type": "class", "version": 6, "module_src": "import os", "class_name": "X", "state": vars(self)}
-            return (_reconstruct_persistent_obj, (meta,))
-
-    root = Persistent()
-    for name, value in state.items():
-        place = root
-        *path, last = name.split(".")
-        for part in path:
-            place = place._modules.setdefault(part, Persistent())
-        if last in ("w_avg", "noise_const", "resample_filter"):
-            place._buffers[last] = value.clone()
-        else:
-            place._parameters[last] = torch.nn.Parameter(value.clone())
-    buffer = io.BytesIO()
-    pickle.dump({"G": None, "D": None, "G_ema": root, "augment_pipe": None}, buffer)
-    return buffer.getvalue()
+def test_snapshot_names_what_the_original_code_writes(generator, monkeypatch):
+    assert nvlabs_pickles.names(snapshot(as_nvlabs(generator.state_dict()), monkeypatch)) == nvlabs_pickles.NAMES
 
 
-def test_nvlabs_pickle_is_converted_without_running_it(generator, tmp_path, monkeypatch):
+@pytest.mark.parametrize("numpy", ["numpy.core", "numpy._core"])
+@pytest.mark.parametrize("conv_clamp", [256, None])
+def test_nvlabs_pickle_is_converted_without_running_it(generator, numpy, conv_clamp, tmp_path, monkeypatch):
     path, output = tmp_path / "ffhq.pkl", tmp_path / "ffhq.pt"
-    path.write_bytes(nvlabs_pickle(as_nvlabs(generator.state_dict()), monkeypatch))
+    path.write_bytes(snapshot(as_nvlabs(generator.state_dict()), monkeypatch, conv_clamp, numpy=numpy))
     assert nvlabs.convert(path, output) == len(generator.state_dict())
-    assert adopted(torch.load(output, weights_only=True), tmp_path, generator) == "rosinality"
+    content = torch.load(output, weights_only=True)
+    assert adopted(content, tmp_path, generator) == "rosinality"
+    assert layouts.clamp(content, output) == conv_clamp
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(CheckpointError, match="cannot be read"):
         nvlabs.convert(path, output)
+
+
+def test_sets_and_numbers_of_a_pickle_stay_inert(tmp_path):
+    """A set or number in place of a tensor is no tensor, and a callable beside NumPy's two names is refused."""
+    path = tmp_path / "more.pkl"
+    path.write_bytes(pickle.dumps({"G_ema": {1, 2}}, protocol=3))
+    with pytest.raises(CheckpointError, match="holds no averaged generator"):
+        nvlabs.convert(path, tmp_path / "out.pt")
+    path.write_bytes(b"cnumpy.core.multiarray\nfromfile\n.")
+    with pytest.raises(CheckpointError, match=r"names numpy.core.multiarray.fromfile"):
+        nvlabs.convert(path, tmp_path / "out.pt")
+
+
+def test_layers_of_another_kind_are_refused(generator, tmp_path, monkeypatch):
+    path, state = tmp_path / "other.pkl", as_nvlabs(generator.state_dict())
+    path.write_bytes(snapshot(state, monkeypatch, activation="relu"))
+    with pytest.raises(CheckpointError, match=r"activations are {'relu'}"):
+        nvlabs.convert(path, tmp_path / "out.pt")
+    path.write_bytes(snapshot(state, monkeypatch, conv_clamp="256"))
+    with pytest.raises(CheckpointError, match="conv_clamp should be one number or None"):
+        nvlabs.convert(path, tmp_path / "out.pt")
+    with pytest.raises(CheckpointError, match="conv_clamp is -1"):
+        layouts.clamp({"conv_clamp": -1}, path)
+
+
+def test_clamp_limits_every_convolution(generator):
+    """The last picture is a sum of clamped maps, so a small limit bounds it; a large one changes nothing."""
+    codes = 3 * torch.randn(2, generator.layers, 7)
+    free = generator.synthesize(codes)
+    generator.clamp_at(1e6)
+    assert torch.equal(generator.synthesize(codes), free)
+    generator.clamp_at(0.01)
+    maps = []
+    for module in [generator.conv1, *generator.convs]:
+        module.register_forward_hook(lambda module, inputs, output: maps.append(output.abs().max().item()))
+    picture = generator.synthesize(codes)
+    assert len(maps) == generator.layers - 1
+    assert max(maps) <= 0.01
+    assert picture.abs().max() < 0.01 * 4 * 2, "four levels; the low-pass filter sums to 4 on a quarter of the pixels"
 
 
 def test_command_line_converts_and_prints_the_next_step(generator, tmp_path, monkeypatch, capsys):
     from masquerade.cli import main
 
     path, output = tmp_path / "ffhq.pkl", tmp_path / "ffhq.pt"
-    path.write_bytes(nvlabs_pickle(as_nvlabs(generator.state_dict()), monkeypatch))
+    path.write_bytes(snapshot(as_nvlabs(generator.state_dict()), monkeypatch))
     with pytest.raises(SystemExit) as ended:
         main.main(["convert", str(path), str(output)])
     assert ended.value.code == 0

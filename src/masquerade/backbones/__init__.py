@@ -16,6 +16,7 @@ from masquerade import assets
 from masquerade.core import files
 from masquerade.core.errors import BelowFloor, CheckpointError
 from masquerade.core.settings import NoParameters, Settings
+from masquerade.networks.inputs import place
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class TrainedBackbone(Backbone):
         self.training().train(self.params, job)
 
     def quality(self, job: TrainingJob) -> dict[str, float]:
-        return self.training().quality(self.load(job.checkpoint), job)
+        return self.training().quality(place(self.load(job.checkpoint)), job)
 
     @classmethod
     def load(cls, checkpoint: Path) -> "nn.Module":

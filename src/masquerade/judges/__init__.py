@@ -7,7 +7,7 @@ from that file without opening a picture. Architectures are in networks/, networ
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -27,6 +27,9 @@ class Judge(ABC):
     source: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()
     quantities: ClassVar[Mapping[str, tuple[int, ...]]]
+    engine: ClassVar[Literal["torch", "onnx", "opencv", "none"]] = "torch"
+    """The library that runs its networks. Those of torch run on the GPU where there is one (`networks.inputs.place`);
+    the others, and dlib's detector and landmarks, run on processors."""
     packages: ClassVar[tuple[str, ...]] = ()
     """Distributions whose versions affect its measurements; the versions are saved with the measurements."""
     assets: ClassVar[tuple[str, ...]] = ()

@@ -3,6 +3,7 @@
 import numpy as np
 
 from masquerade.judges._trained import TrainedJudge
+from masquerade.networks.inputs import device
 
 EMBEDDING = 512
 
@@ -15,4 +16,4 @@ class EmbeddingJudge(TrainedJudge):
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         import torch
 
-        return {"embedding": self._network(torch.from_numpy(images)).numpy()}
+        return {"embedding": self._network(torch.from_numpy(images).to(device())).cpu().numpy()}

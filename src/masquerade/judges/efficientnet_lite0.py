@@ -11,7 +11,7 @@ from masquerade.core.settings import Settings
 from masquerade.judges import Judge
 from masquerade.networks import efficientnet_lite_internals
 from masquerade.networks.efficientnet_lite0 import MEAN, STD, network
-from masquerade.networks.inputs import folded, piecewise, tensor
+from masquerade.networks.inputs import device, folded, piecewise, place, tensor
 
 
 class EfficientnetLite0(Judge):
@@ -33,11 +33,12 @@ class EfficientnetLite0(Judge):
 
     def __init__(self, params: Params, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
-        self._network: Any = efficientnet_lite_internals.quick(folded(network()))
+        self._network: Any = place(efficientnet_lite_internals.quick(folded(network())))
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return piecewise(self._measure, images)
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        activations = self._network.extract_features(tensor(images, self.params.size, MEAN, STD))
-        return {"features": activations.mean(dim=(2, 3)).numpy()}
+        signal = tensor(images, self.params.size, MEAN, STD).to(device())
+        activations = self._network.extract_features(signal)
+        return {"features": activations.mean(dim=(2, 3)).cpu().numpy()}

@@ -8,7 +8,7 @@ import numpy as np
 from masquerade import assets
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.inputs import device, piecewise, pixels
+from masquerade.networks.inputs import device, piecewise, pixels, place
 
 SIDE = 256
 THRESHOLD = 0.5  # probability of a detection: the default of the library
@@ -42,7 +42,7 @@ class FaceAlignment(Judge):
         networks = {"s3fd": S3FD, "fan4": FAN}
         files = {role: assets.checked(role) for role in self.assets}
         self._detector, self._landmarks = (
-            weight_files.load(networks[role](), weight_files.tensors(weight_files.read(path), path), path).to(device())
+            place(weight_files.load(networks[role](), weight_files.tensors(weight_files.read(path), path), path))
             for role, path in files.items()
         )
 

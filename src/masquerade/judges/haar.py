@@ -24,6 +24,7 @@ class Haar(Judge):
 
     title = "OpenCV Haar"
     source = "Viola and Jones 2001; haarcascade_frontalface_default.xml (Lienhart 2002) in opencv-python-headless 4"
+    engine = "opencv"
     packages = ("opencv-python-headless",)
     quantities = {"detected": (), "box": (4,)}
 

@@ -8,7 +8,7 @@ import numpy as np
 from masquerade.assets.packaged import packaged
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.inputs import load_weights, pixels
+from masquerade.networks.inputs import device, load_weights, pixels, place
 
 SIDE = 128  # pixels; the input of the last network is 48 x 48
 LEAST = SIDE // 4  # side of the smallest face: the face in an aligned crop fills more than half of it
@@ -43,7 +43,7 @@ class Mtcnn(Judge):
 
         networks = (mtcnn.PNet, mtcnn.RNet, mtcnn.ONet)
         self._networks = [
-            load_weights(network(pretrained=False), path) for network, path in zip(networks, files, strict=True)
+            place(load_weights(network(pretrained=False), path)) for network, path in zip(networks, files, strict=True)
         ]
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
@@ -52,7 +52,7 @@ class Mtcnn(Judge):
 
         pictures = np.stack(pixels(images, SIDE))
         with torch.inference_mode():
-            boxes, points = detect_face(pictures, LEAST, *self._networks, THRESHOLDS, FACTOR, torch.device("cpu"))
+            boxes, points = detect_face(pictures, LEAST, *self._networks, THRESHOLDS, FACTOR, device())
         quantities = {
             "detected": np.zeros(len(images), dtype=bool),
             "box": np.full((len(images), 4), np.nan, dtype=np.float32),

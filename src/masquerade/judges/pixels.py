@@ -24,6 +24,7 @@ class Pixels(Judge):
 
     title = "pixels"
     source = "Wang et al. 2004, IEEE TIP 13(4), doi:10.1109/TIP.2003.819861"
+    engine = "none"
     packages = ("scikit-image",)
     quantities = {"psnr": (), "ssim": (), "mse": (), "mae": ()}
 

@@ -67,7 +67,8 @@ class FusionGenerator(nn.Module):
     """X = h(r_id, r_att), Eq. 9: n AAD residual blocks, one for each attribute map; the size doubles between blocks.
 
     ``widths``: input channels of the n blocks; the published network has (1024, 1024, 1024, 1024, 512, 256, 128, 64).
-    The first features, 2 x 2, are computed from the identity vector alone.
+    The first features, 2 x 2, are computed from the identity vector alone. The enlargement between blocks aligns the
+    corners, as both public re-implementations of FaceShifter do (docs/identitydp.md).
 
     Input: identity (N, D) unit vectors; n maps, coarsest first, (N, attribute_widths[k], s, s) with s = 2 ** (k + 1).
     Output (N, 3, 2 ** n, 2 ** n) in (-1, 1).
@@ -85,6 +86,6 @@ class FusionGenerator(nn.Module):
         features = self.start(identity[:, :, None, None])  # (N, widths[0], 2, 2)
         for level, (block, maps) in enumerate(zip(self.blocks, attributes, strict=True)):
             if level:
-                features = interpolate(features, scale_factor=2, mode="bilinear", align_corners=False)
+                features = interpolate(features, scale_factor=2, mode="bilinear", align_corners=True)
             features = block(features, maps, identity)
         return torch.tanh(features)

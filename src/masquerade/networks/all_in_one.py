@@ -7,7 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from masquerade.core.errors import ParameterError
 from masquerade.networks.coupling import HIDDEN, subnetwork
+
+VERSION = "0.2"
+"""The release of FrEIA with this block: a matrix permutes, and the scale is exp(limit tanh(s / 10))."""
 
 
 class AllInOneFlow(nn.Module):
@@ -16,6 +20,8 @@ class AllInOneFlow(nn.Module):
     A block has one sub-network, which computes s and t from the first half of a vector and the secret. The second half
     is multiplied by exp(``limit`` tanh(s / 10)) and shifted by t / 10. A learnt scale and shift of every number and a
     fixed permutation, drawn from torch's generator, follow. Vectors are scaled as in `SecureFlow`.
+
+    This is the block of FrEIA VERSION. Raises ParameterError if the installed FrEIA has another one.
     """
 
     def __init__(
@@ -39,6 +45,12 @@ class AllInOneFlow(nn.Module):
         )
         block: Any
         for block in self.blocks:  # FrEIA draws its permutations from NumPy's global generator
+            if block.w_perm.ndim != 2:
+                raise ParameterError(
+                    f"flow.kind: all_in_one is the block of FrEIA {VERSION}. The installed FrEIA keeps its permutation as "
+                    "indices and limits the scale by another formula, as its development version does, so the same "
+                    f"weights are another flow. Install FrEIA=={VERSION} (requirements.lock), or choose coupling."
+                )
             permuted = torch.eye(width)[torch.randperm(width)]
             block.w_perm.copy_(permuted)
             block.w_perm_inv.copy_(permuted.T)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from masquerade.core.images import to_uint8
 
 if TYPE_CHECKING:
     import torch
+
+Network = TypeVar("Network", bound="torch.nn.Module")
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """The usual normalisation of networks that were trained on ImageNet, for RGB in [0, 1]."""
@@ -22,10 +24,18 @@ which is two to three times as fast as batches of 32.
 
 
 def device() -> "torch.device":
-    """The device of large networks: the GPU if there is one, otherwise the CPU."""
+    """The device of every network: the GPU if there is one, otherwise the CPU."""
     import torch
 
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def place(network: Network) -> Network:
+    """Move a network to `device`, where its input must be, too. Returns it.
+
+    A test runs every method, judge and backbone with a pretended GPU and finds each tensor that lies elsewhere.
+    """
+    return network.to(device())
 
 
 def load_weights(network: "torch.nn.Module", path: Path) -> "torch.nn.Module":
@@ -106,7 +116,7 @@ def pixels(images: np.ndarray, side: int) -> list[np.ndarray]:
 
 
 def tensor(images: np.ndarray, side: int, mean: tuple[float, ...], std: tuple[float, ...]) -> "torch.Tensor":
-    """float32 (N, 3, H, W) in [-1, 1] -> tensor (N, 3, side, side) of ([0, 1] picture - mean) / std, RGB.
+    """float32 (N, 3, H, W) in [-1, 1] -> tensor (N, 3, side, side) of ([0, 1] picture - mean) / std, RGB, on the CPU.
 
     Resampled by anti-aliased bilinear interpolation, as in torchvision's evaluation transforms.
     """

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from masquerade.assets.packaged import packaged
-from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD, folded, load_weights, piecewise, tensor
+from masquerade.networks.inputs import (
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    device,
+    folded,
+    load_weights,
+    piecewise,
+    place,
+    tensor,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -45,7 +54,7 @@ class MobileNetFeatures:
 
     def __init__(self, size: int):
         self.size = size
-        self._layers: Any = folded(network()).features
+        self._layers: Any = place(folded(network())).features
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """float32 (N, 3, H, W) in [-1, 1] -> ``features`` (N, 1280), and ``perceptual`` (N,) with a reference.
@@ -61,10 +70,10 @@ class MobileNetFeatures:
         import torch
 
         stages = self._activations(images)
-        values = {"features": stages[-1].mean(dim=(2, 3)).numpy()}
+        values = {"features": stages[-1].mean(dim=(2, 3)).cpu().numpy()}
         if reference is not None:
             pairs = zip(stages, self._remembered(known, reference), strict=True)
-            values["perceptual"] = torch.stack([_difference(*pair) for pair in pairs]).mean(dim=0).numpy()
+            values["perceptual"] = torch.stack([_difference(*pair) for pair in pairs]).mean(dim=0).cpu().numpy()
         return values
 
     def _remembered(self, known: "dict[bytes, Activations]", reference: np.ndarray) -> "Activations":
@@ -81,7 +90,7 @@ class MobileNetFeatures:
         return [torch.cat(parts) for parts in zip(*(known[key] for key in keys), strict=True)]
 
     def _activations(self, images: np.ndarray) -> "Activations":
-        signal, stages = tensor(images, self.size, MEAN, STD), []
+        signal, stages = tensor(images, self.size, MEAN, STD).to(device()), []
         for number, layer in enumerate(self._layers):
             signal = layer(signal)
             if number in STAGES:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from masquerade.networks.noise_maps import NOISE_SEED, noise_maps
 from masquerade.training import distributed
 
 CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64, 32)  # at 4, 8, ... 1024 pixels: config F
@@ -30,6 +31,11 @@ def style_layers(size: int) -> int:
 def activated(x: Tensor) -> Tensor:
     """A leaky rectifier that keeps the variance."""
     return functional.leaky_relu(x, SLOPE) * GAIN
+
+
+def clamped(x: Tensor, most: float | None) -> Tensor:
+    """``x`` within [-most, most]; None: ``x`` itself."""
+    return x if most is None else x.clamp(-most, most)
 
 
 def in_channels_last(x: Tensor) -> bool:
@@ -167,6 +173,8 @@ class Activation(nn.Module):
 class StyledConv(nn.Module):
     """A modulated 3 x 3 convolution, noise, bias and rectifier."""
 
+    clamp: float | None = None
+
     def __init__(self, inputs: int, outputs: int, style: int, up: bool = False):
         super().__init__()
         self.conv = ModulatedConv2d(inputs, outputs, 3, style, up=up)
@@ -175,11 +183,13 @@ class StyledConv(nn.Module):
 
     def forward(self, x: Tensor, code: Tensor, noise: Tensor | None) -> Tensor:
         x, demodulation = self.conv.modulated(x, code)
-        return self.activate(x, demodulation, None if noise is None else self.noise(noise))
+        return clamped(self.activate(x, demodulation, None if noise is None else self.noise(noise)), self.clamp)
 
 
 class ToRGB(nn.Module):
     """A modulated 1 x 1 convolution to RGB, added to the enlarged picture of half the size."""
+
+    clamp: float | None = None
 
     def __init__(self, inputs: int, style: int, up: bool = True):
         super().__init__()
@@ -189,7 +199,7 @@ class ToRGB(nn.Module):
             self.upsample = LowPass(up=2, padding=(2, 1))
 
     def forward(self, x: Tensor, code: Tensor, skip: Tensor | None = None) -> Tensor:
-        out = self.conv(x, code) + self.bias
+        out = clamped(self.conv(x, code) + self.bias, self.clamp)
         return out if skip is None else out + self.upsample(skip)
 
 
@@ -245,17 +255,24 @@ class Generator(nn.Module):
             self.convs.append(StyledConv(outputs, outputs, style))
             self.to_rgbs.append(ToRGB(outputs, style))
         self.noises = nn.Module()
-        for layer in range(self.layers - 1):
-            side = 2 ** ((layer + 5) // 2)
-            self.noises.register_buffer(f"noise_{layer}", torch.randn(1, 1, side, side))
+        for layer, noise in enumerate(noise_maps(self.layers - 1, NOISE_SEED)):
+            self.noises.register_buffer(f"noise_{layer}", torch.empty(noise.shape).copy_(noise))
         self.register_buffer("latent_avg", torch.zeros(style))
         self._order = torch.contiguous_format
+        self.clamp: float | None = None
 
     def quicken(self) -> None:
         """From now on, compute channels last and enlarge RGB by products of matrices: equal and, on a CPU, quick."""
         self._order = torch.channels_last
         for level, to_rgb in enumerate(self.to_rgbs):
             to_rgb.upsample.quicken(4 * 2**level)  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
+
+    def clamp_at(self, most: float) -> None:
+        """From now on, clamp the output of each convolution to [-most, most]: ``conv_clamp`` of NVlabs' code."""
+        self.clamp = most
+        for module in self.modules():
+            if isinstance(module, StyledConv | ToRGB):
+                module.clamp = most
 
     @property
     def at_once(self) -> int:

@@ -45,8 +45,9 @@ class AttributeEncoder(nn.Module):
         maps = [skips.pop()]
         for up in self.up:
             maps.append(torch.cat([up(maps[-1]), skips.pop()], dim=1))
-        # The finest map has no skip connection: it is the enlarged previous map (FaceShifter).
-        return [*maps, interpolate(maps[-1], scale_factor=2, mode="bilinear", align_corners=False)]
+        # The finest map has no skip connection: it is the enlarged previous map (FaceShifter). Corners are aligned, as
+        # in `aad.FusionGenerator`.
+        return [*maps, interpolate(maps[-1], scale_factor=2, mode="bilinear", align_corners=True)]
 
 
 def channels(widths: Sequence[int]) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from types import ModuleType
 
 from masquerade.backbones import TrainedBackbone
 from masquerade.backbones.generator.settings import GeneratorSettings
+from masquerade.networks.inputs import place
 from masquerade.training.job import TrainingJob
 
 
@@ -30,7 +31,7 @@ class StyleGenerator(TrainedBackbone):
         self.training().adopt(self.params, published, job)
 
     def quality(self, job: TrainingJob) -> dict[str, float]:
-        return self.training().quality(self.load(job.checkpoint), job, self.params.quality_samples)
+        return self.training().quality(place(self.load(job.checkpoint)), job, self.params.quality_samples)
 
     def floors(self) -> dict[str, float]:
         return {"detection": self.params.floor_detection}

@@ -5,6 +5,8 @@ the offset of the biases and in the orientation of the up-sampling kernels, as s
 """
 
 import argparse
+import logging
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,8 +16,11 @@ import torch
 from torch import Tensor
 
 from masquerade.core.errors import CheckpointError
+from masquerade.networks.noise_maps import NOISE_SEED, noise_maps
 from masquerade.networks.stylegan2 import TAPS
 from masquerade.training import weight_files
+
+logger = logging.getLogger(__name__)
 
 State = dict[str, Tensor]
 
@@ -55,14 +60,30 @@ def generator(content: Any, path: Path) -> tuple[State, str]:
 
 
 def rosinality(content: Mapping, path: Path) -> State:
-    """The names are ours. ``latent_avg`` is beside ``g_ema``; if the file lacks it, it is measured after loading."""
+    """The names are ours. ``latent_avg`` is beside ``g_ema``; if the file lacks it, it is measured after loading.
+
+    The file of 256 pixels (550000.pt) was saved before the code kept the fixed noise in the file. Where all noise maps
+    are absent, and only then, they are drawn from a seed.
+    """
     state = dict(content["g_ema"])
+    if not any(name.startswith("noises.") for name in state):
+        drawn = noise_maps(sum(name.endswith(".noise.weight") for name in state), NOISE_SEED)
+        logger.info("%s holds no fixed noise: %d maps are drawn from seed %d", path, len(drawn), NOISE_SEED)
+        state |= {f"noises.noise_{layer}": noise for layer, noise in enumerate(drawn)}
     if "latent_avg" in content:
         state["latent_avg"] = content["latent_avg"].reshape(-1)
     for name, kernel in state.items():
         if name.endswith(".kernel"):
             _check_taps(kernel, name, path)
     return state
+
+
+def clamp(content: Mapping, path: Path) -> float | None:
+    """The largest magnitude of a convolution's output, which `nvlabs.convert` writes; None if there is no limit."""
+    most = content.get("conv_clamp")
+    if most is not None and not (isinstance(most, int | float) and 0 < most < math.inf):
+        raise CheckpointError(f"{path}: conv_clamp is {most!r}, and a positive number is expected. Convert it again.")
+    return most
 
 
 def genforce(published: Mapping[str, Tensor], path: Path) -> State:

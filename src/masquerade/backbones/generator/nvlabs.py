@@ -1,8 +1,8 @@
 """Reads NVlabs' StyleGAN2 pickles without running any code from them.
 
 Such a pickle holds whole Python objects with their source code. Only the names below are accepted: containers, tensors
-and their storages, and the wrapper of NVlabs' modules, which is replaced by an inert record of its state. Any other
-name in the file is an error.
+and their storages, the wrapper of NVlabs' modules, which is replaced by an inert record of its state, and sets and
+numbers of NumPy, which are replaced by inert objects. Any other name in the file is an error.
 """
 
 import collections
@@ -17,6 +17,7 @@ from torch import Tensor
 from masquerade.backbones.generator import layouts, torch_internals
 from masquerade.core import files
 from masquerade.core.errors import CheckpointError
+from masquerade.training.weight_files import Inert
 
 
 class _Module:
@@ -37,6 +38,10 @@ KNOWN = {
     ("torch._utils", "_rebuild_tensor_v2"): torch_internals.REBUILD_TENSOR,
     ("torch._utils", "_rebuild_parameter"): torch_internals.REBUILD_PARAMETER,
     ("torch.storage", "_load_from_bytes"): _storage,
+    ("builtins", "set"): Inert,  # the names of buffers that are not saved (torch.nn.Module), up to pickle protocol 3
+    ("numpy", "dtype"): Inert,  # this and the next two: gains that NumPy computed
+    ("numpy.core.multiarray", "scalar"): Inert,
+    ("numpy._core.multiarray", "scalar"): Inert,  # NumPy 2
 }
 
 
@@ -65,10 +70,33 @@ def convert(pickled: Path, output: Path) -> int:
     if not isinstance(content, dict) or not isinstance(content.get("G_ema"), _Module):
         raise CheckpointError(f"{pickled} holds no averaged generator (the key G_ema of NVlabs' pickles).")
     state = layouts.nvlabs(dict(_tensors(content["G_ema"], "")), pickled)
-    mean = state.pop("latent_avg")
+    mean, limit = state.pop("latent_avg"), _clamp(content["G_ema"], pickled)
     with files.written(output) as temporary:
-        torch.save({"g_ema": state, "latent_avg": mean}, temporary)
+        torch.save({"g_ema": state, "latent_avg": mean, **({} if limit is None else {"conv_clamp": limit})}, temporary)
     return len(state) + 1
+
+
+def _clamp(generator: _Module, path: Path) -> float | None:
+    """``conv_clamp``: the largest magnitude of the convolutions' output, 256 by default in NVlabs' training; or None.
+
+    Raises CheckpointError if the layers differ in it, or if they are not those of StyleGAN2 (leaky rectifiers).
+    """
+    layers = [module.state for module in _modules(generator) if "conv_clamp" in module.state]
+    limits = {layer["conv_clamp"] for layer in layers}
+    if len(limits) != 1 or not {type(limit) for limit in limits} <= {int, float, type(None)}:
+        raise CheckpointError(f"{path}: conv_clamp should be one number or None in all convolutions, and is {limits}.")
+    kinds = {layer["activation"] for layer in layers if "activation" in layer}  # ToRGB has none
+    if kinds != {"lrelu"}:
+        raise CheckpointError(f"{path}: the activations are {kinds}; only lrelu, StyleGAN2's, is supported.")
+    return limits.pop()
+
+
+def _modules(module: _Module):
+    """A module and all modules in it."""
+    yield module
+    for child in module.state.get("_modules", {}).values():
+        if isinstance(child, _Module):
+            yield from _modules(child)
 
 
 def _tensors(module: _Module, prefix: str):

@@ -87,7 +87,10 @@ def build(facts: Mapping, pictures: int | None = None) -> Generator:
             f"pictures can be averaged to {side}, {side // 2}, {side // 4} ... pixels and never enlarged. Change one "
             "of the two."
         )
-    return Generator(side, *(facts[name] for name in ARCHITECTURE), pictures=pictures)
+    generator = Generator(side, *(facts[name] for name in ARCHITECTURE), pictures=pictures)
+    if facts.get("clamp"):
+        generator.clamp_at(facts["clamp"])
+    return generator
 
 
 def train(params: GeneratorSettings, job: TrainingJob) -> None:
@@ -128,8 +131,10 @@ def adopt(params: GeneratorSettings, published: Path, job: TrainingJob) -> None:
 
     Raises CheckpointError if the file does not fit ``params``, ParameterError if it cannot have that size.
     """
-    state, layout = layouts.generator(layouts.read(published), published)
-    generator = build(params.model_dump(), FaceArchive(job.faces).facts["size"])
+    content = layouts.read(published)
+    state, layout = layouts.generator(content, published)
+    facts = params.model_dump() | {"clamp": layouts.clamp(content, published)}
+    generator = build(facts, FaceArchive(job.faces).facts["size"])
     has_mean = "latent_avg" in state
     checkpoints.load_into(generator, {"latent_avg": generator.latent_avg} | state, published)
     if not has_mean:
@@ -141,6 +146,8 @@ def adopt(params: GeneratorSettings, published: Path, job: TrainingJob) -> None:
 def save(checkpoint: Path, generator: Generator, architecture: Mapping) -> None:
     """Write the checkpoint. ``architecture``: a mapping with the keys of ARCHITECTURE."""
     facts = {name: architecture[name] for name in ARCHITECTURE} | {"pictures": generator.size}
+    if generator.clamp is not None:
+        facts["clamp"] = generator.clamp
     checkpoints.save_checkpoint(checkpoint, {"generator": generator}, facts)
 
 

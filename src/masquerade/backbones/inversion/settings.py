@@ -24,6 +24,19 @@ class InversionWeights(Settings):
     """Weight of the mean squared error of the codes of generated pictures, which are known (ours; 0: not used)."""
 
 
+class CodeDiscriminatorSettings(Settings):
+    """The discriminator between codes and W, and its Adam."""
+
+    layers: Annotated[int, Field(ge=1)]
+    """Hidden layers (3: e4e's published code)."""
+    equalised: bool
+    """Whether the layers have an equalised learning rate and StyleGAN2's gain (false: e4e's published code)."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Learning rate, constant (0.00002: e4e's published code)."""
+    betas: Annotated[list[Annotated[float, Field(ge=0, lt=1)]], Field(min_length=2, max_length=2)]
+    """Decay of the means of the gradient and of its square (0.9, 0.999, Adam's defaults: e4e's published code)."""
+
+
 class InversionSettings(Settings):
     """The encoder, its training and its floors."""
 
@@ -52,6 +65,8 @@ class InversionSettings(Settings):
     """Steps between the starts of two offsets (2000: appendix A)."""
     weights: InversionWeights
     """lambda of each loss."""
+    code_discriminator: CodeDiscriminatorSettings
+    """Trained if ``weights.adversarial`` is not 0."""
     samples_every: Annotated[int, Field(ge=1)]
     """Steps between sample pictures."""
     floor_identity: Annotated[float, Field(ge=-1, le=1)]

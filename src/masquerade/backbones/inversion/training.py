@@ -19,9 +19,10 @@ from masquerade.core import discovery, fingerprints, seeding
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.networks import inputs
+from masquerade.networks.code_discriminator import CodeDiscriminator
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
-from masquerade.networks.stylegan2 import ActivatedLinear, EqualLinear, Generator
+from masquerade.networks.stylegan2 import Generator
 from masquerade.training import checkpoints, loop
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
@@ -58,17 +59,6 @@ class Inverter(nn.Module):
         return self.latent_avg + self.encoder(images, **options)
 
 
-class CodeDiscriminator(nn.Module):
-    """Codes (N, style) -> logits (N, 1) of being in W: Nitzan et al. 2020, as in Tov et al. 2021, section 4.1.2."""
-
-    def __init__(self, style: int, layers: int = 4):
-        super().__init__()
-        self.layers = nn.Sequential(*(ActivatedLinear(style, style) for _ in range(layers)), EqualLinear(style, 1))
-
-    def forward(self, codes: Tensor) -> Tensor:
-        return self.layers(codes)
-
-
 class InversionTask:
     """Updates of the encoder and, if its loss has a weight, of the discriminator of codes."""
 
@@ -82,9 +72,12 @@ class InversionTask:
         self.optimisers = dict(self._encoding.named)
         self.discriminator = None
         if params.weights.adversarial:
-            self.discriminator = CodeDiscriminator(generator.style_width).to(self.device)
+            own = params.code_discriminator
+            self.discriminator = CodeDiscriminator(generator.style_width, own.layers, own.equalised).to(self.device)
             self.modules["discriminator"] = self.discriminator
-            self._discriminating = Optimisers({"discriminator": self.discriminator}, params.learning_rate, (0.0, 0.99))
+            self._discriminating = Optimisers(
+                {"discriminator": self.discriminator}, own.learning_rate, (own.betas[0], own.betas[1])
+            )
             self.optimisers["discriminator"] = self._discriminating.named["adam"]
         self.lpips = perceptual(self.device, "backbones.inversion.weights.lpips") if params.weights.lpips else None
 
@@ -283,15 +276,15 @@ def quality(inverter: Inverter, job: TrainingJob) -> dict[str, float]:
     """Means over the validation split: ``identity`` (cosine), ``psnr`` (dB), ``perceptual`` (`MobileNetFeatures`)."""
     torch.set_num_threads(job.threads)
     generator, identity = (
-        discovery.load("backbones", name).load(job.backbones[name]) for name in ("generator", "identity")
+        inputs.place(discovery.load("backbones", name).load(job.backbones[name])) for name in ("generator", "identity")
     )
     network = MobileNetFeatures(min(max(generator.size, 64), 224))
     figures: dict[str, list[np.ndarray]] = {"identity": [], "psnr": [], "perceptual": []}
     for faces in FaceArchive(job.faces).batches(32, part="validation"):
         made = reconstruct(inverter, generator, faces.images)
         with torch.inference_mode():
-            vectors = [identity(torch.from_numpy(images)) for images in (made, faces.images)]
-        figures["identity"].append((vectors[0] * vectors[1]).sum(1).numpy())
+            vectors = [identity(torch.from_numpy(part).to(inputs.device())) for part in (made, faces.images)]
+        figures["identity"].append((vectors[0] * vectors[1]).sum(1).cpu().numpy())
         figures["psnr"].append(10 * np.log10(4.0 / np.square(made - faces.images).mean(axis=(1, 2, 3))))
         figures["perceptual"].append(network.measure(made, faces.images)["perceptual"])
     return {name: float(np.concatenate(values).mean()) for name, values in figures.items()}

@@ -11,6 +11,7 @@ from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import CheckpointError, PictureError
 from masquerade.methods._disentanglement.network import Disentanglement
 from masquerade.methods._disentanglement.settings import DisentanglementSettings
+from masquerade.networks.inputs import device, place
 from masquerade.training import checkpoints
 
 
@@ -22,7 +23,7 @@ class FrozenStageOne:
 
     def __init__(self, settings: DisentanglementSettings, checkpoint: Path, identity: Path):
         self._batch = settings.batch  # a batch of the training fits into memory
-        self._identity = discovery.load("backbones", "identity").load(identity)
+        self._identity = place(discovery.load("backbones", "identity").load(identity))
         tensors, facts = checkpoints.load_checkpoint(checkpoint)
         if facts.get("identity") != fingerprints.md5(identity):
             raise CheckpointError(
@@ -31,6 +32,7 @@ class FrozenStageOne:
             )
         self.network = Disentanglement(settings).eval().requires_grad_(False)
         checkpoints.load_into(self.network, tensors.pop("network", {}), checkpoint)
+        place(self.network)
         self.rest = tensors
 
     def identities(self, images: np.ndarray) -> np.ndarray:
@@ -39,27 +41,24 @@ class FrozenStageOne:
         return self._in_parts(self._identity, images).numpy()
 
     def attributes(self, images: np.ndarray) -> list[Tensor]:
-        """Pictures (N, 3, S, S) -> attribute maps, coarse to fine, (N, C_k, S_k, S_k) each. Raises as above."""
+        """Pictures (N, 3, S, S) -> attribute maps, coarse to fine, (N, C_k, S_k, S_k), on the CPU. Raises as above."""
         self._check_size(images)
         with torch.inference_mode():
-            parts = [self.network.attributes(torch.from_numpy(part)) for part in self._split(images)]
-        return [torch.cat(maps) for maps in zip(*parts, strict=True)]
+            parts = [self.network.attributes(torch.from_numpy(part).to(device())) for part in self._split(images)]
+        return [torch.cat([part.cpu() for part in maps]) for maps in zip(*parts, strict=True)]
 
     def fuse(self, vectors: np.ndarray, maps: Sequence[Tensor]) -> np.ndarray:
         """Identity vectors (N, D) and attribute maps -> pictures, float32 (N, 3, S, S) in [-1, 1]."""
-        identity, starts = torch.from_numpy(np.asarray(vectors, dtype=np.float32)), range(0, len(vectors), self._batch)
+        identity, parts = torch.from_numpy(np.asarray(vectors, dtype=np.float32)), []
         with torch.inference_mode():
-            parts = [
-                self.network.fuse(
-                    identity[start : start + self._batch], [of[start : start + self._batch] for of in maps]
-                )
-                for start in starts
-            ]
+            for start in range(0, len(vectors), self._batch):
+                some = [part[start : start + self._batch].to(device()) for part in (identity, *maps)]
+                parts.append(self.network.fuse(some[0], some[1:]).cpu())
         return torch.cat(parts).numpy()
 
     def _in_parts(self, network, images: np.ndarray) -> Tensor:
         with torch.inference_mode():
-            return torch.cat([network(torch.from_numpy(part)) for part in self._split(images)])
+            return torch.cat([network(torch.from_numpy(part).to(device())).cpu() for part in self._split(images)])
 
     def _split(self, images: np.ndarray) -> list[np.ndarray]:
         return [images[start : start + self._batch] for start in range(0, len(images), self._batch)]

@@ -16,6 +16,7 @@ from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods._disentanglement import losses
 from masquerade.methods._disentanglement.network import Disentanglement, discriminator
 from masquerade.methods._disentanglement.settings import DisentanglementSettings
+from masquerade.networks.inputs import device, place
 from masquerade.training import checkpoints, loop
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
@@ -113,11 +114,10 @@ def train(
     generator is taken and no training runs. Raises ParameterError if pictures and widths do not fit.
     """
     torch.set_num_threads(job.threads)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     archive = FaceArchive(job.faces)
     pictures = decoded(archive, job.people, settings.size)
-    identity = identity.to(device)
-    task = StageOneTask(settings, identity, pictures, encode(identity, pictures).to(device), job.seed)
+    place(identity)
+    task = StageOneTask(settings, identity, pictures, encode(identity, pictures).to(device()), job.seed)
     average = loop.Average(task.network, settings.ema)
     digest = fingerprint(settings, job, archive)
     facts = {"identity": fingerprints.md5(job.backbones["identity"]), "size": settings.size, "training": digest}
@@ -191,19 +191,19 @@ def decoded(archive: FaceArchive, part: str, size: int, limit: int | None = None
 @torch.no_grad()
 def encode(identity: nn.Module, pictures: np.ndarray) -> Tensor:
     """r_id of pictures, uint8 (M, S, S, 3) -> float32 (M, D) unit vectors on the CPU (Eq. 7)."""
-    device = next(identity.parameters()).device
+    where = next(identity.parameters()).device
     parts = np.split(pictures, range(DECODED, len(pictures), DECODED))
-    return torch.cat([identity(torch.from_numpy(to_float(part)).to(device)).cpu() for part in parts])
+    return torch.cat([identity(torch.from_numpy(to_float(part)).to(where)).cpu() for part in parts])
 
 
 @torch.no_grad()
 def samples(network: Disentanglement, identity: nn.Module, pictures: np.ndarray, alter: Alter | None) -> np.ndarray:
     """uint8 (rows, columns, 3): source | reconstruction | with the next face's identity | with its altered identity."""
-    device = next(network.parameters()).device
-    images = torch.from_numpy(to_float(pictures)).to(device)
+    where = next(network.parameters()).device
+    images = torch.from_numpy(to_float(pictures)).to(where)
     own = encode(identity, pictures)
     vectors = [own, own.roll(1, dims=0)]
     if alter is not None:
         vectors.append(torch.from_numpy(alter(own.numpy())).to(own.dtype))
-    columns = [images, *(network(vector.to(device), images) for vector in vectors)]
+    columns = [images, *(network(vector.to(where), images) for vector in vectors)]
     return np.concatenate([np.concatenate(list(to_uint8(column.cpu().numpy()))) for column in columns], axis=1)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import CheckpointError, PictureError
+from masquerade.networks.inputs import device, place
 
 BATCH = 32  # pictures that are encoded or drawn at a time
 
@@ -22,7 +23,7 @@ class LatentSpace:
     """
 
     def __init__(self, backbones: Mapping[str, Path]):
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = device()
         self.generator = self._load("generator", backbones)
         self.inverter: Any = self._load("inversion", backbones) if "inversion" in backbones else None
         self.semantics: Any = self._load("semantics", backbones) if "semantics" in backbones else None
@@ -34,7 +35,7 @@ class LatentSpace:
             )
 
     def _load(self, name: str, backbones: Mapping[str, Path]) -> Any:
-        return discovery.load("backbones", name).load(backbones[name]).to(self.device)
+        return place(discovery.load("backbones", name).load(backbones[name]))
 
     @torch.no_grad()
     def invert(self, images: np.ndarray) -> Tensor:

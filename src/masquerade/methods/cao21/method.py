@@ -66,8 +66,9 @@ class Cao21(Method):
         """Raises ParameterError if there are too few training identities for one reference a password."""
         from masquerade.methods._disentanglement import training
         from masquerade.methods._latent.store import Table
+        from masquerade.networks.inputs import place
 
-        identity = discovery.load("backbones", "identity").load(job.backbones["identity"])
+        identity = place(discovery.load("backbones", "identity").load(job.backbones["identity"]))
         library = training.people(job, identity, params.size)
         try:
             references = rotation.References(library.numpy(), params.combined, PASSWORD.count)

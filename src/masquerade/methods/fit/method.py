@@ -13,6 +13,7 @@ from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods.fit.passwords import BITS, of_key
 from masquerade.methods.fit.settings import FitSettings
+from masquerade.networks.inputs import device, place
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
@@ -57,8 +58,9 @@ class FIT(Method):
                 f"{resources.backbones['identity']}. Use that encoder, or train again."
             )
         self._size = facts["size"]
-        self._network: nn.Module = transformer(params).eval().requires_grad_(False)
-        checkpoints.load_into(self._network, tensors.get("network", {}), resources.checkpoint)
+        network = transformer(params).eval().requires_grad_(False)
+        checkpoints.load_into(network, tensors.get("network", {}), resources.checkpoint)
+        self._network: nn.Module = place(network)
 
     @classmethod
     def train(cls, params: Params, job: TrainingJob) -> None:
@@ -93,5 +95,6 @@ class FIT(Method):
             raise PictureError(f"is {width} x {height} pixels; this network takes {self._size} x {self._size}")
         with torch.inference_mode():
             batches = (torch.from_numpy(array).split(BATCH) for array in (images, passwords))
-            parts = [self._network(*part) for part in zip(*batches, strict=True)]
+            pairs = ([part.to(device()) for part in pair] for pair in zip(*batches, strict=True))
+            parts = [self._network(*pair).cpu() for pair in pairs]
         return torch.cat(parts).numpy()

@@ -13,6 +13,7 @@ from masquerade.backbones.landmarks.training import to_shares
 from masquerade.core import discovery
 from masquerade.core.images import to_float
 from masquerade.methods.ifadit.refinement import soft_mask
+from masquerade.networks.inputs import device, place
 
 BATCH = 32  # pictures at a time
 
@@ -36,12 +37,12 @@ class FrozenNetworks:
 
     def __init__(self, checkpoints: Mapping[str, Path], names: tuple[str, ...], region: str):
         self.region = region
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = device()
         for name in names:
             setattr(self, name, self._load(name, checkpoints[name]))
 
     def _load(self, name: str, checkpoint: Path) -> nn.Module:
-        return discovery.load("backbones", name).load(checkpoint).to(self.device)
+        return place(discovery.load("backbones", name).load(checkpoint))
 
     def mask(self, images: Tensor) -> Tensor:
         """M of Eq. 11: pictures (N, 3, H, W) -> (N, 1, H, W)."""
@@ -89,7 +90,7 @@ class TrainingPictures:
 
     def batch(self, rows: np.ndarray) -> Batch:
         """The pictures ``rows``, int (N,), on the networks' device."""
-        device, chosen = self.networks.device, torch.from_numpy(rows)
-        images = torch.from_numpy(to_float(self.pictures[rows])).to(device)
-        identity, points = self.identity[chosen].to(device), self.points[chosen].to(device)
+        chosen = torch.from_numpy(rows)
+        images = torch.from_numpy(to_float(self.pictures[rows])).to(device())
+        identity, points = self.identity[chosen].to(device()), self.points[chosen].to(device())
         return Batch(images, identity, points, self.networks.mask(images) if self.masks else None)

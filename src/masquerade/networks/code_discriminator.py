@@ -1,0 +1,26 @@
+"""The discriminator between the style codes of an encoder and W, the codes of the mapping network."""
+
+from torch import Tensor, nn
+
+from masquerade.networks.stylegan2 import SLOPE, ActivatedLinear, EqualLinear
+
+
+class CodeDiscriminator(nn.Module):
+    """Codes (N, style) -> logits (N, 1) of being in W: Nitzan et al. 2020, as in Tov et al. 2021, section 4.1.2.
+
+    ``layers``: hidden ones, with leaky rectifiers of slope 0.2. ``equalised``: layers of StyleGAN2, not plain ones.
+    """
+
+    def __init__(self, style: int, layers: int, equalised: bool):
+        super().__init__()
+
+        def hidden() -> nn.Module:
+            if equalised:
+                return ActivatedLinear(style, style)
+            return nn.Sequential(nn.Linear(style, style), nn.LeakyReLU(SLOPE))
+
+        last = EqualLinear(style, 1) if equalised else nn.Linear(style, 1)
+        self.layers = nn.Sequential(*(hidden() for _ in range(layers)), last)
+
+    def forward(self, codes: Tensor) -> Tensor:
+        return self.layers(codes)
