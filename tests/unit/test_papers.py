@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
 from masquerade.core.errors import ArchiveError, ReferenceFileError
@@ -496,6 +497,15 @@ class TestCurves:
         places = figures._places(figure, figures.Cells(SWEEP), CONTEXT)
         assert [x for x, _ in places] == [6.0, 100.0, 800.0]
 
+    def test_a_printed_threshold_is_a_line_at_its_height(self, tmp_path):
+        text = CURVES.replace("printed: false}", "printed: false, threshold: {printed: 0.6, source: Table 1}}")
+        [_, curve] = reference.load(written(tmp_path, text, "figure4")).panels[0].curves
+        ax = Figure().add_subplot()
+        figures._threshold(ax, curve, "red", 1)
+        [line] = ax.get_lines()
+        assert list(line.get_ydata()) == [0.6, 0.6]
+        assert line.get_label() == "absent, threshold 0.6, printed (Table 1)"
+
     def test_a_figure_without_any_number_is_still_drawn(self, tmp_path):
         assert all(self.draw(tmp_path, "empty", []))
 
@@ -666,6 +676,17 @@ class TestAttempts:
         outputs = [tmp_path / "x.png"]
         figures.curves(figure, SWEEP, {}, CONTEXT, outputs)
         assert outputs[0].stat().st_size > 5000
+
+    def test_grid_shows_the_difference_to_the_original_times_its_factor(self, tmp_path, pictures):
+        columns = "  - {title: right, method: ours, variant: eps_10, attempt: recovered, difference: %s}"
+        text = GRID.replace("closest_to_mean", "first").split("columns:")[0] + "columns:\n"
+        attempts, shown = self.archive(tmp_path), {}
+        for factor in (0.5, 2):
+            figure = reference.load(written(tmp_path, text + columns % factor))
+            outputs = [tmp_path / "difference.png"]
+            figures.grid(figure, *pictures, SKIPPED, CONTEXT, outputs, attempts=[attempts])
+            shown[factor] = np.asarray(Image.open(outputs[0]).convert("L"))[42 + 96, 6 + 192 + 6 + 96]
+        assert shown == {0.5: pytest.approx(0.5 * (255 - 50), abs=1), 2: 255}  # of f2: 50 in the place of 255
 
     def test_grid_shows_the_named_attempt_and_number(self, tmp_path, pictures):
         attempts = self.archive(tmp_path)

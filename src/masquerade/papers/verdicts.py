@@ -94,7 +94,7 @@ def judge(
 
 def _verdict(claim: Claim, cells: Cells, skipped: Mapping[Setting, str], context: Context) -> Verdict:
     sides = tuple(_side(claim, compared, cells, skipped, context) for compared in claim.sides)
-    margins = {seed: margin for seed in context.seeds if (margin := _margin(claim.pairs, sides, seed))}
+    margins = {seed: margin for seed in context.seeds if (margin := _margin(claim, sides, seed))}
     return Verdict(claim, context.dataset(claim.dataset), sides, margins, context.seeds)
 
 
@@ -112,9 +112,10 @@ def _side(claim: Claim, compared: Compared, cells: Cells, skipped: Mapping[Setti
     return Side(compared, cells.measured(key, measure, context, compared.attempt), values, reason)
 
 
-def _margin(pairs: Sequence[tuple[int, int]], sides: Sequence[Side], seed: int) -> Margin | None:
-    """The margin of one seed, or None when one of its numbers is missing."""
+def _margin(claim: Claim, sides: Sequence[Side], seed: int) -> Margin | None:
+    """The margin of one seed, with what the claim allows (``within``), or None when one of its numbers is missing."""
     values = [side.by_seed.get(seed, {"value": None})["value"] for side in sides]
     if None in values:
         return None
-    return min((Margin(values[one] - values[other], (one, other)) for one, other in pairs), key=lambda each: each.value)
+    margins = (Margin(values[one] - values[other] + claim.within, (one, other)) for one, other in claim.pairs)
+    return min(margins, key=lambda each: each.value)
