@@ -9,7 +9,8 @@ from statistics import fmean
 import pytest
 
 from masquerade.core import annotations, discovery
-from masquerade.papers import latex, reference, tables
+from masquerade.core.errors import ReferenceFileError
+from masquerade.papers import latex, printed_costs, reference, tables
 from masquerade.papers.context import Context
 from masquerade.params.blocks import PARAMS, StandIns
 from masquerade.params.yaml_files import read
@@ -432,6 +433,24 @@ def test_markers_of_the_curves_repeat_the_printed_tables():
             assert marker.printed.text == row.printed[places.index((curve.metric, curve.judge))].text
             checked += 1
     assert checked == 12
+
+
+def test_every_printed_cost_is_of_a_variant_that_is_measured():
+    costs = printed_costs.load(FOLDER / "costs.yaml")
+    assert [(cost.method, cost.printed.text, cost.device) for cost in costs] == [
+        ("identitydp", "0.329", "NVIDIA GTX 1080 Ti")
+    ]
+    assert all(cost.variant in METHODS[cost.method]["variants"] for cost in costs)
+
+
+def test_a_mistake_in_a_printed_cost_is_named(tmp_path):
+    path = tmp_path / "costs.yaml"
+    path.write_text("- {paper: falco, methud: falco, variant: m_0, printed: 1, device: GPU, source: section 4}")
+    with pytest.raises(ReferenceFileError, match=r"costs\.yaml: .*methud'. Did you mean 'method'"):
+        printed_costs.load(path)
+    path.write_text("paper: falco")
+    with pytest.raises(ReferenceFileError, match="must be a list of printed times"):
+        printed_costs.load(path)
 
 
 def test_reading_the_reference_loads_neither_torch_nor_matplotlib():

@@ -497,6 +497,19 @@ class TestCurves:
         places = figures._places(figure, figures.Cells(SWEEP), CONTEXT)
         assert [x for x, _ in places] == [6.0, 100.0, 800.0]
 
+    def test_the_note_counts_the_pictures_of_each_curve_if_they_differ(self, tmp_path):
+        figure = reference.load(written(tmp_path, CURVES, "figure4"))
+        cells, places = figures.Cells(SWEEP), figures._places(figure, figures.Cells(SWEEP), CONTEXT)
+        each = [cells.measured(key, figure.panels[0].curves[0], CONTEXT).of for _, key in places]
+        assert figures._counted(figure, places, cells, CONTEXT) == f"Each point is over {each[0]} faces. "
+        tried = [tree | {"attempts": {"wrong": {"psr": {"dlib_face": number(0.5, 48, 48)}}}} for tree in SWEEP]
+        text = CURVES.replace("metric: none,", "metric: psr, judge: {name: Azure Face, role: azure}, attempt: wrong,")
+        figure = reference.load(written(tmp_path, text, "figure4"))
+        assert figures._counted(figure, places, figures.Cells(tried), CONTEXT) == (
+            f"Pictures behind a point: {each[0]} (Azure), 96 (absent). "
+        )
+        assert figures._counted(figure, [], cells, CONTEXT) == "Nothing was measured. "
+
     def test_a_printed_threshold_is_a_line_at_its_height(self, tmp_path):
         text = CURVES.replace("printed: false}", "printed: false, threshold: {printed: 0.6, source: Table 1}}")
         [_, curve] = reference.load(written(tmp_path, text, "figure4")).panels[0].curves

@@ -131,13 +131,28 @@ def _curve_notes(
     skipped: Mapping[Setting, str],
     context: Context,
 ) -> list[str]:
-    first = next((cells.measured(key, figure.panels[0].curves[0], context) for _, key in places), Measured())
-    over = f"Each point is over {first.of} faces. " if first.of else "Nothing was measured. "
+    over = _counted(figure, places, cells, context)
     left_out = {f"{variant}: {why}." for (_, method, variant), why in skipped.items() if method == figure.method}
     for curve in (curve for panel in figure.panels for curve in panel.curves):
         values = [cells.measured(key, curve, context) for _, key in places]
         left_out |= {f"{curve.title}: {value.reason}." for value in values if value.reason}
     return [over + context.about(figure), " ".join(sorted(left_out)), figure.note]
+
+
+def _counted(figure: Curves, places: Sequence[tuple[float, Setting]], cells: Cells, context: Context) -> str:
+    """How many faces are behind a point; if curves differ, such as those of recovered pictures, how many of each."""
+    titles: dict[int, list[str]] = {}
+    for curve in (curve for panel in figure.panels for curve in panel.curves):
+        values = (cells.measured(key, curve, context) for _, key in places)
+        number = next((value.of for value in values if value.of), 0)
+        if number and curve.title not in titles.setdefault(number, []):
+            titles[number].append(curve.title)
+    if not titles:
+        return "Nothing was measured. "
+    if len(titles) == 1:
+        return f"Each point is over {next(iter(titles))} faces. "
+    counts = (f"{number} ({', '.join(names)})" for number, names in titles.items())
+    return f"Pictures behind a point: {', '.join(counts)}. "
 
 
 def _axis(figure: Curves, places: Sequence[tuple[float, Setting]], cells: Cells, context: Context) -> str:
