@@ -38,7 +38,7 @@ def rows(scale: str, threads: int, count: int) -> list[str]:
         cost = printed.get((name, variant))
         paper = f"{cost.printed.text} ({cost.device}, {cost.source})" if cost else ""
         lines.append(f"| `{name}/{variant}` | {median(each):.4f} | {every:.4f} | {paper} |")
-    return lines + ["", *(f"`{cost.method}`: {cost.note}." for cost in printed.values() if cost.note)]
+    return [*lines, "", *(f"`{cost.method}`: {cost.note}." for cost in printed.values() if cost.note)]
 
 
 def seconds(act) -> float:
@@ -57,8 +57,8 @@ def main() -> None:
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.machine()
     size = loading.load(ROOT, given.scale).image.size
     table = [
-        f"Scale `{given.scale}`, {given.faces} pictures of {size} x {size} pixels, {given.threads} thread, {device}, Python "
-        f"{platform.python_version()}; faces that are detected and aligned already, networks that are loaded.",
+        f"Scale `{given.scale}`, {given.faces} pictures of {size} x {size} pixels, {given.threads} thread, {device}, "
+        f"Python {platform.python_version()}; faces that are detected and aligned already, networks that are loaded.",
         "",
         "| method | one picture alone (s) | a picture of all side by side (s) | printed (s) |",
         "|---|---:|---:|---|",

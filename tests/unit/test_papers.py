@@ -514,10 +514,12 @@ class TestCurves:
         text = CURVES.replace("printed: false}", "printed: false, threshold: {printed: 0.6, source: Table 1}}")
         [_, curve] = reference.load(written(tmp_path, text, "figure4")).panels[0].curves
         ax = Figure().add_subplot()
-        figures._threshold(ax, curve, "red", 1)
+        figures._threshold(ax, curve, curve.threshold, "red", 1)
         [line] = ax.get_lines()
         assert list(line.get_ydata()) == [0.6, 0.6]
         assert line.get_label() == "absent, threshold 0.6, printed (Table 1)"
+        with pytest.raises(ReferenceFileError, match="threshold"):
+            reference.load(written(tmp_path, text.replace("printed: 0.6", "printed: null"), "figure4"))
 
     def test_a_figure_without_any_number_is_still_drawn(self, tmp_path):
         assert all(self.draw(tmp_path, "empty", []))

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from masquerade.core.settings import Settings
-from masquerade.papers.printed import PrintedNumber
+from masquerade.papers.printed import KnownNumber, PrintedNumber
 
 Direction = Literal["higher", "lower", "none"]
 Need = tuple[str, str, str]
@@ -157,7 +157,7 @@ class Marker(Declared):
 class Threshold(Declared):
     """A printed number by which a paper decides, such as the largest distance of one person."""
 
-    printed: PrintedNumber
+    printed: KnownNumber
     source: str
 
 
@@ -226,7 +226,7 @@ class Picture(MethodVariant):
     number: Annotated[int, Field(ge=0)] = 0
     """Selects one of several pictures of an attempt (the second wrong key is 1)."""
     difference: Annotated[float, Field(ge=0)] = 0
-    """Above 0: the absolute difference between picture and original in each colour, times this; black is no difference."""
+    """Above 0: the absolute difference between picture and original in each colour, times this; black is none."""
 
 
 class Grid(Item):

@@ -12,7 +12,7 @@ from masquerade.core.canvas import COLOURS, FAINT, INK, NOTES, TILE
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.papers import face_selection
 from masquerade.papers.context import Context
-from masquerade.papers.declarations import Curve, Curves, Grid, MethodVariant, Panel, Picture
+from masquerade.papers.declarations import Curve, Curves, Grid, MethodVariant, Panel, Picture, Threshold
 from masquerade.papers.measured import Cells, Measured, fact_text
 from masquerade.papers.reference import needs
 from masquerade.params.matrix import Setting
@@ -73,7 +73,7 @@ def _panel(
         values = [cells.measured(key, curve, context) for _, key in places]
         _curve(ax, curve, colour, [x for x, _ in places], values, context)
         if curve.threshold:
-            _threshold(ax, curve, colour, number)
+            _threshold(ax, curve, curve.threshold, colour, number)
     for control, style in zip(figure.controls, (":", "--", "-."), strict=False):
         _control(ax, panel, control, style, cells, context, context.dataset(figure.dataset))
     ax.set(title=panel.title, xscale=figure.scale, xlabel=_axis(figure, places, cells, context))
@@ -106,11 +106,10 @@ def _curve(
         ax.plot(x, y, ls="", marker="D", ms=6, mfc="white", mec=colour, mew=1.4, label=label, zorder=4)
 
 
-def _threshold(ax: "Axes", curve: Curve, colour: str, number: int) -> None:
+def _threshold(ax: "Axes", curve: Curve, threshold: Threshold, colour: str, number: int) -> None:
     """A dotted line. The dots of curve ``number`` lie between those of its neighbours, which may have the same one."""
-    assert curve.threshold is not None
-    label = f"{curve.title}, threshold {curve.threshold.printed.text}, printed ({curve.threshold.source})"
-    ax.axhline(curve.threshold.printed.value, color=colour, lw=1.2, ls=(4 * number, (3, 5)), label=label, zorder=2)
+    label = f"{curve.title}, threshold {threshold.printed.text}, printed ({threshold.source})"
+    ax.axhline(threshold.printed.value, color=colour, lw=1.2, ls=(4 * number, (3, 5)), label=label, zorder=2)
 
 
 def _control(

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from masquerade.core.errors import ReferenceFileError
 from masquerade.papers import mistakes, yaml_text
 from masquerade.papers.declarations import Declared
-from masquerade.papers.printed import PrintedNumber
+from masquerade.papers.printed import KnownNumber
 from masquerade.papers.reference import FOLDER
 
 FILE = FOLDER / "costs.yaml"
@@ -20,7 +20,7 @@ class PrintedCost(Declared):
     """Its folder in reference/."""
     method: str
     variant: str
-    printed: PrintedNumber
+    printed: KnownNumber
     """Seconds per picture."""
     device: str
     """As the paper writes it."""
