@@ -9,7 +9,8 @@ from statistics import fmean
 import pytest
 
 from masquerade.core import annotations, discovery
-from masquerade.papers import latex, reference, tables
+from masquerade.core.errors import ReferenceFileError
+from masquerade.papers import latex, printed_costs, reference, tables
 from masquerade.papers.context import Context
 from masquerade.params.blocks import PARAMS, StandIns
 from masquerade.params.yaml_files import read
@@ -332,21 +333,47 @@ def test_notes_state_the_contradictions_of_the_papers():
     assert printed("cao21/table4", "Noise")[1] < 20 * math.log10(255 / 15) == pytest.approx(24.61, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("table", "measure", "better", "worse"),
+    [  # the text calls the first row better, and the column says the opposite
+        ("cao21/table1", 0, "Ours", "Gu et al. [8]"),
+        ("cao21/table4", 1, "Ours", "Gu et al."),
+        ("cao21/table4", 1, "Ours", "Blur"),
+        ("cao21/table4", 3, "Ours", "Gu et al."),
+        ("cao21/table4", 3, "Ours", "Blur"),
+        ("falco/table3", 1, "DeepPrivacy [16]", "Ours"),
+        ("falco/table3", 1, "CIAGAN [27]", "Ours"),
+        ("falco/table5", 23, "Ours", "DeepPrivacy [16]"),
+        ("ifadit/table1", 3, "Ours", "RiDDLE"),
+        ("lreorg/table7", 1, "(a) ID+Makeup", "ID (default)"),
+    ],
+)
+def test_a_sentence_that_a_column_contradicts_is_noted_with_its_numbers(table, measure, better, worse):
+    item = ITEMS[table]
+    rows = {row.title: row.printed[measure] for row in item.rows if row.printed}
+    first, second = rows[better], rows[worse]
+    sign = 1 if item.columns[measure].direction == "higher" else -1
+    assert sign * (first.value - second.value) <= 0
+    assert first.text in item.note or second.text in item.note
+
+
 @pytest.mark.parametrize("key", ITEMS)
 def test_attempts_are_requested_only_of_methods_that_recover_faces(key):
     kinds = {"recovered", "wrong", "near.digit", "near.level", "near.bit", "saved", "saved_wrong", "pasted", "key"}
     item = ITEMS[key]
-    if item.kind in ("curves", "clusters"):
+    if item.kind == "clusters":
         assert not reference.attempted(item)
         return
-    requested = {cell.attempt for cell in reference.method_entries(item)} - {""}
-    requested |= {column.attempt for column in item.columns} - {""}
+    if item.kind == "curves":
+        requested = {curve.attempt for panel in item.panels for curve in panel.curves} - {""}
+    else:
+        requested = {cell.attempt for cell in [*reference.method_entries(item), *item.columns]} - {""}
     assert all(attempt in kinds or attempt.startswith("view.") for attempt in requested)
-    assert bool(requested) == bool(reference.attempted(item))
+    offered = [(name, variant) for name, block in METHODS.items() for variant in block["variants"]]
+    shown = {method for _, method, _ in reference.attempted(item, offered)}
+    assert bool(requested) == bool(shown)
     restored = {"gaussian_blur", "pixelation", "gaussian_noise"}  # by classical restoration
-    assert {method for _, method, _ in reference.attempted(item)} <= {
-        "cao21", "ifadit", "fit", "riddle", "lreorg"
-    } | restored  # fmt: skip
+    assert shown <= {"cao21", "ifadit", "fit", "riddle", "lreorg"} | restored
 
 
 @pytest.mark.parametrize("key", [key for key, item in ITEMS.items() if item.kind == "clusters"])
@@ -406,6 +433,24 @@ def test_markers_of_the_curves_repeat_the_printed_tables():
             assert marker.printed.text == row.printed[places.index((curve.metric, curve.judge))].text
             checked += 1
     assert checked == 12
+
+
+def test_every_printed_cost_is_of_a_variant_that_is_measured():
+    costs = printed_costs.load(FOLDER / "costs.yaml")
+    assert [(cost.method, cost.printed.text, cost.device) for cost in costs] == [
+        ("identitydp", "0.329", "NVIDIA GTX 1080 Ti")
+    ]
+    assert all(cost.variant in METHODS[cost.method]["variants"] for cost in costs)
+
+
+def test_a_mistake_in_a_printed_cost_is_named(tmp_path):
+    path = tmp_path / "costs.yaml"
+    path.write_text("- {paper: falco, methud: falco, variant: m_0, printed: 1, device: GPU, source: section 4}")
+    with pytest.raises(ReferenceFileError, match=r"costs\.yaml: .*methud'. Did you mean 'method'"):
+        printed_costs.load(path)
+    path.write_text("paper: falco")
+    with pytest.raises(ReferenceFileError, match="must be a list of printed times"):
+        printed_costs.load(path)
 
 
 def test_reading_the_reference_loads_neither_torch_nor_matplotlib():

@@ -248,6 +248,34 @@ def test_network_of_the_losses_counts_as_seen_in_training():
     assert judges_in_training.sentence([("arcface", "blackout", "black")], "table").startswith("No judge of this table")
 
 
+def test_network_of_lpips_in_a_loss_counts_as_seen_in_training():
+    """AlexNet is in the losses of iFADIT, RiDDLE and the inversion, and so in FALCO's, which needs the inversion."""
+    pairs = [("lpips", name, name) for name in ("ifadit", "riddle", "falco", "identitydp", "fit", "original")]
+    pairs += [("mobilenet_v2", "ifadit", "ifadit")]
+    assert judges_in_training.sentence(pairs, "table") == (
+        "Judges seen in training: `lpips` (its network is in a loss) by falco, ifadit, riddle."
+    )
+
+
+def test_judge_that_labelled_the_faces_counts_as_seen_in_training():
+    """The landmark network of iFADIT's losses learns dlib's landmarks of photographs. Drawn faces have exact ones."""
+    pairs = [("dlib_face", "ifadit", "iFADIT"), ("dlib_face", "riddle", "RiDDLE"), ("mtcnn", "ifadit", "iFADIT")]
+    assert judges_in_training.sentence(pairs, "table", ["celeba_hq", "lfw"]) == (
+        "Judges seen in training: `dlib_face` (teacher of a network in a loss) by iFADIT."
+    )
+    assert judges_in_training.sentence(pairs, "table", ["synthetic_hq"]).startswith("No judge of this table")
+
+
+def test_losses_and_teachers_that_are_declared_exist():
+    for room in ("methods", "backbones"):
+        for name in discovery.names(room):
+            assert set(discovery.load(room, name).losses) <= set(assets.registry()), name
+    for name in discovery.names("backbones"):
+        assert set(discovery.load("backbones", name).teachers) <= set(discovery.names("judges")), name
+    for name in discovery.names("faces"):
+        assert set(discovery.load("faces", name).labelled_by) <= set(discovery.names("judges")), name
+
+
 def test_perceptual_distance_has_one_value_for_each_perceptual_judge():
     cls = discovery.load("metrics", "perceptual_distance")
     rows = pd.DataFrame({"lpips.perceptual": [0.2, 0.4], "mobilenet_v2.perceptual": [0.5, 0.5]})

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
 from masquerade.core.errors import ArchiveError, ReferenceFileError
@@ -496,6 +497,30 @@ class TestCurves:
         places = figures._places(figure, figures.Cells(SWEEP), CONTEXT)
         assert [x for x, _ in places] == [6.0, 100.0, 800.0]
 
+    def test_the_note_counts_the_pictures_of_each_curve_if_they_differ(self, tmp_path):
+        figure = reference.load(written(tmp_path, CURVES, "figure4"))
+        cells, places = figures.Cells(SWEEP), figures._places(figure, figures.Cells(SWEEP), CONTEXT)
+        each = [cells.measured(key, figure.panels[0].curves[0], CONTEXT).of for _, key in places]
+        assert figures._counted(figure, places, cells, CONTEXT) == f"Each point is over {each[0]} faces. "
+        tried = [tree | {"attempts": {"wrong": {"psr": {"dlib_face": number(0.5, 48, 48)}}}} for tree in SWEEP]
+        text = CURVES.replace("metric: none,", "metric: psr, judge: {name: Azure Face, role: azure}, attempt: wrong,")
+        figure = reference.load(written(tmp_path, text, "figure4"))
+        assert figures._counted(figure, places, figures.Cells(tried), CONTEXT) == (
+            f"Pictures behind a point: {each[0]} (Azure), 96 (absent). "
+        )
+        assert figures._counted(figure, [], cells, CONTEXT) == "Nothing was measured. "
+
+    def test_a_printed_threshold_is_a_line_at_its_height(self, tmp_path):
+        text = CURVES.replace("printed: false}", "printed: false, threshold: {printed: 0.6, source: Table 1}}")
+        [_, curve] = reference.load(written(tmp_path, text, "figure4")).panels[0].curves
+        ax = Figure().add_subplot()
+        figures._threshold(ax, curve, curve.threshold, "red", 1)
+        [line] = ax.get_lines()
+        assert list(line.get_ydata()) == [0.6, 0.6]
+        assert line.get_label() == "absent, threshold 0.6, printed (Table 1)"
+        with pytest.raises(ReferenceFileError, match="threshold"):
+            reference.load(written(tmp_path, text.replace("printed: 0.6", "printed: null"), "figure4"))
+
     def test_a_figure_without_any_number_is_still_drawn(self, tmp_path):
         assert all(self.draw(tmp_path, "empty", []))
 
@@ -667,6 +692,17 @@ class TestAttempts:
         figures.curves(figure, SWEEP, {}, CONTEXT, outputs)
         assert outputs[0].stat().st_size > 5000
 
+    def test_grid_shows_the_difference_to_the_original_times_its_factor(self, tmp_path, pictures):
+        columns = "  - {title: right, method: ours, variant: eps_10, attempt: recovered, difference: %s}"
+        text = GRID.replace("closest_to_mean", "first").split("columns:")[0] + "columns:\n"
+        attempts, shown = self.archive(tmp_path), {}
+        for factor in (0.5, 2):
+            figure = reference.load(written(tmp_path, text + columns % factor))
+            outputs = [tmp_path / "difference.png"]
+            figures.grid(figure, *pictures, SKIPPED, CONTEXT, outputs, attempts=[attempts])
+            shown[factor] = np.asarray(Image.open(outputs[0]).convert("L"))[42 + 96, 6 + 192 + 6 + 96]
+        assert shown == {0.5: pytest.approx(0.5 * (255 - 50), abs=1), 2: 255}  # of f2: 50 in the place of 255
+
     def test_grid_shows_the_named_attempt_and_number(self, tmp_path, pictures):
         attempts = self.archive(tmp_path)
         columns = "\n".join([
@@ -717,4 +753,4 @@ def test_judge_that_trained_a_method_is_named(monkeypatch, root):
     assert judges_in_training.of_table(table, context) == "No judge of this table was seen in training."
     monkeypatch.setattr(discovery.load("judges", "recogniser_a"), "needs", ("identity",))
     sentence = judges_in_training.of_table(table, context)
-    assert sentence.startswith("Judges seen in training: `recogniser_a` by Ours(ε=0.57), `recogniser_a` by Ours(ε=6)")
+    assert sentence.startswith("Judges seen in training: `recogniser_a` by Ours(ε=0.57), Ours(ε=6)")

@@ -98,6 +98,15 @@ class TestMargins:
         assert wrong.word == verdicts.FAILS
         assert wrong.smallest.value == pytest.approx(-0.05)
 
+    def test_numbers_that_a_paper_calls_alike_may_differ_by_what_the_claim_allows(self, tmp_path):
+        both = {"greater": [side("a"), side("b")], "than": [side("b"), side("a")], "paired": True}
+        allowed = both | {"within": 0.25, "note": "as printed"}
+        for low, word, margin in ((0.5, verdicts.FAILS, -0.15), (0.7, verdicts.HOLDS, 0.05)):
+            result = verdict(tmp_path, [cell("a", 0.9), cell("b", low)], allowed)
+            assert result.word == word
+            assert result.smallest.value == pytest.approx(margin)
+        assert verdict(tmp_path, [cell("a", 0.9), cell("b", 0.7)], both).word == verdicts.FAILS
+
     def test_equal_numbers_tell_nothing(self, tmp_path):
         result = verdict(tmp_path, [cell("a", 1.0), cell("b", 1.0)])
         assert result.word == verdicts.UNDECIDED
@@ -301,6 +310,8 @@ class TestReading:
             ({"measure": AZURE | {"attempt": "wrong"}}, (), ["'attempt' stands beside method and variant"]),
             ({"greater": [side("a", measure=AZURE | {"attempt": "wrong"})]}, (), ["greater.0", "'attempt' stands"]),
             ({"than": [side("a")]}, (), ["falco/a is compared with itself"]),
+            ({"within": 0.1}, (), ["the 'note' must say from where it is"]),
+            ({"within": -0.1, "note": "so"}, (), ["within", "greater than or equal to 0"]),
         ],
     )
     def test_an_error_names_file_claim_and_key(self, tmp_path, change, drop, words):

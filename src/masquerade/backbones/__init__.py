@@ -38,6 +38,10 @@ class Backbone(ABC):
     source: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()
     """The other backbones that its training needs; their checkpoints are in ``job.backbones``."""
+    losses: ClassVar[tuple[str, ...]] = ()
+    """Roles of the official weight files, beside those of ``needs``, whose networks its losses may use."""
+    teachers: ClassVar[tuple[str, ...]] = ()
+    """Judges from whose answers it learns, if a dataset has its labels from them (``Dataset.labelled_by``)."""
 
     people: ClassVar[str] = "backbones"
     """The group of people that it learns from (core/people.py): ``judges`` for a network that no loss and no method

@@ -43,6 +43,8 @@ class Dataset(ABC):
 
     title: ClassVar[str]
     splits: ClassVar[tuple[str, ...]] = ("train", "validation", "test")
+    labelled_by: ClassVar[tuple[str, ...]] = ()
+    """Judges that predicted what is known of its faces, such as their landmarks; none if it is known exactly."""
 
     Params: ClassVar[type[Settings]] = NoParameters
     params: Any

@@ -31,6 +31,7 @@ class Folder(Dataset):
 
     title = "Photographs"
     splits = ("validation", "test")
+    labelled_by = ("dlib_face",)  # the 68 landmarks
 
     class Params(Settings):
         path: str

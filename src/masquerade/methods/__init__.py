@@ -80,6 +80,9 @@ class Method(ABC):
     capabilities: ClassVar[Capabilities]
     needs: ClassVar[tuple[str, ...]] = ()
     """The backbones that it needs, by role."""
+    losses: ClassVar[tuple[str, ...]] = ()
+    """Roles of the official weight files, beside those of ``needs``, whose networks its losses may use. For it a judge
+    with one of these files (``Judge.assets``) is not independent, and the tables state it."""
     kin: ClassVar[str] = ""
     """Another method with the same networks. If both need the same training, it runs once (``TrainingJob.base``)."""
     people: ClassVar[str] = "methods"

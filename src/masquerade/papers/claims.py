@@ -7,8 +7,9 @@ and `needs` while it is built, so this module imports neither torch nor matplotl
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from masquerade.core.errors import ReferenceFileError
 from masquerade.papers import mistakes, yaml_text
@@ -35,7 +36,10 @@ class Compared(Declared):
 
 
 class Claim(Declared):
-    """Every number of ``greater`` is greater than every one of ``than``, or each of ``descending`` than the next."""
+    """Every number of ``greater`` is greater than every one of ``than``, or each of ``descending`` than the next.
+
+    The margin of a comparison is greater - than + ``within``.
+    """
 
     paper: str
     """Its folder in reference/."""
@@ -53,6 +57,9 @@ class Claim(Declared):
     paired: bool = False
     """Each of ``greater`` is compared only with the one of ``than`` at the same place. Both have the same length."""
     descending: tuple[Compared, ...] = ()
+    within: Annotated[float, Field(ge=0)] = 0
+    """By how much a number may be smaller than the other and still count, if the paper calls them alike; ``note`` says
+    from where it is. In the unit of the measure. Two numbers are alike if each is ``greater`` once, ``paired``."""
     note: str = ""
     """How this check differs from what the paper did."""
 
@@ -88,6 +95,8 @@ class Claim(Declared):
         if self.paired and len(self.greater) != len(self.than):
             counts = f"there are {len(self.greater)} greater and {len(self.than)} than"
             raise ValueError(f"'paired' needs sides of the same length; {counts}")
+        if self.within and not self.note:
+            raise ValueError("'within' counts a smaller number as alike: the 'note' must say from where it is")
         _without_attempt(self.measure)
         for side in self.sides:
             if (side.measure or self.measure) is None:

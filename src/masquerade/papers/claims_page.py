@@ -256,4 +256,5 @@ def _notes(verdicts: Sequence[Verdict], context: Context) -> list[str]:
         ": values are means over them." if several else "."
     )
     spread = "± is the standard deviation that the metric's own protocol reports, over what the table above says."
-    return [*notes, spread, judges_in_training.sentence(uses, "page"), f"{seeds} Code: commit {context.commit}."]
+    trained = judges_in_training.sentence(uses, "page", context.stand_ins.datasets.values())
+    return [*notes, spread, trained, f"{seeds} Code: commit {context.commit}."]

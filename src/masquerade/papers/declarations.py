@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from masquerade.core.settings import Settings
-from masquerade.papers.printed import PrintedNumber
+from masquerade.papers.printed import KnownNumber, PrintedNumber
 
 Direction = Literal["higher", "lower", "none"]
 Need = tuple[str, str, str]
@@ -154,6 +154,13 @@ class Marker(Declared):
     source: str
 
 
+class Threshold(Declared):
+    """A printed number by which a paper decides, such as the largest distance of one person."""
+
+    printed: KnownNumber
+    source: str
+
+
 class Curve(Measure):
     """A curve of a panel: one measure over the variants of the figure."""
 
@@ -161,6 +168,8 @@ class Curve(Measure):
     printed: bool = True
     """False: the paper draws no such curve; it is ours."""
     markers: tuple[Marker, ...] = ()
+    threshold: Threshold | None = None
+    """Drawn as a thin line across the panel."""
 
 
 class Panel(Declared):
@@ -216,6 +225,8 @@ class Picture(MethodVariant):
     """The picture of the face: ``recovered``, ``wrong`` (a wrong key), ...; '' = the anonymized one."""
     number: Annotated[int, Field(ge=0)] = 0
     """Selects one of several pictures of an attempt (the second wrong key is 1)."""
+    difference: Annotated[float, Field(ge=0)] = 0
+    """Above 0: the absolute difference between picture and original in each colour, times this; black is none."""
 
 
 class Grid(Item):

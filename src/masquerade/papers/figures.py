@@ -12,7 +12,7 @@ from masquerade.core.canvas import COLOURS, FAINT, INK, NOTES, TILE
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.papers import face_selection
 from masquerade.papers.context import Context
-from masquerade.papers.declarations import Curve, Curves, Grid, MethodVariant, Panel, Picture
+from masquerade.papers.declarations import Curve, Curves, Grid, MethodVariant, Panel, Picture, Threshold
 from masquerade.papers.measured import Cells, Measured, fact_text
 from masquerade.papers.reference import needs
 from masquerade.params.matrix import Setting
@@ -41,7 +41,9 @@ def curves(
     measured = Cells(cells)
     places = _places(figure, measured, context)
     notes = _curve_notes(figure, places, measured, skipped, context)
-    entries = max(sum(1 + bool(curve.markers) for curve in panel.curves) for panel in figure.panels)
+    entries = max(
+        sum(1 + bool(curve.markers) + bool(curve.threshold) for curve in panel.curves) for panel in figure.panels
+    )
     wide, legend = 3.7 * len(figure.panels), 0.2 * (entries + len(figure.controls))
     with canvas.style():
         drawing, rows = canvas.sheet(wide, (2.7, legend), len(figure.panels), notes)
@@ -67,9 +69,11 @@ def _places(figure: Curves, cells: Cells, context: Context) -> list[tuple[float,
 def _panel(
     figure: Curves, panel: Panel, ax: "Axes", places: Sequence[tuple[float, Setting]], cells: Cells, context: Context
 ) -> None:
-    for colour, curve in zip(COLOURS, panel.curves, strict=False):
+    for number, (colour, curve) in enumerate(zip(COLOURS, panel.curves, strict=False)):
         values = [cells.measured(key, curve, context) for _, key in places]
         _curve(ax, curve, colour, [x for x, _ in places], values, context)
+        if curve.threshold:
+            _threshold(ax, curve, curve.threshold, colour, number)
     for control, style in zip(figure.controls, (":", "--", "-."), strict=False):
         _control(ax, panel, control, style, cells, context, context.dataset(figure.dataset))
     ax.set(title=panel.title, xscale=figure.scale, xlabel=_axis(figure, places, cells, context))
@@ -101,6 +105,12 @@ def _curve(
         ax.plot(x, y, ls="", marker="D", ms=6, mfc="white", mec=colour, mew=1.4, label=label, zorder=4)
 
 
+def _threshold(ax: "Axes", curve: Curve, threshold: Threshold, colour: str, number: int) -> None:
+    """A dotted line. The dots of curve ``number`` lie between those of its neighbours, which may have the same one."""
+    label = f"{curve.title}, threshold {threshold.printed.text}, printed ({threshold.source})"
+    ax.axhline(threshold.printed.value, color=colour, lw=1.2, ls=(4 * number, (3, 5)), label=label, zorder=2)
+
+
 def _control(
     ax: "Axes", panel: Panel, control: MethodVariant, style: str, cells: Cells, context: Context, dataset: str
 ) -> None:
@@ -119,13 +129,28 @@ def _curve_notes(
     skipped: Mapping[Setting, str],
     context: Context,
 ) -> list[str]:
-    first = next((cells.measured(key, figure.panels[0].curves[0], context) for _, key in places), Measured())
-    over = f"Each point is over {first.of} faces. " if first.of else "Nothing was measured. "
+    over = _counted(figure, places, cells, context)
     left_out = {f"{variant}: {why}." for (_, method, variant), why in skipped.items() if method == figure.method}
     for curve in (curve for panel in figure.panels for curve in panel.curves):
         values = [cells.measured(key, curve, context) for _, key in places]
         left_out |= {f"{curve.title}: {value.reason}." for value in values if value.reason}
     return [over + context.about(figure), " ".join(sorted(left_out)), figure.note]
+
+
+def _counted(figure: Curves, places: Sequence[tuple[float, Setting]], cells: Cells, context: Context) -> str:
+    """How many faces are behind a point; if curves differ, such as those of recovered pictures, how many of each."""
+    titles: dict[int, list[str]] = {}
+    for curve in (curve for panel in figure.panels for curve in panel.curves):
+        values = (cells.measured(key, curve, context) for _, key in places)
+        number = next((value.of for value in values if value.of), 0)
+        if number and curve.title not in titles.setdefault(number, []):
+            titles[number].append(curve.title)
+    if not titles:
+        return "Nothing was measured. "
+    if len(titles) == 1:
+        return f"Each point is over {next(iter(titles))} faces. "
+    counts = (f"{number} ({', '.join(names)})" for number, names in titles.items())
+    return f"Pictures behind a point: {', '.join(counts)}. "
 
 
 def _axis(figure: Curves, places: Sequence[tuple[float, Setting]], cells: Cells, context: Context) -> str:
@@ -152,7 +177,8 @@ def grid(
     """Draw faces: the original first, then the picture of each method. A refusal is a grey tile with its reason.
 
     ``source``: the archive of the originals. ``derived``: the anonymized archives, any seeds, in any order.
-    ``attempts``: the archives of further pictures of the same faces, for columns that show one.
+    ``attempts``: the archives of further pictures of the same faces, for columns that show one. A column may show its
+    `difference` to the original.
     ``distances``: see `face_selection.distances`; None if the figure does not use them. Of several seeds the figure
     shows the draw whose distance is closest to the face's mean, or the first.
     """
@@ -165,13 +191,25 @@ def grid(
         notes = [context.about(figure), figure.note]
         drawing, tiles = _mosaic(len(ids), ["original", *(title for title, *_ in columns)], notes)
         for face, row in zip(ids, tiles, strict=True):
-            _tile(row[0], source.load(rows=originals.loc[[face]]).images[0])
+            original = source.load(rows=originals.loc[[face]]).images[0]
+            _tile(row[0], original)
             for (_, key, declared, reason), ax in zip(columns, row[1:], strict=True):
-                if declared.attempt:
-                    _tile(ax, reason or face_selection.attempt(face, attempt_archives[key], declared))
+                if reason:
+                    picture: np.ndarray | str = reason
+                elif declared.attempt:
+                    picture = face_selection.attempt(face, attempt_archives[key], declared)
                 else:
-                    _tile(ax, reason or face_selection.draw(face, archives[key], key, distances))
+                    picture = face_selection.draw(face, archives[key], key, distances)
+                _tile(ax, difference(picture, original, declared.difference) if declared.difference else picture)
         canvas.save(drawing, outputs, dpi=side * max(1, 192 // side))
+
+
+def difference(picture: np.ndarray | str, original: np.ndarray, factor: float) -> np.ndarray | str:
+    """``factor`` |picture - original| on the scale of a picture: no difference is -1 (black), and 1 is the most.
+
+    Both: float32 (3, H, W) in [-1, 1]. The reason why there is no picture stays one.
+    """
+    return picture if isinstance(picture, str) else np.minimum(factor * np.abs(picture - original) - 1, 1)
 
 
 def _columns(

@@ -1,4 +1,4 @@
-"""Which judges share a network with the training of a method that they judge."""
+"""Which judges share a network or its teacher with the training of a method that they judge."""
 
 from collections.abc import Iterable
 
@@ -6,20 +6,29 @@ from masquerade.core import discovery
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Table
 
+IN_A_LOSS, TEACHER = " (its network is in a loss)", " (teacher of a network in a loss)"
+
 
 def of_table(table: Table, context: Context) -> str:
     """The sentence for a table: the judges that took part in the training of its methods, or that there is none."""
     judges = {context.judge(column.judge) for column in table.columns if column.judge}
-    return sentence({(judge, row.method, row.title) for row in table.rows for judge in judges}, "table")
+    uses = {(judge, row.method, row.title) for row in table.rows for judge in judges}
+    return sentence(uses, "table", context.stand_ins.datasets.values())
 
 
-def sentence(uses: Iterable[tuple[str, str, str]], document: str) -> str:
-    """The same for the uses (judge, method, title of the method) of a ``document``, such as a table or a page."""
-    shared = sorted(
-        f"`{judge}` by {title}" for judge, method, title in uses if _needs("methods", method) & _backbones_of(judge)
-    )
-    if shared:
-        return f"Judges seen in training: {', '.join(shared)}."
+def sentence(uses: Iterable[tuple[str, str, str]], document: str, datasets: Iterable[str] = ()) -> str:
+    """The same for the uses (judge, method, title of the method) of a ``document``, such as a table or a page.
+
+    ``datasets``: those of the scale. A judge that labelled their faces taught the networks that learnt these labels.
+    """
+    labellers = {judge for dataset in datasets for judge in _declared("faces", dataset, "labelled_by")}
+    titles: dict[str, list[str]] = {}
+    for judge, method, title in sorted(uses):
+        for how in _ways(judge, method, labellers):
+            titles.setdefault(f"`{judge}`{how}", []).append(title)
+    if titles:
+        shared = (f"{judge} by {', '.join(sorted(set(names)))}" for judge, names in sorted(titles.items()))
+        return f"Judges seen in training: {'; '.join(shared)}."
     return f"No judge of this {document} was seen in training."
 
 
@@ -32,12 +41,30 @@ def unknown(measured: Iterable[tuple[str, str]]) -> str:
     return f"What {', '.join(titles)} saw in training is not known here." if titles else ""
 
 
-def _backbones_of(judge: str) -> set[str]:
-    """The backbones that a judge uses, and those with which it shares published weights."""
-    known = judge in discovery.names("judges")
-    return _needs("judges", judge) | (set(discovery.load("judges", judge).shares) if known else set())
+def _ways(judge: str, method: str, labellers: set[str]) -> list[str]:
+    """How a judge took part in the training of a method: the first that applies of '', a loss, a teacher; or none."""
+    backbones = _training(method)
+    losses = {name for room, role in [("methods", method), *backbones] for name in _declared(room, role, "losses")}
+    teachers = {name for room, role in backbones for name in _declared(room, role, "teachers")}
+    own = _declared("judges", judge, "needs") | _declared("judges", judge, "shares")
+    if own & {name for _, name in backbones}:
+        return [""]
+    if _declared("judges", judge, "assets") & losses:
+        return [IN_A_LOSS]
+    return [TEACHER] if judge in teachers & labellers else []
 
 
-def _needs(room: str, name: str) -> set[str]:
-    """The backbones of a method or judge; none if no module of that name exists."""
-    return set(discovery.load(room, name).needs) if name in discovery.names(room) else set()
+def _training(method: str) -> set[tuple[str, str]]:
+    """('backbones', role) of every backbone that a method needs, and that the training of one of these needs."""
+    found: set[tuple[str, str]] = set()
+    open_ = _declared("methods", method, "needs")
+    while open_:
+        role = open_.pop()
+        found.add(("backbones", role))
+        open_ |= {name for name in _declared("backbones", role, "needs") if ("backbones", name) not in found}
+    return found
+
+
+def _declared(room: str, name: str, what: str) -> set[str]:
+    """What a dataset, backbone, judge or method declares under ``what``; nothing if no module of that name exists."""
+    return set(getattr(discovery.load(room, name), what)) if name in discovery.names(room) else set()

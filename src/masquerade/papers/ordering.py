@@ -39,12 +39,16 @@ class Order:
         )
 
 
-def difference(greater: Measured, than: Measured) -> tuple[float, tuple[float, float] | None]:
-    """The difference of two values and its interval, sample by sample of the same people; both must have a value."""
+def difference(greater: Measured, than: Measured, within: float = 0.0) -> tuple[float, tuple[float, float] | None]:
+    """The difference of two values plus ``within``, and its interval; both must have a value.
+
+    The interval is that of the differences in each bootstrap sample of the same people.
+    """
     assert greater.value is not None
     assert than.value is not None
     both = greater.draws is not None and than.draws is not None
-    return greater.value - than.value, interval(greater.draws - than.draws) if both else None
+    ends = interval(greater.draws - than.draws + within) if both else None
+    return greater.value - than.value + within, ends
 
 
 def orders(rows: Sequence[tuple[Printed | None, Measured]]) -> list[Order]:

@@ -34,3 +34,5 @@ def _printed(text: Any) -> Any:
 
 
 PrintedNumber = Annotated[Printed | None, BeforeValidator(_printed)]
+KnownNumber = Annotated[Printed, BeforeValidator(_printed)]
+"""A number that the paper gives: null is refused."""

@@ -109,7 +109,7 @@ def judge(
 def _verdict(claim: Claim, cells: Cells, skipped: Mapping[Setting, str], context: Context) -> Verdict:
     sides = tuple(_side(claim, compared, cells, skipped, context) for compared in claim.sides)
     margins = tuple(
-        Margin(*ordering.difference(sides[one].measured, sides[other].measured), (one, other))
+        Margin(*ordering.difference(sides[one].measured, sides[other].measured, claim.within), (one, other))
         for one, other in claim.pairs
         if not (sides[one].reason or sides[other].reason)
     )

@@ -17,6 +17,7 @@ class Inversion(TrainedBackbone):
     title = "inversion (e4e)"
     source = "Tov et al. 2021, arXiv:2102.02766; at small scales trained here on the training faces"
     needs = ("generator", "identity")
+    losses = ("alexnet",)  # LPIPS: Tov et al. 2021, appendix A
 
     Params = InversionSettings
     params: InversionSettings

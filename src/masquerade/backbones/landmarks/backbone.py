@@ -14,6 +14,7 @@ class Landmarks(TrainedBackbone):
 
     title = "landmark network (CNN-6, Wing loss)"
     source = "trained here on the 68 landmarks of the backbones' people"
+    teachers = ("dlib_face",)
 
     Params = LandmarksSettings
     params: LandmarksSettings

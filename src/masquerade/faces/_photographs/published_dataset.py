@@ -60,6 +60,8 @@ class ListedPicture:
 class PublishedDataset(Dataset):
     """A dataset in the layout of its publishers. A subclass defines its files, its lists and how a picture is read."""
 
+    labelled_by = ("dlib_face",)  # the 68 landmarks
+
     @abstractmethod
     def tree(self) -> Tree:
         """The files of the pictures. Raises DatasetError if something is missing; it must be fast."""

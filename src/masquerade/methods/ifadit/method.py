@@ -44,6 +44,7 @@ class Ifadit(Method):
     paper = "Yuan et al. 2025, iFADIT (arXiv:2501.04390)"
     capabilities = Capabilities(trains=True, keys=Secret(), invertible=True, saves=True, pastes=True)
     needs = ("generator", "identity", "parsing", "landmarks", "inversion")
+    losses = ("alexnet",)  # LPIPS, Eq. 20
 
     class Params(IfaditSettings):
         pass
