@@ -109,7 +109,7 @@ def test_the_same_measurements_are_the_same_bytes(source, tmp_path):
 
 
 def test_without_a_source_nothing_is_compared(source, tmp_path):
-    measuring.measure(source, tmp_path / "m.parquet", means(), split="test")
+    measuring.measure(source, tmp_path / "m.parquet", means(), parts=["test"])
     table = measurements.read(tmp_path / "m.parquet")
     assert table["id"].tolist() == ["s0", "s1", "s2", "s3"]
     assert "means.difference" not in table
@@ -128,7 +128,7 @@ def test_originals_keep_their_annotations_and_derived_faces_have_none(source, de
 
 
 def test_several_splits_can_be_measured(source, tmp_path):
-    measuring.measure(source, tmp_path / "m.parquet", means(), split=["train", "validation"])
+    measuring.measure(source, tmp_path / "m.parquet", means(), parts=["train", "validation"])
     assert measurements.read(tmp_path / "m.parquet")["id"].tolist() == ["s4"]
 
 
@@ -287,7 +287,7 @@ def test_attempts_are_measured_and_evaluated_beside_the_anonymized_set(source, d
     files = {"source": source, "derived": derived, "attempts": attempts}
     for name, archive in files.items():
         other = source if name != "source" else None
-        measuring.measure(archive, tmp_path / f"m_{name}.parquet", means(), split="test", source=other)
+        measuring.measure(archive, tmp_path / f"m_{name}.parquet", means(), parts=["test"], source=other)
     paths = {name: tmp_path / f"m_{name}.parquet" for name in files}
     evidence = evaluation.evidence(paths["source"], paths["derived"], "test", attempts=paths["attempts"])
     assert evidence.size == 16
@@ -319,7 +319,7 @@ def test_attempts_at_other_faces_and_of_other_sizes_are_refused(source, derived,
         row = {"id": "d", "identity": "p", "split": "test", "source_id": "s0"}
         out.add(PICTURES[0][:8, :8], row)
         out.add(None, row | REFUSED | {"id": "e", "source_id": "s1"})
-    measuring.measure(source, tmp_path / "m_source.parquet", means(), split="test")
+    measuring.measure(source, tmp_path / "m_source.parquet", means(), parts=["test"])
     measuring.measure(small, tmp_path / "m_small.parquet", means())
     with pytest.raises(ArchiveError, match="different sizes"):
         evaluation.evidence(tmp_path / "m_source.parquet", tmp_path / "m_small.parquet", "test")

@@ -18,12 +18,32 @@ rule measure_source:
         **LIGHT,
     params:
         cfg=GRAPH.knobs(*GRAPH.judge_knobs("measure"), "measure.judges", "measure.batch", name="measure"),
-        splits=f"{PARAMETERS.matrix.calibrate_on},test",
+        parts=f"{PARAMETERS.matrix.calibrate_on},test",
     shell:
         commands.local(
             "measure",
-            "--faces {input.faces[0]} --backbones {input.backbones} --splits {params.splits}",
+            "--faces {input.faces[0]} --backbones {input.backbones} --parts {params.parts}",
         )
+
+
+# Pictures of the people that methods learn from, for Frechet distances to them.
+use rule measure_source as measure_target with:
+    input:
+        code=lambda w: GRAPH.judges_code("target"),
+        faces=with_index(PATHS.faces),
+        backbones=GRAPH.checkpoints(GRAPH.judges_need("target")),
+        weights=lambda w: GRAPH.judge_assets(GRAPH.judges("target")),
+    output:
+        PATHS.measured_target,
+    log:
+        f"{LOGS}/measure_target/{{dataset}}.log",
+    benchmark:
+        f"{BENCHMARKS}/measure_target/{{dataset}}.tsv"
+    params:
+        cfg=GRAPH.knobs(
+            *GRAPH.judge_knobs("target"), "target.judges", "target.pictures", "measure.batch", name="measure_target"
+        ),
+        parts="methods",
 
 
 rule measure:
@@ -52,5 +72,5 @@ rule measure:
         commands.local(
             "measure",
             "--faces {input.faces[0]} --source {input.source[0]} --backbones {input.backbones}",
-            "--splits test",
+            "--parts test",
         )

@@ -4,7 +4,7 @@ rule metrics:
         code=lambda w: GRAPH.code("metrics", *GRAPH.modules("metrics", PARAMETERS.metrics)),
         source=PATHS.measured_source,
         derived=PATHS.measured,
-        target=PATHS.measured_source.format(dataset=GRAPH.train_on),
+        target=PATHS.measured_target.format(dataset=GRAPH.train_on),
         attributes=GRAPH.only(GRAPH.attributed, PATHS.attributes),
         attempts=GRAPH.only(GRAPH.attempted, PATHS.measured_attempts),
         index=index(PATHS.anonymized),

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, files=("faces",), lists=("source", "backbones"), words=("splits",))
+given = program.arguments(__doc__, files=("faces",), lists=("source", "backbones"), words=("parts",))
 
 
 def work(_) -> None:
@@ -16,8 +16,8 @@ def work(_) -> None:
         cls = discovery.load("judges", name)
         judges[name] = cls(cls.Params(**given.params[f"judges.{name}"]), backbones)
     measuring.measure(
-        given.faces, given.outputs[0], judges, given.splits.split(","), given.params["measure.batch"],
-        next(iter(given.source), None),
+        given.faces, given.outputs[0], judges, given.parts.split(","), given.params["measure.batch"],
+        next(iter(given.source), None), given.params.get("target.pictures", 0),
     )  # fmt: skip
 
 

@@ -33,8 +33,8 @@ FILLS = {
     "faces": RAW, "file": "#efefef", "files": "#efefef", "backbone": NETWORK, "fakes": NETWORK, "invert": NETWORK,
     "method": TRAINED, "ablation": TRAINED, "pseudo_labels": TRAINED, "anonymize": FACES,
     "anonymize_neural": FACES, "anonymize_train": FACES,
-    "recover": FACES, "measure": MEASURED, "measure_source": MEASURED, "measure_attempts": MEASURED,
-    "attributes": MEASURED, "features": MEASURED, "attack": MEASURED, "metrics": JUDGED,
+    "recover": FACES, "measure": MEASURED, "measure_source": MEASURED, "measure_target": MEASURED,
+    "measure_attempts": MEASURED, "attributes": MEASURED, "features": MEASURED, "attack": MEASURED, "metrics": JUDGED,
 }  # fmt: skip
 PLAIN, CELL, UNKNOWN = "#ffffff", "#222222", "#b00020"
 

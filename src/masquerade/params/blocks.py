@@ -71,6 +71,15 @@ class MeasureSettings(Settings):
     """The judges that measure every set."""
 
 
+class TargetSettings(Settings):
+    """The set that Frechet distances to a target compare with: pictures of the people that methods learn from."""
+
+    judges: list[Name]
+    """The judges whose features are compared."""
+    pictures: Annotated[int, Field(ge=0)]
+    """Its number of pictures, the same for every cell; 0: all."""
+
+
 class StandIns(Settings):
     """What replaces the datasets and judges of the papers at this scale."""
 
@@ -258,6 +267,7 @@ class Common(Settings):
     image: ImageSettings
     matrix: MatrixSettings
     measure: MeasureSettings
+    target: TargetSettings
     attributes: AttributeProtocol
     recovery: RecoveryProtocol
     attacks: AttackProtocol

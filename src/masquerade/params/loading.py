@@ -54,6 +54,7 @@ def _check_references(parameters: Parameters) -> None:
         "matrix.train_on": ([parameters.matrix.train_on], parameters.datasets),
         "matrix.evaluate": (parameters.matrix.evaluate, parameters.datasets),
         "measure.judges": (parameters.measure.judges, parameters.judges),
+        "target.judges": (parameters.target.judges, parameters.judges),
         "recovery.judges": (parameters.recovery.judges, parameters.judges),
         "attacks.judge": ([parameters.attacks.judge] if parameters.attacks.cells else [], parameters.judges),
     }

@@ -34,6 +34,7 @@ class Paths:
         self.attributes = f"{data}/attributes/{CELL}.parquet"
         # measurements
         self.measured_source = f"{data}/measurements/{{dataset}}/source.parquet"
+        self.measured_target = f"{data}/measurements/{{dataset}}/target.parquet"
         self.measured = f"{data}/measurements/{CELL}.parquet"
         self.measured_attempts = f"{data}/measurements_of_attempts/{CELL}.parquet"
         # checkpoints

@@ -22,7 +22,7 @@ def warnings(graph: Graph) -> list[str]:
     parameters = graph.parameters
     backbones = [discovery.load("backbones", name)(block).asset for name, block in parameters.backbones.items()]
     attacker = [parameters.attacks.judge] if graph.attacked else []
-    judges = [*graph.judges("measure"), *graph.judges("recovery"), *attacker]
+    judges = [*(name for block in ("measure", "target", "recovery") for name in graph.judges(block)), *attacker]
     roles = [*filter(None, backbones), *(role for name in judges for role in discovery.load("judges", name).assets)]
     texts = []
     if problems := _problems(dict.fromkeys(roles)):

@@ -214,7 +214,7 @@ class Graph:
     # judges
 
     def judges(self, block: str) -> list[str]:
-        """The judges of every set (``measure``) or of attempts (``recovery``)."""
+        """The judges of every set (``measure``), of the target (``target``) or of attempts (``recovery``)."""
         return getattr(self.parameters, block).judges
 
     def judges_need(self, block: str) -> list[str]:

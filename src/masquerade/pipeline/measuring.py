@@ -20,6 +20,7 @@ from masquerade.core.annotations import annotation_columns
 from masquerade.core.errors import ArchiveError, ProtocolError
 from masquerade.core.images import OK, FaceArchive
 from masquerade.judges import Judge
+from masquerade.pipeline.anonymization import subset
 
 KEPT = ("id", "identity", "split", "status", "reason", "source_id", "method", "variant", "key_id", "seed", "attempt",
         "number", "fold", "pairs")  # fmt: skip
@@ -30,14 +31,17 @@ def measure(
     archive: Path,
     output: Path,
     judges: Mapping[str, Judge],
-    split: str | Sequence[str] | None = None,
+    parts: Sequence[str] | None = None,
     batch: int = 32,
     source: Path | None = None,
+    most: int = 0,
     threads: int = 1,
     progress: bool = True,
 ) -> None:
-    """Measure ``archive`` (all of it, one split, or several) and write ``output``, which appears only when complete.
+    """Measure ``archive`` and write ``output``, which appears only when complete.
 
+    ``parts``: splits, or groups of people of the train split; None: all of the archive. ``most``: at most so many faces
+    (`anonymization.subset`), 0 for all.
     ``source``: the archive with the sources of these pictures, which judges get as the reference. They are matched by
     ``source_id``, or by ``id`` if the index has no ``source_id``. None: these are originals. At most ``batch`` pictures
     (and as many references) are in memory at a time. ``threads``: CPU threads of PyTorch and OpenCV during the call.
@@ -48,11 +52,10 @@ def measure(
     """
     faces = FaceArchive(archive)
     references = References(source) if source is not None else None
-    rows = faces.index
-    if split is not None:
-        rows = rows[rows["split"].isin([split] if isinstance(split, str) else list(split))]
+    chosen = [faces.select(part, status=None) for part in parts or [None]]
+    rows = subset(pd.concat(chosen).sort_index(), most)
     measured = rows[rows["status"] == OK]
-    parts: dict[str, list[np.ndarray]] = {}
+    values_of: dict[str, list[np.ndarray]] = {}
     side = None
     with limited_threads(threads), tqdm(total=len(measured), unit="face", disable=None if progress else True) as bar:
         for loaded in faces.batches(batch, rows=measured):
@@ -60,16 +63,16 @@ def measure(
             reference = references.of(loaded.index, loaded.images.shape) if references else None
             for name, judge in judges.items():
                 for quantity, values in _checked(name, judge, loaded.images, reference).items():
-                    parts.setdefault(f"{name}.{quantity}", []).append(values)
+                    values_of.setdefault(f"{name}.{quantity}", []).append(values)
             bar.update(len(loaded))
     if measured.empty:  # every face was refused: write the same columns
-        parts = {f"{name}.{key}": [np.empty((0, *shape))] for name, judge in judges.items()
+        values_of = {f"{name}.{key}": [np.empty((0, *shape))] for name, judge in judges.items()
                 for key, shape in judge.quantities.items()}  # fmt: skip
-    uneven = [column for column, arrays in parts.items() if sum(map(len, arrays)) != len(measured)]
+    uneven = [column for column, arrays in values_of.items() if sum(map(len, arrays)) != len(measured)]
     if uneven:
         raise ProtocolError(f"{uneven[0]} was measured for some batches of {archive} and not for others.")
     kept = [column for column in KEPT if column in rows] + (annotation_columns(rows) if references is None else [])
-    columns = {column: np.concatenate(arrays) for column, arrays in parts.items()}
+    columns = {column: np.concatenate(arrays) for column, arrays in values_of.items()}
     face_tables.write(output, rows[kept], columns, facts(judges) | {"archive": faces.facts["checksum"], "size": side})
 
 

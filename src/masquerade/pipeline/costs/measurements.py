@@ -103,9 +103,13 @@ def measured(
     cells = [*workload.cells, *workload.imported]
     splits = (workload.parameters.matrix.calibrate_on, "test")
     source = sum(workload.faces[name].get(split, 0) for name in workload.faces for split in splits)
+    known = workload.learnt_by("methods")
+    target = min(workload.parameters.target.pictures or known, known)
+    targeted = {**recovering, **measuring}
     derived = sum(workload.test(cell.dataset) for cell in cells if cell.dataset in workload.faces)
     rows = (
         ("measure_source", measuring, len(workload.faces), source),
+        ("measure_target", {name: targeted[name] for name in workload.parameters.target.judges}, 1, target),
         ("measure", measuring, len(cells), derived),
         ("measure_attempts", recovering, len(attempts), sum(attempts.values())),
     )
