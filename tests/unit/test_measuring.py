@@ -280,7 +280,7 @@ class Recovered(Metric):
 
     def compute(self, evidence):
         assert (evidence.original["id"] == evidence.derived["source_id"]).all()
-        return {"means": mean(stack(evidence.derived["means.difference"]))}
+        return {"means": mean(stack(evidence.derived["means.difference"]), evidence.weights)}
 
 
 def test_attempts_are_measured_and_evaluated_beside_the_anonymized_set(source, derived, attempts, tmp_path):

@@ -584,6 +584,20 @@ class TestIntervals:
         expected = weights @ [embeddings[i] @ embeddings[j] for i, j in pairs] / weights.sum()
         assert compute("people_similarity", measurements)["r"].draws[0] == pytest.approx(expected, abs=1e-6)
 
+    def test_similarity_between_people_is_that_under_one_key(self):
+        """Two people: alike under key 0 and opposite under key 1, and anonymized with a key each at a right angle."""
+        names = ["a", "b"]
+        attempts = pd.concat(
+            [
+                table(names, on_circle(0, turned)).assign(attempt="key", number=number, source_id=["f0", "f1"])
+                for number, turned in enumerate((0, 180))
+            ]
+        )
+        own = evidence(table(names, on_circle(0, 0)), table(names, on_circle(0, 90)))
+        assert compute("people_similarity", own)["r"].value == pytest.approx(0.0, abs=1e-6)
+        assert compute("people_similarity", replace(own, attempts=attempts.iloc[:2]))["r"].value == pytest.approx(1.0)
+        assert compute("people_similarity", replace(own, attempts=attempts))["r"].value == pytest.approx(0.0, abs=1e-6)
+
     def test_draws_of_the_identification_rate_count_the_probes_of_a_person_together(self):
         """Two people with two pictures each; only those of the first are found."""
         names = ["a", "a", "b", "b"]

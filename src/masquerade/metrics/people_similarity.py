@@ -11,8 +11,8 @@ class PeopleSimilarity(Metric):
     """Mean of cos(e(X'_i), e(X'_j)) over all pairs of anonymized faces of different people under one key, in [-1, 1].
 
     Lower is better: a high value means that different people look alike when they are anonymized. e: the judge's
-    embedding at unit length, (N, D). All anonymized pictures of a cell have one key; attempts have one key for each
-    ``number``. Faces without a known identity ('') are in no pair. The mean is computed from sums of e, which is exact:
+    embedding at unit length, (N, D). Pictures under one key are the attempts `key` with one ``number``. Where there are
+    none, each anonymized picture has its own key or needs none, and the pairs are those of all pictures. Faces without a known identity ('') are in no pair. The mean is computed from sums of e, which is exact:
     (|sum e|^2 - sum over people p of |sum_p e|^2) / (N^2 - sum over p of n_p^2).
     Reference: Yuan et al. 2025 (iFADIT), Eq. 17 (first term).
 
@@ -27,16 +27,16 @@ class PeopleSimilarity(Metric):
     unit = "cosine"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        derived = evidence.derived
-        names = derived["identity"].to_numpy()
-        keys = derived["number"].to_numpy() if "number" in derived else np.zeros(len(derived))
-        return {
-            judge: _judged(evidence, unit(stack(derived[f"{judge}.embedding"])), names, keys)
-            for judge in judges_with(evidence, "embedding")
-        }
+        return {judge: _judged(evidence, f"{judge}.embedding") for judge in judges_with(evidence, "embedding")}
 
 
-def _judged(evidence: Evidence, embeddings: np.ndarray, names: np.ndarray, keys: np.ndarray) -> Value:
+def _judged(evidence: Evidence, column: str) -> Value:
+    faces = evidence.derived
+    if evidence.attempts is not None and column in evidence.attempts:  # attempts may be measured by fewer judges
+        under_one_key = evidence.attempts[evidence.attempts["attempt"] == "key"]
+        faces = faces if under_one_key.empty else under_one_key
+    names, embeddings = faces["identity"].to_numpy(), unit(stack(faces[column]))
+    keys = faces["number"].to_numpy() if "number" in faces else np.zeros(len(faces))
     measured = np.isfinite(embeddings).all(axis=1) & (names != "")
     total, pairs, draws, pairs_of_draws = 0.0, 0, np.zeros(evidence.draws), np.zeros(evidence.draws)
     for key in np.unique(keys[measured]):
