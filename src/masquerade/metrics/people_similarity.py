@@ -12,7 +12,8 @@ class PeopleSimilarity(Metric):
 
     Lower is better: a high value means that different people look alike when they are anonymized. e: the judge's
     embedding at unit length, (N, D). Pictures under one key are the attempts `key` with one ``number``. Where there are
-    none, each anonymized picture has its own key or needs none, and the pairs are those of all pictures. Faces without a known identity ('') are in no pair. The mean is computed from sums of e, which is exact:
+    none, each anonymized picture has its own key or needs none, and the pairs are those of all pictures. Faces without
+    a known identity ('') are in no pair. The mean is computed from sums of e, which is exact:
     (|sum e|^2 - sum over people p of |sum_p e|^2) / (N^2 - sum over p of n_p^2).
     Reference: Yuan et al. 2025 (iFADIT), Eq. 17 (first term).
 

@@ -38,7 +38,8 @@ def markdown(attacks: Iterable[Mapping[str, Any]], params: Mapping[str, Any], co
         layout.grid(["Method", "Dataset", "Keys", "Whom", "Faces", *FOUND.values()], found, right_from=4),
         f"The share of faces that {judges}, which no training has seen, takes for the person, with the interval that "
         "covers 95 % of the bootstrap samples of the people. The control is *another person*: the same attack, "
-        f"compared with the original of somebody else. By chance a share is the false-accept rate ({rates}). "
+        f"compared with the original of somebody else. By chance a share is the false-accept rate ({rates}), and "
+        "more for *any guess*. "
         "**Right key**: the face recovered with its key. **No attack**: the anonymized picture itself. **One guess**: "
         f"recovered with a random key. **Any guess**: with at least one of {guesses} random keys. **Average**: the "
         f"mean embedding of the faces that {averaged} wrong keys recover. **Sign flip**: the negative embedding of the "

@@ -246,7 +246,7 @@ class BootstrapSettings(Settings):
     """How the intervals of all numbers are computed."""
 
     draws: Annotated[int, Field(ge=20)]
-    """Bootstrap samples of the people (Efron and Tibshirani 1993: 1,000 or more for the ends of an interval)."""
+    """Bootstrap samples of the people (Efron and Tibshirani 1993: 200 for a standard error, 1,000 for exact ends)."""
 
 
 class Common(Settings):
