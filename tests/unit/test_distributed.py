@@ -79,6 +79,7 @@ def folder(tmp_path_factory):
             picture = np.where(disc[..., None], draw.integers(120, 256, 3), 40).astype(np.uint8)
             split = "train" if number < 8 else "validation"
             row = {"id": f"f{number}", "identity": f"p{number}", "split": split}
+            row["group"] = "backbones" if split == "train" else ""
             out.add(picture, row, np.where(disc, 10, 0).astype(np.uint8))
     (folder / "identity.safetensors").write_bytes(b"stands for the encoder's file")
     return folder
