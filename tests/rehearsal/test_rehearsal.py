@@ -35,7 +35,7 @@ DATA = "rehearsal_data"  # a scale for the datasets that no rehearsal of WORLDS 
 TRAIN, VALIDATION, TEST = 24, 3, 2  # pictures of CelebA-HQ; cao21's passwords need 23 people to train on
 PLACED = (
     "ir_se50", "facenet_vggface2", "facenet_casia", "adaface_ir50", "stylegan2_256", "stylegan2_1024", "e4e_1024",
-    "farl_ep64", "bisenet", "fan4", "s3fd", "inception_fid", "alexnet",
+    "farl_ep64", "bisenet", "fan4", "s3fd", "inception_fid", "alexnet", "vgg16",
 )  # fmt: skip
 
 
