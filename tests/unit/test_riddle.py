@@ -225,7 +225,7 @@ def test_update_as_published_compares_five_pictures_with_the_inverted_one(folder
         return drawn[-1]
 
     monkeypatch.setattr("masquerade.networks.stylegan2.Generator.synthesize", synthesize)
-    published = {name: 0.0 for name in WEIGHTS} | {
+    published = dict.fromkeys(WEIGHTS, 0.0) | {
         "lpips": 1.0, "reversed_identity": 1.0, "identity_recovery": 1.0, "pixels": 0.05,
     }  # fmt: skip
     chosen = {"target": "inverted", "pixels_of": "five", "pairs": "published", "pictures_every": 1, "steps": 1}
@@ -234,7 +234,8 @@ def test_update_as_published_compares_five_pictures_with_the_inverted_one(folder
         job(folder, "as_published", log=lambda step, values: curves.update(values)),
     )
     (target, five), count = (part.detach() for part in drawn[:2]), 2
-    assert target.shape[0] == count and five.shape[0] == 5 * count
+    assert target.shape[0] == count
+    assert five.shape[0] == 5 * count
     apart = (five.unflatten(0, (5, count)) - target).abs()
     assert curves["pixels"] == pytest.approx(apart.mean(dim=(1, 2, 3, 4)).sum().item(), rel=1e-5)
     assert curves["lpips"] == pytest.approx(apart.amax(dim=(2, 3, 4)).mean(dim=1).sum().item(), rel=1e-5)
