@@ -292,6 +292,17 @@ def alexnet() -> Shapes:
         return shapes_of(alexnet(weights=None))
 
 
+def vgg16() -> Shapes:
+    """The ImageNet file of VGG-16: the network of torchvision, to which LPIPS adds its heads."""
+    from masquerade.networks import torchvision_internals
+
+    torchvision_internals.ensure()
+    from torchvision.models import vgg16
+
+    with torch.device("meta"):
+        return shapes_of(vgg16(weights=None))
+
+
 def shapes_of(network: torch.nn.Module) -> Shapes:
     return {name: tuple(value.shape) for name, value in network.state_dict().items()}
 
@@ -498,6 +509,7 @@ FILES: dict[str, Callable[[int], dict]] = {
     "s3fd": plain(s3fd),
     "inception_fid": plain(inception_fid),
     "alexnet": plain(alexnet),
+    "vgg16": plain(vgg16),
 }
 """Role of the registry -> what its file holds, by seed."""
 PROGRAMS = ("clip_vit_b32",)

@@ -41,7 +41,7 @@ LEARNERS = {
 HELD_OUT = [(50, 1), (50, 1), (51, 1), (60, 2), (61, 2)]  # person and part of the validation and test pictures
 PLACED = (
     "ir_se50", "facenet_vggface2", "facenet_casia", "adaface_ir50", "stylegan2_256", "stylegan2_1024", "e4e_1024",
-    "farl_ep64", "bisenet", "fan4", "s3fd", "inception_fid", "alexnet",
+    "farl_ep64", "bisenet", "fan4", "s3fd", "inception_fid", "alexnet", "vgg16",
 )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ SHA256 = hashlib.sha256(BYTES).hexdigest()
 ROLES = (
     "ir_se50", "facenet_vggface2", "facenet_casia", "adaface_ir50", "stylegan2_256", "stylegan2_1024",
     "stylegan2_1024_genforce", "e4e_1024", "psp_1024", "farl_ep64", "farl_ep16", "clip_vit_b32", "bisenet", "fan4",
-    "s3fd", "inception_fid", "alexnet", "landmarks_68", "celeba_hq", "celeba", "lfw", "ffhq", "casia_webface",
+    "s3fd", "inception_fid", "alexnet", "vgg16", "landmarks_68", "celeba_hq", "celeba", "lfw", "ffhq", "casia_webface",
 )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def test_hashes_in_published_names_are_those_of_the_registry():
         role: match[1] for role, entry in assets.registry().items()
         if isinstance(entry, assets.Weights) and (match := re.search(r"-([0-9a-f]{8,10})\.pth", entry.file.name))
     }  # fmt: skip
-    assert set(named) == {"fan4", "s3fd", "inception_fid", "alexnet"}
+    assert set(named) == {"fan4", "s3fd", "inception_fid", "alexnet", "vgg16"}
     for role, digits in named.items():
         assert assets.asset(role).file.sha256.startswith(digits)
     clip = assets.asset("clip_vit_b32").file

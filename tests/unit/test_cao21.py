@@ -91,6 +91,27 @@ class TestReferences:
             rotation.References(units(5, rows=12), 10, passwords=10**6)
 
 
+def test_wrong_passwords_undo_a_part_of_the_protection_as_the_page_says():
+    """docs/cao21.md: cosines to the face at d = 9, with references that are independent of each other."""
+    draw, theta = np.random.default_rng(0), rotation.angle(9)
+    faces, references = unit(draw.standard_normal((400, 512))), unit(draw.standard_normal((31, 512)))
+    direction = unit(rotation.rotate(faces, references[0], theta))
+
+    def cosine(vectors):
+        return float((unit(vectors) * faces).sum(axis=1).mean())
+
+    def recovered(reference):
+        vectors = rotation.lengthened(direction, reference, theta, np.pi / 2)
+        return unit(rotation.rotate_back(vectors, reference, theta))
+
+    wrong = [recovered(reference) for reference in references[1:]]
+    assert cosine(direction) == pytest.approx(-0.50, abs=0.01)
+    assert cosine(-direction) == pytest.approx(0.50, abs=0.01)
+    assert np.mean([cosine(vectors) for vectors in wrong]) == pytest.approx(0.33, abs=0.01)
+    assert cosine(sum(wrong)) == pytest.approx(0.50, abs=0.01)
+    assert cosine(recovered(references[0])) == pytest.approx(1.0, abs=1e-6)
+
+
 def test_near_password_of_an_attempt_differs_in_one_digit(tiny):
     assert set(Cao21.capabilities.keys.near(b"123459")) == {"digit"}
     assert Cao21.capabilities.keys.near(b"123459")["digit"] == b"123450"

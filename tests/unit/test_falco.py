@@ -22,7 +22,7 @@ from masquerade.training import checkpoints
 
 SIZE, FACES = 32, 6
 KNOBS = {"first_layer": 3, "last_layer": 7, "steps": 12, "learning_rate": 0.05, "milestones": (0.75, 0.9), "decay": 0.8,
-         "tokens": "all"}  # fmt: skip
+         "tokens": "all", "token_weight": "sum"}  # fmt: skip
 FULL = {"margin": 0.0, "identity": 10.0, "attributes": 0.1, "start": "nearest"}
 
 
@@ -145,6 +145,22 @@ def test_attribute_loss_of_the_paper_leaves_the_class_token_out(world, faces):
     every, patches = (falco(world, knobs={"tokens": which})._tokens(images) for which in ("all", "patches"))
     assert torch.equal(every[:, 1:], patches)
     assert every.shape[1] == patches.shape[1] + 1
+
+
+def test_attribute_loss_can_take_the_class_token_alone(world, faces):
+    images = torch.from_numpy(faces.images)
+    every, alone = (falco(world, knobs={"tokens": which})._tokens(images) for which in ("all", "class"))
+    assert torch.equal(every[:, :1], alone)
+
+
+def test_mean_over_tokens_weighs_as_much_as_the_published_number_of_tokens(world, faces):
+    """The weight of the sum that equals 197 times the mean gives the same codes."""
+    semantics = LatentSpace(world[1]).semantics
+    count = semantics.tokens(torch.from_numpy(faces.images)).shape[1]
+    mean = falco(world, knobs={"token_weight": "mean"}, attributes=0.1).anonymize(faces, 0)
+    by_hand = falco(world, attributes=0.1 * 197 / count).anonymize(faces, 0)
+    np.testing.assert_allclose(mean, by_hand, atol=2e-3)
+    assert np.abs(mean - falco(world, attributes=0.1).anonymize(faces, 0)).max() > 0.01
 
 
 def test_nearest_fake_has_the_smallest_distance():

@@ -14,7 +14,7 @@ from masquerade.core.errors import CheckpointError, KeyFormatError, ParameterErr
 from masquerade.core.images import ArchiveWriter, Faces, to_float, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.fit import losses, passwords, training
-from masquerade.networks.identity_transformer import INSIDE, IdentityTransformer, PasswordClassifier
+from masquerade.networks.identity_transformer import INSIDE, IdentityTransformer, PasswordClassifier, discriminators
 from masquerade.training.job import TrainingJob
 
 METHOD = discovery.load("methods", "fit")
@@ -27,8 +27,8 @@ def settings(**changes):
         "halvings": 1,
         "blocks": 1,
         "reach": 0.8,
-        "discriminator": {"width": 4, "depth": 2, "scales": 2},
-        "classifier": {"width": 4, "depth": 2},
+        "discriminator": {"width": 4, "depth": 2, "scales": 2, "shared": False},
+        "classifier": {"width": 4, "depth": 2, "last_stride": 2, "first_norm": True},
         "losses": {
             "adversarial": 1,
             "password": 1,
@@ -40,6 +40,7 @@ def settings(**changes):
             "reconstruction": 100,
         },
         "margin": 0.0,
+        "identity_of": "both",
         "grey": 0.5,
         "steps": 6,
         "batch": 2,
@@ -219,6 +220,38 @@ def test_the_classifier_gives_a_logit_for_each_class_of_each_group():
     assert PasswordClassifier(16, 4, 4, 2)(torch.zeros(3, 3, 16, 16), torch.zeros(3, 3, 16, 16)).shape == (3, 4, 16)
 
 
+def test_the_published_classifier_has_the_sizes_of_the_published_code():
+    """Five convolutions of 64, 128, 256, 512 and 512 channels: 128 pixels become 2 x 2, of which the mean is taken."""
+    with torch.device("meta"):
+        network = PasswordClassifier(16, 4, 64, 5, last_stride=4, first_norm=False)
+        kernels = [layer for layer in network.layers if isinstance(layer, nn.Conv2d)]
+        assert network.layers(torch.zeros(1, 6, 128, 128)).shape == (1, 512, 2, 2)
+    assert [tuple(layer.weight.shape[:2]) for layer in kernels] == [
+        (64, 6),
+        (128, 64),
+        (256, 128),
+        (512, 256),
+        (512, 512),
+    ]
+    assert [layer.bias is not None for layer in kernels] == [True, False, False, False, False]
+    norms = sum(2 * width for width in (128, 256, 512, 512))
+    convolutions = 16 * (6 * 64 + 64 * 128 + 128 * 256 + 256 * 512 + 512 * 512) + 64
+    assert sum(weight.numel() for weight in network.parameters()) == convolutions + norms + 64 * 512 + 64
+
+
+def test_shared_discriminators_differ_in_their_finest_scale_only():
+    kinds = discriminators(training.KINDS, 4, 2, 2, shared=True)
+    finest, coarser = zip(*(part.scales for part in kinds.values()), strict=True)
+    assert len(set(map(id, finest))) == len(training.KINDS)
+    assert len(set(map(id, coarser))) == 1
+    apart = discriminators(training.KINDS, 4, 2, 2, shared=False)
+    assert len({id(scale) for part in apart.values() for scale in part.scales}) == 2 * len(training.KINDS)
+    pictures = torch.rand(1, 3, 32, 32)
+    first, second = kinds["anonymized"](pictures), kinds["wrong"](pictures)
+    assert torch.equal(first[1], second[1])
+    assert not torch.equal(first[0], second[0])
+
+
 # The losses.
 
 
@@ -232,9 +265,10 @@ def test_feature_loss_is_the_mean_cosine_above_the_margin():
 def test_identity_loss_is_zero_if_only_the_recovered_face_resembles_the_original():
     same, half, against = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.6, 0.8]]), torch.tensor([[-1.0, 0.0]])
     good = {"anonymized": against, "other": against, "recovered": same, "wrong": against, "wrong_too": against}
-    assert losses.identity(same, good, 0.0).item() == 0
+    assert losses.identity(same, good, 0.0, both=True).item() == 0
     bad = {"anonymized": same, "other": against, "recovered": against, "wrong": half, "wrong_too": same}
-    assert losses.identity(same, bad, 0.0).item() == pytest.approx((2 + 0.5 + 0.8) / 3)
+    assert losses.identity(same, bad, 0.0, both=True).item() == pytest.approx((2 + 0.5 + 0.8) / 3)
+    assert losses.identity(same, bad, 0.0, both=False).item() == pytest.approx((2 + 1 + 0.6) / 3)
 
 
 def test_least_squares_losses_equal_values_worked_by_hand():
@@ -296,6 +330,26 @@ def test_training_learns_to_recover_faces(job):
     chosen = settings(steps=40, reach=0.0, losses=only, width=8, samples_every=40)
     METHOD.train(chosen, job(log=lambda step, values: curve.update({step: values["reconstruction"]})))
     assert curve[39] < 0.8 * curve[0]
+
+
+def test_training_as_published_learns_with_shared_discriminators():
+    shared = {"width": 4, "depth": 2, "scales": 2, "shared": True}
+    pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
+    classifier = {"width": 4, "depth": 3, "last_stride": 4, "first_norm": False}
+    chosen = settings(discriminator=shared, classifier=classifier, identity_of="first", learning_rate=5e-3)
+    task = training.TransformerTask(chosen, SmallIdentity().requires_grad_(False), pictures, 7)
+    weights = list(task.discriminators.parameters())
+    assert len(weights) == sum(1 for _ in task.discriminators["wrong"].scales[0].parameters()) * (
+        len(training.KINDS) + 1
+    )
+    values = [task.step(step)["discriminators"] for step in range(20)]
+    assert values[-1] < values[0]
+
+
+def test_a_classifier_that_the_pictures_are_too_small_for_is_refused(job):
+    chosen = settings(classifier={"width": 4, "depth": 5, "last_stride": 4, "first_norm": False})
+    with pytest.raises(ParameterError, match=r"classifier: 5 convolutions .* need pictures of 64 pixels"):
+        METHOD.train(chosen, job())
 
 
 def test_samples_show_every_column_at_the_given_intervals(job):

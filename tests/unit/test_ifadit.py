@@ -11,6 +11,8 @@ from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import CheckpointError, ParameterError, PictureError
 from masquerade.core.images import ArchiveWriter, Faces, to_float, to_uint8
 from masquerade.methods import Resources
+from masquerade.methods.ifadit.frozen import FrozenNetworks, TrainingPictures
+from masquerade.methods.ifadit.phases import PhaseTwo
 from masquerade.networks.psp import Encoder4Editing
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import checkpoints
@@ -23,8 +25,11 @@ IMAGE = {"pixels": 1.0, "lpips": 0.0, "landmarks": 0.1, "parsing": 0.01}
 PARAMS = METHOD.Params(
     encoder={"kind": "e4e", "input_size": SIZE, "widths": WIDTHS, "units": UNITS, "start": "inversion"},
     mapping=20,
-    flow={"kind": "coupling", "blocks": 2, "hidden": [8], "limit": 0.5, "start": 0.5, "secret": 1.0, "aligned": True},
+    mapping_shared=False,
+    flow={"kind": "coupling", "blocks": 2, "hidden": [8], "limit": 0.5, "start": 0.5, "secret": 1.0, "aligned": True,
+          "permuted": False},
     compensation_widths=[8, 8, 8],
+    compensation_form="residual",
     phase_one={
         "steps": 2, "batch": 4, "learning_rate": 1e-3, "optimiser": "muon", "structure": 0.84, "pixels": 0.16,
         "quality": 0.01, "swapped": 0.5, "cycle": 1.0,
@@ -32,7 +37,7 @@ PARAMS = METHOD.Params(
     rehearsal={"steps": 2, "batch": 4, "learning_rate": 1e-3, "noise": 0.5, "floor": 0.01, "spread": 1.0},
     phase_two={
         "steps": 2, "batch": 4, "learning_rate": 1e-3, "recovered": IMAGE, "altered": IMAGE, "compensation": 1.0,
-        "alone": 2,
+        "alone": 2, "image_terms": "pooled", "parsing_norm": "square",
     },
     betas=[0.9, 0.99], cooldown=0.4, region="face", refined=True,
     diversity_loss=True, image_loss=True, compensation=True, dual_phase=True, samples_every=2,
@@ -246,6 +251,42 @@ def test_the_published_start_is_the_identity_encoder_with_unrefined_pictures(fol
         patch.setattr(discovery.load("backbones", "identity"), "load", lambda checkpoint: network)
         METHOD.train(monkey, job(folder, "published"))
     assert (folder / "published.safetensors").is_file()
+
+
+def test_image_loss_is_a_mean_for_each_kind_of_face_or_one_over_all_changed_faces(folder):
+    networks = FrozenNetworks(job(folder, "image").backbones, METHOD.needs, "face")
+    pictures = np.random.default_rng(1).integers(0, 256, (4, SIZE, SIZE, 3), dtype=np.uint8)
+    known = TrainingPictures(networks, pictures, masks=False)
+    pixels = {"pixels": 1.0, "lpips": 0.0, "landmarks": 0.0, "parsing": 0.0}
+    weights = {"recovered": type(PARAMS.phase_two.recovered)(**pixels),
+               "altered": type(PARAMS.phase_two.altered)(**pixels | {"pixels": 0.5})}  # fmt: skip
+    batch = known.batch(np.array([0, 1]))
+    apart = (0.1, 0.2, 0.4)  # of faces anonymized, recovered and wrongly recovered
+    hidden, right, wrong = (batch.images + value for value in apart)
+    for terms, expected in (("each", 0.2 + 0.5 * (0.1 + 0.4)), ("pooled", 0.2 + 0.5 * (2 * 0.1 + 0.4) / 3)):
+        chosen = changed(phase_two=PARAMS.phase_two.model_copy(update=weights | {"image_terms": terms}))
+        phase = PhaseTwo(chosen, networks, known, 0, nn.Identity(), nn.Linear(1, 1), joint=False)
+        value = phase.all_images(torch.cat([hidden, hidden]), right, wrong, batch)
+        assert value.item() == pytest.approx(expected, rel=1e-5)
+
+
+PUBLISHED = {
+    "mapping_shared": True,
+    "compensation_form": "mlp",
+    "phase_two": PARAMS.phase_two.model_copy(update={"image_terms": "each", "parsing_norm": "root"}),
+}
+FURTHER = {"compensation_form": "scaling", "flow": PARAMS.flow.model_copy(update={"permuted": True})}
+
+
+@pytest.mark.parametrize("options", [PUBLISHED, FURTHER])
+def test_with_other_options_the_right_key_recovers_the_reconstruction_too(folder, options):
+    METHOD.train(changed(**options), job(folder, "options"))
+    chosen = method(folder, changed(**options), "options")
+    saved = chosen.save(faces(), 0, KEY)
+    back, wrong = (chosen.recover_saved(saved, key) for key in (KEY, OTHER))
+    middle = (slice(None), slice(None), slice(12, 20), slice(12, 20))
+    np.testing.assert_allclose(back[middle], chosen.views(faces())["reconstructed"][middle], atol=1e-4)
+    assert np.abs(wrong - back)[middle].max() > 1e-3
 
 
 def test_the_right_key_recovers_the_reconstruction_with_the_published_flow_blocks(folder):

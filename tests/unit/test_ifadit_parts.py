@@ -31,7 +31,7 @@ def unit(count, seed):
     return normalize(torch.randn(count, WIDTH, generator=torch.Generator().manual_seed(seed)))
 
 
-def transform(**changed):
+def transform(form="residual", **changed):
     flow = {
         "kind": "coupling",
         "blocks": 4,
@@ -40,8 +40,10 @@ def transform(**changed):
         "start": 0.5,
         "secret": 1.0,
         "aligned": False,
+        "permuted": False,
     } | changed
-    knobs = {"flow": FlowSettings(**flow), "compensation": True, "compensation_widths": [8, 8, 8]}
+    knobs = {"flow": FlowSettings(**flow), "compensation": True, "compensation_widths": [8, 8, 8],
+             "compensation_form": form}  # fmt: skip
     return Transform(IfaditSettings.model_construct(**knobs), STYLE)
 
 
@@ -169,6 +171,35 @@ def test_aligned_identities_are_recovered_and_stay_in_the_space_of_identities():
         assert inside(changed) > 0.99
 
 
+def test_a_permuted_flow_is_inverted_and_mixes_the_halves():
+    torch.manual_seed(0)
+    flow = SecureFlow(8, STYLE, blocks=3, hidden=[6], permuted=True)
+    vectors, key = torch.randn(4, 8), torch.randn(4, STYLE)
+    with torch.no_grad():
+        torch.testing.assert_close(flow.inverse(flow(vectors, key), key), vectors, atol=1e-5, rtol=1e-5)
+        first, second = (vectors * 8**0.5).chunk(2, dim=1)  # by hand: block, permutation, block, permutation, block
+        for block, order in zip(flow.blocks, [None, *flow.orders], strict=True):
+            if order is not None:
+                both = torch.cat([first, second], dim=1)
+                first, second = both[:, order[:4]], both[:, order[4:]]
+            first, second = block(first, second, key)
+        torch.testing.assert_close(flow(vectors, key), torch.cat([first, second], dim=1) / 8**0.5)
+    assert flow.orders.shape == (2, 8)
+    assert all(sorted(order.tolist()) == list(range(8)) for order in flow.orders)
+    with pytest.raises(ValueError, match="permuted must be false for kind all_in_one"):
+        transform(kind="all_in_one", permuted=True)
+
+
+def test_the_shifts_of_an_aligned_and_permuted_flow_follow_their_directions():
+    torch.manual_seed(0)
+    flow, reach = SecureFlow(8, STYLE, blocks=3, hidden=[6], permuted=True), torch.arange(1.0, 9.0)
+    flow.set_reach(reach)
+    expected = reach / reach.square().mean().sqrt()
+    for block, order in zip(flow.blocks, [torch.arange(8), *flow.orders], strict=True):
+        expected = expected[order]
+        torch.testing.assert_close(block.reach.flatten(), expected)
+
+
 def test_a_picture_shows_the_directions_in_which_faces_differ():
     identity = torch.diag(torch.tensor([2.0, 1.0, 0.0]))  # mean squares 4/3, 1/3, 0
     visibility = visible(identity, floor=0.25)
@@ -205,6 +236,17 @@ def test_the_mapping_is_an_mlp_of_two_layers_for_each_style_layer():
         np.testing.assert_allclose(mapping(identity, attributes)[:, layer].detach(), expected.detach(), atol=1e-5)
 
 
+def test_a_shared_mapping_is_one_mlp_for_all_style_layers():
+    torch.manual_seed(0)
+    mapping = IdentityMapping(layers=3, identity=4, style=2, hidden=5, shared=True)
+    identity, attributes = torch.randn(6, 4), torch.randn(6, 3, 2)
+    x = torch.cat([2 * identity[:, None].expand(-1, 3, -1), attributes], dim=2)
+    x = leaky_relu(x @ mapping.first.weight[0] + mapping.first.bias[0], 0.2)
+    expected = x @ mapping.second.weight[0] + mapping.second.bias[0]
+    torch.testing.assert_close(mapping(identity, attributes), expected)
+    assert sum(weight.numel() for weight in mapping.parameters()) == (6 * 5 + 5) + (5 * 2 + 2)
+
+
 def test_a_mapping_can_start_with_the_attributes_alone():
     mapping, attributes = IdentityMapping(2, 4, 3, hidden=8), torch.randn(5, 2, 3)
     mapping.start_at_attributes()
@@ -217,6 +259,34 @@ def test_the_compensation_starts_by_changing_nothing_and_has_four_layers():
     layer, vectors = IdentityCompensation(8, (5, 6, 7)), torch.randn(3, 8)
     assert torch.equal(layer(vectors), vectors)
     assert sum(isinstance(part, torch.nn.Linear) for part in layer.layers) == 4
+
+
+def test_the_published_compensation_is_an_mlp_alone():
+    torch.manual_seed(0)
+    layer, vectors = IdentityCompensation(8, (5, 6, 7), "mlp"), torch.randn(3, 8)
+    expected = layer.layers(vectors * 8**0.5) / 8**0.5
+    torch.testing.assert_close(layer(vectors), expected)
+    assert layer(vectors).abs().max() > 0
+
+
+def test_a_compensation_that_scales_starts_at_the_length_of_changed_identities():
+    torch.manual_seed(0)
+    made, identity, key = transform("scaling"), unit(20, 1), torch.randn(20, STYLE)
+    made.start_scaling(identity, key)
+    with torch.no_grad():
+        length = made(identity, key).norm(dim=1).mean()
+        torch.testing.assert_close(made.compensation(identity), identity * length)
+    assert length > 1.05  # all scales of the flow are larger than 1
+
+
+def test_the_parsing_term_is_the_norm_of_equation_20_or_its_square():
+    made, target = torch.zeros(2, 3, 2, 2), torch.zeros(2, 3, 2, 2)
+    made[0], made[1, 0] = 2.0, 3.0  # norms sqrt(12 * 4) and sqrt(4 * 9), of 12 logits each
+    assert losses.parsing(made, target, "root").item() == pytest.approx((48**0.5 + 6) / 2 / 12**0.5)
+    assert losses.parsing(made, target, "square").item() == pytest.approx((48 + 36) / 24)
+    same = target.clone().requires_grad_(True)
+    (slope,) = torch.autograd.grad(losses.parsing(same, target, "root"), same)
+    assert torch.equal(slope, torch.zeros_like(slope))
 
 
 def test_structural_similarity_equals_that_of_the_judge():

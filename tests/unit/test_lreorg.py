@@ -14,9 +14,9 @@ from masquerade.backbones._recognition import training as _recognition
 from masquerade.backbones.generator import training as _generator
 from masquerade.backbones.inversion import training as _inversion
 from masquerade.backbones.semantics import network as _semantics
-from masquerade.core import fingerprints
+from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import CheckpointError, ParameterError, PictureError
-from masquerade.core.images import ArchiveWriter, FaceArchive
+from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods._latent.space import LatentSpace
 from masquerade.methods._latent.store import Table
@@ -45,6 +45,7 @@ WEIGHTS = {
 KNOBS = {
     "keywords": KEYWORDS, "blocks": 2, "hidden": 8, "growth": 4, "limit": 2.0, "truncation": 1.0,
     "faces": 40, "losses": WEIGHTS, "steps": 6, "batch": 4, "pictures_every": 2, "code_batch": 8, "reader_steps": 20,
+    "inverted": 0.0, "reader_every": 0, "reader_faces": 10,
     "optimiser": "muon", "learning_rate": 0.01, "betas": [0.5, 0.99], "cooldown": 0.5, "ema": 0.0, "samples_every": 3,
 }  # fmt: skip
 VARIANT = {
@@ -81,6 +82,9 @@ def folder(tmp_path_factory):
         for number in range(4):
             picture = np.kron(draw.integers(0, 256, (4, 4, 3)), np.ones((8, 8, 1))).astype(np.uint8)
             out.add(picture, {"id": f"f{number}", "identity": f"p{number}", "split": "test"})
+        for number in range(4, 16):
+            picture = np.kron(draw.integers(0, 256, (4, 4, 3)), np.ones((8, 8, 1))).astype(np.uint8)
+            out.add(picture, {"id": f"f{number}", "identity": f"p{number}", "split": "train"})
     with torch.no_grad():
         drawn = generator.map(torch.randn(60, STYLE))
     columns = Table({"codes": drawn, "features": torch.randn(60, 8)})  # features of several contents
@@ -372,6 +376,65 @@ class TestTraining:
         read = reader.agreement(reader.train(codes, identities, features, 60, 0), codes, identities, features)
         assert read["identity"] > max(0.8, untrained["identity"])
         assert read["features"] > max(0.8, untrained["features"])
+
+    def test_half_of_the_faces_can_be_inverted_photographs(self, folder):
+        pictures = {}
+        params = knobs(steps=4, faces=16, inverted=0.5)
+        LReOrg.train(params, job(folder, "inverted", picture=pictures.__setitem__))
+        assert next(iter(pictures.values())).shape == (6 * SIZE, 5 * SIZE, 3)
+        space = LatentSpace(backbones(folder))
+        archive, given = FaceArchive(folder / "faces.zip"), job(folder, "inverted")
+        codes = training.inverted(archive, space, 8, given)
+        train = space.invert(archive.load("train").images)
+        assert len(codes) == 8
+        assert all((code == train).all(dim=(1, 2)).any() for code in codes)
+        identity = discovery.load("backbones", "identity").load(given.backbones["identity"])
+        task = training.SwapTask(params, space, identity, 0, codes)
+        assert task.codes.shape == (16, space.generator.layers, STYLE)
+        assert torch.equal(task.codes[8:], codes)
+        assert (task.codes[:8] == task.codes[:8, :1]).all()  # drawn from W: one style for all layers
+        drawn = to_uint8(space.draw(codes).numpy()).astype(int)
+        assert np.abs(task.pictures[8:].astype(int) - drawn).max() <= 1
+        with pytest.raises(ParameterError, match=r"ask for 20 photographs, and .* has 12"):
+            training.inverted(archive, space, 20, given)
+
+    def test_reader_learns_from_swapped_codes_during_the_training(self, folder):
+        space = LatentSpace(backbones(folder))
+        identity = discovery.load("backbones", "identity").load(backbones(folder)["identity"])
+        params = knobs(reader_every=3, reader_faces=24, pictures_every=2, reader_steps=60)
+        task = training.SwapTask(params, space, identity, 0)
+        with torch.no_grad():
+            for weight in task.network.parameters():
+                weight.mul_(1.5)  # swapped codes that lie far from those of training faces
+        before = [weight.clone() for weight in task.reader.parameters()]
+        for step in (1, 2):
+            task.step(step)
+        assert all(map(torch.equal, before, task.reader.parameters()))
+        task.step(3)
+        assert not any(map(torch.equal, before, task.reader.parameters()))
+        assert not any(weight.requires_grad for weight in task.reader.parameters())
+        assert set(task.modules) == {"network", "reader"}
+        with pytest.raises(ValidationError, match="there is no reader"):
+            knobs(reader_every=3, pictures_every=1)
+
+    def test_interrupted_training_with_a_changing_reader_goes_on_as_if_it_had_not_stopped(self, folder, monkeypatch):
+        params = knobs(steps=8, reader_every=2, reader_faces=12)
+        LReOrg.train(params, job(folder, "whole"))
+        step = training.SwapTask.step
+
+        def stopped(task, number):
+            if number == 5:
+                raise RuntimeError("pulled the plug")
+            return step(task, number)
+
+        with monkeypatch.context() as patch:
+            patch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+            patch.setattr(training.SwapTask, "step", stopped)
+            with pytest.raises(RuntimeError, match="plug"):
+                LReOrg.train(params, job(folder, "halves"))
+        assert job(folder, "halves").state.is_file()
+        LReOrg.train(params, job(folder, "halves"))
+        assert job(folder, "halves").checkpoint.read_bytes() == job(folder, "whole").checkpoint.read_bytes()
 
     def test_a_keyword_without_contents_cannot_be_trained(self):
         with pytest.raises(ValidationError, match="without contents: pose"):

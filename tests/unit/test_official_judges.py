@@ -174,6 +174,39 @@ def test_lpips_is_its_equation_on_the_features_of_alexnet(judges, pictures):
     assert judges["lpips"].measure(pictures) == {}
 
 
+@torch.inference_mode()
+def test_lpips_by_vgg_is_its_equation_on_the_features_of_vgg16(pictures, tmp_path):
+    """As for AlexNet: torchvision's VGG-16 and the heads of the package, after the last rectifier of each stage."""
+    from pathlib import Path
+
+    import lpips
+    from torchvision.models import vgg16
+
+    from masquerade.networks import lpips as ours
+
+    torch.manual_seed(0)
+    with torch.device("meta"):
+        features = vgg16(weights=None).features
+    features.to_empty(device="cpu")
+    for weight in features.parameters():
+        torch.nn.init.normal_(weight, std=weight[0].numel() ** -0.5)
+    file = tmp_path / "vgg16.pth"
+    torch.save({f"features.{name}": value for name, value in features.state_dict().items()}, file)
+    heads = torch.load(Path(lpips.__file__).parent / "weights/v0.1/vgg.pth", map_location="cpu", weights_only=True)
+    shift = torch.tensor([-0.030, -0.088, -0.188]).view(3, 1, 1)
+    scale = torch.tensor([0.458, 0.448, 0.450]).view(3, 1, 1)
+    given = [torch.from_numpy(part[..., ::4, ::4].copy()) for part in (pictures, pictures[::-1])]
+    signals = [(part - shift) / scale for part in given]
+    expected, head = torch.zeros(2), 0
+    for place, layer in enumerate(features):
+        signals = [layer(signal) for signal in signals]
+        if place in (3, 8, 15, 22, 29):
+            units = [signal / (signal.square().sum(1, keepdim=True).sqrt() + 1e-10) for signal in signals]
+            apart = (units[0] - units[1]).square() * heads[f"lin{head}.model.1.weight"]
+            expected, head = expected + apart.sum(1).mean((1, 2)), head + 1
+    torch.testing.assert_close(ours.network(file, "vgg")(*given).flatten(), expected, rtol=1e-4, atol=1e-6)
+
+
 def test_detector_receives_blue_first_and_levels(judges, orange):
     detector = judges["face_alignment"]._detector
     given = input_of(detector.conv1_1, lambda: judges["face_alignment"].measure(orange))

@@ -114,7 +114,7 @@ def test_architecture_has_the_published_tensors(name):
     assert sum(weight.numel() for weight in network.parameters()) == learnt
 
 
-@pytest.mark.parametrize("role", ["facenet_vggface2", "bisenet", "s3fd", "inception_fid", "alexnet"])
+@pytest.mark.parametrize("role", ["facenet_vggface2", "bisenet", "s3fd", "inception_fid", "alexnet", "vgg16"])
 def test_published_file_is_as_large_as_its_tensors(role):
     """The registered size of a file is that of its tensors, plus names and headers."""
     layouts = {"facenet_vggface2": lambda: official.facenet(8631)}

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from masquerade.backbones.semantics.network import words_of
 from masquerade.core import discovery
 from masquerade.core.images import to_float
 from masquerade.core.seeding import generator
@@ -15,6 +16,7 @@ from masquerade.faces._drawn.procedural import person_of, render
 from masquerade.faces._drawn.renderer import draw
 from masquerade.faces._drawn.sampling import sample_person
 from masquerade.faces._drawn.shot import Conditions, sample_shot
+from masquerade.params import loading
 
 STUDIO = Conditions(yaw=9.0, pitch=4.5, roll=2.0, jitter=0.008, light=0.25, noise=0.008, blur=0.0, occlusion=0.0)
 LEFT_EYE, RIGHT_EYE, MOUTH = slice(36, 42), slice(42, 48), slice(48, 60)
@@ -212,6 +214,32 @@ def test_captions_mention_the_attributes():
         assert any(word in text.split() for word in (("man", "boy") if known["Male"] else ("woman", "girl")))
         if known["Gray_Hair"]:
             assert "grey" in text
+
+
+def test_formal_captions_use_the_words_of_lreorgs_templates(root):
+    """Captions have every word of the sentences in params.yaml, so the small text-image model reads them."""
+    block = loading.load(root, "paper").methods["lreorg"]
+    keywords = {**block.params.keywords, **block.variants["default"].further}
+    said = set()
+    for number in range(400):
+        person, shot = face(number)
+        text, known = caption(person, shot, formal=True), attributes(person, shot)
+        assert text.startswith("A photo of a ")
+        assert ("female person" in text) is not known["Male"]
+        assert ("heavy makeup" in text) is known["Heavy_Makeup"]
+        assert ("no makeup" in text) is (shot.makeup == 0)
+        assert ("gray" in text) is (known["Gray_Hair"] or (person.grey > 0.5 and person.style != "bald"))
+        said |= set(words_of(text))
+    for name, keyword in keywords.items():
+        for sentence in keyword.sentences:
+            assert set(words_of(sentence)) <= said, f"{name}: no caption says a word of {sentence!r}"
+
+
+def test_half_of_the_people_have_formal_captions():
+    made = [record.row for record in dataset("synthetic_hq").records(16, 0, 1)]
+    for row in made:
+        number = int(row["identity"].rsplit("-", 1)[1])
+        assert row["caption"].startswith("A photo of") is (number % 2 == 1)
 
 
 def test_wild_has_people_with_one_picture_and_people_with_several():

@@ -33,7 +33,8 @@ WEIGHTS = {
     "reversed_latents": 1.0, "distribution": 1.0, "reinverted": 1.0,
 }  # fmt: skip
 KNOBS = {
-    "groups": [4, 4, 6], "width": 16, "heads": 4, "hidden": 32, "losses": WEIGHTS, "margin": 0.1, "steps": 6,
+    "groups": [4, 4, 6], "width": 16, "heads": 4, "hidden": 32, "losses": WEIGHTS, "target": "original",
+    "perceptual": "vgg", "pixels_of": "recovered", "pairs": "six", "margin": 0.1, "steps": 6,
     "batch": 2, "pictures_every": 2, "code_batch": 8, "optimiser": "ranger", "learning_rate": 0.002, "cooldown": 0.5,
     "ema": 0.0, "samples_every": 3,
 }  # fmt: skip
@@ -196,6 +197,59 @@ def test_identity_recovery_loss_is_the_cosine_distance():
     assert losses.identity_recovery(recovered, original).item() == pytest.approx(0.1)  # 1 - (1 + 0.8) / 2
 
 
+def test_published_identity_losses_are_those_worked_by_hand():
+    known, hidden, other = (torch.tensor([row]) for row in ([1.0, 0.0], [0.6, 0.8], [0.0, 1.0]))
+    recovered, unlocked, unlocked_other = (torch.tensor([row]) for row in ([0.8, 0.6], [0.0, -1.0], [0.8, -0.6]))
+    reversing, recovering = losses.published_identities(known, hidden, other, recovered, unlocked, unlocked_other, 0.1)
+    # enc: cosines 0.6 and 0; dec: -0.6, 0.28, 0 and 0.8; nothing counts for less than the margin
+    assert reversing.item() == pytest.approx((0.6 + 0.1) / 2 + (0.1 + 0.28 + 0.1 + 0.8) / 4)
+    assert recovering.item() == pytest.approx(1 - 0.8)
+    _, opposite = losses.published_identities(known, hidden, other, -known, unlocked, unlocked_other, 0.1)
+    assert opposite.item() == pytest.approx(0.9)
+
+
+def test_published_pixel_loss_is_the_sum_over_the_five_pictures():
+    target = torch.zeros(2, 3, 4, 4)
+    five = torch.stack([torch.full_like(target, value) for value in (0.1, -0.2, 0.3, -0.4, 0.5)])
+    five[0, 1] = 0.3  # of the first picture of a pair: mean of 0.1 and 0.3
+    assert losses.absolute_pixels(five, target).item() == pytest.approx(0.2 + 0.2 + 0.3 + 0.4 + 0.5)
+
+
+def flat_distance(made, target):
+    """In place of LPIPS: the largest difference of each picture, (N, 1, 1, 1)."""
+    return (made - target).abs().amax(dim=(1, 2, 3), keepdim=True)
+
+
+def test_update_as_published_compares_five_pictures_with_the_inverted_one(folder, monkeypatch):
+    """The terms of one update, computed again from the pictures that the generator drew."""
+    monkeypatch.setattr(training, "perceptual", lambda device, knob, trunk: {"vgg": flat_distance}[trunk])
+    drawn, curves = [], {}
+    draw = LatentSpace(backbones(folder)).generator.synthesize
+
+    def synthesize(self, codes):
+        drawn.append(draw(codes))
+        return drawn[-1]
+
+    monkeypatch.setattr("masquerade.networks.stylegan2.Generator.synthesize", synthesize)
+    published = dict.fromkeys(WEIGHTS, 0.0) | {
+        "lpips": 1.0, "reversed_identity": 1.0, "identity_recovery": 1.0, "pixels": 0.05,
+    }  # fmt: skip
+    chosen = {"target": "inverted", "pixels_of": "five", "pairs": "published", "pictures_every": 1, "steps": 1}
+    Riddle.train(
+        knobs(losses=published, **chosen),
+        job(folder, "as_published", log=lambda step, values: curves.update(values)),
+    )
+    (target, five), count = (part.detach() for part in drawn[:2]), 2
+    assert target.shape[0] == count
+    assert five.shape[0] == 5 * count
+    apart = (five.unflatten(0, (5, count)) - target).abs()
+    assert curves["pixels"] == pytest.approx(apart.mean(dim=(1, 2, 3, 4)).sum().item(), rel=1e-5)
+    assert curves["lpips"] == pytest.approx(apart.amax(dim=(2, 3, 4)).mean(dim=1).sum().item(), rel=1e-5)
+    assert curves["total"] == pytest.approx(
+        sum(weight * curves[name] for name, weight in published.items() if weight), rel=1e-5
+    )
+
+
 def test_layout_loss_compares_colours_and_ignores_fine_detail():
     flat = torch.zeros(1, 3, SIZE, SIZE)
     fine = torch.ones(1, 3, SIZE, SIZE)
@@ -252,9 +306,10 @@ def test_updates_on_codes_without_losses_are_refused():
 
 
 def test_error_for_missing_perceptual_weights_names_the_parameter(folder, monkeypatch, tmp_path):
-    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
-    with pytest.raises(CheckpointError, match=r"methods.riddle.params.losses.lpips"):
-        Riddle.train(knobs(losses={"lpips": 1.0}), job(folder, "lpips"))
+    monkeypatch.chdir(tmp_path)
+    for trunk, role in (("vgg", "vgg16"), ("alex", "alexnet")):
+        with pytest.raises(CheckpointError, match=rf"{role}.* methods.riddle.params.losses.lpips"):
+            Riddle.train(knobs(losses={"lpips": 1.0}, perceptual=trunk), job(folder, "lpips"))
 
 
 def code_error(method, faces, saved, secret):

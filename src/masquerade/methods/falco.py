@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 PUBLISHED_LAYERS = 18
 """Style layers of the paper's generator of 1024 pixels. `first_layer` and `last_layer` count in them."""
 
+PUBLISHED_TOKENS = 197
+"""Tokens of the text-image model in the published code, for which lambda_att was set: 14 x 14 patches and the class."""
+
 
 class Falco(Method):
     """Pairs a face with its nearest fake, mixes their codes, and optimises the middle layers of the mixture.
@@ -45,8 +48,12 @@ class Falco(Method):
         """Shares of the steps after which the learning rate falls (0.75, 0.9: published code)."""
         decay: Annotated[float, Field(gt=0, le=1)]
         """Factor of the learning rate at each milestone (0.8: published code)."""
-        tokens: Literal["patches", "all"]
-        """Tokens of Eq. 3: the text-image model's patches (section 3.3), or the class token too (published code)."""
+        tokens: Literal["patches", "all", "class"]
+        """Tokens of Eq. 3: the text-image model's patches (section 3.3), the class token too (published code), or the
+        class token alone (with which section 3.3 compares)."""
+        token_weight: Literal["sum", "mean"]
+        """sum: Eq. 3 is summed over the tokens (published code); mean: it is 197 times the mean over them, so that
+        lambda_att means the same for any number of tokens (ours)."""
         batch: Annotated[int, Field(ge=0)]
         """Pictures that are optimised together; 0: as many as the free memory of the GPU holds."""
 
@@ -130,7 +137,9 @@ class Falco(Method):
             made = space.generator.synthesize(self._mixed(inverted, free))
             loss = self.variant.identity * identity_loss(self._identity(made), identity, self.variant.margin)
             if tokens is not None:
-                loss = loss + self.variant.attributes * attribute_loss(self._tokens(made), tokens)
+                apart = attribute_loss(self._tokens(made), tokens)
+                share = 1.0 if params.token_weight == "sum" else PUBLISHED_TOKENS / tokens.shape[1]
+                loss = loss + self.variant.attributes * share * apart
             (free.grad,) = torch.autograd.grad(loss.sum(), free)
             optimiser.step()
             schedule.step()
@@ -138,8 +147,8 @@ class Falco(Method):
 
     def _tokens(self, images: "Tensor") -> "Tensor":
         """The tokens of the attribute loss: pictures (N, 3, S, S) -> (N, T, W)."""
-        tokens = self._space.semantics.tokens(images)
-        return tokens if self.params.tokens == "all" else tokens[:, 1:]
+        chosen = {"all": slice(None), "patches": slice(1, None), "class": slice(0, 1)}[self.params.tokens]
+        return self._space.semantics.tokens(images)[:, chosen]
 
     def _mixed(self, inverted: "Tensor", free: "Tensor") -> "list[Tensor]":
         """The codes (N, D) of all layers: the free codes in the middle, the inverted ones around them."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,8 +14,12 @@ COMPENSATION = (1024, 2048, 1024)
 """Hidden widths of the identity compensation layer, as in the published code."""
 
 
+Form = Literal["mlp", "residual", "scaling"]
+"""What the identity compensation layer computes, see `IdentityCompensation`."""
+
+
 class LayerwiseLinear(nn.Module):
-    """A separate linear layer for each style layer: (N, layers, inputs) -> (N, layers, outputs)."""
+    """A linear layer for each style layer: (N, layers, inputs) -> (N, layers, outputs). ``layers`` 1: one for all."""
 
     def __init__(self, layers: int, inputs: int, outputs: int):
         super().__init__()
@@ -23,18 +28,22 @@ class LayerwiseLinear(nn.Module):
         nn.init.normal_(self.weight, std=1 / math.sqrt(inputs))
 
     def forward(self, x: Tensor) -> Tensor:
+        if len(self.weight) == 1:
+            return x @ self.weight[0] + self.bias[0]
         return torch.baddbmm(self.bias[:, None], x.transpose(0, 1), self.weight).transpose(0, 1)
 
 
 class IdentityMapping(nn.Module):
     """M of Eq. 2: identity (N, D) and attributes (N, layers, style) -> W+ (N, layers, style) without its mean.
 
-    Each style layer has an MLP of two layers, whose input is the identity and the attributes of that layer. The
-    identity, a unit vector, is scaled by sqrt(D), so that its coordinates are about 1, like those of the attributes.
+    Each style layer has an MLP of two layers, whose input is the identity and the attributes of that layer. ``shared``:
+    all style layers have the same MLP. The identity, a unit vector, is scaled by sqrt(D), so that its coordinates are
+    about 1, like those of the attributes.
     """
 
-    def __init__(self, layers: int, identity: int = 512, style: int = 512, hidden: int = 512):
+    def __init__(self, layers: int, identity: int = 512, style: int = 512, hidden: int = 512, shared: bool = False):
         super().__init__()
+        layers = 1 if shared else layers
         self.identity_width, self.style_width = identity, style
         self.first = LayerwiseLinear(layers, identity + style, hidden)
         self.second = LayerwiseLinear(layers, hidden, style)
@@ -67,12 +76,15 @@ class IdentityMapping(nn.Module):
 class IdentityCompensation(nn.Module):
     """C of Eq. 10: the identity vector measured in an anonymized face -> the one that the face was generated from.
 
-    (N, D) -> (N, D). An MLP of four layers, whose output starts at 0 and is added to its input.
+    (N, D) -> (N, D). ``form`` mlp: an MLP of four layers; residual: the input plus the MLP, which starts at 0; scaling:
+    the input times one learnt number, ``scale``, plus the MLP, which starts at 0.
     """
 
-    def __init__(self, width: int = 512, hidden: Sequence[int] = COMPENSATION):
+    def __init__(self, width: int = 512, hidden: Sequence[int] = COMPENSATION, form: Form = "residual"):
         super().__init__()
-        self.gain = math.sqrt(width)
+        self.gain, self.form = math.sqrt(width), form
+        if form == "scaling":
+            self.scale = nn.Parameter(torch.ones(()))
         widths = [width, *hidden, width]
         layers: list[nn.Module] = []
         for before, after in pairwise(widths):
@@ -80,8 +92,17 @@ class IdentityCompensation(nn.Module):
         self.layers = nn.Sequential(*layers[:-1])
         last = self.layers[-1]
         assert isinstance(last, nn.Linear)
-        nn.init.zeros_(last.weight)
-        nn.init.zeros_(last.bias)
+        if form == "mlp":
+            for layer in layers[:-1:2]:
+                assert isinstance(layer, nn.Linear)
+                nn.init.kaiming_normal_(layer.weight, a=SLOPE)
+                nn.init.zeros_(layer.bias)
+        else:
+            nn.init.zeros_(last.weight)
+            nn.init.zeros_(last.bias)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        return vectors + self.layers(vectors * self.gain) / self.gain
+        corrected = self.layers(vectors * self.gain) / self.gain
+        if self.form == "mlp":
+            return corrected
+        return (vectors * self.scale if self.form == "scaling" else vectors) + corrected

@@ -7,6 +7,7 @@ other faces of the batch. Groups of one channel (instance norm) would remove the
 first layer by a constant.
 """
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 import torch
@@ -78,16 +79,21 @@ class PasswordClassifier(nn.Module):
     """Q: the password that turned one picture into the other (Gu et al. 2020, after InfoGAN, Chen et al. 2016).
 
     Two pictures (N, 3, S, S) -> logits (N, bits / group, 2 ** group) of the number in each group of bits. ``depth``
-    convolutions halve the picture, the first with ``width`` channels; then the mean over the picture is taken.
+    convolutions halve the picture, the first with ``width`` channels, each further one twice as many, up to 8 times
+    ``width``; then the mean over the picture is taken. ``last_stride`` 4: the last convolution takes blocks of 4 x 4
+    without padding. ``first_norm``: whether the first convolution is normalised; if not, it has biases.
     """
 
-    def __init__(self, bits: int, group: int, width: int, depth: int):
+    def __init__(self, bits: int, group: int, width: int, depth: int, last_stride: int = 2, first_norm: bool = True):
         super().__init__()
         self.shape = (bits // group, 2**group)
-        widths = [6, *(width * 2**level for level in range(depth))]
+        widths = [6, *(width * min(2**level, 8) for level in range(depth))]
         layers: list[nn.Module] = []
-        for into, out in pairwise(widths):
-            layers += [nn.Conv2d(into, out, 4, 2, 1, bias=False), _norm(out), nn.LeakyReLU(SLOPE)]
+        for level, (into, out) in enumerate(pairwise(widths), start=1):
+            stride, padding = (4, 0) if level == depth and last_stride == 4 else (2, 1)
+            normalised = level > 1 or first_norm
+            layers += [nn.Conv2d(into, out, 4, stride, padding, bias=not normalised)]
+            layers += [_norm(out)] * normalised + [nn.LeakyReLU(SLOPE)]
         self.layers = nn.Sequential(*layers)
         self.score = nn.Linear(widths[-1], self.shape[0] * self.shape[1])
 
@@ -102,11 +108,25 @@ class Discriminators(MultiScale):
     Input (N, 3, S, S) in [-1, 1]. Output: ``scales`` maps of scores, finest first; 1 means real, 0 drawn. ``depth``
     convolutions precede the one that gives the score. The first has ``width`` channels, each further one twice as many,
     up to 8 times ``width``; all but the last halve the picture. The instance norm of `patchgan` would hide the colours.
+    ``coarser``: the networks of all scales but the finest, if other discriminators have them, too.
     """
 
-    def __init__(self, width: int, depth: int, scales: int):
+    def __init__(self, width: int, depth: int, scales: int, coarser: Iterable[nn.Module] | None = None):
         widths = [width * min(2**level, 8) for level in range(depth)]
-        super().__init__(_patch(widths) for _ in range(scales))
+        super().__init__(
+            [_patch(widths), *(coarser if coarser is not None else (_patch(widths) for _ in range(scales - 1)))]
+        )
+
+
+def discriminators(kinds: Iterable[str], width: int, depth: int, scales: int, shared: bool) -> nn.ModuleDict:
+    """A discriminator for each kind of picture. ``shared``: only the finest scale of each is its own (Gu et al. 2020's
+    published code); all coarser scales are one network for all kinds.
+    """
+    made: dict[str, Discriminators] = {}
+    for kind in kinds:
+        coarser = next(iter(made.values())).scales[1:] if shared and made else None
+        made[kind] = Discriminators(width, depth, scales, coarser)
+    return nn.ModuleDict(made)
 
 
 def _patch(widths: list[int]) -> nn.Sequential:

@@ -1,7 +1,7 @@
-"""LPIPS on AlexNet: the learnt perceptual distance of two pictures (Zhang et al. 2018, arXiv:1801.03924)."""
+"""LPIPS on AlexNet or VGG-16: the learnt perceptual distance of two pictures (Zhang et al. 2018, arXiv:1801.03924)."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from masquerade.assets.packaged import packaged
 
@@ -9,12 +9,21 @@ if TYPE_CHECKING:
     import torch
 
 HEADS = ("lin0", "lin1", "lin2", "lin3", "lin4")
-SLICES = {"0": "slice1", "3": "slice2", "6": "slice3", "8": "slice4", "10": "slice5"}
-"""Position of each of AlexNet's five convolutions in ``features`` -> the module of the package that has it."""
+Trunk = Literal["alex", "vgg"]
+SLICES: dict[Trunk, dict[str, str]] = {
+    "alex": {"0": "slice1", "3": "slice2", "6": "slice3", "8": "slice4", "10": "slice5"},
+    "vgg": {
+        "0": "slice1", "2": "slice1", "5": "slice2", "7": "slice2", "10": "slice3", "12": "slice3", "14": "slice3",
+        "17": "slice4", "19": "slice4", "21": "slice4", "24": "slice5", "26": "slice5", "28": "slice5",
+    },
+}  # fmt: skip
+"""Position of each convolution of a trunk in ``features`` -> the module of the package that has it."""
+ASSETS: dict[Trunk, str] = {"alex": "alexnet", "vgg": "vgg16"}
+"""The role of each trunk's file in the registry."""
 
 
-def network(path: Path) -> "torch.nn.Module":
-    """LPIPS on the AlexNet of the file at ``path``, frozen: two batches in [-1, 1] -> (N, 1, 1, 1), differentiable.
+def network(path: Path, trunk: Trunk = "alex") -> "torch.nn.Module":
+    """LPIPS on the trunk in the file at ``path``, frozen: two batches in [-1, 1] -> (N, 1, 1, 1), differentiable.
 
     Raises CheckpointError if the file does not have the published tensors.
     """
@@ -25,11 +34,11 @@ def network(path: Path) -> "torch.nn.Module":
     import lpips
     from torch.nn import ModuleDict
 
-    made = lpips.LPIPS(net="alex", pretrained=False, pnet_rand=True, verbose=False)
-    heads = packaged("lpips", "weights", "v0.1", "alex.pth", install="lpips")
+    made = lpips.LPIPS(net=trunk, pretrained=False, pnet_rand=True, verbose=False)
+    heads = packaged("lpips", "weights", "v0.1", f"{trunk}.pth", install="lpips")
     own = ModuleDict({name: made.get_submodule(name) for name in HEADS})
     weight_files.load(own, weight_files.tensors(weight_files.read(heads), heads), heads)
-    layers = {place: getattr(made.net, name).get_submodule(place) for place, name in SLICES.items()}
+    layers = {place: getattr(made.net, name).get_submodule(place) for place, name in SLICES[trunk].items()}
     weights = weight_files.tensors(weight_files.read(path), path, {"classifier.": "ImageNet's classes"})
     weight_files.load(ModuleDict({"features": ModuleDict(layers)}), weights, path)
     return made.eval().requires_grad_(False)

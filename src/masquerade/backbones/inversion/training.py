@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 import torch
@@ -151,17 +151,17 @@ class InversionTask:
         return loss.detach()
 
 
-def perceptual(device: torch.device, knob: str) -> nn.Module:
-    """LPIPS by AlexNet (Zhang et al. 2018), frozen.
+def perceptual(device: torch.device, knob: str, trunk: Literal["alex", "vgg"] = "alex") -> nn.Module:
+    """LPIPS by AlexNet or VGG-16 (Zhang et al. 2018), frozen.
 
-    ``knob``: the parameter with its weight. Raises CheckpointError naming ``knob`` if AlexNet's file is missing.
+    ``knob``: the parameter with its weight. Raises CheckpointError naming ``knob`` if the trunk's file is missing.
     """
     from masquerade.networks import lpips
 
     try:
-        return lpips.network(assets.checked("alexnet")).to(device)
+        return lpips.network(assets.checked(lpips.ASSETS[trunk]), trunk).to(device)
     except CheckpointError as error:
-        raise CheckpointError(f"LPIPS needs AlexNet: {error} Or set {knob} to 0.") from error
+        raise CheckpointError(f"LPIPS needs {lpips.ASSETS[trunk]}: {error} Or set {knob} to 0.") from error
 
 
 def build(facts: Mapping, generator: str, mean: Tensor) -> Inverter:

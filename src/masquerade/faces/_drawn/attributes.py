@@ -60,19 +60,27 @@ def attributes(person: Person, shot: Shot) -> dict[str, bool]:
     }
 
 
-def caption(person: Person, shot: Shot) -> str:
-    """An English sentence that describes the picture, for the training of the text-image model."""
+def caption(person: Person, shot: Shot, formal: bool = False) -> str:
+    """An English sentence that describes the picture, for the training of the text-image model.
+
+    ``formal``: in the words that lreorg's templates use: a photo of a male or female person with heavy, light or no
+    makeup, and "gray" for "grey".
+    """
     p, s = person, shot
     known = attributes(p, s)
-    who = ("boy" if p.male else "girl") if p.age < 16 else ("man" if p.male else "woman")
-    stage = (
-        "" if p.age < 16 else "young " if p.age < 30 else "" if p.age < 45 else "middle-aged " if p.age < 62 else "old "
-    )
+    if formal:
+        who = ("male" if p.male else "female") + " person"
+    else:
+        who = ("boy" if p.male else "girl") if p.age < 16 else ("man" if p.male else "woman")
+    if p.age < 16:
+        stage = "young " if formal else ""
+    else:
+        stage = "young " if p.age < 30 else "" if p.age < 45 else "middle-aged " if p.age < 62 else "old "
     skin = ("very light", "light", "olive", "tan", "brown", "dark")[int(np.clip(p.tone * 6, 0, 5))]
     if known["Bald"]:
         hair = "a bald head"
     else:
-        colour = "grey" if p.grey > 0.5 else p.hair_name
+        colour = ("gray" if formal else "grey") if p.grey > 0.5 else p.hair_name
         form = "curly" if p.curl > 0.7 else "wavy" if known["Wavy_Hair"] else "straight"
         length = {"long": "long ", "bob": "chin-length ", "cropped": "cropped ", "updo": "tied-back "}.get(
             p.style, "short "
@@ -93,6 +101,8 @@ def caption(person: Person, shot: Shot) -> str:
         details.append("bushy eyebrows")
     if p.freckles > 0.3:
         details.append("freckles")
+    if formal:
+        details.append(f"{'heavy' if known['Heavy_Makeup'] else 'light' if s.makeup > 0.0 else 'no'} makeup")
     worn = [
         w for w, on in (("eyeglasses", s.glasses), (f"a {s.hat}", s.hat), ("lipstick", known["Wearing_Lipstick"])) if on
     ]
@@ -102,4 +112,4 @@ def caption(person: Person, shot: Shot) -> str:
     open_ = ", mouth slightly open" if known["Mouth_Slightly_Open"] else ""
     side = "" if abs(s.yaw) < 12 else ", looking to the right" if s.yaw > 0 else ", looking to the left"
     listed = ", ".join(details[:-1]) + " and " + details[-1]
-    return f"A {stage}{who} with {listed}{wearing}, {mood}{open_}{side}."
+    return f"A {'photo of a ' if formal else ''}{stage}{who} with {listed}{wearing}, {mood}{open_}{side}."

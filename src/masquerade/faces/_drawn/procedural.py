@@ -132,7 +132,7 @@ def render(job: Job) -> Record:
         "identity": identity,
         "split": split,
         "landmarks": drawing.landmarks.ravel().tolist(),
-        "caption": caption(person, shot),
+        "caption": caption(person, shot, formal=number % 2 == 1),
         "pose.yaw": shot.yaw,
         "pose.pitch": shot.pitch,
         "pose.roll": shot.roll,

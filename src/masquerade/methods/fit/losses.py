@@ -17,16 +17,21 @@ def features(first: Tensor, second: Tensor, margin: float) -> Tensor:
     return relu(cosine(first, second) - margin).mean()
 
 
-def identity(original: Tensor, vectors: Mapping[str, Tensor], margin: float) -> Tensor:
+def identity(original: Tensor, vectors: Mapping[str, Tensor], margin: float, both: bool) -> Tensor:
     """L_adv and L_rec_cls: the recovered face keeps the identity; hidden and wrongly recovered faces do not.
 
     ``vectors``: unit vectors (N, D) by the kind of face (`passwords.drawn`). The loss is the mean of three terms:
-    1 - cos of ``recovered``, `features` of the hidden faces, and `features` of the wrongly recovered ones. The paper
-    trains a classifier of names for this; our encoder is frozen and compares identities (docs/fit.md).
+    1 - cos of ``recovered``, `features` of the hidden faces, and `features` of the wrongly recovered ones. ``both``:
+    also of the face hidden with a second password, and of the second wrongly recovered one, which the published code
+    leaves out. The paper trains a classifier of names for this; our encoder is frozen and compares identities
+    (docs/fit.md).
     """
-    hidden = [features(vectors[name], original, margin) for name in ("anonymized", "other")]
-    wrong = [features(vectors[name], original, margin) for name in ("wrong", "wrong_too")]
-    return ((1 - cosine(vectors["recovered"], original)).mean() + sum(hidden) / 2 + sum(wrong) / 2) / 3
+
+    def different(*names: str) -> Tensor:
+        return torch.stack([features(vectors[name], original, margin) for name in names[: 1 + both]]).mean()
+
+    recovered = (1 - cosine(vectors["recovered"], original)).mean()
+    return (recovered + different("anonymized", "other") + different("wrong", "wrong_too")) / 3
 
 
 def password(logits: Tensor, targets: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """The knobs of FIT: widths, losses and optimisers."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -18,16 +18,24 @@ class DiscriminatorSettings(Settings):
     depth: Annotated[int, Field(ge=2)]
     """Convolutions before the last one, which gives the scores (4, PatchGAN of 70 pixels: the published code)."""
     scales: Annotated[int, Field(ge=1)]
-    """Discriminators of one kind of picture; each takes pictures half the size of the one before (multi-scale)."""
+    """Discriminators of one kind of picture; each takes pictures half the size of the one before (2: the published
+    code)."""
+    shared: bool
+    """Whether the three kinds of pictures share the discriminators of all scales but the finest (true: the published
+    code)."""
 
 
 class ClassifierSettings(Settings):
     """Widths of the password classifier."""
 
     width: Width
-    """Channels after its first convolution; each of the next doubles them (64: the published code)."""
+    """Channels after its first convolution; each of the next doubles them, up to 8 times (64: the published code)."""
     depth: Annotated[int, Field(ge=1)]
-    """Its convolutions; each halves the picture (3: the published code)."""
+    """Its convolutions; each halves the picture (5: the published code)."""
+    last_stride: Literal[2, 4]
+    """2: the last convolution halves the picture, too; 4: it takes blocks of 4 x 4 numbers (the published code)."""
+    first_norm: bool
+    """Whether the first convolution is normalised (false: the published code)."""
 
 
 class LossSettings(Settings):
@@ -72,6 +80,9 @@ class FitSettings(Settings):
     """The weights of the losses."""
     margin: Annotated[float, Field(ge=-1, le=1)]
     """Largest cosine of two faces that count as different people (0: torch's CosineEmbeddingLoss, published code)."""
+    identity_of: Literal["first", "both"]
+    """first: of two hidden and two wrongly recovered faces only the first of each is in ``losses.identity`` (the
+    published code); both: all four (ours)."""
     grey: Annotated[float, Field(ge=0, le=1)]
     """Share of the faces that the identity encoder takes in grey, so that colour alone cannot hide (0: the paper)."""
     steps: Annotated[int, Field(ge=1)]

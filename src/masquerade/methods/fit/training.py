@@ -12,7 +12,7 @@ from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods.fit import losses, passwords
 from masquerade.methods.fit.settings import FitSettings
-from masquerade.networks.identity_transformer import Discriminators, IdentityTransformer, PasswordClassifier
+from masquerade.networks.identity_transformer import IdentityTransformer, PasswordClassifier, discriminators
 from masquerade.training import checkpoints, distributed, loop
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
@@ -40,9 +40,7 @@ class TransformerTask:
         self.classifier = PasswordClassifier(passwords.BITS, passwords.GROUP, **settings.classifier.model_dump()).to(
             self.device
         )
-        self.discriminators = nn.ModuleDict(
-            {kind: Discriminators(**settings.discriminator.model_dump()) for kind in KINDS}
-        ).to(self.device)
+        self.discriminators = discriminators(KINDS, **settings.discriminator.model_dump()).to(self.device)
         self.modules = {
             "network": self.network,
             "classifier": self.classifier,
@@ -117,7 +115,7 @@ class TransformerTask:
         return {
             "adversarial": torch.stack(fooled).mean(),
             "password": self._password(images, made, numbers),
-            "identity": losses.identity(original, vectors, margin),
+            "identity": losses.identity(original, vectors, margin, self.settings.identity_of == "both"),
             "feature": losses.features(vectors["anonymized"], vectors["other"], margin),
             "wrong_feature": losses.features(vectors["wrong"], vectors["wrong_too"], margin),
             "between_feature": losses.features(vectors["anonymized"], vectors["wrong"], margin),
@@ -157,6 +155,7 @@ def train(settings: FitSettings, job: TrainingJob, identity: nn.Module) -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     archive = FaceArchive(job.faces)
     pictures = decoded(archive, job.people, settings.halvings)
+    check_classifier(settings, pictures.shape[1])
     task = TransformerTask(settings, identity.to(device), pictures, job.seed)
     average = loop.Average(task.network, settings.ema)
     sources = to_float(decoded(archive, "validation", settings.halvings, SAMPLES))
@@ -187,6 +186,17 @@ def fingerprint(settings: FitSettings, job: TrainingJob, archive: FaceArchive) -
         fingerprints.md5(job.backbones["identity"]),
     )
     return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
+
+
+def check_classifier(settings: FitSettings, size: int) -> None:
+    """Raises ParameterError if pictures of ``size`` pixels are too small for the convolutions of the classifier."""
+    chosen = settings.classifier
+    smallest = 2 ** (chosen.depth - 1) * chosen.last_stride
+    if size < smallest:
+        raise ParameterError(
+            f"methods.fit.params.classifier: {chosen.depth} convolutions with last_stride {chosen.last_stride} need "
+            f"pictures of {smallest} pixels or more, and these have {size}. Lower depth or last_stride."
+        )
 
 
 def decoded(archive: FaceArchive, part: str, halvings: int, limit: int | None = None) -> np.ndarray:

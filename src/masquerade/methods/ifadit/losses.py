@@ -4,6 +4,8 @@ Norms are means over elements, so that the weights have the same effect at every
 are (N, 3, H, W) in [-1, 1]; identity vectors (N, D), unit; points (N, 68, 2) in shares of the picture's side.
 """
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
@@ -68,6 +70,18 @@ def diversity(first: Tensor, second: Tensor) -> Tensor:
 def recovery(right: Tensor, wrong: Tensor, original: Tensor) -> Tensor:
     """L_DeAnon, Eq. 18, of faces recovered with the right secret and with a wrong one."""
     return dissimilar(right, original) + similar(wrong, original)
+
+
+def parsing(made: Tensor, target: Tensor, norm: Literal["root", "square"]) -> Tensor:
+    """The last term of L_Img, Eq. 20, of logits (N, classes, H, W), the mean over the pictures.
+
+    root: the Euclidean norm of the difference, divided by the root of the number of logits, as the other norms are
+    divided by their number; square: the mean squared difference.
+    """
+    if norm == "square":
+        return (made - target).square().mean()
+    apart = (made - target).flatten(1)
+    return apart.norm(dim=1).mean() / apart.shape[1] ** 0.5  # the gradient of a norm of 0 is 0
 
 
 def compensation(corrected: Tensor, target: Tensor) -> Tensor:

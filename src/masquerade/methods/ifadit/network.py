@@ -33,7 +33,7 @@ class Disentangler(nn.Module):
         layers, style = mean.shape
         chosen = settings.encoder
         self.encoder = KINDS[chosen.kind](layers, chosen.input_size, style, chosen.widths, chosen.units)
-        self.mapping = IdentityMapping(layers, IDENTITY, style, settings.mapping)
+        self.mapping = IdentityMapping(layers, IDENTITY, style, settings.mapping, settings.mapping_shared)
         self.register_buffer("latent_avg", mean.clone())
 
     def attributes(self, images: Tensor) -> Tensor:
@@ -61,11 +61,14 @@ class Transform(nn.Module):
     def __init__(self, settings: IfaditSettings, style: int):
         super().__init__()
         flow = settings.flow
-        self.flow = FLOWS[flow.kind](IDENTITY, style, flow.blocks, flow.hidden, flow.limit, flow.start)
+        permuted = {"permuted": flow.permuted} if flow.kind == "coupling" else {}
+        self.flow = FLOWS[flow.kind](IDENTITY, style, flow.blocks, flow.hidden, flow.limit, flow.start, **permuted)
         self.gain = flow.secret
         self.register_buffer("rotation", torch.eye(IDENTITY))
         self.compensation = (
-            IdentityCompensation(IDENTITY, settings.compensation_widths) if settings.compensation else nn.Identity()
+            IdentityCompensation(IDENTITY, settings.compensation_widths, settings.compensation_form)
+            if settings.compensation
+            else nn.Identity()
         )
 
     def align(self, vectors: Tensor) -> None:
@@ -79,6 +82,15 @@ class Transform(nn.Module):
         order = torch.arange(IDENTITY).flip(0).view(-1, 2).T.flatten()
         self.rotation.copy_(directions[:, order])
         self.flow.set_reach(values[order].clamp(min=0).sqrt().to(self.rotation))
+
+    @torch.no_grad()
+    def start_scaling(self, vectors: Tensor, secret: Tensor) -> None:
+        """Start C of the form "scaling" at the mean length of T(z, k) for unit vectors z (M, 512).
+
+        The identity that is measured in a picture has length 1, and T(z, k), for which C looks, has another length.
+        """
+        assert isinstance(self.compensation, IdentityCompensation)
+        self.compensation.scale.copy_(self(vectors, secret).norm(dim=1).mean())
 
     def forward(self, identity: Tensor, secret: Tensor) -> Tensor:
         """T(z, k)."""

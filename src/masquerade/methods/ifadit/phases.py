@@ -185,11 +185,17 @@ class PhaseTwo(PicturePhase):
             values["compensation_distance"] = losses.compensation(corrected, hidden)
         if settings.image_loss:
             right, wrong = recovered.chunk(2)
-            chosen = settings.phase_two
-            values["image"] = self.image_loss(right, batch, chosen.recovered) + self.image_loss(
-                torch.cat([anonymized, wrong]), _joined(twice, batch), chosen.altered
-            )
+            values["image"] = self.all_images(anonymized, right, wrong, batch)
         return values
+
+    def all_images(self, anonymized: Tensor, right: Tensor, wrong: Tensor, batch: Batch) -> Tensor:
+        """L_Img, Eq. 20, of faces anonymized (2 N, ...), recovered with the right secret, and with a wrong one."""
+        chosen, twice = self.settings.phase_two, _twice(batch)
+        value = self.image_loss(right, batch, chosen.recovered)
+        if chosen.image_terms == "pooled":
+            return value + self.image_loss(torch.cat([anonymized, wrong]), _joined(twice, batch), chosen.altered)
+        value = value + self.image_loss(anonymized, twice, chosen.altered)
+        return value + self.image_loss(wrong, batch, chosen.altered)
 
     def image_loss(self, made: Tensor, batch: Batch, weights: ImageWeights) -> Tensor:
         """L_Img, Eq. 20, of drawn pictures, with the weights of Eq. 21."""
@@ -202,7 +208,8 @@ class PhaseTwo(PicturePhase):
         if weights.parsing:
             with torch.no_grad():
                 target = self.networks.parsing(batch.images)
-            value = value + weights.parsing * (self.networks.parsing(made) - target).square().mean()
+            norm = self.settings.phase_two.parsing_norm
+            value = value + weights.parsing * losses.parsing(self.networks.parsing(made), target, norm)
         return value
 
 

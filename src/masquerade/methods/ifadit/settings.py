@@ -46,11 +46,16 @@ class FlowSettings(Settings):
     aligned: bool
     """Whether the flow works along the principal directions of the training identities, with shifts scaled to the
     variation in each (ours; false: on the coordinates as they are)."""
+    permuted: bool
+    """Whether a fixed permutation separates two coupling blocks (ours; false: Eq. 5-8). All-in-one blocks always
+    permute."""
 
     @model_validator(mode="after")
     def _directions_stay_in_their_halves(self) -> Self:
         if self.aligned and self.kind == "all_in_one":
             raise ValueError("aligned must be false for kind all_in_one, because its blocks permute the directions")
+        if self.permuted and self.kind == "all_in_one":
+            raise ValueError("permuted must be false for kind all_in_one, because its blocks permute by themselves")
         return self
 
 
@@ -87,7 +92,7 @@ class ImageWeights(Settings):
     landmarks: Weight
     """lambda_3, the weight of the mean absolute difference of landmarks, in shares of the picture's side."""
     parsing: Weight
-    """lambda_4, the weight of the mean squared difference of the parser's logits."""
+    """lambda_4, the weight of the difference of the parser's logits, see ``parsing_norm``."""
 
 
 class RehearsalSettings(Settings):
@@ -120,6 +125,11 @@ class PhaseTwoSettings(Settings):
     """lambda of Eq. 21 for faces recovered with the right secret (10, 1, 0.1, 0.01)."""
     altered: ImageWeights
     """lambda of Eq. 21 for faces anonymized, or recovered with a wrong secret (0.01, 0.1, 0.1, 0.01)."""
+    image_terms: Literal["each", "pooled"]
+    """each: L_Img of the anonymized faces and of the wrongly recovered ones are two means, which are added (Eq. 20);
+    pooled: one mean over both, in which two thirds are anonymized (ours)."""
+    parsing_norm: Literal["root", "square"]
+    """root: the Euclidean norm of Eq. 20, divided by the root of the number of logits; square: its square (ours)."""
     compensation: Weight
     """Weight of the squared distance between the result of the identity compensation layer and its target (ours;
     0: Eq. 22)."""
@@ -134,10 +144,15 @@ class IfaditSettings(Settings):
     """E_Attr of Eq. 1."""
     mapping: Width
     """Hidden units of M for each style layer (512: the published code)."""
+    mapping_shared: bool
+    """Whether all style layers have the same M (true: the published code; Eq. 2 does not say)."""
     flow: FlowSettings
     """T of Eq. 3."""
     compensation_widths: Annotated[list[Width], Field(min_length=3, max_length=3)]
     """Widths inside the identity compensation layer C of Eq. 10 (1024, 2048, 1024: the published code)."""
+    compensation_form: Literal["mlp", "residual", "scaling"]
+    """mlp: C is an MLP (section 3.4, the published code); residual: an MLP that starts at 0 is added to the vector
+    (ours); scaling: the same, with a learnt scale of the vector that starts at the usual length of T(z, k) (ours)."""
     phase_one: PhaseOneSettings
     """E_Attr and M learn to separate and to fuse: section 3.5.1."""
     rehearsal: RehearsalSettings

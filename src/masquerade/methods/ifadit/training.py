@@ -12,7 +12,7 @@ from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods._disentanglement.training import decoded
 from masquerade.methods.ifadit.frozen import NEEDS, TIED, FrozenNetworks, TrainingPictures
-from masquerade.methods.ifadit.network import Disentangler, Transform, secret_vectors, started
+from masquerade.methods.ifadit.network import Disentangler, Transform, drawn_secrets, secret_vectors, started
 from masquerade.methods.ifadit.phases import Phase, PhaseOne, PhaseTwo, Training
 from masquerade.methods.ifadit.refinement import refine
 from masquerade.methods.ifadit.rehearsal import Rehearsal
@@ -42,6 +42,10 @@ def train(settings: IfaditSettings, job: TrainingJob) -> None:
     known = TrainingPictures(networks, decoded(archive, job.people, size), masks=settings.refined)
     if settings.flow.aligned:
         transform.align(known.identity)
+    if settings.compensation and settings.compensation_form == "scaling":
+        vectors = known.identity[: len(known) // 2 * 2].to(networks.device)
+        draw = seeding.generator(job.seed, "compensation")
+        transform.start_scaling(vectors, drawn_secrets(networks.generator, draw, len(vectors))[0])
     shared = (settings, networks, known, job.seed)
     phases: list[Phase] = [PhaseTwo(*shared, disentangler, transform, joint=not settings.dual_phase)]
     if settings.dual_phase:
@@ -76,7 +80,7 @@ def _first_phase_digest(settings: IfaditSettings, job: TrainingJob, archive: Fac
     )
 
 
-FIRST_PHASE = {"encoder", "mapping", "phase_one", "betas", "cooldown", "region", "refined"}
+FIRST_PHASE = {"encoder", "mapping", "mapping_shared", "phase_one", "betas", "cooldown", "region", "refined"}
 
 
 def _taken_over(disentangler: Disentangler, first_phase: str, job: TrainingJob) -> bool:

@@ -14,7 +14,7 @@ OTHERS_RATE, BETAS = 0.1, (0.9, 0.99)  # learning rate of Adam for the biases, a
 
 
 class Reader(nn.Module):
-    """Codes of W (N, style) -> the unit identity vectors (N, D) and text-image features (N, E) of their pictures."""
+    """Codes (N, width) -> the unit identity vectors (N, D) and text-image features (N, E) of their pictures."""
 
     mean: Tensor
     deviation: Tensor
@@ -38,15 +38,23 @@ def train(codes: Tensor, identities: Tensor, features: Tensor, steps: int, seed:
     """A reader, trained on faces with known codes (F, style), identities (F, D) and features (F, E)."""
     torch.manual_seed(seeding.derive(seed, "reader"))
     reader = Reader(codes, identities, features).to(codes.device)
-    optimisers = Optimisers({"reader": reader}, RATE, BETAS, (2,), OTHERS_RATE)
+    teach(reader, codes, identities, features, steps, seed, "reader")
+    return reader
+
+
+def teach(
+    reader: Reader, codes: Tensor, identities: Tensor, features: Tensor, steps: int, seed: int, *purpose: str | int
+) -> None:
+    """Train a reader for ``steps`` more updates; ``seed``, ``purpose`` and its number give an update's faces."""
+    optimisers = Optimisers({"reader": reader.requires_grad_(True)}, RATE, BETAS, (2,), OTHERS_RATE)
     spread = features.var()
     for step in execution.rounds(steps):
-        draw = seeding.generator(seed, "reader", step)
+        draw = seeding.generator(seed, *purpose, step)
         rows = torch.from_numpy(draw.choice(len(codes), min(BATCH, len(codes)), replace=False))
         vectors, predicted = reader(codes[rows])
         loss = (1 - (vectors * identities[rows]).sum(1)).mean() + (predicted - features[rows]).square().mean() / spread
         optimisers.descend(loss, cooldown_share(step, steps, COOLDOWN))
-    return reader.requires_grad_(False)
+    reader.requires_grad_(False)
 
 
 @torch.no_grad()

@@ -76,7 +76,10 @@ class LReOrgSettings(Settings):
     truncation: Annotated[float, Field(gt=0, le=1)]
     """Truncation psi of the faces that are drawn for training (the paper gives none)."""
     faces: Annotated[int, Field(ge=2)]
-    """Faces that are drawn for training, once; pairs of them are swapped (the paper gives none)."""
+    """Faces for training; they are drawn once, and pairs of them are swapped (the paper gives none)."""
+    inverted: Annotated[float, Field(ge=0, lt=1)]
+    """Share of these faces that are photographs of the train split, inverted into W+; the others are drawn from W. The
+    paper has both, without a share: "sampled or synthesized", and "train our model on CelebA-HQ" (section 4.1)."""
     losses: LossSettings
     """The weights of the losses."""
     steps: Annotated[int, Field(ge=1)]
@@ -89,6 +92,11 @@ class LReOrgSettings(Settings):
     """Pairs in one update without pictures."""
     reader_steps: Annotated[int, Field(ge=0)]
     """Updates of the reader, the network that predicts from codes, if ``pictures_every`` is more than 1."""
+    reader_every: Annotated[int, Field(ge=0)]
+    """Updates after which swapped codes are drawn and the reader learns from them too, for ``reader_steps`` updates
+    (ours; 0: it learns from the training faces alone, before the first update)."""
+    reader_faces: Annotated[int, Field(ge=2)]
+    """Swapped codes that are drawn for it each time."""
     optimiser: Literal["adam", "muon"]
     """Adam (section 4.1), or Muon for the matrices and Adam for the rest."""
     learning_rate: Annotated[float, Field(gt=0)]
@@ -108,6 +116,8 @@ class LReOrgSettings(Settings):
             raise ValueError(
                 "reader_steps must be 1 or more if pictures_every is more than 1, because the reader must be trained"
             )
+        if self.reader_every and self.pictures_every == 1:
+            raise ValueError("reader_every must be 0 if pictures_every is 1, because then there is no reader")
         return self
 
     @field_validator("keywords")

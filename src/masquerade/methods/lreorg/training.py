@@ -8,14 +8,15 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from masquerade.backbones._recognition.training import Recogniser
 from masquerade.backbones.generator.reconstruction import energy_distance
 from masquerade.core import discovery, execution, fingerprints, seeding
-from masquerade.core.errors import CheckpointError
-from masquerade.core.images import to_float, to_uint8
-from masquerade.methods._latent.space import LatentSpace
+from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.images import FaceArchive, to_float, to_uint8
+from masquerade.methods._latent.codes import diverged
+from masquerade.methods._latent.space import BATCH, LatentSpace
 from masquerade.methods.lreorg import losses, reader
 from masquerade.methods.lreorg.keywords import Vocabulary
 from masquerade.methods.lreorg.settings import IDENTITY, LReOrgSettings
@@ -36,49 +37,76 @@ class SwapTask:
     """One update on pairs of drawn faces; it swaps the identity (IOS) and a random attribute (AOS) in turn.
 
     The faces are drawn once: ``codes`` W (F, style), ``pictures`` uint8 (F, S, S, 3), ``identities`` unit vectors
-    (F, D) and ``features`` of the text-image model (F, E). The batch of a step depends only on the seed and the number
-    of the step.
+    (F, D) and ``features`` of the text-image model (F, E). ``inverted``: W+ (M, layers, style) of photographs that are
+    faces for training, too; then all ``codes`` are W+. The batch of a step depends only on the seed and the number of
+    the step.
     """
 
-    def __init__(self, settings: LReOrgSettings, space: LatentSpace, identity: Recogniser, seed: int):
+    def __init__(
+        self,
+        settings: LReOrgSettings,
+        space: LatentSpace,
+        identity: Recogniser,
+        seed: int,
+        inverted: Tensor | None = None,
+    ):
         torch.manual_seed(seeding.derive(seed, "weights"))
         self.settings, self.space, self.identity, self.seed = settings, space, identity, seed
         self.words = Vocabulary(space.semantics, settings.keywords)
         self.attributes = [name for name in settings.keywords if name != IDENTITY]
-        self._draw(settings.faces, settings.truncation)
+        self._draw(settings.faces, settings.truncation, inverted)
         self.network = build(settings, space).to(space.device)
-        self.network.mean.copy_(self.codes.mean(0))
-        self.network.deviation.copy_((self.codes - self.codes.mean(0)).square().mean().sqrt())
-        self.modules = {"network": self.network}
+        styles = self.codes.flatten(0, -2)
+        self.network.mean.copy_(styles.mean(0))
+        self.network.deviation.copy_((styles - styles.mean(0)).square().mean().sqrt())
+        self.modules: dict[str, nn.Module] = {"network": self.network}
         if settings.pictures_every > 1:
-            self.reader = reader.train(self.codes, self.identities, self.features, settings.reader_steps, seed)
+            known = self.codes.flatten(1), self.identities, self.features
+            self.reader = reader.train(*known, settings.reader_steps, seed)
             logger.info("mean cosines of the reader: %s", self._reader_agreement())
+        if settings.reader_every:
+            self.modules["reader"] = self.reader  # it changes, so an interrupted training must keep it
         muon, others = ((2,), OTHERS_RATE) if settings.optimiser == "muon" else ((), 1.0)
         self._optimisers = Optimisers(self.modules, settings.learning_rate, settings.betas, muon, others)
         self.optimisers = self._optimisers.named
 
     def _reader_agreement(self) -> dict[str, float]:
-        return reader.agreement(self.reader, self.codes, self.identities, self.features)
+        return reader.agreement(self.reader, self.codes.flatten(1), self.identities, self.features)
 
     @torch.no_grad()
-    def _draw(self, faces: int, truncation: float) -> None:
+    def _draw(self, faces: int, truncation: float, inverted: Tensor | None) -> None:
         space = self.space
         generator = space.generator
+        faces -= 0 if inverted is None else len(inverted)
         z = seeding.generator(self.seed, "lreorg", "faces").standard_normal((faces, generator.style_width), np.float32)
 
         def drawn(part: Tensor) -> tuple[Tensor, ...]:
             w = generator.truncate(generator.map(part), truncation)
-            images = generator.synthesize(generator.broadcast(w)).clamp(-1, 1)
-            return w, self.identity(images), space.semantics.cls(images), _as_saved(images).cpu()
+            return (w if inverted is None else generator.broadcast(w), *shown(w))
 
-        self.codes, self.identities, self.features, images = execution.parts(
-            drawn, torch.from_numpy(z).to(space.device), generator.at_once
-        )
+        def shown(codes: Tensor) -> tuple[Tensor, ...]:
+            images = self._pictures_of(codes).clamp(-1, 1)
+            return self.identity(images), space.semantics.cls(images), _as_saved(images).cpu()
+
+        every = execution.parts(drawn, torch.from_numpy(z).to(space.device), generator.at_once)
+        if inverted is not None:
+            codes = inverted.to(space.device)
+            further = (codes, *execution.parts(shown, codes, generator.at_once))
+            every = tuple(torch.cat(both) for both in zip(every, further, strict=True))
+        self.codes, self.identities, self.features, images = every
         self.pictures = images.numpy()
 
-    def kind(self, step: int) -> tuple[bool, bool]:
-        """Whether the step draws pictures, and whether it swaps the identity."""
-        return self._draws(step), step % 2 == 0
+    def _pictures_of(self, codes: Tensor) -> Tensor:
+        """The pictures of codes W (N, style) or W+ (N, layers, style)."""
+        generator = self.space.generator
+        return generator.synthesize(generator.broadcast(codes) if codes.ndim == 2 else codes)
+
+    def kind(self, step: int) -> tuple[bool, bool, bool]:
+        """Whether the step draws pictures, swaps the identity, and trains the reader first."""
+        return self._draws(step), step % 2 == 0, self._teaches(step)
+
+    def _teaches(self, step: int) -> bool:
+        return bool(self.settings.reader_every) and step > 0 and step % self.settings.reader_every == 0
 
     def _draws(self, step: int) -> bool:
         return step % (2 * self.settings.pictures_every) < 2  # a swap of the identity and one of an attribute
@@ -88,6 +116,8 @@ class SwapTask:
         draw, settings = seeding.generator(self.seed, "lreorg", step), self.settings
         swapped = IDENTITY if step % 2 == 0 else str(draw.choice(self.attributes))
         drawn = self._draws(step)
+        if self._teaches(step):
+            self._teach_reader(step)
         pairs = min(settings.batch if drawn else settings.code_batch, len(self.codes) // 2)
         rows = torch.from_numpy(draw.choice(len(self.codes), 2 * pairs, replace=False))
         values = self._losses(rows, swapped, drawn)
@@ -103,12 +133,12 @@ class SwapTask:
         lost, swapped = self.network.fuse(losses.exchanged(key), residual, condition)
         values = {"latent": losses.latent(codes, swapped), "information": losses.information(lost)}
         if self.settings.losses.distribution:
-            values["distribution"] = energy_distance(swapped, codes) / codes.shape[1] ** 0.5
+            width = codes[0].numel()
+            values["distribution"] = energy_distance(swapped.flatten(1), codes.flatten(1)) / width**0.5
         if drawn:
-            generator = self.space.generator
-            vectors, features, maps = self._observed(generator.synthesize(generator.broadcast(swapped)))
+            vectors, features, maps = self._observed(self._pictures_of(swapped))
         else:
-            (vectors, features), maps = self.reader(swapped), None
+            (vectors, features), maps = self.reader(swapped.flatten(1)), None
         known = self.identities[rows]
         if keyword == IDENTITY:
             values["swapped_identity"] = losses.swapped_identity(known, vectors)
@@ -125,6 +155,26 @@ class SwapTask:
             parts = [losses.others(*self._contents(name, rows, features)) for name in others]
             values["others"] = cast("Tensor", sum(parts)) / len(parts)
         return values
+
+    def _teach_reader(self, step: int) -> None:
+        """Draw swapped codes of every keyword in turn, and train the reader on them and on the training faces."""
+        settings, keywords = self.settings, [IDENTITY, *self.attributes]
+        draw = seeding.generator(self.seed, "lreorg swapped", step)
+        parts: list[tuple[Tensor, ...]] = []
+        with torch.no_grad():
+            pairs = min(settings.code_batch, len(self.codes) // 2)
+            for number in range(-(-settings.reader_faces // (2 * pairs))):
+                rows = torch.from_numpy(draw.choice(len(self.codes), 2 * pairs, replace=False))
+                condition = self.words.condition(keywords[number % len(keywords)], len(rows))
+                key, residual = self.network.disentangle(self.codes[rows], condition)
+                _, swapped = self.network.fuse(losses.exchanged(key), residual, condition)
+                images = self._pictures_of(swapped).clamp(-1, 1)
+                parts.append((swapped.flatten(1), self.identity(images), self.space.semantics.cls(images)))
+        swapped, *seen = (torch.cat(columns)[: settings.reader_faces] for columns in zip(*parts, strict=True))
+        logger.info("mean cosines of the reader on swapped codes: %s", reader.agreement(self.reader, swapped, *seen))
+        known = self.codes.flatten(1), self.identities, self.features
+        codes, identities, features = (torch.cat(pair) for pair in zip(known, (swapped, *seen), strict=True))
+        reader.teach(self.reader, codes, identities, features, settings.reader_steps, self.seed, "reader", step)
 
     def _contents(self, keyword: str, rows: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
         """log D of the original faces and of the swapped ones."""
@@ -167,26 +217,46 @@ def build(settings: LReOrgSettings, space: LatentSpace) -> CDFNet:
 def train(settings: LReOrgSettings, job: TrainingJob) -> None:
     """Train on faces that the generator draws, and write ``job.checkpoint`` (the averaged network)."""
     torch.set_num_threads(job.threads)
-    space = LatentSpace({name: job.backbones[name] for name in ("generator", "semantics")})
+    inverts = ("inversion",) * bool(settings.inverted)
+    space = LatentSpace({name: job.backbones[name] for name in ("generator", "semantics", *inverts)})
     identity = discovery.load("backbones", "identity").load(job.backbones["identity"]).to(space.device)
-    task = SwapTask(settings, space, identity, job.seed)
+    archive = FaceArchive(job.faces) if settings.inverted else None
+    photographs = None if archive is None else inverted(archive, space, round(settings.inverted * settings.faces), job)
+    task = SwapTask(settings, space, identity, job.seed, photographs)
     average = loop.Average(task.network, settings.ema)
 
     def sample(step: int) -> None:
         if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
             job.picture(f"samples_{step + 1:06d}", samples(average.module, task))
 
-    made_with = {name: fingerprints.md5(job.backbones[name]) for name in TIED}
+    made_with = {name: fingerprints.md5(job.backbones[name]) for name in (*TIED, *inverts)}
+    learnt_from = [] if archive is None else [archive.facts["checksum"]]
     loop.fit(
         task,
         steps=settings.steps,
         state=job.state,
-        fingerprint=json.dumps([settings.model_dump(mode="json"), job.seed, made_with]),
+        fingerprint=json.dumps([settings.model_dump(mode="json"), job.seed, made_with, *learnt_from]),
         log=job.log,
         averages={"network": average},
         after=sample,
     )
     checkpoints.save_checkpoint(job.checkpoint, {"network": average.module}, made_with)
+
+
+def inverted(archive: FaceArchive, space: LatentSpace, count: int, job: TrainingJob) -> Tensor:
+    """W+ (M, layers, style) of at most ``count`` random photographs of the train split, without diverged inversions.
+
+    Raises ParameterError if the split has fewer photographs.
+    """
+    rows = archive.select("train")
+    if len(rows) < count:
+        raise ParameterError(
+            f"methods.lreorg.params: inverted and faces ask for {count} photographs, and {job.faces} has {len(rows)} "
+            "in its train split. Lower inverted or faces."
+        )
+    chosen = np.sort(seeding.generator(job.seed, "lreorg", "photographs").choice(len(rows), count, replace=False))
+    codes = torch.cat([space.invert(part.images) for part in archive.batches(BATCH, rows=rows.iloc[chosen])])
+    return codes[~diverged(codes, space)]
 
 
 def load(settings: LReOrgSettings, checkpoint: Path, made_with: Mapping[str, Path], space: LatentSpace) -> CDFNet:
@@ -213,6 +283,7 @@ def samples(network: CDFNet, task: SwapTask) -> np.ndarray:
         condition = task.words.condition(keyword, len(codes))
         key, residual = network.disentangle(codes, condition)
         _, swapped = network.fuse(losses.exchanged(key), residual, condition)
-        drawn: Tensor = space.draw(space.generator.broadcast(swapped[:count]))
+        shown = swapped[:count]
+        drawn: Tensor = space.draw(space.generator.broadcast(shown) if shown.ndim == 2 else shown)
         columns.append(to_uint8(drawn.numpy()))
     return np.concatenate([np.concatenate(list(column)) for column in columns], axis=1)

@@ -1,4 +1,6 @@
-"""The terms of RiDDLE's loss (Li et al. 2023), as docs/riddle.md reads them, and our further terms."""
+"""The terms of RiDDLE's loss (Li et al. 2023), as its published code computes them, and our further terms."""
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -7,6 +9,32 @@ from torch.nn import functional
 from masquerade.backbones.generator.reconstruction import energy_distance
 
 LAYOUT = 8  # side in pixels of the pictures that `layout` compares
+
+
+def published_identities(
+    known: Tensor, hidden: Tensor, hidden_other: Tensor, recovered: Tensor, unlocked: Tensor, unlocked_other: Tensor,
+    margin: float,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The reversed identity loss (0 .. 2) and the identity recovery loss (0 .. 1 - ``margin``) of the published code.
+
+    Unit vectors (N, D) of the faces of `different` and of the face that the right password recovers. The first loss is
+    the sum of two means of max(cos, margin): enc, of the original with both encrypted faces, and dec, of both wrongly
+    decrypted faces with the original and with the recovered face. Pairs inside enc and dec (two encrypted faces, two
+    wrongly decrypted ones) have the weight 0 there. The second loss is the mean of 1 - max(cos, margin), which has no
+    gradient while a recovered face is farther from the original than the margin.
+    """
+
+    def bounded(pairs: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+        return torch.stack([(first * second).sum(-1).clamp(min=margin) for first, second in pairs]).mean()
+
+    enc = bounded([(known, hidden), (known, hidden_other)])
+    dec = bounded([(recovered, unlocked), (recovered, unlocked_other), (known, unlocked), (known, unlocked_other)])
+    return enc + dec, 1 - bounded([(recovered, known)])
+
+
+def absolute_pixels(five: Tensor, target: Tensor) -> Tensor:
+    """Mean absolute difference of each of five pictures (5, N, 3, S, S) from ``target`` (N, 3, S, S), the sum."""
+    return (five - target).abs().mean(dim=(1, 2, 3, 4)).sum()
 
 
 def different(known: Tensor, hidden: Tensor, hidden_other: Tensor, unlocked: Tensor, unlocked_other: Tensor) -> Tensor:

@@ -13,13 +13,14 @@ class LossSettings(Settings):
     """The weights of the losses."""
 
     lpips: Weight
-    """Weight of LPIPS between the original and the five pictures (1: Li et al. 2023; needs AlexNet's weights)."""
+    """Weight of LPIPS between the target and each of the five pictures, the sum over the five (1: the published code;
+    needs the weights of ``perceptual``)."""
     reversed_identity: Weight
     """Weight of the likeness of identities that must differ (1: Li et al. 2023)."""
     identity_recovery: Weight
     """Weight of the identity that the right password recovers (1: Li et al. 2023)."""
     pixels: Weight
-    """Weight of the mean squared difference of the recovered picture (0.05: Li et al. 2023)."""
+    """Weight of the difference of pixels, see ``pixels_of`` (0.05: the published code)."""
     layout: Weight
     """Weight of the difference of the five pictures at 8 pixels, if LPIPS is not available (ours; 0: the paper)."""
     latents: Weight
@@ -45,6 +46,17 @@ class RiddleSettings(Settings):
     """Width of its feed-forward part (1024: Li et al. 2023)."""
     losses: LossSettings
     """The weights of the losses."""
+    target: Literal["inverted", "original"]
+    """What the pictures are compared with: the picture that the generator draws from the inverted code (the published
+    code), or the original photograph (ours)."""
+    perceptual: Literal["vgg", "alex"]
+    """The trunk of LPIPS: VGG-16 (the published code) or AlexNet."""
+    pixels_of: Literal["five", "recovered"]
+    """five: mean absolute difference of each of the five pictures, the sum (the published code); recovered: mean
+    squared difference of the recovered picture alone (ours)."""
+    pairs: Literal["published", "six"]
+    """published: encrypted and wrongly decrypted faces against the original, and the latter against the recovered face,
+    each of both kinds a mean (the published code); six: one mean over six pairs, `losses.different` (ours)."""
     margin: Annotated[float, Field(ge=-1, le=1)]
     """The largest cosine of two identities that count as different (0.1: Li et al. 2023)."""
     steps: Annotated[int, Field(ge=1)]

@@ -53,7 +53,7 @@ class EncryptorTask:
         self.influence = influence(self.network, space).sqrt() if settings.codes_alone else None
         self.modules = {"network": self.network}
         self.optimisers = optimisers(self.network, settings)
-        self.lpips = perceptual(space.device, LPIPS_KNOB) if settings.losses.lpips else None
+        self.lpips = perceptual(space.device, LPIPS_KNOB, settings.perceptual) if settings.losses.lpips else None
 
     def kind(self, step: int) -> bool:
         """Whether the step draws pictures."""
@@ -75,11 +75,10 @@ class EncryptorTask:
 
     def _drawn(self, draw: np.random.Generator) -> dict[str, Tensor]:
         """The terms on drawn pictures: those of the paper, and recovery from the picture."""
-        weights, margin = self.settings.losses, self.settings.margin
+        weights = self.settings.losses
         rows, codes = self._faces(draw, self.settings.batch)
         right, other, *wrong = self._passwords(draw, self.settings.batch)
-        images = torch.from_numpy(to_float(self.pictures[rows])).to(codes.device)
-        known = self.identities[rows].to(codes.device)
+        images, known = self._target(rows, codes)
         encrypted = self.network(codes, right)
         made = [
             encrypted,
@@ -89,21 +88,42 @@ class EncryptorTask:
         ]
         five = self.space.generator.synthesize(torch.cat(made))
         vectors = self.identity(five).unflatten(0, (len(made), -1))
-        hidden, hidden_other, recovered, *unlocked = vectors
-        cosines = losses.different(known, hidden, hidden_other, *unlocked)
+        pictures = five.unflatten(0, (len(made), -1))
+        reversing, recovering = self._identities(known, *vectors)
         values = {
-            "reversed_identity": losses.reversed_identity(cosines, margin),
-            "identity_recovery": losses.identity_recovery(recovered, known),
-            "pixels": (five.unflatten(0, (len(made), -1))[2] - images).square().mean(),
+            "reversed_identity": reversing,
+            "identity_recovery": recovering,
+            "pixels": losses.absolute_pixels(pictures, images)
+            if self.settings.pixels_of == "five"
+            else (pictures[2] - images).square().mean(),
         }
         targets = images.repeat(len(made), 1, 1, 1)
         if self.lpips is not None:
-            values["lpips"] = self.lpips(five, targets).mean()
+            values["lpips"] = self.lpips(five, targets).mean() * len(made)  # the sum over the five pictures
         if weights.layout:
             values["layout"] = losses.layout(five, targets)
         if weights.reinverted:
             values["reinverted"] = self._reinverted(five[: len(codes)], right, images, known)
         return values
+
+    def _target(self, rows: np.ndarray, codes: Tensor) -> tuple[Tensor, Tensor]:
+        """The pictures (N, 3, S, S) with which the drawn ones are compared, and their identity vectors (N, D)."""
+        if self.settings.target == "original":
+            images = torch.from_numpy(to_float(self.pictures[rows])).to(codes.device)
+            return images, self.identities[rows].to(codes.device)
+        with torch.no_grad():
+            images = self.space.generator.synthesize(codes)
+            return images, self.identity(images)
+
+    def _identities(
+        self, known: Tensor, hidden: Tensor, hidden_other: Tensor, recovered: Tensor, unlocked: Tensor, other: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The reversed identity loss and the identity recovery loss of unit vectors (N, D)."""
+        margin = self.settings.margin
+        if self.settings.pairs == "published":
+            return losses.published_identities(known, hidden, hidden_other, recovered, unlocked, other, margin)
+        cosines = losses.different(known, hidden, hidden_other, unlocked, other)
+        return losses.reversed_identity(cosines, margin), losses.identity_recovery(recovered, known)
 
     def _reinverted(self, hidden: Tensor, right: Tensor, images: Tensor, known: Tensor) -> Tensor:
         """Loss of recovery from the picture: the encrypted face is rounded to 8 bits, encoded, decrypted and drawn."""
