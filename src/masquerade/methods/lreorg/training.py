@@ -230,7 +230,7 @@ def train(settings: LReOrgSettings, job: TrainingJob) -> None:
             job.picture(f"samples_{step + 1:06d}", samples(average.module, task))
 
     made_with = {name: fingerprints.md5(job.backbones[name]) for name in (*TIED, *inverts)}
-    learnt_from = [] if archive is None else [archive.facts["checksum"]]
+    learnt_from = [] if archive is None else [archive.digest(job.people)]
     loop.fit(
         task,
         steps=settings.steps,
@@ -244,15 +244,15 @@ def train(settings: LReOrgSettings, job: TrainingJob) -> None:
 
 
 def inverted(archive: FaceArchive, space: LatentSpace, count: int, job: TrainingJob) -> Tensor:
-    """W+ (M, layers, style) of at most ``count`` random photographs of the train split, without diverged inversions.
+    """W+ (M, layers, style) of at most ``count`` random photographs of the methods' people, without diverged inversions.
 
-    Raises ParameterError if the split has fewer photographs.
+    Raises ParameterError if there are fewer photographs.
     """
-    rows = archive.select("train")
+    rows = archive.select(job.people)
     if len(rows) < count:
         raise ParameterError(
             f"methods.lreorg.params: inverted and faces ask for {count} photographs, and {job.faces} has {len(rows)} "
-            "in its train split. Lower inverted or faces."
+            f"of the people in its group '{job.people}'. Lower inverted or faces, or raise people.{job.people}."
         )
     chosen = np.sort(seeding.generator(job.seed, "lreorg", "photographs").choice(len(rows), count, replace=False))
     codes = torch.cat([space.invert(part.images) for part in archive.batches(BATCH, rows=rows.iloc[chosen])])
