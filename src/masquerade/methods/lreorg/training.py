@@ -244,7 +244,7 @@ def train(settings: LReOrgSettings, job: TrainingJob) -> None:
 
 
 def inverted(archive: FaceArchive, space: LatentSpace, count: int, job: TrainingJob) -> Tensor:
-    """W+ (M, layers, style) of at most ``count`` random photographs of the methods' people, without diverged inversions.
+    """W+ (M, layers, style) of at most ``count`` random photographs of the methods' people that did not diverge.
 
     Raises ParameterError if there are fewer photographs.
     """
