@@ -16,7 +16,7 @@ from masquerade.core.annotations import ANNOTATION
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import OK, REFUSED, ArchiveWriter, FaceArchive, Faces, to_uint8
 from masquerade.methods import Method
-from masquerade.pipeline import batching
+from masquerade.pipeline import batching, salts
 from masquerade.pipeline.batching import Refusal
 
 TOLERANCE = 1.0 / 255.0  # half a grey level, which rounding to 8 bits removes
@@ -47,9 +47,9 @@ def anonymize(
     - the result is not finite or leaves [-1, 1],
     - the result equals the original. A control may return the original, but not ``for_release``.
 
-    ``key``: the key of a keyed method; None: the experiment key of the seed. ``progress`` is called with the number of
-    faces done. ``most``: at most so many faces, 0 for all (see `subset`). Raises ProtocolError if a result has a wrong
-    shape or type.
+    ``key``: the key of a keyed method; None: the experiment key of the seed. A face with a ``salt`` in its row gets
+    a key of its own, which follows from both. ``progress`` is called with the number of faces done. ``most``: at most
+    so many faces, 0 for all (see `subset`). Raises ProtocolError if a result has a wrong shape or type.
     """
     rows = subset(archive.select(split, status=None), most)
     refused = refusals(rows)
@@ -64,7 +64,8 @@ def anonymize(
         method.observe(archive.batches(batch, rows=usable))
 
     def work(faces: Faces) -> np.ndarray:
-        return method.anonymize(faces, seed, key)
+        keys = salts.keys_of(method.capabilities.keys, key, faces)
+        return salts.by_key(lambda part, one: method.anonymize(part, seed, one), faces, keys)
 
     forbidden = None if method.capabilities.control and not for_release else UNCHANGED
     results = _results(archive, usable, method, work, batch, forbidden, progress)
@@ -96,7 +97,8 @@ def recover(
     usable = rows[~rows["id"].isin(refused.keys())]
 
     def work(faces: Faces) -> np.ndarray:
-        return method.recover(faces.images, key)
+        keys = salts.keys_of(method.capabilities.keys, key, faces)
+        return salts.by_key(lambda part, one: method.recover(part.images, one), faces, keys)
 
     results = _results(archive, usable, method, work, batch, None, progress)
     write(output, rows, refused, results, {}, {**archive.facts, "recovered_by": _name(method)})
