@@ -78,11 +78,14 @@ class WholePhotographs:
     def _least_distance(self, finished: np.ndarray, squares: Sequence[Square], known: np.ndarray) -> float:
         """The least distance of a face in the finished photograph to one of the originals.
 
-        Its faces are those at the known places, and those that the detector finds. Raises PictureError if it finds one
-        that was not replaced.
+        Its faces are those at the known places, and those that HOG finds. Raises PictureError if HOG or MTCNN, which
+        also detects faces that lean or look aside, finds one that was not replaced.
         """
-        crops = [alignment.crop(finished, face, DETAIL) for face in squares]
         params = self.source.params
+        for box in self._judge.faces(finished, SECOND_LOOK * params.detection_side):
+            if not composition.replaced(squares, box.reshape(2, 2).mean(axis=0)):
+                raise PictureError(LEFT)
+        crops = [alignment.crop(finished, face, DETAIL) for face in squares]
         for quarters in TURNS if params.turn else TURNS[:1]:
             turned = np.ascontiguousarray(np.rot90(finished, quarters))
             side = params.detection_side * (1 if quarters else SECOND_LOOK)

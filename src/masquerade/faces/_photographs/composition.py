@@ -7,11 +7,11 @@ import numpy as np
 
 from masquerade.faces._photographs.alignment import Square
 
-FEATHER = 0.15
+FEATHER = 0.06
 """Depth (see `depth`) up to which a new face fades into the photograph. Deeper inside nothing of the old one is left.
 
-It is 7.5 % of the square's side at each edge. The 68 points of an FFHQ crop lie deeper: the jaw line, which comes
-nearest to an edge, is at about 0.25.
+It is 3 % of the square's side at each edge. A wider one would leave more of the chin: of 16 photographed faces, its
+lowest point lay at a depth of -0.02 to 0.24. Brows, eyes, nose and mouth lay at 0.31 and deeper.
 """
 
 
