@@ -165,7 +165,7 @@ def test_a_keyed_method_gets_the_users_key_or_the_experiment_key_of_the_seed(fac
     assert run(faces, method, seed=7).index["key_id"].unique().tolist() == ["experiment 7"]
     assert method.keys == {keys.Secret().experiment(7, name) for name in ("f0", "f1", "f3", "f4")}
     method.keys.clear()
-    result = run(faces, method, key_of=lambda _: b"my secret")
+    result = run(faces, method, keys_of=lambda faces: [b"my secret"] * len(faces))
     assert method.keys == {b"my secret"}
     assert result.index["key_id"].unique().tolist() == ["secret"]
     for file in (result.path, result.path.with_suffix(".parquet")):
@@ -186,7 +186,7 @@ def test_recovery_restores_the_picture_only_with_the_right_key(faces):
     faces.path.unlink()  # recovery gets only the anonymized archive
     outputs = {key: faces.path.with_name(f"{key.decode()}.zip") for key in (b"right", b"wrong")}
     for key, output in outputs.items():
-        anonymization.recover(anonymized, output, method, dict.fromkeys(anonymized.index["id"], key).get, batch=2)
+        anonymization.recover(anonymized, output, method, lambda faces, key=key: [key] * len(faces), batch=2)
     right = FaceArchive(outputs[b"right"])
     assert reasons(right) == reasons(anonymized)
     assert right.index["source_id"].tolist() == anonymized.index["source_id"].tolist()
@@ -197,7 +197,9 @@ def test_recovery_restores_the_picture_only_with_the_right_key(faces):
 
 def test_recovery_of_a_method_that_is_not_invertible_is_refused(faces):
     with pytest.raises(ProtocolError, match="not invertible"):
-        anonymization.recover(faces, faces.path.with_name("out.zip"), Scripted(), lambda _: b"key", batch=2)
+        anonymization.recover(
+            faces, faces.path.with_name("out.zip"), Scripted(), lambda faces: [b"key"] * len(faces), batch=2
+        )
 
 
 def test_a_set_without_a_usable_face_holds_only_refusals(tmp_path):

@@ -6,7 +6,6 @@ come from a file or a prompt, never from the command line, and appear in no log 
 
 import secrets
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -56,7 +55,7 @@ Root = Annotated[Path, typer.Option("--root", help="The repository, with params.
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command. Ends the process with status 0, 1 (a mistake, or no result) or 2 (unknown option)."""
+    """Run a command. Ends the process: 0, 1 (a mistake, or no result), 2 (unknown option) or 3 (results withheld)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         app(words)
@@ -80,44 +79,69 @@ def anonymize(
     output: Output,
     variant: VariantName = None,
     faces: Annotated[
-        SeveralPeople, typer.Option(help="What to do with a picture of several people.")
-    ] = SeveralPeople.refuse,
+        SeveralPeople | None,
+        typer.Option(help="What to do with a picture of several people. Default: refuse; with --photographs: all."),
+    ] = None,
+    whole: Annotated[
+        bool, typer.Option("--photographs", help="Also write whole photographs, with every face replaced in place.")
+    ] = False,
+    keep_recognisable: Annotated[
+        bool, typer.Option("--keep-recognisable", help="Write results in which a recogniser still knows the person.")
+    ] = False,
     hide: Annotated[str | None, typer.Option(help="Keywords to hide, between commas: identity,age.")] = None,
     keep: Annotated[str | None, typer.Option(help="Keywords to keep, between commas; '' for nothing.")] = None,
     seed: Annotated[int | None, typer.Option(help="For experiments only: makes the result predictable.")] = None,
     key_file: KeyFile = None,
+    salt: Annotated[
+        bool | None,
+        typer.Option(help="A salt for each face, so that faces under one key cannot be linked. Default: on."),
+    ] = None,
     scale: Scale = None,
     overwrite: Overwrite = False,
     root: Root = Path(),
 ) -> None:
-    """Cut the faces out of photographs and anonymize them. Writes one PNG for each face, and report.csv."""
-    from masquerade.cli import photographs
-    from masquerade.pipeline import anonymization
+    """Cut the faces out of photographs and anonymize them. Writes one PNG for each face, and report.csv.
+
+    A result that a face recogniser still takes for its original is not written. Status 0: every face was written; 3:
+    some results were withheld; 1: a mistake, or no result.
+    """
+    from masquerade.cli import outcome, photographs
+    from masquerade.pipeline import anonymization, salts
 
     parameters, chosen, variant = photographs.prepare(
         root, scale, method, variant, pictures, output, overwrite, seed is None, _listed(hide), _listed(keep)
     )
-    key = None
-    if chosen.capabilities.keys:
-        key = chosen.capabilities.keys.of(_secret(key_file, confirm=True))
+    kind, keys_of = chosen.capabilities.keys, None
+    if salt and not kind:
+        raise MasqueradeError(f"'{method}' takes no key, so it needs no salt. Leave --salt out.")
+    if whole and faces not in (None, SeveralPeople.all):
+        raise MasqueradeError(f"--photographs replaces all faces; --faces {faces} leaves some. Leave --faces out.")
+    if kind:
+        keys_of = salts.keys_of(kind, kind.of(_secret(key_file, confirm=True)))
+    errors = Console(stderr=True)
     if parameters.caution:
-        Console(stderr=True).print(Text(f"Scale {parameters.scale}: {parameters.caution.strip()}", style="yellow"))
+        errors.print(Text(f"Scale {parameters.scale}: {parameters.caution.strip()}", style="yellow"))
+    salted = (lambda row, given=seed: salts.drawn(given, row["id"])) if kind and salt is not False else None
     if seed is None:
         seed = secrets.randbits(63)
-        Console(stderr=True).print("The randomness comes from the operating system and is not kept.", style="dim")
-    folder = photographs.folder(parameters, pictures, faces=faces.value, alignment="ffhq")
-    with Console(stderr=True).status("") as status:
+        errors.print("The randomness comes from the operating system and is not kept.", style="dim")
+    several = faces or (SeveralPeople.all if whole else SeveralPeople.refuse)
+    folder = photographs.photographs_at(parameters, pictures, faces=several.value, alignment="ffhq")
+    threshold = photographs.judge_threshold(root, parameters)
+    errors.print(Text(f"Still recognised: distance up to {threshold.distance:.3f}; {threshold.origin}.", style="dim"))
+    with errors.status("") as status:
 
         def work(originals: "FaceArchive", results: Path) -> None:
             anonymization.anonymize(
-                originals, results, chosen, variant, None, seed, photographs.BATCH, (lambda _: key) if key else None,
+                originals, results, chosen, variant, None, seed, photographs.BATCH, keys_of,
                 lambda done: status.update(f"Anonymizing: {done} of {len(originals.select())} faces"), for_release=True,
             )  # fmt: skip
 
         report, statement = photographs.process(
-            folder, output, parameters.image.size, work, chosen.observes, _counting(status)
-        )
-    _summarise(report, output, f"{chosen.title} ({method}/{variant})", statement, "anonymized")
+            folder, output, parameters.image.size, work, chosen.observes, _counting(status),
+            photographs.release(folder, output, threshold, keep_recognisable, whole), salted,
+        )  # fmt: skip
+    outcome.summarise(report, output, f"{chosen.title} ({method}/{variant})", statement, "anonymized")
 
 
 @app.command()
@@ -126,31 +150,38 @@ def recover(
     pictures: Source,
     output: Output,
     variant: VariantName = None,
+    originals: Annotated[
+        Path | None,
+        typer.Option(help="The original photographs, to say how near the result comes.", exists=True, file_okay=False),
+    ] = None,
     key_file: KeyFile = None,
     scale: Scale = None,
     overwrite: Overwrite = False,
     root: Root = Path(),
 ) -> None:
     """Recover faces that an invertible method anonymized, from the pictures and the key alone."""
-    from masquerade.cli import photographs
-    from masquerade.pipeline import anonymization
+    from masquerade.cli import outcome, photographs
+    from masquerade.pipeline import anonymization, salts
 
     parameters, chosen, variant = photographs.prepare(
         root, scale, method, variant, pictures, output, overwrite, strict=False
     )
-    if not (chosen.capabilities.invertible and chosen.capabilities.keys):
+    kind = chosen.capabilities.keys
+    if not (chosen.capabilities.invertible and kind):
         raise MasqueradeError(f"'{method}' has no key that recovers a face. Choose an invertible method with keys.")
-    key = chosen.capabilities.keys.of(_secret(key_file, confirm=False))
-    folder = photographs.folder(parameters, pictures, faces="refuse", alignment="none")
+    keys_of = salts.keys_of(kind, kind.of(_secret(key_file, confirm=False)))
+    folder = photographs.photographs_at(parameters, pictures, faces="refuse", alignment="none")
 
     def work(anonymized: "FaceArchive", results: Path) -> None:
-        anonymization.recover(anonymized, results, chosen, lambda _: key, photographs.BATCH)
+        anonymization.recover(anonymized, results, chosen, keys_of, photographs.BATCH)
 
     with Console(stderr=True).status("") as status:
         report, _ = photographs.process(
-            folder, output, parameters.image.size, work, whole=False, progress=_counting(status)
-        )
-    _summarise(report, output, f"{chosen.title} ({method}/{variant})", {}, "recovered")
+            folder, output, parameters.image.size, work, False, _counting(status),
+            photographs.release_recovered(root, parameters, folder, output, originals),
+            photographs.salts_in(folder), photographs.ours,
+        )  # fmt: skip
+    outcome.summarise(report, output, f"{chosen.title} ({method}/{variant})", {}, "recovered")
 
 
 @app.command()
@@ -233,20 +264,3 @@ def _secret(key_file: Path | None, confirm: bool) -> bytes:
 def _counting(status: Status) -> Callable[[int], None]:
     """Shows a number of faces and refused files, and no names: these could hold escape codes of the terminal."""
     return lambda done: status.update(f"Faces and refused files so far: {done}")
-
-
-def _summarise(report: list[dict[str, str]], output: Path, title: str, statement: dict, done: str) -> None:
-    """Print how many faces were ``done`` and why others were refused. Raises MasqueradeError when none was done."""
-    from masquerade.cli import photographs
-
-    counts = Counter(row["reason"] for row in report)
-    table = Table("faces", "outcome", title=title)
-    succeeded = counts.pop("", 0)
-    table.add_row(str(succeeded), Text(f"{done}, in {output}", style="green"))
-    for reason, count in counts.most_common():
-        table.add_row(str(count), Text(f"refused: {reason}", style="yellow"))
-    for fact, value in statement.items():
-        table.add_row("", Text(f"{fact}: {value}", style="dim"))
-    Console().print(table)
-    if not succeeded:
-        raise MasqueradeError(f"No face could be {done}; the reasons are in {output / photographs.REPORT}.")

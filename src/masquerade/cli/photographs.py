@@ -7,23 +7,27 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
+import numpy as np
 from pydantic import ValidationError
 
-from masquerade.core import discovery, files
-from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError
-from masquerade.core.images import OK, ArchiveWriter, FaceArchive, index_path, to_uint8
+from masquerade.core import discovery
+from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError, PictureError
+from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive, index_path
 from masquerade.core.settings import Settings
 from masquerade.faces import Record
 from masquerade.faces.folder import Folder
+from masquerade.faces.folder import files as files_below
 from masquerade.methods import Method, Resources
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
-from masquerade.pipeline import method_builder
+from masquerade.pipeline import method_builder, salts
+from masquerade.pipeline.inspection import Inspector, Threshold, threshold
+from masquerade.pipeline.release import Anonymized, Recovered, Row, originals_of
+from masquerade.pipeline.whole_photographs import FOLDER as PHOTOGRAPHS
+from masquerade.pipeline.whole_photographs import WholePhotographs
 
 REPORT = "report.csv"
-COLUMNS: tuple[str, ...] = ("file", "output", "status", "reason")
 BATCH = 16
 # Values of a variant's knobs for real photographs, if it has these knobs: noise that cannot be repeated, and a
 # sensitivity that holds for every face, not only for the faces of this folder.
@@ -124,7 +128,7 @@ def resources(root: Path, parameters: Parameters, name: str, variant: str) -> Re
     )
 
 
-def folder(parameters: Parameters, path: Path, faces: str, alignment: str) -> Folder:
+def photographs_at(parameters: Parameters, path: Path, faces: str, alignment: str) -> Folder:
     """The photographs at ``path``, with the limits of params.yaml. The identities of the people are unknown."""
     if "folder" not in parameters.datasets:
         raise ParameterError(f"params.yaml has no block datasets.folder at scale {parameters.scale}.")
@@ -133,17 +137,59 @@ def folder(parameters: Parameters, path: Path, faces: str, alignment: str) -> Fo
     return Folder(Folder.Params(**{**limits, **changes}))
 
 
+def judge_threshold(root: Path, parameters: Parameters) -> Threshold:
+    """The threshold of the judge, with the calibration people of this repository where they were measured."""
+    dataset, split = parameters.matrix.train_on, parameters.matrix.calibrate_on
+    measured = Path(Paths(parameters.scale).measured_source.format(dataset=dataset))
+    return threshold(root / measured, dataset, split)
+
+
+def release(folder: Folder, output: Path, limit: Threshold, keep_recognisable: bool, whole: bool) -> Anonymized:
+    """How anonymized faces are released; ``whole``: with whole photographs beside them."""
+    judge = Inspector()
+    photographs = WholePhotographs(folder, output, judge, limit, keep_recognisable) if whole else None
+    return Anonymized(output, judge, limit, keep_recognisable, photographs)
+
+
+def release_recovered(
+    root: Path, parameters: Parameters, folder: Folder, output: Path, originals: Path | None
+) -> Recovered:
+    """How recovered faces are released. ``folder``: the anonymized pictures; ``originals``: the photographs before."""
+    faces = {}
+    if originals is not None:
+        source = photographs_at(parameters, originals, faces="all", alignment="ffhq")
+        names = {path.stem for path in files_below(Path(folder.params.path))}
+        faces = originals_of(source, parameters.image.size, names)
+        if not faces:
+            raise MasqueradeError(
+                f"{originals} holds no original of these pictures. Name the folder that was anonymized."
+            )
+    return Recovered(output, Inspector(), judge_threshold(root, parameters), faces)
+
+
+def salts_in(folder: Folder) -> Callable[[Row], str]:
+    """Finds the salt of an anonymized picture: in its PNG, or in the report beside it."""
+    listed = salts.listed(Path(folder.params.path) / REPORT)
+    return lambda row: salts.found(folder.texts(row["file_id"]), listed.get(row["file"], ""))
+
+
+def ours(file: str) -> bool:
+    """Whether a file beside anonymized faces is none of them: the report, or a whole photograph."""
+    return file == REPORT or file.startswith(f"{PHOTOGRAPHS}/")
+
+
 class Report:
     """The rows of report.csv: one for each face, and one for each file without a face. A row is in the file at once."""
 
-    def __init__(self, path: Path):
-        self.path = path
-        self.rows: list[dict[str, str]] = []
+    def __init__(self, path: Path, columns: tuple[str, ...]):
+        self.path, self.columns = path, columns
+        self.rows: list[dict[str, Any]] = []
 
-    def add(self, rows: list[dict[str, str]]) -> None:
+    def add(self, rows: list[dict[str, Any]]) -> None:
         """Append rows. The first ones replace the report of an earlier run."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a" if self.rows else "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, COLUMNS)
+            writer = csv.DictWriter(file, self.columns, extrasaction="ignore")
             if not self.rows:
                 writer.writeheader()
             writer.writerows(rows)
@@ -152,52 +198,59 @@ class Report:
 
 def process(
     source: Folder, output: Path, size: int, work: Callable[[FaceArchive, Path], None], whole: bool,
-    progress: Callable[[int], None],
-) -> tuple[list[dict[str, str]], dict]:  # fmt: skip
-    """Process the photographs in parts, and write the faces of each part before the next files are read.
+    progress: Callable[[int], None], release: Anonymized | Recovered, salt: Callable[[Row], str] | None = None,
+    ours: Callable[[str], bool] = REPORT.__eq__,
+) -> tuple[list[Row], dict]:  # fmt: skip
+    """Process the photographs in parts, and release the faces of each part before the next files are read.
 
     ``work`` reads an archive of aligned faces and writes the archive of their results. ``whole``: all faces are one
     part, for a method that must see them together. ``progress`` is called with the number of faces and refused files
-    that were read. Returns the rows of the report and the statement of the method ({} if it makes none). Raises
-    MasqueradeError when the folder has no file.
+    that were read. ``salt`` gives the salt of a face from its row. ``ours``: whether a file in the folder is none of
+    the pictures, but written by this program. Returns the rows of the report and the statement of the method ({} if it
+    makes none). Raises MasqueradeError when the folder has no file.
     """
-    records = (record for record in source.records(size, seed=0, workers=1) if record.row["file"] != REPORT)
-    report, statement = Report(output / REPORT), {}
+    records = (record for record in source.records(size, seed=0, workers=1) if not ours(record.row["file"]))
+    report, statement = Report(output / REPORT, release.columns), {}
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
         originals, results = Path(place, "originals.zip"), Path(place, "results.zip")
         for part in _parts(records, whole):
+            detailed = {}
             with ArchiveWriter(originals) as out:
                 for record in part:
-                    out.add(record.picture, record.row)
+                    detailed[record.row["id"]] = record.detailed
+                    out.add(*_salted(record, salt))
                     progress(len(report.rows) + len(out.rows))
             work(FaceArchive(originals), results)
             result = FaceArchive(results)
-            report.add(publish(result, output))
+            report.add(release.publish(FaceArchive(originals), result, detailed))
             statement = result.facts.get("statement") or statement
     if not report.rows:
         raise MasqueradeError(f"There is no file in {source.params.path}. Name a folder with pictures.")
     return report.rows, statement
 
 
+def _salted(record: Record, salt: Callable[[Row], str] | None) -> tuple[np.ndarray | None, Row]:
+    """The picture and the row of a record, with its salt. A face whose salt is damaged becomes a refusal."""
+    if salt is None or record.picture is None:
+        return record.picture, {**record.row, salts.SALT: ""}
+    try:
+        return record.picture, {**record.row, salts.SALT: salt(record.row)}
+    except PictureError as error:
+        return None, {**record.row, salts.SALT: "", "status": REFUSED, "reason": str(error)}
+
+
 def _parts(records: Iterator[Record], whole: bool) -> Iterator[Iterator[Record]]:
-    """Parts of 1, 2, 4, ... BATCH faces: the first result comes early, and later ones gain from a full batch."""
+    """The faces of 1, 2, 4, ... BATCH files: the first result comes early, and later ones gain from a full batch."""
     size = 1
-    for record in records:
-        yield chain([record], records if whole else islice(records, size - 1))
+    for first in records:
+        yield _of_files(first, records, None if whole else size)
         size = min(2 * size, BATCH)
 
 
-def publish(result: FaceArchive, output: Path) -> list[dict[str, str]]:
-    """Write one PNG for each face, without metadata of the photographs. Returns their rows of the report."""
-    output.mkdir(parents=True, exist_ok=True)
-    for batch in result.batches(BATCH):
-        for name, picture in zip(batch.ids, to_uint8(batch.images), strict=True):
-            with files.written(output / f"{name}.png") as temporary:
-                Image.fromarray(picture).save(temporary, "PNG")
-    rows = []
-    for row in result.index.to_dict("records"):
-        picture = f"{row['id']}.png" if row["status"] == OK else ""
-        if not picture:  # a picture of an earlier run would look like a result of this one
-            (output / f"{row['id']}.png").unlink(missing_ok=True)
-        rows.append({"file": row["file"], "output": picture, "status": row["status"], "reason": row["reason"]})
-    return rows
+def _of_files(first: Record, records: Iterator[Record], count: int | None) -> Iterator[Record]:
+    """``first`` and the records after it, up to the last face of ``count`` files (None: all); none is read beyond."""
+    for number, record in enumerate(chain([first], records), start=1):
+        yield record
+        yield from islice(records, record.row["file_faces"] - 1)
+        if number == count:
+            return

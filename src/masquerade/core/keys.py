@@ -32,6 +32,13 @@ class Keys(ABC):
         """The key of a person's secret. Raises KeyFormatError, which does not repeat the secret."""
 
     @abstractmethod
+    def salted(self, key: bytes, salt: bytes) -> bytes:
+        """The key of one picture: it follows from a person's ``key`` and the picture's ``salt``, which is no secret.
+
+        Pictures under one key have the same change in common, so they can be linked; salted ones have not.
+        """
+
+    @abstractmethod
     def near(self, key: bytes, number: int = 0) -> dict[str, bytes]:
         """Keys that differ slightly from ``key``: name of the difference -> key.
 
@@ -57,6 +64,10 @@ class Digits(Keys):
             raise KeyFormatError(f"The key of this method must be {self.length} digits and nothing else.")
         return secret
 
+    def salted(self, key: bytes, salt: bytes) -> bytes:
+        number = int.from_bytes(_with_salt(key, salt, 32), "big")  # 256 bits: the remainder is as good as uniform
+        return b"%0*d" % (self.length, number % self.count)
+
     def near(self, key: bytes, number: int = 0) -> dict[str, bytes]:
         turns, place = divmod(number, self.length)
         place = self.length - 1 - place
@@ -80,6 +91,9 @@ class Bits(Keys):
     def of(self, secret: bytes) -> bytes:
         return stretched(secret)[: self.length // 8]
 
+    def salted(self, key: bytes, salt: bytes) -> bytes:
+        return _with_salt(key, salt, self.length // 8)
+
     def near(self, key: bytes, number: int = 0) -> dict[str, bytes]:
         return {"bit": _flipped(key, number)}
 
@@ -98,6 +112,9 @@ class Secret(Keys):
     def of(self, secret: bytes) -> bytes:
         return stretched(secret)
 
+    def salted(self, key: bytes, salt: bytes) -> bytes:
+        return _with_salt(key, salt, 32)
+
     def near(self, key: bytes, number: int = 0) -> dict[str, bytes]:
         return {"bit": _flipped(key, number)}
 
@@ -105,7 +122,8 @@ class Secret(Keys):
 def stretched(secret: bytes) -> bytes:
     """A 32-byte key from a pass phrase or the content of a key file, by scrypt (RFC 7914; 32 MiB, about 0.1 s).
 
-    The salt is fixed, because a photograph has no place to store one. So the secret itself must be hard to guess.
+    The salt of scrypt is fixed, so that the slow step runs once for all pictures; each picture's own salt comes after
+    it (`Keys.salted`). One table of guesses therefore serves against everybody: the secret must be hard to guess.
     Raises KeyFormatError if it is shorter than 8 bytes.
     """
     if len(secret) < 8:
@@ -119,6 +137,10 @@ def expanded(key: bytes, length: int, purpose: str) -> bytes:
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
     return HKDF(hashes.SHA256(), length, salt=None, info=purpose.encode()).derive(key)
+
+
+def _with_salt(key: bytes, salt: bytes, length: int) -> bytes:
+    return expanded(key, length, f"picture {salt.hex()}")
 
 
 def _draw(seed: int, *purpose: object) -> np.random.Generator:

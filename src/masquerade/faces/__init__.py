@@ -18,6 +18,9 @@ from masquerade.core.settings import NoParameters, Settings
 MANIFESTS = Path(".masquerade/datasets")
 """The folder of the manifests, each a list of the files of a dataset. Jobs name a manifest as their input."""
 
+DETAIL = 256
+"""Side in pixels of ``Record.detailed``; judges of faces look at pictures of this size."""
+
 
 @dataclass(frozen=True)
 class Record:
@@ -27,11 +30,14 @@ class Record:
     ``split`` (train, validation or test). The row of a refusal also has ``status='refused'`` and ``reason``.
     Optional: ``landmarks`` (136 floats x0, y0, x1, ... in pixels, iBUG order), ``caption``, ``pose.yaw``,
     ``pose.pitch``, ``pose.roll`` (degrees) and ``attribute.<name>`` (bool, or float for ``attribute.age``, in years).
+    ``detailed``: the same face at `DETAIL` pixels, uint8 (DETAIL, DETAIL, 3), for a judge that compares photographs; no
+    archive holds it.
     """
 
     picture: np.ndarray | None
     row: dict
     mask: np.ndarray | None = None
+    detailed: np.ndarray | None = None
 
 
 class Dataset(ABC):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,15 +18,20 @@ from masquerade.core.errors import PictureError
 from masquerade.core.images import REFUSED
 from masquerade.core.seeding import derive
 from masquerade.core.settings import Settings
-from masquerade.faces import Dataset, Record
+from masquerade.faces import DETAIL, Dataset, Record
 from masquerade.faces._photographs import decoding
 from masquerade.faces._photographs.decoding import resized
+
+TURNS = (0, 1, 3, 2)
+"""Quarter turns in which faces are searched: upright first, upside down last."""
 
 
 class Folder(Dataset):
     """Photographs below a folder. Each file is aligned as FFHQ is, or refused with a reason; none is left out.
 
-    Hidden files and folders, whose names begin with a dot, are ignored.
+    Hidden files and folders, whose names begin with a dot, are ignored. In a row, ``file_id`` is the `safe_id` of the
+    file, ``file_faces`` the number of rows of this file, which are neighbours, and ``square`` the place of an aligned
+    face in the photograph: x, y of the centre and of the vector to the middle of the right side.
     """
 
     title = "Photographs"
@@ -67,6 +72,19 @@ class Folder(Dataset):
     def sources(self) -> list[Path]:
         return [path for path in files(Path(self.params.path)) if path.is_file() and not path.is_symlink()]
 
+    @cached_property
+    def _paths(self) -> dict[str, Path]:
+        root = Path(self.params.path)
+        return {safe_id(path.relative_to(root)): path for path in files(root)}
+
+    def photograph(self, name: str) -> np.ndarray:
+        """The pixels of the file whose `safe_id` is ``name``, uint8 (H, W, 3), upright by EXIF. Raises PictureError."""
+        return decoding.read(self._paths[name], Path(self.params.path), self.params.megapixels)
+
+    def texts(self, name: str) -> dict[str, str]:
+        """The texts in the metadata of a PNG, by keyword; {} for other formats. Raises PictureError."""
+        return decoding.texts(self._paths[name], Path(self.params.path), self.params.megapixels)
+
     def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
         root = Path(self.params.path)
         work = partial(_records_of, root, self.params, size, seed)
@@ -106,16 +124,28 @@ def _records_of(root: Path, params: "Folder.Params", size: int, seed: int, path:
     relative = path.relative_to(root)
     parents = _text(relative.parent)
     identity = parents if params.identity == "from_folder" and parents != "." else ""
-    row = {"id": safe_id(relative), "identity": identity, "file": _text(relative), "landmarks": None}
+    name = safe_id(relative)
+    row = {
+        "id": name,
+        "identity": identity,
+        "file": _text(relative),
+        "file_id": name,
+        "file_faces": 1,
+        "landmarks": None,
+    }
     row["split"] = _split(identity, params.validation_share, seed)
     try:
         faces = _faces(decoding.read(path, root, params.megapixels), params, size)
     except PictureError as error:
         return [Record(None, {**row, "status": REFUSED, "reason": str(error)})]
+    row["file_faces"] = len(faces)
     if len(faces) > 1:  # the name of the sub-folder belongs to an unknown one of several people
         row |= {"identity": "", "split": "test"}
     names = [row["id"]] if len(faces) == 1 else [f"{row['id']}_{number}" for number in range(len(faces))]
-    return [Record(face.picture, {**row, "id": name, **face.facts}) for name, face in zip(names, faces, strict=True)]
+    return [
+        Record(face.picture, {**row, "id": name, **face.facts}, detailed=face.detailed)
+        for name, face in zip(names, faces, strict=True)
+    ]
 
 
 def _text(path: Path) -> str:
@@ -129,10 +159,11 @@ def _split(identity: str, validation_share: float, seed: int) -> str:
 
 @dataclass(frozen=True)
 class _Face:
-    """One face of a photograph: its crop, or None for a refusal, and ``facts`` for its row."""
+    """One face of a photograph: its crop, or None for a refusal, ``facts`` for its row, and its crop at DETAIL."""
 
     picture: np.ndarray | None
     facts: dict
+    detailed: np.ndarray | None = None
 
 
 def _faces(picture: np.ndarray, params: "Folder.Params", size: int) -> list[_Face]:
@@ -141,8 +172,8 @@ def _faces(picture: np.ndarray, params: "Folder.Params", size: int) -> list[_Fac
         return [_Face(resized(picture, size), {})]
     from masquerade.faces._photographs import alignment
 
-    for quarter in (0, 1, 3, 2) if params.turn else (0,):
-        upright = np.ascontiguousarray(np.rot90(picture, quarter))
+    for quarters in TURNS if params.turn else TURNS[:1]:
+        upright = np.ascontiguousarray(np.rot90(picture, quarters))
         boxes = alignment.detect(upright, params.detection_side, params.detection_score)
         if len(boxes):
             break
@@ -152,14 +183,20 @@ def _faces(picture: np.ndarray, params: "Folder.Params", size: int) -> list[_Fac
         raise PictureError(f"{len(boxes)} faces were found")
     if params.faces == "largest":
         boxes = boxes[[int(np.prod(boxes[:, 2:] - boxes[:, :2], axis=1).argmax())]]
-    return [_aligned(upright, box, params.smallest, size) for box in boxes]
+    return [_aligned(upright, box, params.smallest, size, quarters) for box in boxes]
 
 
-def _aligned(picture: np.ndarray, box: np.ndarray, smallest: float, size: int) -> _Face:
+def _aligned(picture: np.ndarray, box: np.ndarray, smallest: float, size: int, quarters: int) -> _Face:
+    """The face in ``box``. The photograph lies under ``picture`` turned by ``quarters``."""
     from masquerade.faces._photographs import alignment
 
     try:
-        crop, points = alignment.cut_out(picture, box, smallest, size)
+        face, points = alignment.square_of(picture, box, smallest)
     except PictureError as error:
         return _Face(None, {"status": REFUSED, "reason": str(error)})
-    return _Face(crop, {"landmarks": points.ravel().tolist()})
+    place = face.turned_back(quarters, np.rot90(picture, -quarters).shape)
+    facts = {
+        "landmarks": alignment.into_crop(points, face, size).astype(np.float32).ravel().tolist(),
+        "square": [*place.centre.tolist(), *place.right.tolist()],
+    }
+    return _Face(alignment.crop(picture, face, size), facts, alignment.crop(picture, face, DETAIL))

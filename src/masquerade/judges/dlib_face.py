@@ -1,6 +1,7 @@
 """dlib's face recogniser, HOG detector and 68 landmarks: the "Face Recognition library" of many privacy tables."""
 
 from collections.abc import Mapping
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,13 @@ from masquerade.networks.hog import SIDE
 from masquerade.networks.inputs import device, pixels, place
 
 if TYPE_CHECKING:
+    import dlib
+
     from masquerade.networks.dlib_resnet import DlibResNet
 
 CHIP, PADDING = 150, 0.25  # side in pixels of the recogniser's input, and the margin of its training
+SAME_PERSON = 0.6  # largest distance of two pictures of one person (King 2017, the threshold of the training)
+MODEL = "dlib_face_recognition_resnet_model_v1.dat"
 
 
 class DlibFace(Judge):
@@ -45,14 +50,26 @@ class DlibFace(Judge):
         super().__init__(params, backbones)
         import dlib
 
-        from masquerade.judges import _dlib_weights
-
         self._detector = frontal_face_detector()
         self._landmarks = landmark_predictor()
-        self._recogniser = place(_dlib_weights.load(Path(_model("dlib_face_recognition_resnet_model_v1.dat"))))
         self._aligned_box = dlib.rectangle(*(round(edge * SIDE) for edge in FACE_BOX))
 
+    @cached_property
+    def _recogniser(self) -> "DlibResNet":
+        from masquerade.judges import _dlib_weights
+
+        return place(_dlib_weights.load(Path(_model(MODEL))))
+
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        quantities, chips = self.chips(images)
+        return quantities | {"embedding": self.describe(chips)}
+
+    def describe(self, chips: list[np.ndarray]) -> np.ndarray:
+        """The descriptors of chips, float32 (N, 128)."""
+        return descriptors(self._recogniser, chips)
+
+    def chips(self, images: np.ndarray) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
+        """The quantities of `measure` but for the descriptor, and the chip of each face that the descriptor sees."""
         import dlib
 
         quantities = {
@@ -70,7 +87,7 @@ class DlibFace(Judge):
                 quantities["box"][row] = _scaled(_edges(boxes[0]), images.shape[-1])
                 points = np.array([(point.x, point.y) for point in shape.parts()])
                 quantities["landmarks"][row] = _scaled(points.reshape(-1), images.shape[-1])
-        return quantities | {"embedding": descriptors(self._recogniser, chips)}
+        return quantities, chips
 
 
 def descriptors(recogniser: "DlibResNet", chips: list[np.ndarray]) -> np.ndarray:
@@ -82,6 +99,19 @@ def descriptors(recogniser: "DlibResNet", chips: list[np.ndarray]) -> np.ndarray
     with torch.inference_mode():
         signal = torch.from_numpy(np.stack(chips)).to(device()).permute(0, 3, 1, 2).float()
         return recogniser(signal).cpu().numpy()
+
+
+@cache
+def _recogniser_of_dlib() -> "dlib.face_recognition_model_v1":
+    import dlib
+
+    return dlib.face_recognition_model_v1(_model(MODEL))
+
+
+def descriptors_by_dlib(chips: list[np.ndarray]) -> np.ndarray:
+    """As `descriptors`, by dlib's own code: slower for many faces, but without the import of PyTorch."""
+    rows = [_recogniser_of_dlib().compute_face_descriptor(chip) for chip in chips]
+    return np.array(rows, dtype=np.float32).reshape(-1, 128)
 
 
 def _model(name: str) -> str:

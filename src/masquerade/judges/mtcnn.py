@@ -46,13 +46,24 @@ class Mtcnn(Judge):
             place(load_weights(network(pretrained=False), path)) for network, path in zip(networks, files, strict=True)
         ]
 
-    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    def _detect(self, pictures: np.ndarray, least: int) -> tuple:
+        """Boxes and points of each picture, uint8 (N, H, W, 3); ``least``: side of the smallest face in pixels."""
         import torch
         from facenet_pytorch.models.utils.detect_face import detect_face
 
-        pictures = np.stack(pixels(images, SIDE))
         with torch.inference_mode():
-            boxes, points = detect_face(pictures, LEAST, *self._networks, THRESHOLDS, FACTOR, device())
+            return detect_face(pictures, least, *self._networks, THRESHOLDS, FACTOR, device())
+
+    def faces(self, photograph: np.ndarray, least: int, probability: float) -> np.ndarray:
+        """Boxes of all faces in a photograph, uint8 (H, W, 3): float32 (N, 4) of left, top, right, bottom in pixels.
+
+        ``least``: side of the smallest face in pixels. ``probability``: the least that the last network must give.
+        """
+        boxes = np.asarray(self._detect(photograph[None], least)[0][0], dtype=np.float32).reshape(-1, 5)
+        return boxes[boxes[:, 4] >= probability, :4]
+
+    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        boxes, points = self._detect(np.stack(pixels(images, SIDE)), LEAST)
         quantities = {
             "detected": np.zeros(len(images), dtype=bool),
             "box": np.full((len(images), 4), np.nan, dtype=np.float32),

@@ -34,14 +34,18 @@ class Pixels(Judge):
         pictures, sources = to_uint8(images), to_uint8(reference)
         difference = pictures.astype(np.float64) - sources
         mse = np.mean(difference**2, axis=(1, 2, 3))
-        with np.errstate(divide="ignore"):
-            psnr = 10.0 * np.log10(PEAK**2 / mse)
         return {
-            "psnr": psnr,
+            "psnr": decibels(mse),
             "ssim": np.array([_ssim(*pair) for pair in zip(pictures, sources, strict=True)]),
             "mse": mse,
             "mae": np.mean(np.abs(difference), axis=(1, 2, 3)),
         }
+
+
+def decibels(mse: np.ndarray) -> np.ndarray:
+    """PSNR in dB of mean squared errors in levels squared; infinite for 0."""
+    with np.errstate(divide="ignore"):
+        return 10.0 * np.log10(PEAK**2 / mse)
 
 
 def _ssim(picture: np.ndarray, source: np.ndarray) -> float:

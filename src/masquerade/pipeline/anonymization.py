@@ -5,7 +5,7 @@ with its reason.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +24,8 @@ TOLERANCE = 1.0 / 255.0  # half a grey level, which rounding to 8 bits removes
 NO_LANDMARKS = "its 68 landmarks are not known, and the method needs them"
 UNCHANGED = "the method returned the original picture"
 Progress = Callable[[int], None]
-KeyOf = Callable[[str], bytes]
-"""The id of a face -> the key of its picture."""
+KeysOf = Callable[[Faces], Sequence[bytes]]
+"""Faces -> the key of each one."""
 
 
 def anonymize(
@@ -36,7 +36,7 @@ def anonymize(
     split: str | None,
     seed: int,
     batch: int,
-    key_of: KeyOf | None = None,
+    keys_of: KeysOf | None = None,
     progress: Progress | None = None,
     for_release: bool = False,
     most: int = 0,
@@ -50,9 +50,9 @@ def anonymize(
     - the result is not finite or leaves [-1, 1],
     - the result equals the original. A control may return the original, but not ``for_release``.
 
-    ``key_of``: the id of a face -> its key, for a keyed method; None: each face has a key of its own, which follows
-    from seed and id (`experiment_keys`). ``progress`` is called with the number of faces done. ``most``: at most so
-    many faces, 0 for all (see `subset`). Raises ProtocolError if a result has a wrong shape or type.
+    ``keys_of``: gives the keys of faces, for a keyed method; None: each face has a key of its own, which follows from
+    seed and id (`experiment_keys`). ``progress`` is called with the number of faces done. ``most``: at most so many
+    faces, 0 for all (see `subset`). Raises ProtocolError if a result has a wrong shape or type.
     """
     rows = subset(archive.select(split, status=None), most)
     refused = refusals(rows)
@@ -60,14 +60,14 @@ def anonymize(
         refused = {**dict.fromkeys(_without_landmarks(rows), NO_LANDMARKS), **refused}
     kind, key_id = method.capabilities.keys, ""
     if kind:
-        key_id = f"experiment {seed}" if key_of is None else "secret"
-        key_of = key_of or experiment_keys(kind, seed)
+        key_id = f"experiment {seed}" if keys_of is None else "secret"
+        keys_of = keys_of or experiment_keys(kind, seed)
     usable = rows[~rows["id"].isin(refused.keys())]
     if len(usable):
         method.observe(archive.batches(batch, rows=usable))
 
     def work(faces: Faces) -> np.ndarray:
-        return method.anonymize(faces, seed, [key_of(name) for name in faces.ids] if key_of else None)
+        return method.anonymize(faces, seed, keys_of(faces) if keys_of else None)
 
     forbidden = None if method.capabilities.control and not for_release else UNCHANGED
     results = _results(archive, usable, method, work, batch, forbidden, progress)
@@ -85,17 +85,17 @@ def subset(rows: pd.DataFrame, most: int) -> pd.DataFrame:
     return rows.loc[order.sort_values().index[:most]].sort_index()
 
 
-def experiment_keys(kind: Keys, seed: int, *purpose: object) -> KeyOf:
+def experiment_keys(kind: Keys, seed: int, *purpose: object) -> KeysOf:
     """The keys of an experiment: another one for each face, and for each ``purpose``."""
-    return lambda face: kind.experiment(seed, *purpose, face)
+    return lambda faces: [kind.experiment(seed, *purpose, name) for name in faces.ids]
 
 
 def recover(
-    archive: FaceArchive, output: Path, method: Method, key_of: KeyOf, batch: int, progress: Progress | None = None
+    archive: FaceArchive, output: Path, method: Method, keys_of: KeysOf, batch: int, progress: Progress | None = None
 ) -> None:
     """Write the faces that ``method`` recovers with their keys from the pictures of an anonymized ``archive`` alone.
 
-    ``key_of``: the id of an anonymized face -> its key. Refusals as in `anonymize`. Raises ProtocolError also if
+    ``keys_of`` gives the keys of faces. Refusals as in `anonymize`. Raises ProtocolError also if
     the method is not invertible.
     """
     if not method.capabilities.invertible:
@@ -105,7 +105,7 @@ def recover(
     usable = rows[~rows["id"].isin(refused.keys())]
 
     def work(faces: Faces) -> np.ndarray:
-        return method.recover(faces.images, [key_of(name) for name in faces.ids])
+        return method.recover(faces.images, keys_of(faces))
 
     results = _results(archive, usable, method, work, batch, None, progress)
     write(output, rows, refused, results, {}, {**archive.facts, "recovered_by": _name(method)})

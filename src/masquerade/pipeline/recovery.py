@@ -7,7 +7,7 @@ again, all faces with ONE other key), ``view.<name>`` (other pictures for a figu
 one name. Except in ``key``, every face has a key of its own.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -90,8 +90,8 @@ def tries(
     """((attempt, number), pictures) of every attempt on the anonymized ``faces``, whose originals are ``source``."""
     able = method.capabilities
 
-    def drawn(*purpose: object) -> list[bytes] | None:
-        return able.keys and [anonymization.experiment_keys(able.keys, seed, *purpose)(name) for name in source.ids]
+    def drawn(*purpose: object) -> Sequence[bytes] | None:
+        return anonymization.experiment_keys(able.keys, seed, *purpose)(source) if able.keys else None
 
     right = drawn()
     if able.invertible:

@@ -41,6 +41,15 @@ class Square:
         axes = np.stack([self.right, down], axis=1) * (2.0 / size)
         return np.column_stack([axes, self.centre + axes @ np.full(2, 0.5 - size / 2.0)])
 
+    def turned_back(self, quarters: int, shape: tuple[int, ...]) -> "Square":
+        """The square of ``np.rot90(picture, quarters)``, in the picture itself. ``shape``: of the picture."""
+        centre, right = self.centre, self.right
+        for turn in range(quarters, 0, -1):  # one turn takes pixel (x, y) to (y, width - 1 - x)
+            width = shape[1] if turn % 2 else shape[0]
+            centre = np.array([width - 1 - centre[1], centre[0]])
+            right = np.array([-right[1], right[0]])
+        return Square(centre, right)
+
 
 def detect(picture: np.ndarray, side: int, score: float) -> np.ndarray:
     """Boxes of the faces in uint8 (H, W, 3): float64 (N, 4) of left, top, right, bottom in pixels, from left to right.
@@ -158,13 +167,22 @@ def into_crop(points: np.ndarray, face: Square, size: int) -> np.ndarray:
     return np.linalg.solve(affine[:, :2], (points - affine[:, 2]).T).T
 
 
-def cut_out(picture: np.ndarray, box: np.ndarray, smallest: float, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The face in ``box`` as FFHQ crops it: uint8 (size, size, 3), and its 68 points in its pixels, float32 (68, 2).
+def square_of(picture: np.ndarray, box: np.ndarray, smallest: float) -> tuple[Square, np.ndarray]:
+    """The square of the face in ``box``, and its 68 points, both in pixels of the picture.
 
-    Raises PictureError when its square is less than ``smallest`` pixels of the picture wide.
+    Raises PictureError when the square is less than ``smallest`` pixels wide.
     """
     points = landmarks(picture, box)
     face = square(points)
     if not face.side >= smallest:  # also true for NaN, which equal landmarks give
         raise PictureError(f"the face is too small: its square is less than {smallest:g} pixels wide")
+    return face, points
+
+
+def cut_out(picture: np.ndarray, box: np.ndarray, smallest: float, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The face in ``box`` as FFHQ crops it: uint8 (size, size, 3), and its 68 points in its pixels, float32 (68, 2).
+
+    Raises PictureError when its square is less than ``smallest`` pixels of the picture wide.
+    """
+    face, points = square_of(picture, box, smallest)
     return crop(picture, face, size), into_crop(points, face, size).astype(np.float32)

@@ -4,13 +4,16 @@ import io
 import stat
 import struct
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 from PIL import Image, ImageCms, ImageOps
 
 from masquerade.core.errors import PictureError
+
+Result = TypeVar("Result")
 
 FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP")  # no format whose reader starts another program (EPS)
 PILLOW_LIMIT = 178.0  # megapixels: Pillow itself refuses to open more
@@ -39,10 +42,22 @@ def read(path: Path, root: Path, megapixels: float) -> np.ndarray:
     followed. ``megapixels`` limits the size in the header, which is checked before a pixel is decoded.
     Raises PictureError; its text is the reason in the index of the archive.
     """
+    return _read(path, root, lambda file: decode(file, megapixels))
+
+
+def texts(path: Path, root: Path, megapixels: float) -> dict[str, str]:
+    """The texts in the metadata of a PNG, by keyword; {} for other formats. Guards and errors as in `read`.
+
+    No pixel is decoded.
+    """
+    return _read(path, root, lambda file: _guarded(_texts, file, megapixels))
+
+
+def _read(path: Path, root: Path, work: Callable[[BinaryIO], Result]) -> Result:
     _check_file(path, root)
     try:
         with path.open("rb") as file:
-            return decode(file, megapixels)
+            return work(file)
     except PermissionError as error:
         raise PictureError("no permission to read the file") from error
     except OSError as error:
@@ -51,10 +66,15 @@ def read(path: Path, root: Path, megapixels: float) -> np.ndarray:
 
 def decode(file: BinaryIO, megapixels: float) -> np.ndarray:
     """Pixels of an open file, as `read` gives them. Raises PictureError."""
+    return _guarded(_decode, file, megapixels)
+
+
+def _guarded(work: Callable[[BinaryIO, float], Result], file: BinaryIO, megapixels: float) -> Result:
+    """``work(file, megapixels)``, with the errors of Pillow's readers as PictureError."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow warns about the size; the limit here is stricter
-            return _decode(file, megapixels)
+            return work(file, megapixels)
     except PictureError:
         raise
     except Image.UnidentifiedImageError as error:
@@ -79,6 +99,12 @@ def _check_file(path: Path, root: Path) -> None:
         raise PictureError("not a regular file")
     if status.st_size == 0:
         raise PictureError("the file is empty")
+
+
+def _texts(file: BinaryIO, megapixels: float) -> dict[str, str]:
+    with Image.open(file, formats=FORMATS) as picture:
+        facts = picture.info if picture.format == "PNG" else {}  # what stands before the pixels, which stay packed
+        return {str(keyword): str(text) for keyword, text in facts.items() if isinstance(text, str)}
 
 
 def _decode(file: BinaryIO, megapixels: float) -> np.ndarray:

@@ -1,0 +1,91 @@
+"""What `masquerade anonymize` and `recover` print at their end, and the status with which they end."""
+
+from collections import Counter
+from pathlib import Path
+from statistics import mean
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from masquerade.cli.photographs import REPORT
+from masquerade.core.errors import MasqueradeError
+from masquerade.pipeline.inspection import RECOGNISED
+from masquerade.pipeline.release import FOUND, NO, YES, Row
+
+WITHHELD = 3
+"""The status of a run that wrote results, and kept others back because they were recognised or a face was left."""
+
+
+def summarise(report: list[Row], output: Path, title: str, statement: dict, done: str) -> None:
+    """Print how many faces were ``done``, what the judge found, and why others were refused.
+
+    Raises MasqueradeError when none was done, and typer.Exit(WITHHELD) when a result was withheld.
+    """
+    table = Table("faces", "outcome", title=title)
+    written = [row for row in report if row["output"]]
+    table.add_row(str(len(written)), Text(f"{done}, in {output}", style="green"))
+    for lines in (_judged(written, done), _refusals(report), _whole(report)):
+        for count, text, style in lines:
+            table.add_row(str(count), Text(text, style=style))
+    for fact, value in statement.items():
+        table.add_row("", Text(f"{fact}: {value}", style="dim"))
+    Console().print(table)
+    if not written:
+        raise MasqueradeError(f"No face could be {done}; the reasons are in {output / REPORT}.")
+    if any(row["reason"] == RECOGNISED or row.get("photograph_reason") for row in report):
+        Console(stderr=True).print(Text(f"Some results were not written: see {output / REPORT}.", style="yellow"))
+        raise typer.Exit(WITHHELD)
+
+
+Line = tuple[int, str, str]
+"""A number of faces or photographs, a text about them, and its style."""
+
+
+def _judged(written: list[Row], done: str) -> list[Line]:
+    lines: list[Line] = []
+    compared = [row for row in written if row.get("distance")]
+    known = [row for row in compared if row["recognised"] == YES]
+    if any("face" in row for row in written):
+        found = sum(row["face"] == FOUND for row in written)
+        text = f"of them show a face that a detector finds ({found / len(written):.0%})"
+        lines.append((found, text, "green" if found == len(written) else "yellow"))
+        if known:
+            text = f"of them are {RECOGNISED}, and written because of --keep-recognisable ({_range(known)})"
+            lines.append((len(known), text, "red"))
+    elif compared:
+        text = f"of {len(compared)} {done} faces are recognised as the original (by dlib; {_range(compared)})"
+        lines.append((len(known), text, "green"))
+        nearness = mean(float(row["psnr"]) for row in compared)
+        lines.append((len(compared), f"compared with the original: PSNR {nearness:.1f} dB on average", "green"))
+    unsalted = sum(row.get("salted") == NO for row in written)
+    if unsalted:
+        lines.append((unsalted, "had no salt, and were recovered with the key alone", "dim"))
+    return lines
+
+
+def _refusals(report: list[Row]) -> list[Line]:
+    counts = Counter(row["reason"] for row in report if row["reason"])
+    lines: list[Line] = []
+    for reason, count in counts.most_common():
+        rows = [row for row in report if row["reason"] == reason]
+        told = f" ({_range(rows)})" if reason == RECOGNISED else ""
+        lines.append((count, f"refused: {reason}{told}", "yellow"))
+    return lines
+
+
+def _whole(report: list[Row]) -> list[Line]:
+    """One line for the photographs that were written, and one for each reason of a refusal. A file counts once."""
+    outcomes = {row["file"]: row for row in report if row.get("photograph") or row.get("photograph_reason")}
+    if not outcomes:
+        return []
+    counts = Counter(row["photograph_reason"] for row in outcomes.values())
+    lines: list[Line] = [(counts.pop("", 0), "whole photographs written, every face replaced", "green")]
+    return lines + [(count, f"whole photographs refused: {reason}", "yellow") for reason, count in counts.most_common()]
+
+
+def _range(rows: list[Row]) -> str:
+    """The distances of ``rows`` beside their threshold."""
+    nearest, *between = sorted({row["distance"] for row in rows}, key=float)
+    return f"distance {nearest}{f' to {between[-1]}' if between else ''}; threshold {rows[0]['threshold']}"

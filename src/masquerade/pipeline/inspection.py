@@ -1,0 +1,119 @@
+"""The last look at a result before it is written: does a recogniser still know the person, is there a face at all?
+
+The judge is dlib's recogniser, which no method trains with. Its weights come with a package, so this works offline.
+"""
+
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from masquerade.core import measurements
+from masquerade.core.errors import MasqueradeError
+from masquerade.core.images import to_float
+from masquerade.core.statistics import between, threshold_at
+from masquerade.judges.dlib_face import SAME_PERSON, DlibFace, descriptors_by_dlib
+from masquerade.judges.mtcnn import Mtcnn
+from masquerade.judges.pixels import decibels
+
+JUDGE = "dlib_face"
+FAR = 0.001  # false-accept rate of the calibration: one pair of strangers in a thousand passes for one person
+LEAST = 20  # pixels: side of the smallest face for MTCNN, the default of facenet-pytorch
+CERTAIN = 0.95  # least probability of a face by MTCNN: the faces of 13 photographs had 0.98 and more, a hand 0.94
+RECOGNISED = "still recognised"
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Two pictures show one person if their distance is at most ``distance``. ``origin``: where it comes from."""
+
+    distance: float
+    origin: str
+
+    def recognises(self, distance: float) -> bool:
+        """Also true for a distance that is not a number: what cannot be compared is not released."""
+        return not distance > self.distance
+
+
+def threshold(measured: Path, dataset: str, split: str) -> Threshold:
+    """The larger, hence stricter, of the published threshold and the one at FAR of a calibration.
+
+    ``measured``: the measurements of the pictures of ``dataset``; the calibration takes the people of ``split``, who
+    have trained nothing. Without that file, or with too few people in it, the published threshold stands alone.
+    """
+    published = f"dlib's published threshold {SAME_PERSON:g} (King 2017)"
+    column = f"{JUDGE}.embedding"
+    try:
+        table = measurements.read(measured)
+    except MasqueradeError:
+        return Threshold(SAME_PERSON, f"{published}; {dataset} is not measured here, so there is no calibration")
+    people = table[(table["split"] == split) & (table["status"] == "ok")]
+    if column not in people:
+        return Threshold(SAME_PERSON, f"{published}; {JUDGE} did not measure {dataset}, so there is no calibration")
+    impostors = np.sort(between(measurements.stack(people[column]), people["identity"].to_numpy()))
+    impostors = impostors[np.isfinite(impostors)]
+    calibrated = threshold_at(FAR, impostors)
+    pairs = f"{len(impostors):,} impostor pairs of {dataset} ({split})"
+    if np.isnan(calibrated):
+        return Threshold(SAME_PERSON, f"{published}; no calibration, because FAR {FAR:.1%} needs more than {pairs}")
+    if calibrated > SAME_PERSON:
+        return Threshold(calibrated, f"FAR {FAR:.1%} of {pairs}; stricter than {published}")
+    return Threshold(SAME_PERSON, f"{published}; stricter than {calibrated:.3f}, which is FAR {FAR:.1%} of {pairs}")
+
+
+@dataclass(frozen=True)
+class Looks:
+    """What the judge sees in N pictures: ``embeddings`` (N, 128), and ``found``, whether HOG detects a face (N,)."""
+
+    embeddings: np.ndarray
+    found: np.ndarray
+
+
+class Inspector:
+    """The judge, and a second detector for whole photographs. Each is loaded at its first picture."""
+
+    def __init__(self) -> None:
+        self._judge: DlibFace | None = None
+
+    @cached_property
+    def _mtcnn(self) -> Mtcnn:
+        return Mtcnn(Mtcnn.Params(), {})
+
+    def faces(self, photograph: np.ndarray, side: int) -> np.ndarray:
+        """Boxes of the faces that MTCNN finds in a photograph, uint8 (H, W, 3): (N, 4) in its pixels.
+
+        A photograph with a side longer than ``side`` pixels is reduced to it.
+        """
+        scale = min(side / max(photograph.shape[:2]), 1.0)
+        size = [max(1, round(length * scale)) for length in photograph.shape[1::-1]]
+        small = cv2.resize(photograph, size, interpolation=cv2.INTER_AREA) if scale < 1 else photograph
+        return self._mtcnn.faces(small, LEAST, CERTAIN) / scale
+
+    def look(self, pictures: list[np.ndarray]) -> Looks:
+        """Look at aligned faces, uint8 (H, W, 3) each; the sizes may differ."""
+        if self._judge is None:
+            self._judge = DlibFace(DlibFace.Params(), {})
+        found, chips = [], []
+        for picture in pictures:
+            quantities, chip = self._judge.chips(to_float(picture[None]))
+            found += quantities["detected"].tolist()
+            chips += chip
+        return Looks(self._describe(chips), np.array(found, dtype=bool))
+
+    def _describe(self, chips: list[np.ndarray]) -> np.ndarray:
+        """By PyTorch in one batch if a method has imported it already; its import alone takes longer than 20 faces."""
+        assert self._judge is not None
+        return self._judge.describe(chips) if "torch" in sys.modules else descriptors_by_dlib(chips)
+
+
+def distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Euclidean distances of embeddings, row by row: (N, D) and (N, D) -> (N,)."""
+    return np.linalg.norm(first.astype(np.float64) - second, axis=-1)
+
+
+def psnr(picture: np.ndarray, original: np.ndarray) -> float:
+    """In dB, of two pictures uint8 (H, W, 3); infinite if they are equal (see judges/pixels.py)."""
+    return float(decibels(np.mean((picture.astype(np.float64) - original) ** 2)))

@@ -1,0 +1,179 @@
+"""Releases results: judges each face against its original, writes what may be written, and gives the report's rows.
+
+Nothing is written that the judge still recognises, unless the user insists. A refused face has no file, neither of
+this run nor of an earlier one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from masquerade.core import files
+from masquerade.core.images import OK, REFUSED, FaceArchive, to_uint8
+from masquerade.faces.folder import Folder
+from masquerade.pipeline import inspection, salts
+from masquerade.pipeline.inspection import Inspector, Threshold
+from masquerade.pipeline.whole_photographs import Outcome, WholePhotographs
+
+FOUND, NOT_FOUND = "found", "no face found"
+YES, NO = "yes", "no"
+Crops = Mapping[str, np.ndarray]
+"""id -> picture, uint8 (S, S, 3)."""
+Row = dict[str, Any]
+
+
+class Anonymized:
+    """The release of anonymized faces. ``photographs``: also writes whole photographs; None: crops alone."""
+
+    columns = (
+        *("file", "output", "status", "reason", "distance", "threshold", "recognised", "face", "salt"),
+        *("photograph", "photograph_distance", "photograph_reason"),
+    )
+
+    def __init__(
+        self, output: Path, judge: Inspector, threshold: Threshold, keep_recognisable: bool,
+        photographs: WholePhotographs | None,
+    ):  # fmt: skip
+        self._output, self._judge, self._threshold = output, judge, threshold
+        self._keep_recognisable, self._photographs = keep_recognisable, photographs
+
+    def publish(self, originals: FaceArchive, results: FaceArchive, detailed: Crops) -> list[Row]:
+        """Write the results that may be written. ``detailed``: the original faces at DETAIL pixels."""
+        before, after = pictures(originals), pictures(results)
+        looks = self._judge.look([crop for name in after for crop in (after[name], before[name], detailed[name])])
+        seen = looks.embeddings.reshape(len(after), 3, looks.embeddings.shape[-1])
+        places = {name: place for place, name in enumerate(after)}
+        rows = []
+        for source, result in zip(originals.index.to_dict("records"), results.index.to_dict("records"), strict=True):
+            row = {**source, "status": result["status"], "reason": result["reason"], "output": ""}
+            if result["status"] == OK:
+                place = places[source["id"]]
+                row |= self._verdict(seen[place], bool(looks.found[3 * place]))
+            rows.append(row)
+            self._write(row, after)
+        if self._photographs:
+            known = {name: seen[place, 2] for name, place in places.items()}
+            for _, group in groupby(rows, key=lambda row: row["file_id"]):
+                _add_photograph(list(group), self._photographs, before, after, known)
+        return rows
+
+    def _verdict(self, seen: np.ndarray, found: bool) -> Row:
+        """``seen``: embeddings (3, 128) of the result, and of the original at two sizes. The nearer one counts."""
+        distance = float(inspection.distances(seen[:1], seen[1:]).min())
+        recognised = self._threshold.recognises(distance)
+        refusal = (
+            {"status": REFUSED, "reason": inspection.RECOGNISED} if recognised and not self._keep_recognisable else {}
+        )
+        return {
+            "distance": f"{distance:.3f}",
+            "threshold": f"{self._threshold.distance:.3f}",
+            "recognised": YES if recognised else NO,
+            "face": FOUND if found else NOT_FOUND,
+            **refusal,
+        }
+
+    def _write(self, row: Row, after: Crops) -> None:
+        """Write the crop of one face, if it may be written, and set ``output``."""
+        if row["status"] == OK:
+            row["output"] = write_face(self._output, row["id"], after[row["id"]], row.get(salts.SALT, ""))
+        else:
+            remove_face(self._output, row["id"])
+
+
+def _add_photograph(rows: list[Row], photographs: WholePhotographs, before: Crops, after: Crops, known: Crops) -> None:
+    """Write the photograph of the faces ``rows`` and add its outcome to each of them."""
+    faces = [known[row["id"]] for row in rows if row["id"] in known]
+    outcome = photographs.write(rows, before, after, np.stack(faces)) if faces else Outcome(None, rows[0]["reason"])
+    path = outcome.path.relative_to(outcome.path.parent.parent).as_posix() if outcome.path else ""
+    distance = f"{outcome.distance:.3f}" if np.isfinite(outcome.distance) else ""
+    for row in rows:
+        row |= {"photograph": path, "photograph_distance": distance, "photograph_reason": outcome.reason}
+
+
+@dataclass(frozen=True)
+class Original:
+    """A face as it was: at the size of the results, and at DETAIL, uint8 (S, S, 3). ``side``: in the photograph."""
+
+    picture: np.ndarray
+    detailed: np.ndarray
+    side: float
+
+
+def originals_of(source: Folder, size: int, names: set[str]) -> dict[str, Original]:
+    """Name of an anonymized face -> its original, of the faces in ``source`` whose results have these ``names``.
+
+    A result that bears the name of a whole photograph of several people is that of the largest face.
+    """
+    faces: dict[str, Original] = {}
+    for record in source.records(size, seed=0, workers=1):
+        if record.picture is None or record.detailed is None:
+            continue
+        side = 2.0 * float(np.hypot(*record.row["square"][2:]))
+        for name in {record.row["id"], record.row["file_id"]} & names:
+            if name not in faces or faces[name].side < side:
+                faces[name] = Original(record.picture, record.detailed, side)
+    return faces
+
+
+class Recovered:
+    """The release of recovered faces. ``originals``: name of the anonymized picture -> original; {} if unknown."""
+
+    columns = ("file", "output", "status", "reason", "salted", "distance", "threshold", "recognised", "psnr")
+
+    def __init__(self, output: Path, judge: Inspector, threshold: Threshold, originals: Mapping[str, Original]):
+        self._output, self._judge, self._threshold, self._originals = output, judge, threshold, originals
+
+    def publish(self, anonymized: FaceArchive, results: FaceArchive, detailed: Crops) -> list[Row]:
+        """Write the recovered faces and say how near they came to the originals that are known."""
+        del detailed  # of the anonymized pictures, which are crops already
+        after, rows = pictures(results), []
+        for source, result in zip(anonymized.index.to_dict("records"), results.index.to_dict("records"), strict=True):
+            row = {**source, "status": result["status"], "reason": result["reason"], "output": ""}
+            row["salted"] = YES if source.get(salts.SALT) else NO
+            if result["status"] == OK:
+                row["output"] = write_face(self._output, row["id"], after[row["id"]], "")
+                original = self._originals.get(Path(row["file"]).stem)
+                row |= self._nearness(after[row["id"]], original) if original else {}
+            else:
+                remove_face(self._output, row["id"])
+            rows.append(row)
+        return rows
+
+    def _nearness(self, picture: np.ndarray, original: Original) -> Row:
+        seen = self._judge.look([picture, original.picture, original.detailed]).embeddings
+        distance = float(inspection.distances(seen[:1], seen[1:]).min())
+        return {
+            "distance": f"{distance:.3f}",
+            "threshold": f"{self._threshold.distance:.3f}",
+            "recognised": YES if self._threshold.recognises(distance) else NO,
+            "psnr": f"{inspection.psnr(picture, original.picture):.2f}",
+        }
+
+
+def pictures(archive: FaceArchive) -> dict[str, np.ndarray]:
+    """The faces of an archive that are not refused, in its order: id -> uint8 (S, S, 3)."""
+    rows = archive.select()
+    if rows.empty:
+        return {}
+    return dict(zip(rows["id"], to_uint8(archive.load(rows=rows).images), strict=True))
+
+
+def write_face(output: Path, name: str, picture: np.ndarray, salt: str) -> str:
+    """Write one PNG, without metadata but for the salt. Returns its file name."""
+    texts = PngInfo()
+    if salt:
+        texts.add_text(salts.KEYWORD, salt)
+    with files.written(output / f"{name}.png") as temporary:
+        Image.fromarray(picture).save(temporary, "PNG", pnginfo=texts)
+    return f"{name}.png"
+
+
+def remove_face(output: Path, name: str) -> None:
+    """Remove the picture of an earlier run, which would look like a result of this one."""
+    (output / f"{name}.png").unlink(missing_ok=True)

@@ -1,0 +1,116 @@
+"""Writes a whole photograph with every face replaced in place, or refuses it with the reason.
+
+The finished file is decoded and searched again before it appears: whatever a reader of the file sees was judged.
+"""
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from masquerade.core import files
+from masquerade.core.errors import PictureError
+from masquerade.core.images import OK
+from masquerade.faces import DETAIL
+from masquerade.faces._photographs import alignment, composition, decoding
+from masquerade.faces._photographs.alignment import Square
+from masquerade.faces.folder import TURNS, Folder
+from masquerade.pipeline import inspection
+from masquerade.pipeline.inspection import Inspector, Threshold
+
+FOLDER = "photographs"  # below the folder of the results
+QUALITY = 95  # of a JPEG; Pillow's documentation advises against more
+SECOND_LOOK = 2  # the finished photograph is searched at twice `detection_side`, for smaller faces
+SAME_CROP = 3.0  # grey levels between two crops of one square, one of them from a photograph lying on its side
+LEFT = "a face is left in it that was not replaced"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``path``: the written file, or None with the ``reason``. ``distance``: the least to an original, or NaN."""
+
+    path: Path | None
+    reason: str = ""
+    distance: float = float("nan")
+
+
+class WholePhotographs:
+    """Puts the results into the photographs of ``source`` and writes them below ``output``."""
+
+    def __init__(self, source: Folder, output: Path, judge: Inspector, threshold: Threshold, keep_recognisable: bool):
+        self.source, self.folder = source, output / FOLDER
+        self._judge, self._threshold, self._keep_recognisable = judge, threshold, keep_recognisable
+
+    def write(
+        self, rows: Sequence[Mapping], originals: Mapping[str, np.ndarray], results: Mapping[str, np.ndarray],
+        known: np.ndarray,
+    ) -> Outcome:  # fmt: skip
+        """Write one photograph. ``rows``: those of all its faces, with their final status.
+
+        ``originals`` and ``results``: id -> crop before and after, uint8 (S, S, 3). ``known``: what the judge sees in
+        the original faces, (N, 128).
+        """
+        name = rows[0]["file_id"]
+        suffix = ".jpg" if Path(rows[0]["file"]).suffix.lower() in (".jpg", ".jpeg") else ".png"
+        path = self.folder / f"{name}{suffix}"
+        path.unlink(missing_ok=True)  # a file of an earlier run would look like a result of this one
+        if any(row["status"] != OK for row in rows):
+            return Outcome(None, "not every face of it could be replaced")
+        squares = [Square(np.array(row["square"][:2]), np.array(row["square"][2:])) for row in rows]
+        try:
+            photograph = self.source.photograph(name)
+            if any(_changed(photograph, face, originals[row["id"]]) for face, row in zip(squares, rows, strict=True)):
+                return Outcome(None, "the file changed while it was read")
+            finished = composition.composed(photograph, squares, [results[row["id"]] for row in rows])
+            content = encoded(finished, suffix)
+            distance = self._least_distance(decoding.decode(io.BytesIO(content), np.inf), squares, known)
+        except PictureError as error:
+            return Outcome(None, str(error))
+        if self._threshold.recognises(distance) and not self._keep_recognisable:
+            return Outcome(None, inspection.RECOGNISED, distance)
+        with files.written(path) as temporary:
+            temporary.write_bytes(content)
+        return Outcome(path, "", distance)
+
+    def _least_distance(self, finished: np.ndarray, squares: Sequence[Square], known: np.ndarray) -> float:
+        """The least distance of a face in the finished photograph to one of the originals.
+
+        Its faces are those at the known places, and those that HOG finds. Raises PictureError if HOG or MTCNN, which
+        also detects faces that lean or look aside, finds one that was not replaced.
+        """
+        params = self.source.params
+        for box in self._judge.faces(finished, SECOND_LOOK * params.detection_side):
+            if not composition.replaced(squares, box.reshape(2, 2).mean(axis=0)):
+                raise PictureError(LEFT)
+        crops = [alignment.crop(finished, face, DETAIL) for face in squares]
+        for quarters in TURNS if params.turn else TURNS[:1]:
+            turned = np.ascontiguousarray(np.rot90(finished, quarters))
+            side = params.detection_side * (1 if quarters else SECOND_LOOK)
+            for box in alignment.detect(turned, side, params.detection_score):
+                centre = Square(box.reshape(2, 2).mean(axis=0), np.array([1.0, 0.0]))
+                if not composition.replaced(squares, centre.turned_back(quarters, finished.shape).centre):
+                    raise PictureError(LEFT)
+                face = alignment.square(alignment.landmarks(turned, box))
+                if face.side > 1:  # also false for NaN, which equal landmarks give
+                    crops.append(alignment.crop(turned, face, DETAIL))
+        seen = self._judge.look(crops).embeddings
+        return float(inspection.distances(seen[:, None], known[None]).min())
+
+
+def encoded(picture: np.ndarray, suffix: str) -> bytes:
+    """A file of uint8 (H, W, 3): JPEG for ``.jpg``, otherwise PNG. It holds pixels and no metadata of any file."""
+    buffer = io.BytesIO()
+    if suffix == ".jpg":
+        Image.fromarray(picture).save(buffer, "JPEG", quality=QUALITY)
+    else:
+        Image.fromarray(picture).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _changed(photograph: np.ndarray, face: Square, crop: np.ndarray) -> bool:
+    """Whether the square no longer shows the face that was anonymized: the file is another one by now."""
+    again = alignment.crop(photograph, face, crop.shape[0])
+    return bool(np.abs(again.astype(int) - crop).mean() > SAME_CROP)

@@ -1,0 +1,286 @@
+"""Nothing is written that a recogniser still takes for its original, and no photograph with a face left in it."""
+
+import io
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageCms
+
+from command_line import anonymize, portrait, report, repository, run
+from masquerade.cli.outcome import WITHHELD
+from masquerade.core import keys
+from masquerade.core.images import to_float, to_uint8
+from masquerade.pipeline import salts
+
+FAINT = ("--variant", "weak")  # noise of one grey level, which hides nobody
+MARK = b"Marked-by-the-camera"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return repository(tmp_path)
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    folder = tmp_path / "photographs"
+    folder.mkdir()
+    portrait().save(folder / "one.jpg", quality=95)
+    return folder
+
+
+def written(output: Path) -> set[str]:
+    return {path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file()}
+
+
+class TestTheJudge:
+    def test_what_is_still_recognised_is_not_written(self, root, pictures, tmp_path, capsys):
+        assert anonymize(root, pictures, tmp_path / "out", *FAINT) == 1
+        (row,) = report(tmp_path / "out").values()
+        assert (row["status"], row["reason"], row["output"]) == ("refused", "still recognised", "")
+        assert 0 < float(row["distance"]) < float(row["threshold"]) == 0.6
+        assert written(tmp_path / "out") == {"report.csv"}
+        printed = " ".join(capsys.readouterr().out.split())
+        assert f"still recognised (distance {row['distance']}; threshold 0.600)" in printed
+
+    def test_the_user_can_insist_and_the_report_says_so(self, root, pictures, tmp_path, capsys):
+        assert anonymize(root, pictures, tmp_path / "out", *FAINT, "--keep-recognisable") == 0
+        (row,) = report(tmp_path / "out").values()
+        assert (row["status"], row["recognised"], row["face"]) == ("ok", "yes", "found")
+        assert (tmp_path / "out" / row["output"]).is_file()
+        printed = " ".join(capsys.readouterr().out.replace("│", " ").split())
+        assert "still recognised, and written because of --keep-recognisable" in printed
+
+    def test_a_run_that_withheld_some_results_ends_with_its_own_status(self, root, pictures, tmp_path, monkeypatch):
+        from masquerade.methods.gaussian_noise import GaussianNoise
+
+        portrait().transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(pictures / "two.jpg", quality=95)
+        noisy = GaussianNoise.anonymize
+        monkeypatch.setattr(
+            GaussianNoise, "anonymize",
+            lambda self, faces, seed, key=None: np.where(
+                np.array([name.startswith("one") for name in faces.ids])[:, None, None, None],
+                noisy(self, faces, seed), np.clip(faces.images + 1 / 127.5, -1, 1),
+            ).astype(np.float32),
+        )  # fmt: skip
+        assert anonymize(root, pictures, tmp_path / "out") == WITHHELD == 3
+        rows = report(tmp_path / "out")
+        assert (rows["one.jpg"]["recognised"], rows["two.jpg"]["recognised"]) == ("no", "yes")
+        assert written(tmp_path / "out") == {"report.csv", rows["one.jpg"]["output"]}
+
+    def test_a_picture_of_an_earlier_run_is_removed_when_the_new_one_is_recognised(self, root, pictures, tmp_path):
+        assert anonymize(root, pictures, tmp_path / "out", "--photographs") == 0
+        assert len(written(tmp_path / "out")) == 3
+        assert anonymize(root, pictures, tmp_path / "out", *FAINT, "--photographs", "--overwrite") == 1
+        assert written(tmp_path / "out") == {"report.csv"}
+
+    def test_a_result_without_a_face_is_reported(self, root, pictures, tmp_path, capsys):
+        assert anonymize(root, pictures, tmp_path / "out") == 0
+        (row,) = report(tmp_path / "out").values()
+        assert (row["face"], row["recognised"]) == ("no face found", "no")
+        assert "a detector finds (0%)" in " ".join(capsys.readouterr().out.split())
+
+
+def chunks(png: bytes) -> list[bytes]:
+    """The types of the chunks of a PNG."""
+    kinds, place = [], 8
+    while place < len(png):
+        length, kind = struct.unpack_from(">I4s", png, place)
+        kinds.append(kind)
+        place += 12 + length
+    return kinds
+
+
+def exif_with_thumbnail(picture: Image.Image) -> bytes:
+    """Exif with a maker's name, a description, and a small copy of the picture in its second directory."""
+    buffer = io.BytesIO()
+    picture.resize((96, 96)).save(buffer, "JPEG")
+    make, thumbnail, first, second = MARK + b"\0", buffer.getvalue(), 8, 8 + 2 + 12 + 4
+    values = second + 2 + 3 * 12 + 4
+    tiff = b"II*\0" + struct.pack("<I", first)
+    tiff += struct.pack("<HHHII", 1, 0x010F, 2, len(make), values) + struct.pack("<I", second)
+    tiff += struct.pack("<H", 3) + struct.pack("<HHIHH", 0x0103, 3, 1, 6, 0)
+    tiff += struct.pack("<HHII", 0x0201, 4, 1, values + len(make)) + struct.pack("<HHII", 0x0202, 4, 1, len(thumbnail))
+    return b"Exif\0\0" + tiff + struct.pack("<I", 0) + make + thumbnail
+
+
+class TestWholePhotographs:
+    @pytest.fixture
+    def pair(self, pictures) -> Path:
+        """Two people side by side."""
+        (pictures / "one.jpg").unlink()
+        group = Image.new("RGB", (560, 300))
+        group.paste(portrait(), (0, 0))
+        group.paste(portrait().resize((240, 240)).transpose(Image.Transpose.FLIP_LEFT_RIGHT), (310, 30))
+        group.save(pictures / "pair.png")
+        return pictures
+
+    def test_every_face_is_replaced_and_the_rest_is_untouched(self, root, pair, tmp_path):
+        output = tmp_path / "out"
+        assert anonymize(root, pair, output, "--photographs") == 0
+        row = report(output)["pair.png"]
+        assert float(row["photograph_distance"]) > 0.6
+        assert len(written(output)) == 4, "two crops, the photograph and the report"
+        before = np.asarray(Image.open(pair / "pair.png").convert("RGB")).astype(int)
+        after = np.asarray(Image.open(output / row["photograph"])).astype(int)
+        changed = np.abs(after - before).sum(axis=2) > 0
+        assert changed[100:130, 130:160].mean() > 0.9, "the face of the first"
+        assert changed[110:135, 420:445].mean() > 0.9, "the face of the second"
+        assert not changed[280:].any()
+        assert not changed[:, 262:320].any()
+
+    def test_no_metadata_reaches_the_photograph(self, root, pictures, tmp_path):
+        profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+        facts = {"exif": exif_with_thumbnail(portrait()), "xmp": b"<x>" + MARK + b"</x>", "comment": MARK}
+        portrait().save(pictures / "one.jpg", quality=95, icc_profile=profile, **facts)
+        with Image.open(pictures / "one.jpg") as source:
+            assert source.getexif()[0x010F] == MARK.decode()
+        assert (pictures / "one.jpg").read_bytes().count(b"\xff\xd8") == 2, "the thumbnail is there"
+        assert anonymize(root, pictures, tmp_path / "out", "--photographs") == 0
+        row = report(tmp_path / "out")["one.jpg"]
+        photograph = (tmp_path / "out" / row["photograph"]).read_bytes()
+        assert photograph[:2] == b"\xff\xd8"
+        for part in (MARK, b"Exif", b"ICC_PROFILE", b"adobe", b"\xff\xfe"):
+            assert part not in photograph
+        assert photograph.count(b"\xff\xd8") == 1, "a thumbnail would begin a second time"
+        assert set(chunks((tmp_path / "out" / row["output"]).read_bytes())) == {b"IHDR", b"IDAT", b"IEND"}
+
+    def test_one_refused_face_refuses_the_photograph(self, root, pair, tmp_path, monkeypatch):
+        from masquerade.methods.gaussian_noise import GaussianNoise
+
+        noisy = GaussianNoise.anonymize
+        monkeypatch.setattr(
+            GaussianNoise, "anonymize",
+            lambda self, faces, seed, key=None: np.concatenate(
+                [noisy(self, faces, seed)[:1], np.clip(faces.images[1:] + 1 / 127.5, -1, 1)]
+            ).astype(np.float32),
+        )  # fmt: skip
+        assert anonymize(root, pair, tmp_path / "out", "--photographs") == WITHHELD
+        row = report(tmp_path / "out")["pair.png"]
+        assert (row["photograph"], row["photograph_reason"]) == ("", "not every face of it could be replaced")
+        assert not (tmp_path / "out" / "photographs").exists()
+
+    def test_a_face_that_was_missed_refuses_the_photograph(self, root, pair, tmp_path):
+        """The detector searches a lying face only in a photograph without an upright one."""
+        group = Image.new("RGB", (620, 300))
+        group.paste(portrait(), (0, 0))
+        group.paste(portrait().rotate(90), (320, 0))
+        group.save(pair / "pair.png")
+        assert anonymize(root, pair, tmp_path / "out", "--photographs") == WITHHELD
+        (row,) = report(tmp_path / "out").values()
+        assert row["status"] == "ok"
+        assert row["photograph_reason"] == "a face is left in it that was not replaced"
+        assert not (tmp_path / "out" / "photographs").exists()
+
+    def test_a_photograph_on_its_side_stays_on_its_side(self, root, pictures, tmp_path):
+        portrait().transpose(Image.Transpose.ROTATE_90).save(pictures / "one.jpg", quality=95)
+        assert anonymize(root, pictures, tmp_path / "out", "--photographs") == 0
+        row = report(tmp_path / "out")["one.jpg"]
+        before = np.asarray(Image.open(pictures / "one.jpg")).astype(int)
+        after = np.asarray(Image.open(tmp_path / "out" / row["photograph"])).astype(int)
+        difference = np.abs(after - before).mean(axis=2)
+        assert difference[150:180, 90:120].mean() > 30, "the face"
+        assert difference[:, 270:].mean() < 2, "its shoulders, coded as JPEG once more"
+
+    def test_leaving_faces_in_is_refused(self, root, pictures, tmp_path, capsys):
+        assert anonymize(root, pictures, tmp_path / "out", "--photographs", "--faces", "largest") == 1
+        assert "--photographs replaces all faces" in capsys.readouterr().err
+
+
+class TestRecovery:
+    """A method that adds a stream of numbers to the picture, modulo 256, which follows from the key."""
+
+    @pytest.fixture(autouse=True)
+    def keyed(self, monkeypatch):
+        from masquerade.methods import Capabilities, original
+
+        def shifted(images, key, sign):
+            stream = np.random.default_rng(list(key)).integers(0, 256, images.shape[1:]).transpose(1, 2, 0)
+            return to_float(((to_uint8(images).astype(int) + sign * stream) % 256).astype(np.uint8))
+
+        able = Capabilities(keys=keys.Secret(), invertible=True)
+        monkeypatch.setattr(original.Original, "capabilities", able)
+        monkeypatch.setattr(
+            original.Original, "anonymize", lambda self, faces, seed, key=None: shifted(faces.images, key, 1)
+        )
+        monkeypatch.setattr(original.Original, "recover", lambda self, images, key: shifted(images, key, -1))
+
+    @pytest.fixture
+    def key(self, tmp_path) -> tuple[str, Path]:
+        (tmp_path / "key").write_bytes(b"correct horse battery\n")
+        return "--key-file", tmp_path / "key"
+
+    @pytest.fixture
+    def hidden(self, root, pictures, tmp_path, key) -> Path:
+        assert anonymize(root, pictures, tmp_path / "hidden", "--photographs", *key, method="original") == 0
+        return tmp_path / "hidden"
+
+    def recover(self, root, hidden, output, key, *more) -> int:
+        return run(
+            "recover", "--method", "original", "--input", hidden, "--output", output, "--root", root, *key, *more
+        )
+
+    def test_the_salt_in_the_picture_or_the_report_brings_the_face_back(self, root, pictures, hidden, tmp_path, key):
+        (row,) = report(hidden).values()
+        assert len(row["salt"]) == 2 * salts.LENGTH
+        with Image.open(hidden / row["output"]) as picture:
+            assert picture.info == {salts.KEYWORD: row["salt"]}
+            pixels = picture.copy()
+        originals = ("--originals", pictures)
+        assert self.recover(root, hidden, tmp_path / "a", key, *originals) == 0
+        pixels.info.clear()
+        pixels.save(hidden / row["output"])  # as a service does that removes metadata
+        assert self.recover(root, hidden, tmp_path / "b", key, *originals) == 0
+        for back in ("a", "b"):
+            (found,) = report(tmp_path / back).values()
+            assert (found["recognised"], found["psnr"], found["salted"]) == ("yes", "inf", "yes")
+            assert float(found["distance"]) == 0
+
+    def test_without_its_salt_a_face_does_not_come_back(self, root, pictures, hidden, tmp_path, key, capsys):
+        (row,) = report(hidden).values()
+        with Image.open(hidden / row["output"]) as picture:
+            pixels = picture.copy()
+        pixels.info.clear()
+        pixels.save(hidden / row["output"])
+        (hidden / "report.csv").unlink()
+        assert self.recover(root, hidden, tmp_path / "back", key, "--originals", pictures) == 0
+        (found,) = report(tmp_path / "back").values()
+        assert (found["salted"], found["recognised"]) == ("no", "no")
+        assert "1 had no salt" in " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+    def test_a_damaged_salt_is_refused(self, root, hidden, tmp_path, key):
+        (row,) = report(hidden).values()
+        with Image.open(hidden / row["output"]) as picture:
+            pixels = np.asarray(picture)
+        from PIL.PngImagePlugin import PngInfo
+
+        texts = PngInfo()
+        texts.add_text(salts.KEYWORD, "../etc")
+        Image.fromarray(pixels).save(hidden / row["output"], pnginfo=texts)
+        assert self.recover(root, hidden, tmp_path / "back", key) == 1
+        (found,) = report(tmp_path / "back").values()
+        assert found["reason"] == "its salt is damaged, so its key is not known"
+
+    def test_a_folder_without_the_originals_is_an_error(self, root, hidden, tmp_path, key, capsys):
+        (tmp_path / "empty").mkdir()
+        assert self.recover(root, hidden, tmp_path / "back", key, "--originals", tmp_path / "empty") == 1
+        assert "holds no original of these pictures" in capsys.readouterr().err
+
+    def test_equal_photographs_differ_under_one_key_unless_the_user_declines_salts(self, root, pictures, tmp_path, key):
+        (pictures / "two.jpg").write_bytes((pictures / "one.jpg").read_bytes())
+
+        def faces(name: str, *more: str) -> list[bytes]:
+            assert anonymize(root, pictures, tmp_path / name, *key, *more, method="original") == 0
+            rows = report(tmp_path / name).values()
+            return [np.asarray(Image.open(tmp_path / name / row["output"])).tobytes() for row in rows]
+
+        first, second = faces("salted")
+        assert first != second
+        first, second = faces("plain", "--no-salt")
+        assert first == second
+
+    def test_a_method_without_a_key_takes_no_salt(self, root, pictures, tmp_path, capsys):
+        assert anonymize(root, pictures, tmp_path / "out", "--salt") == 1
+        assert "takes no key, so it needs no salt" in capsys.readouterr().err
