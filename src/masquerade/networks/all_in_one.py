@@ -47,8 +47,8 @@ class AllInOneFlow(nn.Module):
         for block in self.blocks:  # FrEIA draws its permutations from NumPy's global generator
             if block.w_perm.ndim != 2:
                 raise ParameterError(
-                    f"flow.kind: all_in_one is the block of FrEIA {VERSION}. The installed FrEIA keeps its permutation as "
-                    "indices and limits the scale by another formula, as its development version does, so the same "
+                    f"flow.kind: all_in_one is the block of FrEIA {VERSION}. The installed FrEIA keeps its permutation "
+                    "as indices and limits the scale by another formula, as its development version does, so the same "
                     f"weights are another flow. Install FrEIA=={VERSION} (requirements.lock), or choose coupling."
                 )
             permuted = torch.eye(width)[torch.randperm(width)]
