@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from masquerade.networks.stylegan2 import SLOPE, ActivatedLinear, EqualLinear
+from masquerade.networks.equalised import SLOPE, ActivatedLinear, EqualLinear
 
 
 class CodeDiscriminator(nn.Module):

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from masquerade.networks.equalised import EqualLinear
 from masquerade.networks.ir_se import UNITS_50, WIDTHS_50, Bottleneck, stages, stem
-from masquerade.networks.stylegan2 import EqualLinear
 
 COARSE, MIDDLE = 3, 7  # the first style layer with middle features, and the first with fine features
 REDUCTION = 16  # of the body: four stages halve the picture

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from masquerade.networks.equalised import GAIN, SLOPE, ActivatedLinear, EqualLinear, PixelNorm
 from masquerade.networks.noise_maps import NOISE_SEED, noise_maps
 from masquerade.training import distributed
 
 CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64, 32)  # at 4, 8, ... 1024 pixels: config F
-SLOPE, GAIN = 0.2, math.sqrt(2.0)  # of the leaky rectifiers
 TAPS = (1.0, 3.0, 3.0, 1.0)  # of the low-pass filter
 Noise = Literal["fixed", "fresh", "none"]
 
@@ -26,11 +26,6 @@ Noise = Literal["fixed", "fresh", "none"]
 def style_layers(size: int) -> int:
     """The number of style codes of a generator of ``size`` x ``size`` pixels: 2 log2(size) - 2."""
     return 2 * int(math.log2(size)) - 2
-
-
-def activated(x: Tensor) -> Tensor:
-    """A leaky rectifier that keeps the variance."""
-    return functional.leaky_relu(x, SLOPE) * GAIN
 
 
 def clamped(x: Tensor, most: float | None) -> Tensor:
@@ -41,33 +36,6 @@ def clamped(x: Tensor, most: float | None) -> Tensor:
 def in_channels_last(x: Tensor) -> bool:
     """Whether the channels of a pixel lie side by side in memory, (N, H, W, C)."""
     return not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
-
-
-class EqualLinear(nn.Module):
-    """A linear layer whose weights are scaled at run time (equalised learning rate; Karras et al. 2018)."""
-
-    def __init__(self, inputs: int, outputs: int, bias: float = 0.0, rate: float = 1.0):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(outputs, inputs) / rate)
-        self.bias = nn.Parameter(torch.full((outputs,), bias))
-        self.scale, self.rate = rate / math.sqrt(inputs), rate
-
-    def forward(self, x: Tensor) -> Tensor:
-        return functional.linear(x, self.weight * self.scale, self.bias * self.rate)
-
-
-class ActivatedLinear(EqualLinear):
-    """`EqualLinear` with a leaky rectifier: a layer of the mapping network."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return activated(super().forward(x))
-
-
-class PixelNorm(nn.Module):
-    """Scales each vector to a mean square of 1."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x * torch.rsqrt(x.square().mean(dim=1, keepdim=True) + 1e-8)
 
 
 class LowPass(nn.Module):

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.stylegan2 import ActivatedLinear, EqualLinear, LowPass, activated
+from masquerade.networks.equalised import ActivatedLinear, EqualLinear, activated
+from masquerade.networks.stylegan2 import LowPass
 
 GROUP = 4  # largest number of pictures over which the deviation is computed
 
