@@ -52,13 +52,14 @@ class DlibFace(Judge):
 
         self._detector = frontal_face_detector()
         self._landmarks = landmark_predictor()
+        self._weights = Path(_model(MODEL))
         self._aligned_box = dlib.rectangle(*(round(edge * SIDE) for edge in FACE_BOX))
 
     @cached_property
     def _recogniser(self) -> "DlibResNet":
         from masquerade.judges import _dlib_weights
 
-        return place(_dlib_weights.load(Path(_model(MODEL))))
+        return place(_dlib_weights.load(self._weights))
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         quantities, chips = self.chips(images)

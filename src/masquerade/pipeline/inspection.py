@@ -116,4 +116,5 @@ def distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def psnr(picture: np.ndarray, original: np.ndarray) -> float:
     """In dB, of two pictures uint8 (H, W, 3); infinite if they are equal (see judges/pixels.py)."""
-    return float(decibels(np.mean((picture.astype(np.float64) - original) ** 2)))
+    error = np.mean((picture.astype(np.float64) - original) ** 2, keepdims=True)
+    return float(decibels(error).item())
