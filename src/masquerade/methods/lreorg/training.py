@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from masquerade.backbones._recognition.training import Recogniser
 from masquerade.backbones.generator.reconstruction import energy_distance
 from masquerade.core import discovery, execution, fingerprints, seeding
-from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods._latent.codes import diverged
 from masquerade.methods._latent.space import BATCH, LatentSpace
@@ -246,14 +246,17 @@ def train(settings: LReOrgSettings, job: TrainingJob) -> None:
 def inverted(archive: FaceArchive, space: LatentSpace, count: int, job: TrainingJob) -> Tensor:
     """W+ (M, layers, style) of at most ``count`` random photographs of the methods' people that did not diverge.
 
-    Raises ParameterError if there are fewer photographs.
+    If there are fewer, all are taken, with a warning; the faces that lack are drawn.
     """
     rows = archive.select(job.people)
     if len(rows) < count:
-        raise ParameterError(
-            f"methods.lreorg.params: inverted and faces ask for {count} photographs, and {job.faces} has {len(rows)} "
-            f"of the people in its group '{job.people}'. Lower inverted or faces, or raise people.{job.people}."
+        logger.warning(
+            "inverted and faces ask for %d photographs, and the group '%s' has %d: the others are drawn",
+            count,
+            job.people,
+            len(rows),
         )
+        count = len(rows)
     chosen = np.sort(seeding.generator(job.seed, "lreorg", "photographs").choice(len(rows), count, replace=False))
     codes = torch.cat([space.invert(part.images) for part in archive.batches(BATCH, rows=rows.iloc[chosen])])
     return codes[~diverged(codes, space)]

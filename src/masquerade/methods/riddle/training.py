@@ -41,6 +41,8 @@ class EncryptorTask:
 
     def __init__(self, settings: RiddleSettings, space: LatentSpace, identity: nn.Module, pictures: np.ndarray,
                  seed: int):  # fmt: skip
+        # first, because a missing file should stop a training before all its pictures are inverted
+        self.lpips = perceptual(space.device, LPIPS_KNOB, settings.perceptual) if settings.losses.lpips else None
         torch.manual_seed(seeding.derive(seed, "weights"))
         self.settings, self.space, self.identity, self.pictures, self.seed = settings, space, identity, pictures, seed
         parts = np.split(pictures, range(DECODED, len(pictures), DECODED))
@@ -53,7 +55,6 @@ class EncryptorTask:
         self.influence = influence(self.network, space).sqrt() if settings.codes_alone else None
         self.modules = {"network": self.network}
         self.optimisers = optimisers(self.network, settings)
-        self.lpips = perceptual(space.device, LPIPS_KNOB, settings.perceptual) if settings.losses.lpips else None
 
     def kind(self, step: int) -> bool:
         """Whether the step draws pictures."""
