@@ -396,7 +396,7 @@ class TestTraining:
         drawn = to_uint8(space.draw(codes).numpy()).astype(int)
         assert np.abs(task.pictures[8:].astype(int) - drawn).max() <= 1
         assert len(training.inverted(archive, space, 20, given)) == 12  # all that there are
-        assert "ask for 20 photographs, and the train split has 12" in caplog.text
+        assert "ask for 20 photographs, and the group 'train' has 12" in caplog.text
 
     def test_reader_learns_from_swapped_codes_during_the_training(self, folder):
         space = LatentSpace(backbones(folder))

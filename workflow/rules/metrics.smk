@@ -21,7 +21,12 @@ rule metrics:
     resources:
         **BRIEF,
     params:
-        cfg=GRAPH.knobs(*[f"metrics.{name}" for name in PARAMETERS.metrics], "matrix.calibrate_on", "bootstrap.draws", name="metrics"),
+        cfg=GRAPH.knobs(
+            *[f"metrics.{name}" for name in PARAMETERS.metrics],
+            "matrix.calibrate_on",
+            "bootstrap.draws",
+            name="metrics",
+        ),
     shell:
         commands.local(
             "metrics",
