@@ -1,6 +1,7 @@
 """Statistics of embeddings and features that several rooms use, and the bootstrap over people."""
 
 import base64
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -97,41 +98,59 @@ def frechet(first: np.ndarray, second: np.ndarray) -> float:
 def frechet_draws(first: np.ndarray, second: np.ndarray, weights: np.ndarray, paired: bool) -> np.ndarray:
     """`frechet` in each bootstrap sample, (draws,): the rows of ``first`` (N, D) count ``weights`` (draws, N) times.
 
-    ``paired``: the rows of ``second`` (N, D) count as often; else each row of ``second`` (M, D) counts once in every
-    sample. NaN for a sample with fewer than two pictures. The features are multiplied once, because all that the
-    distance needs follows from products of rows: centring takes a weighted mean of them, and the singular values of
-    X Y^T are those of sqrt(w) X Y^T sqrt(w').
+    ``paired``: the rows of ``second`` (N, D) count as often; else each of its two rows or more, (M, D), counts once in
+    every sample. NaN for a sample with fewer than two pictures. The features are multiplied once, because all that the
+    distance needs follows from products of rows.
     """
     centre = np.concatenate([first, second]).mean(axis=0)  # the distance is the same, and the products keep precision
     first, second = first - centre, second - centre
-    if not paired:  # |X Y^T| has the singular values of the root of X Y^T Y X^T
-        mean, m = second.mean(axis=0), len(second)
-        centred = second - mean
-        crossed, spread_of_second = first @ centred.T, (centred**2).sum() / (m - 1)
-        crossed = crossed @ crossed.T
-        to_mean, square_of_mean = first @ mean, mean @ mean
-    else:
-        crossed = first @ second.T
-    squares, squares_second = first @ first.T, second @ second.T if paired else None
+    rest, squares = _resampled(first, second) if paired else _fixed(first, second), first @ first.T
     distances = []
     for weight in weights:
-        used, n = np.flatnonzero(weight), weight.sum()
-        if n < 2 or (not paired and m < 2):
+        used, n = np.flatnonzero(weight), float(weight.sum())
+        if n < 2:
             distances.append(np.nan)
             continue
-        share, root = weight[used] / n, np.sqrt(weight[used])
-        block = np.ix_(used, used)
-        part = _centred(crossed[block], share) * root[:, None] * root[None]
-        spread, square = _spread(squares[block], share, n)
-        if squares_second is not None:
-            singular = np.linalg.svd(part, compute_uv=False).sum() / (n - 1)
-            other, square_second = _spread(squares_second[block], share, n)
-            shift = square + square_second - 2 * share @ crossed[block] @ share
-        else:
-            singular = np.sqrt(np.clip(np.linalg.eigvalsh(part), 0, None)).sum() / np.sqrt((n - 1) * (m - 1))
-            other, shift = spread_of_second, square + square_of_mean - 2 * share @ to_mean[used]
-        distances.append(max(0.0, float(shift + spread + other - 2 * singular)))
+        share = weight[used] / n
+        spread, square = _spread(squares[np.ix_(used, used)], share, n)
+        distances.append(max(0.0, spread + square + rest(used, share, n)))
     return np.array(distances)
+
+
+Rest = Callable[[np.ndarray, np.ndarray, float], float]
+"""Rows of the first set in a sample, their shares, their number -> tr C2 + |m2|^2 - 2 m1 m2 - 2 tr (C1 C2)^(1/2)."""
+
+
+def _resampled(first: np.ndarray, second: np.ndarray) -> Rest:
+    """The rest of the distance where a sample holds the same rows of both sets."""
+    crossed, squares = first @ second.T, second @ second.T
+
+    def rest(used: np.ndarray, share: np.ndarray, n: float) -> float:
+        block, root = np.ix_(used, used), np.sqrt(share * n)
+        singular = np.linalg.svd(_centred(crossed[block], share) * root[:, None] * root, compute_uv=False).sum()
+        spread, square = _spread(squares[block], share, n)
+        return float(spread + square - 2 * share @ crossed[block] @ share - 2 * singular / (n - 1))
+
+    return rest
+
+
+def _fixed(first: np.ndarray, second: np.ndarray) -> Rest:
+    """The rest of the distance where every sample holds the whole second set.
+
+    The singular values of X Y^T are the roots of the eigenvalues of X Y^T Y X^T, which has N rows however large Y is.
+    """
+    mean, m = second.mean(axis=0), len(second)
+    centred = second - mean
+    crossed, to_mean = first @ centred.T, first @ mean
+    crossed, constant = crossed @ crossed.T, (centred**2).sum() / (m - 1) + mean @ mean
+
+    def rest(used: np.ndarray, share: np.ndarray, n: float) -> float:
+        root = np.sqrt(share * n)
+        eigenvalues = np.linalg.eigvalsh(_centred(crossed[np.ix_(used, used)], share) * root[:, None] * root)
+        singular = np.sqrt(np.clip(eigenvalues, 0, None)).sum()
+        return float(constant - 2 * share @ to_mean[used] - 2 * singular / np.sqrt((n - 1) * (m - 1)))
+
+    return rest
 
 
 def _centred(products: np.ndarray, share: np.ndarray) -> np.ndarray:

@@ -56,7 +56,7 @@ class TrueAcceptanceRate(Metric):
         names = evidence.original["identity"].to_numpy()
         published = "pairs" in evidence.original
         folds = evidence.original["fold"].to_numpy() if published else self._folds(names)
-        first, second = _published_pairs(evidence.original) if published else (None, None)
+        first, second = _published_pairs(evidence.original) if published else (np.empty(0, int), np.empty(0, int))
         rates, draws, counted, pairs, fewest = [], [], 0, 0, math.inf
         for fold in sorted(set(folds)):
             if published:

@@ -95,8 +95,8 @@ def _curve(
         x, y = (np.array(column) for column in zip(*((x, value.value) for x, value in kept), strict=True))
         style = {"lw": 1.8, "ls": "-"} if curve.printed else {"lw": 1.1, "ls": (0, (5, 1.5))}
         ax.plot(x, y, color=colour, marker="o", ms=3.5 if curve.printed else 2.5, label=label, zorder=3, **style)
-        ends = [value.interval or (value.value, value.value) for _, value in kept]
-        ax.fill_between(x, *zip(*ends, strict=True), color=colour, alpha=0.15, lw=0)
+        low, high = np.array([value.interval or (value.value, value.value) for _, value in kept]).T
+        ax.fill_between(x, low, high, color=colour, alpha=0.15, lw=0)
     if curve.markers:
         printed = ((marker.at, marker.printed.value) for marker in curve.markers if marker.printed is not None)
         x, y = zip(*printed, strict=True)

@@ -46,19 +46,24 @@ def difference(greater: Measured, than: Measured, within: float = 0.0) -> tuple[
     """
     assert greater.value is not None
     assert than.value is not None
-    both = greater.draws is not None and than.draws is not None
-    ends = interval(greater.draws - than.draws + within) if both else None
-    return greater.value - than.value + within, ends
+    value = greater.value - than.value + within
+    if greater.draws is None or than.draws is None:
+        return value, None
+    return value, interval(greater.draws - than.draws + within)
 
 
 def orders(rows: Sequence[tuple[Printed | None, Measured]]) -> list[Order]:
     """For each row of one column: its comparisons with the other rows. Equal printed numbers are not compared."""
     every = [Order() for _ in rows]
-    known = [place for place, (printed, measured) in enumerate(rows) if printed and measured.value is not None]
+    known = {
+        place: (printed.value, measured)
+        for place, (printed, measured) in enumerate(rows)
+        if printed and measured.value is not None
+    }
     for one, other in combinations(known, 2):
-        printed = np.sign(rows[one][0].value - rows[other][0].value)
+        printed = np.sign(known[one][0] - known[other][0])
         if printed:
-            comparison = _compared(printed, difference(rows[one][1], rows[other][1])[1])
+            comparison = _compared(printed, difference(known[one][1], known[other][1])[1])
             every[one] += comparison
             every[other] += comparison
     return every

@@ -55,8 +55,9 @@ class Attacker:
         self.threshold = threshold_at(settings.far, np.sort(between(embeddings[known], names[known])))
 
     def attack(self) -> dict[str, Any]:
-        """The results of all attacks as plain values; see `attacks_table` for what each one means."""
-        return self._facts() | {"found": self._found(), "linked": self._linked()}
+        """The results of all attacks as plain values; nothing is ``found`` if there is no threshold. See `attacks_table` for what each one means."""
+        found = {} if math.isnan(self.threshold) else self._found()
+        return self._facts() | {"found": found, "linked": self._linked()}
 
     def _facts(self) -> dict[str, Any]:
         settings = self._settings
@@ -80,11 +81,11 @@ class Attacker:
         right = [self._keys.experiment(self._seed, name) for name in faces.ids]
         guessed, average = self._guesses(faces, right, person, other)
         shown = self._embeddings(faces.images)
-        shares: dict[str, tuple[np.ndarray, np.ndarray]] = {
+        shares = {
             "right_key": self._accepted(self._embeddings(self._method.recover(faces.images, right)), person, other),
             "no_attack": self._accepted(shown, person, other),
-            "guess": tuple(np.nanmean(hits, axis=0) for hits in guessed),
-            "any_guess": tuple(np.nanmax(hits, axis=0) for hits in guessed),
+            "guess": (np.nanmean(guessed[0], axis=0), np.nanmean(guessed[1], axis=0)),
+            "any_guess": (np.nanmax(guessed[0], axis=0), np.nanmax(guessed[1], axis=0)),
             "average": self._accepted(average, person, other),
             "sign_flip": self._accepted(-shown, person, other),
         }
@@ -131,11 +132,12 @@ class Attacker:
         values = {name: linkage(embeddings, people, self._draws) for name, embeddings in pictures.items()}
         return values | {"shuffled": linkage(pictures["one_key"], shuffled, self._draws)}
 
-    def _accepted(self, embeddings: np.ndarray, *whom: np.ndarray) -> tuple[np.ndarray, ...]:
-        """For each set of people (N, D): 1 where the judge accepts the embedding for the person, (N,); else 0."""
-        if math.isnan(self.threshold):
-            return tuple(np.full(len(embeddings), np.nan) for _ in whom)
-        return tuple((np.linalg.norm(embeddings - each, axis=1) < self.threshold).astype(float) for each in whom)
+    def _accepted(self, embeddings: np.ndarray, person: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """1 where the judge accepts the embedding for the person, else 0, (N,); and the same for the other person."""
+        return self._nearer(embeddings, person), self._nearer(embeddings, other)
+
+    def _nearer(self, embeddings: np.ndarray, whom: np.ndarray) -> np.ndarray:
+        return (np.linalg.norm(embeddings - whom, axis=1) < self.threshold).astype(float)
 
     def _embeddings(self, images: np.ndarray) -> np.ndarray:
         return np.asarray(self._judge.measure(to_float(to_uint8(images)))["embedding"], dtype=np.float64)
