@@ -55,7 +55,10 @@ class Attacker:
         self.threshold = threshold_at(settings.far, np.sort(between(embeddings[known], names[known])))
 
     def attack(self) -> dict[str, Any]:
-        """The results of all attacks as plain values; nothing is ``found`` if there is no threshold. See `attacks_table` for what each one means."""
+        """The results of all attacks as plain values; nothing is ``found`` if there is no threshold.
+
+        `attacks_table` says what each one means.
+        """
         found = {} if math.isnan(self.threshold) else self._found()
         return self._facts() | {"found": found, "linked": self._linked()}
 
