@@ -16,6 +16,7 @@ from masquerade.core.statistics import (
     decoded,
     encoded,
     frechet,
+    frechet_draws,
     interval,
     people_weights,
     threshold_at,
@@ -553,8 +554,6 @@ class TestIntervals:
             ("identity_similarity", {}),
             ("mse", {}),
             ("protection_success_rate_at_far", {"far": 0.2}),
-            ("frechet_distance", {}),
-            ("frechet_distance_to_target", {}),
         ],
     )
     def test_draw_is_the_value_of_the_drawn_pictures(self, metric, params):
@@ -569,10 +568,45 @@ class TestIntervals:
             resampled = replace(measurements, original=parts[0], derived=parts[1], draws=0)
             expected = next(iter(compute(metric, resampled, **params).values())).value
             differences.append(value.draws[number] - expected)
-        moved = differences[0] if metric.startswith("frechet") else 0.0  # these draws are moved, all by one number
-        assert differences == pytest.approx([moved] * 4, abs=1e-6)
+        assert differences == pytest.approx([0.0] * 4, abs=1e-6)
         low, high = value.interval
         assert low < value.value < high
+
+    @pytest.mark.parametrize("metric", ["frechet_distance", "frechet_distance_to_target"])
+    def test_draws_of_a_frechet_distance_follow_those_of_the_drawn_pictures(self, metric):
+        """Few dimensions: nearly the same deviation, and nearly the same order of the samples."""
+        width = 4
+        draw, people = np.random.default_rng(3), [f"person {row // 3}" for row in range(120)]
+        original = draw.normal(size=(120, width))
+        derived = original + 0.5 * draw.normal(size=(120, width)) + 0.2
+        first, second = (table(people, part, **{"r.features": list(part)}) for part in (original, derived))
+        target = pd.DataFrame({"r.features": list(draw.normal(size=(200, width)))})
+        measurements = replace(evidence(first, second), draws=60, target=target)
+        value = compute(metric, measurements)["r"]
+        expected = []
+        for times in people_weights(np.array(people), 60):
+            rows = np.repeat(np.arange(120), times.astype(int))
+            parts = [frame.iloc[rows].reset_index(drop=True) for frame in (first, second)]
+            resampled = replace(measurements, original=parts[0], derived=parts[1], draws=0)
+            expected.append(compute(metric, resampled)["r"].value)
+        assert np.corrcoef(value.draws, expected)[0, 1] > 0.9
+        assert value.draws.std() == pytest.approx(np.std(expected), rel=0.25)
+        assert value.draws.mean() == pytest.approx(value.value)
+
+    def test_draws_of_a_frechet_distance_deviate_as_other_people_do(self):
+        """Many dimensions, where copies of pictures would make the deviation several times too large."""
+        draw, weights = np.random.default_rng(4), people_weights(np.array([f"p{row // 3}" for row in range(120)]), 100)
+        mixing = draw.normal(size=(60, 60)) / np.sqrt(60)
+        target, distances, deviations = draw.normal(size=(300, 60)) @ mixing, [], []
+        for _ in range(30):
+            people = 0.8 * np.repeat(draw.normal(size=(40, 60)), 3, axis=0) + 0.6 * draw.normal(size=(120, 60))
+            original, derived = people @ mixing, (0.7 * people + 0.5 * draw.normal(size=(120, 60))) @ mixing + 0.1
+            distances.append((frechet(original, derived), frechet(derived, target)))
+            drawn = frechet_draws(original, derived, weights, True), frechet_draws(derived, target, weights, False)
+            deviations.append([part.std() for part in drawn])
+        ratios = np.mean(deviations, axis=0) / np.std(distances, axis=0)
+        assert (ratios > 0.8).all(), "an interval that is too narrow decides too much"
+        assert (ratios < 2.0).all()
 
     def test_draws_of_the_similarity_between_people_count_pairs_of_different_people(self):
         measurements = self.drawn()

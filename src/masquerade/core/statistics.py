@@ -1,7 +1,6 @@
 """Statistics of embeddings and features that several rooms use, and the bootstrap over people."""
 
 import base64
-from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -99,67 +98,28 @@ def frechet_draws(first: np.ndarray, second: np.ndarray, weights: np.ndarray, pa
     """`frechet` in each bootstrap sample, (draws,): the rows of ``first`` (N, D) count ``weights`` (draws, N) times.
 
     ``paired``: the rows of ``second`` (N, D) count as often; else each of its two rows or more, (M, D), counts once in
-    every sample. NaN for a sample with fewer than two pictures. The features are multiplied once, because all that the
-    distance needs follows from products of rows.
+    every sample. NaN for a sample with fewer than two pictures. The distance of the means is exact. The traces are
+    taken to first order in the weights w around 1, all three, because they nearly cancel; one decomposition then serves
+    all samples. With the centred sets X Y^T = U S V^T, the derivative of the sum of the singular values of
+    sqrt(w) X Y^T sqrt(w') by w_i is (U S U^T)_ii / 2, and by w'_j it is (V S V^T)_jj / 2.
     """
-    centre = np.concatenate([first, second]).mean(axis=0)  # the distance is the same, and the products keep precision
-    first, second = first - centre, second - centre
-    rest, squares = _resampled(first, second) if paired else _fixed(first, second), first @ first.T
-    distances = []
-    for weight in weights:
-        used, n = np.flatnonzero(weight), float(weight.sum())
-        if n < 2:
-            distances.append(np.nan)
-            continue
-        share = weight[used] / n
-        spread, square = _spread(squares[np.ix_(used, used)], share, n)
-        distances.append(max(0.0, spread + square + rest(used, share, n)))
-    return np.array(distances)
+    same = weights if paired else np.ones((len(weights), len(second)))
+    x, y = first - first.mean(axis=0), second - second.mean(axis=0)
+    left, singular, right = _singular(x, y)
+    n, m = weights.sum(axis=1), same.sum(axis=1)
+    crossed = singular.sum() + (weights - 1) @ (left**2 @ singular) / 2 + (same - 1) @ (right**2 @ singular) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shifts = ((weights @ first / n[:, None] - same @ second / m[:, None]) ** 2).sum(axis=1)
+        traces = weights @ (x**2).sum(axis=1) / (n - 1) + same @ (y**2).sum(axis=1) / (m - 1)
+        distances = shifts + traces - 2 * crossed / np.sqrt((n - 1) * (m - 1))
+    return np.where((n < 2) | (m < 2), np.nan, distances)
 
 
-Rest = Callable[[np.ndarray, np.ndarray, float], float]
-"""Rows of the first set in a sample, their shares, their number -> tr C2 + |m2|^2 - 2 m1 m2 - 2 tr (C1 C2)^(1/2)."""
+def _singular(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """U (N, R), the singular values (R,) and V (M, R) of X Y^T.
 
-
-def _resampled(first: np.ndarray, second: np.ndarray) -> Rest:
-    """The rest of the distance where a sample holds the same rows of both sets."""
-    crossed, squares = first @ second.T, second @ second.T
-
-    def rest(used: np.ndarray, share: np.ndarray, n: float) -> float:
-        block, root = np.ix_(used, used), np.sqrt(share * n)
-        singular = np.linalg.svd(_centred(crossed[block], share) * root[:, None] * root, compute_uv=False).sum()
-        spread, square = _spread(squares[block], share, n)
-        return float(spread + square - 2 * share @ crossed[block] @ share - 2 * singular / (n - 1))
-
-    return rest
-
-
-def _fixed(first: np.ndarray, second: np.ndarray) -> Rest:
-    """The rest of the distance where every sample holds the whole second set.
-
-    The singular values of X Y^T are the roots of the eigenvalues of X Y^T Y X^T, which has N rows however large Y is.
+    If rows outnumber columns, they are those of the factors R of X = Q R, times Q.
     """
-    mean, m = second.mean(axis=0), len(second)
-    centred = second - mean
-    crossed, to_mean = first @ centred.T, first @ mean
-    crossed, constant = crossed @ crossed.T, (centred**2).sum() / (m - 1) + mean @ mean
-
-    def rest(used: np.ndarray, share: np.ndarray, n: float) -> float:
-        root = np.sqrt(share * n)
-        eigenvalues = np.linalg.eigvalsh(_centred(crossed[np.ix_(used, used)], share) * root[:, None] * root)
-        singular = np.sqrt(np.clip(eigenvalues, 0, None)).sum()
-        return float(constant - 2 * share @ to_mean[used] - 2 * singular / np.sqrt((n - 1) * (m - 1)))
-
-    return rest
-
-
-def _centred(products: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """The products (n, n) of two sets of rows after each row lost the mean of its set, with weights ``share`` (n,)."""
-    left, right = share @ products, products @ share
-    return products - left[None] - right[:, None] + left @ share
-
-
-def _spread(products: np.ndarray, share: np.ndarray, count: float) -> tuple[float, float]:
-    """The trace of the covariance and the squared length of the mean, from the products (n, n) of the rows."""
-    square = float(share @ products @ share)
-    return count / (count - 1) * (float(share @ products.diagonal()) - square), square
+    (q_x, r_x), (q_y, r_y) = (np.linalg.qr(z) if len(z) > z.shape[1] else (None, z) for z in (x, y))
+    left, singular, right = np.linalg.svd(r_x @ r_y.T, full_matrices=False)
+    return left if q_x is None else q_x @ left, singular, right.T if q_y is None else q_y @ right.T
