@@ -282,8 +282,8 @@ FURTHER = {"compensation_form": "scaling", "flow": PARAMS.flow.model_copy(update
 def test_with_other_options_the_right_key_recovers_the_reconstruction_too(folder, options):
     METHOD.train(changed(**options), job(folder, "options"))
     chosen = method(folder, changed(**options), "options")
-    saved = chosen.save(faces(), 0, KEY)
-    back, wrong = (chosen.recover_saved(saved, key) for key in (KEY, OTHER))
+    saved = chosen.save(faces(), 0, each(KEY))
+    back, wrong = (chosen.recover_saved(saved, each(key)) for key in (KEY, OTHER))
     middle = (slice(None), slice(None), slice(12, 20), slice(12, 20))
     np.testing.assert_allclose(back[middle], chosen.views(faces())["reconstructed"][middle], atol=1e-4)
     assert np.abs(wrong - back)[middle].max() > 1e-3

@@ -35,8 +35,8 @@ class Estimate:
             steps += anonymizations.anonymized(*work)
             recoveries, attempts = anonymizations.recovered(*work)
             steps += [*recoveries, *anonymizations.attacked(*work), *measurements.attributes(*work)]
-            judges, recovery = (measurements.judges(*work, block) for block in ("measure", "recovery"))
-        measured = measurements.measured(self.workload, judges, recovery, attempts)
+            judged = {block: measurements.judges(*work, block) for block in ("measure", "target", "recovery")}
+        measured = measurements.measured(self.workload, judged, attempts)
         return [*self.data(), *steps, *measured, *self._rest()]
 
     def data(self) -> Iterator[Step]:

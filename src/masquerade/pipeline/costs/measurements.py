@@ -66,7 +66,7 @@ def attributes(workload: Workload, builder: Builder) -> Iterator[Step]:
 
 
 def judges(workload: Workload, builder: Builder, block: str) -> dict[str, JudgeCost]:
-    """The cost of each judge of a block of the parameters (``measure`` or ``recovery``)."""
+    """The cost of each judge of a block of the parameters (``measure``, ``target`` or ``recovery``)."""
     few = FaceArchive(builder.archive).load("test").images[:JUDGED]
     costs = {}
     for name in getattr(workload.parameters, block).judges:
@@ -91,27 +91,23 @@ def judges(workload: Workload, builder: Builder, block: str) -> dict[str, JudgeC
 
 
 def measured(
-    workload: Workload,
-    measuring: Mapping[str, JudgeCost],
-    recovering: Mapping[str, JudgeCost],
-    attempts: Mapping[Cell, int],
+    workload: Workload, judged: Mapping[str, Mapping[str, JudgeCost]], attempts: Mapping[Cell, int]
 ) -> Iterator[Step]:
     """Measurements of source pictures, of anonymized pictures, and of attempts to recover the source.
 
-    ``measuring``, ``recovering``: the `judges` of both blocks. ``attempts``: cell -> number of pictures.
+    ``judged``: block of the parameters -> its `judges`. ``attempts``: cell -> number of pictures.
     """
     cells = [*workload.cells, *workload.imported]
     splits = (workload.parameters.matrix.calibrate_on, "test")
     source = sum(workload.faces[name].get(split, 0) for name in workload.faces for split in splits)
     known = workload.learnt_by("methods")
     target = min(workload.parameters.target.pictures or known, known)
-    targeted = {**recovering, **measuring}
     derived = sum(workload.test(cell.dataset) for cell in cells if cell.dataset in workload.faces)
     rows = (
-        ("measure_source", measuring, len(workload.faces), source),
-        ("measure_target", {name: targeted[name] for name in workload.parameters.target.judges}, 1, target),
-        ("measure", measuring, len(cells), derived),
-        ("measure_attempts", recovering, len(attempts), sum(attempts.values())),
+        ("measure_source", judged["measure"], len(workload.faces), source),
+        ("measure_target", judged["target"], 1, target),
+        ("measure", judged["measure"], len(cells), derived),
+        ("measure_attempts", judged["recovery"], len(attempts), sum(attempts.values())),
     )
     for rule, costs, jobs, total in rows:
         if jobs:
