@@ -24,11 +24,11 @@ def faces(workshop):
 
 def results(method, faces) -> list[np.ndarray]:
     """The pictures of all public functions of a method that run its networks."""
-    keys = method.capabilities.keys
-    key = keys.experiment(SEED) if keys else None
+    kind = method.capabilities.keys
+    keys = [kind.experiment(SEED, name) for name in faces.ids] if kind else None
     given = replace(faces, images=faces.images.copy())
-    made = [method.anonymize(given, SEED, key), *method.features(given).values(), *method.views(given).values()]
-    return [*made, method.recover(made[0], key)] if method.capabilities.invertible else made
+    made = [method.anonymize(given, SEED, keys), *method.features(given).values(), *method.views(given).values()]
+    return [*made, method.recover(made[0], keys)] if method.capabilities.invertible else made
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -76,7 +76,7 @@ def test_networks_of_a_judge_run_on_the_accelerator(workshop, name, faces, reque
 def test_quality_of_a_backbone_is_measured_on_the_accelerator(workshop, name, monkeypatch):
     cls = discovery.load("backbones", name)
     workshop.backbone(name)
-    job = workshop.job(name, {need: workshop.backbone(need) for need in cls.needs})
+    job = workshop.job(name, {need: workshop.backbone(need) for need in cls.needs}, cls.people)
     with pretended(monkeypatch) as gpu:
         figures = cls(workshop.parameters.backbones[name]).quality(job)
     assert not gpu.astray, "a parameter, a buffer or an input lies elsewhere"
@@ -94,7 +94,8 @@ TRAININGS = [
 @pytest.mark.parametrize(("room", "name"), TRAININGS)
 def test_training_runs_on_the_accelerator(workshop, room, name, monkeypatch):
     cls = discovery.load(room, name)
-    job = workshop.job(f"placed-{room}-{name}", {need: workshop.backbone(need) for need in cls.needs})
+    needs = {need: workshop.backbone(need) for need in cls.needs}
+    job = workshop.job(f"placed-{room}-{name}", needs, cls.people)
     with pretended(monkeypatch) as gpu:
         if room == "methods":
             cls.train(workshop.parameters.methods[name].params, job)

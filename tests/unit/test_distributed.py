@@ -38,7 +38,8 @@ GENERATOR = {
 }  # fmt: skip
 FIT = {
     "width": 8, "halvings": 1, "blocks": 1, "reach": 0.0,
-    "discriminator": {"width": 4, "depth": 2, "scales": 2}, "classifier": {"width": 4, "depth": 2},
+    "discriminator": {"width": 4, "depth": 2, "scales": 2, "shared": False}, "identity_of": "both",
+    "classifier": {"width": 4, "depth": 2, "last_stride": 2, "first_norm": True},
     "losses": {
         "adversarial": 1, "password": 1, "identity": 2, "feature": 2, "wrong_feature": 1, "between_feature": 1,
         "pixels": 10, "reconstruction": 100,

@@ -311,7 +311,8 @@ def test_losses_and_teachers_that_are_declared_exist():
 
 def test_perceptual_distance_has_one_value_for_each_perceptual_judge():
     cls = discovery.load("metrics", "perceptual_distance")
-    rows = pd.DataFrame({"lpips.perceptual": [0.2, 0.4], "mobilenet_v2.perceptual": [0.5, 0.5]})
+    people = {"id": ["a", "b"], "identity": ["p", "q"]}
+    rows = pd.DataFrame({**people, "lpips.perceptual": [0.2, 0.4], "mobilenet_v2.perceptual": [0.5, 0.5]})
     distances = cls(cls.Params()).compute(Evidence(rows, rows, rows, ("lpips", "mobilenet_v2", "pixels")))
     assert {name: value.value for name, value in distances.items()} == pytest.approx(
         {"lpips": 0.3, "mobilenet_v2": 0.5}
