@@ -34,7 +34,7 @@ def test_training_that_ends_while_it_is_pre_empted_is_not_run_again(trained, clu
     build.end()
     wait("the end of the requeued job", lambda: job["id"] not in {one["id"] for one in cluster.queue()}, seconds=120)
     submitted = Path(log.read_text().split("its log: ")[1].splitlines()[0])
-    assert submitted.read_text().count("training on 24 pictures") == 1
+    assert submitted.read_text().count(".training: training on ") == 1
 
 
 def test_training_continues_on_another_node_when_its_node_is_down(trained, cluster):

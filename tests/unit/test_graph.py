@@ -1,7 +1,6 @@
 """The declarations of the rules: files, code, parameters and targets of each job, computed without Snakemake."""
 
 import json
-import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -9,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from masquerade.core.errors import AssetError, ParameterError
-from masquerade.params import paths, yaml_files
+from masquerade.params import paths
 from masquerade.params.paths import Paths
 from masquerade.pipeline import checks, commands, submission
 from masquerade.pipeline.graph import Graph, one_of
@@ -234,18 +233,3 @@ def test_command_of_a_launched_step_is_that_of_the_step_behind_its_launcher():
     )
     launcher = "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q} "
     assert launched == launcher + local.removeprefix("python ")
-
-
-def test_the_slurm_profile_launches_exactly_the_rules_that_launch(root):
-    """A rule that is renamed and not in the profile would run its networks on the login node."""
-    launching: dict[str, bool] = {}
-    for file in sorted((root / "workflow/rules").glob("*.smk")):
-        for header, inherited, name, body in re.findall(
-            r"^((?:use rule (\w+) as )|rule )(\w+)(?: with)?:\n(.*?)(?=^\S|\Z)",
-            file.read_text(),
-            re.MULTILINE | re.DOTALL,
-        ):
-            launches = "commands.launched(" in body or (header.startswith("use") and launching[inherited])
-            launching[name] = launches and 'launcher="in_process"' not in body
-    profile = yaml_files.read(root / "slurm/config.yaml")["set-resources"]
-    assert set(profile) == {name for name, launches in launching.items() if launches}

@@ -113,6 +113,25 @@ def test_unexpected_error_keeps_its_type(program):
         run(program, "fall")
 
 
+@pytest.mark.parametrize(
+    ("last", "command", "ended"),
+    [
+        ("kill -TERM $$", "requeue", True),  # SLURM ends the job, and scontrol with it
+        ("kill -KILL $$", "requeue", False),
+        ("exit 1", "requeue", False),  # SLURM refused
+        ("kill -TERM $$", "update", False),
+    ],
+)
+def test_command_that_is_ended_by_the_requeue_it_asked_for_is_no_error(tmp_path, monkeypatch, last, command, ended):
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text(f"#!/bin/sh\n{last}\n")
+    scontrol.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(subprocess.CalledProcessError) as raised:
+        subprocess.check_call(["scontrol", command, "7"])
+    assert submitit_internals.ended_by_requeue(raised.value) == ended
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_stop_signal_cancels_the_job(program, number):
     def stop():

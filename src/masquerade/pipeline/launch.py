@@ -39,6 +39,10 @@ _HINTS = {
 }
 
 
+REQUEUED = -1
+"""The status with which submitit ends a process whose job it has requeued."""
+
+
 class LaunchError(MasqueradeError):
     """A job could not be submitted, or ended without its outputs."""
 
@@ -64,6 +68,10 @@ class Program:
         except SystemExit as end:  # a text is the program's error; a number is submitit's, after it requeued the job
             if isinstance(end.code, str):
                 raise LaunchError(end.code) from None
+            raise
+        except subprocess.CalledProcessError as error:
+            if submitit_internals.ended_by_requeue(error):
+                sys.exit(REQUEUED)
             raise
 
 
