@@ -109,6 +109,11 @@ class Method(ABC):
         """
         raise NotImplementedError(f"{cls.__name__} does not train")
 
+    @classmethod
+    def files(cls, params: Any) -> tuple[str, ...]:
+        """The roles of the official weight files that the training reads with these parameters; part of ``losses``."""
+        return ()
+
     def observe(self, batches: Iterable[Faces]) -> None:  # noqa: B027 - optional hook
         """Compute statistics of the whole set to anonymize. The pipeline calls it once, before `anonymize`."""
 

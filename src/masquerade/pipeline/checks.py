@@ -23,7 +23,16 @@ def warnings(graph: Graph) -> list[str]:
     backbones = [discovery.load("backbones", name)(block).asset for name, block in parameters.backbones.items()]
     attacker = [parameters.attacks.judge] if graph.attacked else []
     judges = [*(name for block in ("measure", "target", "recovery") for name in graph.judges(block)), *attacker]
-    roles = [*filter(None, backbones), *(role for name in judges for role in discovery.load("judges", name).assets)]
+    trained = [
+        role
+        for name, block in parameters.methods.items()
+        for role in discovery.load("methods", name).files(block.params)
+    ]
+    roles = [
+        *filter(None, backbones),
+        *trained,
+        *(role for name in judges for role in discovery.load("judges", name).assets),
+    ]
     texts = []
     if problems := _problems(dict.fromkeys(roles)):
         head = f"Files from outside that are not ready, without which a build stops ({COMMAND}):\n"

@@ -80,6 +80,12 @@ class Ifadit(Method):
 
         training.train(params, job)
 
+    @classmethod
+    def files(cls, params: Params) -> tuple[str, ...]:
+        chosen = params.phase_two
+        used = params.image_loss and (chosen.recovered.lpips or chosen.altered.lpips)
+        return cls.losses if used else ()
+
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Eq. 9, then Eq. 11 with the background of the faces. Raises PictureError for pictures of another size."""
 

@@ -57,6 +57,12 @@ class Riddle(Method):
 
         training.train(params, job)
 
+    @classmethod
+    def files(cls, params: Params) -> tuple[str, ...]:
+        from masquerade.networks.lpips import ASSETS
+
+        return (ASSETS[params.perceptual],) if params.losses.lpips else ()
+
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
         return self._drawn(self._encrypted(faces, keys))
