@@ -11,6 +11,15 @@ COVERED = 0.95
 """The share of the bootstrap samples that an interval covers."""
 
 
+def people_of(names: np.ndarray, pictures: np.ndarray) -> np.ndarray:
+    """The person in each picture, text (N,), from the names (N,) and the ids of the pictures (N,).
+
+    A picture with the name '', whose person is not known, shows a person of its own.
+    """
+    names = names.astype(str)
+    return np.where(names == "", pictures.astype(str), names)
+
+
 def people_weights(people: np.ndarray, draws: int) -> np.ndarray:
     """How often each picture counts in each bootstrap sample of the people, float64 (draws, N).
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from masquerade.core.measurements import stack
 from masquerade.core.settings import NoParameters, Settings
-from masquerade.core.statistics import interval, people_weights
+from masquerade.core.statistics import interval, people_of, people_weights
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,7 @@ class Evidence:
     @cached_property
     def people(self) -> np.ndarray:
         """The person in each row of ``derived``, (N,). A face without a known identity is a person of its own."""
-        names = self.original["identity"].to_numpy().astype(str)
-        return np.where(names == "", self.original["id"].to_numpy().astype(str), names)
+        return people_of(self.original["identity"].to_numpy(), self.original["id"].to_numpy())
 
     @cached_property
     def weights(self) -> np.ndarray:

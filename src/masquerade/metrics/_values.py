@@ -39,7 +39,8 @@ def share(values: np.ndarray, weights: np.ndarray, note: str = "") -> Value:
 def centred(draws: np.ndarray, value: float) -> np.ndarray:
     """The draws moved so that their mean is ``value``.
 
-    A bootstrap sample holds some pictures several times, which makes its Frechet distance too large; the spread stays.
+    The means of two sets are farther apart in the samples than in the sets, so a Frechet distance is larger there. The
+    deviation stays.
     """
     return draws - np.nanmean(draws) + value if np.isfinite(draws).any() else draws
 

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
 from masquerade.core.measurements import stack
-from masquerade.core.statistics import between, interval, people_weights, threshold_at, weighted_means
+from masquerade.core.statistics import between, interval, people_of, people_weights, threshold_at, weighted_means
 from masquerade.judges import Judge
 from masquerade.methods import Method
 from masquerade.params.blocks import AttackSettings
@@ -77,7 +77,7 @@ class Attacker:
         """Attack -> how often the person is found, and as a control another person (``another``)."""
         rows = anonymization.subset(self._anonymized.select(), self._settings.pictures)
         faces = self._anonymized.load(rows=rows)
-        people = _people(rows)
+        people = people_of(rows["identity"].to_numpy(), rows["source_id"].to_numpy())
         person = self._embeddings_of(rows["source_id"])
         other = person[_strangers(people)]
         weights = people_weights(people, self._draws)
@@ -130,7 +130,7 @@ class Attacker:
             "own_keys": self._embeddings(faces.images),
             "one_key": self._embeddings(under_one),
         }
-        people = _people(rows)
+        people = people_of(rows["identity"].to_numpy(), rows["source_id"].to_numpy())
         shuffled = np.random.default_rng(0).permutation(people)
         values = {name: linkage(embeddings, people, self._draws) for name, embeddings in pictures.items()}
         return values | {"shuffled": linkage(pictures["one_key"], shuffled, self._draws)}
@@ -184,12 +184,6 @@ def _share(values: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
     finite = values[np.isfinite(values)]
     low, high = interval(weighted_means(values, weights)) or (None, None)
     return {"value": float(finite.mean()) if finite.size else None, "low": low, "high": high, "over": int(finite.size)}
-
-
-def _people(rows: pd.DataFrame) -> np.ndarray:
-    """The person in each row; a face without a known identity is a person of its own."""
-    names = rows["identity"].to_numpy().astype(str)
-    return np.where(names == "", rows["source_id"].to_numpy().astype(str), names)
 
 
 def _strangers(people: np.ndarray) -> np.ndarray:
