@@ -111,8 +111,8 @@ def _preamble(verdicts: Sequence[Verdict], context: Context) -> list[str]:
         f"Scale `{context.scale}`. {context.caution}".rstrip(),
         *layout.dataset_sentences(datasets, context),
         "What the papers assert, checked on the numbers measured here. The margin is the smallest difference between "
-        "what is to be greater and what is to be less, plus the tolerance of a claim that calls numbers alike (the note "
-        "of the claim says how much). Its interval [low, high] covers 95 % of the bootstrap "
+        "what is to be greater and what is to be less, plus the tolerance of a claim that calls numbers alike: its "
+        "note says how much. The interval [low, high] of a margin covers 95 % of the bootstrap "
         f"samples of the {drawn}. A claim **holds** where the interval of every difference lies above 0, and does not "
         "hold where one lies below 0. Where an interval contains 0 or a number is missing, it cannot be told. Bold: of "
         "several numbers, the two between which the margin is.",
