@@ -84,8 +84,8 @@ benchmark: environment
 	python benchmarks/faces.py
 	python benchmarks/judges.py
 	python benchmarks/graph.py
-	python benchmarks/methods.py    # this one and the next three: of what `make reproduce` has built
 	python benchmarks/cost_per_picture.py
+	python benchmarks/methods.py    # this one and the next two: of what `make reproduce` has built
 	python benchmarks/falco.py
 	python benchmarks/command_line.py
 

@@ -1,51 +1,127 @@
 """Seconds in which every method anonymizes one picture, beside what its paper prints (IdentityDP, section V.H).
 
-Uses the checkpoints of `make reproduce`. Prints a table and writes benchmarks/cost_per_picture.md.
+Needs no build: the time of a network depends on its size and not on its weights, so the networks of the scale are
+trained for one round. Prints a table and writes benchmarks/cost_per_picture.md.
 """
 
 import argparse
 import platform
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
 import torch
 
-from masquerade.cli import photographs
-from masquerade.core.images import FaceArchive
+from masquerade import faces
+from masquerade.core import discovery, execution
+from masquerade.core.images import FaceArchive, Faces
+from masquerade.core.seeding import derive
+from masquerade.methods import Method, Resources
+from masquerade.methods._latent import fakes
+from masquerade.methods._latent.space import LatentSpace
 from masquerade.papers import printed_costs
 from masquerade.params import loading
+from masquerade.params.parameters import Parameters, trained_with
+from masquerade.training.job import TrainingJob
 
 ROOT = Path(__file__).parents[1]
+PEOPLE = {
+    "identities": {"train": 300, "validation": 8, "test": 16},
+    "pictures_per_identity": {"train": 2, "validation": 2, "test": 1},
+}
+"""Enough for one round of every training."""
 
 
-def rows(scale: str, threads: int, count: int) -> list[str]:
-    """One row for each method: seconds alone (median of ``count`` pictures), side by side (mean), and printed."""
-    torch.set_num_threads(threads)
-    parameters, lines = loading.load(ROOT, scale), []
-    archive = FaceArchive(ROOT / f"data/{scale}/faces/synthetic_hq.zip")
-    index = archive.select("test").head(count)
-    together, alone = archive.load(rows=index), [archive.load(rows=index.iloc[[row]]) for row in range(len(index))]
-    printed = {(cost.method, cost.variant): cost for cost in printed_costs.load(ROOT / printed_costs.FILE)}
-    for name in parameters.methods:
-        variant = next((variant for method, variant in printed if method == name), None)
-        method, variant = photographs.method(ROOT, parameters, name, variant, strict=False)
-        method.observe([together])
-        key = method.capabilities.keys.experiment(0) if method.capabilities.keys else None
-        seconds(lambda method=method, key=key: method.anonymize(alone[0], 0, key))  # the first call is slower
-        each = [seconds(lambda method=method, key=key, one=one: method.anonymize(one, 0, key)) for one in alone]
-        every = seconds(lambda method=method, key=key: method.anonymize(together, 0, key)) / len(together)
-        cost = printed.get((name, variant))
+class Untrained:
+    """Methods of a scale whose networks were trained for one round, with their files in ``folder``."""
+
+    def __init__(self, parameters: Parameters, folder: Path):
+        self.parameters, self.folder = parameters, folder
+        dataset = parameters.tree["datasets"]["synthetic_hq"]
+        drawn = discovery.load("faces", "synthetic_hq")
+        archive = folder / "faces.zip"
+        faces.build(drawn(drawn.Params(**{**dataset, **PEOPLE})), archive, parameters.image.size, 0,
+                    parameters.people.model_dump())  # fmt: skip
+        self.archive = FaceArchive(archive)
+
+    def method(self, name: str, variant: str) -> Method:
+        """A method that has observed the test faces. ``variant`` is none of its ablations."""
+        cls, block = discovery.load("methods", name), self.parameters.methods[name]
+        backbones = {need: self._backbone(need) for need in cls.needs}
+        checkpoint = self.folder / f"method.{name}.safetensors" if cls.capabilities.trains else None
+        knobs = trained_with(cls, self.parameters.tree["methods"][name]["params"], None)
+        if checkpoint and not checkpoint.is_file():
+            with execution.replaced({execution.rounds: _first}):
+                cls.train(knobs, self._job(checkpoint, cls.needs, cls.people))
+        resources = Resources(
+            checkpoint,
+            backbones,
+            self.archive if cls.capabilities.gallery else None,
+            self._fakes() if cls.capabilities.fakes else None,
+        )
+        method = cls(knobs, block.variants[variant], resources)
+        method.observe(self.archive.batches(len(self.archive), "test"))
+        return method
+
+    def _backbone(self, name: str) -> Path:
+        checkpoint, cls = self.folder / f"{name}.safetensors", discovery.load("backbones", name)
+        if not checkpoint.is_file():
+            job = self._job(checkpoint, cls.needs, cls.people)
+            with execution.replaced({execution.rounds: _first}):
+                cls(self.parameters.backbones[name]).train(job)
+        return checkpoint
+
+    def _job(self, checkpoint: Path, needs: tuple[str, ...], people: str) -> TrainingJob:
+        return TrainingJob(
+            self.archive.path, {need: self._backbone(need) for need in needs}, checkpoint, checkpoint.with_suffix(".s"),
+            derive(0, checkpoint.name), torch.get_num_threads(), lambda *_: None, lambda *_: None, people=people,
+        )  # fmt: skip
+
+    def _fakes(self) -> Path:
+        file, settings = self.folder / "fakes.safetensors", self.parameters.fakes
+        if not file.is_file():
+            space = LatentSpace({name: self._backbone(name) for name in ("generator", "semantics")})
+            fakes.write(space, file, settings.count, settings.psi, seed=0)
+        return file
+
+
+def _first(count: int, first: int = 0, kind: execution.Kind = execution.alike) -> Iterator[int]:
+    """Replaces `execution.rounds`: the first round alone."""
+    yield from range(first, min(count, first + 1))
+
+
+def rows(parameters: Parameters, folder: Path, count: int) -> list[str]:
+    """One row for each method: seconds of one picture alone (median of ``count``), side by side (mean), and printed."""
+    untrained, lines = Untrained(parameters, folder), []
+    index = untrained.archive.select("test").head(count)
+    together = untrained.archive.load(rows=index)
+    alone = [untrained.archive.load(rows=index.iloc[[row]]) for row in range(len(index))]
+    printed = {cost.method: cost for cost in printed_costs.load(ROOT / printed_costs.FILE)}
+    for name, block in parameters.methods.items():
+        cost = printed.get(name)
+        variant = cost.variant if cost else next(iter(block.variants))
+        method = untrained.method(name, variant)
+        each, every = median(seconds(method, one) for one in alone), seconds(method, together) / len(together)
         paper = f"{cost.printed.text} ({cost.device}, {cost.source})" if cost else ""
-        lines.append(f"| `{name}/{variant}` | {median(each):.4f} | {every:.4f} | {paper} |")
+        lines.append(f"| `{name}/{variant}` | {each:.4f} | {every:.4f} | {paper} |")
     return [*lines, "", *(f"`{cost.method}`: {cost.note}." for cost in printed.values() if cost.note)]
 
 
-def seconds(act) -> float:
-    """The time of one call. Its result is an array in memory, so nothing is left to do on a GPU."""
-    start = time.perf_counter()
-    act()
-    return time.perf_counter() - start
+def seconds(method: Method, given: Faces, rounds: int = 3) -> float:
+    """The least time of a call. Its result is an array in memory, so nothing is left to do on a GPU.
+
+    On one thread of the processor it is CPU time, which other work on the machine changes least.
+    """
+    clock = time.perf_counter if torch.cuda.is_available() or torch.get_num_threads() > 1 else time.process_time
+    kind, times = method.capabilities.keys, []
+    keys = [kind.experiment(0, name) for name in given.ids] if kind else None
+    for _ in range(rounds):
+        start = clock()
+        method.anonymize(given, 0, keys)
+        times.append(clock() - start)
+    return min(times)
 
 
 def main() -> None:
@@ -54,15 +130,21 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--faces", type=int, default=16)
     given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    parameters = loading.load(ROOT, given.scale)
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.machine()
-    size = loading.load(ROOT, given.scale).image.size
+    with tempfile.TemporaryDirectory() as folder:
+        measured = rows(parameters, Path(folder), given.faces)
+    side = parameters.image.size
     table = [
-        f"Scale `{given.scale}`, {given.faces} pictures of {size} x {size} pixels, {given.threads} thread, {device}, "
-        f"Python {platform.python_version()}; faces that are detected and aligned already, networks that are loaded.",
+        f"Scale `{given.scale}`, {given.faces} pictures of {side} x {side} pixels, {given.threads} thread, {device}, "
+        f"Python {platform.python_version()}; the least of three rounds, of one picture the median over all; CPU time "
+        "if there is no GPU and one thread; faces that are detected and aligned already, networks that are loaded, "
+        "with the weights of one round of training.",
         "",
         "| method | one picture alone (s) | a picture of all side by side (s) | printed (s) |",
         "|---|---:|---:|---|",
-        *rows(given.scale, given.threads, given.faces),
+        *measured,
     ]
     page = ROOT / "benchmarks" / "cost_per_picture.md"
     page.write_text("# Cost per picture\n\n" + "\n".join(table) + "\n", encoding="utf-8")

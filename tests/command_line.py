@@ -1,14 +1,20 @@
 """Runs the command line in a small repository of its own, for the tests of what it writes."""
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from PIL import Image
 from skimage.data import astronaut
 
 from masquerade.cli import main, photographs
+from masquerade.core import keys
+from masquerade.core.images import to_float, to_uint8
+from masquerade.methods import Capabilities
+from masquerade.methods.original import Original
 from masquerade.params import overlays, yaml_files
 
 ROOT = Path(__file__).parents[1]
@@ -61,6 +67,30 @@ def portrait() -> Image.Image:
     return Image.fromarray(astronaut()[0:300, 80:380])
 
 
+def folder_with_portrait(folder: Path, name: str) -> Path:
+    """A new folder ``photographs`` below ``folder``, with the portrait in the file ``name``."""
+    made = folder / "photographs"
+    made.mkdir()
+    portrait().save(made / name, quality=95)
+    return made
+
+
+def make_original_keyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The method `original` adds a stream of numbers to each picture, modulo 256, and takes it away in recovery.
+
+    The stream follows from the key of the picture.
+    """
+
+    def shifted(images: np.ndarray, given: Sequence[bytes], sign: int) -> np.ndarray:
+        streams = [np.random.default_rng(list(key)).integers(0, 256, images.shape[1:]) for key in given]
+        moved = to_uint8(images).astype(int) + sign * np.stack(streams).transpose(0, 2, 3, 1)
+        return to_float((moved % 256).astype(np.uint8))
+
+    monkeypatch.setattr(Original, "capabilities", Capabilities(keys=keys.Secret(), invertible=True))
+    monkeypatch.setattr(Original, "anonymize", lambda self, faces, seed, keys: shifted(faces.images, keys, 1))
+    monkeypatch.setattr(Original, "recover", lambda self, images, keys: shifted(images, keys, -1))
+
+
 def run(*arguments: object) -> int:
     with pytest.raises(SystemExit) as ended:
         main.main([str(argument) for argument in arguments])
@@ -69,6 +99,10 @@ def run(*arguments: object) -> int:
 
 def anonymize(root: Path, pictures: Path, output: Path, *more: object, method: str = "gaussian_noise") -> int:
     return run("anonymize", "--method", method, "--input", pictures, "--output", output, "--root", root, *more)
+
+
+def recover(root: Path, pictures: Path, output: Path, *more: object, method: str = "original") -> int:
+    return run("recover", "--method", method, "--input", pictures, "--output", output, "--root", root, *more)
 
 
 def report(output: Path) -> dict[str, dict[str, str]]:

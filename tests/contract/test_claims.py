@@ -73,3 +73,12 @@ def test_recovered_cells_of_claims_are_in_the_parameters(claim):
     for (role, method, variant), _ in claims.attempted([claim]):
         patterns = PARAMETERS.recovery.cells[PARAMETERS.stand_ins.datasets.get(role, role)]
         assert any(fnmatchcase(f"{method}/{variant}", pattern) for pattern in patterns)
+
+
+@pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: f"{claim.paper}-{claim.name}")
+def test_an_attempt_is_compared_with_the_anonymized_pictures_of_the_same_faces(claim):
+    for pair in claim.pairs:
+        one, other = sorted((claim.sides[place] for place in pair), key=lambda side: bool(side.attempt))
+        if other.attempt and not one.attempt and one.method == other.method:
+            # metrics of versions count the attempted faces alone; for the others there is the attempt 'anonymized'
+            assert claim.measure_of(one).metric in ("key_similarity", "key_angle")

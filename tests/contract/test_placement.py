@@ -1,4 +1,4 @@
-"""Every torch network of every method, judge and backbone runs on the GPU where there is one (`accelerator`)."""
+"""Every torch network of methods, judges, backbones and attribute classifiers runs on the GPU (`accelerator`)."""
 
 from dataclasses import replace
 
@@ -11,6 +11,8 @@ from accelerator import pretended
 from masquerade import assets
 from masquerade.assets import lock
 from masquerade.core import discovery, rehearsal
+from masquerade.params.blocks import AttributeSettings
+from masquerade.pipeline.attributes import classifier
 
 METHODS, JUDGES, BACKBONES = (discovery.names(room) for room in ("methods", "judges", "backbones"))
 SEED = 5
@@ -70,6 +72,28 @@ def test_networks_of_a_judge_run_on_the_accelerator(workshop, name, faces, reque
     assert not gpu.astray, "a parameter, a buffer or an input lies elsewhere"
     assert bool(gpu.ran) == (cls.engine == "torch")
     assert made.keys() == cls.quantities.keys()
+
+
+@pytest.mark.parametrize("architecture", list(classifier.ARCHITECTURES))
+def test_classifiers_of_the_attribute_protocol_run_on_the_accelerator(workshop, architecture, monkeypatch):
+    block = workshop.parameters.attributes
+    kept = block.model_dump(include=set(AttributeSettings.model_fields))
+    settings = AttributeSettings(**kept | {"frozen_blocks": 3})
+    pictures = np.random.default_rng(SEED).integers(0, 256, (6, 32, 32, 3)).astype(np.uint8)
+    labels = np.arange(12).reshape(6, 2) % 3 == 0
+
+    def probabilities():
+        made = classifier.Classifier(architecture, ["Smiling", "Young"], settings, SEED)
+        features = made.features(pictures)
+        made.fit(features, made.features(pictures[:, :, ::-1]), labels)
+        return made.predict(features)
+
+    expected = probabilities()
+    with pretended(monkeypatch) as gpu:
+        made = probabilities()
+    assert not gpu.astray, "a parameter, a buffer or an input lies elsewhere"
+    assert {"AdaptiveAvgPool2d", "Linear"} <= gpu.ran
+    np.testing.assert_allclose(made, expected, atol=2e-4)
 
 
 @pytest.mark.parametrize("name", BACKBONES)

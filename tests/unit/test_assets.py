@@ -541,6 +541,14 @@ def test_the_doctor_names_what_the_scale_lacks(toys, monkeypatch):
     assert "fetch unknown" in check.remedy
 
 
+def test_the_doctor_looks_for_the_files_that_losses_read():
+    root = Path(assets.__file__).parents[3]
+    assert {"vgg16", "alexnet"} <= set(doctor.roles(loading.load(root, "paper")))
+    assert "vgg16" not in doctor.roles(loading.load(root, "mini")), "without LPIPS no file is read"
+    (check,) = doctor.outside(root, loading.load(root, "paper"))
+    assert "vgg16" in check.state
+
+
 def test_faces_of_a_known_dataset_have_its_licence():
     assert licences.of_faces("ffhq", drawn=False) == "CC-BY-NC-SA-4.0"
     assert "non-commercial" in licences.of_faces("celeba_hq", drawn=False)

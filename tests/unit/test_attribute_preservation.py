@@ -138,8 +138,10 @@ def test_recovered_faces_are_compared_with_the_originals():
     metric = {"apr": cls(cls.Params(keywords=KEYWORDS, mean=["gender"]))}
     measurements = Evidence(ORIGINAL, anonymized, ORIGINAL, ("c",))
     assert evaluation.evaluate(metric, measurements)["apr"]["c.gender"]["value"] == 0.0
-    value = evaluation.evaluate_attempts(metric, replace(measurements, attempts=tried))["saved"]["apr"]["c.gender"]
+    values = evaluation.evaluate_attempts(metric, replace(measurements, attempts=tried))
+    value, before = (values[name]["apr"]["c.gender"] for name in ("saved", "anonymized"))
     assert (value["value"], value["over"], value["of"]) == (pytest.approx(2 / 3), 3, 3)
+    assert (before["value"], before["over"], before["of"]) == (0.0, 3, 3), "the same three faces before recovery"
 
 
 @settings(max_examples=30, deadline=None)

@@ -26,6 +26,16 @@ def test_published_weights_are_named():
     assert "`weights/g.pt`" in page
 
 
+def test_figures_of_a_card_and_adopted_methods_are_named():
+    quality = {**QUALITY, "published": "weights:generator", "figures_of": "evening"}
+    params = {**MINI, "methods.riddle.published": "weights:riddle", "methods.fit.published": ""}
+    params |= {"methods.ifadit.published_ablations": {"without_img": "weights:ifadit.without_img"}}
+    page = backbones_table.markdown([quality], params, "abc")
+    assert "those of the cards: scale evening measured them" in page
+    assert "not trained here: `riddle` (`weights:riddle`), `ifadit/without_img` (`weights:ifadit.without_img`)." in page
+    assert "adopted" not in backbones_table.markdown([QUALITY], MINI, "abc")
+
+
 def test_rates_at_a_false_accept_rate_are_figures_and_not_details():
     page = backbones_table.markdown([{**QUALITY, "quality": {"tar_at_far_0.01": 0.8}, "floors": {}}], MINI, "abc")
     assert "tar at far 0.01" in page

@@ -11,6 +11,7 @@ import yaml
 
 from masquerade.cli import installation
 from masquerade.params import blocks, schema
+from masquerade.training import cards
 from repository import sources
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +109,11 @@ def test_no_file_holds_a_path_of_one_machine(root):
 
 
 def test_tracked_files_are_small(root):
-    assert [path for path in [root / name for name in sources(root)] if path.stat().st_size > 200_000] == []
+    head = root / "src/masquerade/faces/_figures/head.npz"  # its bytes are held by test_head.py
+    files = [root / name for name in sources(root) if root / name != head]
+    limited = [path for path in files if path.parent != root / cards.FOLDER]  # these have a limit together
+    assert head.stat().st_size < 2_000_000
+    assert [path for path in limited if path.stat().st_size > 200_000] == []
 
 
 def test_rooms_that_the_matrix_reads_do_not_import_slow_packages(root):

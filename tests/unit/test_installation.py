@@ -120,3 +120,13 @@ def test_a_missing_program_skips_a_test_and_fails_it_under_ci(monkeypatch):
     monkeypatch.setenv("CI", "true")
     with pytest.raises(pytest.fail.Exception, match="no Chromium"):
         lacks("no Chromium")
+
+
+def test_extension_module_that_its_package_does_without_is_not_loaded(monkeypatch):
+    """numba's pool of Intel's threads needs a library that no wheel of the lock has; numba takes another pool."""
+    assert installation.load("numba") == ""
+    linked = []
+    monkeypatch.setattr(installation.ctypes, "CDLL", linked.append)
+    assert installation.load("numba") == ""
+    assert any("helperlib" in name for name in linked)
+    assert not any("tbbpool" in name for name in linked)

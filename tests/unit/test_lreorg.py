@@ -14,7 +14,7 @@ from masquerade.backbones._recognition import training as _recognition
 from masquerade.backbones.generator import training as _generator
 from masquerade.backbones.inversion import training as _inversion
 from masquerade.backbones.semantics import network as _semantics
-from masquerade.core import discovery, fingerprints
+from masquerade.core import discovery, fingerprints, seeding
 from masquerade.core.errors import CheckpointError, ParameterError, PictureError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
 from masquerade.methods import Resources
@@ -511,8 +511,14 @@ class TestMethod:
     def test_views_are_other_draws_and_the_steps_of_recovery(self, folder, trained, faces):
         views = built(folder, trained).views(faces)
         assert set(views) == {"draw.1", "draw.2", "draw.3", "plus.gender"}
-        np.testing.assert_array_equal(views["draw.2"], built(folder, trained).anonymize(faces, 2))
+        seed = seeding.derive(2, "lreorg", "draw")
+        np.testing.assert_array_equal(views["draw.2"], built(folder, trained).anonymize(faces, seed))
+        assert not np.array_equal(views["draw.1"], views["draw.2"])
         assert built(folder, trained, keep=[]).views(faces) == {}
+
+    def test_only_the_hidden_identity_is_drawn_again(self, folder, trained, faces):
+        views = built(folder, trained, hide=["gender"], keep=["identity", "age"]).views(faces)
+        assert set(views) == {"plus.identity"}
 
     def test_statement_holds_budget_ranks_and_limits(self, folder, trained):
         statement = built(folder, trained, sampler="opendp").statement()

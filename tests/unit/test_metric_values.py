@@ -140,13 +140,22 @@ def test_angle_between_keys_is_the_mean_over_pairs_of_each_face():
     assert (angle.over, angle.of, angle.note) == (2, 2, "3 versions of each")
 
 
+def test_further_draws_are_versions_and_other_views_are_not():
+    measurements = versions((0, 10), (30, 10), (90, 40))
+    names = measurements.attempts["attempt"].where(measurements.attempts["attempt"] == "wrong", "view.draw.1")
+    drawn = replace(measurements, attempts=measurements.attempts.assign(attempt=names))
+    assert compute("key_angle", drawn)["r"] == compute("key_angle", measurements)["r"]
+    other = replace(measurements, attempts=measurements.attempts.assign(attempt="view.plus.age"))
+    assert math.isnan(compute("key_angle", other)["r"].value)
+
+
 def test_wrong_recoveries_are_compared_with_each_other():
     measurements = versions((0, 10), (30, 10), (90, 40))
     rows = pd.concat([measurements.attempts[measurements.attempts["attempt"] == "key"]], ignore_index=True)
     wrong = replace(measurements, attempts=rows.assign(attempt="wrong"))
     metric = {name: discovery.load("metrics", name)(None) for name in ("key_angle", "true_acceptance_rate")}
     values = evaluation.evaluate_attempts(metric, wrong)
-    assert list(values) == ["wrong"]
+    assert list(values) == ["anonymized", "wrong"]
     assert list(values["wrong"]) == ["key_angle"]
     assert values["wrong"]["key_angle"]["r"]["value"] == pytest.approx((60 + 30) / 2, abs=1e-3)
 

@@ -27,7 +27,7 @@ def edit(repository, change, file="params.yaml"):
     (repository / file).write_text(yaml.dump(tree, Dumper=yaml.CSafeDumper))
 
 
-@pytest.mark.parametrize("scale", ["tiny", "mini", "paper", "paper_1024"])
+@pytest.mark.parametrize("scale", ["tiny", "mini", "evening", "paper", "paper_1024"])
 def test_every_scale_is_valid(root, scale):
     assert loading.load(root, scale).scale == scale
 
@@ -71,7 +71,7 @@ def test_missing_key_is_refused(repository):
 
 def test_error_for_an_unknown_scale_lists_the_known_ones(repository):
     with pytest.raises(
-        ParameterError, match=r"no scale 'minni'. Did you mean 'mini'\? Known: mini, paper, paper_1024, tiny"
+        ParameterError, match=r"no scale 'minni'. Did you mean 'mini'\? Known: evening, mini, paper, paper_1024, tiny"
     ):
         loading.load(repository, "minni")
 
@@ -158,3 +158,54 @@ def test_slice_leaves_out_missing_optional_keys(repository):
     assert parameters.slice(keys) == {"seeds": [0], "methods.cao21.ablations.d_9": {"same_pairs": 1.0}}
     with pytest.raises(ParameterError, match=r"no 'methods.cao21.ablations.d_8'"):
         parameters.slice(("methods.cao21.ablations.d_8",))
+
+
+def based(repository, **bases):
+    """Overlays that set a knob each and are based on one another: scale -> its base, None for no base."""
+    for number, (scale, base) in enumerate(bases.items()):
+        content = {"measure": {"batch": 10 + number}, "caution": scale} | ({"base": base} if base else {})
+        (repository / "scales" / f"{scale}.yaml").write_text(yaml.safe_dump(content))
+
+
+def test_an_overlay_is_put_on_the_overlay_of_its_base(repository):
+    based(repository, upper="lower", lower="tiny")
+    lower, upper = loading.load(repository, "lower"), loading.load(repository, "upper")
+    assert (lower.caution, lower.measure.batch, upper.caution, upper.measure.batch) == ("lower", 11, "upper", 10)
+    assert upper.backbones == lower.backbones == loading.load(repository, "tiny").backbones
+    assert list(loading.layers_of("upper", repository)) == [
+        "scales/tiny.yaml",
+        "scales/lower.yaml",
+        "scales/upper.yaml",
+    ]
+
+
+def test_a_base_that_is_no_scale_is_refused_by_name(repository):
+    based(repository, upper="tinny")
+    with pytest.raises(
+        ParameterError, match=r"upper.yaml: `base` names 'tinny', which is no scale. Did you mean 'tiny'"
+    ):
+        loading.load(repository, "upper")
+
+
+def test_bases_that_form_a_circle_are_refused_by_name(repository):
+    based(repository, upper="lower", lower="upper", alone="alone")
+    with pytest.raises(ParameterError, match=r"lower.yaml: the bases form a circle, upper -> lower -> upper"):
+        loading.load(repository, "upper")
+    with pytest.raises(ParameterError, match=r"alone.yaml: the bases form a circle, alone -> alone"):
+        loading.load(repository, "alone")
+
+
+def test_error_for_a_mistake_names_the_overlay_that_makes_it(repository):
+    based(repository, upper="lower", lower="tiny")
+    edit(repository, lambda tree: tree.update(image={"sise": 64}), "scales/lower.yaml")
+    with pytest.raises(ParameterError, match=r"scales/lower.yaml: unknown parameter 'image.sise'"):
+        loading.load(repository, "upper")
+
+
+def test_null_removes_what_the_base_sets(repository):
+    based(repository, upper="lower", lower="tiny")
+    edit(repository, lambda tree: tree.update(methods={"fit": None}), "scales/lower.yaml")
+    assert "fit" not in loading.load(repository, "upper").methods
+    edit(repository, lambda tree: tree.update(methods={"fit": None}), "scales/upper.yaml")
+    with pytest.raises(ParameterError, match=r"scales/upper.yaml: 'methods.fit' is null"):
+        loading.load(repository, "upper")

@@ -18,7 +18,7 @@ from masquerade.faces._photographs.published_dataset import PublishedDataset
 from masquerade.params import loading
 from masquerade.params.blocks import PeopleSettings
 
-SCALES = ("tiny", "mini", "paper", "paper_1024")
+SCALES = ("tiny", "mini", "evening", "paper", "paper_1024")
 SHARES = {"backbones": 0.4, "judges": 0.3, "methods": 0.2, "attackers": 0.1}
 PICTURES = 400  # of CelebA-HQ in the tests; CelebA has twice as many
 

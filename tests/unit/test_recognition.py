@@ -250,7 +250,7 @@ def test_two_judges_of_one_architecture_do_not_start_from_the_same_weights(archi
     monkeypatch.setattr(loop, "fit", fit)
     for name in ("recogniser_a", "recogniser_b"):
         cls = discovery.load("backbones", name)
-        params = cls.Params(width=0.05, repeats=(1, 1, 1), recognition={**SMALL, "input_size": 75})
+        params = cls.Params(published="", width=0.05, repeats=(1, 1, 1), recognition={**SMALL, "input_size": 75})
         job = TrainingJob(
             archive, {}, tmp_path / f"{name}.safetensors", tmp_path / f"{name}.pt", 0, 1,
             lambda step, values: None, lambda name, pixels: None,

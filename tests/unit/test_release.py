@@ -8,10 +8,16 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from command_line import anonymize, portrait, report, repository, run
+from command_line import (
+    anonymize,
+    folder_with_portrait,
+    make_original_keyed,
+    portrait,
+    recover,
+    report,
+    repository,
+)
 from masquerade.cli.outcome import WITHHELD
-from masquerade.core import keys
-from masquerade.core.images import to_float, to_uint8
 from masquerade.pipeline import salts
 
 FAINT = ("--variant", "weak")  # noise of one grey level, which hides nobody
@@ -25,10 +31,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def pictures(tmp_path: Path) -> Path:
-    folder = tmp_path / "photographs"
-    folder.mkdir()
-    portrait().save(folder / "one.jpg", quality=95)
-    return folder
+    return folder_with_portrait(tmp_path, "one.jpg")
 
 
 def written(output: Path) -> set[str]:
@@ -190,22 +193,9 @@ class TestWholePhotographs:
 
 
 class TestRecovery:
-    """A method that adds a stream of numbers to the picture, modulo 256, which follows from the key."""
-
     @pytest.fixture(autouse=True)
     def keyed(self, monkeypatch):
-        from masquerade.methods import Capabilities, original
-
-        def shifted(images, key, sign):
-            stream = np.random.default_rng(list(key)).integers(0, 256, images.shape[1:]).transpose(1, 2, 0)
-            return to_float(((to_uint8(images).astype(int) + sign * stream) % 256).astype(np.uint8))
-
-        able = Capabilities(keys=keys.Secret(), invertible=True)
-        monkeypatch.setattr(original.Original, "capabilities", able)
-        monkeypatch.setattr(
-            original.Original, "anonymize", lambda self, faces, seed, key=None: shifted(faces.images, key, 1)
-        )
-        monkeypatch.setattr(original.Original, "recover", lambda self, images, key: shifted(images, key, -1))
+        make_original_keyed(monkeypatch)
 
     @pytest.fixture
     def key(self, tmp_path) -> tuple[str, Path]:
@@ -217,11 +207,6 @@ class TestRecovery:
         assert anonymize(root, pictures, tmp_path / "hidden", "--photographs", *key, method="original") == 0
         return tmp_path / "hidden"
 
-    def recover(self, root, hidden, output, key, *more) -> int:
-        return run(
-            "recover", "--method", "original", "--input", hidden, "--output", output, "--root", root, *key, *more
-        )
-
     def test_the_salt_in_the_picture_or_the_report_brings_the_face_back(self, root, pictures, hidden, tmp_path, key):
         (row,) = report(hidden).values()
         assert len(row["salt"]) == 2 * salts.LENGTH
@@ -229,10 +214,10 @@ class TestRecovery:
             assert picture.info == {salts.KEYWORD: row["salt"]}
             pixels = picture.copy()
         originals = ("--originals", pictures)
-        assert self.recover(root, hidden, tmp_path / "a", key, *originals) == 0
+        assert recover(root, hidden, tmp_path / "a", *key, *originals) == 0
         pixels.info.clear()
         pixels.save(hidden / row["output"])  # as a service does that removes metadata
-        assert self.recover(root, hidden, tmp_path / "b", key, *originals) == 0
+        assert recover(root, hidden, tmp_path / "b", *key, *originals) == 0
         for back in ("a", "b"):
             (found,) = report(tmp_path / back).values()
             assert (found["recognised"], found["psnr"], found["salted"]) == ("yes", "inf", "yes")
@@ -245,7 +230,7 @@ class TestRecovery:
         pixels.info.clear()
         pixels.save(hidden / row["output"])
         (hidden / "report.csv").unlink()
-        assert self.recover(root, hidden, tmp_path / "back", key, "--originals", pictures) == 0
+        assert recover(root, hidden, tmp_path / "back", *key, "--originals", pictures) == 0
         (found,) = report(tmp_path / "back").values()
         assert (found["salted"], found["recognised"]) == ("no", "no")
         assert "1 had no salt" in " ".join(capsys.readouterr().out.replace("│", " ").split())
@@ -259,13 +244,13 @@ class TestRecovery:
         texts = PngInfo()
         texts.add_text(salts.KEYWORD, "../etc")
         Image.fromarray(pixels).save(hidden / row["output"], pnginfo=texts)
-        assert self.recover(root, hidden, tmp_path / "back", key) == 1
+        assert recover(root, hidden, tmp_path / "back", *key) == 1
         (found,) = report(tmp_path / "back").values()
         assert found["reason"] == "its salt is damaged, so its key is not known"
 
     def test_a_folder_without_the_originals_is_an_error(self, root, hidden, tmp_path, key, capsys):
         (tmp_path / "empty").mkdir()
-        assert self.recover(root, hidden, tmp_path / "back", key, "--originals", tmp_path / "empty") == 1
+        assert recover(root, hidden, tmp_path / "back", *key, "--originals", tmp_path / "empty") == 1
         assert "holds no original of these pictures" in capsys.readouterr().err
 
     def test_equal_photographs_differ_under_one_key_unless_the_user_declines_salts(self, root, pictures, tmp_path, key):

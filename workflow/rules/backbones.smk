@@ -52,7 +52,7 @@ rule backbones_table:
     resources:
         **BRIEF,
     params:
-        cfg=GRAPH.knobs("scale", "caution", name="caution"),
+        cfg=GRAPH.knobs("scale", "caution", *GRAPH.published_knobs, name="backbones_table"),
     shell:
         commands.local(
             "backbones_table",

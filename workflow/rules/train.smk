@@ -1,10 +1,11 @@
-# Each method that trains has one checkpoint for each seed. All its variants share it.
+# Each method that trains has one checkpoint for each seed. All its variants share it. It may be adopted from weights/.
 rule method:
     input:
         code=GRAPH.method_code("train"),
         faces=with_index(PATHS.faces.format(dataset=GRAPH.train_on)),
         backbones=lambda w: GRAPH.checkpoints(GRAPH.needs(w.method)),
         base=GRAPH.kin_checkpoint,
+        published=GRAPH.weights,
     output:
         PATHS.method,
     log:
@@ -21,7 +22,7 @@ rule method:
     resources:
         **submitted("training", lambda w: w.method, "train"),
     params:
-        cfg=GRAPH.knobs("methods.{method}.params", name="train.{method}"),
+        cfg=GRAPH.knobs("methods.{method}.params", "methods.{method}.published", name="train.{method}"),
         ablation="",
         state=f"{PATHS.states}/methods/{{method}}/{{seed}}.pt",
     shell:
@@ -39,6 +40,7 @@ use rule method as ablation with:
         faces=with_index(PATHS.faces.format(dataset=GRAPH.train_on)),
         backbones=lambda w: GRAPH.checkpoints(GRAPH.needs(w.method)),
         base=PATHS.method,
+        published=GRAPH.weights,
     output:
         PATHS.ablation,
     log:
@@ -50,6 +52,7 @@ use rule method as ablation with:
     params:
         cfg=GRAPH.knobs(
             "methods.{method}.params",
+            "methods.{method}.published_ablations.{variant}?",
             "methods.{method}.ablations.{variant}",
             name="ablation.{method}.{variant}",
         ),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import versioning
-from masquerade.params import blocks, overlays, yaml_files
+from masquerade.params import blocks, loading, overlays, yaml_files
 
 BASELINE = "DVC_EXP_BASELINE_REV"  # `dvc exp run` sets it: the commit from which the experiment starts
 
@@ -15,15 +15,11 @@ BASELINE = "DVC_EXP_BASELINE_REV"  # `dvc exp run` sets it: the commit from whic
 def main() -> None:
     parameters = versioning.write_parameters()
     if BASELINE in os.environ:
-        overlay = f"{blocks.SCALES}/{parameters.scale}.yaml"
         command = ["git", "show", f"{os.environ[BASELINE]}:./{blocks.PARAMS}"]
         before = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        overlays.check(
-            yaml_files.parse(before, blocks.PARAMS),
-            yaml_files.read(Path(blocks.PARAMS)),
-            yaml_files.read(Path(overlay)),
-            overlay,
-        )
+        trees = yaml_files.parse(before, blocks.PARAMS), yaml_files.read(Path(blocks.PARAMS))
+        for file, layer in reversed(loading.layers_of(parameters.scale).items()):
+            overlays.check(*trees, layer, file)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Train one method with one seed."""
+"""Train one method with one seed, or adopt its network from weights/."""
 
 from masquerade.pipeline import program
 
@@ -8,15 +8,17 @@ given = program.arguments(
 
 
 def work(run) -> None:
-    from masquerade.core import discovery
+    from masquerade.core import discovery, own_weights
     from masquerade.params import parameters
-    from masquerade.training import distributed
+    from masquerade.training import adoption, distributed
     from masquerade.training.job import TrainingJob
 
     cls, block = discovery.load("methods", given.method), f"methods.{given.method}"
     knobs = parameters.trained_with(
         cls, given.params[f"{block}.params"], given.params.get(f"{block}.ablations.{given.ablation}")
     )
+    published = f"{block}.published_ablations.{given.ablation}" if given.ablation else f"{block}.published"
+    weights = own_weights.name_of(given.params.get(published, ""))
     job = TrainingJob(
         faces=given.faces,
         people=cls.people,
@@ -30,7 +32,10 @@ def work(run) -> None:
         base=next(iter(given.base), None),
     )
     with distributed.processes() as first:
-        cls.train(knobs, job)
+        if weights:
+            adoption.adopt(weights, cls.architecture, knobs, job.backbones, job.checkpoint)
+        else:
+            cls.train(knobs, job)
     if first:
         given.state.unlink(missing_ok=True)
 

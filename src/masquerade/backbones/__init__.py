@@ -1,22 +1,24 @@
 """The frozen networks by role, one module or folder each: generator, inversion, identity, semantics, parsing, ...
 
 Architectures are in networks/ and the training loop is in training/; the judges that use these networks are in judges/.
-A backbone is trained here (``backbones.smk``) or adopted from a published weight file. Each has a checkpoint, a run,
+A backbone is trained here (``backbones.smk``) or adopted from a published weight file, ours in
+weights/ or an official one. Each has a checkpoint, a run,
 and quality figures with floors below which the run stops.
 """
 
-import hashlib
 import logging
+import math
 from abc import ABC, abstractmethod
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from masquerade import assets
-from masquerade.core import files
+from masquerade.core import files, fingerprints, own_weights
 from masquerade.core.errors import BelowFloor, CheckpointError
 from masquerade.core.settings import NoParameters, Settings
 from masquerade.networks.inputs import place
+from masquerade.training import cards
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ class Backbone(ABC):
     teachers: ClassVar[tuple[str, ...]] = ()
     """Judges from whose answers it learns, if a dataset has its labels from them (``Dataset.labelled_by``)."""
 
+    architecture: ClassVar[tuple[str, ...]]
+    """Dotted keys of ``Params`` that its tensors and its use depend on. Adopted weights must have the same values."""
     people: ClassVar[str] = "backbones"
     """The group of people that it learns from (core/people.py): ``judges`` for a network that no loss and no method
     uses."""
@@ -61,14 +65,22 @@ class Backbone(ABC):
         return name.removeprefix(assets.PREFIX) if name.startswith(assets.PREFIX) else ""
 
     @property
+    def weights(self) -> str:
+        """The name in weights/ that the parameter ``published`` names (``weights:<name>``); '' for none."""
+        return own_weights.name_of(getattr(self.params, "published", ""))
+
+    @property
     def published(self) -> Path | None:
         """The published weight file to adopt, or None if the backbone is trained here.
 
-        The parameter ``published`` names it: ``path``, ``path#sha256=<checksum>`` or ``asset:<role>``.
-        `check_published` checks the file. Raises AssetError for an unknown role.
+        The parameter ``published`` names it: ``path``, ``path#sha256=<checksum>``, ``asset:<role>`` or
+        ``weights:<name>``. `check_published` checks the file, and `adoption` that of weights/. Raises AssetError for an
+        unknown role.
         """
         if self.asset:
             return assets.path(self.asset)
+        if self.weights:
+            return cards.weights_path(self.weights)
         name = getattr(self.params, "published", "").partition(CHECKSUM)[0]
         return Path(name) if name else None
 
@@ -79,8 +91,7 @@ class Backbone(ABC):
         path, _, expected = self.params.published.partition(CHECKSUM)
         if not Path(path).is_file():
             raise CheckpointError(f"{path} is missing: place the published weight file there, or correct its path.")
-        with Path(path).open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = fingerprints.sha256(Path(path))
         if expected and digest != expected.lower():
             raise CheckpointError(
                 f"{path} is altered or another file: its SHA-256 is {digest}, and params.yaml states {expected}. Fetch "
@@ -91,25 +102,30 @@ class Backbone(ABC):
     def build(self, job: TrainingJob, report: Path) -> None:
         """Train or adopt, measure the quality, and write the figures to ``report``.
 
-        Of several processes, the first one measures. If a figure is below its floor, the checkpoint is deleted and
-        BelowFloor is raised.
+        Weights of weights/ have the figures of their card. Of several processes, the first one measures. If a figure is
+        below its floor, the checkpoint is deleted and BelowFloor is raised.
         """
         from masquerade.training import distributed
 
-        about = {"backbone": job.checkpoint.stem, "title": self.title, "published": "", "sha256": ""}
+        about = {"backbone": job.checkpoint.stem, "title": self.title, "published": "", "sha256": "", "figures_of": ""}
+        card = None
         with distributed.processes() as first:
-            if self.published:
+            if self.weights:
+                card = self._adopt_weights(job)
+                about |= {"published": self.params.published, "sha256": card.sha256, "figures_of": card.scale}
+            elif self.published:
                 about |= {"published": str(self.published), "sha256": self.check_published()}
                 self.adopt(self.published, job)
             else:
                 self.train(job)
         if not first:
             return
-        figures, floors = self.quality(job), self.floors()
+        figures, floors = self.quality(job) if card is None else card.quality, self.floors()
         listed = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
         logger.info("%s on unseen identities: %s", job.checkpoint.stem, listed)
         job.log(0, {f"quality/{name}": value for name, value in figures.items()})
-        poor = {name: (figures[name], floor) for name, floor in floors.items() if not figures[name] >= floor}
+        poor = {name: (figures.get(name, math.nan), floor) for name, floor in floors.items()}
+        poor = {name: (figure, floor) for name, (figure, floor) in poor.items() if not figure >= floor}
         if poor:
             job.checkpoint.unlink(missing_ok=True)
             shortfalls = "; ".join(
@@ -121,6 +137,18 @@ class Backbone(ABC):
             )
         files.write_json(report, {**about, "quality": figures, "floors": floors})
         job.state.unlink(missing_ok=True)  # only now, because the measurement may be interrupted
+
+    def _adopt_weights(self, job: TrainingJob) -> cards.Card:
+        """Write ``job.checkpoint`` from weights/, load it strictly, and return the card of the weights."""
+        from masquerade.training import adoption
+
+        card = adoption.adopt(self.weights, self.architecture, self.params, job.backbones, job.checkpoint)
+        try:
+            self.load(job.checkpoint)
+        except CheckpointError:
+            job.checkpoint.unlink(missing_ok=True)
+            raise
+        return card
 
     @abstractmethod
     def train(self, job: TrainingJob) -> None:

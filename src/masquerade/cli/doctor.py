@@ -18,6 +18,7 @@ from masquerade.lineage import tracking
 from masquerade.params import loading, matrix
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
+from masquerade.pipeline import adopted_networks
 
 PYTHONS = ((3, 11), (3, 12), (3, 13))  # the lock was installed and the tests were run on these
 INSTALL = "make environment"
@@ -167,13 +168,16 @@ def pipeline(root: Path, scale: str | None) -> Iterator[Check]:
     yield Check("params.yaml", True, f"scale {parameters.scale}")
     yield from outside(root, parameters)
     paths, seed = Paths(parameters.scale), parameters.seeds[0]
+    adopted = {network.block for network in adopted_networks.networks(parameters)}
     for kind, files in {
-        "backbones": [paths.backbone.format(backbone=name) for name in parameters.backbones],
-        "methods": [paths.method.format(method=name, seed=seed) for name in trained],
+        "backbones": {name: paths.backbone.format(backbone=name) for name in parameters.backbones},
+        "methods": {name: paths.method.format(method=name, seed=seed) for name in trained},
     }.items():
-        missing = [path for path in files if not (root / path).is_file()]
-        remedy = f"`make reproduce`, or `snakemake {missing[0]}`" if missing else ""
-        yield Check(f"checkpoints of {kind}", not missing, f"{len(files) - len(missing)} of {len(files)}", remedy)
+        missing = {name: path for name, path in files.items() if not (root / path).is_file()}
+        usable = [name for name in missing if f"{kind}.{name}" in adopted]
+        state = f"{len(files) - len(missing)} of {len(files)} built{f', {len(usable)} in weights/' if usable else ''}"
+        remedy = f"`make reproduce`, or `snakemake {next(iter(missing.values()))}`" if missing else ""
+        yield Check(f"checkpoints of {kind}", len(usable) == len(missing), state, remedy)
 
 
 def outside(root: Path, parameters: Parameters) -> Iterator[Check]:
@@ -187,10 +191,12 @@ def outside(root: Path, parameters: Parameters) -> Iterator[Check]:
 
 
 def roles(parameters: Parameters) -> list[str]:
-    """The assets that the backbones, judges and datasets of a scale need: their roles, in the order of the registry."""
+    """The assets that a scale's backbones, judges, datasets and losses need: their roles, in the registry's order."""
     backbones = [discovery.load("backbones", name)(knobs) for name, knobs in parameters.backbones.items()]
     judges = [discovery.load("judges", name) for name in {*parameters.measure.judges, *parameters.recovery.judges}]
     needed = {backbone.asset for backbone in backbones}
     needed |= {role for judge in judges for role in getattr(judge, "assets", ())}
+    trained = ((discovery.load("methods", name), block.params) for name, block in parameters.methods.items())
+    needed |= {role for method, knobs in trained for role in method.files(knobs)}
     needed |= {cell.dataset for cell in matrix.cells(parameters)}
     return [role for role in assets.registry() if role in needed]

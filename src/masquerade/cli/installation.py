@@ -28,6 +28,8 @@ SYSTEM_LIBRARIES = {
 }
 # Extension modules of this Python. A bare `.so` is a library that a module of its package loads by itself.
 MODULE_SUFFIXES = tuple(suffix for suffix in EXTENSION_SUFFIXES if suffix != ".so")
+# Extension modules that a package does without where their library is missing: numba's pool of Intel's threads.
+OPTIONAL = ("tbbpool",)
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,8 @@ def load(package: str) -> str:
         for name in _top_level(item):
             importlib.import_module(name)
         for file in _extensions(item, MODULE_SUFFIXES):
-            ctypes.CDLL(str(item.locate_file(file)))
+            if not file.name.startswith(OPTIONAL):
+                ctypes.CDLL(str(item.locate_file(file)))
     except Exception as error:  # noqa: BLE001 - a package may raise anything while it is imported
         return f"{error}".strip().rstrip(".") or type(error).__name__
     return ""

@@ -17,7 +17,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from masquerade.cli import assets, imported, lineage, params, plan
+from masquerade.cli import assets, faces, imported, lineage, params, plan, weights
 from masquerade.core.errors import MasqueradeError
 
 if TYPE_CHECKING:
@@ -29,9 +29,11 @@ app = typer.Typer(
 app.add_typer(params.app, name="params")
 app.add_typer(lineage.app, name="lineage")
 app.add_typer(assets.app, name="assets")
+app.add_typer(weights.app, name="weights")
 app.command("export-faces")(imported.export_faces)
 app.command("import-method")(imported.import_method)
 app.command("plan")(plan.plan)
+app.command("faces")(faces.faces)
 
 
 class SeveralPeople(StrEnum):
@@ -109,7 +111,7 @@ def anonymize(
     from masquerade.pipeline import anonymization, salts
 
     parameters, chosen, variant = photographs.prepare(
-        root, scale, method, variant, pictures, output, overwrite, seed is None, _listed(hide), _listed(keep)
+        root, scale, method, variant, pictures, output, overwrite, seed is None, _listed(hide), _listed(keep), _warn
     )
     kind, keys_of = chosen.capabilities.keys, None
     if salt and not kind:
@@ -139,7 +141,7 @@ def anonymize(
 
         report, statement = photographs.process(
             folder, output, parameters.image.size, work, chosen.observes, _counting(status),
-            photographs.release(folder, output, threshold, keep_recognisable, whole), salted,
+            photographs.release(parameters, folder, output, threshold, keep_recognisable, whole), salted,
         )  # fmt: skip
     outcome.summarise(report, output, f"{chosen.title} ({method}/{variant})", statement, "anonymized")
 
@@ -164,7 +166,7 @@ def recover(
     from masquerade.pipeline import anonymization, salts
 
     parameters, chosen, variant = photographs.prepare(
-        root, scale, method, variant, pictures, output, overwrite, strict=False
+        root, scale, method, variant, pictures, output, overwrite, strict=False, say=_warn
     )
     kind = chosen.capabilities.keys
     if not (chosen.capabilities.invertible and kind):
@@ -247,6 +249,11 @@ def export(
     typer.echo(
         f"{output}: {jobs} jobs. Its figures show faces, also original ones: look at them before you publish it."
     )
+
+
+def _warn(text: str) -> None:
+    """Shows a sentence that the user should read before the results."""
+    Console(stderr=True, soft_wrap=True).print(Text(text, style="yellow"))
 
 
 def _listed(words: str | None) -> list[str] | None:

@@ -1,6 +1,7 @@
 """The steps from a folder of photographs to a folder of anonymized or recovered faces."""
 
 import csv
+import logging
 import tempfile
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
@@ -11,21 +12,24 @@ import numpy as np
 from pydantic import ValidationError
 
 from masquerade.core import discovery
-from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError, PictureError
-from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive, index_path
+from masquerade.core.errors import MasqueradeError, ParameterError, PictureError
+from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive
 from masquerade.core.settings import Settings
 from masquerade.faces import Record
 from masquerade.faces.folder import Folder
 from masquerade.faces.folder import files as files_below
-from masquerade.methods import Method, Resources
+from masquerade.methods import Method
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
-from masquerade.pipeline import method_builder, salts
+from masquerade.pipeline import method_builder, method_files, salts
 from masquerade.pipeline.inspection import Inspector, Threshold, threshold
+from masquerade.pipeline.method_files import Say
 from masquerade.pipeline.release import Anonymized, Recovered, Row, originals_of
 from masquerade.pipeline.whole_photographs import FOLDER as PHOTOGRAPHS
 from masquerade.pipeline.whole_photographs import WholePhotographs
+
+logger = logging.getLogger(__name__)
 
 REPORT = "report.csv"
 BATCH = 16
@@ -48,21 +52,22 @@ def check_output(output: Path, source: Path, overwrite: bool) -> None:
 
 def prepare(
     root: Path, scale: str | None, name: str, variant: str | None, pictures: Path, output: Path, overwrite: bool,
-    strict: bool, hide: list[str] | None = None, keep: list[str] | None = None,
+    strict: bool, hide: list[str] | None = None, keep: list[str] | None = None, say: Say = logger.info,
 ) -> tuple[Parameters, Method, str]:  # fmt: skip
     """Load the parameters, check the output folder, and load the method. Returns the name of the variant too."""
     parameters = loading.load(root, scale)
     check_output(output, pictures, overwrite)
-    return parameters, *method(root, parameters, name, variant, strict, hide, keep)
+    return parameters, *method(root, parameters, name, variant, strict, hide, keep, say)
 
 
 def method(
     root: Path, parameters: Parameters, name: str, variant: str | None, strict: bool,
-    hide: list[str] | None = None, keep: list[str] | None = None,
+    hide: list[str] | None = None, keep: list[str] | None = None, say: Say = logger.info,
 ) -> tuple[Method, str]:  # fmt: skip
     """The loaded method and the name of its variant (None: the first one). ``strict``: with the knobs of STRICT.
 
-    ``hide`` and ``keep`` replace the variant's own keywords, if the method can select attributes. Raises ParameterError
+    ``hide`` and ``keep`` replace the variant's own keywords, if the method can select attributes. ``say`` is
+    `method_files.resources`'s. Raises ParameterError
     for an unknown variant or keyword, and CheckpointError when a file is missing.
     """
     cls = discovery.load("methods", name)
@@ -79,7 +84,8 @@ def method(
     if hide is not None or keep is not None:
         knobs = _with_keywords(name, cls, knobs, hide, keep)
     trained, ablation = parameters.tree["methods"][name]["params"], parameters.ablations(name).get(variant)
-    return method_builder.build(cls, trained, ablation, knobs, resources(root, parameters, name, variant)), variant
+    resources = method_files.resources(root, parameters, name, variant, say)
+    return method_builder.build(cls, trained, ablation, knobs, resources), variant
 
 
 def _with_keywords(
@@ -103,31 +109,6 @@ def _with_keywords(
         raise ParameterError(f"--hide {','.join(hidden)} --keep {','.join(kept)}: {reasons}.") from error
 
 
-def resources(root: Path, parameters: Parameters, name: str, variant: str) -> Resources:
-    """The files that a method needs, in the repository. Raises CheckpointError naming the missing ones."""
-    cls, paths = discovery.load("methods", name), Paths(parameters.scale)
-    pattern = paths.ablation if variant in parameters.ablations(name) else paths.method
-    checkpoint = Path(pattern.format(method=name, variant=variant, seed=parameters.seeds[0]))
-    backbones = {need: Path(paths.backbone.format(backbone=need)) for need in cls.needs}
-    gallery = Path(paths.faces.format(dataset=parameters.matrix.train_on))
-    fakes = Path(paths.fakes)
-    needed = [checkpoint] * cls.capabilities.trains + list(backbones.values())
-    needed += [gallery, index_path(gallery)] * cls.capabilities.gallery
-    needed += [fakes] * cls.capabilities.fakes
-    missing = [path for path in needed if not (root / path).is_file()]
-    if missing:
-        raise CheckpointError(
-            f"{name} needs {', '.join(map(str, missing))}, which {'is' if len(missing) == 1 else 'are'} missing. Run "
-            f"`make reproduce`, or only `snakemake {' '.join(map(str, missing))}`, in {root.resolve()}."
-        )
-    return Resources(
-        checkpoint=root / checkpoint if cls.capabilities.trains else None,
-        backbones={need: root / path for need, path in backbones.items()},
-        gallery=FaceArchive(root / gallery) if cls.capabilities.gallery else None,
-        fakes=root / fakes if cls.capabilities.fakes else None,
-    )
-
-
 def photographs_at(parameters: Parameters, path: Path, faces: str, alignment: str) -> Folder:
     """The photographs at ``path``, with the limits of params.yaml. The identities of the people are unknown."""
     if "folder" not in parameters.datasets:
@@ -141,12 +122,14 @@ def judge_threshold(root: Path, parameters: Parameters) -> Threshold:
     """The threshold of the judge, with the calibration people of this repository where they were measured."""
     dataset, split = parameters.matrix.train_on, parameters.matrix.calibrate_on
     measured = Path(Paths(parameters.scale).measured_source.format(dataset=dataset))
-    return threshold(root / measured, dataset, split)
+    return threshold(root / measured, dataset, split, parameters.inspection.far)
 
 
-def release(folder: Folder, output: Path, limit: Threshold, keep_recognisable: bool, whole: bool) -> Anonymized:
+def release(
+    parameters: Parameters, folder: Folder, output: Path, limit: Threshold, keep_recognisable: bool, whole: bool
+) -> Anonymized:
     """How anonymized faces are released; ``whole``: with whole photographs beside them."""
-    judge = Inspector()
+    judge = Inspector(parameters.inspection)
     photographs = WholePhotographs(folder, output, judge, limit, keep_recognisable) if whole else None
     return Anonymized(output, judge, limit, keep_recognisable, photographs)
 
@@ -164,7 +147,7 @@ def release_recovered(
             raise MasqueradeError(
                 f"{originals} holds no original of these pictures. Name the folder that was anonymized."
             )
-    return Recovered(output, Inspector(), judge_threshold(root, parameters), faces)
+    return Recovered(output, Inspector(parameters.inspection), judge_threshold(root, parameters), faces)
 
 
 def salts_in(folder: Folder) -> Callable[[Row], str]:

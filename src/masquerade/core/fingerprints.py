@@ -162,6 +162,12 @@ def md5(path: Path) -> str:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 @cache
 def commit() -> str:
     """The commit of the working copy, with ``+`` if it has uncommitted changes, or 'unknown' outside git.

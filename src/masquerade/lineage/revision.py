@@ -61,7 +61,11 @@ class Revision:
 
     @cached_property
     def _effective(self) -> dict[str, Any]:
-        return overlays.overlay(self._yaml(blocks.PARAMS), self._yaml(f"{blocks.SCALES}/{self.scale}.yaml"))
+        layers = overlays.chain(self.scale, self._yaml)
+        effective = dict(self._yaml(blocks.PARAMS))
+        for layer in layers.values():
+            effective = overlays.overlay(effective, layer)
+        return effective
 
     def rule(self, stage: str) -> str:
         """The hash of the rule's command."""

@@ -49,7 +49,7 @@ def _circumstances_path(outputs: list[str]) -> str:
 
 def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, dict[str, Any]]:
     """dvc.yaml of the root and of each rule -> its content, for these jobs."""
-    over_path = f"{blocks.SCALES}/{yaml_files.read(root / blocks.PARAMS)['scale']}.yaml"
+    over_paths = loading.layers_of(yaml_files.read(root / blocks.PARAMS)["scale"], root)
     declared = slices_of(jobs)
     read = {path for job in jobs for path in map(str, job.input)}
     fingerprints = sorted(path for path in read if path.startswith(f"{paths.CODE}/"))
@@ -65,7 +65,7 @@ def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, dict[str, 
         _PARAMS_STAGE: {
             "cmd": f"python workflow/scripts/effective_params.py # slices {_short_hash(json.dumps(declared))}",
             # The code determines the values that the files leave out.
-            "deps": [blocks.PARAMS, over_path, "src/masquerade"],
+            "deps": [blocks.PARAMS, *over_paths, "src/masquerade"],
             "outs": [{path: {"persist": True}} for path in (overlays.FILE.as_posix(), *map(slices.path_of, declared))],
             "meta": {_SLICES: declared},
         },

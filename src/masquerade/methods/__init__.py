@@ -83,6 +83,9 @@ class Method(ABC):
     losses: ClassVar[tuple[str, ...]] = ()
     """Roles of the official weight files, beside those of ``needs``, whose networks its losses may use. For it a judge
     with one of these files (``Judge.assets``) is not independent, and the tables state it."""
+    architecture: ClassVar[tuple[str, ...]] = ()
+    """Dotted keys of ``Params`` that its tensors and its use depend on, if it trains. Weights that it adopts
+    (``published: weights:<name>`` in its block) must have the same values."""
     kin: ClassVar[str] = ""
     """Another method with the same networks. If both need the same training, it runs once (``TrainingJob.base``)."""
     people: ClassVar[str] = "methods"
@@ -167,7 +170,11 @@ class Method(ABC):
         raise NotImplementedError(f"{type(self).__name__} refines no background")
 
     def views(self, faces: Faces) -> dict[str, np.ndarray]:
-        """Further pictures of the same faces for a figure of the paper, by name: float32 (N, 3, H, W) in [-1, 1]."""
+        """Further pictures of the same faces for a figure of the paper, by name: float32 (N, 3, H, W) in [-1, 1].
+
+        ``draw.<n>``: anonymized again with other random numbers. Metrics of diversity take them as they take pictures
+        under other keys.
+        """
         return {}
 
     def features(self, faces: Faces) -> dict[str, np.ndarray]:

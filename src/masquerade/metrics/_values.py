@@ -90,13 +90,14 @@ def between_versions(
 ) -> Value:
     """Mean over faces of the mean of ``measure(cosines)`` over all pairs of a face's versions.
 
-    The versions of a face are its pictures under different keys: the rows of ``derived`` with one ``source_id``, and
-    the rows of the attempts `key` with the same one. ``over`` counts the faces with two measured versions or more,
-    ``of`` all faces that should have them. The value is NaN if no face has two.
+    The versions of a face are its pictures under different keys or random numbers: the rows of ``derived`` with one
+    ``source_id``, and the rows of the attempts `key` and `view.draw.<n>` with the same one. ``over`` counts the faces
+    with two measured versions or more, ``of`` all faces that should have them. The value is NaN if no face has two.
     """
     column, frames = f"{judge}.embedding", [evidence.derived]
     if evidence.attempts is not None and column in evidence.attempts:  # attempts may be measured by fewer judges
-        frames.append(evidence.attempts[evidence.attempts["attempt"] == "key"])
+        names = evidence.attempts["attempt"]
+        frames.append(evidence.attempts[(names == "key") | names.str.startswith("view.draw.")])
     versions = pd.concat([frame[["source_id", column]] for frame in frames], ignore_index=True)
     several = versions[versions.duplicated("source_id", keep=False)]
     if several.empty:

@@ -8,8 +8,9 @@ class KeySimilarity(Metric):
     """Mean over faces of the mean cosine <e, e'> over all pairs of a face's versions, in [-1, 1]; lower is better.
 
     e: the judge's embedding at unit length, (N, D). The versions of a face are its pictures under different keys: its
-    anonymized picture, and its pictures under further keys (the attempts `key`). For the attempts `wrong` they are the
-    faces that different wrong keys recover. A low value means that the keys lead to different people. The value is
+    anonymized picture, and its pictures under further keys (the attempts `key`). A method that draws random numbers
+    and takes no key has further draws in their place (the attempts `view.draw.<n>`). For the attempts `wrong` they are
+    the faces that different wrong keys recover. A low value means that the keys lead to different people. The value is
     NaN if no face has two versions.
     Reference: Yuan et al. 2025 (iFADIT), Eq. 17 (second term) and section 4.4.
 

@@ -11,8 +11,9 @@ HEAD = ["Backbone", "Network", "Weights", "Figure", "Value", "Floor"]
 def markdown(qualities: Iterable[Mapping[str, Any]], params: Mapping[str, Any], commit: str) -> str:
     """One line for each figure. Details of a figure (``zero_shot.Male``) stay in the JSON beside the checkpoint.
 
-    ``params`` has the ``scale`` and its ``caution``.
+    ``params`` has the ``scale``, its ``caution``, and the weights that methods adopt.
     """
+    qualities = list(qualities)
     rows = [row for quality in qualities for row in _rows(quality)]
     parts = [
         "# Backbones",
@@ -20,9 +21,30 @@ def markdown(qualities: Iterable[Mapping[str, Any]], params: Mapping[str, Any], 
         layout.grid(HEAD, rows, right_from=4),
         "Measured on the validation split, whose people no network was trained on. Below its floor (params.yaml) a "
         "backbone stops the run. What each figure means, and how each network is trained: docs/backbones.md.",
+        *_adopted(qualities, params),
         f"Code: commit {commit}.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _adopted(qualities: Iterable[Mapping[str, Any]], params: Mapping[str, Any]) -> list[str]:
+    """The remarks on networks that were adopted from weights/: whose figures these are, and which methods adopt."""
+    remarks = []
+    if scales := sorted({quality.get("figures_of", "") for quality in qualities} - {""}):
+        remarks.append(
+            f"The figures of weights (`weights:...`) are those of the cards: scale {', '.join(scales)} measured them, "
+            "on its own people."
+        )
+    named: dict[str, str] = {}
+    for key, value in params.items():
+        _, name, knob = f"{key}..".split(".")[:3]
+        if knob == "published":
+            named[name] = value
+        elif knob == "published_ablations":
+            named |= {f"{name}/{variant}": weights for variant, weights in value.items()}
+    if listed := [f"`{name}` (`{weights}`)" for name, weights in named.items() if weights]:
+        remarks.append(f"Methods that were adopted and not trained here: {', '.join(listed)}.")
+    return remarks
 
 
 def _rows(quality: Mapping[str, Any]) -> list[list[str]]:

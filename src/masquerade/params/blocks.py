@@ -184,6 +184,17 @@ class AttackProtocol(AttackSettings):
     """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells that are attacked."""
 
 
+class InspectionSettings(Settings):
+    """How `masquerade anonymize` looks at its own results before it writes them."""
+
+    far: Annotated[float, Field(gt=0, lt=1)]
+    """False-accept rate of the calibrated threshold: the share of pairs of strangers that pass for one person."""
+    smallest_face: Annotated[int, Field(ge=12)]
+    """Side in pixels of the smallest face that MTCNN looks for in a whole photograph (12: the input of its P-Net)."""
+    face_probability: Annotated[float, Field(ge=0, le=1)]
+    """Least probability that MTCNN must give to a face in a whole photograph."""
+
+
 class LightJobs(Settings):
     """What a job without networks needs of SLURM."""
 
@@ -271,6 +282,7 @@ class Common(Settings):
     attributes: AttributeProtocol
     recovery: RecoveryProtocol
     attacks: AttackProtocol
+    inspection: InspectionSettings
     bootstrap: BootstrapSettings
     stand_ins: StandIns
     papers: list[Name]

@@ -1,7 +1,8 @@
 """Loads and validates params.yaml and the overlay of one scale.
 
 params.yaml holds the values of the papers. ``scales/<scale>.yaml`` holds what differs at that scale: a mapping is
-merged, any other value replaces, ``null`` removes the key. The modules of the rooms define the types of their own
+merged, any other value replaces, ``null`` removes the key. Its key ``base`` names another scale, whose overlay is put
+on params.yaml first. The modules of the rooms define the types of their own
 blocks (datasets, backbones, judges, metrics and methods), so a new module brings its own block.
 """
 
@@ -18,7 +19,7 @@ from masquerade.core.suggestions import nearest
 from masquerade.params.blocks import PARAMS, SCALES
 from masquerade.params.mistakes import explain
 from masquerade.params.model import model
-from masquerade.params.overlays import overlay
+from masquerade.params.overlays import chain, overlay
 from masquerade.params.parameters import Parameters, trained_with
 from masquerade.params.yaml_files import read
 
@@ -37,15 +38,23 @@ def load(root: Path = Path(), scale: str | None = None) -> Parameters:
     scale = scale or base.get("scale")
     if scale not in scales(root):
         raise ParameterError(f"{PARAMS}: there is no scale '{scale}'. {nearest(str(scale), scales(root))}")
-    over = read(root / SCALES / f"{scale}.yaml")
-    _check_removals(base, over, f"{SCALES}/{scale}.yaml")
-    merged = overlay(overlay(base, over), {"scale": scale})
+    layers = layers_of(scale, root)
+    merged = base
+    for file, layer in layers.items():
+        _check_removals(merged, layer, file)
+        merged = overlay(merged, layer)
+    merged = overlay(merged, {"scale": scale})
     try:
         parameters = Parameters(model()(**merged))
     except ValidationError as error:
-        raise ParameterError(explain(error, over, scale)) from error
+        raise ParameterError(explain(error, layers)) from error
     _check_references(parameters)
     return parameters
+
+
+def layers_of(scale: str, root: Path = Path()) -> dict[str, dict[str, Any]]:
+    """File -> overlay of a scale and of its bases, in the order in which they apply. Raises ParameterError."""
+    return chain(scale, lambda file: read(root / file), scales(root))
 
 
 def _check_references(parameters: Parameters) -> None:
@@ -64,6 +73,8 @@ def _check_references(parameters: Parameters) -> None:
             references[f"backbones.{name}.published"] = ([role], weights)
     for method, block in parameters.methods.items():
         references[f"methods.{method}.ablations"] = (parameters.ablations(method), block.variants)
+        published = getattr(block, "published_ablations", None) or {}
+        references[f"methods.{method}.published_ablations"] = (published, parameters.ablations(method))
     for method, block in parameters.imported.items():
         if method in discovery.names("methods"):
             raise ParameterError(

@@ -6,19 +6,20 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from masquerade.core.suggestions import nearest
-from masquerade.params.blocks import PARAMS, SCALES
+from masquerade.params.blocks import PARAMS
 from masquerade.params.model import model
 
 
-def explain(error: ValidationError, over: Mapping[str, Any], scale: str) -> str:
+def explain(error: ValidationError, layers: Mapping[str, Mapping[str, Any]]) -> str:
     """One line for each mistake: the file, the dotted key, what is wrong, and for an unknown key the nearest known one.
 
-    ``over``: the overlay of ``scale``; a mistake in a key that it sets is reported for the overlay's file.
+    ``layers``: file -> overlay, in the order in which they apply. A mistake is reported for the last one that sets the
+    key, else for params.yaml.
     """
     lines = []
     for item in error.errors():
         names = [part for part in item["loc"] if not (isinstance(part, str) and part.startswith("function-"))]
-        file = f"{SCALES}/{scale}.yaml" if _sets(over, names) else PARAMS
+        file = next((file for file in reversed([*layers]) if _sets(layers[file], names)), PARAMS)
         key = ".".join(map(str, names))
         if item["type"] == "extra_forbidden":
             lines.append(f"{file}: unknown parameter '{key}'. {nearest(str(names[-1]), _fields(names[:-1]))}")

@@ -6,15 +6,20 @@ from typing import Any
 from pydantic import create_model
 
 from masquerade.core import discovery
+from masquerade.core.own_weights import OwnWeights
 from masquerade.core.settings import Name, Settings
 from masquerade.params.blocks import Common
 
 
 def _method_block(name: str) -> type[Settings]:
     method = discovery.load("methods", name)
+    published: dict[str, Any] = {}
+    if method.capabilities.trains:
+        published = {"published": (OwnWeights, ...), "published_ablations": (dict[Name, OwnWeights] | None, None)}
     block = create_model(
         f"Method_{name}",
         __base__=Settings,
+        **published,
         params=(method.Params, ...),
         variants=(dict[Name, method.Variant], ...),  # pyright: ignore[reportInvalidTypeForm]
         ablations=(dict[Name, dict[str, Any]] | None, None),
@@ -23,6 +28,11 @@ def _method_block(name: str) -> type[Settings]:
         f"{method.title}: `params` train the checkpoint. Each of `variants` anonymizes with it. A variant in "
         "`ablations` has its own checkpoint, trained with the values given there in place of those of `params`."
     )
+    if published:
+        block.__doc__ += (
+            " `published` names weights to adopt instead of a training: `weights:<name>`; '': trained here. "
+            "`published_ablations` does so for the training of a variant in `ablations`."
+        )
     return block
 
 

@@ -1,6 +1,6 @@
 """Overlays: how a scale changes params.yaml, and which changes of params.yaml an overlay hides."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +8,15 @@ import yaml
 
 from masquerade.core import files
 from masquerade.core.errors import ParameterError
+from masquerade.core.suggestions import nearest
 from masquerade.params import blocks
 
 FILE = Path(".masquerade/params.yaml")
 """The effective parameters: params.yaml with the overlay of its scale, in one file that DVC compares."""
 MISSING = object()
 """The value of a key that a tree does not have."""
+BASE = "base"
+"""The key of an overlay that names the scale on whose overlay it is put."""
 
 
 def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,6 +30,39 @@ def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         else:
             merged[key] = value
     return merged
+
+
+def path_of(scale: str) -> str:
+    """The file of a scale's overlay, relative to the root of the repository."""
+    return f"{blocks.SCALES}/{scale}.yaml"
+
+
+def chain(
+    scale: str, read: Callable[[str], Mapping[str, Any]], known: Collection[str] | None = None
+) -> dict[str, dict[str, Any]]:
+    """File -> overlay, without its key ``base``, of a scale and of its bases, in the order in which they apply.
+
+    ``read`` returns the content of a file. ``known``: the scales that exist; None: this is not checked. Raises
+    ParameterError when a base does not exist or when the bases form a circle.
+    """
+    names, layers = [scale], []
+    while True:
+        layer = dict(read(path_of(names[-1])))
+        base = layer.pop(BASE, None)
+        layers.append(layer)
+        if base is None:
+            return dict(zip(map(path_of, reversed(names)), reversed(layers), strict=True))
+        if base in names:
+            circle = " -> ".join([*names[names.index(base) :], base])
+            raise ParameterError(
+                f"{path_of(names[-1])}: the bases form a circle, {circle}. A scale may be based on one that is not "
+                f"based on it: remove `{BASE}` from one of these overlays."
+            )
+        if known is not None and base not in known:
+            raise ParameterError(
+                f"{path_of(names[-1])}: `{BASE}` names '{base}', which is no scale. {nearest(str(base), known)}"
+            )
+        names.append(base)
 
 
 def write(tree: Mapping[str, Any], file: Path) -> Path:

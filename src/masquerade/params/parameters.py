@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from masquerade.core import own_weights
 from masquerade.core.errors import ParameterError
 from masquerade.core.settings import Settings
 from masquerade.params.blocks import Common
@@ -59,6 +60,13 @@ class Parameters:
             if value is MISSING and not optional[key]:
                 raise ParameterError(f"params.yaml has no '{key}' at scale {self.scale}.")
         return {key: value for key, value in values.items() if value is not MISSING}
+
+    def weights(self, method: str, variant: str = "") -> str:
+        """The name of the weights that replace the training of a method, or of an ablation; '' if it trains."""
+        block = self.methods[method]
+        if variant in self.ablations(method):
+            return own_weights.name_of((block.published_ablations or {}).get(variant, ""))
+        return own_weights.name_of(getattr(block, "published", ""))
 
     def ablations(self, method: str) -> dict[str, dict[str, Any]]:
         """Variant -> the knobs in which its training differs from that of the method's other variants."""

@@ -15,7 +15,7 @@ def schema_text() -> str:
 def template(method: str) -> str:
     """The block to paste into params.yaml for a new method, each knob with its description as a comment."""
     cls = discovery.load("methods", method)
-    lines = [f"  {method}:", "    params:"]
+    lines = [f"  {method}:", *["    published: ''"] * cls.capabilities.trains, "    params:"]
     lines += _lines(6, cls.Params)
     lines += ["    variants:", "      default:"]
     lines += _lines(8, cls.Variant)

@@ -14,6 +14,9 @@ from masquerade.core.statistics import encoded
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.pipeline.attributes import predictions
 
+SAME_FACES = "anonymized"
+"""The name, among the attempts, of the anonymized pictures of the faces that were attempted: all faces or a part."""
+
 
 def evidence(
     source: Path,
@@ -101,13 +104,15 @@ def evaluate_attempts(metrics: Mapping[str, Metric], measured: Evidence) -> dict
 
     An attempt may have several pictures of a face (several wrong keys). Each one is compared with its original. Then
     ``key_spread`` is the standard deviation of the value over these keys. Metrics whose protocol has one picture of
-    each face are left out. Raises ProtocolError as `evaluate`.
+    each face are left out. SAME_FACES has the anonymized pictures of the same faces, so that a claim can compare an
+    attempt with them face by face. Raises ProtocolError as `evaluate`.
     """
     if measured.attempts is None:
         return {}
     repeatable = {name: metric for name, metric in metrics.items() if metric.repeats}
     sources = measured.original.drop_duplicates("id").set_index("id")
-    values = {}
+    before = measured.derived[measured.derived["source_id"].isin(measured.attempts["source_id"])]
+    values = {SAME_FACES: evaluate(repeatable, _of_attempt(measured, sources, before))}
     for attempt, rows in measured.attempts.groupby("attempt", sort=False):
         values[attempt] = evaluate(repeatable, _of_attempt(measured, sources, rows))
         keys = [part for _, part in rows.groupby("number")]

@@ -18,6 +18,7 @@ from masquerade.params.blocks import AttackSettings, AttributeSettings, Recovery
 from masquerade.params.matrix import Cell
 from masquerade.params.paths import CELL, CODE, Paths, with_index
 from masquerade.params.slices import Knobs, text_of
+from masquerade.pipeline import adopted_networks
 from masquerade.pipeline.paper_inputs import PaperInputs
 
 LATENT_BACKBONES = ("generator", "inversion", "semantics")
@@ -57,6 +58,7 @@ class Graph:
         self.attribute_datasets = sorted({cell.dataset for cell in self.attributed} | {self.train_on})
         self.papers = PaperInputs(self.parameters, self.all_cells, self.attempted)
         self._check_train_set()
+        adopted_networks.check(self.parameters, self.root)
         rehearsal.declare(self.parameters.rehearsal)
         # The methods with networks; a processor computes the others at once.
         self.neural = {
@@ -161,8 +163,10 @@ class Graph:
         return discovery.load("backbones", backbone).needs
 
     def published(self, backbone: str) -> str | list[str]:
-        """The weight file that replaces the training of a backbone; [] if it is trained here."""
+        """The files that replace the training of a backbone; [] if it is trained here."""
         adopted = discovery.load("backbones", backbone)(self.parameters.backbones[backbone])
+        if adopted.weights:
+            return adopted_networks.files(adopted.weights)
         if adopted.asset:
             return self.asset(adopted.asset)
         return str(adopted.published) if adopted.published else []
@@ -172,6 +176,16 @@ class Graph:
         return [self.paths.backbone.format(backbone=name) for name in backbones]
 
     # methods
+
+    @property
+    def published_knobs(self) -> list[str]:
+        """The parameters that name the weights of methods and of ablations."""
+        trained = [name for name in self.parameters.methods if self.capabilities(name).trains]
+        return [f"methods.{name}.{key}" for name in trained for key in ("published", "published_ablations?")]
+
+    def weights(self, wildcards: Any) -> list[str]:
+        """Input function: the files that replace the training of a method or of an ablation; [] if it trains."""
+        return adopted_networks.files(self.parameters.weights(wildcards.method, getattr(wildcards, "variant", "")))
 
     def needs(self, method: str) -> tuple[str, ...]:
         """The backbones that a method loads."""
@@ -190,7 +204,7 @@ class Graph:
     def kin_checkpoint(self, wildcards: Any) -> str | list[str]:
         """Input function: the checkpoint of the method's kin, if both have the same training; else []."""
         kin = discovery.load("methods", wildcards.method).kin
-        if kin not in self.parameters.methods:
+        if kin not in self.parameters.methods or self.parameters.weights(wildcards.method):
             return []
         own, other = (self.parameters.tree["methods"][name]["params"] for name in (wildcards.method, kin))
         same = all(own.get(knob) == value for knob, value in other.items())

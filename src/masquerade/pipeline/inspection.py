@@ -18,11 +18,9 @@ from masquerade.core.statistics import between, threshold_at
 from masquerade.judges.dlib_face import SAME_PERSON, DlibFace, descriptors_by_dlib
 from masquerade.judges.mtcnn import Mtcnn
 from masquerade.judges.pixels import decibels
+from masquerade.params.blocks import InspectionSettings
 
 JUDGE = "dlib_face"
-FAR = 0.001  # false-accept rate of the calibration: one pair of strangers in a thousand passes for one person
-LEAST = 20  # pixels: side of the smallest face for MTCNN, the default of facenet-pytorch
-CERTAIN = 0.95  # least probability of a face by MTCNN: the faces of 13 photographs had 0.98 and more, a hand 0.94
 RECOGNISED = "still recognised"
 
 
@@ -38,8 +36,8 @@ class Threshold:
         return not distance > self.distance
 
 
-def threshold(measured: Path, dataset: str, split: str) -> Threshold:
-    """The larger, hence stricter, of the published threshold and the one at FAR of a calibration.
+def threshold(measured: Path, dataset: str, split: str, far: float) -> Threshold:
+    """The larger, hence stricter, of the published threshold and the one at the rate ``far`` of a calibration.
 
     ``measured``: the measurements of the pictures of ``dataset``; the calibration takes the people of ``split``, who
     have trained nothing. Without that file, or with too few people in it, the published threshold stands alone.
@@ -55,13 +53,13 @@ def threshold(measured: Path, dataset: str, split: str) -> Threshold:
         return Threshold(SAME_PERSON, f"{published}; {JUDGE} did not measure {dataset}, so there is no calibration")
     impostors = np.sort(between(measurements.stack(people[column]), people["identity"].to_numpy()))
     impostors = impostors[np.isfinite(impostors)]
-    calibrated = threshold_at(FAR, impostors)
+    calibrated = threshold_at(far, impostors)
     pairs = f"{len(impostors):,} impostor pairs of {dataset} ({split})"
     if np.isnan(calibrated):
-        return Threshold(SAME_PERSON, f"{published}; no calibration, because FAR {FAR:.1%} needs more than {pairs}")
+        return Threshold(SAME_PERSON, f"{published}; no calibration, because FAR {far:.1%} needs more than {pairs}")
     if calibrated > SAME_PERSON:
-        return Threshold(calibrated, f"FAR {FAR:.1%} of {pairs}; stricter than {published}")
-    return Threshold(SAME_PERSON, f"{published}; stricter than {calibrated:.3f}, which is FAR {FAR:.1%} of {pairs}")
+        return Threshold(calibrated, f"FAR {far:.1%} of {pairs}; stricter than {published}")
+    return Threshold(SAME_PERSON, f"{published}; stricter than {calibrated:.3f}, which is FAR {far:.1%} of {pairs}")
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,8 @@ class Looks:
 class Inspector:
     """The judge, and a second detector for whole photographs. Each is loaded at its first picture."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: InspectionSettings) -> None:
+        self._settings = settings
         self._judge: DlibFace | None = None
 
     @cached_property
@@ -90,7 +89,7 @@ class Inspector:
         scale = min(side / max(photograph.shape[:2]), 1.0)
         size = [max(1, round(length * scale)) for length in photograph.shape[1::-1]]
         small = cv2.resize(photograph, size, interpolation=cv2.INTER_AREA) if scale < 1 else photograph
-        return self._mtcnn.faces(small, LEAST, CERTAIN) / scale
+        return self._mtcnn.faces(small, self._settings.smallest_face, self._settings.face_probability) / scale
 
     def look(self, pictures: list[np.ndarray]) -> Looks:
         """Look at aligned faces, uint8 (H, W, 3) each; the sizes may differ."""

@@ -1,7 +1,7 @@
 """Checkpoints: safetensors files with facts beside the tensors. No code from a file is ever executed."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import safetensors.torch
@@ -12,12 +12,16 @@ from masquerade.core import execution, files, rehearsal
 from masquerade.core.errors import CheckpointError
 from masquerade.training import distributed
 
+BUFFERS = "buffers"
+"""The entry of the metadata, beside the facts, with the names of the buffers."""
+
 
 @execution.replaceable
 def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping[str, object]) -> None:
     """Write tensors as ``<module>.<key>`` with ``facts`` (JSON) as metadata. The same content gives the same bytes.
 
-    If several processes train together, only the first one writes.
+    The metadata also list the tensors that are buffers and no parameters. If several processes train together, only the
+    first one writes.
     """
     if not distributed.first():
         return
@@ -26,10 +30,32 @@ def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping
         for name, module in modules.items()
         for key, value in module.state_dict().items()
     }
-    metadata = {"masquerade": json.dumps(rehearsal.marked(facts), sort_keys=True)}
+    write(path, tensors, facts, [name for name in _buffers(modules) if name in tensors])
+
+
+def _buffers(modules: Mapping[str, nn.Module]) -> list[str]:
+    return sorted(f"{name}.{key}" for name, module in modules.items() for key, _ in module.named_buffers())
+
+
+def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, object], buffers: Sequence[str]) -> None:
+    """Write tensors by their full names. ``buffers``: the names of those that are no parameters."""
+    # one entry: the order of several is another one in each file
+    metadata = json.dumps({**rehearsal.marked(facts), BUFFERS: list(buffers)}, sort_keys=True)
     with files.written(path) as temporary:
-        safetensors.torch.save_file(tensors, temporary, metadata)
+        safetensors.torch.save_file(dict(tensors), temporary, {"masquerade": metadata})
         temporary.chmod(0o644)  # safetensors lets only the owner read; the members of a lab share checkpoints
+
+
+def buffers_of(path: Path) -> list[str]:
+    """The names of the tensors of a checkpoint that are buffers. Raises CheckpointError if it does not list them."""
+    with safe_open(path, framework="pt") as file:
+        listed = json.loads(file.metadata()["masquerade"]).get(BUFFERS)
+    if listed is None:
+        raise CheckpointError(
+            f"{path} does not say which of its tensors are buffers: an earlier version of the code wrote it. Delete it "
+            f"and run `snakemake {path}` again."
+        )
+    return listed
 
 
 @execution.replaceable
@@ -44,6 +70,7 @@ def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
     try:
         with safe_open(path, framework="pt") as file:
             facts = json.loads(file.metadata()["masquerade"])
+            facts.pop(BUFFERS, None)
             for key in file.keys():  # noqa: SIM118 - not a dict
                 module, _, name = key.partition(".")
                 tensors.setdefault(module, {})[name] = file.get_tensor(key)

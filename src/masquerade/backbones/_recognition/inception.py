@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 from masquerade.backbones import Backbone
 from masquerade.backbones._recognition.settings import RecognitionSettings
 from masquerade.core import discovery
+from masquerade.core.own_weights import OwnWeights
 from masquerade.core.settings import Settings
 from masquerade.training.job import TrainingJob
 
@@ -21,7 +22,11 @@ SMALLEST_INPUT = 75  # with fewer pixels, the convolutions without padding leave
 class InceptionRecogniser(Backbone):
     """Inception-ResNet-v1 (FaceNet's architecture; published size: width 1, repeats 5, 10, 5, at 160 pixels)."""
 
+    architecture = ("width", "repeats", "recognition.input_size")
+
     class Params(Settings):
+        published: OwnWeights
+        """Weights to adopt instead of a training: ``weights:<name>``; '': trained here."""
         width: Annotated[float, Field(gt=0)]
         """Factor of every number of channels (1: FaceNet's public models)."""
         repeats: tuple[int, int, int]

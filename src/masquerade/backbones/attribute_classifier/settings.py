@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from masquerade.core.own_weights import OwnWeights
 from masquerade.core.settings import Settings
 
 Count = Annotated[int, Field(ge=1)]
@@ -13,6 +14,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class AttributeClassifierSettings(Settings):
     """The network, its training and its floor."""
 
+    published: OwnWeights
+    """Weights to adopt instead of a training: ``weights:<name>``; '': trained here."""
     crop: tuple[Share, Share, Share, Share]
     """The crop of an aligned picture that the network sees: left, top, right, bottom as shares of the side."""
     input_size: Annotated[int, Field(ge=8)]

@@ -18,6 +18,7 @@ class StyleGenerator(TrainedBackbone):
     title = "generator (StyleGAN2)"
     source = "Karras et al. 2020, arXiv:1912.04958; at small scales trained here on the training faces"
 
+    architecture = ("channels", "style", "mapping", "mapping_rate")
     Params = GeneratorSettings
     params: GeneratorSettings
 

@@ -51,7 +51,7 @@ class GeneratorSettings(Settings):
 
     published: str
     """A weight file of rosinality or GenForce to adopt instead of a training: ``asset:<role>`` of `masquerade assets
-    list`, ``path`` or ``path#sha256=<checksum>``; '': trained here."""
+    list`, ``path`` or ``path#sha256=<checksum>``; ours: ``weights:<name>``; '': trained here."""
     channels: Annotated[list[int], Field(min_length=2, max_length=9)]
     """Channels at 4, 8, 16, ... pixels. Their number sets the size of the pictures (9: 1024; config F)."""
     style: Annotated[int, Field(ge=1)]

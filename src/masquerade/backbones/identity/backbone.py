@@ -21,6 +21,7 @@ class Identity(Backbone):
     title = "identity encoder (IR-SE, ArcFace)"
     source = "trained here on the people of the backbones"
 
+    architecture = ("widths", "units", "recognition.input_size")
     Params = IdentitySettings
     params: IdentitySettings
 

@@ -13,7 +13,8 @@ class IdentitySettings(Settings):
 
     published: str
     """model_ir_se50.pth to adopt instead of a training: ``asset:ir_se50``, ``path`` or ``path#sha256=<checksum>``;
-    '': trained here. The adopted network sees FALCO's crop of a picture; the checkpoint states the crop."""
+    ours: ``weights:<name>``; '': trained here. An adopted model_ir_se50.pth sees FALCO's crop of a picture, which the
+    checkpoint states."""
     widths: Annotated[list[int], Field(min_length=5, max_length=5)]
     """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
     units: Annotated[list[int], Field(min_length=4, max_length=4)]

@@ -42,7 +42,7 @@ class InversionSettings(Settings):
 
     published: str
     """A published e4e or pSp file to adopt instead of a training: ``asset:<role>`` of `masquerade assets list`,
-    ``path`` or ``path#sha256=<checksum>``; '': trained here."""
+    ``path`` or ``path#sha256=<checksum>``; ours: ``weights:<name>``; '': trained here."""
     kind: Literal["e4e", "psp"]
     """e4e: one code and offsets to it; psp: a code of its own for each layer."""
     input_size: Annotated[int, Field(ge=16)]

@@ -16,6 +16,7 @@ class Landmarks(TrainedBackbone):
     source = "trained here on the 68 landmarks of the backbones' people"
     teachers = ("dlib_face",)
 
+    architecture = ("input_size", "widths", "hidden")
     Params = LandmarksSettings
     params: LandmarksSettings
 

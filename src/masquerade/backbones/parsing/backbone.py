@@ -18,6 +18,7 @@ class Parsing(TrainedBackbone):
     title = "face parser (BiSeNet)"
     source = "trained here on the masks of the backbones' people, or 79999_iter.pth as published"
 
+    architecture = ("input_size", "width", "stride")
     Params = ParsingSettings
     params: ParsingSettings
 

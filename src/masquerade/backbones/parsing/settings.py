@@ -15,7 +15,7 @@ class ParsingSettings(Settings):
 
     published: str
     """79999_iter.pth (or parsing_bisenet.pth) to adopt instead of a training: ``asset:bisenet``, ``path`` or
-    ``path#sha256=<checksum>``; '': trained here."""
+    ``path#sha256=<checksum>``; ours: ``weights:<name>``; '': trained here."""
     input_size: Annotated[int, Field(ge=32)]
     """Side in pixels of the network's input; the network resizes pictures to it (512: the published code)."""
     width: Annotated[int, Field(ge=4)]

@@ -21,6 +21,7 @@ class Semantics(Backbone):
     title = "text-image model (CLIP)"
     source = "trained here on the captions of the backbones' people, or FaRL / CLIP as published"
 
+    architecture = ("image_size", "patch", "stem", "width", "layers", "heads", "embedding", "activation", "text")
     Params = SemanticsSettings
     params: SemanticsSettings
 

@@ -30,7 +30,7 @@ class SemanticsSettings(Settings):
 
     published: str
     """An official weight file (FaRL, CLIP or OpenCLIP) to adopt instead of a training: ``asset:<role>`` of `masquerade
-    assets list`, ``path`` or ``path#sha256=<checksum>``; '': trained here."""
+    assets list`, ``path`` or ``path#sha256=<checksum>``; ours: ``weights:<name>``; '': trained here."""
     image_size: Annotated[int, Field(ge=16)]
     """Side in pixels of the network's input; the network resizes pictures to it (224: Radford et al. 2021)."""
     patch: Count

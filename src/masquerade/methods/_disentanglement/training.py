@@ -17,7 +17,7 @@ from masquerade.methods._disentanglement import losses
 from masquerade.methods._disentanglement.network import Disentanglement, discriminator
 from masquerade.methods._disentanglement.settings import DisentanglementSettings
 from masquerade.networks.inputs import device, place
-from masquerade.training import checkpoints, loop
+from masquerade.training import adoption, checkpoints, loop
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
 
@@ -110,8 +110,9 @@ def train(
     """Train Stage I on the people of the job and write ``job.checkpoint`` (the averaged generator).
 
     ``identity``: the frozen identity encoder. ``alter``: the method's Stage II, for one more column of the sample
-    pictures. ``beside``: further modules for the checkpoint. If ``job.base`` is a checkpoint of the same training, its
-    generator is taken and no training runs. Raises ParameterError if pictures and widths do not fit.
+    pictures. ``beside``: further modules for the checkpoint. If ``job.base`` is a checkpoint of the same training, or
+    was adopted from weights/, its generator is taken and no training runs. Raises ParameterError if pictures and widths
+    do not fit.
     """
     torch.set_num_threads(job.threads)
     archive = FaceArchive(job.faces)
@@ -143,9 +144,12 @@ def train(
 
 
 def _taken_over(base: Path, digest: str, network: nn.Module) -> bool:
-    """Whether ``base`` comes from the training ``digest``. If so, its generator is loaded into ``network``."""
+    """Whether ``base`` comes from the training ``digest``, or from weights/. If so, its generator is loaded.
+
+    The graph gives a base only if its parameters are the same. Weights of weights/ learnt from other people.
+    """
     tensors, facts = checkpoints.load_checkpoint(base)
-    if facts.get("training") != digest:
+    if facts.get("training") != digest and adoption.ADOPTED not in facts:
         return False
     checkpoints.load_into(network, tensors["network"], base)
     return True

@@ -34,6 +34,7 @@ class FIT(Method):
     paper = "Gu et al. 2020, Face Identity Transformers, ECCV (arXiv:1911.11759)"
     capabilities = Capabilities(trains=True, keys=Bits(BITS), invertible=True)
     needs = ("identity",)
+    architecture = ("width", "halvings", "blocks", "reach")
 
     class Params(FitSettings):
         pass

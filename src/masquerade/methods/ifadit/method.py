@@ -45,6 +45,10 @@ class Ifadit(Method):
     capabilities = Capabilities(trains=True, keys=Secret(), invertible=True, saves=True, pastes=True)
     needs = ("generator", "identity", "parsing", "landmarks", "inversion")
     losses = ("alexnet",)  # LPIPS, Eq. 20
+    architecture = (
+        *("encoder", "mapping", "mapping_shared", "flow", "compensation_widths", "compensation_form", "compensation"),
+        *("region", "refined"),
+    )
 
     class Params(IfaditSettings):
         pass

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 DRAWS = (1, 2, 3)
-"""Seeds of further draws, for a figure of their diversity (Figure 6)."""
+"""Numbers of further draws of the hidden identity (Figure 6). Each has a seed of its own, which no experiment has."""
 
 
 class LReOrg(Method):
@@ -38,6 +39,7 @@ class LReOrg(Method):
         deterministic=False,
     )  # fmt: skip
     needs = ("generator", "inversion", "semantics", "identity")
+    architecture = ("keywords", "blocks", "hidden", "growth", "limit")
 
     class Params(LReOrgSettings):
         pass
@@ -123,11 +125,14 @@ class LReOrg(Method):
     def views(self, faces: Faces) -> dict[str, np.ndarray]:
         """``draw.<n>``: other draws of the hidden identity. ``plus.<keyword>``: the face once this keyword is restored.
 
-        Empty for a variant that keeps nothing.
+        Empty for a variant that keeps nothing. Without draws if the identity is not hidden: nothing else is random.
         """
         if not self.variant.keep:
             return {}
-        pictures = {f"draw.{number}": self.anonymize(faces, number) for number in DRAWS}
+        pictures = {}
+        if IDENTITY in self.variant.hide:
+            for number in DRAWS:
+                pictures[f"draw.{number}"] = self.anonymize(faces, seeding.derive(number, "lreorg", "draw"))
         code = self._hidden(faces, 0)
         original, _ = self._codes.of(faces)
         for name in self.variant.keep[:-1]:

@@ -30,6 +30,7 @@ class Riddle(Method):
     capabilities = Capabilities(trains=True, keys=Secret(), invertible=True, saves=True, latents=True)
     needs = ("generator", "inversion", "semantics", "identity")
     losses = ("vgg16", "alexnet")  # LPIPS of the five pictures, by one of both (`perceptual`)
+    architecture = ("groups", "width", "heads", "hidden")
 
     class Params(RiddleSettings):
         pass

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from masquerade.core import execution, seeding
 from masquerade.networks import efficientnet_lite0, efficientnet_lite_internals, mobilenet_v2, torchvision_internals
-from masquerade.networks.inputs import tensor
+from masquerade.networks.inputs import device, place, tensor
 from masquerade.params.blocks import AttributeSettings
 
 Architecture = Literal["mobilenet_v2", "efficientnet_lite0"]
@@ -32,13 +32,12 @@ class Classifier:
         torch.manual_seed(seeding.derive(seed, "classifier"))
         blocks, (self._mean, self._std), width = ARCHITECTURES[architecture]()
         kept = min(settings.frozen_blocks, len(blocks))
-        self._frozen = nn.Sequential(*blocks[:kept]).eval()
-        self._trained = nn.Sequential(
-            *blocks[kept:], nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2), nn.Linear(width, len(attributes))
-        ).requires_grad_(True)
+        self._frozen = place(nn.Sequential(*blocks[:kept])).eval()
+        head = nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2), nn.Linear(width, len(attributes))
+        self._trained = place(nn.Sequential(*blocks[kept:], *head)).requires_grad_(True)
 
     def features(self, pictures: np.ndarray) -> Tensor:
-        """The output of the frozen blocks, (N, C, H, W).
+        """The output of the frozen blocks, (N, C, H, W), on the CPU, because that of a whole dataset fills a GPU.
 
         It is the same for all classifiers with the same architecture and settings.
         """
@@ -49,7 +48,7 @@ class Classifier:
 
     def _frozen_output(self, pictures: np.ndarray) -> Tensor:
         images = pictures.transpose(0, 3, 1, 2).astype(np.float32) / 127.5 - 1.0
-        return self._frozen(tensor(images, self.settings.size, self._mean, self._std))
+        return self._frozen(tensor(images, self.settings.size, self._mean, self._std).to(device())).cpu()
 
     def fit(self, features: Tensor, mirrored: Tensor, labels: np.ndarray) -> list[float]:
         """Train on the `features` of pictures and of their mirror images, with labels bool (N, A).
@@ -70,7 +69,7 @@ class Classifier:
                 chosen = torch.from_numpy(rows)
                 pick = torch.from_numpy(turned[rows])[:, None, None, None]
                 batch = torch.where(pick, mirrored[chosen], features[chosen])
-                loss = focal_loss(self._trained(batch), truth[chosen])
+                loss = focal_loss(self._trained(batch.to(device())), truth[chosen].to(device()))
                 optimiser.zero_grad(set_to_none=True)
                 loss.backward()
                 optimiser.step()
@@ -83,7 +82,8 @@ class Classifier:
         """Probabilities float32 (N, A)."""
         self._trained.eval()
         with torch.inference_mode():
-            return torch.cat([self._trained(part).sigmoid() for part in features.split(64)]).numpy()
+            parts = [self._trained(part.to(device())).sigmoid().cpu() for part in features.split(64)]
+        return torch.cat(parts).numpy()
 
 
 def focal_loss(logits: Tensor, labels: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from masquerade.pipeline.costs.builder import Builder, ordered
 from masquerade.pipeline.costs.meta import Cost
 from masquerade.pipeline.costs.step import Step
 from masquerade.pipeline.costs.workload import Workload
+from masquerade.training import cards
 
 FAKES = 512
 """Fakes that are drawn to count the cost of one: enough to form groups of them."""
@@ -59,7 +60,10 @@ def codes(workload: Workload, builder: Builder) -> Iterator[Step]:
 
 
 def methods(workload: Workload, builder: Builder) -> Iterator[Step]:
-    """The trainings of each method, one for each seed, and those of its ablations, which start from its checkpoint."""
+    """The trainings of each method, one for each seed, and those of its ablations, which start from its checkpoint.
+
+    An adopted network costs nothing but its disk space.
+    """
     parameters = workload.parameters
     classes = {cell.method: discovery.load("methods", cell.method) for cell in workload.cells}
     classes = {name: cls for name, cls in classes.items() if cls.capabilities.trains}
@@ -83,6 +87,8 @@ def _trained(
 ) -> Step:  # fmt: skip
     job = builder.job(checkpoint, cls.needs, base)
     cost, reason = builder.counted(name, lambda: cls.train(knobs, job))
+    if weights := workload.parameters.weights(*name.split("/")):
+        cost, reason = Cost(), reason or f"published: {cards.weights_path(weights).name}"
     return _step(workload, builder, rule, name, jobs, cost, checkpoint, reason, workload.learnt_by(cls.people))
 
 

@@ -1,0 +1,25 @@
+"""``masquerade faces``: a sheet of drawn people."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def faces(
+    people: Annotated[int, typer.Option("--people", help="Number of people, one picture each.", min=1, max=1000)] = 24,
+    size: Annotated[int, typer.Option("--size", help="Side of a picture in pixels.", min=16, max=1024)] = 256,
+    seed: Annotated[int, typer.Option("--seed", help="Another seed draws other people.")] = 0,
+    wild: Annotated[bool, typer.Option("--wild", help="Strong pose and light, and objects before the face.")] = False,
+    output: Annotated[Path, typer.Option("--output", help="The PNG file.")] = Path("faces.png"),
+) -> None:
+    """Draw people in three dimensions, who are nobody, on one sheet. The first use compiles the renderer: a minute."""
+    from PIL import Image
+
+    from masquerade.core.files import written
+    from masquerade.faces._figures.sheet import sheet
+
+    picture = Image.fromarray(sheet(people, size, seed, wild))
+    with written(output) as path:
+        picture.save(path, format="PNG")
+    typer.echo(f"{output}: {people} people, seed {seed}")

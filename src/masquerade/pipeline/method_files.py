@@ -1,0 +1,142 @@
+"""The files that a method needs outside a build: those that a build made, else networks adopted from weights/.
+
+Adopted checkpoints and the fakes that are drawn with them lie in ``.masquerade/adopted/<scale>/``, so that a build
+never takes them for its own.
+"""
+
+from collections.abc import Callable
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+from masquerade.core import discovery, fingerprints
+from masquerade.core.errors import CheckpointError
+from masquerade.core.images import FaceArchive, index_path
+from masquerade.core.settings import Settings
+from masquerade.methods import Resources
+from masquerade.params.parameters import Parameters, trained_with
+from masquerade.params.paths import Paths
+from masquerade.pipeline import adopted_networks
+from masquerade.training.cards import Card
+
+FOLDER = Path(".masquerade/adopted")
+Say = Callable[[str], None]
+
+
+def resources(root: Path, parameters: Parameters, name: str, variant: str, say: Say = lambda text: None) -> Resources:
+    """The files of the method ``name`` in the repository at ``root``.
+
+    ``say`` gets a sentence when networks of weights/ are used, with the people that they learnt from. Raises
+    CheckpointError naming the files that are missing, and what to do.
+    """
+    return _Finder(root, parameters, say).resources(name, variant)
+
+
+class _Finder:
+    def __init__(self, root: Path, parameters: Parameters, say: Say):
+        self.root, self.parameters, self.say = root, parameters, say
+        self.paths = Paths(parameters.scale)
+        self.folder = root / FOLDER / parameters.scale
+        self.cards: list[Card] = []
+        self.missing: list[str] = []
+
+    def resources(self, name: str, variant: str) -> Resources:
+        cls = discovery.load("methods", name)
+        able = cls.capabilities
+        backbones: dict[str, Path] = {}
+        for need in _in_order(cls.needs):
+            if path := self._backbone(need, backbones):
+                backbones[need] = path
+        checkpoint = self._checkpoint(name, variant, backbones) if able.trains else None
+        gallery = self.paths.faces.format(dataset=self.parameters.matrix.train_on)
+        if able.gallery:
+            self.missing += [path for path in (gallery, str(index_path(Path(gallery)))) if not self._built(path)]
+        fakes = self._fakes(backbones) if able.fakes else None
+        if self.missing:
+            self._refuse(name)
+        if self.cards:
+            self.say(self._learnt())
+        return Resources(
+            checkpoint=checkpoint,
+            backbones={need: backbones[need] for need in cls.needs},
+            gallery=FaceArchive(self.root / gallery) if able.gallery else None,
+            fakes=fakes,
+        )
+
+    def _built(self, path: str) -> bool:
+        return (self.root / path).is_file()
+
+    def _backbone(self, name: str, others: dict[str, Path]) -> Path | None:
+        """The checkpoint of a backbone; None, and an entry of ``missing``, if there is none."""
+        path = self.paths.backbone.format(backbone=name)
+        if self._built(path):
+            return self.root / path
+        backbone = discovery.load("backbones", name)(self.parameters.backbones[name])
+        return self._adopted(path, f"backbones.{name}", backbone.weights, backbone.params, others)
+
+    def _checkpoint(self, name: str, variant: str, backbones: dict[str, Path]) -> Path | None:
+        """The checkpoint of a method or of an ablation, as `_backbone`."""
+        ablation = self.parameters.ablations(name).get(variant)
+        pattern = self.paths.method if ablation is None else self.paths.ablation
+        path = pattern.format(method=name, variant=variant, seed=self.parameters.seeds[0])
+        if self._built(path):
+            return self.root / path
+        cls = discovery.load("methods", name)
+        params = trained_with(cls, self.parameters.tree["methods"][name]["params"], ablation)
+        return self._adopted(path, f"methods.{name}", self.parameters.weights(name, variant), params, backbones)
+
+    def _adopted(self, path: str, block: str, weights: str, params: Settings, others: dict[str, Path]) -> Path | None:
+        from masquerade.training import adoption
+
+        if not weights:
+            self.missing.append(path)
+        if self.missing:
+            return None
+        adopted_networks.check(self.parameters, self.root, block)
+        keys = discovery.load(*block.split(".")).architecture
+        checkpoint = self.folder / Path(path).relative_to(self.paths.checkpoints)
+        self.cards.append(adoption.adopt(weights, keys, params, others, checkpoint, self.root))
+        return checkpoint
+
+    def _fakes(self, backbones: dict[str, Path]) -> Path | None:
+        """The set of fakes: of a build, or drawn once with adopted networks."""
+        if self._built(self.paths.fakes):
+            return self.root / self.paths.fakes
+        if self.missing or not self.cards:
+            self.missing.append(self.paths.fakes)
+            return None
+        from masquerade.methods._latent import fakes
+        from masquerade.methods._latent.space import LatentSpace
+
+        settings, seed = self.parameters.fakes, self.parameters.data_seed
+        files = {name: backbones[name] for name in ("generator", "semantics")}
+        origin = "-".join(fingerprints.md5(path)[:8] for path in files.values())
+        path = self.folder / f"fakes-{origin}-{settings.count}-{settings.psi}-{seed}.safetensors"
+        if not path.is_file():
+            self.say(f"Drawing {settings.count} faces of nobody, once: {path}.")
+            fakes.write(LatentSpace(files), path, settings.count, settings.psi, seed)
+        return path
+
+    def _refuse(self, name: str) -> None:
+        one = len(self.missing) == 1
+        listed = ", ".join(self.missing)
+        raise CheckpointError(
+            f"{name} needs {listed}, which {'is' if one else 'are'} missing, and scale {self.parameters.scale} adopts "
+            f"{'it' if one else 'them'} from no file of weights/. Run `make reproduce`, or only `snakemake "
+            f"{' '.join(self.missing)}`, in {self.root.resolve()}."
+        )
+
+    def _learnt(self) -> str:
+        """What a person must know of the networks of weights/."""
+        names = ", ".join(card.name for card in self.cards)
+        people = "; ".join(dict.fromkeys(card.data.people for card in self.cards))
+        sizes = " and ".join(dict.fromkeys(str(card.data.image_size) for card in self.cards))
+        return (
+            f"No build of scale {self.parameters.scale} has these networks, so those of weights/ are used: {names}. "
+            f"They learnt from pictures of {sizes} pixels. The people: {people}."
+        )
+
+
+def _in_order(names: tuple[str, ...]) -> list[str]:
+    """Backbones, each after those that it was trained with."""
+    needs = {name: set(discovery.load("backbones", name).needs) & set(names) for name in names}
+    return list(TopologicalSorter(needs).static_order())

@@ -1,0 +1,287 @@
+"""Exports the networks of a finished build into weights/: 16-bit weight files, each with its card (docs/weights.md)."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from masquerade.core import discovery, fingerprints
+from masquerade.core.errors import MasqueradeError
+from masquerade.core.suggestions import nearest
+from masquerade.lineage import descriptions, licences, provenance
+from masquerade.params import loading
+from masquerade.params.parameters import Parameters
+from masquerade.params.paths import Paths
+from masquerade.training import adoption, cards, checkpoints, half_precision
+from masquerade.training.cards import Card, Data
+from masquerade.training.job import TrainingJob
+
+TESTED = "test"
+"""The split that no training and no quality figure reads: its numbers of people are in no card."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A network of a build that can be exported."""
+
+    name: str
+    room: str
+    """``backbones`` or ``methods``."""
+    module: str
+    variant: str = ""
+    """The variant of an ablation."""
+
+    @property
+    def block(self) -> str:
+        return f"{self.room}.{self.module}"
+
+    @property
+    def cls(self) -> Any:
+        return discovery.load(self.room, self.module)
+
+    def checkpoint(self, paths: Paths, seed: int) -> str:
+        """The checkpoint of the build."""
+        if self.room == "backbones":
+            return paths.backbone.format(backbone=self.module)
+        pattern = paths.ablation if self.variant else paths.method
+        return pattern.format(method=self.module, variant=self.variant, seed=seed)
+
+    def keys(self, train_on: str) -> tuple[str, ...]:
+        """The slice of the parameters that its training depends on."""
+        shared = ("data_seed", "people", "image.size", "matrix.train_on", f"datasets.{train_on}")
+        if self.room == "backbones":
+            return self.block, *shared
+        ablation = (f"{self.block}.ablations.{self.variant}",) if self.variant else ()
+        return f"{self.block}.params", *ablation, *shared
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A network that was exported."""
+
+    trained: Trained
+    card: Card
+    loss: float
+    """The rounding error, as `half_precision.loss`."""
+
+
+def networks(parameters: Parameters) -> list[Trained]:
+    """The networks of a scale: backbones, each after those that it needs, then methods with their ablations."""
+    needs = {name: discovery.load("backbones", name).needs for name in parameters.backbones}
+    ordered = [name for name in TopologicalSorter(needs).static_order() if name in needs]
+    result = [Trained(name, "backbones", name) for name in ordered]
+    for name in parameters.methods:
+        if discovery.load("methods", name).capabilities.trains:
+            result.append(Trained(name, "methods", name))
+            result += [Trained(f"{name}.{variant}", "methods", name, variant) for variant in parameters.ablations(name)]
+    return result
+
+
+def slice_of(parameters: Parameters, trained: Trained) -> dict[str, Any]:
+    """The parameters that the training of a network depends on, without what concerns the test split alone."""
+    train_on = parameters.matrix.train_on
+    values = parameters.slice(trained.keys(train_on))
+    dataset = f"datasets.{train_on}"
+    return json.loads(json.dumps({**values, dataset: _without_test(values[dataset])}))
+
+
+def _without_test(tree: Any) -> Any:
+    if not isinstance(tree, Mapping):
+        return tree
+    return {key: _without_test(value) for key, value in tree.items() if key != TESTED}
+
+
+def drift(card: Card, parameters: Parameters) -> list[str]:
+    """How the parameters of the scale that trained a network differ from its card now, one line for each key."""
+    trained = next((one for one in networks(parameters) if one.name == card.name), None)
+    if trained is None:
+        return [f"{cards.card_path(card.name)}: scale {card.scale} has no network '{card.name}' any more."]
+    return [
+        f"{cards.card_path(card.name)}: {key} was {there} in the training, and scale {card.scale} has {here} now."
+        for key, there, here in cards.differences(card.parameters, slice_of(parameters, trained))
+    ]
+
+
+def export(root: Path = Path(), scale: str | None = None, names: Sequence[str] = ()) -> list[Exported]:
+    """Write the networks ``names`` of a finished build into weights/ of the repository at ``root``.
+
+    By default these are all backbones and methods; ablations are exported by name (``ifadit.without_img``).
+
+    Either all files are written or none. Raises MasqueradeError if a checkpoint or its record is missing, was itself
+    adopted, cannot be rounded, or if the files together would be larger than `cards.LIMIT`.
+    """
+    parameters = loading.load(root, scale)
+    known = networks(parameters)
+    if unknown := [name for name in names if name not in {trained.name for trained in known}]:
+        raise MasqueradeError(
+            f"Scale {parameters.scale} has no network '{unknown[0]}'. "
+            f"{nearest(unknown[0], (one.name for one in known))}"
+        )
+    chosen = [trained for trained in known if (trained.name in names if names else not trained.variant)]
+    _check_built(root, parameters, chosen)
+    with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
+        exporter = _Exporter(root, parameters, Path(place))
+        exported = [exporter.export(trained) for trained in chosen]
+        _check_size(root, exported)
+        (root / cards.FOLDER).mkdir(exist_ok=True)
+        for file in sorted(Path(place).iterdir()):
+            shutil.move(file, root / cards.FOLDER / file.name)
+    return exported
+
+
+def _check_built(root: Path, parameters: Parameters, chosen: Sequence[Trained]) -> None:
+    paths, seed = Paths(parameters.scale), parameters.seeds[0]
+    files = [trained.checkpoint(paths, seed) for trained in chosen]
+    if missing := [path for path in files if not (root / path).is_file()]:
+        raise MasqueradeError(
+            f"{len(missing)} of {len(files)} networks of scale {parameters.scale} are not built (the first: "
+            f"{missing[0]}). Run `snakemake all --config scale={parameters.scale}`, or name the networks to export."
+        )
+
+
+def _check_size(root: Path, exported: Sequence[Exported]) -> None:
+    sizes = {one.card.name: one.card.size for one in exported}
+    kept = {name: cards.read(name, root).size for name in cards.names(root) if name not in sizes}
+    total = sum((*sizes.values(), *kept.values()))
+    if total > cards.LIMIT:
+        largest = sorted((*sizes.items(), *kept.items()), key=lambda item: -item[1])[:3]
+        listed = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in largest)
+        raise MasqueradeError(
+            f"The weights would have {total / 1e6:.1f} MB together, and {cards.FOLDER}/ lies in git with at most "
+            f"{cards.LIMIT / 1e6:g} MB. The largest: {listed}. Export fewer networks, or make these smaller."
+        )
+
+
+class _Exporter:
+    """Writes the weight files and cards of a build into ``folder``."""
+
+    def __init__(self, root: Path, parameters: Parameters, folder: Path):
+        self.root, self.parameters, self.folder = root, parameters, folder
+        self.paths = Paths(parameters.scale)
+        self._sha256: dict[str, str] = {}
+        self._people = _people(parameters)
+
+    def export(self, trained: Trained) -> Exported:
+        seed = self.parameters.data_seed if trained.room == "backbones" else self.parameters.seeds[0]
+        checkpoint = trained.checkpoint(self.paths, self.parameters.seeds[0])
+        path = self.root / checkpoint
+        record = self._record(checkpoint)
+        parts, facts = checkpoints.load_checkpoint(path)
+        if adoption.ADOPTED in facts:
+            raise MasqueradeError(
+                f"{checkpoint} was not trained at scale {self.parameters.scale}: it was adopted from "
+                f"{cards.FOLDER}/. Export from the scale that trains it, or set {trained.block}.published to ''."
+            )
+        tensors = {f"{part}.{key}": tensor for part, group in parts.items() for key, tensor in group.items()}
+        buffers = checkpoints.buffers_of(path)
+        rounded = half_precision.rounded(tensors, buffers, path)
+        ties = {name: md5 for name in trained.cls.needs if (md5 := facts.get(name))}
+        file = self.folder / cards.weights_path(trained.name).name
+        facts = {key: value for key, value in facts.items() if key not in ties}
+        checkpoints.write(file, rounded, facts, buffers)
+        self._sha256[trained.name] = fingerprints.sha256(file)
+        quality, quality_of = self._quality(trained)
+        card = Card(
+            name=trained.name,
+            what=f"{trained.cls.title}{f', ablation {trained.variant}' * bool(trained.variant)}",
+            source=getattr(trained.cls, "source", "") or trained.cls.paper,
+            block=trained.block,
+            licence=licences.OURS,
+            scale=self.parameters.scale,
+            data=Data(
+                dataset=self.parameters.matrix.train_on, people=self._people, group=trained.cls.people,
+                image_size=self.parameters.image.size,
+            ),
+            parameters=slice_of(self.parameters, trained),
+            seed=seed,
+            belongs_to={name: self._tied(trained, name, md5) for name, md5 in ties.items()},
+            commit=record["commit"],
+            hours=round(record["seconds"] / 3600, 3),
+            machine=descriptions.machine(record["machine"]),
+            quality=quality,
+            quality_of=quality_of,
+            checkpoint=fingerprints.md5(path),
+            tensors=len(rounded),
+            numbers=sum(tensor.numel() for tensor in rounded.values()),
+            size=file.stat().st_size,
+            sha256=self._sha256[trained.name],
+        )  # fmt: skip
+        cards.write(card, self.folder)
+        return Exported(trained, card, half_precision.loss(tensors.values(), rounded.values()))
+
+    def _record(self, checkpoint: str) -> dict[str, Any]:
+        """The circumstances of the job that wrote a checkpoint."""
+        file = self.root / provenance.path_of(checkpoint)
+        record = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {"outputs": {}}
+        if record["outputs"].get(checkpoint) != fingerprints.md5(self.root / checkpoint):
+            raise MasqueradeError(
+                f"{checkpoint} has no record of its training in {provenance.FOLDER} (commit, time, machine), or the "
+                "record is of another file. The card needs it: bring it with the files (`dvc pull` does), "
+                f"or build it again with `snakemake {checkpoint} --forcerun {checkpoint}`."
+            )
+        return record
+
+    def _tied(self, trained: Trained, backbone: str, md5: str) -> str:
+        """The SHA-256 of the weight file of a backbone that the network was trained with."""
+        if fingerprints.md5(self.root / self.paths.backbone.format(backbone=backbone)) != md5:
+            raise MasqueradeError(
+                f"{trained.name} was trained with another {backbone} than the one of this build. Run `snakemake all "
+                f"--config scale={self.parameters.scale}`, and export again."
+            )
+        if backbone in self._sha256:
+            return self._sha256[backbone]
+        if backbone not in cards.names(self.root) or (card := cards.checked(backbone, self.root)).checkpoint != md5:
+            raise MasqueradeError(
+                f"{trained.name} belongs to the {backbone} of this build, whose weights are not in {cards.FOLDER}/. "
+                f"Export both: `masquerade weights export {backbone} {trained.name}`."
+            )
+        return card.sha256
+
+    def _quality(self, trained: Trained) -> tuple[dict[str, float], str]:
+        """The figures of a network and the people on whom they were measured."""
+        dataset = self.parameters.matrix.train_on
+        if trained.room == "backbones":
+            file = self.root / self.paths.backbone_quality.format(backbone=trained.module)
+            return json.loads(file.read_text(encoding="utf-8"))["quality"], f"validation people of {dataset}"
+        variant = trained.variant or next(iter(self.parameters.methods[trained.module].variants))
+        file = self.root / self.paths.scores
+        scores = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        figures = scores.get(dataset, {}).get(f"{trained.module}/{variant}", {})
+        where = f"variant {variant}, test people of {dataset} ({self.paths.scores})"
+        return figures, where if figures else "not measured: a method has no figures before its pictures are measured"
+
+
+def _people(parameters: Parameters) -> str:
+    """The people of the training set in words."""
+    cls = discovery.load("faces", parameters.matrix.train_on)
+    drawn = not cls(parameters.datasets[parameters.matrix.train_on]).sources()
+    kind = "procedural people, drawn by a program; no photographs" if drawn else "photographs of people"
+    return f"{cls.title}: {kind}"
+
+
+def rounding_losses(
+    exported: Sequence[Exported], parameters: Parameters, root: Path = Path()
+) -> Iterator[tuple[str, str, float, float]]:
+    """(backbone, figure, of the checkpoint, of the rounded weights) of each exported backbone, measured again here."""
+    exported_names = {one.card.name for one in exported}
+    with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
+        written = {name: Path(place, f"{name}.safetensors") for name in parameters.backbones}
+        for trained in networks(parameters):
+            name = trained.module
+            if trained.room != "backbones" or name not in cards.names(root):
+                continue
+            backbone = trained.cls(parameters.backbones[name])
+            job = TrainingJob(
+                faces=root / Paths(parameters.scale).faces.format(dataset=parameters.matrix.train_on),
+                backbones=written, checkpoint=written[name], state=Path(place, "state.pt"), seed=parameters.data_seed,
+                threads=1, log=lambda *_: None, picture=lambda *_: None, people=trained.cls.people,
+            )  # fmt: skip
+            card = adoption.adopt(name, backbone.architecture, backbone.params, written, written[name], root)
+            if name in exported_names:
+                after = backbone.quality(job)
+                for figure, before in card.quality.items():
+                    yield name, figure, before, after[figure]
