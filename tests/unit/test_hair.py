@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from masquerade.core.seeding import generator
-from masquerade.faces._figures import growth, hair, roots, strand_kernels, strands
-from masquerade.faces._figures.labels import LABEL
-from masquerade.faces._figures.person import STYLES
-from masquerade.faces._figures.sampling import sample_person
-from masquerade.faces._figures.template import CELL, GRID0, template
+from masquerade.faces._drawn import growth, hair, roots, strand_kernels, strands
+from masquerade.faces._drawn.labels import LABEL
+from masquerade.faces._drawn.person import STYLES
+from masquerade.faces._drawn.sampling import sample_person
+from masquerade.faces._drawn.template import CELL, GRID0, template
 
 F = np.float32
 

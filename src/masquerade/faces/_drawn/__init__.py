@@ -1,4 +1,4 @@
-"""Draws synthetic faces: a person and a shot are sampled, then rendered with landmarks, mask, attributes and caption.
+"""People in three dimensions: a head of blend shapes, skin, hair, clothes, light and places, drawn by own kernels.
 
-The datasets that use them (synthetic_hq, synthetic_wild) are one folder up; photographs are in _photographs/.
+The datasets synthetic_hq and synthetic_wild are drawn here; `masquerade faces` draws a sheet.
 """

@@ -1,173 +1,141 @@
-"""Hair: a shell around the skull that ends at a hairline. Its strands start at a whorl or a parting."""
+"""The hair of a person: grown once on the template, carried to every picture."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
-from masquerade.faces._drawn.geometry import CHEEK, LEVELS, WIDEST, Head, lookup, meet, smoothstep
-from masquerade.faces._drawn.paint import hair_colour, texture
-from masquerade.faces._drawn.shot import Shot
+from masquerade.core.seeding import generator
+from masquerade.faces._drawn import facial, growth, knots, roots
+from masquerade.faces._drawn.labels import LABEL
+from masquerade.faces._drawn.person import Person
+from masquerade.faces._drawn.strands import Strands
+from masquerade.faces._drawn.styles import Cut, cut, parting
+from masquerade.faces._drawn.template import CELL, GRID0, template
+
+GUIDES = {"buzz": 600, "short": 620, "side": 560, "afro": 640, "bun": 420, "ponytail": 420}
+"""Number of guides of a style; 440 for the others."""
+PARTED = ("medium", "long", "curly", "bob", "side")
+"""Styles whose scalp is seen along the parting."""
 
 
-@dataclass
-class Layer:
-    """Hair at the flat indices ``at``: opacity (N,), emitted light (N, 3), depth towards the camera (N,) in mm."""
+def grow(person: Person, dense: float = 1.0) -> list[Strands]:
+    """All strands of a person on the template, in the order in which they are drawn: hair may hang over the brows.
 
-    at: np.ndarray
-    alpha: np.ndarray
-    light: np.ndarray
-    depth: np.ndarray
+    ``dense`` is 1 for pictures of 128 pixels with 2 x 2 samples each. Less gives fewer and wider strands of the same
+    cut.
+    """
+    face = [*facial.brows(person, dense), *facial.beard(person, dense), *facial.lashes(person, dense)]
+    return face + scalp_hair(person, dense)
 
 
-class Hair:
-    """The hair of one person in one picture."""
+def scalp_hair(person: Person, dense: float = 1.0) -> list[Strands]:
+    """The hair of the head; none for a bald person."""
+    if person.style == "bald":
+        return []
+    draw = generator(person.texture, "hair")
+    table = roots.roots("scalp")
+    height = roots.hairline(table.points, person.recede)
+    kept = height + 0.0022 * draw.normal(0, 1, len(height)) > 0.0005
+    thin = np.clip((person.recede - 0.012) / 0.02, 0, 0.85)  # the crown thins with the temples
+    gap = table.points - roots.CROWN
+    near = np.clip(1.2 - np.sqrt(gap[:, 0] ** 2 + gap[:, 1] ** 2 + gap[:, 2] ** 2) / 0.05, 0, 1)
+    kept &= draw.random(len(kept)) > thin * near
+    if person.style in PARTED:
+        line = np.abs(table.points[:, 0] - parting(person)) < 0.0012
+        kept &= ~(line & (table.points[:, 2] > 0.79) & (table.points[:, 1] < 0.0))
+    guides = table.guides[kept[table.guides]]
+    guides = guides[draw.random(len(guides)) < 0.8][: GUIDES.get(person.style, 440)]
+    rows = np.flatnonzero(kept)
+    rows = rows[draw.random(len(rows)) < 0.9]
+    plan = cut(person, table.points[guides], table.normals[guides], draw)
+    head = template()
+    combing = [
+        roots.unit(plan.start), roots.unit(plan.comb), plan.hold, plan.gravity, plan.cling, plan.lift, plan.length,
+        plan.floor, plan.clear, plan.tuck, plan.aim,
+    ]  # fmt: skip
+    arguments = [
+        table.points[guides], table.normals[guides], *map(single, combing),
+        np.ascontiguousarray(plan.aimed), plan.steps, plan.points, single(head.distance), single(GRID0),
+        np.float32(CELL),
+    ]  # fmt: skip
+    points, away = growth.fall(*arguments)
+    most = int(plan.strands * person.dense * dense)
+    edge = (height[rows] < 0.016) & (table.points[rows, 1] < -0.05)  # the hairline is where the scalp is seen
+    rows = np.concatenate([rows[:most], rows[most:][edge[most:]][: most // 6]])
+    hair = bundle(person, plan, points, away, table.points[rows], draw, dense)
+    if plan.knot is None:
+        return [hair]
+    return [hair, gathered(person, plan, draw, dense)]
 
-    def __init__(self, head: Head):
-        self.head, p = head, head.person
-        self.parting = 11.0 * p.part
-        self.low = -p.hair_length if p.hair_length > 0 else (-30.0 if not p.male else -18.0)
-        self.long = p.style in ("long", "bob")
-        self.hangs = p.style not in ("bald", "receding")
-        self.widths, self.depths = self._profiles()
-        self.azimuths, self.heights = self._hairline()
 
-    def _profiles(self) -> tuple[np.ndarray, np.ndarray]:
-        """Half-width and half-depth of the shell at LEVELS, mm."""
-        p, head, y = self.head.person, self.head, LEVELS
-        top = head.top + p.volume * (1.0 if p.style != "afro" else 1.1)
-        side = p.volume * {"long": 0.55, "bob": 0.75, "afro": 1.0, "short": 0.55, "updo": 0.35}.get(p.style, 0.7) + 1.0
-        self.top = top
-        up = np.clip((y - WIDEST) / (top - WIDEST), 0.0, 1.0)
-        width = np.maximum(p.skull_half, p.cheek_half) + side * np.ones_like(y)
-        if self.long or p.style == "afro":
-            reach = np.clip((WIDEST - y) / (WIDEST - self.low), 0.0, 1.3)
-            flare = (7.0 if p.style == "bob" else 5.0) + 9.0 * p.curl
-            width = width + flare * np.sin(np.clip(reach, 0, 1) * np.pi * 0.62)
-            end = 34.0 if p.style != "afro" else 60.0
-            width *= np.sqrt(
-                np.clip(1.0 - np.clip((self.low + end - y) / end, 0, 1) ** 2 * (0.5 if self.long else 1.0), 0.02, 1)
+def single(values: np.ndarray) -> np.ndarray:
+    """The values in single precision, one after another in memory."""
+    return np.ascontiguousarray(values, np.float32)
+
+
+def bundle(person: Person, plan: Cut, points, away, at, draw: np.random.Generator, dense: float) -> Strands:
+    """Strands with roots ``at`` around guides."""
+    count = len(at)
+    parent = growth.nearest_guide(at, np.ascontiguousarray(points[:, 0]), np.float32(parting(person)), plan.split)
+    offset = np.zeros((count, 5), np.float32)
+    offset[:, :2] = growth.offsets(at, parent, points, away)
+    depth = draw.random(count)  # 0 at the skin, 1 at the surface of the hair
+    offset[:, 2] = plan.volume * depth
+    offset[:, 3:] = plan.stray * draw.normal(0, 1, (count, 2)) * np.where(draw.random(count) < 0.04, 1.4, 0.45)[:, None]
+    reach = 1 - plan.ragged * draw.random(count)
+    clump_tone = 1 + 0.22 * draw.uniform(-1, 1, len(points))
+    warm = 0.06 * draw.uniform(-1, 1, len(points))[parent]
+    shade = clump_tone[parent] * (1 + 0.16 * draw.uniform(-1, 1, count))
+    colour = np.asarray(person.hair, np.float64) * shade[:, None] * np.stack([1 + warm, 0 * warm + 1, 1 - warm], 1)
+    silver = draw.random(count) < person.grey
+    light = np.array([0.30, 0.295, 0.29]) * (0.75 + 0.5 * draw.random(count))[:, None]
+    if person.hair_name not in ("grey", "white"):
+        colour = np.where(silver[:, None], light, colour)
+    tone = 0.55 + 0.45 * depth
+    phase = (draw.uniform(0, 6.28, len(points))[parent] + draw.normal(0, 0.5, count)).astype(np.float32)
+    return Strands(
+        "hair", LABEL["hair"], points, away, None, parent, offset, reach.astype(np.float32), tone.astype(np.float32),
+        colour.astype(np.float32), plan.width / (0.12 + 0.88 * dense), plan.clump, plan.wave, phase,
+        plan.shine, plan.root_dark,
+    )  # fmt: skip
+
+
+def gathered(person: Person, plan: Cut, draw: np.random.Generator, dense: float) -> Strands:
+    """The bun, or the tail that falls from the knot."""
+    make, count = (knots.bun, 700) if person.style == "bun" else (knots.tail, 900)
+    if plan.knot is None:
+        raise ValueError(f"the style {person.style} has no knot; allowed are bun and ponytail")
+    points, away = make(person, plan.knot, draw)
+    at = points[draw.integers(len(points), size=int(count * dense)), 0]
+    loose = replace(plan, volume=0.006, clump=0.35, ragged=0.15, root_dark=0.0)
+    made = bundle(person, loose, points, away, np.ascontiguousarray(at), draw, dense)
+    offset = made.offset.copy()
+    offset[:, 0], offset[:, 1] = 0, 0.007 * draw.uniform(-1, 1, len(offset))
+    return replace(made, offset=offset)
+
+
+def density(samples: int) -> float:
+    """The share of strands that a picture of samples x samples needs: 1 at 256, at most 1.6."""
+    return float(np.interp(samples, [64, 128, 256, 512], [0.3, 0.4, 1.0, 1.6]))
+
+
+def under(person: Person, points: np.ndarray, lip: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How much of the skin at points of the template the colour of hair hides: (scalp, beard), each in [0, 1]."""
+    scalp = np.zeros(len(points), np.float32)
+    if person.style != "bald":
+        height = roots.hairline(points, person.recede)
+        strength = (0.72 if person.style == "buzz" else 0.93) * (0.6 + 0.4 * min(1.0, person.dense))
+        scalp = strength * roots.ramp(height, -0.002, 0.010)
+        if person.style in PARTED:
+            line = (
+                np.clip(1 - np.abs(points[:, 0] - parting(person)) / 0.0022, 0, 1)
+                * (points[:, 2] > 0.785)
+                * (points[:, 1] < 0.0)
             )
-        else:
-            hug = lookup(head.widths, np.clip(y, -60.0, WIDEST)) + side
-            width = np.minimum(width, hug)
-        width = width * (1.0 - up**2.45) ** 0.5
-        depth = (p.depth + 0.75 * side + 1.5) * (1.0 - up**2.6) ** 0.5
-        depth = depth * (1.0 - 0.12 * np.clip((CHEEK - y) / 120.0, 0, 1))
-        return np.maximum(width, 0.5).astype(np.float32), np.maximum(depth, 0.5).astype(np.float32)
-
-    def _hairline(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lower edge of the hair: azimuths in degrees (0 front, 90 the ear) and its heights there in mm."""
-        p = self.head.person
-        line = p.hairline
-        if self.long:
-            curtain = -p.hair_length
-            inner = 53.0 if p.style == "bob" else 57.0
-            return np.array([0, 14, 30, 42, inner - 5, inner + 1, inner + 8, 180.0]), np.array(
-                [line + 4, line, line - 14, line - 36, 2.0, -34.0, curtain, curtain]
-            )
-        burn = -20.0 if p.male else -6.0
-        nape = -14.0 if p.male else -34.0
-        if p.style == "afro":
-            return np.array([0, 35, 52, 68, 78, 180.0]), np.array([line, line - 2, line - 14, 18.0, self.low, self.low])
-        back = 12.0 * min(p.temple, 1.8)
-        return np.array([0, 26, 44, 58, 70, 82, 90, 100, 112, 180.0]), np.array(
-            [line + 3, line + 1, line - 8 + back, 32 + 0.6 * back, 12.0, burn, burn + 6, 4.0, nape, nape]
-        )
-
-    def layer(self, u, v, turn, pixel: float, back: bool, mask: np.ndarray) -> Layer:
-        """The hair at those flat camera points (u, v) where ``mask`` is true.
-
-        It is the near wall of the shell, or with ``back`` the far wall, seen from inside.
-        """
-        p, s = self.head.person, self.head.shot
-        at = np.flatnonzero(mask)
-        start = -40.0 if back else 60.0
-        w, room = meet(u[at], v[at], turn, self.widths, self.depths, start=start, rounds=5, far=back)
-        x, y, z = (u[at] * turn[0, i] + v[at] * turn[1, i] + w * turn[2, i] for i in range(3))
-        hit = (room > 0.0) & (y < self.top) & (y > self.low - 30.0)
-        at, x, y, z, w, room = (value[hit] for value in (at, x, y, z, w, room))
-        x, y, z = (value.astype(np.float32) for value in (x, y, z))
-        turned = np.degrees(np.arctan2(x, z))
-        # the parting moves the front of the hairline to one side
-        azimuth = np.abs(turned - self.parting * np.exp(-((turned / 50.0) ** 2)))
-        along, index, direction = self._strands(x, y, z)
-        fine = texture(index, along, 0.55, p.texture // 29 + s.texture % 97, 0.35 + 0.25 * p.curl)
-        locks = texture(index * 0.23, along * 0.5, 0.55, p.texture // 31, 0.7)
-        if p.curl > 0.7:
-            coils = texture(x, y, 0.9 if p.style == "afro" else 1.5, p.texture // 37, 0.8)
-            locks, fine = 0.4 * locks + 0.9 * coils, 0.4 * fine + 0.8 * texture(x, y, 0.5, p.texture // 41, 0.5)
-        alpha = self._cover(turned, azimuth, y, room, fine, locks, pixel)
-        visible = alpha > 0.02
-        at, alpha, w, fine, locks = at[visible], alpha[visible], w[visible], fine[visible], locks[visible]
-        colour = hair_colour(p)
-        contrast = 1.0 - 0.5 * float(colour.mean() > 0.15)  # light that passes through pale hair fills the gaps
-        tone = np.clip(0.95 + contrast * (0.26 * fine + 0.32 * locks), 0.22, 2.2)
-        if 0.05 < p.grey < 0.95:
-            tone = tone + np.clip(fine - 0.9, 0, 1) * 0.7 * p.grey
-        tone *= (0.42 if self.long else 0.75) if back else 1.0
-        # the highlight is a band on the crown, broken by strands
-        gloss = np.clip(1.0 + 0.7 * fine, 0.1, 2.5) * (0.25 + 0.75 * smoothstep(-5.0, 45.0, y[visible]))
-        point = np.stack([x[visible], y[visible], z[visible]], -1) @ turn.T.astype(np.float32)
-        strand = direction[visible] @ turn.T.astype(np.float32)
-        light = _light(colour * tone[:, None], point, strand, s, 0.7 if back else 1.0, gloss)
-        return Layer(at, alpha.astype(np.float32), light.astype(np.float32), w)
-
-    def _cover(self, turned, azimuth, y, room, fine, locks, pixel: float) -> np.ndarray:
-        """Opacity: above the hairline, with ragged tips and outline."""
-        p, s = self.head.person, self.head.shot
-        line = np.interp(azimuth, self.azimuths, self.heights)
-        line = line + 3.0 * texture(0.45 * turned, 0.0 * turned, 1.0, p.texture // 43, 1.2)
-        ragged = 1.2 * fine + (1.5 + 6.0 * self.long * (line < -40)) * locks
-        if s.fringe > 0:
-            fall = (22.0 + 1.6 * p.noise_phase) * (1.0 + 0.35 * np.tanh(turned * p.part / 30.0))
-            before = np.clip((60.0 - np.abs(turned)) / 14.0, 0.0, 1.0) * s.fringe
-            line = line + before * (np.minimum(p.hairline - fall, line) - line)
-            ragged = ragged + before * (3.2 * locks + 1.2 * fine)
-        hung = np.maximum(s.fringe, line < 20.0) if self.long else s.fringe
-        soft = np.maximum(7.0 - 4.5 * hung, pixel)
-        alpha = np.clip((y - line + ragged) / soft + 0.5, 0.0, 1.0)
-        if p.style == "bald":
-            alpha *= np.clip((46.0 - y + ragged) / 14.0, 0, 1) * np.clip((azimuth - 62.0) / 10.0, 0, 1)
-        if p.style == "receding":
-            alpha *= np.where(azimuth < 70, np.clip(0.8 + 0.25 * fine, 0, 1), np.clip((74.0 - y) / 10.0, 0, 1))
-        rim = room * 60.0 + (0.5 + 0.8 * p.curl) * locks + 0.6 * fine
-        scalp = 0.9 if p.style in ("cropped", "bald") else 1.0  # the scalp shines through short hair
-        return alpha * scalp * np.clip(rim / 1.6 + 0.2, 0.0, 1.0)
-
-    def _strands(self, x, y, z):
-        """(mm along a strand, mm across strands, strand direction). Strands are meridians of a whorl or a parting."""
-        p, s = self.head.person, self.head.shot
-        side = 24.0 * p.part + 2.0 * s.hair_shift if self.long or p.style in ("short", "receding") else 4.0
-        if p.style == "updo":
-            pole = np.array([0.0, 62.0, -92.0])
-        elif p.style in ("short", "receding") and s.fringe == 0:
-            pole = np.array([1.2 * side, 80.0, 62.0])
-        elif self.long:
-            pole = np.array([side, 96.0, 50.0])
-        else:
-            pole = np.array([side, 104.0, 12.0])
-        dx, dy, dz = x - pole[0], y - pole[1], (z - pole[2]) * 0.8
-        # below the widest level the strands hang: index by azimuth alone
-        hang = smoothstep(20.0, -30.0, y)
-        angle = np.arctan2(dx, dz) * (1 - hang) + np.arctan2(x, z) * hang
-        along = np.sqrt(dx**2 + dy**2 + dz**2)
-        wave = 4.5 * p.curl * np.sin(along / (7.0 + 6.0 * (1 - p.curl)) + 2.0 * np.sin(angle * 5.0))
-        index = angle * 62.0 + wave * (0.25 + 0.75 * smoothstep(20.0, 80.0, along))
-        direction = np.stack([dx * (1 - hang), dy - 40.0 * hang, dz * (1 - hang)], -1) / np.maximum(along, 1.0)[:, None]
-        return 0.16 * along, index, direction
-
-
-def _light(colour, point, strand, shot: Shot, strength: float, gloss) -> np.ndarray:
-    """Diffuse light, and the highlight of strands after Kajiya and Kay (1989): largest across the half-vector."""
-    strand = strand / np.maximum(np.linalg.norm(strand, axis=-1, keepdims=True), 1e-6)
-    normal = point / np.maximum(np.linalg.norm(point, axis=-1, keepdims=True), 1e-6)
-    key = shot.light.astype(np.float32)
-    half = key + np.array([0, 0, 1.0], np.float32)
-    half /= np.linalg.norm(half)
-    lambert = np.clip(normal @ key * 0.65 + 0.35, 0.0, 1.0)
-    along = strand @ half
-    shine = np.maximum(1.0 - along * along, 0.0) ** 18 * np.clip(normal @ half, 0, 1) ** 3
-    tone = colour.mean(-1)
-    body = colour * (shot.fill * 0.85 + shot.key * 1.05 * lambert * strength)[:, None]
-    gleam = 0.085 * gloss * shine * shot.key * strength * (0.6 + 3.0 * tone)
-    return body + gleam[:, None] * (0.5 + 0.5 * colour / np.maximum(tone, 1e-4)[:, None])
+            scalp = scalp * (1 - 0.6 * line)
+    density = roots.beard(points, lip, person.beard)
+    if person.beard == "none":
+        density = roots.beard(points, lip, "stubble") * (0.12 if person.male else 0.0)
+    else:
+        density = density * {"stubble": 0.45, "full": 0.85, "goatee": 0.8, "moustache": 0.8}[person.beard]
+    return scalp.astype(np.float32), density.astype(np.float32)

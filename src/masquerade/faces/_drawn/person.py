@@ -1,101 +1,53 @@
-"""The constant features of one drawn person: bone structure, colouring, hair, age and habits."""
+"""The constant features of one drawn person: shape of the head, colouring, hair, age and habits."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 
 @dataclass(frozen=True)
 class Person:
-    """Geometry in millimetres, colouring in sRGB [0, 1], tendencies in [0, 1], unless a comment says otherwise."""
+    """Lengths in metres, colours in linear light, tendencies in [0, 1], unless a comment says otherwise."""
 
     male: bool
     age: float  # years
-    skin: np.ndarray
-    tone: float  # place among SKIN_TONES, 0 lightest
+    ancestry: np.ndarray  # float (3,): shares of the template's african, asian and caucasian shapes; they sum to 1
+    muscle: float
+    weight: float  # 0 thin, 0.5 average, 1 heavy
+    local: np.ndarray  # float (L,) in [-1, 1]: amounts of the local changes, in the order of Template.local_names
+    # skin
+    melanin: float  # 0 lightest, 1 darkest
     rosy: float
     freckles: float
     wrinkles: float
-    noise_phase: float
-    # skull and jaw
-    skull_half: float
-    skull_top: float
-    cheek_half: float
-    depth: float
-    chin_drop: float
-    jaw_square: float  # exponent of the jaw's curve: 1.6 pointed, 3.2 square
-    jaw_taper: float
-    chin_recess: float
-    chin_bump: float
-    chin_cleft: float
-    cheekbone: float
-    cheek_full: float
-    fold: float
-    double_chin: float
-    # eyes and brows
-    eye_x: float
-    eye_half: float
-    lid_upper: float
-    lid_lower: float
-    eye_tilt: float
-    crease: float  # distance of the lid's crease above the lid
-    iris: np.ndarray
-    iris_radius: float
     eye_bags: float
-    smile_eyes: float
-    socket: float
-    brow_ridge: float
-    brow_inner: float
-    brow_length: float
-    brow_y: float
-    brow_arch: float
-    brow_tilt: float
-    brow_thick: float
-    brow_dense: float
-    # nose
-    nose_tip_y: float
-    nose_half: float
-    nose_bridge: float
-    nose_height: float
-    nose_hump: float
-    nose_tip: float
-    nose_wing: float
-    nose_bend: float
-    bridge_half: float
-    nostril: float
-    # mouth
-    mouth_y: float
-    mouth_half: float
-    upper_lip: float
-    lower_lip: float
-    cupid: float
-    mouth_curve: float
+    gloss: float  # share of the light that is mirrored straight on
+    moles: np.ndarray  # float (N, 3): x, z on the template and radius
     lip_red: float
-    # ears, neck, build
-    ear_height: float
-    ear_out: float
-    neck_half: float
-    build: float  # -1 slim .. 1 heavy
+    iris: np.ndarray  # (3,)
+    # brows and beard
+    brow_dense: float  # 0.4 sparse .. 1.3 bushy
+    brow_height: float  # metres above the template's brows
+    brow_arch: float  # 0 straight .. 1 arched
+    beard: str  # none, stubble, moustache, goatee, full
+    beard_length: float
     # hair
-    style: str  # bald, receding, cropped, short, afro, bob, long, updo
-    hair: np.ndarray
-    hair_name: str
+    style: str  # one of STYLES
+    hair: np.ndarray  # (3,)
+    hair_name: str  # black, dark brown, brown, light brown, blond, red, grey, white
     grey: float
     curl: float  # 0 straight, 0.5 wavy, 1 curly
-    hairline: float
-    temple: float
-    volume: float
-    hair_length: float
-    part: float
-    fringe: float
-    beard: float
-    moustache: float
-    goatee: float
-    stubble: float
+    length: float  # factor on the length of the style
+    recede: float  # metres that the hairline has moved back at the temples
+    part: float  # metres to the left of the middle
+    dense: float  # 1: usual number of strands
     # habits
     glasses: float
-    lipstick: float
     smiles: float
+    lipstick: float
     hat: float
-    moles: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))  # x, y, radius
-    texture: int = 0
+    texture: int  # seed of everything random on this person
+
+
+STYLES = ("bald", "buzz", "short", "side", "medium", "long", "fringe", "afro", "bun", "ponytail", "curly", "bob")
+"""Hair styles. ``recede`` makes the hairline of any of them higher."""

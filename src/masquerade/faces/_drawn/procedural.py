@@ -3,8 +3,9 @@
 import multiprocessing
 from abc import abstractmethod
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -16,7 +17,10 @@ from masquerade.faces._drawn.person import Person
 from masquerade.faces._drawn.sampling import sample_person
 from masquerade.faces._drawn.shot import Conditions, sample_shot
 
-BLOCK = 128  # pictures in memory at a time
+if TYPE_CHECKING:
+    from masquerade.faces._drawn.renderer import Figure
+
+BLOCK, CHUNK = 120, 12  # pictures in memory at a time, and those that a process draws: whole people of 3 or 4 pictures
 
 SERIES = {"train": "train", "validation": "test", "test": "unseen"}
 """Split -> the series of draws from which its people and their pictures come.
@@ -103,7 +107,7 @@ class Procedural(Dataset):
             return
         with multiprocessing.get_context("spawn").Pool(workers) as pool:
             while block := list(islice(jobs, BLOCK)):
-                yield from pool.map(render, block, chunksize=8)
+                yield from pool.map(render, block, chunksize=CHUNK)
 
     def _jobs(self, size: int, seed: int) -> Iterator[Job]:
         conditions = self.conditions()
@@ -118,14 +122,23 @@ def person_of(prefix: str, split: str, number: int, seed: int) -> Person:
     return sample_person(generator(seed, "faces", prefix, SERIES[split], number))
 
 
+@lru_cache(maxsize=1)
+def figure_of(prefix: str, split: str, number: int, seed: int) -> "Figure":
+    """What all pictures of a person share. The pictures of a person follow one another, so the last one is kept."""
+    from masquerade.faces._drawn.renderer import Figure
+
+    return Figure(person_of(prefix, split, number, seed))
+
+
 def render(job: Job) -> Record:
     """Draw one picture of one person."""
     from masquerade.faces._drawn.renderer import draw
 
     prefix, split, number, take, seed, conditions, size, supersampling = job
-    person = person_of(prefix, split, number, seed)
+    figure = figure_of(prefix, split, number, seed)
+    person = figure.person
     shot = sample_shot(generator(seed, "faces", prefix, SERIES[split], number, "picture", take), person, conditions)
-    drawing = draw(person, shot, size, supersampling)
+    drawing = draw(figure, shot, size, supersampling)
     identity = f"{prefix}-{split}-{number:04d}"
     row = {
         "id": f"{identity}-{take:02d}",
@@ -139,5 +152,5 @@ def render(job: Job) -> Record:
         "attribute.age": person.age,
         "attribute.expression": shot.expression,
     }
-    row.update({f"attribute.{name}": bool(value) for name, value in attributes(person, shot).items()})
+    row.update({f"attribute.{name}": bool(value) for name, value in attributes(person, shot, figure.body).items()})
     return Record(drawing.picture, row, drawing.mask)

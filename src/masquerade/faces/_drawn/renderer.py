@@ -1,23 +1,24 @@
-"""Renders one face: from a ``Person`` and a ``Shot`` to a picture, its landmarks and its parsing mask."""
+"""Renders one face: from a body and a ``Shot`` to a picture, its landmarks and its parsing mask."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import ndimage
 
-from masquerade.core.seeding import generator
-from masquerade.faces._drawn.body import ears, torso
-from masquerade.faces._drawn.geometry import Head, crop, landmarks, rotation
-from masquerade.faces._drawn.hair import Hair, Layer
-from masquerade.faces._drawn.paint import LABEL
+from masquerade.faces._drawn import clothes, hair, places, props, regions, skin, strands
+from masquerade.faces._drawn.develop import develop
+from masquerade.faces._drawn.kernels import EMPTY, bilinear, interpolate, normals, raster
+from masquerade.faces._drawn.light import Light
 from masquerade.faces._drawn.person import Person
-from masquerade.faces._drawn.props import background, glasses, hat, occluder
-from masquerade.faces._drawn.scene import Scene
+from masquerade.faces._drawn.props import Thing
+from masquerade.faces._drawn.shading import shade
+from masquerade.faces._drawn.shape import Body, Head
 from masquerade.faces._drawn.shot import Shot
-from masquerade.faces._drawn.skin import paint
+from masquerade.faces._drawn.strands import Strands
+from masquerade.faces._drawn.template import CLOTH, LASH, SKIN, template
 
-# how far light wraps around the edge of a shadow, by colour: blood makes that edge red
-WRAP = np.array([0.34, 0.20, 0.14], np.float32)
+F = np.float32
+THING = LASH + 1
+"""Material of the points of things."""
 
 
 @dataclass(frozen=True)
@@ -29,145 +30,124 @@ class Drawing:
     mask: np.ndarray
 
 
-def draw(person: Person, shot: Shot, size: int, supersampling: int = 2) -> Drawing:
-    """Draw a face of ``size`` x ``size`` pixels. Each pixel is the mean of ``supersampling``^2 samples."""
-    turn = rotation(shot.yaw, shot.pitch, shot.roll)
-    head = Head(person, shot)
-    points = landmarks(head, turn)
-    centre, side = crop(points)
-    side *= shot.zoom
-    centre = (centre + shot.shift * side).tolist()
-    turn = turn.astype(np.float32)  # the type of every value of a sample
-    n = size * supersampling
-    pixel = float(side) / n
-    ticks = (np.arange(n, dtype=np.float32) + 0.5 - n / 2) * np.float32(pixel)
-    u, v = np.meshgrid(centre[0] + ticks, centre[1] - ticks)
-    scene = Scene(u, v, pixel)
-    hair = Hair(head)
+@dataclass
+class Canvas:
+    """What is visible at n x n samples: linear light (n, n, 3), depth in metres (n, n) and parsing label (n, n)."""
 
-    torso(scene, head, turn)
-    if not hair.long:  # long hair hides the ears
-        ears(scene, head, turn)
-    _head(scene, head, turn)
-    flat_u, flat_v = u.ravel(), v.ravel()
-    front = hair.layer(flat_u, flat_v, turn, scene.pixel, False, np.ones(n * n, bool))
-    front.alpha *= front.depth > scene.depth.ravel()[front.at] - 7.0
-    image = np.where(scene.solid[..., None], _shade(scene, shot, front), background(u, v, centre, side, shot))
-    label = scene.label.copy()
-    if hair.hangs:
-        open_ = ~scene.solid.ravel()
-        open_[front.at[front.alpha > 0.98]] = False
-        _lay(image, label, hair.layer(flat_u, flat_v, turn, scene.pixel, True, open_))
-    _lay(image, label, front)
-    for prop in (hat, glasses, occluder):
-        image = prop(image, label, u, v, turn, head, pixel)
-    pixels = (
-        np.stack([(points[:, 0] - centre[0]) / side + 0.5, 0.5 - (points[:, 1] - centre[1]) / side], -1) * size - 0.5
-    )
+    image: np.ndarray
+    depth: np.ndarray
+    label: np.ndarray = field(init=False)
+
+    def __post_init__(self):
+        self.label = np.zeros(self.depth.shape, np.uint8)
+
+
+class Figure:
+    """What all pictures of a person share: ``body``, the head without expression, and the hair."""
+
+    def __init__(self, person: Person):
+        self.person, self.body = person, Body(person)
+        self._grown: dict[float, list[Strands]] = {}
+
+    def strands(self, dense: float) -> list[Strands]:
+        """The hair of the person; ``dense``: number of strands, as a share of the usual one."""
+        if dense not in self._grown:
+            self._grown[dense] = hair.grow(self.person, dense)
+        return self._grown[dense]
+
+
+def draw(figure: Figure, shot: Shot, size: int, supersampling: int = 2) -> Drawing:
+    """Draw a face of ``size`` x ``size`` pixels. Each pixel is the mean of ``supersampling``^2 samples."""
+    n = size * supersampling
+    person, base = figure.person, template()
+    garment = clothes.garment(person, shot)
+    cover = garment.cover(base.vertices)
+    head = Head(figure.body, shot, n, cover)
+    grown = figure.strands(hair.density(n))
+    canvas = Canvas(places.background(shot, n), np.full((n, n), EMPTY, F))
+    light = Light(shot, head, base.triangles[: base.solid])
+    carried = [(one, strands.carry(one, head)) for one in grown]
+    carried = [(one, props.tucked(points, head) if one.kind == "hair" else points) for one, points in carried]
+    light.shade_with([points for one, points in carried if one.kind == "hair"])
+    things = props.things(person, shot, figure.body) + clothes.things(person, shot, figure.body)
+    for thing in things:
+        light.block(head.carry_thing(thing), thing.triangles)
+    _surfaces(canvas, head, light, things, garment, cover)
+    for one, points in carried:
+        colours = strands.lit(one, points, head, light)
+        strands.lay(canvas, one, head.camera.project(points), colours, head.camera.metres)
+    props.glaze(canvas, head, light)
+    props.occlude(canvas.image, canvas.label, shot, head.camera, head)
     middle = supersampling // 2
     return Drawing(
-        _develop(image, shot, size, supersampling),
-        pixels.astype(np.float32),
-        np.ascontiguousarray(label[middle::supersampling, middle::supersampling]),
+        develop(canvas.image, shot, size, supersampling),
+        ((head.landmarks() + F(0.5)) / supersampling - F(0.5)).astype(F),
+        np.ascontiguousarray(canvas.label[middle::supersampling, middle::supersampling]),
     )
 
 
-def _lay(image: np.ndarray, label: np.ndarray, layer: Layer) -> None:
-    """Put hair over the picture and its labels, in place."""
-    under = image.reshape(-1, 3)
-    under[layer.at] += (layer.light - under[layer.at]) * layer.alpha[:, None]
-    label.ravel()[layer.at[layer.alpha > 0.5]] = LABEL["hair"]
-
-
-def _head(scene: Scene, head: Head, turn: np.ndarray) -> None:
-    """Put the painted face into the scene."""
-    step = float(np.clip(scene.pixel, 0.5, 1.25))
-    at, x, y, z, w = head.intersect(scene.u.ravel(), scene.v.ravel(), turn, step)
-    shot = head.shot
-    gaze = shot.gaze * head.person.eye_half
-    gaze = np.clip(gaze - 7.0 * np.sin(np.radians([shot.yaw, shot.pitch])), [-4.5, -1.6], [4.5, 1.6])
-    painted = paint(head, x, y, z, scene.pixel, gaze)
-    scene.put(at, w, painted.albedo, painted.gloss, painted.label, 1.0, painted.glow)
-
-
-def _normals(depth: np.ndarray, pixel: float) -> np.ndarray:
-    """Unit normals (n, n, 3) of a depth map, camera axes (u right, v up, w towards the camera)."""
-    down, right = np.gradient(depth, np.float32(pixel))
-    normal = np.stack([-right, down, np.ones_like(depth)], -1)
-    return normal / np.linalg.norm(normal, axis=-1, keepdims=True)
-
-
-def _shade(scene: Scene, shot: Shot, front: Layer) -> np.ndarray:
-    """Linear light from the solid surfaces, float (n, n, 3)."""
-    cover = scene.depth
-    light = shot.light.astype(np.float32)
-    normal = _normals(np.where(scene.solid, cover, ndimage.maximum_filter(cover, 3)), scene.pixel)
-    lambert = normal @ light
-    wrap = WRAP * scene.skin[..., None]
-    diffuse = np.clip((lambert[..., None] + wrap) / (1.0 + wrap), 0.0, 1.0)
-    # what stands nearer to the camera around a point takes light from it
-    occluder = np.maximum(cover, -70.0)
-    thick = front.at[front.alpha > 0.5]
-    occluder.ravel()[thick] = np.maximum(occluder.ravel()[thick], front.depth[front.alpha > 0.5] + 2.0)
-    step = max(1, round(3.0 / scene.pixel))
-    coarse = occluder[::step, ::step]
-    mm = scene.pixel * step
-    close = ndimage.gaussian_filter(coarse, 5.0 / mm)
-    wide = ndimage.gaussian_filter(coarse, 15.0 / mm)
-    zoom = np.array(scene.shape) / np.array(coarse.shape)
-    grid = [np.minimum((np.arange(scene.shape[i]) - 0.5 * (step - 1)) / zoom[i], coarse.shape[i] - 1) for i in (0, 1)]
-
-    def spread(field, shift=(0.0, 0.0)):
-        rows = np.clip(grid[0] + shift[0] / mm, 0, coarse.shape[0] - 1.001)
-        columns = np.clip(grid[1] + shift[1] / mm, 0, coarse.shape[1] - 1.001)
-        i, j = rows.astype(int), columns.astype(int)
-        a, b = (rows - i)[:, None].astype(np.float32), (columns - j)[None].astype(np.float32)
-        rows0 = field[i] * (1 - a) + field[i + 1] * a
-        return rows0[:, j] * (1 - b) + rows0[:, j + 1] * b
-
-    hollow = (
-        np.clip(spread(close) - cover, 0, 12.0) / 12.0 * 0.75 + np.clip(spread(wide) - cover, 0, 30.0) / 30.0 * 0.75
+def _surfaces(
+    canvas: Canvas, head: Head, light: Light, things: list[Thing], garment: clothes.Garment, cover: np.ndarray
+) -> None:
+    """Draw the head, the clothes and the things on the canvas."""
+    base, person, n = template(), head.body.person, len(canvas.depth)
+    tone = skin.complexion(person, head.shot)
+    solid = base.triangles[: base.solid]
+    moved = [head.carry_thing(thing) for thing in things]
+    points = np.concatenate([head.points, *moved])
+    first = np.cumsum([len(head.points), *(len(part) for part in moved)])[:-1]
+    triangles = np.concatenate([solid, *(t.triangles + np.int32(at) for t, at in zip(things, first, strict=True))])
+    own = np.concatenate([np.zeros((len(head.points), 4), F), *(_paint_of(thing) for thing in things)])
+    normal = np.concatenate([head.normals, *(normals(p, t.triangles) for t, p in zip(things, moved, strict=True))])
+    extra = len(points) - len(head.points)
+    still = np.column_stack([base.vertices, cover, skin.maps()])
+    values = np.column_stack([points, normal, np.pad(still, ((0, extra), (0, 0))), own]).astype(F)
+    ids, bary = np.full((n, n), -1, np.int32), np.zeros((n, n, 3), F)
+    raster(head.camera.project(points), triangles, 0, ids, bary, canvas.depth)
+    corners = np.concatenate([base.corner_uv[: base.solid], np.zeros((len(triangles) - len(solid), 3, 2), F)])
+    seen, uv = interpolate(triangles, ids, bary, values, corners)
+    at = np.flatnonzero(ids.ravel() >= 0)
+    number = ids.ravel()[at]
+    points, normal, place, cover = seen[:, :3].copy(), seen[:, 3:6].copy(), seen[:, 6:9].copy(), seen[:, 9]
+    maps, own = seen[:, 10:-4].copy(), seen[:, -4:]
+    material = np.concatenate([base.material[: base.solid], np.full(len(triangles) - len(solid), THING, np.int32)])
+    material = material[number]
+    material[(material == SKIN) & (cover > 0)] = CLOTH
+    albedo, tilt, gloss = np.zeros((len(at), 3), F), np.zeros((len(at), 3), F), np.zeros(len(at), F)
+    masks = base.masks_at(uv)
+    offset = np.array([person.texture % 997, person.texture // 997 % 991], F)
+    speckle = bilinear(skin.noise(), uv[:, 0] * F(3072) + offset[0], uv[:, 1] * F(3072) + offset[1])
+    skin.paint(
+        place, maps, masks, speckle, material, *hair.under(person, place, masks[:, 0]), tone, albedo, tilt, gloss
     )
-    ambient = 1.0 - np.clip(hollow, 0.0, 0.72)
-    shadow = np.zeros(scene.shape, np.float32)
-    for reach in (9.0, 20.0, 36.0):
-        towards = (-light[1] * reach, light[0] * reach)
-        rise = spread(close, towards) - cover - reach * max(light[2], 0.25)
-        shadow = np.maximum(shadow, np.clip(rise / 9.0, 0.0, 1.0))
-    lit = 1.0 - 0.85 * shadow
-    half = light + np.array([0, 0, 1.0], np.float32)
-    half /= np.linalg.norm(half)
-    facing = np.clip(normal @ half, 0.0, 1.0)
-    shine = scene.gloss * (0.075 * facing**22 + 0.05 * facing**7) * lit
-    sky = 0.78 + 0.22 * normal[..., 1] + 0.12 * normal[..., 2]
-    fill = shot.fill * (ambient * sky)[..., None] * shot.fill_colour.astype(np.float32)
-    # light that was scattered inside the skin is redder where the surface is dark
-    bleed = np.stack([ambient**0.85, ambient, ambient**1.05], -1) / np.maximum(ambient, 1e-3)[..., None]
-    key = (
-        shot.key
-        * 1.12
-        * diffuse
-        * lit[..., None]
-        * (0.5 + 0.5 * ambient)[..., None]
-        * shot.key_colour.astype(np.float32)
+    skin.paint_eyes(points, place, material, head.eyes, _aim(head), tone.iris, albedo, normal, gloss)
+    cloth, worn = material == CLOTH, material == THING
+    albedo[cloth] = garment.colour(place[cloth], uv[cloth])
+    albedo[worn], gloss[worn] = own[worn, :3], own[worn, 3]
+    occlusion = np.where(worn, F(0.9), maps[:, 0])
+    lit = shade(
+        points, normal, tilt, occlusion, material, albedo, gloss, light, head.camera.eye, head.camera.metres, at, n
     )
-    rim = 0.10 * (1.0 - np.clip(normal[..., 2], 0, 1)) ** 3 * shot.fill
-    return (
-        scene.colour * (key + fill * bleed)
-        + (shine * shot.key)[..., None] * 0.9
-        + rim[..., None] * scene.colour
-        + scene.glow[..., None]
-    )
+    canvas.image.reshape(-1, 3)[at] = lit
+    label = regions.parts(place, material, masks)
+    labels = [np.zeros(len(solid), np.uint8), *(np.full(len(t.triangles), t.label, np.uint8) for t in things)]
+    label[worn] = np.concatenate(labels)[number[worn]]
+    canvas.label.ravel()[at] = label
 
 
-def _develop(image: np.ndarray, shot: Shot, size: int, supersampling: int) -> np.ndarray:
-    """Average the samples in linear light, add blur, compress highlights, encode as sRGB, and add noise."""
-    linear_light = image.reshape(size, supersampling, size, supersampling, 3).mean((1, 3))
-    if shot.blur * size > 0.25:
-        linear_light = ndimage.gaussian_filter(linear_light, (shot.blur * size, shot.blur * size, 0))
-    x = np.clip(linear_light, 0.0, None)
-    x = np.where(x > 0.62, 0.62 + 0.38 * (1.0 - np.exp(-(x - 0.62) / 0.38)), x)
-    picture = x ** (1 / 2.2)
-    if shot.noise > 0:
-        picture = picture + generator(shot.texture, "sensor", size).normal(0, shot.noise, picture.shape)
-    return np.rint(np.clip(picture, 0, 1) * 255).astype(np.uint8)
+def _aim(head: Head) -> np.ndarray:
+    """Directions (2, 3) in which the left and the right eye look. The eyes turn in a little, to what they look at."""
+    right, up = (float(angle) for angle in head.shot.gaze)
+    out = np.empty((2, 3), F)
+    for k, inwards in enumerate((-0.03, 0.03)):
+        x, y, z = right + inwards, -1.0, up
+        length = float(np.sqrt(x * x + y * y + z * z))
+        for c in range(3):
+            row = head.turn[c]
+            out[k, c] = (row[0] * x + row[1] * y + row[2] * z) / length
+    return out
+
+
+def _paint_of(thing: Thing) -> np.ndarray:
+    """Colour and gloss (n, 4) of the vertices of a thing."""
+    return np.column_stack([thing.colour, np.full(len(thing.vertices), thing.gloss)]).astype(F)

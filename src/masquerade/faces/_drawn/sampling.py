@@ -1,213 +1,235 @@
-"""Samples a person. The order of the random draws is fixed: another order gives other people for the same seed."""
+"""Samples a person. The order of the random draws is fixed: another order gives other people for the same seed.
+
+The order is that of the statements in `sample_person`: gender, age, ancestry and build; the local changes of the shape
+(features.py); skin; hair; eyes; brows and beard; habits; at last the seed of the person's textures. A helper draws the
+same number of times whatever the person is, where that is cheap, so that a changed odd alters few other people.
+"""
+
+from typing import Any
 
 import numpy as np
 
-from masquerade.faces._drawn import proportions
+from masquerade.faces._drawn.colours import IRIS, hair_colour
+from masquerade.faces._drawn.features import sample_features
+from masquerade.faces._drawn.labels import linear
 from masquerade.faces._drawn.person import Person
-from masquerade.faces._drawn.proportions import Traits
+from masquerade.faces._drawn.template import template
 
-# sRGB skin from the lightest to the darkest; a person's tone is interpolated between them
-SKIN_TONES = np.array(
-    [
-        [0.950, 0.815, 0.735],
-        [0.915, 0.745, 0.640],
-        [0.875, 0.690, 0.570],
-        [0.780, 0.575, 0.440],
-        [0.650, 0.450, 0.330],
-        [0.500, 0.325, 0.230],
-        [0.345, 0.215, 0.155],
-    ]
-)
-HAIR_COLOURS = {
-    "black": (0.075, 0.065, 0.062),
-    "dark brown": (0.165, 0.110, 0.078),
-    "brown": (0.290, 0.190, 0.125),
-    "light brown": (0.430, 0.300, 0.190),
-    "blond": (0.740, 0.590, 0.370),
-    "red": (0.480, 0.215, 0.100),
-}
-IRIS_COLOURS = {
-    "dark brown": (0.145, 0.085, 0.055),
-    "brown": (0.300, 0.175, 0.090),
-    "hazel": (0.390, 0.300, 0.150),
-    "green": (0.330, 0.410, 0.270),
-    "blue": (0.330, 0.465, 0.600),
-    "grey": (0.430, 0.480, 0.510),
-}
+YOUNGEST, OLDEST = 16.0, 86.0
+"""Years. The template has no children."""
+
+BEARDS = {"none": 0.0, "stubble": 0.0022, "moustache": 0.008, "goatee": 0.010, "full": 0.013}
+"""Kind of beard -> usual length in metres."""
 
 
 def sample_person(rng: np.random.Generator) -> Person:
-    """Sample a person. Proportions are spread almost uniformly, not normally, so that people differ clearly."""
-    t = _traits(rng)
-    skin = skin_tone(t.tone) * (1.0 + 0.045 * rng.uniform(-1, 1) * np.array([0.6, 0.0, -1.0]))
-    hair_name, hair, grey = _hair_colour(rng, t)
-    iris = _iris(rng, t, hair_name)
-    style = _style(rng, t)
-    curl = _curl(rng, style)
-    if style == "afro":
-        hair_name, hair = "black", np.array(HAIR_COLOURS["black"]) * rng.uniform(0.85, 1.5)
-    beard_kind = _beard_kind(rng, t)
-    lengths = _hair_lengths(rng)
-    moles = _moles(rng)
-    # Python evaluates the arguments from left to right, so the groups below draw in this order.
+    """Sample a person."""
+    male = bool(rng.random() < 0.5)
+    age = _age(rng)
+    old = min(max((age - 40.0) / 40.0, 0.0), 1.15)
+    ancestry = _ancestry(rng)
+    muscle = _clipped(rng, 0.52 if male else 0.42, 0.14, 0.05, 0.95)
+    weight = _clipped(rng, 0.47 + 0.04 * old, 0.17, 0.08, 0.98)
+    local = sample_features(rng, male, old, float(ancestry[0]), template().local_names)
+    skin = _skin(rng, male, old, ancestry)
+    fair = _fair(ancestry, skin["melanin"])
+    hair = _hair(rng, male, age, old, ancestry, fair)
+    iris = _iris(rng, fair, hair["hair_name"])
     return Person(
-        male=t.male,
-        age=t.age,
-        skin=np.clip(skin, 0.05, 0.98),
-        tone=t.tone,
-        **_complexion(rng, t),
-        **proportions.skull(rng, t),
-        iris=np.clip(iris, 0.03, 0.8),
-        **proportions.eyes(rng, t),
-        **proportions.brows(rng, t),
-        **proportions.nose(rng, t),
-        **proportions.mouth(rng, t),
-        **proportions.ears_and_neck(rng, t),
-        build=t.build,
-        style=style,
-        hair=hair,
-        hair_name=hair_name,
-        grey=grey,
-        curl=curl,
-        hair_length=float(lengths.get(style, 0.0)),
-        **_hair(rng, t, style),
-        **_beard(rng, t, beard_kind),
-        **_habits(rng, t, style),
-        moles=moles,
+        male=male,
+        age=age,
+        ancestry=ancestry,
+        muscle=muscle,
+        weight=weight,
+        local=local,
+        **skin,
+        iris=iris,
+        **_brows(rng, male, old),
+        **_beard(rng, male, age),
+        **hair,
+        **_habits(rng, male, age, old, hair["style"]),
         texture=int(rng.integers(0, 2**31)),
     )
 
 
-def skin_tone(tone: float) -> np.ndarray:
-    """sRGB of the place ``tone`` in [0, 1] among SKIN_TONES."""
-    place = np.clip(tone, 0.0, 1.0) * (len(SKIN_TONES) - 1)
-    return np.array([np.interp(place, np.arange(len(SKIN_TONES)), SKIN_TONES[:, i]) for i in range(3)])
+def _clipped(rng: np.random.Generator, mean: float, deviation: float, low: float, high: float) -> float:
+    return float(np.clip(rng.normal(mean, deviation), low, high))
 
 
-def _traits(rng: np.random.Generator) -> Traits:
-    male = bool(rng.random() < 0.5)
-    age = float(
-        rng.choice(
-            [rng.uniform(5, 14), rng.uniform(16, 40), rng.uniform(36, 62), rng.uniform(60, 86)],
-            p=[0.13, 0.45, 0.25, 0.17],
-        )
-    )
-    child = float(np.clip((16.0 - age) / 10.0, 0.0, 1.0))
-    old = float(np.clip((age - 42.0) / 36.0, 0.0, 1.0))
-    return Traits(
-        male=male,
-        age=age,
-        child=child,
-        old=old,
-        man=float(male) * (1.0 - child),
-        tone=float(rng.uniform(0, 1) ** 1.15),
-        build=float(np.clip(rng.normal(0.0, 0.55), -1, 1)),
-    )
+def _pick(rng: np.random.Generator, odds: dict[str, float]) -> str:
+    """A key, drawn with the given odds, which need not sum to 1."""
+    weights = np.array(list(odds.values()))
+    return str(rng.choice(list(odds), p=weights / weights.sum()))
 
 
-def _pale(t: Traits) -> float:
-    """1 for the lightest skin, 0 from the middle tone on. Light skin makes fair hair and pale eyes likelier."""
-    return np.clip(1.0 - t.tone * 2.0, 0.0, 1.0)
+def _age(rng: np.random.Generator) -> float:
+    """Years: half of the people are under 40, a fifth over 60."""
+    low, high = ((YOUNGEST, 40.0), (36.0, 62.0), (58.0, OLDEST))[int(rng.choice(3, p=[0.50, 0.28, 0.22]))]
+    return float(rng.uniform(low, high))
 
 
-def _hair_colour(rng: np.random.Generator, t: Traits) -> tuple[str, np.ndarray, float]:
-    """The name of the colour, its sRGB value, and the share of grey."""
-    light = _pale(t)
-    weights = np.array([0.45 + t.tone, 0.5, 0.45 * light + 0.08, 0.35 * light, 0.40 * light, 0.14 * light])
-    name = str(rng.choice(list(HAIR_COLOURS), p=weights / weights.sum()))
-    hair = np.array(HAIR_COLOURS[name]) * rng.uniform(0.85, 1.15)
-    grey = float(np.clip((t.age - rng.uniform(38, 68)) / 16.0, 0, 1)) if t.age > 38 else 0.0
-    return name, hair, grey
+def _ancestry(rng: np.random.Generator) -> np.ndarray:
+    """float32 (3,): african, asian and caucasian shares. Most people have mainly one; a third are mixed.
+
+    Uniform draws only: those of a Dirichlet distribution go through powers, which differ between processors.
+    """
+    main = int(rng.choice(3, p=[0.27, 0.29, 0.44]))
+    mixed = float(rng.uniform(0.0, 0.12) if rng.random() < 0.65 else rng.uniform(0.12, 0.60))
+    first = float(rng.uniform(0.0, 1.0))
+    shares = np.zeros(3, np.float32)
+    shares[main] = 1.0 - mixed
+    shares[(main + 1) % 3] = mixed * first
+    shares[(main + 2) % 3] = mixed * (1.0 - first)
+    return shares
 
 
-def _iris(rng: np.random.Generator, t: Traits, hair_name: str) -> np.ndarray:
-    """sRGB of the iris."""
-    pale = _pale(t) * (0.35 if hair_name == "black" else 1.0)
-    weights = np.array([0.5 + t.tone, 0.5, 0.28 * pale + 0.03, 0.25 * pale, 0.5 * pale, 0.2 * pale])
-    return np.array(IRIS_COLOURS[str(rng.choice(list(IRIS_COLOURS), p=weights / weights.sum()))]) * rng.uniform(
-        0.85, 1.15
-    )
-
-
-def _style(rng: np.random.Generator, t: Traits) -> str:
-    if t.male:
-        loss = t.old * 0.55 + (0.12 if t.age > 24 else 0.0)
-        styles, odds = (
-            ("bald", "receding", "cropped", "short", "afro", "long"),
-            np.array([0.55 * loss, 0.7 * loss, 0.35, 0.75, 0.05 + 0.35 * (t.tone > 0.55), 0.07]),
-        )
-    else:
-        styles, odds = (
-            ("long", "bob", "updo", "short", "afro"),
-            np.array([0.55 * (1.0 - 0.6 * t.old), 0.4, 0.22, 0.07 + 0.35 * t.old, 0.03 + 0.4 * (t.tone > 0.55)]),
-        )
-    return str(rng.choice(styles, p=odds / odds.sum()))
-
-
-def _curl(rng: np.random.Generator, style: str) -> float:
-    if style == "afro":
-        return 1.0
-    return float(np.clip(rng.choice([0.05, 0.5, 0.9], p=[0.5, 0.3, 0.2]) + rng.normal(0, 0.08), 0, 1))
-
-
-def _beard_kind(rng: np.random.Generator, t: Traits) -> str:
-    if not (t.male and t.age > 19):
-        return "none"
-    return str(rng.choice(["none", "stubble", "moustache", "goatee", "beard"], p=[0.46, 0.17, 0.1, 0.1, 0.17]))
-
-
-def _hair_lengths(rng: np.random.Generator) -> dict[str, float]:
-    """Style -> length of the hair below the eyes, mm. Every length is drawn, whichever style the person has."""
+def _skin(rng: np.random.Generator, male: bool, old: float, ancestry: np.ndarray) -> dict[str, Any]:
+    african, asian, caucasian = (float(share) for share in ancestry)
+    melanin = _clipped(rng, 0.80 * african + 0.31 * asian + 0.17 * caucasian, 0.10, 0.02, 0.98)
+    pale = min(max(1.0 - melanin / 0.35, 0.0), 1.0)
     return {
-        "bob": rng.uniform(62, 98),
-        "long": rng.uniform(135, 175),
-        "updo": -20.0,
-        "afro": rng.uniform(5, 55),
+        "melanin": melanin,
+        "rosy": _clipped(rng, 0.38 + 0.20 * pale, 0.20, 0.0, 1.0),
+        "freckles": float(np.clip(rng.normal(-0.35, 0.55), 0.0, 1.0)) * pale,
+        "wrinkles": float(np.clip(1.15 * old * rng.uniform(0.75, 1.25) + rng.uniform(0.0, 0.06), 0.0, 1.0)),
+        "eye_bags": _clipped(rng, 0.18 + 0.42 * old + 0.05 * male, 0.20, 0.0, 1.0),
+        "gloss": _clipped(rng, 0.15 - 0.04 * old, 0.04, 0.05, 0.26),
+        "moles": _moles(rng),
+        "lip_red": _clipped(rng, 0.52 if male else 0.66, 0.13, 0.1, 1.0),
     }
 
 
 def _moles(rng: np.random.Generator) -> np.ndarray:
-    """float (N, 3) of x, y and radius in mm; up to three moles."""
-    count = int(rng.integers(0, 4))
-    return np.stack([rng.uniform(-55, 55, count), rng.uniform(-95, 40, count), rng.uniform(0.8, 1.9, count)], -1)
+    """float32 (N, 3) of x, z and radius in metres on the template; up to three, on cheeks, chin and forehead."""
+    count = int(rng.choice(4, p=[0.45, 0.30, 0.17, 0.08]))
+    columns = rng.uniform(-0.055, 0.055, count), rng.uniform(0.630, 0.785, count), rng.uniform(0.0007, 0.0018, count)
+    return np.stack(columns, -1).astype(np.float32)
 
 
-def _complexion(rng: np.random.Generator, t: Traits) -> dict[str, float]:
+def _fair(ancestry: np.ndarray, melanin: float) -> float:
+    """In [0, 1]: how likely fair hair and pale eyes are. 0 for dark skin and for those without caucasian ancestry."""
+    return float(np.clip(1.6 * ancestry[2] - 0.35, 0.0, 1.0)) * min(max(1.25 - 2.6 * melanin, 0.0), 1.0)
+
+
+def _hair(
+    rng: np.random.Generator, male: bool, age: float, old: float, ancestry: np.ndarray, fair: float
+) -> dict[str, Any]:
+    dark = 1.0 - fair
+    name = _pick(
+        rng,
+        {
+            "black": 0.10 + 2.2 * dark,
+            "dark brown": 0.30 + 0.7 * dark,
+            "brown": 0.75 * fair + 0.10,
+            "light brown": 0.60 * fair + 0.02,
+            "blond": 1.25 * fair,
+            "red": 0.22 * fair,
+        },
+    )
+    turning = rng.normal(50.0, 8.0)
+    grey = float(np.clip((age - turning) / 15.0, 0.0, 1.0)) if age > 36.0 else 0.0
+    dyed = rng.random() < (0.05 if male else 0.28)
+    grey *= 0.15 if dyed else 1.0
+    colour = hair_colour(rng, name, grey)
+    style = _style(rng, male, age, old, float(ancestry[0]))
+    curl = _curl(rng, style, ancestry)
+    loss = max(0.0, rng.normal(0.004 + 0.010 * (age > 30.0), 0.009) + 0.012 * old)
     return {
-        "rosy": float(np.clip(rng.normal(0.45 + 0.2 * t.child, 0.3), 0, 1.2)),
-        "freckles": float(max(0.0, rng.uniform(-2.2, 1.0)) * (t.tone < 0.35)),
-        "wrinkles": float(t.old * rng.uniform(0.75, 1.25)),
-        "noise_phase": float(rng.uniform(0, 6.28)),
+        "style": style,
+        "hair": colour,
+        "hair_name": "white" if grey > 0.85 else "grey" if grey > 0.5 else name,
+        "grey": grey,
+        "curl": curl,
+        "length": float(rng.uniform(0.75, 1.30)),
+        "recede": float(min(loss, 0.034)) * (1.0 if male else 0.15),
+        "part": float(rng.choice([-1.0, 1.0]) * rng.uniform(0.0, 0.035)),
+        "dense": _clipped(rng, 1.0 - 0.18 * old, 0.12, 0.55, 1.3),
     }
 
 
-def _hair(rng: np.random.Generator, t: Traits, style: str) -> dict[str, float]:
+def _style(rng: np.random.Generator, male: bool, age: float, old: float, african: float) -> str:
+    afro = 1.6 * max(african - 0.45, 0.0)
+    if male:
+        bald = 0.08 + 0.16 * (age > 30.0) + 0.35 * old
+        return _pick(
+            rng,
+            {
+                "bald": bald,
+                "buzz": 0.45,
+                "short": 1.0,
+                "side": 0.9 * (1.0 - 0.5 * african),
+                "medium": 0.08,
+                "long": 0.06,
+                "afro": 0.5 * afro,
+                "curly": 0.14,
+                "fringe": 0.06,
+            },
+        )
+    return _pick(
+        rng,
+        {
+            "short": 0.10 + 0.25 * old,
+            "side": 0.06 + 0.20 * old,
+            "medium": 0.75,
+            "long": 1.2 * (1.0 - 0.7 * min(old, 1.0)),
+            "fringe": 0.65 * (1.0 - 0.4 * min(old, 1.0)),
+            "bob": 0.65,
+            "bun": 0.24,
+            "ponytail": 0.22 * (1.0 - 0.8 * min(old, 1.0)),
+            "curly": 0.45,
+            "afro": 0.8 * afro,
+        },
+    )
+
+
+def _curl(rng: np.random.Generator, style: str, ancestry: np.ndarray) -> float:
+    african, asian = float(ancestry[0]), float(ancestry[1])
+    odds = np.array([0.55 + 0.8 * asian, 0.45 + 0.2 * african, 0.14 + 0.9 * african])
+    drawn = float(np.clip(rng.choice([0.08, 0.5, 0.88], p=odds / odds.sum()) + rng.normal(0.0, 0.08), 0.0, 1.0))
+    return {"afro": 1.0, "curly": max(drawn, 0.78)}.get(style, drawn)
+
+
+def _iris(rng: np.random.Generator, fair: float, hair_name: str) -> np.ndarray:
+    """Linear light, float32 (3,)."""
+    pale = fair * (0.3 if hair_name == "black" else 1.0)
+    name = _pick(
+        rng,
+        {
+            "dark brown": 0.15 + 1.2 * (1.0 - fair),
+            "brown": 0.55,
+            "hazel": 0.05 + 0.30 * pale,
+            "green": 0.30 * pale,
+            "blue": 0.75 * pale,
+            "grey": 0.25 * pale,
+        },
+    )
+    return np.clip(linear(IRIS[name]) * np.float32(rng.uniform(0.8, 1.25)), 0.01, 0.6).astype(np.float32)
+
+
+def _brows(rng: np.random.Generator, male: bool, old: float) -> dict[str, Any]:
     return {
-        "hairline": proportions.spread(rng, 63.0 + (14.0 if style == "receding" else 0.0) - 4.0 * t.child, 7.0),
-        "temple": float(rng.uniform(0, 1)) + (1.2 if style == "receding" else 0.0),
-        "volume": {"cropped": 3.5, "bald": 2.5, "receding": 5.0, "afro": rng.uniform(18, 40), "updo": 9.0}.get(
-            style, float(rng.uniform(8, 20))
-        ),
-        "part": float(rng.choice([-1, 1]) * rng.uniform(0.1, 1.0)),
-        "fringe": float(rng.random() < (0.32 if style in ("bob", "long") else 0.2 if style == "short" else 0.0))
-        * float(rng.uniform(0.7, 1.0)),
+        "brow_dense": _clipped(rng, (1.00 if male else 0.66) - 0.08 * old, 0.17, 0.40, 1.30),
+        "brow_height": _clipped(rng, -0.0002 if male else 0.0014, 0.0011, -0.0022, 0.0035),
+        "brow_arch": _clipped(rng, 0.28 if male else 0.60, 0.20, 0.0, 1.0),
     }
 
 
-def _beard(rng: np.random.Generator, t: Traits, kind: str) -> dict[str, float]:
-    return {
-        "beard": float(kind == "beard") * rng.uniform(0.7, 1.0),
-        "moustache": float(kind in ("moustache", "goatee", "beard")) * rng.uniform(0.65, 1.0),
-        "goatee": float(kind in ("goatee", "beard")) * rng.uniform(0.65, 1.0),
-        "stubble": float(t.man * (t.age > 17))
-        * (rng.uniform(0.45, 0.8) if kind == "stubble" else rng.uniform(0.02, 0.25)),
-    }
+def _beard(rng: np.random.Generator, male: bool, age: float) -> dict[str, Any]:
+    kind = _pick(rng, {"none": 0.48, "stubble": 0.18, "moustache": 0.08, "goatee": 0.10, "full": 0.16})
+    factor = float(rng.uniform(0.6, 1.4))
+    if not male or age < 19.0:
+        kind = "none"
+    return {"beard": kind, "beard_length": BEARDS[kind] * factor}
 
 
-def _habits(rng: np.random.Generator, t: Traits, style: str) -> dict[str, float]:
+def _habits(rng: np.random.Generator, male: bool, age: float, old: float, style: str) -> dict[str, Any]:
+    glasses = float(np.clip(rng.uniform(-2.0, 1.0) + 0.35 * old, 0.0, 1.0))
+    smiles = float(rng.uniform(0.15, 0.90))
+    lipstick = float(rng.uniform(0.0, 1.0))
+    hat = float(max(0.0, rng.uniform(-2.5, 0.5)))
     return {
-        "glasses": float(np.clip(rng.uniform(-1.2, 1.0) + 0.25 * t.old, 0, 1)) * (t.age > 8),
-        "lipstick": float(0.0 if t.male or t.age < 16 else rng.uniform(0, 1)),
-        "smiles": float(rng.uniform(0.15, 0.9)),
-        "hat": float(max(0.0, rng.uniform(-2.5, 0.5))) * (style not in ("afro", "updo")),
+        "glasses": glasses,
+        "smiles": smiles,
+        "lipstick": 0.0 if male else lipstick,
+        "hat": hat * (style not in ("afro", "bun", "ponytail")),
     }

@@ -1,57 +1,66 @@
-"""One picture of a person: pose, light, expression, makeup, glasses, background and camera."""
+"""One picture of a person: pose, light, expression, makeup, what is worn, the place and the camera."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from masquerade.faces._drawn.expressions import SMILING, sample_actions
 from masquerade.faces._drawn.person import Person
+from masquerade.faces._drawn.surroundings import sample_clothes, sample_light, sample_place, sample_things
 
 
 @dataclass(frozen=True)
 class Shot:
-    """One picture. Angles are in degrees, expression and makeup in [0, 1], light intensities are linear."""
+    """One picture. Angles are in degrees, makeup in [0, 1], light in linear units where 1 is white in full light."""
 
-    yaw: float
-    pitch: float
-    roll: float
-    shift: np.ndarray  # of the crop, (right, up) as fractions of its side
-    zoom: float
+    yaw: float  # positive looks to the picture's right
+    pitch: float  # positive looks up
+    roll: float  # positive leans to the picture's right
+    shift: np.ndarray  # of the crop, (right, down) as fractions of its side
+    zoom: float  # factor on the side of the crop
+    distance: float  # of the camera from the face, metres
+    expression: str  # happy, neutral, surprised, sad or stern
+    actions: dict[str, float]  # name of a facial action of the template -> amount in [0, 1]
     smile: float
     shows_teeth: bool
     mouth_open: float
-    frown: float
-    pout: float
     eye_open: float
-    brow_raise: float
-    expression: str
-    gaze: np.ndarray
-    light: np.ndarray  # unit vector towards the key light, camera axes
-    key: float
-    fill: float
-    key_colour: np.ndarray
-    fill_colour: np.ndarray
-    background: np.ndarray  # two sRGB colours
-    background_kind: str
-    clothing: np.ndarray
-    collar: str
-    glasses: str
-    frame: np.ndarray
-    hat: str
-    hat_colour: np.ndarray
+    gaze: np.ndarray  # (right, up), radians
+    # light; axes of the camera: x to the picture's right, y away from the camera, z up
+    light: np.ndarray  # float (3,): unit vector towards the key light
+    key: np.ndarray  # (3,)
+    sky: np.ndarray  # (3,): light from above
+    ground: np.ndarray  # (3,): light from below
+    exposure: float  # factor
+    # what is worn
+    glasses: str  # '', round, square, oval
+    frame: np.ndarray  # (3,)
+    hat: str  # '' or a name
+    hat_colour: np.ndarray  # (3,)
+    collar: str  # crew, vee, shirt, turtle, jacket
+    clothing: np.ndarray  # float (2, 3): main and second colour
+    pattern: str  # plain, stripes, check, melange
     lipstick: float
-    lip_colour: np.ndarray
+    lip_colour: np.ndarray  # (3,)
     makeup: float
-    hair_shift: float
-    fringe: float
-    noise: float
-    blur: float
-    occluder: str
-    texture: int
+    # place and camera
+    place: str  # studio, room, window, street, park, foliage, shelf, night
+    occluder: str  # '', hand, cup, microphone, scarf
+    noise: float  # standard deviation as a fraction of the range
+    blur: float  # Gaussian deviation as a fraction of the picture's side
+    texture: int  # seed of everything random in this picture
+
+
+YAW, PITCH, ROLL = 38.0, 20.0, 20.0
+"""Degrees at which the pose is clipped."""
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """How strongly the pictures of a dataset vary. Angles are standard deviations in degrees."""
+    """How strongly the pictures of a dataset vary. Angles are standard deviations in degrees.
+
+    Raises ValueError with the name of a parameter that is outside its range.
+    """
 
     yaw: float
     pitch: float
@@ -60,71 +69,65 @@ class Conditions:
     light: float  # 0 soft and frontal .. 1 from anywhere, hard
     noise: float  # largest standard deviation of sensor noise, in [0, 1] of the range
     blur: float  # largest Gaussian blur, as a fraction of the picture's side
-    occlusion: float  # probability of a hand, cup or microphone in front of the face
+    occlusion: float  # probability that a hand, cup, microphone or scarf is in front of the face
+
+    def __post_init__(self) -> None:
+        for name, most in RANGES.items():
+            value = getattr(self, name)
+            if not 0.0 <= value <= most:
+                raise ValueError(f"{name} is {value}; it must be between 0 and {most:g}.")
+
+
+RANGES = {
+    "yaw": 90.0, "pitch": 90.0, "roll": 90.0, "jitter": 0.1, "light": 1.0, "noise": 0.5, "blur": 0.1, "occlusion": 1.0
+}  # fmt: skip
+"""Largest value of each field of `Conditions`; the least is 0."""
 
 
 def sample_shot(rng: np.random.Generator, person: Person, conditions: Conditions) -> Shot:
-    """Sample one picture of a person. Another order of the random draws gives other pictures for the same seed."""
+    """Sample one picture of a person. Another order of the random draws gives other pictures for the same seed.
+
+    The order: expression, pose, place and light, what is worn, camera; at last the seed of the picture's textures.
+    """
     c = conditions
-    smiling = rng.random() < person.smiles
-    smile = float(rng.uniform(0.45, 1.0)) if smiling else float(rng.uniform(0.0, 0.12))
-    kind = "happy" if smiling else str(rng.choice(["neutral", "surprised", "sad", "stern"], p=[0.62, 0.14, 0.12, 0.12]))
-    mouth_open = {"surprised": rng.uniform(0.45, 0.9), "happy": rng.uniform(-0.5, 0.6)}.get(
-        kind, rng.uniform(-0.8, 0.35)
-    )
-    azimuth = np.radians(np.clip(rng.normal(0, 22 + 26 * c.light), -78, 78))
-    elevation = np.radians(np.clip(rng.normal(30, 10 + 12 * c.light), -12, 70))
-    light = np.array([np.sin(azimuth) * np.cos(elevation), np.sin(elevation), np.cos(azimuth) * np.cos(elevation)])
-    warmth = rng.normal(0, 0.05 + 0.04 * c.light)
-    base = rng.uniform(0.12, 0.85)
-    tint = 1.0 + rng.uniform(-0.18, 0.18, 3)
-    background = np.clip(
-        np.stack([base * tint, base * rng.uniform(0.45, 1.3) * (1 + rng.uniform(-0.18, 0.18, 3))]), 0.03, 0.97
-    )
-    cloth = np.clip(rng.uniform(0.06, 0.72) * (1.0 + rng.uniform(-0.32, 0.32, 3)), 0.04, 0.95)
-    wears_glasses = rng.random() < (0.93 if person.glasses > 0.66 else 0.08 if person.glasses > 0.55 else 0.0)
-    lipstick = float(person.lipstick > 0.45) * float(rng.random() < 0.75) * rng.uniform(0.5, 1.0)
-    wears_hat = rng.random() < 1.2 * person.hat
-    occluder = str(rng.choice(["microphone", "hand", "cup"])) if rng.random() < c.occlusion else ""
     return Shot(
-        yaw=float(np.clip(rng.normal(0, c.yaw), -38, 38)),
-        pitch=float(np.clip(rng.normal(0, c.pitch), -20, 20)),
-        roll=float(np.clip(rng.normal(0, c.roll), -20, 20)),
-        shift=rng.normal(0, c.jitter, 2),
-        zoom=float(np.exp(rng.normal(0, 1.5 * c.jitter))),
-        smile=smile,
-        shows_teeth=bool(smiling and smile > 0.6 and rng.random() < 0.75),
-        mouth_open=float(np.clip(mouth_open, 0, 1)),
-        frown=float(rng.uniform(0.5, 1.0)) if kind in ("sad", "stern") else 0.0,
-        pout=0.6 if kind == "surprised" else 0.0,
-        eye_open=float(1.22 if kind == "surprised" else np.clip(rng.normal(1.0, 0.08), 0.75, 1.2)),
-        brow_raise=float(0.9 if kind == "surprised" else np.clip(rng.normal(0, 0.25), -0.4, 0.7)),
-        expression=kind,
-        gaze=np.clip(rng.normal(0, [0.07, 0.03]), -0.25, 0.25),
-        light=light,
-        key=float(rng.uniform(0.80, 1.02) + 0.25 * c.light * rng.uniform(-1, 1)),
-        fill=float(rng.uniform(0.30, 0.48) - 0.18 * c.light * rng.uniform(0, 1)),
-        key_colour=np.array([1 + warmth, 1.0, 1 - 1.3 * warmth]),
-        fill_colour=0.88 + 0.12 * background[0] / background[0].mean(),
-        background=background,
-        background_kind=str(rng.choice(["plain", "gradient", "bokeh", "indoor"])),
-        clothing=cloth,
-        collar=str(rng.choice(["crew", "vee", "shirt", "turtle"], p=[0.42, 0.22, 0.28, 0.08])),
-        glasses=str(rng.choice(["round", "square", "oval"])) if wears_glasses else "",
-        frame=np.array([[0.05, 0.05, 0.055], [0.25, 0.13, 0.07], [0.55, 0.50, 0.42], [0.12, 0.14, 0.25]])[
-            rng.integers(0, 4)
-        ],
-        hat="knitted hat" if wears_hat else "",
-        hat_colour=np.clip(rng.uniform(0.08, 0.6) * (1.0 + rng.uniform(-0.4, 0.4, 3)), 0.04, 0.9),
-        lipstick=lipstick,
-        lip_colour=np.array([[0.62, 0.10, 0.13], [0.68, 0.22, 0.28], [0.48, 0.10, 0.18], [0.70, 0.32, 0.28]])[
-            rng.integers(0, 4)
-        ],
-        makeup=float(lipstick > 0) * float(rng.uniform(0.3, 1.0)),
-        hair_shift=float(rng.normal(0, 1.0)),
-        fringe=person.fringe,
+        **_pose(rng, c),
+        **_expression(rng, person),
+        **(scene := sample_place(rng, c.light)),
+        **sample_light(rng, scene["place"], c.light),
+        **sample_things(rng, person, c.occlusion),
+        **sample_clothes(rng, person.male),
         noise=float(c.noise * rng.uniform(0.2, 1.0)),
         blur=float(c.blur * max(0.0, rng.uniform(-0.6, 1.0))),
-        occluder=occluder,
         texture=int(rng.integers(0, 2**31)),
     )
+
+
+def _pose(rng: np.random.Generator, c: Conditions) -> dict:
+    return {
+        "yaw": float(np.clip(rng.normal(0.0, c.yaw), -YAW, YAW)),
+        "pitch": float(np.clip(rng.normal(0.0, c.pitch), -PITCH, PITCH)),
+        "roll": float(np.clip(rng.normal(0.0, c.roll), -ROLL, ROLL)),
+        "shift": rng.normal(0.0, c.jitter, 2),
+        "zoom": float(np.clip(1.0 + rng.normal(0.0, 1.5 * c.jitter), 0.85, 1.18)),
+        "distance": float(rng.uniform(1.0, 2.2)),
+        "gaze": np.clip(rng.normal(0.0, [0.08, 0.04]), -0.25, 0.25),
+    }
+
+
+def _expression(rng: np.random.Generator, person: Person) -> dict:
+    smiling = rng.random() < person.smiles
+    smile = str(rng.choice(SMILING, p=[0.40, 0.42, 0.18]))
+    other = str(rng.choice(["neutral", "talking", "surprised", "sad", "stern"], p=[0.50, 0.16, 0.12, 0.11, 0.11]))
+    face = smile if smiling else other
+    strength = float(rng.uniform(0.70, 1.10))
+    actions = sample_actions(rng, face, strength)
+    amount = {name: (actions[name + "Left"] + actions[name + "Right"]) / 2.0 for name in ("eyeWide", "eyeSquint")}
+    return {
+        "expression": "happy" if smiling else {"talking": "neutral"}.get(face, face),
+        "actions": actions,
+        "smile": strength / 1.10 if smiling else 0.0,
+        "shows_teeth": face in ("grin", "laugh"),
+        "mouth_open": min(actions.get("jawOpen", 0.0) / 0.30, 1.0),
+        "eye_open": 1.0 + 0.3 * amount["eyeWide"] - 0.5 * amount["eyeSquint"] - actions["eyeBlinkLeft"],
+    }

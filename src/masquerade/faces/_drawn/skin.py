@@ -1,261 +1,214 @@
-"""What is painted on the solid face: skin, eyes, brows, lips and beard, as albedo, gloss, glow and parsing labels."""
+"""The colour of skin, lips, eyes and teeth at each visible point, and the unevenness of the skin."""
+
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
-from masquerade.faces._drawn.geometry import Head, brow_line, bump, eye_lids, smoothstep
-from masquerade.faces._drawn.paint import LABEL, Paint, hair_colour, linear, texture
+from masquerade.core.seeding import generator
+from masquerade.faces._drawn.kernels import enlarge, exp32, kernel, sin32
+from masquerade.faces._drawn.labels import linear
+from masquerade.faces._drawn.person import Person
+from masquerade.faces._drawn.shot import Shot
+from masquerade.faces._drawn.template import EYE, MOUTH, SKIN, TEETH, Template, template
+
+F = np.float32
+TONES = linear(
+    np.array(
+        [
+            [246, 222, 208],
+            [236, 202, 182],
+            [219, 178, 152],
+            [192, 146, 116],
+            [155, 110, 83],
+            [112, 77, 58],
+            [74, 50, 40],
+        ]
+    )
+    / 255.0
+)
+"""Linear light that skin reflects, from melanin 0 to melanin 1."""
+TILE = 1024
 
 
-def paint(head: Head, x: np.ndarray, y: np.ndarray, z: np.ndarray, pixel: float, gaze: np.ndarray) -> Paint:
-    """Paint the surface points (x, y, z), mm. ``pixel``: mm of one sample, which sets the softness of edges.
+class Complexion(NamedTuple):
+    """What the skin of one picture depends on. Colours are float32 (3,), linear."""
 
-    ``gaze``: shift of both irises, (right, up) in mm.
+    base: np.ndarray
+    lips: np.ndarray
+    hair: np.ndarray
+    iris: np.ndarray
+    teeth: np.ndarray
+    melanin: np.float32
+    flush: np.float32
+    blusher: np.float32
+    freckles: np.float32
+    bags: np.float32
+    wrinkles: np.float32
+    squint: np.float32
+    liner: np.float32
+    shade: np.float32
+    makeup: np.float32
+    lip_paint: np.float32
+    gloss: np.float32
+    lip_gloss: np.float32
+
+
+def complexion(person: Person, shot: Shot) -> Complexion:
+    """The complexion of ``person`` in ``shot``, with makeup."""
+    place = float(np.clip(person.melanin, 0, 1)) * (len(TONES) - 1)
+    base = np.array([np.interp(place, np.arange(len(TONES)), TONES[:, k]) for k in range(3)], F)
+    makeup, female = float(shot.makeup), float(not person.male)
+    # blood shows through the thin skin of the lips; less so on dark skin
+    lips = base * np.array([0.80, 0.58, 0.57], F) + np.array([0.045, 0.004, 0.006], F) * F(person.lip_red)
+    paint = F(min(1.0, shot.lipstick))
+    lips = lips + (shot.lip_colour.astype(F) - lips) * F(0.8) * paint
+    return Complexion(
+        base=base,
+        lips=lips.astype(F),
+        hair=person.hair.astype(F),
+        iris=person.iris.astype(F),
+        teeth=linear(np.array([236, 228, 212]) / 255.0) * F(0.92 - 0.14 * max(0.0, person.age - 30.0) / 55.0),
+        melanin=F(person.melanin),
+        flush=F(person.rosy),
+        blusher=F(0.8 * makeup),
+        freckles=F(person.freckles),
+        bags=F(person.eye_bags * (1.0 - 0.6 * makeup)),
+        wrinkles=F(person.wrinkles),
+        squint=F(shot.smile),
+        liner=F(0.35 + 0.25 * female + 0.4 * makeup),
+        shade=F(makeup),
+        makeup=F(makeup),
+        lip_paint=paint,
+        gloss=F(person.gloss),
+        lip_gloss=F(0.06 + 0.16 * paint),
+    )
+
+
+MAPS = ("occlusion", "blush", "blusher", "bags", "shade", "lid", "freckles", "forehead", "crow", "pale")
+
+
+@cache
+def maps() -> np.ndarray:
+    """float32 (V, len(MAPS)): where on the head each feature of the skin is; ``lid`` is metres from the eyeball."""
+    head: Template = template()
+    v = head.vertices
+    y, z, x = v[:, 1], v[:, 2], np.abs(v[:, 0])
+    ears = np.zeros(len(v))
+    masks = head.masks_at(head.corner_uv.reshape(-1, 2))
+    ears[head.triangles.ravel()] = masks[:, 2]
+
+    def bump(x0, y0, z0, size):
+        return np.exp(-((x - x0) ** 2 + (y - y0) ** 2 + (z - z0) ** 2) / size**2)
+
+    lid = np.min([np.sqrt(((v - eye) ** 2).sum(1)) for eye in head.eyes], axis=0) - head.eye_radius
+    columns = {
+        "occlusion": head.occlusion,
+        "blush": 0.8 * bump(0.042, -0.12, 0.688, 0.022)
+        + 0.6 * bump(0, -0.155, 0.69, 0.014)
+        + 0.7 * ears
+        + 0.3 * bump(0, -0.15, 0.625, 0.015),
+        "blusher": bump(0.050, -0.11, 0.692, 0.020),
+        "bags": bump(0.030, -0.130, 0.7150, 0.009) + 0.7 * bump(0.018, -0.130, 0.7190, 0.007),
+        "shade": bump(0.034, -0.13, 0.737, 0.0105),
+        "lid": np.clip(lid, 0, 0.02),
+        "freckles": np.clip(1.3 - np.abs(z - 0.70) / 0.05, 0, 1),
+        "forehead": np.clip((z - 0.756) / 0.010, 0, 1) * np.clip((0.792 - z) / 0.010, 0, 1) * (y < -0.08),
+        "crow": bump(0.060, -0.10, 0.7285, 0.014),
+        "pale": bump(0, -0.14, 0.775, 0.03),
+    }
+    return np.stack([columns[name] for name in MAPS], 1).astype(F)
+
+
+@cache
+def noise() -> np.ndarray:
+    """float32 (TILE, TILE, 4): blotches, spots and two layers of pores, with mean 0 and deviation about 1."""
+    rng = generator(0, "skin")
+    return np.concatenate(
+        [enlarge(rng.normal(size=(side, side, 1)).astype(F), TILE, TILE) for side in (24, 110, 400, 400)], -1
+    )
+
+
+@kernel
+def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, tilt, gloss):
+    """Fill albedo (N, 3), tilt (N, 3; what the unevenness of the skin adds to the normal) and gloss (N,).
+
+    ``place`` (N, 3) on the template, ``maps`` (N, len(MAPS)), ``masks`` (N, 3) of lips, lids and ears, ``speckle``
+    (N, 4) of `noise`, ``scalp`` and ``beard`` (N,) shares that have the colour of hair, ``tone`` a `Complexion`. Eyes
+    and clothes are left alone.
     """
-    out = _complexion(head, x, y, z)
-    _beard(head, out, x, y, z, pixel)
-    _mouth(head, out, x, y, z, pixel)
-    _nose(head, out, x, y, z, pixel)
-    for side in (-1, 1):
-        _eye(head, out, x, y, z, pixel, side, gaze)
-        _brow(head, out, x, y, z, pixel, side)
-    return out
-
-
-def _complexion(head: Head, x, y, z) -> Paint:
-    """The bare skin: redness, pores, freckles, age spots, moles and gloss."""
-    p, s = head.person, head.shot
-    ax = np.abs(x)
-    base = linear(p.skin)
-    warm = np.array([1.0, 0.62, 0.58], np.float32)
-    albedo = np.broadcast_to(base, (len(x), 3)).copy()
-    depth = 1.0 - 0.55 * p.tone
-    red = 0.36 * p.rosy * bump(ax, y, 40.0, -33.0, 15.0, 14.0) + (0.20 + 0.2 * p.rosy) * bump(
-        ax, y, 0.0, p.nose_tip_y, 13.0, 10.0
-    )
-    red += 0.12 * bump(ax, y, 0.0, head.chin + 14, 14.0, 9.0) + 0.35 * s.makeup * bump(ax, y, 47.0, -30.0, 13.0, 11.0)
-    albedo *= 1.0 - np.clip(red * depth, 0, 0.8)[:, None] * (1.0 - warm)
-    mottle = texture(x, y, 1.1, p.texture, 1.2)
-    albedo *= 1.0 + (0.035 + 0.02 * p.wrinkles) * mottle[:, None] * np.array([0.7, 1.0, 1.1], np.float32)
-    pores = texture(x, y, 0.35, p.texture // 7, 0.35)
-    albedo *= 1.0 + (0.025 + 0.02 * (p.male and p.age > 18)) * (1 - 0.5 * s.makeup) * pores[:, None]
-    # eyelids, rings under the eyes
-    ring = (0.13 + 0.28 * p.eye_bags) * bump(ax, y, p.eye_x - 5.0, -11.0, 11.0, 4.0) + 0.18 * bump(
-        ax, y, p.eye_x - 1.0, 5.5, 13.0, 6.0
-    )
-    ring += 0.22 * bump(ax, y, p.eye_x - p.eye_half - 1.0, 0.0, 4.0, 5.0)
-    albedo *= 1.0 - ring[:, None] * np.array([0.55, 0.85, 0.75], np.float32)
-    if p.freckles > 0:
-        spots = smoothstep(1.0, 1.9, texture(x, y, 0.8, p.texture // 3, 0.6))
-        cheeks = bump(ax, y, 22.0, -24.0, 26.0, 16.0)
-        albedo *= 1.0 - (0.55 * p.freckles * spots * cheeks)[:, None] * np.array([0.45, 0.8, 1.0], np.float32)
-    if p.wrinkles > 0.3:
-        spots = smoothstep(1.7, 2.4, texture(x, y, 1.5, p.texture // 11, 1.0))
-        albedo *= 1.0 - (0.3 * p.wrinkles * spots)[:, None] * np.array([0.5, 0.8, 0.9], np.float32)
-    for mx, my, radius in p.moles:
-        dark = np.exp(-((((x - mx) ** 2 + (y - my) ** 2) / radius**2) ** 1.5))
-        albedo *= 1.0 - 0.72 * dark[:, None] * np.array([0.85, 1.0, 1.0], np.float32)
-    # the forehead and the nose are oilier
-    gloss = 0.55 + 0.45 * bump(ax, y, 0.0, 45.0, 32.0, 22.0) + 0.6 * bump(ax, y, 0.0, p.nose_tip_y + 4, 7.0, 18.0)
-    gloss = gloss * (1.0 + 0.15 * pores)
-    return Paint(
-        albedo, gloss.astype(np.float32), np.zeros(len(x), np.float32), np.full(len(x), LABEL["skin"], np.uint8)
-    )
-
-
-def _near(x, y, z, centre_x, centre_y, reach_x, reach_y) -> np.ndarray:
-    """Indices of the points in a rectangle on the front of the face."""
-    return np.flatnonzero((np.abs(x - centre_x) < reach_x) & (np.abs(y - centre_y) < reach_y) & (z > 0))
-
-
-def _cover(distance, softness):
-    """Opacity, from a signed distance to the edge in mm (positive inside)."""
-    return np.clip(distance / softness + 0.5, 0.0, 1.0)
-
-
-def _eye(head: Head, out: Paint, x, y, z, pixel, side, gaze) -> None:
-    p, s = head.person, head.shot
-    at = _near(x, y, z, side * p.eye_x, 2.0, p.eye_half + 12.0, 20.0)
-    if not len(at):
-        return
-    across, up = side * x[at] - p.eye_x, y[at]
-    u = across / p.eye_half
-    upper, lower = eye_lids(p, s, np.clip(u, -1.0, 1.0))
-    within = np.minimum(upper - up, up - lower) - np.maximum(np.abs(u) - 1.0, 0.0) * p.eye_half
-    soft = max(0.6 * pixel, 0.35)
-    opening = _cover(within, soft)
-    # the lid above the eye: crease, eye shadow
-    crease = upper + p.crease * (0.55 + 0.45 * np.sqrt(np.maximum(1.0 - u * u, 0.0)))
-    taper = np.clip(1.25 - np.abs(u), 0.0, 1.0)
-    width = max(0.75, 0.45 * pixel)
-    line = np.exp(-(((up - crease) / width) ** 2)) * taper * (np.abs(u) < 1.25)
-    out.lay(at, out.albedo[at] * 0.42, 0.75 * line * min(1.0, 0.75 / width * 1.3))
-    if s.makeup > 0:
-        shade = (
-            np.clip((up - upper) / 1.0 + 0.5, 0, 1)
-            * np.exp(-((np.maximum(up - crease, 0.0) / 3.0) ** 2))
-            * np.clip(1.3 - np.abs(u), 0, 1)
+    for i in range(place.shape[0]):
+        kind = material[i]
+        x, z = abs(place[i, 0]), place[i, 2]
+        if kind == TEETH:
+            gap = abs((x / F(0.0075)) % F(1) - F(0.5)) > F(0.46)
+            side = min(max(F(1.15) - (x / F(0.027)) * (x / F(0.027)), F(0.2)), F(1))
+            for c in range(3):
+                albedo[i, c] = tone.teeth[c] * side * (F(0.72) if gap else F(1))
+            gloss[i] = F(0.3)
+            continue
+        if kind == MOUTH:
+            albedo[i, 0], albedo[i, 1], albedo[i, 2] = F(0.10), F(0.022), F(0.022)
+            gloss[i] = F(0.05)
+            continue
+        if kind != SKIN:
+            continue
+        soft, mottle, fine, fine2 = speckle[i, 0], speckle[i, 1], speckle[i, 2], speckle[i, 3]
+        covered = F(1) - F(0.65) * tone.makeup  # foundation evens the skin
+        blood = (
+            tone.flush * (F(0.75) * maps[i, 1] + (F(0.14) * soft + F(0.06) * mottle) * covered)
+            + tone.blusher * maps[i, 2]
         )
-        out.lay(at, linear(0.55 * p.skin * np.array([0.9, 0.78, 0.85])), 0.62 * s.makeup * shade)
-    # eyeball
-    depth = upper - up
-    shadow = 0.42 + 0.58 * smoothstep(0.0, 3.4, depth)
-    edge = 1.0 - 0.35 * u**2
-    white = np.stack(
-        [0.66 * shadow * edge, (0.61 - 0.05 * u**2) * shadow * edge, (0.58 - 0.06 * u**2) * shadow * edge], -1
-    )
-    out.lay(at, white, opening, LABEL["l_eye"] if side < 0 else LABEL["r_eye"], 0.5)
-    corner = bump(u, up, -0.95, float(eye_lids(p, s, np.array(-0.9))[1]) * 0.5, 0.09, 2.0)
-    out.lay(at, linear([0.72, 0.42, 0.38]), 0.7 * corner * opening)
-    ix, iy = side * gaze[0], -p.lid_lower + p.iris_radius - 0.5 + gaze[1]
-    radius = np.hypot(across - ix, up - iy) / p.iris_radius
-    ray = texture(np.arctan2(up - iy, across - ix) * 9.0, radius * 2.0, 0.5, p.texture // 5, 0.3)
-    bright = (0.72 + 0.16 * ray + 0.55 * np.exp(-(((radius - 0.52) / 0.2) ** 2))) * (
-        1.0 - 0.72 * smoothstep(0.78, 1.0, radius)
-    )
-    bright = bright * (0.55 + 0.45 * smoothstep(0.0, 3.0, depth))
-    disc = _cover((1.0 - radius) * p.iris_radius, max(pixel, 0.6)) * opening
-    out.lay(at, linear(p.iris) * bright[:, None], disc)
-    pupil = _cover((0.37 - radius) * p.iris_radius, max(pixel, 0.4)) * opening
-    out.lay(at, np.array([0.006, 0.005, 0.005]), pupil)
-    hx, hy = ix + side * 1.7 * np.sign(s.light[0] + 1e-6), iy + 2.0
-    spark = np.exp(-((((across - hx) ** 2 + (up - hy) ** 2) / max(1.15, 0.65 * pixel) ** 2) ** 2))
-    out.glow[at] += (0.75 * spark * opening * (depth > 0.6)).astype(np.float32)
-    # lashes
-    thick = 0.75 + 0.45 * (not p.male) + 0.9 * s.makeup
-    hairs = 0.8 + 0.2 * np.sin(across * 5.0)
-    lash = np.exp(-(((up - upper - 0.15 - 0.35 * thick) / (0.5 * thick + 0.3 * pixel)) ** 2))
-    lash *= np.clip(1.12 - np.abs(u - 0.06), 0.0, 0.22) / 0.22 * hairs
-    dark = linear([0.09, 0.07, 0.065]) if p.grey < 0.8 or s.makeup > 0 else linear([0.2, 0.18, 0.17])
-    out.lay(at, dark, np.clip(lash * min(1.0, 0.62 + 0.4 * thick / max(pixel, 0.8)), 0, 0.95))
-    below = np.exp(-(((up - lower + 0.3) / (0.45 + 0.25 * pixel)) ** 2)) * np.clip(1.0 - np.abs(u), 0.0, 0.3) / 0.3
-    out.lay(at, dark + 0.02, (0.22 + 0.35 * s.makeup) * below)
+        spots = max(mottle - F(0.75), F(0)) * maps[i, 6] * tone.freckles * F(0.5)
+        pigment = -(F(0.030) * soft + F(0.022) * mottle + F(0.030) * fine) * covered - spots
+        pigment -= max(F(0.9) * soft + F(0.4) * mottle - F(1.3), F(0)) * F(0.22) * tone.wrinkles  # age spots
+        below = maps[i, 3] * tone.bags
+        lip = min(max(masks[i, 0] * F(1.1) - F(0.05), F(0)), F(1))
+        for c in range(3):
+            dark = F(0.55) if c == 0 else F(1.0) if c == 1 else F(1.2)
+            red = F(0.05) if c == 0 else F(-0.24) if c == 1 else F(-0.20)
+            shade_of_bag = F(0.20) if c == 0 else F(0.24) if c == 1 else F(0.17)
+            value = tone.base[c] * exp32(dark * pigment + red * blood - shade_of_bag * below)
+            # stubble is hair below the skin: it is bluish
+            stubble = min(beard[i] * (F(1) + F(0.25) * fine), F(0.9))
+            value += (tone.hair[c] * F(0.6) + (F(0.012) if c == 2 else F(0)) - value) * stubble
+            value += (tone.hair[c] * F(0.55) - value) * scalp[i]
+            # lips: soft border, fine vertical lines
+            value += (tone.lips[c] * (F(1) + F(0.07) * fine) - value) * (F(0.88) * lip)
+            # eye shadow, the dark line of the lashes
+            value *= F(1) - maps[i, 4] * tone.shade * (F(0.30) if c == 0 else F(0.45) if c == 1 else F(0.35))
+            line = max(F(1) - maps[i, 5] / F(0.0028), F(0))
+            value *= F(1) - min(line * (tone.liner if z > F(0.7245) else F(0.22)), F(0.85))
+            albedo[i, c] = value
+        gloss[i] = tone.gloss + lip * tone.lip_gloss
+        # pores, then wrinkles: the lines of the forehead, and the feet of a crow
+        rough = (F(0.045) + F(0.05) * tone.wrinkles) * (F(1) - F(0.7) * lip) * covered
+        tilt[i, 0], tilt[i, 1], tilt[i, 2] = rough * fine, rough * F(0.5) * mottle, rough * fine2
+        phase = F(760) * z + F(0.9) * soft + F(9) * x
+        tilt[i, 2] += F(0.42) * tone.wrinkles * maps[i, 7] * sin32(phase) * (F(0.6) + F(0.4) * sin32(phase * F(0.37)))
+        ray = (z - F(0.7285)) / (abs(x - F(0.048)) + F(0.004))
+        tilt[i, 2] += (F(0.35) * tone.wrinkles + F(0.10) * tone.squint) * maps[i, 8] * sin32(F(7) * ray + F(0.8) * soft)
 
 
-def _brow(head: Head, out: Paint, x, y, z, pixel, side) -> None:
-    p, s = head.person, head.shot
-    at = _near(x, y, z, side * (p.brow_inner + 0.5 * p.brow_length), p.brow_y + 2.0, 0.6 * p.brow_length + 4.0, 18.0)
-    if not len(at):
-        return
-    across = side * x[at]
-    t = (across - p.brow_inner) / p.brow_length
-    _, centre, half = brow_line(p, s, np.clip(t, 0.0, 1.0))
-    lift = y[at] - centre
-    ends = np.clip(t / 0.16 + 0.35, 0.0, 1.0) * np.clip((1.02 - t) / 0.1, 0.0, 1.0)
-    ragged = texture(
-        across * 0.45 + (y[at] - centre) * 0.9, (y[at] - centre) - 0.7 * across, 0.42, p.texture + 11 * side, 0.5
-    )
-    d = np.abs(lift) / np.maximum(half, 0.3)
-    alpha = np.clip((1.25 - d + 0.13 * ragged) / 0.75, 0.0, 1.0) * ends * p.brow_dense
-    alpha *= np.clip(0.93 + 0.10 * ragged, 0.5, 1.0)
-    colour = np.minimum(hair_colour(p) * 0.55, linear(p.skin) * 0.33)
-    if p.grey > 0.5 and p.male:
-        colour = hair_colour(p) * 0.7
-    out.lay(at, colour, 0.97 * alpha, LABEL["l_brow"] if side < 0 else LABEL["r_brow"], 0.15)
-
-
-def _mouth(head: Head, out: Paint, x, y, z, pixel) -> None:
-    p, s = head.person, head.shot
-    at = _near(x, y, z, 0.0, head.mouth_y - 4.0, head.mouth_half + 5.0, 27.0)
-    if not len(at):
-        return
-    px, py = x[at], y[at]
-    u = np.clip(px / head.mouth_half, -1.0, 1.0)
-    upper, inner_upper, inner_lower, lower = head.lips(u * head.mouth_half)
-    beyond = np.maximum(np.abs(px) - head.mouth_half, 0.0)
-    soft = max(0.7 * pixel, 1.0)
-    natural = linear(p.skin) * (1 - p.lip_red * np.array([0.10 + 0.16 * p.tone, 0.74, 0.66]))
-    natural = natural * (0.95 - 0.12 * p.tone)
-    colour = natural * (1 - s.lipstick) + linear(s.lip_colour) * s.lipstick
-    creases = 1.0 + 0.07 * texture(px, py * 0.15, 0.4, p.texture // 13, 0.4)
-    for top, bottom, name, shade in ((upper, inner_upper, "u_lip", 0.82), (inner_lower, lower, "l_lip", 1.06)):
-        inside = np.minimum(top - py, py - bottom + 0.2) - beyond
-        alpha = _cover(inside, soft) * np.clip((1.0 - np.abs(u)) / 0.06, 0.0, 1.0)
-        out.lay(
-            at,
-            colour * (shade * creases)[:, None],
-            (0.86 + 0.1 * s.lipstick) * alpha,
-            LABEL[name],
-            0.9 + 0.8 * s.lipstick,
-        )
-    hole = np.minimum(inner_upper - py, py - inner_lower) - beyond
-    if head.gap > 1.0:
-        alpha = _cover(hole, soft)
-        cavity = np.array([0.035, 0.010, 0.010]) * (1.0 + 1.4 * np.clip((inner_upper - py) / 12.0, 0, 1))[:, None]
-        out.lay(at, cavity, alpha, LABEL["mouth"], 0.2)
-        fall = inner_upper - py
-        bright = 0.62 * (1.0 - 0.62 * np.abs(u) ** 2.2) * (0.6 + 0.4 * smoothstep(0.0, 2.5, fall))
-        gaps = 1.0 - 0.22 * np.exp(-((np.abs(np.mod(px + 3.6, 7.2) - 3.6) / 0.35) ** 2)) * (pixel < 1.6)
-        teeth = _cover(7.6 - 2.0 * u**2 - fall, soft) * _cover((0.86 - np.abs(u)) * head.mouth_half, 2.5) * alpha
-        amount = 1.0 if s.shows_teeth else float(np.clip((head.gap - 2.0) / 4.0, 0.0, 0.8))
-        out.lay(at, (bright * gaps)[:, None] * np.array([1.0, 0.94, 0.84]), amount * teeth, None, 0.8)
-    seam = 0.5 * (inner_upper + inner_lower)
-    width = max(0.65, 0.4 * pixel)
-    line = np.exp(-(((py - seam) / width) ** 2)) * np.clip((1.03 - np.abs(px) / head.mouth_half) / 0.06, 0, 1)
-    out.lay(at, colour * 0.22, (0.85 if head.gap < 1.0 else 0.0) * line)
-    ends = bump(
-        np.abs(px),
-        py,
-        head.mouth_half - 0.3,
-        float(head.lips(np.array(head.mouth_half))[1]),
-        1.6 + 0.3 * pixel,
-        1.3 + 0.3 * pixel,
-    )
-    out.lay(at, out.albedo[at] * 0.4, 0.6 * ends)
-
-
-def _nose(head: Head, out: Paint, x, y, z, pixel) -> None:
-    p = head.person
-    tip = p.nose_tip_y
-    at = _near(x, y, z, 0.0, tip - 4.0, p.nose_half + 6.0, 12.0)
-    hole = bump(
-        np.abs(x[at]),
-        y[at],
-        0.46 * p.nose_half,
-        tip - 7.3,
-        0.19 * p.nose_half * p.nostril + 0.8,
-        1.55 * p.nostril + 0.25,
-    )
-    out.lay(at, linear(p.skin) * np.array([0.10, 0.05, 0.045]), np.clip(1.15 * hole, 0, 0.92))
-    wing = bump(np.abs(x[at]), y[at], p.nose_half + 0.6, tip - 3.5, 1.4, 4.5)
-    out.lay(at, out.albedo[at] * np.array([0.7, 0.5, 0.48]), 0.55 * wing)
-    t = np.clip((8.0 - y) / (8.0 - tip + 8.0), 0, 1)
-    half = 6.0 + (p.nose_half - 5.0) * t**1.8
-    nose = (np.abs(x) < half) & (y < 6.0) & (y > tip - 9.5 + 0.012 * x * x) & (z > 0) & (out.label == LABEL["skin"])
-    out.label[nose] = LABEL["nose"]
-
-
-def _beard(head: Head, out: Paint, x, y, z, pixel) -> None:
-    p = head.person
-    if max(p.beard, p.moustache, p.goatee, p.stubble) < 0.03:
-        return
-    at = np.flatnonzero((y < p.nose_tip_y + 30.0) & (z > -10.0))
-    ax, up = np.abs(x[at]), y[at]
-    my = head.mouth_y
-    upper, _, _, lower = head.lips(np.clip(x[at], -head.mouth_half, head.mouth_half))
-    ragged = 5.0 * texture(x[at], y[at], 1.2, p.texture // 17, 0.9)
-    cheek = my + 6.0 + np.clip(ax - 26.0, 0, None) * 0.62 + 18.0 * smoothstep(56.0, 66.0, ax) + ragged
-    jaw = _cover(cheek - up, 13.0) * _cover(ax - 0.55 * head.mouth_half + np.clip(my - 8.0 - up, 0, 20.0) * 3.0, 10.0)
-    base = p.nose_tip_y - 8.5
-    lip = _cover(base - 1.5 - 0.10 * ax - up + 0.3 * ragged, 4.0) * _cover(
-        up - upper + 0.8 + np.clip(ax - head.mouth_half, 0, 9) * 2.2, 2.2
-    )
-    lip *= _cover(head.mouth_half + 6.0 - ax, 6.0)
-    ring = (
-        _cover(head.mouth_half + 7.0 - ax + 0.3 * ragged, 5.0)
-        * _cover(ax - head.mouth_half * 0.93, 4.0)
-        * _cover(my + 5.0 - up, 4.0)
-    )
-    chin = np.maximum(ring, _cover(head.mouth_half - 3.0 + 0.25 * ragged - ax, 7.0) * _cover(lower - 4.5 - up, 4.5))
-    hairy = np.maximum.reduce([p.beard * jaw, p.moustache * lip, p.goatee * chin])
-    strand = texture(x[at] * 1.0, y[at] * 0.3, 0.5, p.texture // 19, 0.45)
-    dots = texture(x[at], y[at], 0.45, p.texture // 23, 0.2)
-    colour = hair_colour(p) * (0.8 + 0.1 * p.grey)
-    shadow = p.stubble * np.maximum(jaw, np.maximum(lip, chin)) * (0.55 + 0.22 * dots)
-    out.lay(at, linear(p.skin) * np.array([0.42, 0.47, 0.52]), np.clip(shadow, 0, 0.75))
-    out.lay(
-        at,
-        colour * np.clip(0.9 + 0.35 * strand, 0.3, 2.0)[:, None],
-        np.clip(hairy * (1.0 + 0.12 * strand), 0, 0.97),
-        None,
-        0.25,
-    )
+@kernel
+def paint_eyes(points, place, material, eyes, aim, iris, albedo, normal, gloss):
+    """Fill albedo, normal and gloss of the eyeballs. ``eyes`` (2, 3): centres, the left one first; ``aim`` (2, 3)."""
+    for i in range(points.shape[0]):
+        if material[i] != EYE:
+            continue
+        k = 0 if place[i, 0] > 0 else 1
+        dx, dy, dz = points[i, 0] - eyes[k, 0], points[i, 1] - eyes[k, 1], points[i, 2] - eyes[k, 2]
+        r = F(1) / (F(np.sqrt(dx * dx + dy * dy + dz * dz)) + F(1e-9))
+        dx, dy, dz = dx * r, dy * r, dz * r
+        along = dx * aim[k, 0] + dy * aim[k, 1] + dz * aim[k, 2]
+        angle = F(np.sqrt(max(F(2) - F(2) * along, F(0))))  # chord, close to the angle in radians
+        white = min(max((angle - F(0.395)) / F(0.045), F(0)), F(1))
+        pupil = min(max((angle - F(0.13)) / F(0.035), F(0.02)), F(1))
+        ring = F(1) - F(0.65) * min(max((angle - F(0.33)) / F(0.08), F(0)), F(1))
+        depth = F(1.0) + F(1.0) * min(max((angle - F(0.16)) / F(0.26), F(0)), F(1))
+        lid = F(1) - F(0.45) * min(max(dz * F(1.6) - F(0.15), F(0)), F(1))  # the shadow of the upper lid
+        for c in range(3):
+            sclera = F(0.74) if c == 0 else F(0.69) if c == 1 else F(0.66)
+            albedo[i, c] = (iris[c] * depth * ring * pupil * (F(1) - white) + sclera * white) * lid
+        normal[i, 0], normal[i, 1], normal[i, 2] = dx, dy, dz
+        gloss[i] = F(0.12)

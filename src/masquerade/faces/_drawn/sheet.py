@@ -1,0 +1,33 @@
+"""A sheet of drawn people, for whoever wants to look at them."""
+
+import numpy as np
+
+from masquerade.core.seeding import generator
+from masquerade.faces._drawn.renderer import Figure, draw
+from masquerade.faces._drawn.sampling import sample_person
+from masquerade.faces._drawn.shot import Conditions, sample_shot
+
+STUDIO = Conditions(yaw=9.0, pitch=5.0, roll=2.0, jitter=0.01, light=0.3, noise=0.01, blur=0.0, occlusion=0.0)
+"""Near-frontal pictures in soft light, as params.yaml has them for synthetic_hq."""
+WILD = Conditions(yaw=15.0, pitch=8.0, roll=4.0, jitter=0.02, light=0.8, noise=0.04, blur=0.01, occlusion=0.15)
+"""Strong pose and light, as params.yaml has them for synthetic_wild, and more objects before the face."""
+
+
+def sheet(people: int, size: int, seed: int, wild: bool = False) -> np.ndarray:
+    """One picture each of ``people`` people, uint8 (rows * size, columns * size, 3).
+
+    Raises ValueError if ``people`` is below 1 or ``size`` is not from 16 to 1024 pixels.
+    """
+    if people < 1:
+        raise ValueError(f"people is {people}; at least 1 is needed.")
+    if not 16 <= size <= 1024:
+        raise ValueError(f"size is {size}; allowed are 16 to 1024 pixels.")
+    columns = min(people, int(np.ceil(np.sqrt(1.5 * people))))
+    rows = -(-people // columns)
+    out = np.full((rows * size, columns * size, 3), 255, np.uint8)
+    for number in range(people):
+        person = sample_person(generator(seed, "sheet", number))
+        shot = sample_shot(generator(seed, "sheet", number, "picture"), person, WILD if wild else STUDIO)
+        y, x = number // columns * size, number % columns * size
+        out[y : y + size, x : x + size] = draw(Figure(person), shot, size).picture
+    return out
