@@ -46,8 +46,9 @@ def log32(x):
     x = F(x)
     if x < F(1e-37):
         return F(-87.0)
-    m, e = math.frexp(x)  # m in [0.5, 1)
-    m = F(m)
+    bits = x.view(np.int32)
+    e = (bits >> 23) - 126
+    m = np.int32((bits & 0x7FFFFF) | 0x3F000000).view(np.float32)  # x = m * 2**e with m in [0.5, 1)
     if m < F(0.70710678):
         m = m * _TWO
         e -= 1
@@ -126,30 +127,40 @@ def exponential(values: np.ndarray) -> np.ndarray:
 def _blur_rows(field, weights, out):
     """Blur (H, W, C) along W; ``weights`` (R + 1,) are those of the middle and of one side; edges are repeated."""
     height, width, channels = field.shape
-    reach = len(weights) - 1
+    reach, end = len(weights) - 1, width * channels
+    row = np.empty((width + 2 * reach) * channels, np.float32)  # with the repeated edges
+    total = np.empty(end, np.float32)
+    start = reach * channels
     for y in range(height):
+        for c in range(channels):
+            for x in range(reach):
+                row[x * channels + c] = field[y, 0, c]
+                row[start + end + x * channels + c] = field[y, width - 1, c]
+            for x in range(width):
+                row[start + x * channels + c] = field[y, x, c]
+        for i in range(end):
+            total[i] = weights[0] * row[start + i]
+        for k in range(1, reach + 1):
+            w, left, right = weights[k], start - k * channels, start + k * channels
+            for i in range(end):
+                total[i] += w * (row[left + i] + row[right + i])
         for x in range(width):
             for c in range(channels):
-                total = weights[0] * field[y, x, c]
-                for k in range(1, reach + 1):
-                    total += weights[k] * (field[y, max(x - k, 0), c] + field[y, min(x + k, width - 1), c])
-                out[y, x, c] = total
+                out[y, x, c] = total[x * channels + c]
 
 
 @kernel
 def _blur_columns(field, weights, out):
-    """As `_blur_rows`, along H."""
-    height, width, channels = field.shape
+    """As `_blur_rows`, for a field (H, W) and along H."""
+    height, width = field.shape
     reach = len(weights) - 1
     for y in range(height):
         for x in range(width):
-            for c in range(channels):
-                out[y, x, c] = weights[0] * field[y, x, c]
+            out[y, x] = weights[0] * field[y, x]
         for k in range(1, reach + 1):
             above, below, w = max(y - k, 0), min(y + k, height - 1), weights[k]
             for x in range(width):
-                for c in range(channels):
-                    out[y, x, c] += w * (field[above, x, c] + field[below, x, c])
+                out[y, x] += w * (field[above, x] + field[below, x])
 
 
 def gaussian(sigma: float) -> np.ndarray:
@@ -166,7 +177,7 @@ def blur(field: np.ndarray, sigma: float) -> np.ndarray:
     full = np.ascontiguousarray(field, F).reshape(*field.shape[:2], -1)
     weights, rows, out = gaussian(sigma), np.empty_like(full), np.empty_like(full)
     _blur_rows(full, weights, rows)
-    _blur_columns(rows, weights, out)
+    _blur_columns(rows.reshape(len(rows), -1), weights, out.reshape(len(out), -1))
     return out.reshape(field.shape)
 
 
@@ -220,11 +231,13 @@ def raster(points, triangles, first, ids, bary, depth):
     for t in range(triangles.shape[0]):
         a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
         ax, ay, bx, by, cx, cy = points[a, 0], points[a, 1], points[b, 0], points[b, 1], points[c, 0], points[c, 1]
+        top, bottom = max(0, math.ceil(min(ay, by, cy))), min(height - 1, math.floor(max(ay, by, cy)))
+        left, right = max(0, math.ceil(min(ax, bx, cx))), min(width - 1, math.floor(max(ax, bx, cx)))
+        if top > bottom or left > right:  # most triangles are smaller than a sample
+            continue
         area = (by - cy) * (ax - cx) + (cx - bx) * (ay - cy)
         if abs(area) < F(1e-9):
             continue
-        top, bottom = max(0, math.ceil(min(ay, by, cy))), min(height - 1, math.floor(max(ay, by, cy)))
-        left, right = max(0, math.ceil(min(ax, bx, cx))), min(width - 1, math.floor(max(ax, bx, cx)))
         for y in range(top, bottom + 1):
             for x in range(left, right + 1):
                 px, py = F(x) - cx, F(y) - cy
@@ -294,7 +307,7 @@ def bilinear(picture, x, y):
         fx, fy = math.floor(x[i]), math.floor(y[i])
         s, t = F(x[i] - F(fx)), F(y[i] - F(fy))
         x0, y0 = int(fx) % width, int(fy) % height
-        x1, y1 = (x0 + 1) % width, (y0 + 1) % height
+        x1, y1 = x0 + 1 if x0 + 1 < width else 0, y0 + 1 if y0 + 1 < height else 0
         for c in range(channels):
             top = picture[y0, x0, c] + s * (picture[y0, x1, c] - picture[y0, x0, c])
             bottom = picture[y1, x0, c] + s * (picture[y1, x1, c] - picture[y1, x0, c])

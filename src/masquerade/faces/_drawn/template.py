@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from masquerade.faces._drawn.kernels import kernel
 from masquerade.faces._drawn.landmarks import rails_of, vertices_of
 
 SKIN, EYE, TEETH, MOUTH, CLOTH, LASH = range(6)
@@ -102,13 +103,24 @@ class Template:
 
     def masks_at(self, uv: np.ndarray) -> np.ndarray:
         """Lips, eyelids and ears at places (N, 2) of the texture: (N, 3) in [0, 1], bilinear."""
-        column = np.clip((uv[:, 0] * np.float32(2048) - 1550) * np.float32(512 / 498), 0, 510.999).astype(np.float32)
-        row = np.clip(((1 - uv[:, 1]) * np.float32(2048) - 700) * np.float32(1.024), 0, 1022.999).astype(np.float32)
-        i, j = column.astype(np.int32), row.astype(np.int32)
-        s, t = (column - i)[:, None], (row - j)[:, None]
-        top = self.masks[j, i] * (1 - s) + self.masks[j, i + 1] * s
-        low = self.masks[j + 1, i] * (1 - s) + self.masks[j + 1, i + 1] * s
-        return ((top * (1 - t) + low * t) * np.float32(1 / 255)).astype(np.float32)
+        return _masks_at(self.masks, np.ascontiguousarray(uv, np.float32))
+
+
+@kernel
+def _masks_at(masks, uv):
+    out, one = np.empty((len(uv), 3), np.float32), np.float32(1)
+    for n in range(len(uv)):
+        column = (uv[n, 0] * np.float32(2048) - np.float32(1550)) * np.float32(512 / 498)
+        row = ((one - uv[n, 1]) * np.float32(2048) - np.float32(700)) * np.float32(1.024)
+        column = min(max(column, np.float32(0)), np.float32(510.999))
+        row = min(max(row, np.float32(0)), np.float32(1022.999))
+        i, j = int(column), int(row)
+        s, t = np.float32(column - np.float32(i)), np.float32(row - np.float32(j))
+        for c in range(3):
+            top = np.float32(masks[j, i, c]) * (one - s) + np.float32(masks[j, i + 1, c]) * s
+            low = np.float32(masks[j + 1, i, c]) * (one - s) + np.float32(masks[j + 1, i + 1, c]) * s
+            out[n, c] = (top * (one - t) + low * t) * np.float32(1 / 255)
+    return out
 
 
 def normals_of(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
