@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from masquerade.faces._drawn.kernels import kernel
+
 
 class Camera:
     """A pinhole camera that looks along +y, and the square of the picture that is cut out.
@@ -48,14 +50,8 @@ class Camera:
 
     def project(self, points: np.ndarray) -> np.ndarray:
         """Points (..., 3) of the world to x, y in samples and the depth in metres, which is larger further away."""
-        flat = self._flat(points)
-        u, v = flat[..., 0], flat[..., 1]
-        (a, b), (c, d) = self._turn
-        out = np.empty(points.shape, np.float32)
-        out[..., 0] = a * u + b * v + self._offset[0]
-        out[..., 1] = c * u + d * v + self._offset[1]
-        out[..., 2] = points[..., 1] - self.eye[1]
-        return out
+        flat = np.ascontiguousarray(points, np.float32).reshape(-1, 3)
+        return _project(flat, self.eye, self._turn, self._offset).reshape(points.shape)
 
     def direction(self, right: float, down: float) -> np.ndarray:
         """A direction of the upright picture in samples, (2,): the crop may be turned."""
@@ -69,3 +65,15 @@ class Camera:
         u, v = a * x + b * y + self._centre[0], c * x + d * y + self._centre[1]
         depth = np.asarray(depth, np.float32)
         return np.stack([u * depth + self.eye[0], depth + self.eye[1], self.eye[2] - v * depth], -1)
+
+
+@kernel
+def _project(points, eye, turn, offset):
+    out = np.empty(points.shape, np.float32)
+    for i in range(len(points)):
+        depth = points[i, 1] - eye[1]
+        u, v = (points[i, 0] - eye[0]) / depth, (eye[2] - points[i, 2]) / depth
+        for k in range(2):
+            out[i, k] = turn[k, 0] * u + turn[k, 1] * v + offset[k]
+        out[i, 2] = depth
+    return out

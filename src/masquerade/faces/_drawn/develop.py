@@ -17,15 +17,17 @@ def develop(image: np.ndarray, shot: Shot, size: int, supersampling: int) -> np.
     light = image
     if supersampling > 1:
         light = blur(light, 0.36 * supersampling)
-        light = light.reshape(size, supersampling, size, supersampling, 3).mean((1, 3), dtype=F)
+        rows = sum(light[k::supersampling] for k in range(supersampling))
+        light = sum(rows[:, k::supersampling] for k in range(supersampling)) * F(1 / supersampling**2)
     if shot.blur * size > 0.25:
         light = blur(light, shot.blur * size)
     middle = light[size // 4 : size - size // 4, size // 4 : size - size // 4]
-    luma = np.sort((middle[..., 0] * F(0.2) + middle[..., 1] * F(0.7) + middle[..., 2] * F(0.1)).ravel())
-    metered = luma[int(0.75 * (len(luma) - 1))]
+    luma = (middle[..., 0] * F(0.2) + middle[..., 1] * F(0.7) + middle[..., 2] * F(0.1)).ravel()
+    rank = int(0.75 * (len(luma) - 1))
+    metered = np.partition(luma, rank)[rank]
     exposure = float(shot.exposure) * float((_MIDDLE / max(float(metered), 1e-4)) ** _METERED)
     light = np.maximum(light * F(exposure), F(0))
-    top = light.max(-1, keepdims=True)
+    top = np.maximum(np.maximum(light[..., :1], light[..., 1:2]), light[..., 2:])
     bright = _KNEE + (1 - _KNEE) * (1 - exponential(np.maximum(top - _KNEE, 0) / -(1 - _KNEE)))
     light = light * np.where(top > _KNEE, bright / np.maximum(top, F(1e-6)), F(1))
     picture = power(light, 1 / 2.2)

@@ -97,11 +97,14 @@ def _surfaces(
     points = np.concatenate([head.points, *moved])
     first = np.cumsum([len(head.points), *(len(part) for part in moved)])[:-1]
     triangles = np.concatenate([solid, *(t.triangles + np.int32(at) for t, at in zip(things, first, strict=True))])
-    own = np.concatenate([np.zeros((len(head.points), 4), F), *(_paint_of(thing) for thing in things)])
-    normal = np.concatenate([head.normals, *(normals(p, t.triangles) for t, p in zip(things, moved, strict=True))])
-    extra = len(points) - len(head.points)
-    still = np.column_stack([base.vertices, cover, skin.maps()])
-    values = np.column_stack([points, normal, np.pad(still, ((0, extra), (0, 0))), own]).astype(F)
+    values = np.zeros((len(points), 14 + len(skin.MAPS)), F)  # point, normal, place, cover, maps; colour and gloss
+    of_head = values[: len(head.points)]
+    of_head[:, 3:6], of_head[:, 6:9], of_head[:, 9] = head.normals, base.vertices, cover
+    values[:, :3], of_head[:, 10:-4] = points, skin.maps()
+    for thing, part, at in zip(things, moved, first, strict=True):
+        of_thing = values[at : at + len(part)]
+        of_thing[:, 3:6] = normals(part, thing.triangles)
+        of_thing[:, -4:-1], of_thing[:, -1] = thing.colour, thing.gloss
     ids, bary = np.full((n, n), -1, np.int32), np.zeros((n, n, 3), F)
     raster(head.camera.project(points), triangles, 0, ids, bary, canvas.depth)
     corners = np.concatenate([base.corner_uv[: base.solid], np.zeros((len(triangles) - len(solid), 3, 2), F)])
@@ -146,8 +149,3 @@ def _aim(head: Head) -> np.ndarray:
             row = head.turn[c]
             out[k, c] = (row[0] * x + row[1] * y + row[2] * z) / length
     return out
-
-
-def _paint_of(thing: Thing) -> np.ndarray:
-    """Colour and gloss (n, 4) of the vertices of a thing."""
-    return np.column_stack([thing.colour, np.full(len(thing.vertices), thing.gloss)]).astype(F)

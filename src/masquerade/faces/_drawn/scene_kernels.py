@@ -85,35 +85,29 @@ def defocus(layer, radius):
     total = 0.0
     for j in range(2 * reach + 1):
         total += 2.0 * half[j]
-    sums = np.zeros((m, m + 1, channels), np.float64)
+    edge = reach + 1  # columns that are added on either side
+    sums = np.zeros((m, (m + 2 * edge + 1) * channels), np.float64)  # integrals of the rows, from their left ends
     for y in range(m):
-        for x in range(m):
+        for x in range(m + 2 * edge):
             for c in range(channels):
-                sums[y, x + 1, c] = sums[y, x, c] + layer[y, x, c]
+                value = layer[y, min(max(x - edge, 0), m - 1), c]
+                sums[y, (x + 1) * channels + c] = sums[y, x * channels + c] + value
     out = np.empty_like(layer)
-    acc = np.empty(channels, np.float64)
+    acc = np.empty(m * channels, np.float64)
     for y in range(m):
+        acc[:] = 0.0
+        for j in range(2 * reach + 1):
+            if half[j] <= 0.0:
+                continue
+            row = sums[min(max(y + j - reach, 0), m - 1)]
+            a, b = edge + 0.5 - half[j], edge + 0.5 + half[j]
+            low, high = int(a), int(b)
+            s, t = a - low, b - high
+            low, high = low * channels, high * channels
+            for i in range(m * channels):
+                right = row[high + i] + t * (row[high + channels + i] - row[high + i])
+                acc[i] += right - (row[low + i] + s * (row[low + channels + i] - row[low + i]))
         for x in range(m):
             for c in range(channels):
-                acc[c] = 0.0
-            for j in range(2 * reach + 1):
-                if half[j] <= 0.0:
-                    continue
-                row = min(max(y + j - reach, 0), m - 1)
-                a, b = x + 0.5 - half[j], x + 0.5 + half[j]
-                for c in range(channels):
-                    acc[c] += _upto(sums, row, b, c, m) - _upto(sums, row, a, c, m)
-            for c in range(channels):
-                out[y, x, c] = acc[c] / total
+                out[y, x, c] = acc[x * channels + c] / total
     return out
-
-
-@kernel
-def _upto(sums, row, x, c, m):
-    """Integral of a row from 0 to x; the row's ends go on outside."""
-    if x <= 0.0:
-        return x * sums[row, 1, c]
-    if x >= m:
-        return sums[row, m, c] + (x - m) * (sums[row, m, c] - sums[row, m - 1, c])
-    i = int(x)
-    return sums[row, i, c] + (x - i) * (sums[row, i + 1, c] - sums[row, i, c])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from masquerade.faces._drawn.kernels import blur, exp32, kernel, pow32
+from masquerade.faces._drawn.kernels import blur, exp32, kernel, log32, pow32
 from masquerade.faces._drawn.light import Light, shadowed
 from masquerade.faces._drawn.template import EYE, MOUTH, SKIN, TEETH
 
@@ -37,6 +37,7 @@ def illuminate(
             ao = F(0.55)
         elif kind == EYE:
             ao = pow32(ao, F(0.6))
+        log_ao = log32(ao)
         lit = open_ * exp32(-deep / F(0.012)) * (F(0.35) + F(0.65) * ao)
         up = F(0.5) + F(0.5) * nz
         soft = kind == SKIN
@@ -44,10 +45,9 @@ def illuminate(
             wrap = (F(0.28) if c == 0 else F(0.14) if c == 1 else F(0.09)) if soft else F(0.05)
             diffuse = min(max((facing + wrap) / (F(1) + wrap), F(0)), F(1))
             diffuse = diffuse * F(np.sqrt(diffuse)) if soft else diffuse
-            bleed = F(0.8) if c == 0 and soft else F(1)
-            value = diffuse * pow32(lit, bleed) * light[1, c]
+            value = diffuse * (pow32(lit, F(0.8)) if c == 0 and soft else lit) * light[1, c]
             ambient = light[2, c] * up + light[3, c] * (F(1) - up)
-            hidden = pow32(ao, F(0.9) if c == 0 else F(1.12) if c == 1 else F(1.2))
+            hidden = exp32((F(0.9) if c == 0 else F(1.12) if c == 1 else F(1.2)) * log_ao) if ao > F(0) else F(0)
             value += F(0.75) * ambient * hidden * (F(0.5) + F(0.5) * through)
             if kind == MOUTH:
                 value = max(F(0.5) * value, F(0.10) * light[2, c])

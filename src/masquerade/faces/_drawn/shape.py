@@ -125,15 +125,13 @@ def identity_weights(person: Person, head: Template) -> np.ndarray:
     ancestry: dict[str, float] = dict(zip(("african", "asian", "caucasian"), map(float, person.ancestry), strict=True))
     muscle, weight, sex = steps(person.muscle), steps(person.weight), "male" if person.male else "female"
     weights, local = np.zeros(len(head.names), np.float32), iter(person.local)
-    for number, name in enumerate(head.names):
-        kind, _, bare = name.partition(":")
-        parts = bare.split("-")
+    for number, (kind, parts) in enumerate(head.parts):
         if kind == "universal" and parts[0] == sex:
             of_muscle, of_weight = muscle[parts[2].removesuffix("muscle")], weight[parts[3].removesuffix("weight")]
             weights[number] = ages[parts[1]] * of_muscle * of_weight
         elif kind == "race" and parts[1] == sex:
             weights[number] = ancestry[parts[0]] * ages[parts[2]]
-    first = next(number for number, name in enumerate(head.names) if name.startswith("local_change:"))
+    first = next(number for number, (kind, _) in enumerate(head.parts) if kind == "local_change")
     for pair, (name, amount) in enumerate(zip(head.local_names, local, strict=True)):
         bare = name.removeprefix("l-").removeprefix("r-")
         amount = float(amount) * DAMPING.get(bare, 1.0) + HEAVY.get(bare, 0.0) * (2 * person.weight - 1)
@@ -147,7 +145,7 @@ def action_weights(actions: dict[str, float], head: Template) -> np.ndarray:
     weights = np.zeros(len(head.names), np.float32)
     for name, amount in actions.items():
         sides = [f"facial_action:{name}{side}" for side in ("", "Left", "Right")]
-        numbers = [head.names.index(side) for side in sides if side in head.names]
+        numbers = [head.number[side] for side in sides if side in head.number]
         if not numbers:
             raise ValueError(f"there is no facial action {name}; there are {', '.join(head.action_names)}")
         require(f"facial action {name}", amount, 0, 1)
@@ -201,7 +199,7 @@ class Head:
         self.body, self.shot = body, shot
         weights = action_weights(shot.actions, head)
         for side, openness in zip(("Right", "Left"), body.openness, strict=True):
-            weights[head.names.index(f"facial_action:eyeBlink{side}")] *= openness
+            weights[head.number[f"facial_action:eyeBlink{side}"]] *= openness
         self.expressed = blend(body.neutral, weights, head.starts, head.moved, head.moves)
         self.expressed[head.teeth] *= np.array([0.9, 1, 1], np.float32)
         self.expressed[head.teeth, 1] += np.float32(0.004)
@@ -251,9 +249,11 @@ class Head:
         points = self.points[head.landmarks]
         points[BROWS] += self.turn[:, 2] * np.float32(self.body.person.brow_height)
         marks = self.camera.project(points)[:, :2]
-        for number, (pairs, share) in enumerate(head.rails):
-            first, second = self.points[pairs[:, 0]], self.points[pairs[:, 1]]
-            places = self.camera.project(first + share[:, None] * (second - first))[:, :2]
+        pairs, share = (np.concatenate(parts) for parts in zip(*head.rails, strict=True))
+        first, second = self.points[pairs[:, 0]], self.points[pairs[:, 1]]
+        along = self.camera.project(first + share[:, None] * (second - first))[:, :2]
+        ends = np.cumsum([len(share) for _, share in head.rails])
+        for number, places in enumerate(np.split(along, ends[:-1])):
             right, down = self.camera.direction(*OUTWARDS[number])
             marks[number] = places[np.argmax(places[:, 0] * right + places[:, 1] * down)]
         return marks

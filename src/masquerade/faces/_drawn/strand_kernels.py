@@ -17,6 +17,18 @@ def fade(x):
 
 
 @kernel
+def turned(vectors, turn):
+    """Vectors (g, k, 3) times the rotation ``turn`` (3, 3)."""
+    out = np.empty_like(vectors)
+    for g in range(vectors.shape[0]):
+        for k in range(vectors.shape[1]):
+            x, y, z = vectors[g, k, 0], vectors[g, k, 1], vectors[g, k, 2]
+            for c in range(3):
+                out[g, k, c] = x * turn[c, 0] + y * turn[c, 1] + z * turn[c, 2]
+    return out
+
+
+@kernel
 def spread(guides, normals, parent, offset, reach, clump, radius, wave, phase):
     """Strands (s, k, 3) beside their guides (g, k, 3)."""
     count, points = len(parent), guides.shape[1]

@@ -46,9 +46,7 @@ def carry(strands: Strands, head) -> np.ndarray:
 
 def turned(strands: Strands, head) -> np.ndarray:
     """The normals of the guides in the world of a picture."""
-    t, n = np.asarray(head.turn, np.float32), strands.normals
-    x, y, z = n[..., 0], n[..., 1], n[..., 2]
-    return np.stack([x * t[i, 0] + y * t[i, 1] + z * t[i, 2] for i in range(3)], -1)
+    return kernels.turned(np.ascontiguousarray(strands.normals), np.asarray(head.turn, np.float32))
 
 
 def lit(strands: Strands, carried: np.ndarray, head, light) -> np.ndarray:

@@ -52,6 +52,16 @@ class Template:
         return dense
 
     @cached_property
+    def number(self) -> dict[str, int]:
+        """Name of a blend shape -> its number."""
+        return {name: number for number, name in enumerate(self.names)}
+
+    @cached_property
+    def parts(self) -> tuple[tuple[str, list[str]], ...]:
+        """Of each blend shape: its kind, and the words of its name."""
+        return tuple((kind, bare.split("-")) for kind, _, bare in (name.partition(":") for name in self.names))
+
+    @cached_property
     def local_names(self) -> tuple[str, ...]:
         """The local changes: for each pair of shapes (positive, negative) the name of the first."""
         return tuple(name.split(":")[1] for name in self.names if name.startswith("local_change:"))[::2]
@@ -96,10 +106,8 @@ class Template:
     @cached_property
     def mirror(self) -> np.ndarray:
         """For each vertex the one at the same place on the other side of the face, int32 (V,)."""
-        from scipy.spatial import cKDTree
-
-        flipped = self.vertices * np.array([-1, 1, 1], np.float32)
-        return cKDTree(self.vertices).query(flipped)[1].astype(np.int32)
+        order = np.argsort(self.vertices[:, 2], kind="stable")
+        return _mirror(self.vertices[order].astype(np.float64), order)
 
     def masks_at(self, uv: np.ndarray) -> np.ndarray:
         """Lips, eyelids and ears at places (N, 2) of the texture: (N, 3) in [0, 1], bilinear."""
@@ -120,6 +128,26 @@ def _masks_at(masks, uv):
             top = np.float32(masks[j, i, c]) * (one - s) + np.float32(masks[j, i + 1, c]) * s
             low = np.float32(masks[j + 1, i, c]) * (one - s) + np.float32(masks[j + 1, i + 1, c]) * s
             out[n, c] = (top * (one - t) + low * t) * np.float32(1 / 255)
+    return out
+
+
+@kernel
+def _mirror(points, numbers):
+    """For points (V, 3), sorted by z: the number of the nearest one to the mirror image of each, at its number."""
+    out = np.empty(len(points), np.int32)
+    for i in range(len(points)):
+        best = np.inf
+        for step in (-1, 1):
+            j = i if step > 0 else i - 1
+            while 0 <= j < len(points):
+                x, y, z = points[j, 0] + points[i, 0], points[j, 1] - points[i, 1], points[j, 2] - points[i, 2]
+                if z * z > best:
+                    break
+                distance = x * x + y * y + z * z
+                if distance < best:
+                    best = distance
+                    out[numbers[i]] = numbers[j]
+                j += step
     return out
 
 
