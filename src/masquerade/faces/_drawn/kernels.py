@@ -16,7 +16,6 @@ EMPTY = F(1e9)
 kernel = numba.njit(cache=True, fastmath=False, error_model="numpy")
 """The decorator of every kernel of the renderer."""
 
-_POWERS = np.array([2.0**k for k in range(-126, 128)], F)
 _LOG2E, _LN2_HIGH, _LN2_LOW = F(1.44269504), F(0.693359375), F(-2.12194440e-4)
 _HALF, _ONE, _TWO = F(0.5), F(1), F(2)
 _EDGE = F(-1e-6)  # a sample on an edge belongs to both triangles, so rounding opens no crack between them
@@ -37,7 +36,7 @@ def exp32(x):
     p = p * r + F(4.1665795894e-2)
     p = p * r + F(1.6666665459e-1)
     p = p * r + F(5.0000001201e-1)
-    return (p * r * r + r + _ONE) * _POWERS[int(k) + 126]
+    return (p * r * r + r + _ONE) * np.int32((int(k) + 127) << 23).view(np.float32)  # times 2**k
 
 
 @kernel
@@ -138,12 +137,13 @@ def _blur_rows(field, weights, out):
                 row[start + end + x * channels + c] = field[y, width - 1, c]
             for x in range(width):
                 row[start + x * channels + c] = field[y, x, c]
+        middle = row[start:]
         for i in range(end):
-            total[i] = weights[0] * row[start + i]
+            total[i] = weights[0] * middle[i]
         for k in range(1, reach + 1):
-            w, left, right = weights[k], start - k * channels, start + k * channels
+            w, left, right = weights[k], row[start - k * channels :], row[start + k * channels :]
             for i in range(end):
-                total[i] += w * (row[left + i] + row[right + i])
+                total[i] += w * (left[i] + right[i])
         for x in range(width):
             for c in range(channels):
                 out[y, x, c] = total[x * channels + c]
@@ -158,9 +158,9 @@ def _blur_columns(field, weights, out):
         for x in range(width):
             out[y, x] = weights[0] * field[y, x]
         for k in range(1, reach + 1):
-            above, below, w = max(y - k, 0), min(y + k, height - 1), weights[k]
+            above, below, w = field[max(y - k, 0)], field[min(y + k, height - 1)], weights[k]
             for x in range(width):
-                out[y, x] += w * (field[above, x] + field[below, x])
+                out[y, x] += w * (above[x] + below[x])
 
 
 def gaussian(sigma: float) -> np.ndarray:
@@ -238,14 +238,16 @@ def raster(points, triangles, first, ids, bary, depth):
         area = (by - cy) * (ax - cx) + (cx - bx) * (ay - cy)
         if abs(area) < F(1e-9):
             continue
+        r, az, bz, cz = _ONE / area, points[a, 2], points[b, 2], points[c, 2]
+        ux, uy, vx, vy = (by - cy) * r, (cx - bx) * r, (cy - ay) * r, (ax - cx) * r
         for y in range(top, bottom + 1):
+            py = F(y) - cy
             for x in range(left, right + 1):
-                px, py = F(x) - cx, F(y) - cy
-                u = ((by - cy) * px + (cx - bx) * py) / area
-                v = ((cy - ay) * px + (ax - cx) * py) / area
+                px = F(x) - cx
+                u, v = ux * px + uy * py, vx * px + vy * py
                 w = _ONE - u - v
-                if u >= _EDGE and v >= _EDGE and w >= _EDGE:
-                    z = u * points[a, 2] + v * points[b, 2] + w * points[c, 2]
+                if min(u, v, w) >= _EDGE:
+                    z = u * az + v * bz + w * cz
                     if z < depth[y, x]:
                         depth[y, x] = z
                         ids[y, x] = first + t

@@ -101,12 +101,11 @@ def defocus(layer, radius):
                 continue
             row = sums[min(max(y + j - reach, 0), m - 1)]
             a, b = edge + 0.5 - half[j], edge + 0.5 + half[j]
-            low, high = int(a), int(b)
-            s, t = a - low, b - high
-            low, high = low * channels, high * channels
+            s, t = a - int(a), b - int(b)
+            low, high = row[int(a) * channels :], row[int(b) * channels :]
+            low_next, high_next = low[channels:], high[channels:]
             for i in range(m * channels):
-                right = row[high + i] + t * (row[high + channels + i] - row[high + i])
-                acc[i] += right - (row[low + i] + s * (row[low + channels + i] - row[low + i]))
+                acc[i] += high[i] + t * (high_next[i] - high[i]) - (low[i] + s * (low_next[i] - low[i]))
         for x in range(m):
             for c in range(channels):
                 out[y, x, c] = acc[x * channels + c] / total

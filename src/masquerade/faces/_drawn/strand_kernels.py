@@ -194,6 +194,8 @@ def paint(p, colour, order, image, depth, cover, width, bias, deep):
         last = int(np.ceil(max(start, start + run))) - 1
         first, last = max(first, 0), min(last, (rows if steep else columns) - 1)
         limit = columns if steep else rows
+        r, g, b = colour[s, k, 0], colour[s, k, 1], colour[s, k, 2]
+        dr, dg, db = colour[s, k + 1, 0] - r, colour[s, k + 1, 1] - g, colour[s, k + 1, 2] - b
         for m in range(first, last + 1):
             t = F(F(m) - start) / run
             c = cross + t * slope
@@ -201,8 +203,9 @@ def paint(p, colour, order, image, depth, cover, width, bias, deep):
             w = (w0 + t * (w1 - w0)) * long
             reach = half * w + half
             strength = min(one, w)
-            a, b = max(int(np.ceil(c - reach)), 0), min(int(np.floor(c + reach)), limit - 1)
-            for q in range(a, b + 1):
+            low, high = max(int(np.ceil(c - reach)), 0), min(int(np.floor(c + reach)), limit - 1)
+            red, green, blue = r + t * dr, g + t * dg, b + t * db
+            for q in range(low, high + 1):
                 share = min(strength, reach - abs(F(q) - c))
                 if share <= 0:
                     continue
@@ -210,10 +213,9 @@ def paint(p, colour, order, image, depth, cover, width, bias, deep):
                 if z >= depth[y, x]:
                     continue
                 rest = one - share
-                for i in range(3):
-                    image[y, x, i] = image[y, x, i] * rest + share * (
-                        colour[s, k, i] + t * (colour[s, k + 1, i] - colour[s, k, i])
-                    )
+                image[y, x, 0] = image[y, x, 0] * rest + share * red
+                image[y, x, 1] = image[y, x, 1] * rest + share * green
+                image[y, x, 2] = image[y, x, 2] * rest + share * blue
                 cover[y, x] = cover[y, x] * rest + share
                 if deep and share > F(0.1):
                     front[y, x] = min(front[y, x], z)
