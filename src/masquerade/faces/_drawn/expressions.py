@@ -41,13 +41,13 @@ def sample_actions(rng: np.random.Generator, face: str, strength: float) -> dict
         amounts[name] = amount * strength
     for name in RESTING:
         amounts[name] += float(max(0.0, rng.normal(-0.04, 0.08)))
-    amounts["eyeBlink"] = float(np.clip(rng.normal(0.03, 0.06), 0.0, 0.22))
+    amounts["eyeBlink"] = min(max(rng.normal(0.03, 0.06), 0.0), 0.22)
     amounts["eyeWide"] = amounts.get("eyeWide", 0.0) + float(rng.uniform(0.0, 0.20))
     sided = {}
     for name, amount in amounts.items():
         if name in UNSIDED:
             sided[name] = min(amount, 1.0)
             continue
-        lean = 1.0 + float(np.clip(rng.normal(0.0, 0.03 if name.startswith("eye") else 0.09), -0.2, 0.2))
+        lean = 1.0 + min(max(rng.normal(0.0, 0.03 if name.startswith("eye") else 0.09), -0.2), 0.2)
         sided[name + "Left"], sided[name + "Right"] = min(amount * lean, 1.0), min(amount * (2.0 - lean), 1.0)
     return sided

@@ -32,6 +32,7 @@ class Light:
         self.right = np.array([y / across, -x / across, 0.0], F)
         a = [float(v) for v in self.right]
         self.up = np.array([a[1] * z - a[2] * y, a[2] * x - a[0] * z, a[0] * y - a[1] * x], F)
+        self._axes = np.stack([self.right, self.up, -self.direction])
         self.middle = (head.eyes[0] + head.eyes[1]) * F(0.5)
         self.surface = np.full((SIDE, SIDE), EMPTY, F)
         self.block(head.points, triangles)
@@ -47,7 +48,7 @@ class Light:
         out = np.empty(points.shape, F)
         _seen(
             np.ascontiguousarray(points, F).reshape(-1, 3),
-            np.stack([self.right, self.up, -self.direction]),
+            self._axes,
             self.middle,
             F(SIDE / REACH),
             F(SIDE / 2),

@@ -100,12 +100,13 @@ def shade(points, normal, tilt, occlusion, material, albedo, gloss, light: Light
     )
     skin = material == SKIN
     if SCATTER[0] / metres > 0.35 and skin.any():
-        buffer, weight = np.zeros((side * side, 3), F), np.zeros((side * side, 1), F)
-        buffer[at[skin]], weight[at[skin]] = irradiance[skin], F(1)
-        buffer, weight = buffer.reshape(side, side, 3), weight.reshape(side, side)
+        places = at[skin]
+        buffer, weight = np.zeros((3, side, side), F), np.zeros((side, side), F)
+        weight.ravel()[places] = F(1)
         for c, reach in enumerate(SCATTER):
             sigma = reach / metres
             if sigma > 0.35:
-                spread = blur(buffer[..., c], sigma) / np.maximum(blur(weight, sigma), F(1e-3))
-                irradiance[skin, c] = spread.ravel()[at[skin]]
+                buffer[c].ravel()[places] = irradiance[skin, c]
+                spread = blur(buffer[c], sigma).ravel()[places]
+                irradiance[skin, c] = spread / np.maximum(blur(weight, sigma).ravel()[places], F(1e-3))
     return albedo * irradiance + mirrored

@@ -249,13 +249,13 @@ class Head:
         points = self.points[head.landmarks]
         points[BROWS] += self.turn[:, 2] * np.float32(self.body.person.brow_height)
         marks = self.camera.project(points)[:, :2]
-        pairs, share = (np.concatenate(parts) for parts in zip(*head.rails, strict=True))
+        pairs, share, ends = head.all_rails
         first, second = self.points[pairs[:, 0]], self.points[pairs[:, 1]]
-        along = self.camera.project(first + share[:, None] * (second - first))[:, :2]
-        ends = np.cumsum([len(share) for _, share in head.rails])
-        for number, places in enumerate(np.split(along, ends[:-1])):
+        places = self.camera.project(first + share[:, None] * (second - first))[:, :2]
+        for number, start in enumerate(ends[:-1]):
+            rail = places[start : ends[number + 1]]
             right, down = self.camera.direction(*OUTWARDS[number])
-            marks[number] = places[np.argmax(places[:, 0] * right + places[:, 1] * down)]
+            marks[number] = rail[np.argmax(rail[:, 0] * right + rail[:, 1] * down)]
         return marks
 
 

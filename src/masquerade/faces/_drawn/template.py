@@ -99,6 +99,12 @@ class Template:
         return rails_of(self.vertices, self.triangles[self.material == SKIN], self.mirror)
 
     @cached_property
+    def all_rails(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rails one after another: edges (n, 2), shares (n,), and where each rail starts and the last one ends."""
+        pairs, share = (np.concatenate(parts) for parts in zip(*self.rails, strict=True))
+        return pairs, share, np.cumsum([0, *(len(one) for _, one in self.rails)])
+
+    @cached_property
     def landmarks(self) -> np.ndarray:
         """Vertices of the 68 points of iBUG on a face that looks at us, int32 (68,)."""
         return vertices_of(self.vertices, self.mirror, self.rails)
