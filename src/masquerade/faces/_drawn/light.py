@@ -14,7 +14,7 @@ SIDE = 112
 REACH = 0.46
 """Side of the depth maps in metres, around the eyes."""
 _BIAS = F(0.007)  # metres that a surface may lie behind the depth map and still be lit
-_FADE = F(0.006)  # metres over which the shadow gets dark
+_FADE = F(1 / 0.006)  # one over the metres over which the shadow gets dark
 
 
 class Light:
@@ -98,6 +98,6 @@ def shadowed(x, y, z, surface, hair):
         else:
             dx, dy = F(0.35) * reach, -reach
         i, j = min(max(int(x + dx), 0), side - 1), min(max(int(y + dy), 0), side - 1)
-        lit += F(0.125) * min(max(F(1) - (z - surface[j, i] - _BIAS) / _FADE, F(0)), F(1))
+        lit += F(0.125) * min(max(F(1) - (z - surface[j, i] - _BIAS) * _FADE, F(0)), F(1))
         deep += F(0.125) * min(max(z - hair[j, i] - F(0.006), F(0)), F(0.2))
     return lit, deep
