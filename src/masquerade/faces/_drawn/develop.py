@@ -3,7 +3,7 @@
 import numpy as np
 
 from masquerade.core.seeding import generator
-from masquerade.faces._drawn.kernels import blur, exponential, power
+from masquerade.faces._drawn.kernels import blur, exponential, power, reduce
 from masquerade.faces._drawn.shot import Shot
 
 F = np.float32
@@ -16,9 +16,7 @@ def develop(image: np.ndarray, shot: Shot, size: int, supersampling: int) -> np.
     """uint8 (size, size, 3) from linear light float32 (n, n, 3), n = size * supersampling."""
     light = image
     if supersampling > 1:
-        light = blur(light, 0.36 * supersampling)
-        rows = sum(light[k::supersampling] for k in range(supersampling))
-        light = sum(rows[:, k::supersampling] for k in range(supersampling)) * F(1 / supersampling**2)
+        light = reduce(blur(light, 0.36 * supersampling), supersampling)
     if shot.blur * size > 0.25:
         light = blur(light, shot.blur * size)
     middle = light[size // 4 : size - size // 4, size // 4 : size - size // 4]

@@ -182,6 +182,18 @@ def blur(field: np.ndarray, sigma: float) -> np.ndarray:
 
 
 @kernel
+def reduce(picture, factor):
+    """Means over squares of ``factor`` x ``factor``: (h * factor, w * factor, C) to (h, w, C)."""
+    height, width, channels = picture.shape[0] // factor, picture.shape[1] // factor, picture.shape[2]
+    out, share = np.zeros((height, width, channels), np.float32), _ONE / F(factor * factor)
+    for y in range(height * factor):
+        for x in range(width * factor):
+            for c in range(channels):
+                out[y // factor, x // factor, c] += share * picture[y, x, c]
+    return out
+
+
+@kernel
 def enlarge(small, height, width):
     """Bicubic (Catmull-Rom) enlargement of (h, w, C) to (height, width, C); edges are repeated."""
     h, w, channels = small.shape

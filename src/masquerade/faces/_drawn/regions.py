@@ -17,8 +17,9 @@ def parts(place: np.ndarray, material: np.ndarray, masks: np.ndarray) -> np.ndar
     label[z < np.interp(y, *_NECK)] = LABEL["neck"]
     wings = np.interp(z, [0.679, 0.688, 0.700, 0.737], [0.012, 0.019, 0.016, 0.006])
     label[(x < wings) & (z > 0.679) & (z < 0.737) & (y < -0.125)] = LABEL["nose"]
-    eyebrow = brow(place) > 0.15
-    label[eyebrow] = np.where(left, LABEL["l_brow"], LABEL["r_brow"])[eyebrow]
+    forehead = np.flatnonzero((y < -0.08) & (z > 0.73) & (z < 0.765))
+    eyebrow = forehead[brow(place[forehead]) > 0.15]
+    label[eyebrow] = np.where(left[eyebrow], LABEL["l_brow"], LABEL["r_brow"])
     ear = masks[:, 2] > 0.4
     label[ear] = np.where(left, LABEL["l_ear"], LABEL["r_ear"])[ear]
     lip = masks[:, 0] > 0.4
