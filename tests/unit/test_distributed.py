@@ -29,7 +29,13 @@ from masquerade.training.job import TrainingJob
 
 GENERATOR = {
     "published": "", "channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0, "ema": 0.5,
-    "reconstruction": {"steps": 4, "batch": 4, "learning_rate": 0.05, "modulation": 0.3, "parts": 4.0, "edges": 1.0},
+    "reconstruction": {"steps": 4, "batch": 4, "learning_rate": 0.05, "modulation": 0.3, "parts": 4.0, "edges": 1.0,
+                       "critic": 0.1},
+    "sharpening": {
+        "steps": 2, "batch": 8, "learning_rate": 0.003, "kernel_rate": 0.01, "texture": 1.5, "decoded": 0.02,
+        "samples": 0.02, "discriminator_rate": 0.002, "r1": 1.0, "r1_every": 2,
+    },
+    "mixed": False,
     "adversarial": {
         "steps": 6, "batch": 8, "learning_rate": 0.002, "r1": 10.0, "r1_every": 2, "path_length": 2.0,
         "path_length_every": 2, "mixing": 0.9,
@@ -252,7 +258,7 @@ def test_only_the_first_process_logs_and_draws_samples(trained, name):
 @pytest.mark.slow
 def test_signal_to_one_process_stops_all_of_them_at_the_same_step(stopped):
     for rank in (0, 1):
-        assert read(stopped, "generator_cut_stopped", rank).startswith("stopped at step 7 of 10; the same command")
+        assert read(stopped, "generator_cut_stopped", rank).startswith("stopped at step 7 of 12; the same command")
         assert read(stopped, "fit_cut_stopped", rank).startswith("stopped at step 4 of 8; the same command")
 
 
@@ -383,6 +389,7 @@ def test_minibatch_deviation_of_a_share_equals_that_of_the_whole_batch(count, ea
             3,
             "reconstruction.batch is 4, which 3 processes cannot share equally. Make",
         ),
+        ("generator", "sharpening", 4, 2, "sharpening.batch is 4.*equally, in groups of 4. Make it a multiple of 8"),
         ("generator", "adversarial", 4, 2, "adversarial.batch is 4.*equally, in groups of 4. Make it a multiple of 8"),
         ("generator", "adversarial", 9, 3, "the path length .half of .*adversarial.batch. is 4"),
         ("fit", None, 4, 8, "methods.fit.params.batch is 4.*Make it a multiple of 8, or set `tasks` lower"),
@@ -391,8 +398,10 @@ def test_minibatch_deviation_of_a_share_equals_that_of_the_whole_batch(count, ea
 def test_batch_that_cannot_be_shared_equally_is_refused(folder, monkeypatch, name, phase, batch, count, error):
     room, knobs, task = TRAININGS[name]
     changed = {phase: {**knobs[phase], "batch": batch}} if phase else {"batch": batch}
-    if phase == "adversarial":
+    if phase in ("sharpening", "adversarial"):
         changed["reconstruction"] = {**knobs["reconstruction"], "batch": count}
+    if phase == "adversarial":
+        changed["sharpening"] = {**knobs["sharpening"], "steps": 0}
     monkeypatch.setitem(TRAININGS, name, (room, {**knobs, **changed}, task))
     monkeypatch.setattr(distributed, "count", lambda: count)
     with pytest.raises(ParameterError, match=error):

@@ -1,21 +1,29 @@
 """The generator as a backbone: its losses, its training, its resumption, and the published files that it uses."""
 
+import argparse
 import hashlib
 
 import numpy as np
 import pytest
 import torch
 
-from masquerade.backbones.generator import reconstruction, training
+from masquerade.backbones.generator import reconstruction, sharpening, training
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import ArchiveWriter
+from masquerade.networks.linear_codes import LinearCodes
 from masquerade.training.job import TrainingJob
 
 CLS = discovery.load("backbones", "generator")
 KNOBS = {
     "published": "", "channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0, "ema": 0.5,
-    "reconstruction": {"steps": 4, "batch": 2, "learning_rate": 0.05, "modulation": 0.3, "parts": 4.0, "edges": 1.0},
+    "reconstruction": {"steps": 4, "batch": 2, "learning_rate": 0.05, "modulation": 0.3, "parts": 4.0, "edges": 1.0,
+                       "critic": 0.1},
+    "sharpening": {
+        "steps": 4, "batch": 2, "learning_rate": 0.003, "kernel_rate": 0.01, "texture": 1.5, "decoded": 0.02,
+        "samples": 0.02, "discriminator_rate": 0.002, "r1": 1.0, "r1_every": 2,
+    },
+    "mixed": False,
     "adversarial": {
         "steps": 4, "batch": 2, "learning_rate": 0.002, "r1": 10.0, "r1_every": 2, "path_length": 2.0,
         "path_length_every": 2, "mixing": 0.9,
@@ -74,23 +82,94 @@ def test_differences_weight_pixels_and_edges():
     assert edges.item() == 4.0  # across: 4 * 2 over two; down: 4 * 0 over two
 
 
-def test_codes_are_uncorrelated_and_centred_and_describe_the_picture():
+def test_codes_are_uncorrelated_and_centred_and_linear_in_the_picture():
     draw = torch.Generator().manual_seed(0)
     pictures = torch.randint(0, 256, (60, 32, 32, 3), generator=draw).to(torch.uint8)
-    codes = reconstruction.components(pictures, torch.ones(60, 1, 32, 32), 8, seed=0)
+    linear = LinearCodes(32, 8)
+    codes = linear.learn(pictures, torch.rand(1, 32, 32, generator=draw), seed=0)
     assert codes.shape == (60, 8)
     assert codes.mean(0).abs().max() < 1e-4
     correlation = torch.corrcoef(codes.T) - torch.eye(8)
     assert correlation.abs().max() < 1e-3
-    few = reconstruction.components(pictures[:3], torch.ones(3, 1, 32, 32), 8, seed=0)
+    images = pictures.permute(0, 3, 1, 2).float() / 127.5 - 1.0
+    torch.testing.assert_close(linear(images), codes, atol=1e-4, rtol=1e-4)
+    mean = (linear(images[:1]) + linear(images[1:2])) / 2
+    torch.testing.assert_close(linear(images[:2].mean(0, keepdim=True)), mean, atol=1e-4, rtol=1e-4)
+    few = LinearCodes(32, 8).learn(pictures[:3], torch.ones(1, 32, 32), seed=0)
     assert few.shape == (3, 8)
     assert not few[:, 3:].any()
+
+
+def test_larger_pictures_have_the_codes_of_their_means():
+    draw = torch.Generator().manual_seed(0)
+    pictures = torch.randint(0, 256, (20, 16, 16, 3), generator=draw).to(torch.uint8)
+    linear = LinearCodes(16, 4)
+    codes = linear.learn(pictures, torch.ones(1, 16, 16), seed=0)
+    larger = (pictures.permute(0, 3, 1, 2).float() / 127.5 - 1.0).repeat_interleave(2, 2).repeat_interleave(2, 3)
+    torch.testing.assert_close(linear(larger), codes, atol=1e-4, rtol=1e-4)
+
+
+def test_texture_is_the_mean_magnitude_of_the_laplacian():
+    flat, point = torch.full((1, 3, 16, 16), 0.3), torch.zeros(1, 3, 16, 16)
+    assert sharpening.texture(flat).abs().max() < 1e-6
+    point[..., 8, 8] = 1.0
+    found = sharpening.texture(point)[0, 0]
+    assert found[8, 8].item() == pytest.approx((4 + 4 * 1) / 49)  # of 49 pixels, five have a Laplacian
+    assert found[0, 0].item() == 0.0
+    moved = sharpening.texture(point.roll(1, 3))[0, 0]
+    assert moved[8, 8].item() == pytest.approx(found[8, 8].item()), "where in the square the detail is does not matter"
+
+
+def test_critic_tells_the_codes_of_pictures_from_those_of_random_faces():
+    torch.manual_seed(0)
+    generator = training.build({**KNOBS})
+    codes = torch.randn(400, 6) * 0.1 + torch.where(torch.rand(400, 1) < 0.5, 2.0, -2.0)
+    known = argparse.Namespace(device=torch.device("cpu"), some_codes=lambda draw: codes[torch.randperm(400)[:256]])
+    prior = reconstruction.Prior(0.1, generator, known)
+    draw = np.random.default_rng(0)
+    for _ in range(80):
+        prior.loss(draw)
+    critic, random = prior.modules["critic"], generator.map(torch.randn(400, 6))
+    assert critic(codes).mean() > critic(random).mean() + 0.1
+
+
+def test_sharpening_makes_decoded_pictures_sharper(folder):
+    figures = {}
+    none = {**KNOBS["adversarial"], "steps": 0}
+    first = {**KNOBS["reconstruction"], "steps": 40}
+    for steps in (1, 40):
+        backbone = made(reconstruction=first, sharpening={**KNOBS["sharpening"], "steps": steps}, adversarial=none)
+        backbone.train(job(folder, "sharp", lambda step, values, steps=steps: figures.update({steps: values})))
+    assert figures[40]["texture"] < figures[1]["texture"]
+
+
+def test_mixed_training_stays_near_the_exact_one(folder):
+    curves = {True: {}, False: {}}
+    for mixed, curve in curves.items():
+        made(mixed=mixed).train(job(folder, f"mixed{mixed}", lambda step, values, curve=curve: curve.update(values)))
+    assert curves[True]["pixels"] == pytest.approx(curves[False]["pixels"], rel=0.2)
+
+
+def test_linear_map_is_in_the_checkpoint_of_a_generator_that_decoded_codes(folder):
+    made().train(job(folder, "mapped"))
+    linear = training.linear_map(folder / "mapped.safetensors")
+    assert linear(torch.rand(2, 3, 32, 32)).shape == (2, 6)
+    none = {
+        "reconstruction": {**KNOBS["reconstruction"], "steps": 0},
+        "sharpening": {**KNOBS["sharpening"], "steps": 0},
+    }
+    made(**none).train(job(folder, "random"))
+    with pytest.raises(CheckpointError, match=r"no linear codes.*backbones.inversion.linear"):
+        training.linear_map(folder / "random.safetensors")
 
 
 def test_reconstruction_lowers_its_loss_and_keeps_samples(folder):
     curve, pictures = {}, {}
     settings = {**KNOBS["reconstruction"], "steps": 60}
-    backbone = made(reconstruction=settings, adversarial={**KNOBS["adversarial"], "steps": 0}, samples_every=60)
+    backbone = made(
+        reconstruction=settings, sharpening={**KNOBS["sharpening"], "steps": 0},
+        adversarial={**KNOBS["adversarial"], "steps": 0}, samples_every=60,
+    )  # fmt: skip
     given = job(folder, "longer", lambda step, values: curve.update({step: values["pixels"]}), pictures.__setitem__)
     backbone.train(given)
     assert curve[max(curve)] < 0.7 * curve[0]
@@ -100,11 +179,11 @@ def test_reconstruction_lowers_its_loss_and_keeps_samples(folder):
     assert figures["variety"] > 0
 
 
-def test_both_phases_resume_bit_for_bit(folder, monkeypatch):
+def test_all_phases_resume_bit_for_bit(folder, monkeypatch):
     made().train(job(folder, "whole"))
     step = training.GeneratorTask.step
 
-    for stop in (2, 6):  # in the first phase, then in the second
+    for stop in (2, 6, 10):  # in each of the phases
 
         def fails(self, number, stop=stop):
             if number == stop:
@@ -138,11 +217,8 @@ def test_pictures_of_another_size_are_refused(folder):
 
 
 def test_training_without_steps_is_refused(folder):
-    none = {
-        "reconstruction": {**KNOBS["reconstruction"], "steps": 0},
-        "adversarial": {**KNOBS["adversarial"], "steps": 0},
-    }
-    with pytest.raises(ParameterError, match="both 0"):
+    none = {phase: {**KNOBS[phase], "steps": 0} for phase in ("reconstruction", "sharpening", "adversarial")}
+    with pytest.raises(ParameterError, match="all 0"):
         made(**none).train(job(folder, "none"))
 
 

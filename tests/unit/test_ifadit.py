@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from masquerade.backbones.inversion.training import Inverter
+from masquerade.backbones.inversion.inverter import Inverter
 from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import CheckpointError, ParameterError, PictureError
 from masquerade.core.images import ArchiveWriter, Faces, to_float, to_uint8

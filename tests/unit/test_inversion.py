@@ -8,12 +8,14 @@ import torch
 
 from masquerade.backbones._recognition import training as _recognition
 from masquerade.backbones.generator import training as _generator
+from masquerade.backbones.inversion import inverter
 from masquerade.backbones.inversion import training as _inversion
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import ArchiveWriter
 from masquerade.networks.code_discriminator import CodeDiscriminator
 from masquerade.networks.ir_se import IRSE
+from masquerade.networks.linear_codes import LinearCodes
 from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
 from masquerade.training import checkpoints
 from masquerade.training.job import TrainingJob
@@ -24,7 +26,9 @@ WIDTHS, UNITS = [4, 4, 8, 8, 8], [1, 1, 1, 1]
 KNOBS = {
     "published": "", "kind": "e4e", "input_size": 32, "widths": WIDTHS, "units": UNITS, "steps": 6, "batch": 2,
     "learning_rate": 0.003, "optimiser": "muon", "offsets_from": 2, "offsets_every": 2,
-    "weights": {"pixels": 1.0, "lpips": 0.0, "identity": 0.1, "offsets": 2e-4, "adversarial": 0.1, "codes": 0.1},
+    "linear": False, "mixed": False, "parts": 0.0,
+    "weights": {"pixels": 1.0, "lpips": 0.0, "identity": 0.1, "offsets": 2e-4, "adversarial": 0.1, "absolute": 0.5,
+                "edges": 0.5, "texture": 0.5, "codes": 0.1},
     "code_discriminator": {"layers": 3, "equalised": False, "learning_rate": 2e-5, "betas": [0.9, 0.999]},
     "samples_every": 3, "floor_identity": -1.0, "floor_psnr": 0.0,
 }  # fmt: skip
@@ -126,8 +130,34 @@ def test_training_starts_from_the_identity_network_and_reconstructs_better(folde
     assert set(backbone.quality(given)) == {"identity", "psnr", "perceptual"}
     encoder = Encoder4Editing(8, 32, 6, WIDTHS, UNITS)
     identity = discovery.load("backbones", "identity").load(folder / "identity.safetensors")
-    _inversion.start_from(identity, encoder)
+    inverter.start_from(identity, encoder)
     assert torch.equal(encoder.body[0].res_layer[1].weight, identity.network.body[0].res_layer[1].weight)
+
+
+def test_linear_inversion_starts_as_the_linear_codes_and_learns_what_to_add(folder, tmp_path):
+    torch.manual_seed(0)
+    generator = _generator.load(folder / "generator.safetensors")
+    linear = LinearCodes(32, 6)
+    linear.learn(torch.randint(0, 256, (20, 32, 32, 3), dtype=torch.uint8), torch.ones(1, 32, 32), seed=0)
+    for name in ("faces.zip", "faces.parquet", "identity.safetensors"):
+        (tmp_path / name).symlink_to(folder / name)
+    _generator.save(tmp_path / "generator.safetensors", generator, ARCHITECTURE, linear)
+    images = torch.rand(3, 3, 32, 32) * 2 - 1
+    for steps, changes in ((1, False), (6, True)):
+        backbone = made(linear=True, steps=steps, learning_rate=1e-12 if steps == 1 else 0.003)
+        backbone.train(job(tmp_path))
+        inverter = CLS.load(tmp_path / "inversion.safetensors")
+        start = linear(images)[:, None].expand(-1, 8, -1)
+        assert torch.allclose(inverter(images), start, atol=1e-4) != changes
+    with pytest.raises(CheckpointError, match="no linear codes"):
+        made(linear=True).train(job(folder, "none"))
+
+
+def test_mixed_training_reconstructs_too(folder):
+    curves = {True: {}, False: {}}
+    for mixed, curve in curves.items():
+        made(mixed=mixed).train(job(folder, f"mixed{mixed}", lambda step, values, curve=curve: curve.update(values)))
+    assert curves[True]["pixels"] == pytest.approx(curves[False]["pixels"], rel=0.1)
 
 
 def test_stage_follows_the_schedule(folder):

@@ -9,127 +9,166 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.backbones.generator.settings import ReconstructionSettings
 from masquerade.core import seeding
 from masquerade.core.images import FaceArchive
+from masquerade.networks.code_discriminator import CodeDiscriminator
+from masquerade.networks.linear_codes import LinearCodes, linear_side
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import distributed
+from masquerade.training.optimisers import cooldown_share
 
 PARTS = (2, 3, 4, 5, 6, 10, 11, 12, 13)  # brows, eyes, glasses, nose, mouth, lips: classes of the parsing masks
 SKIN = 1
-SMALL = 32  # side in pixels of the pictures of which the components are computed
-SPREAD = 0.25  # the deviations of the codes are those of the components to the power of 2 * SPREAD
 OTHERS_RATE = 0.01  # learning rate of Adam, for all but the weights of convolutions and modulations
+PRIOR_RATE = 0.002  # learning rate of Adam, for the mapping network and its critic
 PRIOR = 256  # codes of a step with which the output of the mapping network is compared
 WARMUP, COOLDOWN = 30, 0.4  # steps over which the rate rises, and share of the steps over which it falls
+
+
+class Examples:
+    """The training pictures and their mirror images with the weights of their pixels and their linear codes."""
+
+    def __init__(self, archive: FaceArchive, part: str, pictures: Tensor, generator: Generator, parts: float,
+                 linear: LinearCodes, seed: int):  # fmt: skip
+        self.pictures = torch.cat([pictures, pictures.flip(2)])
+        weights = pixel_weights(archive, part, generator.size, parts)
+        self.weights = torch.cat([weights, weights.flip(-1)])
+        self.device = generator.latent_avg.device
+        self.codes = linear.cpu().learn(self.pictures, self.weights.mean(dim=0), seeding.derive(seed, "components"))
+
+    def batch(self, draw: np.random.Generator, count: int) -> tuple[Tensor, Tensor, Tensor]:
+        """``count`` pictures (N, 3, S, S) in [-1, 1], the weights (N, 1, S, S) of their pixels, and their codes."""
+        chosen = distributed.rows(torch.from_numpy(draw.integers(0, len(self.pictures), count)))
+        images = self.pictures[chosen].to(self.device).permute(0, 3, 1, 2).float() / 127.5 - 1.0
+        return images, self.weights[chosen].to(self.device), self.codes[chosen].to(self.device)
+
+    def some_codes(self, draw: np.random.Generator) -> Tensor:
+        """PRIOR of the codes. Every process of a training has the same."""
+        return self.codes[torch.from_numpy(draw.integers(0, len(self.codes), PRIOR))].to(self.device)
+
+
+class Weights:
+    """The optimisers of a generator: Muon for convolutions and modulations, Adam for the rest and for the mapping."""
+
+    def __init__(self, generator: Generator, kernel_rate: float, rate: float):
+        blocks: list[Any] = [generator.conv1, *generator.convs]
+        heads: list[Any] = [generator.to_rgb1, *generator.to_rgbs]
+        kernels = [block.conv.weight for block in blocks]
+        turned = [part.conv.modulation.weight for part in (*blocks, *heads)]
+        # Muon takes matrices: each kernel is one, (outputs, inputs * 9), that shares the memory of the kernel.
+        self.matrices = {nn.Parameter(weight.detach().flatten(0, 1).flatten(1)): weight for weight in kernels}
+        self.mapping = list(generator.style.parameters())
+        special = {id(weight) for weight in (*kernels, *turned, *self.mapping)}
+        others = [weight for weight in generator.parameters() if id(weight) not in special]
+        self.generator = generator
+        self.optimisers: dict[str, torch.optim.Optimizer] = {
+            "kernels": torch.optim.Muon(
+                [*self.matrices, *turned],
+                lr=kernel_rate,
+                momentum=0.9,
+                weight_decay=0.0,
+                adjust_lr_fn="match_rms_adamw",
+            ),
+            "others": torch.optim.Adam(others, lr=rate, betas=(0.9, 0.99)),
+            "prior": torch.optim.Adam(self.mapping, lr=PRIOR_RATE, betas=(0.9, 0.99)),
+        }
+        self.rates = {"kernels": kernel_rate, "others": rate, "prior": PRIOR_RATE}
+
+    def descend(self, loss: Tensor, share: float) -> None:
+        """Take one step on ``loss`` at ``share`` of the largest learning rates."""
+        self.generator.zero_grad(set_to_none=True)
+        loss.backward()
+        distributed.average(weight.grad for weight in self.generator.parameters())
+        for matrix, weight in self.matrices.items():
+            matrix.grad = None if weight.grad is None else weight.grad.flatten(0, 1).flatten(1)
+        for name, optimiser in self.optimisers.items():
+            for group in optimiser.param_groups:
+                group["lr"] = self.rates[name] * share
+            optimiser.step()
+
+
+class Prior:
+    """The distribution of W: that of the codes of the training pictures, by energy distance and, if weighted, a critic.
+
+    The energy distance alone leaves codes between two modes, which give pictures of two haircuts at once.
+    """
+
+    def __init__(self, weight: float, generator: Generator, examples: Examples):
+        self.weight, self.generator, self.examples = weight, generator, examples
+        self.modules: dict[str, nn.Module] = {}
+        self.optimisers: dict[str, torch.optim.Optimizer] = {}
+        if weight:
+            critic = CodeDiscriminator(generator.style_width, 3, equalised=True).to(examples.device)
+            self.modules["critic"] = critic
+            self.optimisers["critic"] = torch.optim.Adam(critic.parameters(), lr=PRIOR_RATE, betas=(0.0, 0.99))
+
+    def loss(self, draw: np.random.Generator) -> Tensor:
+        """The loss of the mapping network. Every process computes all of it. The critic takes a step of its own."""
+        z = torch.from_numpy(draw.standard_normal((PRIOR, self.generator.style_width), dtype=np.float32))
+        made, real = self.generator.map(z.to(self.examples.device)), self.examples.some_codes(draw)
+        loss = energy_distance(made, real)
+        if not self.weight:
+            return loss
+        critic, optimiser = self.modules["critic"], self.optimisers["critic"]
+        real.requires_grad_(True)
+        scores = critic(real)
+        slope = torch.autograd.grad(scores.sum(), real, create_graph=True)[0]
+        apart = functional.softplus(-scores).mean() + functional.softplus(critic(made.detach())).mean()
+        optimiser.zero_grad(set_to_none=True)
+        (apart + slope.square().sum(dim=1).mean()).backward()  # R1: Mescheder et al. 2018, Eq. 9, gamma = 2
+        optimiser.step()
+        critic.requires_grad_(False)
+        loss = loss + self.weight * functional.softplus(-critic(made)).mean()
+        critic.requires_grad_(True)
+        return loss
 
 
 class Reconstruction:
     """One update of the generator on the pictures of a batch, and one of the mapping network on codes alone."""
 
     def __init__(
-        self,
-        settings: ReconstructionSettings,
-        generator: Generator,
-        archive: FaceArchive,
-        part: str,
-        pictures: Tensor,
-        seed: int,
+        self, settings: ReconstructionSettings, generator: Generator, examples: Examples, mixed: bool, seed: int
     ):
         distributed.check_batch(settings.batch, "backbones.generator.reconstruction.batch")
-        self.settings, self.generator, self.seed = settings, generator, seed
-        self.pictures = torch.cat([pictures, pictures.flip(2)])  # faces and their mirror images
-        weights = _weights(archive, part, generator.size, settings.parts)
-        self.weights = torch.cat([weights, weights.flip(-1)])
-        self.codes = components(self.pictures, self.weights, generator.style_width, seeding.derive(seed, "components"))
+        self.settings, self.generator, self.examples = settings, generator, examples
+        self.mixed, self.seed = mixed, seed
         blocks: list[Any] = [generator.conv1, *generator.convs]
         with torch.no_grad():
             for block in blocks:
                 block.conv.modulation.weight.mul_(settings.modulation)
-        kernels = [block.conv.weight for block in blocks]
-        heads: list[Any] = [generator.to_rgb1, *generator.to_rgbs]
-        turned = [part.conv.modulation.weight for part in (*blocks, *heads)]
-        # Muon takes matrices: each kernel is one, (outputs, inputs * 9), that shares the memory of the kernel.
-        self.matrices = {torch.nn.Parameter(weight.detach().flatten(0, 1).flatten(1)): weight for weight in kernels}
-        special = {id(weight) for weight in (*kernels, *turned)}
-        mapping = list(generator.style.parameters())
-        special |= {id(weight) for weight in mapping}
-        others = [weight for weight in generator.parameters() if id(weight) not in special]
-        self.optimisers: dict[str, torch.optim.Optimizer] = {
-            "kernels": torch.optim.Muon(
-                [*self.matrices, *turned], lr=settings.learning_rate, momentum=0.9, weight_decay=0.0,
-                adjust_lr_fn="match_rms_adamw",
-            ),
-            "others": torch.optim.Adam(others, lr=OTHERS_RATE, betas=(0.9, 0.99)),
-            "prior": torch.optim.Adam(mapping, lr=0.002, betas=(0.9, 0.99)),
-        }  # fmt: skip
-        self.rates = {"kernels": settings.learning_rate, "others": OTHERS_RATE, "prior": 0.002}
+        self.weights = Weights(generator, settings.learning_rate, OTHERS_RATE)
+        self.prior = Prior(settings.critic, generator, examples)
+        self.modules, self.optimisers = self.prior.modules, self.weights.optimisers | self.prior.optimisers
+
+    def kind(self, step: int) -> None:
+        """All steps do the same computations."""
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses."""
-        self._schedule(step)
         draw = seeding.generator(self.seed, "reconstruction", step)
-        chosen = distributed.rows(torch.from_numpy(draw.integers(0, len(self.pictures), self.settings.batch)))
-        device = self.generator.latent_avg.device
-        images = self.pictures[chosen].to(device).permute(0, 3, 1, 2).float() / 127.5 - 1.0
-        weights, codes = self.weights[chosen].to(device), self.codes[chosen].to(device)
-        pyramid = self.generator.pyramid(self.generator.broadcast(codes), noise="none")
-        pixels, edges = differences(pyramid[-1], images, weights)
-        coarse = torch.stack([(made - reduced(images, made)).abs().mean() for made in pyramid[:-1]]).sum() / len(
-            pyramid
-        )
-        prior = self._prior(draw)
-        loss = pixels + self.settings.edges * edges + coarse + prior
-        self.generator.zero_grad(set_to_none=True)
-        loss.backward()
-        distributed.average(weight.grad for weight in self.generator.parameters())
-        for matrix, weight in self.matrices.items():
-            matrix.grad = weight.grad.flatten(0, 1).flatten(1)
-        for optimiser in self.optimisers.values():
-            optimiser.step()
-        return {"pixels": pixels.item(), "edges": edges.item(), "prior": prior.item()}
-
-    def _prior(self, draw: np.random.Generator) -> Tensor:
-        """The energy distance of W to the codes of the training pictures. Every process computes all of it."""
-        device = self.generator.latent_avg.device
-        z = torch.from_numpy(draw.standard_normal((PRIOR, self.generator.style_width), dtype=np.float32)).to(device)
-        some = torch.from_numpy(draw.integers(0, len(self.codes), PRIOR))
-        return energy_distance(self.generator.map(z), self.codes[some].to(device))
-
-    def _schedule(self, step: int) -> None:
-        steps = self.settings.steps
-        factor = min(1.0, (step + 1) / WARMUP) * min(1.0, max(0.02, (steps - step) / (COOLDOWN * steps)))
-        for name, optimiser in self.optimisers.items():
-            for group in optimiser.param_groups:
-                group["lr"] = self.rates[name] * factor
+        images, weights, codes = self.examples.batch(draw, self.settings.batch)
+        values = decoding_losses(self.generator, codes, images, weights, self.mixed)[1]
+        values["prior"] = self.prior.loss(draw)
+        loss = values["pixels"] + self.settings.edges * values["edges"] + values["coarse"] + values["prior"]
+        share = min(1.0, (step + 1) / WARMUP) * cooldown_share(step, self.settings.steps, COOLDOWN)
+        self.weights.descend(loss, share)
+        return {name: value.item() for name, value in values.items()}
 
 
-def components(pictures: Tensor, weights: Tensor, width: int, seed: int) -> Tensor:
-    """The codes of pictures, uint8 (M, S, S, 3) -> float32 (M, width): their scaled principal components.
-
-    Pixels are weighted by the root of the mean of ``weights`` (M, 1, S, S). The codes have mean 0 and are uncorrelated.
-    Their deviations are those of the components to the power of 2 SPREAD, with mean 1: components that change much of
-    a picture stay large, because they are easier to decode, and small components are not lost. If there are fewer
-    pictures than ``width``, the last codes are 0.
-    """
-    torch.manual_seed(seed)
-    by = weights.mean(dim=0).sqrt()
-    small = torch.cat([reduced_to(part.permute(0, 3, 1, 2).float() / 127.5 - 1.0, by) for part in pictures.split(512)])
-    centred = small - small.mean(dim=0)
-    used = min(width, *centred.shape)
-    _, values, basis = torch.pca_lowrank(centred, q=used, center=False, niter=3)
-    deviation = values / len(centred) ** 0.5
-    codes = centred @ basis / deviation.clamp(min=1e-6) * (deviation / deviation.mean()) ** (1 - 2 * SPREAD)
-    return functional.pad(codes, (0, width - used))
-
-
-def reduced_to(images: Tensor, by: Tensor) -> Tensor:
-    """Pictures weighted by ``by``, at SMALL pixels, as vectors."""
-    factor = max(1, images.shape[-1] // SMALL)
-    return (functional.avg_pool2d(images, factor) * functional.avg_pool2d(by, factor)).flatten(1)
+def decoding_losses(
+    generator: Generator, codes: Tensor, images: Tensor, weights: Tensor, mixed: bool
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """The pictures of ``codes`` (N, width), and the losses that compare the pictures of every level with ``images``."""
+    with torch.autocast(codes.device.type, torch.bfloat16, enabled=mixed):
+        pyramid = generator.pyramid(generator.broadcast(codes), noise="none")
+    pyramid = [made.float() for made in pyramid]
+    pixels, edges = differences(pyramid[-1], images, weights)
+    coarse = torch.stack([(made - reduced(images, made)).abs().mean() for made in pyramid[:-1]]).sum() / len(pyramid)
+    return pyramid[-1], {"pixels": pixels, "edges": edges, "coarse": coarse}
 
 
 def reduced(images: Tensor, like: Tensor) -> Tensor:
@@ -159,7 +198,7 @@ def _within(sample: Tensor) -> Tensor:
     return torch.cdist(sample, sample).sum() / (count * (count - 1))
 
 
-def _weights(archive: FaceArchive, part: str, size: int, parts: float) -> Tensor:
+def pixel_weights(archive: FaceArchive, part: str, size: int, parts: float) -> Tensor:
     """The weight of each pixel, float32 (M, 1, size, size), with mean 1 in a picture; from the parsing masks."""
     rows = archive.select(part)
     if not parts:
@@ -168,3 +207,8 @@ def _weights(archive: FaceArchive, part: str, size: int, parts: float) -> Tensor
     inner = torch.isin(masks, torch.tensor(PARTS, dtype=torch.uint8)).float()
     weights = 1.0 + parts * functional.max_pool2d(inner, 3, 1, 1) + 0.5 * parts * (masks == SKIN)
     return weights / weights.mean(dim=(1, 2, 3), keepdim=True)
+
+
+def linear_codes(generator: Generator) -> LinearCodes:
+    """The map of which the generator decodes the codes, still untrained."""
+    return LinearCodes(linear_side(generator.layers), generator.style_width)

@@ -23,10 +23,38 @@ class ReconstructionSettings(Settings):
     """Extra weight of a pixel of brows, eyes, nose and mouth over one of the background (skin: half of it)."""
     edges: Annotated[float, Field(ge=0)]
     """Weight of the differences of neighbouring pixels; the pixels themselves have weight 1."""
+    critic: Annotated[float, Field(ge=0)]
+    """Weight of a discriminator between W and the components in the training of the mapping network; 0: energy distance
+    alone."""
+
+
+class SharpeningSettings(Settings):
+    """The phase between both: decoding goes on, and a discriminator and a measure of texture keep it from blurring."""
+
+    steps: Annotated[int, Field(ge=0)]
+    """Batches; 0: no such phase."""
+    batch: Annotated[int, Field(ge=2)]
+    """Pictures in a batch, and random faces beside them."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Largest learning rate of Adam; it falls to 0 over the last 40 % of the steps, as the next one."""
+    kernel_rate: Annotated[float, Field(gt=0)]
+    """Largest learning rate of Muon, for the weights of convolutions and modulations."""
+    texture: Annotated[float, Field(ge=0)]
+    """Weight of the difference of local sharpness: the mean magnitude of the Laplacian around a pixel."""
+    decoded: Annotated[float, Field(ge=0)]
+    """Weight of the adversarial loss of decoded pictures; pixels have weight 1."""
+    samples: Annotated[float, Field(ge=0)]
+    """Weight of the adversarial loss of random faces."""
+    discriminator_rate: Annotated[float, Field(gt=0)]
+    """Learning rate of the discriminator's Adam."""
+    r1: Annotated[float, Field(ge=0)]
+    """gamma of the R1 penalty of the discriminator."""
+    r1_every: Annotated[int, Field(ge=1)]
+    """Steps from one R1 penalty to the next."""
 
 
 class AdversarialSettings(Settings):
-    """The second phase: the training of StyleGAN2 (Karras et al. 2020, appendix B)."""
+    """The last phase: the training of StyleGAN2 (Karras et al. 2020, appendix B)."""
 
     steps: Annotated[int, Field(ge=0)]
     """Batches; 0: no such phase."""
@@ -47,7 +75,7 @@ class AdversarialSettings(Settings):
 
 
 class GeneratorSettings(Settings):
-    """The network, the two phases of its training, and its floor."""
+    """The network, the phases of its training, and its floor."""
 
     published: str
     """A weight file of rosinality or GenForce to adopt instead of a training: ``asset:<role>`` of `masquerade assets
@@ -62,8 +90,12 @@ class GeneratorSettings(Settings):
     """Learning rate of the mapping network relative to the others (0.01: Karras et al. 2019, appendix C)."""
     reconstruction: ReconstructionSettings
     """The first phase."""
-    adversarial: AdversarialSettings
+    sharpening: SharpeningSettings
     """The second phase."""
+    adversarial: AdversarialSettings
+    """The third phase."""
+    mixed: bool
+    """Whether the first two phases compute convolutions with bfloat16; it takes 0.6 of the time on a recent CPU."""
     ema: Annotated[float, Field(ge=0, lt=1)]
     """Decay of the averaged generator, which is the one that is saved (0.999: ours; the paper gives a half-life)."""
     samples_every: Annotated[int, Field(ge=1)]

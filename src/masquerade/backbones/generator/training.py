@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Hashable, Mapping
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -11,12 +12,15 @@ from torch import Tensor, nn
 
 from masquerade.backbones.generator import layouts
 from masquerade.backbones.generator.adversarial import Adversarial
-from masquerade.backbones.generator.reconstruction import Reconstruction
+from masquerade.backbones.generator.reconstruction import Examples, Reconstruction, linear_codes
 from masquerade.backbones.generator.settings import GeneratorSettings
+from masquerade.backbones.generator.sharpening import Sharpening
 from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.networks import inputs
+from masquerade.networks.linear_codes import LinearCodes
+from masquerade.networks.linear_codes import of_state as linear_codes_of
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import checkpoints, loop
@@ -30,39 +34,64 @@ SAMPLES = 8  # faces in a row of a sample picture
 ARCHITECTURE = ("channels", "style", "mapping", "mapping_rate")
 
 
+class Phase(Protocol):
+    """One of the phases of the training: its own steps start at 0."""
+
+    modules: dict[str, nn.Module]
+    optimisers: dict[str, torch.optim.Optimizer]
+
+    def kind(self, step: int) -> Hashable: ...
+
+    def step(self, step: int) -> dict[str, float]: ...
+
+
 class GeneratorTask:
-    """Reconstruction and then adversarial training of a generator. A batch depends on the number of its step alone."""
+    """The phases of a training, one after another. A batch depends on the number of its step alone.
+
+    ``linear``: the map of which the generator learns to decode the codes; None without the phases that do so.
+    """
 
     parallel = True
 
     def __init__(self, params: GeneratorSettings, generator: Generator, archive: FaceArchive, part: str, seed: int):
         pictures = pictures_of(archive, part, generator.size)
-        self.params, self.generator = params, generator
         self.modules: dict[str, nn.Module] = {"generator": generator}
         self.optimisers: dict[str, torch.optim.Optimizer] = {}
-        self.first = self.second = None
-        if params.reconstruction.steps:
-            self.first = Reconstruction(params.reconstruction, generator, archive, part, pictures, seed)
-            self.optimisers |= self.first.optimisers
-        if params.adversarial.steps:
-            self.second = Adversarial(params.adversarial, generator, params.channels, pictures, seed)
-            self.modules |= self.second.modules
-            self.optimisers |= self.second.optimisers
+        self.linear: LinearCodes | None = None
+        self.phases: list[tuple[int, Phase]] = []  # steps and phase
+        first, second, third = params.reconstruction, params.sharpening, params.adversarial
+        if first.steps or second.steps:
+            self.linear = linear_codes(generator)
+            examples = Examples(archive, part, pictures, generator, first.parts, self.linear, seed)
+            if first.steps:
+                self._add("reconstruction", first.steps, Reconstruction(first, generator, examples, params.mixed, seed))
+            if second.steps:
+                self._add("sharpening", second.steps, Sharpening(params, generator, examples, seed))
+        if third.steps:
+            self._add("adversarial", third.steps, Adversarial(third, generator, params.channels, pictures, seed))
+
+    def _add(self, name: str, steps: int, phase: Phase) -> None:
+        self.phases.append((steps, phase))
+        self.modules |= {f"{name}.{key}": module for key, module in phase.modules.items()}
+        self.optimisers |= {f"{name}.{key}": optimiser for key, optimiser in phase.optimisers.items()}
+
+    def _at(self, step: int) -> tuple[int, Phase, int]:
+        """The number of the phase of a step, the phase, and the number of the step in it."""
+        for number, (steps, phase) in enumerate(self.phases):
+            if step < steps:
+                return number, phase, step
+            step -= steps
+        raise ValueError("the training has fewer steps")
 
     def kind(self, step: int) -> Hashable:
         """Which computations the step does: steps of one kind have the same ones."""
-        first = self.params.reconstruction.steps
-        if step < first:
-            return None
-        assert self.second is not None
-        return self.second.kind(step - first)
+        number, phase, own = self._at(step)
+        return number, phase.kind(own)
 
     def step(self, step: int) -> dict[str, float]:
         """One update of the phase to which the step belongs. Returns its losses."""
-        first = self.params.reconstruction.steps
-        phase = self.first if step < first else self.second
-        assert phase is not None
-        return phase.step(step if step < first else step - first)
+        _, phase, own = self._at(step)
+        return phase.step(own)
 
 
 def pictures_of(archive: FaceArchive, part: str, size: int) -> Tensor:
@@ -94,11 +123,16 @@ def build(facts: Mapping, pictures: int | None = None) -> Generator:
 
 
 def train(params: GeneratorSettings, job: TrainingJob) -> None:
-    """Train both phases and write the averaged generator, whose ``latent_avg`` is the mean of W."""
+    """Train all phases and write the averaged generator, whose ``latent_avg`` is the mean of W.
+
+    If codes of pictures were decoded, the checkpoint also has their linear map.
+    """
     torch.set_num_threads(job.threads)
-    if not params.reconstruction.steps + params.adversarial.steps:
+    steps = params.reconstruction.steps + params.sharpening.steps + params.adversarial.steps
+    if not steps:
         raise ParameterError(
-            "backbones.generator: reconstruction.steps and adversarial.steps are both 0. Set at least one of them."
+            "backbones.generator: reconstruction.steps, sharpening.steps and adversarial.steps are all 0. Set at least "
+            "one of them."
         )
     device = inputs.device()
     seed = seeding.derive(job.seed, "generator")
@@ -107,7 +141,6 @@ def train(params: GeneratorSettings, job: TrainingJob) -> None:
     generator = build(params.model_dump()).to(device)
     task = GeneratorTask(params, generator, archive, job.people, seed)
     average = loop.Average(generator, params.ema)
-    steps = params.reconstruction.steps + params.adversarial.steps
 
     def sample(step: int) -> None:
         if (step + 1) % params.samples_every == 0 or step + 1 == steps:
@@ -123,7 +156,7 @@ def train(params: GeneratorSettings, job: TrainingJob) -> None:
         averages={"generator": average},
         after=sample,
     )
-    save(job.checkpoint, average.module, params.model_dump())
+    save(job.checkpoint, average.module, params.model_dump(), task.linear)
 
 
 def adopt(params: GeneratorSettings, published: Path, job: TrainingJob) -> None:
@@ -143,12 +176,27 @@ def adopt(params: GeneratorSettings, published: Path, job: TrainingJob) -> None:
     save(job.checkpoint, generator, params.model_dump())
 
 
-def save(checkpoint: Path, generator: Generator, architecture: Mapping) -> None:
-    """Write the checkpoint. ``architecture``: a mapping with the keys of ARCHITECTURE."""
+def save(checkpoint: Path, generator: Generator, architecture: Mapping, linear: LinearCodes | None = None) -> None:
+    """Write the checkpoint. ``architecture``: a mapping with the keys of ARCHITECTURE; ``linear``: see `linear_map`."""
     facts = {name: architecture[name] for name in ARCHITECTURE} | {"pictures": generator.size}
     if generator.clamp is not None:
         facts["clamp"] = generator.clamp
-    checkpoints.save_checkpoint(checkpoint, {"generator": generator}, facts)
+    modules: dict[str, nn.Module] = {"generator": generator}
+    checkpoints.save_checkpoint(checkpoint, modules if linear is None else modules | {"linear": linear}, facts)
+
+
+def linear_map(checkpoint: Path) -> LinearCodes:
+    """The map from pictures to codes that the generator of a checkpoint learnt to decode.
+
+    Raises CheckpointError if it learnt from random codes alone, or is a published one.
+    """
+    tensors, _ = checkpoints.load_checkpoint(checkpoint)
+    if "linear" not in tensors:
+        raise CheckpointError(
+            f"{checkpoint} has no linear codes: its generator was not trained by reconstruction. Set "
+            "backbones.inversion.linear to false."
+        )
+    return linear_codes_of(tensors["linear"])
 
 
 def load(checkpoint: Path) -> Generator:

@@ -19,7 +19,7 @@ class Inversion(TrainedBackbone):
     needs = ("generator", "identity")
     losses = ("alexnet",)  # LPIPS: Tov et al. 2021, appendix A
 
-    architecture = ("kind", "input_size", "widths", "units")
+    architecture = ("kind", "linear", "input_size", "widths", "units")
     Params = InversionSettings
     params: InversionSettings
 

@@ -20,6 +20,12 @@ class InversionWeights(Settings):
     """Weight of the squared length of the offsets between the codes of the layers (0.0002: appendix A)."""
     adversarial: Annotated[float, Field(ge=0)]
     """Weight of the discriminator between codes and W (0.1: appendix A)."""
+    absolute: Annotated[float, Field(ge=0)]
+    """Weight of the mean absolute difference of the pixels, weighted by ``parts`` (ours; 0: not used)."""
+    edges: Annotated[float, Field(ge=0)]
+    """Weight of the same of the steps from pixel to pixel (ours; 0: not used)."""
+    texture: Annotated[float, Field(ge=0)]
+    """Weight of the difference of local sharpness, as in the generator's training (ours; 0: not used)."""
     codes: Annotated[float, Field(ge=0)]
     """Weight of the mean squared error of the codes of generated pictures, which are known (ours; 0: not used)."""
 
@@ -45,6 +51,9 @@ class InversionSettings(Settings):
     ``path`` or ``path#sha256=<checksum>``; ours: ``weights:<name>``; '': trained here."""
     kind: Literal["e4e", "psp"]
     """e4e: one code and offsets to it; psp: a code of its own for each layer."""
+    linear: bool
+    """Whether the encoder learns what to add to the linear codes that the generator learnt to decode, and not to the
+    mean of W. It then starts as a good inversion. The generator must have been trained by reconstruction."""
     input_size: Annotated[int, Field(ge=16)]
     """Side in pixels of the encoder's input (256: Tov et al. 2021); the encoder resizes pictures to it."""
     widths: Annotated[list[int], Field(min_length=5, max_length=5)]
@@ -63,6 +72,10 @@ class InversionSettings(Settings):
     """The step from which the first offset is trained (20000: appendix A); before it all layers have one code."""
     offsets_every: Annotated[int, Field(ge=1)]
     """Steps between the starts of two offsets (2000: appendix A)."""
+    mixed: bool
+    """Whether convolutions are computed with bfloat16; it takes less time on a recent CPU or GPU."""
+    parts: Annotated[float, Field(ge=0)]
+    """Extra weight of a pixel of brows, eyes, nose and mouth in the absolute differences, as for the generator."""
     weights: InversionWeights
     """lambda of each loss."""
     code_discriminator: CodeDiscriminatorSettings

@@ -2,7 +2,6 @@
 
 import json
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, cast
 
@@ -13,7 +12,10 @@ from torch.nn import functional
 
 from masquerade import assets
 from masquerade.backbones.generator import layouts
-from masquerade.backbones.generator.training import pictures_of
+from masquerade.backbones.generator.reconstruction import differences, pixel_weights
+from masquerade.backbones.generator.sharpening import texture
+from masquerade.backbones.generator.training import linear_map, pictures_of
+from masquerade.backbones.inversion.inverter import Inverter, build, load, save, start_from
 from masquerade.backbones.inversion.settings import InversionSettings
 from masquerade.core import discovery, fingerprints, seeding
 from masquerade.core.errors import CheckpointError
@@ -21,51 +23,26 @@ from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.networks import inputs
 from masquerade.networks.code_discriminator import CodeDiscriminator
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
-from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import checkpoints, loop
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
 
+__all__ = ["adopt", "load", "quality", "train"]
 logger = logging.getLogger(__name__)
 
-KINDS = {"e4e": Encoder4Editing, "psp": GradualStyleEncoder}
-ARCHITECTURE = ("kind", "input_size", "widths", "units")
 R1, R1_EVERY = 10.0, 16  # weight and interval of the R1 penalty: Tov et al. 2021, appendix A
 COOLDOWN = 0.4  # share of the steps over which the learning rate falls
 SAMPLES = 8  # faces in a sample picture
-
-
-class Inverter(nn.Module):
-    """Pictures (N, 3, H, W) in [-1, 1], any size -> W+ (N, layers, style): the mean codes plus the encoder's output.
-
-    ``generator``: the md5 of the checkpoint of the generator to which this W+ belongs.
-    """
-
-    latent_avg: Tensor
-
-    def __init__(self, encoder: GradualStyleEncoder, mean: Tensor, generator: str):
-        super().__init__()
-        self.encoder, self.generator = encoder, generator
-        self.register_buffer("latent_avg", mean)
-
-    def forward(self, images: Tensor, stage: int | None = None) -> Tensor:
-        size = self.encoder.size
-        if images.shape[-2:] != (size, size):
-            images = functional.interpolate(
-                images, size=(size, size), mode="bilinear", align_corners=False, antialias=True
-            )
-        options = {} if stage is None else {"stage": stage}
-        return self.latent_avg + self.encoder(images, **options)
 
 
 class InversionTask:
     """Updates of the encoder and, if its loss has a weight, of the discriminator of codes."""
 
     def __init__(self, params: InversionSettings, inverter: Inverter, generator: Generator, identity: nn.Module,
-                 pictures: Tensor, seed: int):  # fmt: skip
+                 pictures: Tensor, weights: Tensor, seed: int):  # fmt: skip
         self.params, self.inverter, self.generator, self.identity = params, inverter, generator, identity
-        self.pictures, self.seed, self.device = pictures, seed, inverter.latent_avg.device
+        self.pictures, self.weights, self.seed, self.device = pictures, weights, seed, inverter.latent_avg.device
         self.modules: dict[str, nn.Module] = {"inverter": inverter.train()}
         kernels = (4,) if params.optimiser == "muon" else ()
         self._encoding = Optimisers({"inverter": inverter}, params.learning_rate, (0.9, 0.99), kernels)
@@ -92,23 +69,20 @@ class InversionTask:
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name and their weighted sum, "total"."""
-        params, generator = self.params, self.generator
+        params = self.params
         draw = seeding.generator(self.seed, "inversion", step)
-        images = self._images(draw)
-        codes = self._encode(images, step)
-        made = generator.synthesize(codes)
-        values = {"pixels": (made - images).square().mean()}
-        if params.weights.identity:
-            values["identity"] = 1 - (self.identity(made) * self.identity(images)).sum(1).mean()
-        if self.lpips is not None:
-            values["lpips"] = self.lpips(made, images).mean()
-        if params.kind == "e4e":
-            values["offsets"] = (codes[:, 1:] - codes[:, :1]).square().sum(2).mean(0).sum()
-        real = self._sample_w(draw)
-        if params.weights.codes:
-            with torch.no_grad():
-                drawn = generator.synthesize(generator.broadcast(real))
-            values["codes"] = (self._encode(drawn, step) - real[:, None]).square().mean()
+        images, weights = self._images(draw)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=params.mixed):
+            codes = self._encode(images, step).float()
+            made = self.generator.synthesize(codes).float()
+            values = self._picture_losses(made, images, weights)
+            if params.kind == "e4e":
+                values["offsets"] = (codes[:, 1:] - codes[:, :1]).square().sum(2).mean(0).sum()
+            real = self._sample_w(draw).float()
+            if params.weights.codes:
+                with torch.no_grad():
+                    drawn = self.generator.synthesize(self.generator.broadcast(real)).float()
+                values["codes"] = (self._encode(drawn, step).float() - real[:, None]).square().mean()
         if self.discriminator is not None:
             values["adversarial"] = self._adversarial_loss(codes)
         total = cast("Tensor", sum(getattr(params.weights, name) * value for name, value in values.items()))
@@ -117,11 +91,27 @@ class InversionTask:
             values["discriminator"] = self._update_discriminator(codes.detach(), real, step)
         return {name: value.item() for name, value in (values | {"total": total}).items()}
 
-    def _images(self, draw: np.random.Generator) -> Tensor:
+    def _picture_losses(self, made: Tensor, images: Tensor, weights: Tensor) -> dict[str, Tensor]:
+        """The losses that compare pictures, of those that have a weight."""
+        own = self.params.weights
+        values = {"pixels": (made - images).square().mean()}
+        if own.identity:
+            values["identity"] = 1 - (self.identity(made).float() * self.identity(images).float()).sum(1).mean()
+        if self.lpips is not None:
+            values["lpips"] = self.lpips(made, images).mean()
+        if own.absolute or own.edges:
+            values["absolute"], values["edges"] = differences(made, images, weights)
+        if own.texture:
+            values["texture"] = ((texture(made) - texture(images)).abs() * weights).mean()
+        return values
+
+    def _images(self, draw: np.random.Generator) -> tuple[Tensor, Tensor]:
+        """Pictures of a batch, half of them mirrored, and the weights of their pixels."""
         chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
         images = self.pictures[chosen].to(self.device).permute(0, 3, 1, 2).float() / 127.5 - 1.0
-        mirrored = torch.from_numpy(draw.random(len(images)) < 0.5).to(self.device)
-        return torch.where(mirrored[:, None, None, None], images.flip(-1), images)
+        weights = self.weights[chosen].to(self.device)
+        mirrored = torch.from_numpy(draw.random(len(images)) < 0.5).to(self.device)[:, None, None, None]
+        return torch.where(mirrored, images.flip(-1), images), torch.where(mirrored, weights.flip(-1), weights)
 
     def _encode(self, images: Tensor, step: int) -> Tensor:
         return self.inverter(images, self.kind(step))
@@ -164,13 +154,6 @@ def perceptual(device: torch.device, knob: str, trunk: Literal["alex", "vgg"] = 
         raise CheckpointError(f"LPIPS needs {lpips.ASSETS[trunk]}: {error} Or set {knob} to 0.") from error
 
 
-def build(facts: Mapping, generator: str, mean: Tensor) -> Inverter:
-    """An inverter of the architecture in ``facts``. ``generator``: its md5; ``mean``: mean codes (layers, style)."""
-    layers, style = mean.shape
-    encoder = KINDS[facts["kind"]](layers, facts["input_size"], style, facts["widths"], facts["units"])
-    return Inverter(encoder, mean, generator)
-
-
 def train(params: InversionSettings, job: TrainingJob) -> None:
     """Train on the job's people and write the checkpoint."""
     torch.set_num_threads(job.threads)
@@ -182,9 +165,14 @@ def train(params: InversionSettings, job: TrainingJob) -> None:
     )
     archive = FaceArchive(job.faces)
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
-    inverter = build(params.model_dump(), fingerprints.md5(job.backbones["generator"]), mean).to(device)
+    linear = linear_map(job.backbones["generator"]) if params.linear else None
+    inverter = build(params.model_dump(), fingerprints.md5(job.backbones["generator"]), mean, linear).to(device)
     start_from(identity, inverter.encoder)
-    task = InversionTask(params, inverter, generator, identity, pictures_of(archive, job.people, generator.size), seed)
+    if linear is not None:
+        inverter.start_at_linear_codes()
+    pictures = pictures_of(archive, job.people, generator.size)
+    weights = pixel_weights(archive, job.people, generator.size, params.parts)
+    task = InversionTask(params, inverter, generator, identity, pictures, weights, seed)
     unseen = archive.load(rows=archive.select("validation").iloc[:SAMPLES])
 
     def sample(step: int) -> None:
@@ -207,19 +195,6 @@ def train(params: InversionSettings, job: TrainingJob) -> None:
     save(job.checkpoint, inverter, params)
 
 
-def start_from(identity: nn.Module, encoder: GradualStyleEncoder) -> None:
-    """Copy the body of the identity network into the encoder if the shapes agree: Richardson et al. 2021, section 4."""
-    network = identity.network
-    assert isinstance(network, nn.Module)
-    identity_state = network.state_dict()
-    own = encoder.state_dict()
-    body = {name: value for name, value in identity_state.items() if name.startswith(("input_layer.", "body."))}
-    if all(name in own and own[name].shape == value.shape for name, value in body.items()):
-        encoder.load_state_dict({**own, **body})
-    else:
-        logger.info("the encoder starts at random: its widths and units are not those of the identity network")
-
-
 def adopt(params: InversionSettings, published: Path, job: TrainingJob) -> None:
     """Write the checkpoint from a published file. Raises CheckpointError if it or its generator does not fit."""
     encoder, decoder, mean = layouts.encoder(layouts.read(published), published)
@@ -236,26 +211,9 @@ def adopt(params: InversionSettings, published: Path, job: TrainingJob) -> None:
             f"{published} was trained with another generator than {job.backbones['generator']}: {len(altered)} tensors "
             f"differ (the first: {altered[0]}). Adopt the generator that belongs to it."
         )
-    inverter = build(params.model_dump(), fingerprints.md5(job.backbones["generator"]), mean)
+    inverter = build(params.model_dump() | {"linear": False}, fingerprints.md5(job.backbones["generator"]), mean)
     checkpoints.load_into(inverter.encoder, encoder, published)
     save(job.checkpoint, inverter, params)
-
-
-def save(checkpoint: Path, inverter: Inverter, params: InversionSettings) -> None:
-    """Write the checkpoint."""
-    facts = {name: getattr(params, name) for name in ARCHITECTURE} | {"generator": inverter.generator}
-    checkpoints.save_checkpoint(checkpoint, {"inverter": inverter}, facts)
-
-
-def load(checkpoint: Path) -> Inverter:
-    """The inverter of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
-    tensors, facts = checkpoints.load_checkpoint(checkpoint)
-    try:
-        inverter = build(facts, facts["generator"], torch.zeros_like(tensors["inverter"]["latent_avg"]))
-    except KeyError as error:
-        raise CheckpointError(f"{checkpoint} is not a checkpoint of an inversion: it has no {error}.") from error
-    checkpoints.load_into(inverter, tensors["inverter"], checkpoint)
-    return inverter.eval().requires_grad_(False)
 
 
 @torch.no_grad()

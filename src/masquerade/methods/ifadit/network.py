@@ -8,12 +8,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones.inversion.training import KINDS, Inverter, start_from
+from masquerade.backbones.inversion.inverter import KINDS, Inverter, start_from
 from masquerade.core.errors import ParameterError
 from masquerade.methods.ifadit.settings import IfaditSettings
 from masquerade.networks.all_in_one import AllInOneFlow
 from masquerade.networks.coupling import SecureFlow
 from masquerade.networks.identity_mapping import IdentityCompensation, IdentityMapping
+from masquerade.networks.linear_codes import LinearCodes, linear_side
 from masquerade.networks.stylegan2 import Generator
 
 logger = logging.getLogger(__name__)
@@ -35,15 +36,17 @@ class Disentangler(nn.Module):
         self.encoder = KINDS[chosen.kind](layers, chosen.input_size, style, chosen.widths, chosen.units)
         self.mapping = IdentityMapping(layers, IDENTITY, style, settings.mapping, settings.mapping_shared)
         self.register_buffer("latent_avg", mean.clone())
+        self.linear = LinearCodes(linear_side(layers), style) if chosen.linear else None
 
     def attributes(self, images: Tensor) -> Tensor:
         """a = E_Attr(X): pictures (N, 3, H, W) of any size -> (N, layers, style)."""
+        start = 0.0 if self.linear is None else self.linear(images)[:, None] - self.latent_avg
         size = self.encoder.size
         if images.shape[-2:] != (size, size):
             images = functional.interpolate(
                 images, size=(size, size), mode="bilinear", align_corners=False, antialias=True
             )
-        return self.encoder(images)
+        return start + self.encoder(images)
 
     def codes(self, identity: Tensor, attributes: Tensor) -> Tensor:
         """w = M(z, a), Eq. 2: (N, 512) and (N, layers, style) -> W+ (N, layers, style)."""
@@ -104,6 +107,11 @@ class Transform(nn.Module):
 def started(settings: IfaditSettings, mean: Tensor, identity: nn.Module, inverter: Inverter) -> Disentangler:
     """A disentangler with the start ``settings.encoder.start``. Raises ParameterError if the encoders do not fit."""
     disentangler = Disentangler(settings, mean)
+    if settings.encoder.linear != (inverter.linear is not None and settings.encoder.start == "inversion"):
+        raise ParameterError(
+            "params.yaml: methods.ifadit.params.encoder.linear must be that of backbones.inversion if encoder.start is "
+            "'inversion', and false if it is 'identity'."
+        )
     if settings.encoder.start == "identity":
         start_from(identity, disentangler.encoder)
         return disentangler
@@ -116,6 +124,8 @@ def started(settings: IfaditSettings, mean: Tensor, identity: nn.Module, inverte
             "are not those of backbones.inversion. Copy them from there, or set start to 'identity'."
         )
     disentangler.encoder.load_state_dict(copy.deepcopy(source))
+    if disentangler.linear is not None and inverter.linear is not None:
+        disentangler.linear.load_state_dict(inverter.linear.state_dict())
     try:
         disentangler.mapping.start_at_attributes()
     except ValueError as error:

@@ -16,6 +16,9 @@ class EncoderSettings(Settings):
 
     kind: Literal["psp", "e4e"]
     """psp: a separate code for each layer (section 3.2); e4e: one code and offsets to it."""
+    linear: bool
+    """Whether a is what the encoder adds to the linear codes of the inversion, as there (ours); needs ``start:
+    inversion``."""
     input_size: Annotated[int, Field(ge=16)]
     """Side in pixels of the encoder's input (256: section 4.1); pictures are resized to it."""
     widths: Annotated[list[Width], Field(min_length=5, max_length=5)]

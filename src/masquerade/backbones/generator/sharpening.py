@@ -1,0 +1,105 @@
+"""The second phase of the training of a generator: decoding goes on, and the pictures become sharp.
+
+A decoder that is trained on absolute errors blurs what its codes do not determine: hair, pores, the edges of glasses. A
+measure of texture asks for as much local detail as the picture has, a discriminator for detail that looks right, in
+decoded pictures and in random faces. docs/generator.md has the measurements.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.backbones.generator.reconstruction import COOLDOWN, WARMUP, Examples, Prior, Weights, decoding_losses
+from masquerade.backbones.generator.settings import GeneratorSettings
+from masquerade.core import seeding
+from masquerade.networks.stylegan2 import Generator
+from masquerade.networks.stylegan2_discriminator import Discriminator, group
+from masquerade.training import distributed
+from masquerade.training.optimisers import cooldown_share
+
+AROUND = 7  # side in pixels of the square over which the texture is averaged
+
+
+class Sharpening:
+    """One update of the generator with its mapping network, and one of the discriminator."""
+
+    def __init__(self, params: GeneratorSettings, generator: Generator, examples: Examples, seed: int):
+        settings = params.sharpening
+        distributed.check_batch(settings.batch, "backbones.generator.sharpening.batch", together=group(settings.batch))
+        self.params, self.settings, self.generator, self.examples = params, settings, generator, examples
+        self.seed = seed
+        self.weights = Weights(generator, settings.kernel_rate, settings.learning_rate)
+        self.prior = Prior(params.reconstruction.critic, generator, examples)
+        self.discriminator = Discriminator(generator.size, params.channels).to(examples.device)
+        self.modules: dict[str, nn.Module] = {"discriminator": self.discriminator} | self.prior.modules
+        own = torch.optim.Adam(self.discriminator.parameters(), lr=settings.discriminator_rate, betas=(0.0, 0.99))
+        self.optimisers = self.weights.optimisers | self.prior.optimisers | {"discriminator": own}
+
+    def kind(self, step: int) -> bool:
+        """Whether the step has the R1 penalty."""
+        return self.settings.r1 > 0 and step % self.settings.r1_every == 0
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update of each network. Returns the losses."""
+        settings, mixed = self.settings, self.params.mixed
+        draw = seeding.generator(self.seed, "sharpening", step)
+        images, weights, codes = self.examples.batch(draw, settings.batch)
+        made, values = decoding_losses(self.generator, codes, images, weights, mixed)
+        values["texture"] = ((texture(made) - texture(images)).abs() * weights).mean()
+        sampled = self._samples(draw)
+        self.discriminator.requires_grad_(False)
+        values["decoded"] = functional.softplus(-self._scores(made)).mean()
+        values["samples"] = functional.softplus(-self._scores(sampled)).mean()
+        self.discriminator.requires_grad_(True)
+        values["prior"] = self.prior.loss(draw)
+        loss = (
+            values["pixels"] + self.params.reconstruction.edges * values["edges"] + values["coarse"] + values["prior"]
+            + settings.texture * values["texture"] + settings.decoded * values["decoded"]
+            + settings.samples * values["samples"]
+        )  # fmt: skip
+        share = min(1.0, (step + 1) / WARMUP) * cooldown_share(step, settings.steps, COOLDOWN)
+        self.weights.descend(loss, share)
+        values["discriminator"] = self._discriminate(images, (made.detach(), sampled.detach()), step)
+        return {name: value.item() for name, value in values.items()}
+
+    def _samples(self, draw: np.random.Generator) -> Tensor:
+        """Random faces, the rows of this process."""
+        z = draw.standard_normal((self.settings.batch, self.generator.style_width), dtype=np.float32)
+        z = distributed.rows(torch.from_numpy(z)).to(self.examples.device)
+        with torch.autocast(z.device.type, torch.bfloat16, enabled=self.params.mixed):
+            return self.generator.synthesize(self.generator.broadcast(self.generator.map(z)), "none").float()
+
+    def _scores(self, images: Tensor) -> Tensor:
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=self.params.mixed):
+            return self.discriminator(images).float()
+
+    def _discriminate(self, images: Tensor, made: tuple[Tensor, Tensor], step: int) -> Tensor:
+        """Update the discriminator on pictures and two kinds of made ones. Returns its loss."""
+        penalised = self.kind(step)
+        images.requires_grad_(penalised)
+        real = self.discriminator(images) if penalised else self._scores(images)
+        fakes = [functional.softplus(self._scores(kind)).mean() for kind in made]
+        loss = (fakes[0] + fakes[1]) / 2 + functional.softplus(-real).mean()
+        value = loss.detach()
+        if penalised:
+            slope = torch.autograd.grad(real.sum(), images, create_graph=True)[0]
+            penalty = slope.square().sum(dim=(1, 2, 3)).mean()  # R1: Mescheder et al. 2018, Eq. 9
+            loss = loss + self.settings.r1 / 2 * penalty * self.settings.r1_every
+        optimiser = self.optimisers["discriminator"]
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        distributed.average(weight.grad for weight in self.discriminator.parameters())
+        optimiser.step()
+        return value
+
+
+def texture(images: Tensor) -> Tensor:
+    """Local sharpness of pictures (N, 3, S, S): the magnitude of the Laplacian of their grey, averaged around a pixel.
+
+    Returns (N, 1, S, S). It is large where there is fine detail, whatever its place.
+    """
+    grey = functional.pad(images.mean(dim=1, keepdim=True), (1, 1, 1, 1), mode="replicate")
+    middle = grey[..., 1:-1, 1:-1]
+    around = grey[..., :-2, 1:-1] + grey[..., 2:, 1:-1] + grey[..., 1:-1, :-2] + grey[..., 1:-1, 2:]
+    return functional.avg_pool2d((around - 4 * middle).abs(), AROUND, 1, AROUND // 2, count_include_pad=False)

@@ -1,0 +1,92 @@
+"""The inverter: an encoder and the start to which its output is added; how it is built, saved and loaded."""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.backbones.inversion.settings import InversionSettings
+from masquerade.core.errors import CheckpointError
+from masquerade.networks.linear_codes import LinearCodes, of_state
+from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
+from masquerade.training import checkpoints
+
+logger = logging.getLogger(__name__)
+
+KINDS = {"e4e": Encoder4Editing, "psp": GradualStyleEncoder}
+ARCHITECTURE = ("kind", "linear", "input_size", "widths", "units")
+
+
+class Inverter(nn.Module):
+    """Pictures (N, 3, H, W) in [-1, 1], any size -> W+ (N, layers, style): a start plus the encoder's output.
+
+    The start is the mean codes or, if there is a map ``linear``, the linear codes of the picture. ``generator``: the
+    md5 of the checkpoint of the generator to which this W+ belongs.
+    """
+
+    latent_avg: Tensor
+
+    def __init__(self, encoder: GradualStyleEncoder, mean: Tensor, generator: str, linear: LinearCodes | None = None):
+        super().__init__()
+        self.encoder, self.generator, self.linear = encoder, generator, linear
+        self.register_buffer("latent_avg", mean)
+
+    def start_at_linear_codes(self) -> None:
+        """Let the encoder add nothing, so that the training starts as the inversion by linear codes."""
+        with torch.no_grad():
+            for block in self.encoder.styles:
+                for weight in block.linear.parameters():  # pyright: ignore[reportAttributeAccessIssue]
+                    weight.zero_()
+
+    def forward(self, images: Tensor, stage: int | None = None) -> Tensor:
+        start = self.latent_avg if self.linear is None else self.linear(images)[:, None]
+        size = self.encoder.size
+        if images.shape[-2:] != (size, size):
+            images = functional.interpolate(
+                images, size=(size, size), mode="bilinear", align_corners=False, antialias=True
+            )
+        options = {} if stage is None else {"stage": stage}
+        return start + self.encoder(images, **options)
+
+
+def build(facts: Mapping, generator: str, mean: Tensor, linear: LinearCodes | None = None) -> Inverter:
+    """An inverter of the architecture in ``facts``. ``generator``: its md5; ``mean``: mean codes (layers, style)."""
+    layers, style = mean.shape
+    encoder = KINDS[facts["kind"]](layers, facts["input_size"], style, facts["widths"], facts["units"])
+    return Inverter(encoder, mean, generator, linear)
+
+
+def start_from(identity: nn.Module, encoder: GradualStyleEncoder) -> None:
+    """Copy the body of the identity network into the encoder if the shapes agree: Richardson et al. 2021, section 4."""
+    network = identity.network
+    assert isinstance(network, nn.Module)
+    identity_state = network.state_dict()
+    own = encoder.state_dict()
+    body = {name: value for name, value in identity_state.items() if name.startswith(("input_layer.", "body."))}
+    if all(name in own and own[name].shape == value.shape for name, value in body.items()):
+        encoder.load_state_dict({**own, **body})
+    else:
+        logger.info("the encoder starts at random: its widths and units are not those of the identity network")
+
+
+def save(checkpoint: Path, inverter: Inverter, params: InversionSettings) -> None:
+    """Write the checkpoint."""
+    facts = {name: getattr(params, name) for name in ARCHITECTURE} | {"generator": inverter.generator}
+    checkpoints.save_checkpoint(checkpoint, {"inverter": inverter}, facts)
+
+
+def load(checkpoint: Path) -> Inverter:
+    """The inverter of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
+    tensors, facts = checkpoints.load_checkpoint(checkpoint)
+    try:
+        own = tensors["inverter"]
+        linear = {name.removeprefix("linear."): own[name] for name in own if name.startswith("linear.")}
+        mean = torch.zeros_like(own["latent_avg"])
+        inverter = build(facts, facts["generator"], mean, of_state(linear) if facts["linear"] else None)
+    except KeyError as error:
+        raise CheckpointError(f"{checkpoint} is not a checkpoint of an inversion: it has no {error}.") from error
+    checkpoints.load_into(inverter, tensors["inverter"], checkpoint)
+    return inverter.eval().requires_grad_(False)

@@ -1,0 +1,63 @@
+"""Codes of a picture that are linear in its pixels: its scaled principal components."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+SMALL = 32  # side in pixels of the pictures of which the codes are computed
+SPREAD = 0.25  # the deviations of the codes are those of the components to the power of 2 * SPREAD
+
+
+class LinearCodes(nn.Module):
+    """Pictures (N, 3, S, S) in [-1, 1], S a multiple of SMALL or below it -> codes (N, width)."""
+
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, side: int, width: int):
+        super().__init__()
+        self.side = side
+        self.register_buffer("weight", torch.zeros(3 * side * side, width))
+        self.register_buffer("bias", torch.zeros(width))
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self._small(images) @ self.weight + self.bias
+
+    def _small(self, images: Tensor) -> Tensor:
+        return functional.adaptive_avg_pool2d(images, self.side).flatten(1)
+
+    @torch.no_grad()
+    def learn(self, pictures: Tensor, by: Tensor, seed: int) -> Tensor:
+        """Set the map from pictures, uint8 (M, S, S, 3), and return their codes (M, width).
+
+        Pixels are weighted by the root of ``by`` (1, S, S). The codes have mean 0 and are uncorrelated. Their
+        deviations are those of the components to the power of 2 SPREAD, with mean 1: components that change much of a
+        picture stay large, because they are easier to decode, and small components are not lost. If there are fewer
+        pictures than ``width``, the last codes are 0.
+        """
+        torch.manual_seed(seed)
+        scale = functional.adaptive_avg_pool2d(by.sqrt(), self.side).expand(3, -1, -1).flatten()
+        parts = (part.permute(0, 3, 1, 2).float() / 127.5 - 1.0 for part in pictures.split(512))
+        small = torch.cat([self._small(part) for part in parts])
+        mean = small.mean(dim=0)
+        centred = (small - mean) * scale
+        used = min(len(self.bias), *centred.shape)
+        _, values, basis = torch.pca_lowrank(centred, q=used, center=False, niter=3)
+        deviation = values / len(centred) ** 0.5
+        basis = basis / deviation.clamp(min=1e-6) * (deviation / deviation.mean()) ** (1 - 2 * SPREAD)
+        self.weight[:, :used] = scale[:, None] * basis
+        self.bias.copy_(-mean @ self.weight)
+        return small @ self.weight + self.bias
+
+
+def linear_side(layers: int) -> int:
+    """The side of the pictures of which the codes of a generator with so many style layers are computed."""
+    return min(SMALL, 2 ** ((layers + 2) // 2))
+
+
+def of_state(state: dict[str, Tensor]) -> LinearCodes:
+    """The map with these tensors."""
+    inputs, width = state["weight"].shape
+    codes = LinearCodes(round((inputs / 3) ** 0.5), width)
+    codes.load_state_dict(state)
+    return codes
