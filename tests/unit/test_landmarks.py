@@ -84,7 +84,7 @@ def symmetrical_person(number):
     for place, name in enumerate(names):
         if name.startswith("l-"):
             local[names.index("r-" + name[2:])] = local[place]
-        elif name.endswith("trans-out") or name == "head-angle-out":  # moves a part of the face to one side
+        elif name.endswith("-out") and not name.startswith("r-"):  # moves the head or a part of it to one side
             local[place] = 0.0
     return dataclasses.replace(person, local=local)
 
