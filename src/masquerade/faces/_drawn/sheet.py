@@ -7,6 +7,7 @@ from masquerade.faces._drawn.renderer import Figure, draw
 from masquerade.faces._drawn.sampling import sample_person
 from masquerade.faces._drawn.shot import STUDIO, WILD, sample_shot
 
+
 def sheet(people: int, size: int, seed: int, wild: bool = False) -> np.ndarray:
     """One picture each of ``people`` people, uint8 (rows * size, columns * size, 3).
 
