@@ -1,5 +1,6 @@
 """The landmark network: CNN-6, the Wing loss by hand, mirrored points, the error by hand, training."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -20,9 +21,10 @@ from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import ArchiveWriter
 from masquerade.core.seeding import generator
-from masquerade.faces._drawn.geometry import Head, landmarks, rotation
 from masquerade.faces._drawn.sampling import sample_person
+from masquerade.faces._drawn.shape import Body, Head
 from masquerade.faces._drawn.shot import Conditions, sample_shot
+from masquerade.faces._drawn.template import template
 from masquerade.networks.landmark_net import LandmarkNet, wing_loss
 from masquerade.training import checkpoints
 from masquerade.training.job import TrainingJob
@@ -75,17 +77,31 @@ def test_mirroring_twice_restores_the_points():
     torch.testing.assert_close(mirrored_points(mirrored_points(points, 64, order), 64, order), points)
 
 
+def symmetrical_person(number):
+    """A drawn person whose right half is the mirror image of the left one."""
+    person, names = sample_person(generator(3, number)), template().local_names
+    local = person.local.copy()
+    for place, name in enumerate(names):
+        if name.startswith("l-"):
+            local[names.index("r-" + name[2:])] = local[place]
+        elif name.endswith("-out") and not name.startswith("r-"):  # moves the head or a part of it to one side
+            local[place] = 0.0
+    return dataclasses.replace(person, local=local)
+
+
 def test_face_turned_the_other_way_has_mirrored_points():
-    """The renderer's head is symmetrical: its points turned left are the mirrored points turned right."""
-    order = mirrored_points_order()
+    """The points of a symmetrical face turned right are the mirrored points of the same face turned left."""
+    order, size = mirrored_points_order(), 128
     still = Conditions(yaw=0, pitch=0, roll=0, jitter=0, light=0, noise=0, blur=0, occlusion=0)
     for number in range(3):
-        person = sample_person(generator(3, number))
-        shot = sample_shot(generator(4, number), person, still)
-        right, left = (landmarks(Head(person, shot), rotation(yaw, 4.0, roll)) for yaw, roll in ((18, 5), (-18, -5)))
-        mirrored = mirrored_points(torch.from_numpy(left[None, :, :2].copy()), 1, order)[0].numpy()
-        assert np.abs(mirrored - right[:, :2]).max() < 0.1  # millimetres; neighbours are 3 or more apart
-        assert np.abs(left[:, :2] - right[:, :2]).max() > 5
+        body = Body(symmetrical_person(number))
+        shot = dataclasses.replace(sample_shot(generator(4, number), body.person, still), pitch=4.0, actions={})
+        right, left = (
+            torch.from_numpy(Head(body, dataclasses.replace(shot, yaw=yaw, roll=roll), size).landmarks()).double()
+            for yaw, roll in ((18.0, 5.0), (-18.0, -5.0))
+        )
+        assert (mirrored_points(left[None], size, order)[0] - right).abs().max() < 0.05  # pixels
+        assert (left - right).abs().max() > 5
 
 
 def dot(points, size=64):

@@ -51,7 +51,7 @@ PROMPTS = {
     "Eyeglasses": ("wearing", (", wearing eyeglasses",), ("",)),
     "Goatee": ("details", (" and a goatee",), _SHAVEN),
     "Gray_Hair": ("hair", _hair("grey"), _hair("black", "brown", "dark brown", "blond", "red")),
-    "Male": ("who", ("man", "young man", "old man", "boy"), ("woman", "young woman", "old woman", "girl")),
+    "Male": ("who", ("man", "young man", "old man"), ("woman", "young woman", "old woman")),
     "Mouth_Slightly_Open": ("mouth", (", mouth slightly open",), ("",)),
     "Mustache": ("details", (" and a moustache",), _SHAVEN),
     "No_Beard": ("details", _SHAVEN, (" and a full beard", " and a goatee", " and a moustache", " and stubble")),
@@ -72,7 +72,7 @@ PROMPTS = {
     "Wearing_Lipstick": ("wearing", (", wearing lipstick",), ("",)),
     "Young": (
         "who",
-        ("young man", "young woman", "boy", "girl"),
+        ("young man", "young woman"),
         ("middle-aged man", "middle-aged woman", "old man", "old woman"),
     ),
 }

@@ -5,12 +5,7 @@ import numpy as np
 from masquerade.core.seeding import generator
 from masquerade.faces._drawn.renderer import Figure, draw
 from masquerade.faces._drawn.sampling import sample_person
-from masquerade.faces._drawn.shot import Conditions, sample_shot
-
-STUDIO = Conditions(yaw=9.0, pitch=5.0, roll=2.0, jitter=0.01, light=0.3, noise=0.01, blur=0.0, occlusion=0.0)
-"""Near-frontal pictures in soft light, as params.yaml has them for synthetic_hq."""
-WILD = Conditions(yaw=15.0, pitch=8.0, roll=4.0, jitter=0.02, light=0.8, noise=0.04, blur=0.01, occlusion=0.15)
-"""Strong pose and light, as params.yaml has them for synthetic_wild, and more objects before the face."""
+from masquerade.faces._drawn.shot import STUDIO, WILD, sample_shot
 
 
 def sheet(people: int, size: int, seed: int, wild: bool = False) -> np.ndarray:

@@ -11,11 +11,10 @@ from masquerade.core import discovery
 from masquerade.core.images import ArchiveWriter
 from masquerade.faces import Record
 from masquerade.faces._drawn.procedural import Procedural, render
-from masquerade.faces._drawn.shot import Conditions
+from masquerade.faces._drawn.shot import STUDIO
 from masquerade.methods import Method
 from masquerade.params.parameters import Parameters
 
-STUDIO = Conditions(yaw=9.0, pitch=5.0, roll=2.0, jitter=0.01, light=0.3, noise=0.01, blur=0.0, occlusion=0.0)
 TRAIN = 64
 """Faces in the train split: enough for every batch that is drawn without replacement."""
 PEOPLE = 32

@@ -13,8 +13,8 @@ from masquerade.core.seeding import generator
 from masquerade.faces._drawn.labels import LABEL
 from masquerade.faces._drawn.renderer import Drawing, Figure, draw
 from masquerade.faces._drawn.sampling import sample_person
-from masquerade.faces._drawn.sheet import STUDIO, WILD, sheet
-from masquerade.faces._drawn.shot import sample_shot
+from masquerade.faces._drawn.sheet import sheet
+from masquerade.faces._drawn.shot import STUDIO, WILD, sample_shot
 
 RECORDED = "96375e591cceca4dc7d2856c27594a02a9666ee4a09ce784bf000516e131b14c"
 """SHA-256 of pictures, masks and landmarks of six people. Numba's code for a processor without AVX gives the same."""

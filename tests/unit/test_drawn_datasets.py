@@ -1,0 +1,177 @@
+"""The drawn datasets: their people, rows, order and captions; the same bytes for a seed and any number of workers."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from masquerade.core import discovery
+from masquerade.core.annotations import CLASSES
+from masquerade.faces._drawn.attributes import INNER, NAMES, NOT_DRAWN, OUTER
+from masquerade.faces._drawn.labels import LABEL
+from masquerade.faces._drawn.procedural import person_of, render
+from masquerade.faces._drawn.sampling import OLDEST, YOUNGEST
+from masquerade.faces._drawn.shot import STUDIO, WILD, Conditions
+from masquerade.params import loading
+
+CALM = Conditions(yaw=4.0, pitch=2.0, roll=1.0, jitter=0.0, light=0.2, noise=0.0, blur=0.0, occlusion=0.0)
+MOUTH = slice(48, 60)  # the outer edge of the lips
+SPLITS = ("train", "validation", "test")
+
+
+def each(pictures: int) -> dict[str, int]:
+    """The same number of pictures for every person."""
+    return dict.fromkeys(SPLITS, pictures)
+
+
+def dataset(name: str = "synthetic_hq", people: int = 2, conditions: Conditions = STUDIO, **changes):
+    common = {
+        "identities": {"train": people, "validation": 1, "test": people},
+        **dataclasses.asdict(conditions),
+        "supersampling": 1,
+    }
+    own = {"pictures_per_identity": each(2)} if name == "synthetic_hq" else {"single_share": 0.5, "pictures_most": 4}
+    kind = discovery.load("faces", name)
+    return kind(kind.Params(**{**common, **own, **changes}))
+
+
+@pytest.fixture(scope="module")
+def hq():
+    """Seventeen people, two pictures each, at 128 pixels."""
+    return list(dataset(people=8, conditions=CALM, supersampling=2).records(128, seed=0, workers=1))
+
+
+def test_same_seed_draws_the_same_bytes_and_another_seed_does_not():
+    def drawn(seed):
+        return render(("hq", "test", 0, 1, seed, WILD, 48, 1))
+
+    first, other = drawn(0), drawn(1)
+    again = drawn(0)  # after another person, so nothing that is kept of the first one helps
+    assert np.array_equal(first.picture, again.picture)
+    assert np.array_equal(first.mask, again.mask)
+    assert first.row == again.row
+    assert not np.array_equal(first.picture, other.picture)
+
+
+def test_workers_change_neither_the_order_nor_a_pixel():
+    alone, together = (list(dataset().records(32, seed=5, workers=workers)) for workers in (1, 2))
+    assert [record.row for record in alone] == [record.row for record in together]
+    assert all(np.array_equal(a.picture, b.picture) for a, b in zip(alone, together, strict=True))
+    assert all(np.array_equal(a.mask, b.mask) for a, b in zip(alone, together, strict=True))
+
+
+def test_picture_does_not_depend_on_the_number_of_people_and_pictures():
+    few = {record.row["id"]: record.picture for record in dataset().records(32, 0, 1)}
+    more = dataset(people=3, pictures_per_identity=each(3)).records(32, 0, 1)
+    many = {record.row["id"]: record.picture for record in more}
+    assert set(few) < set(many)
+    assert all(np.array_equal(picture, many[name]) for name, picture in few.items())
+
+
+def test_no_person_is_in_two_splits_or_two_datasets():
+    people = [
+        person_of(prefix, split, number, 0) for prefix in ("hq", "wild") for split in SPLITS for number in range(20)
+    ]
+    assert len({(person.local.tobytes(), person.age, person.texture) for person in people}) == len(people)
+
+
+def test_pictures_of_one_person_show_the_same_person_differently(hq):
+    first, second = hq[:2]
+    assert first.row["identity"] == second.row["identity"]
+    for column in ("attribute.age", "attribute.Male", "attribute.Big_Nose", "attribute.Pale_Skin"):
+        assert first.row[column] == second.row[column]
+    assert first.row["pose.yaw"] != second.row["pose.yaw"]
+    assert not np.array_equal(first.picture, second.picture)
+
+
+def test_rows_are_named_and_complete(hq):
+    assert [record.row["id"] for record in hq][:3] == ["hq-train-0000-00", "hq-train-0000-01", "hq-train-0001-00"]
+    assert len({record.row["id"] for record in hq}) == len(hq) == (8 + 1 + 8) * 2
+    assert {record.row["split"] for record in hq} == set(SPLITS)
+    for record in hq:
+        assert record.row["id"].startswith(record.row["identity"])
+        known = {key.removeprefix("attribute.") for key in record.row if key.startswith("attribute.")}
+        assert known == {*NAMES, "age", "expression"}
+        assert all(type(record.row[f"attribute.{name}"]) is bool for name in NAMES)
+        assert YOUNGEST <= record.row["attribute.age"] <= OLDEST
+        assert len(record.row["landmarks"]) == 2 * 68
+
+
+def test_count_is_the_number_of_faces():
+    for name in ("synthetic_hq", "synthetic_wild"):
+        made = dataset(name)
+        splits = [record.row["split"] for record in made.records(16, 3, 1)]
+        assert {split: splits.count(split) for split in SPLITS} == made.count(3)
+
+
+def test_conditions_of_the_sheet_are_those_of_the_datasets(root):
+    datasets = loading.load(root, "paper").datasets
+    for name, conditions in (("synthetic_hq", STUDIO), ("synthetic_wild", WILD)):
+        made = discovery.load("faces", name)(datasets[name]).conditions()
+        assert dataclasses.replace(made, occlusion=conditions.occlusion) == conditions
+        assert made.occlusion <= conditions.occlusion
+
+
+def test_landmarks_lie_inside_and_on_their_parts_of_the_face(hq):
+    """Glasses hide eyes, so the nose and the lips stand for all parts."""
+    for record in hq:
+        name, mask = record.row["id"], record.mask
+        points = np.array(record.row["landmarks"]).reshape(68, 2)
+        assert (points > 0).all(), name
+        assert (points < 127).all(), name
+        x, y = np.rint(points[30]).astype(int)
+        assert mask[y, x] == LABEL["nose"], name
+        rows, columns = np.nonzero(np.isin(mask, [LABEL["u_lip"], LABEL["l_lip"]]))
+        lips = points[MOUTH]
+        for seen, told in ((columns, lips[:, 0]), (rows, lips[:, 1])):
+            assert abs(seen.min() - told.min()) < 2.5, name
+            assert abs(seen.max() - told.max()) < 2.5, name
+
+
+def test_masks_have_the_classes_of_a_face_on_their_sides(hq):
+    """In names with l_ and r_, l_ is the side on the left of the picture."""
+    always = {"background", "skin", "nose", "u_lip", "l_lip", "neck"}
+    seen = set()
+    for record in hq:
+        shown = {CLASSES[number] for number in np.unique(record.mask)}
+        assert always <= shown, record.row["id"]
+        seen |= shown
+        for part in ("brow", "eye", "ear"):
+            columns = [np.nonzero(record.mask == LABEL[f"{side}_{part}"])[1] for side in "lr"]
+            if all(map(len, columns)):
+                assert columns[0].mean() < columns[1].mean(), (record.row["id"], part)
+    assert seen >= always | {"hair", "mouth", "cloth", "l_brow", "r_brow", "l_eye", "r_eye", "l_ear", "r_ear"}
+
+
+def test_masks_show_what_the_attributes_name(hq):
+    for record in hq:
+        for name, label in (("Eyeglasses", "eye_g"), ("Wearing_Hat", "hat")):
+            shown = (record.mask == LABEL[label]).sum() > 20
+            assert shown == record.row[f"attribute.{name}"], (record.row["id"], name)
+    assert 0 < sum(record.row["attribute.Eyeglasses"] for record in hq) < len(hq)
+
+
+def test_half_of_the_people_have_formal_captions(hq):
+    for record in hq:
+        number = int(record.row["identity"].rsplit("-", 1)[1])
+        assert record.row["caption"].startswith("A photo of") is (number % 2 == 1)
+
+
+def test_wild_has_people_with_one_picture_and_people_with_several():
+    wild = dataset("synthetic_wild")
+    counts = [wild.pictures(0, "train", number) for number in range(300)]
+    assert 0.4 < np.mean(np.array(counts) == 1) < 0.6
+    assert max(counts) == 4
+    assert counts.count(2) > counts.count(4) > 0
+
+
+def test_page_names_every_module_and_attribute(root):
+    page = (root / "docs" / "faces.md").read_text(encoding="utf-8")
+    folder = root / "src" / "masquerade" / "faces" / "_drawn"
+    modules = {path.name for path in folder.glob("*.py")} - {"__init__.py"}
+    assert set(re.findall(r"`(\w+\.py)`", page)) == modules
+    assert f"{len(NAMES)} of CelebA's 40" in page
+    for label, names in (("inner (all 21", INNER), (f"outer ({len(OUTER)} of", OUTER), ("not drawn", NOT_DRAWN)):
+        (listed,) = re.findall(rf"^- {re.escape(label)}[^:]*:([^.-]*)", page, re.MULTILINE)
+        assert set(re.findall(r"\w+", listed)) >= set(names), label
