@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from masquerade.core.seeding import generator
+from masquerade.faces._drawn import ageing
+from masquerade.faces._drawn.ageing import CELL, COLUMNS, LEFT, LOW, ROWS
 from masquerade.faces._drawn.kernels import enlarge, exp32, kernel, sin32
 from masquerade.faces._drawn.labels import linear
 from masquerade.faces._drawn.person import Person
@@ -52,6 +54,8 @@ class Complexion(NamedTuple):
     lip_paint: np.float32
     gloss: np.float32
     lip_gloss: np.float32
+    creases: np.ndarray  # see `ageing.creases`
+    depths: np.ndarray  # of the groups of creases
 
 
 def complexion(person: Person, shot: Shot) -> Complexion:
@@ -82,6 +86,8 @@ def complexion(person: Person, shot: Shot) -> Complexion:
         lip_paint=paint,
         gloss=F(person.gloss),
         lip_gloss=F(0.06 + 0.16 * paint),
+        creases=ageing.creases(),
+        depths=ageing.depths(person.wrinkles, person.eye_bags, float(shot.smile), makeup, person.texture),
     )
 
 
@@ -130,6 +136,26 @@ def noise() -> np.ndarray:
 
 
 @kernel
+def crease(x, z, tone):
+    """Darkness and slopes of the creases at a place on the template, bilinear; 0 outside their map."""
+    u, v = (x - F(LEFT)) * F(1 / CELL), (z - F(LOW)) * F(1 / CELL)
+    if not (F(0) < u < F(COLUMNS - 1) and F(0) < v < F(ROWS - 1)):
+        return F(0), F(0), F(0)
+    j, i = int(u), int(v)
+    s, t = u - F(j), v - F(i)
+    dark, across, up = F(0), F(0), F(0)
+    for corner in range(4):
+        a, b = corner >> 1, corner & 1
+        weight = (t if a else F(1) - t) * (s if b else F(1) - s)
+        for group in range(tone.depths.shape[0]):
+            share = weight * tone.depths[group]
+            dark += share * tone.creases[i + a, j + b, 3 * group]
+            across += share * tone.creases[i + a, j + b, 3 * group + 1]
+            up += share * tone.creases[i + a, j + b, 3 * group + 2]
+    return min(dark, F(1.2)), across, up
+
+
+@kernel
 def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, tilt, gloss):
     """Fill albedo (N, 3), tilt (N, 3; what the unevenness of the skin adds to the normal) and gloss (N,).
 
@@ -162,13 +188,17 @@ def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, til
         spots = max(mottle - F(0.75), F(0)) * maps[i, 6] * tone.freckles * F(0.5)
         pigment = -(F(0.030) * soft + F(0.022) * mottle + F(0.030) * fine) * covered - spots
         pigment -= max(F(0.9) * soft + F(0.4) * mottle - F(1.3), F(0)) * F(0.22) * tone.wrinkles  # age spots
+        dark_crease, tilt_x, tilt_z = crease(place[i, 0] + F(0.0007) * soft, z + F(0.0009) * soft, tone)
+        if place[i, 1] > F(-0.03):
+            dark_crease, tilt_x, tilt_z = F(0), F(0), F(0)
         below = maps[i, 3] * tone.bags
         lip = min(max(masks[i, 0] * F(1.1) - F(0.05), F(0)), F(1))
         for c in range(3):
             dark = F(0.55) if c == 0 else F(1.0) if c == 1 else F(1.2)
             red = F(0.05) if c == 0 else F(-0.24) if c == 1 else F(-0.20)
             shade_of_bag = F(0.20) if c == 0 else F(0.24) if c == 1 else F(0.17)
-            value = tone.base[c] * exp32(dark * pigment + red * blood - shade_of_bag * below)
+            hollow = F(0.42) if c == 0 else F(0.60) if c == 1 else F(0.66)
+            value = tone.base[c] * exp32(dark * pigment + red * blood - shade_of_bag * below - hollow * dark_crease)
             # stubble is hair below the skin: it is bluish
             stubble = min(beard[i] * (F(1) + F(0.25) * fine), F(0.9))
             value += (tone.hair[c] * F(0.6) + (F(0.012) if c == 2 else F(0)) - value) * stubble
@@ -184,10 +214,10 @@ def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, til
         # pores, then wrinkles: the lines of the forehead, and the feet of a crow
         rough = (F(0.045) + F(0.05) * tone.wrinkles) * (F(1) - F(0.7) * lip) * covered
         tilt[i, 0], tilt[i, 1], tilt[i, 2] = rough * fine, rough * F(0.5) * mottle, rough * fine2
-        phase = F(760) * z + F(0.9) * soft + F(9) * x
-        tilt[i, 2] += F(0.42) * tone.wrinkles * maps[i, 7] * sin32(phase) * (F(0.6) + F(0.4) * sin32(phase * F(0.37)))
+        tilt[i, 0] += tilt_x
+        tilt[i, 2] += tilt_z
         ray = (z - F(0.7285)) / (abs(x - F(0.048)) + F(0.004))
-        tilt[i, 2] += (F(0.35) * tone.wrinkles + F(0.10) * tone.squint) * maps[i, 8] * sin32(F(7) * ray + F(0.8) * soft)
+        tilt[i, 2] += (F(0.12) * tone.wrinkles + F(0.10) * tone.squint) * maps[i, 8] * sin32(F(7) * ray + F(0.8) * soft)
 
 
 @kernel
