@@ -18,7 +18,7 @@ CREASES: tuple[tuple[str, float, float, float, Course], ...] = (
     # group, half width (mm), depth (mm), bulge beside it (share of the depth; negative: on its right), places (mm)
     ("mouth", 3.4, 1.50, 0.55, ((15.5, 693), (20.0, 687), (25.0, 678), (30.0, 668), (32.5, 659), (33.0, 654))),  # nose
     ("mouth", 2.6, 0.90, 0.45, ((27.5, 657.5), (29.5, 650), (30.0, 642), (28.5, 634))),  # corner of the mouth to chin
-    ("mouth", 4.5, 0.90, 0.60, ((31.0, 641), (34.0, 633), (38.0, 627), (45.0, 629))),  # jowl
+    ("mouth", 5.0, 0.60, 0.60, ((31.0, 641), (34.0, 633), (38.0, 627), (45.0, 629))),  # jowl
     ("mouth", 2.6, 0.60, 0.0, ((-13, 640.5), (-6, 643), (0, 643.5), (6, 643), (13, 640.5))),  # above the chin
     ("mouth", 3.0, 0.70, 0.0, ((-40, 592), (-20, 585), (0, 582), (20, 585), (40, 592))),  # neck
     ("mouth", 3.0, 0.60, 0.0, ((-38, 574), (-20, 567), (0, 565), (20, 567), (38, 574))),
@@ -32,7 +32,7 @@ CREASES: tuple[tuple[str, float, float, float, Course], ...] = (
     ("forehead", 2.0, 0.65, 0.2, ((-43, 780.5), (-20, 784), (-4, 780.5), (16, 783.5), (41, 781))),
     ("forehead", 1.9, 0.50, 0.2, ((-30, 790), (-12, 791), (4, 788.5), (26, 791.5))),
     ("forehead", 1.6, 0.40, 0.2, ((-8, 758), (4, 757.5), (15, 760), (27, 760.5))),
-    ("forehead", 1.6, 0.55, 0.0, ((5.5, 741), (5.8, 748), (7.5, 755))),  # between the brows
+    ("forehead", 1.6, 0.25, 0.0, ((5.5, 741), (5.8, 748), (7.5, 755))),  # between the brows
     ("fine", 1.3, 0.50, 0.0, ((48.0, 730), (55.0, 735), (62.0, 741))),  # feet of a crow
     ("fine", 1.3, 0.55, 0.0, ((48.5, 727.5), (56.0, 729.5), (64.0, 732))),
     ("fine", 1.3, 0.55, 0.0, ((48.0, 725.5), (55.0, 723.5), (63.0, 722))),
@@ -108,8 +108,8 @@ def depths(wrinkles: float, bags: float, smile: float, makeup: float, texture: i
     own = generator(texture, "creases").uniform(0.75, 1.3, len(GROUPS))
     soft = 1.0 - 0.25 * makeup
     each = (
-        0.06 + 1.0 * wrinkles + 0.25 * smile,
-        0.75 * wrinkles + 0.35 * bags,
+        0.06 + 1.35 * wrinkles + 0.25 * smile,
+        0.85 * wrinkles + 0.35 * bags,
         1.05 * wrinkles,
         1.1 * wrinkles + 0.15 * smile,
     )

@@ -65,6 +65,7 @@ def complexion(person: Person, shot: Shot) -> Complexion:
     makeup, female = float(shot.makeup), float(not person.male)
     # blood shows through the thin skin of the lips; less so on dark skin
     lips = base * np.array([0.80, 0.58, 0.57], F) + np.array([0.045, 0.004, 0.006], F) * F(person.lip_red)
+    lips += (base * np.array([0.96, 0.86, 0.86], F) - lips) * F(0.55 * min(1.0, person.wrinkles))  # lips pale with age
     paint = F(min(1.0, shot.lipstick))
     lips = lips + (shot.lip_colour.astype(F) - lips) * F(0.8) * paint
     return Complexion(
