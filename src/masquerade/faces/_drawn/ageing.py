@@ -106,7 +106,7 @@ def _slope(height: np.ndarray, axis: int) -> np.ndarray:
 def depths(wrinkles: float, bags: float, smile: float, makeup: float, texture: int) -> np.ndarray:
     """How deep the creases of each group are, float32 (len(GROUPS),); 1 is the deep crease of an old face."""
     own = generator(texture, "creases").uniform(0.75, 1.3, len(GROUPS))
-    soft = 1.0 - 0.25 * makeup
+    soft = 1.0 - 0.15 * makeup
     each = (
         0.06 + 1.35 * wrinkles + 0.25 * smile,
         0.85 * wrinkles + 0.35 * bags,

@@ -91,7 +91,7 @@ CHANGES = {
     "head-scale-vert-incr": Change(0.16, factors={"broad": -0.10}),
     "head-fat-incr": Change(0.20, factors={"round": 0.22}, up=0.75),
     "head-back-scale-depth-incr": Change(0.14),
-    "head-age-incr": Change(0.10, old=0.70, woman=-0.10),
+    "head-age-incr": Change(0.10, old=0.80, woman=-0.10),
     "head-scale-depth-incr": Change(0.24),
     "head-scale-horiz-incr": Change(0.14, woman=-0.08, man=0.02, factors={"broad": 0.16}),
     # mouth
