@@ -77,9 +77,8 @@ def beard(person: Person, dense: float) -> list[Strands]:
     x, y, z = points.T.astype(np.float64)
     lip = (y < -0.118) & (z > 0.664) & (np.abs(x) < 0.032)
     low = 0.55 + 0.45 * density[keep] * roots.ramp(-z, -0.70, -0.63)
-    length = plan.length * np.where(lip, 0.75, low) * draw.uniform(0.6, 1.05, len(x))
-    if person.beard != "stubble":
-        length *= person.beard_length
+    usual = plan.length if person.beard == "stubble" else person.beard_length
+    length = usual * np.where(lip, 0.75, low) * draw.uniform(0.6, 1.05, len(x))
     away = np.sign(x) * np.clip(np.abs(x) / 0.010, 0.2, 1)  # a moustache is combed to both sides
     sideways = np.where(lip, away * 0.95, away * 0.15 * (z < 0.65))
     way = np.stack([sideways, np.where(lip, 0, -0.15), np.where(lip, -0.75, -1.0)], 1)
