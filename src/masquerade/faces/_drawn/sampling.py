@@ -217,7 +217,7 @@ def _brows(rng: np.random.Generator, male: bool, old: float) -> dict[str, Any]:
 
 def _beard(rng: np.random.Generator, male: bool, age: float) -> dict[str, Any]:
     kind = _pick(rng, {"none": 0.48, "stubble": 0.18, "moustache": 0.08, "goatee": 0.10, "full": 0.16})
-    factor = float(rng.uniform(0.6, 1.4))
+    factor = float(rng.uniform(0.45, 1.3))
     if not male or age < 19.0:
         kind = "none"
     return {"beard": kind, "beard_length": BEARDS[kind] * factor}
