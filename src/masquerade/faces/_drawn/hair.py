@@ -146,9 +146,10 @@ def under(person: Person, points: np.ndarray, lip: np.ndarray) -> tuple[np.ndarr
                 * (points[:, 1] < 0.0)
             )
             scalp = scalp * (1 - 0.6 * line)
-    density = roots.beard(points, lip, person.beard)
-    if person.beard == "none":
-        density = roots.beard(points, lip, "stubble") * (0.12 if person.male else 0.0)
-    else:
-        density = density * {"stubble": 0.45, "full": 0.85, "goatee": 0.8, "moustache": 0.8}[person.beard]
+    density = np.zeros(len(points), np.float32)
+    if person.beard != "none":
+        share = {"stubble": 0.45, "full": 0.85, "goatee": 0.8, "moustache": 0.8}[person.beard]
+        density = roots.beard(points, lip, person.beard) * share
+    elif person.male:
+        density = roots.beard(points, lip, "stubble") * 0.12
     return scalp.astype(np.float32), density.astype(np.float32)

@@ -7,7 +7,7 @@ import numpy as np
 
 from masquerade.core.seeding import generator
 from masquerade.faces._drawn import ageing
-from masquerade.faces._drawn.ageing import CELL, COLUMNS, LEFT, LOW, ROWS
+from masquerade.faces._drawn.ageing import CELL, COLUMNS, GROUPS, LEFT, LOW, ROWS, STEEP, STEP
 from masquerade.faces._drawn.kernels import enlarge, exp32, kernel, sin32
 from masquerade.faces._drawn.labels import linear
 from masquerade.faces._drawn.person import Person
@@ -137,23 +137,16 @@ def noise() -> np.ndarray:
 
 
 @kernel
-def crease(x, z, tone):
-    """Darkness and slopes of the creases at a place on the template, bilinear; 0 outside their map."""
-    u, v = (x - F(LEFT)) * F(1 / CELL), (z - F(LOW)) * F(1 / CELL)
-    if not (F(0) < u < F(COLUMNS - 1) and F(0) < v < F(ROWS - 1)):
-        return F(0), F(0), F(0)
-    j, i = int(u), int(v)
-    s, t = u - F(j), v - F(i)
+def crease(x, z, creases, depths):
+    """Darkness and slopes of the creases in the nearest cell of their map; 0 outside it."""
+    j, i = int((x - F(LEFT)) * F(1 / CELL) + F(0.5)), int((z - F(LOW)) * F(1 / CELL) + F(0.5))
     dark, across, up = F(0), F(0), F(0)
-    for corner in range(4):
-        a, b = corner >> 1, corner & 1
-        weight = (t if a else F(1) - t) * (s if b else F(1) - s)
-        for group in range(tone.depths.shape[0]):
-            share = weight * tone.depths[group]
-            dark += share * tone.creases[i + a, j + b, 3 * group]
-            across += share * tone.creases[i + a, j + b, 3 * group + 1]
-            up += share * tone.creases[i + a, j + b, 3 * group + 2]
-    return min(dark, F(1.2)), across, up
+    if 0 <= i < ROWS and 0 <= j < COLUMNS:
+        for group in range(len(GROUPS)):
+            dark += depths[group] * F(creases[i, j, 3 * group])
+            across += depths[group] * F(creases[i, j, 3 * group + 1])
+            up += depths[group] * F(creases[i, j, 3 * group + 2])
+    return min(dark * F(STEP), F(1.2)), across * F(STEEP * STEP), up * F(STEEP * STEP)
 
 
 @kernel
@@ -164,6 +157,8 @@ def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, til
     (N, 4) of `noise`, ``scalp`` and ``beard`` (N,) shares that have the colour of hair, ``tone`` a `Complexion`. Eyes
     and clothes are left alone.
     """
+    base, lips, hair, teeth = tone.base, tone.lips, tone.hair, tone.teeth  # once: each access counts references
+    creases, depths = tone.creases, tone.depths
     for i in range(place.shape[0]):
         kind = material[i]
         x, z = abs(place[i, 0]), place[i, 2]
@@ -171,7 +166,7 @@ def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, til
             gap = abs((x / F(0.0075)) % F(1) - F(0.5)) > F(0.46)
             side = min(max(F(1.15) - (x / F(0.027)) * (x / F(0.027)), F(0.2)), F(1))
             for c in range(3):
-                albedo[i, c] = tone.teeth[c] * side * (F(0.72) if gap else F(1))
+                albedo[i, c] = teeth[c] * side * (F(0.72) if gap else F(1))
             gloss[i] = F(0.3)
             continue
         if kind == MOUTH:
@@ -189,9 +184,10 @@ def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, til
         spots = max(mottle - F(0.75), F(0)) * maps[i, 6] * tone.freckles * F(0.5)
         pigment = -(F(0.030) * soft + F(0.022) * mottle + F(0.030) * fine) * covered - spots
         pigment -= max(F(0.9) * soft + F(0.4) * mottle - F(1.3), F(0)) * F(0.22) * tone.wrinkles  # age spots
-        dark_crease, tilt_x, tilt_z = crease(place[i, 0] + F(0.0007) * soft, z + F(0.0009) * soft, tone)
-        if place[i, 1] > F(-0.03):
-            dark_crease, tilt_x, tilt_z = F(0), F(0), F(0)
+        dark_crease, tilt_x, tilt_z = F(0), F(0), F(0)
+        if place[i, 1] < F(-0.03):
+            bent = F(0.0008) * soft
+            dark_crease, tilt_x, tilt_z = crease(place[i, 0] + bent, z + bent, creases, depths)
         below = maps[i, 3] * tone.bags
         lip = min(max(masks[i, 0] * F(1.1) - F(0.05), F(0)), F(1))
         for c in range(3):
@@ -199,13 +195,13 @@ def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, til
             red = F(0.05) if c == 0 else F(-0.24) if c == 1 else F(-0.20)
             shade_of_bag = F(0.20) if c == 0 else F(0.24) if c == 1 else F(0.17)
             hollow = F(0.42) if c == 0 else F(0.60) if c == 1 else F(0.66)
-            value = tone.base[c] * exp32(dark * pigment + red * blood - shade_of_bag * below - hollow * dark_crease)
+            value = base[c] * exp32(dark * pigment + red * blood - shade_of_bag * below - hollow * dark_crease)
             # stubble is hair below the skin: it is bluish
             stubble = min(beard[i] * (F(1) + F(0.25) * fine), F(0.9))
-            value += (tone.hair[c] * F(0.6) + (F(0.012) if c == 2 else F(0)) - value) * stubble
-            value += (tone.hair[c] * F(0.55) - value) * scalp[i]
+            value += (hair[c] * F(0.6) + (F(0.012) if c == 2 else F(0)) - value) * stubble
+            value += (hair[c] * F(0.55) - value) * scalp[i]
             # lips: soft border, fine vertical lines
-            value += (tone.lips[c] * (F(1) + F(0.07) * fine) - value) * (F(0.88) * lip)
+            value += (lips[c] * (F(1) + F(0.07) * fine) - value) * (F(0.88) * lip)
             # eye shadow, the dark line of the lashes
             value *= F(1) - maps[i, 4] * tone.shade * (F(0.30) if c == 0 else F(0.45) if c == 1 else F(0.35))
             line = max(F(1) - maps[i, 5] / F(0.0028), F(0))
@@ -217,8 +213,10 @@ def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, til
         tilt[i, 0], tilt[i, 1], tilt[i, 2] = rough * fine, rough * F(0.5) * mottle, rough * fine2
         tilt[i, 0] += tilt_x
         tilt[i, 2] += tilt_z
-        ray = (z - F(0.7285)) / (abs(x - F(0.048)) + F(0.004))
-        tilt[i, 2] += (F(0.12) * tone.wrinkles + F(0.10) * tone.squint) * maps[i, 8] * sin32(F(7) * ray + F(0.8) * soft)
+        if maps[i, 8] > F(0.01):
+            ray = (z - F(0.7285)) / (abs(x - F(0.048)) + F(0.004))
+            feet = (F(0.12) * tone.wrinkles + F(0.10) * tone.squint) * maps[i, 8]
+            tilt[i, 2] += feet * sin32(F(7) * ray + F(0.8) * soft)
 
 
 @kernel
