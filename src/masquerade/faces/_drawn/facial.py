@@ -51,7 +51,7 @@ def brows(person: Person, dense: float) -> list[Strands]:
     length = (0.0050 + 0.0035 * np.minimum(t * 4, 1) - 0.002 * t) * draw.uniform(0.7, 1.1, len(t))
     hairs = short(points, normals, way, length, 0.0009, 0.6, 4)
     if person.hair_name in ("grey", "white"):
-        tint = person.hair * 0.11 + linear([0.16, 0.14, 0.13])
+        tint = person.hair * (0.13 - 0.10 * person.melanin) + linear([0.16, 0.14, 0.13])  # brows turn last
     else:
         tint = np.minimum(person.hair, linear([0.42, 0.30, 0.21])) * 0.8 + 0.2 * linear([0.14, 0.10, 0.08])
     colour = speckled(tint, len(keep), 0.15, draw)

@@ -205,7 +205,7 @@ def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, til
             # eye shadow, the dark line of the lashes
             value *= F(1) - maps[i, 4] * tone.shade * (F(0.30) if c == 0 else F(0.45) if c == 1 else F(0.35))
             line = max(F(1) - maps[i, 5] / F(0.0028), F(0))
-            value *= F(1) - min(line * (tone.liner if z > F(0.7245) else F(0.22)), F(0.85))
+            value *= F(1) - min(line * (tone.liner if z > F(0.7245) else F(0.32)), F(0.85))
             albedo[i, c] = value
         gloss[i] = tone.gloss + lip * tone.lip_gloss
         # pores, then wrinkles: the lines of the forehead, and the feet of a crow
@@ -237,7 +237,7 @@ def paint_eyes(points, place, material, eyes, aim, iris, albedo, normal, gloss):
         depth = F(1.0) + F(1.0) * min(max((angle - F(0.16)) / F(0.26), F(0)), F(1))
         lid = F(1) - F(0.45) * min(max(dz * F(1.6) - F(0.15), F(0)), F(1))  # the shadow of the upper lid
         for c in range(3):
-            sclera = F(0.74) if c == 0 else F(0.69) if c == 1 else F(0.66)
+            sclera = F(0.62) if c == 0 else F(0.575) if c == 1 else F(0.55)
             albedo[i, c] = (iris[c] * depth * ring * pupil * (F(1) - white) + sclera * white) * lid
         normal[i, 0], normal[i, 1], normal[i, 2] = dx, dy, dz
         gloss[i] = F(0.12)
