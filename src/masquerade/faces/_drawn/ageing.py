@@ -1,6 +1,7 @@
 """Where a face creases with the years: folds and lines on the template, as seen from the front."""
 
 from functools import cache, lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,7 +12,7 @@ LEFT, LOW, CELL = -0.075, 0.540, 0.0004
 """The corner (x, z) of the map of creases and the side of its cells, metres."""
 COLUMNS, ROWS = 376, 701
 STEP, STEEP = 1.0 / 127.0, 1.6
-"""The map is stored in steps: of a darkness of 1, and of a slope of STEEP. A byte each, so that it stays in the cache."""
+"""The map has bytes, which stay in the processor's cache: steps of a darkness of 1, and of a slope of STEEP."""
 GROUPS = ("mouth", "eyes", "forehead", "fine")
 """Groups of creases. How deep each is differs from person to person."""
 
@@ -62,7 +63,9 @@ def creases() -> np.ndarray:
         for side in (1.0,) if course[0][0] < 0.0 else (1.0, -1.0):
             jitter = draw.uniform(-0.5, 0.5, (len(course), 2))
             places = (np.array(course) + jitter) * np.array([side, 1.0]) / 1000.0
-            _carve(x, z, _smooth(places), width / 1000.0, depth / 1000.0, bulge * side, GROUPS.index(group), height, dark)
+            _carve(
+                x, z, _smooth(places), width / 1000.0, depth / 1000.0, bulge * side, GROUPS.index(group), height, dark
+            )
     layers = []
     for one, deep in zip(height, dark, strict=True):
         layers += [deep, -_slope(one, 1) / STEEP, -_slope(one, 0) / STEEP]
@@ -85,7 +88,7 @@ def _carve(x, z, course, width, depth, bulge, group, height, dark) -> None:
     j0, j1 = (min(max(int((v - LEFT) / CELL), 0), COLUMNS) for v in (low[0], high[0]))
     px, pz = x[i0:i1, j0:j1], z[i0:i1, j0:j1]
     best, across, along = np.full(px.shape, 1.0), np.zeros(px.shape), np.zeros(px.shape)
-    for number, ((ax, az), (bx, bz)) in enumerate(zip(course[:-1], course[1:], strict=True)):
+    for number, ((ax, az), (bx, bz)) in enumerate(pairwise(course)):
         ux, uz = bx - ax, bz - az
         square = ux * ux + uz * uz
         t = np.clip(((px - ax) * ux + (pz - az) * uz) / square, 0.0, 1.0)

@@ -87,12 +87,12 @@ def _skin(rng: np.random.Generator, male: bool, age: float, old: float, ancestry
     african, asian, caucasian = (float(share) for share in ancestry)
     melanin = _clipped(rng, 0.80 * african + 0.31 * asian + 0.17 * caucasian, 0.10, 0.02, 0.98)
     pale = min(max(1.0 - melanin / 0.35, 0.0), 1.0)
-    grown = min(max((age - 25.0) / 20.0, 0.0), 1.0)
+    lines = 1.15 * old + 0.16 * min(max((age - 25.0) / 20.0, 0.0), 1.0)
     return {
         "melanin": melanin,
         "rosy": _clipped(rng, 0.38 + 0.20 * pale, 0.20, 0.0, 1.0),
         "freckles": float(np.clip(rng.normal(-0.35, 0.55), 0.0, 1.0)) * pale,
-        "wrinkles": float(np.clip((1.15 * old + 0.16 * grown) * rng.uniform(0.75, 1.25) + rng.uniform(0.0, 0.06), 0.0, 1.15)),
+        "wrinkles": float(np.clip(lines * rng.uniform(0.75, 1.25) + rng.uniform(0.0, 0.06), 0.0, 1.0)),
         "eye_bags": _clipped(rng, 0.18 + 0.42 * old + 0.05 * male, 0.20, 0.0, 1.0),
         "gloss": _clipped(rng, 0.15 - 0.04 * old, 0.04, 0.05, 0.26),
         "moles": _moles(rng),
@@ -159,11 +159,11 @@ def _style(rng: np.random.Generator, male: bool, age: float, old: float, african
                 "buzz": 0.45,
                 "short": 1.0,
                 "side": 0.9 * (1.0 - 0.5 * african),
-                "medium": 0.08,
-                "long": 0.06,
+                "medium": 0.08 * (1.0 - 0.6 * min(old, 1.0)),
+                "long": 0.06 * (1.0 - 0.6 * min(old, 1.0)),
                 "afro": 0.5 * afro,
                 "curly": 0.14,
-                "fringe": 0.06,
+                "fringe": 0.06 * (1.0 - min(old, 1.0)),
             },
         )
     return _pick(

@@ -58,14 +58,19 @@ class Complexion(NamedTuple):
     depths: np.ndarray  # of the groups of creases
 
 
+def skin_tone(melanin: float) -> np.ndarray:
+    """Linear light that skin with this share of melanin reflects, float32 (3,): 0 the lightest to 1 the darkest."""
+    place = min(max(melanin, 0.0), 1.0) * (len(TONES) - 1)
+    return np.array([np.interp(place, np.arange(len(TONES)), TONES[:, k]) for k in range(3)], F)
+
+
 def complexion(person: Person, shot: Shot) -> Complexion:
     """The complexion of ``person`` in ``shot``, with makeup."""
-    place = float(np.clip(person.melanin, 0, 1)) * (len(TONES) - 1)
-    base = np.array([np.interp(place, np.arange(len(TONES)), TONES[:, k]) for k in range(3)], F)
+    base = skin_tone(person.melanin)
     makeup, female = float(shot.makeup), float(not person.male)
     # blood shows through the thin skin of the lips; less so on dark skin
     lips = base * np.array([0.80, 0.58, 0.57], F) + np.array([0.045, 0.004, 0.006], F) * F(person.lip_red)
-    lips += (base * np.array([0.96, 0.86, 0.86], F) - lips) * F(0.55 * min(1.0, person.wrinkles))  # lips pale with age
+    lips += (base * np.array([0.96, 0.86, 0.86], F) - lips) * F(0.55 * person.wrinkles)  # they pale with age
     paint = F(min(1.0, shot.lipstick))
     lips = lips + (shot.lip_colour.astype(F) - lips) * F(0.8) * paint
     return Complexion(
