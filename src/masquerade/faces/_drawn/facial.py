@@ -51,7 +51,7 @@ def brows(person: Person, dense: float) -> list[Strands]:
     length = (0.0050 + 0.0035 * np.minimum(t * 4, 1) - 0.002 * t) * draw.uniform(0.7, 1.1, len(t))
     hairs = short(points, normals, way, length, 0.0009, 0.6, 4)
     if person.hair_name in ("grey", "white"):
-        tint = person.hair * 0.35
+        tint = person.hair * (0.13 - 0.10 * person.melanin) + linear([0.16, 0.14, 0.13])  # brows turn last
     else:
         tint = np.minimum(person.hair, linear([0.42, 0.30, 0.21])) * 0.8 + 0.2 * linear([0.14, 0.10, 0.08])
     colour = speckled(tint, len(keep), 0.15, draw)
@@ -77,9 +77,8 @@ def beard(person: Person, dense: float) -> list[Strands]:
     x, y, z = points.T.astype(np.float64)
     lip = (y < -0.118) & (z > 0.664) & (np.abs(x) < 0.032)
     low = 0.55 + 0.45 * density[keep] * roots.ramp(-z, -0.70, -0.63)
-    length = plan.length * np.where(lip, 0.75, low) * draw.uniform(0.6, 1.05, len(x))
-    if person.beard != "stubble":
-        length *= person.beard_length
+    usual = plan.length if person.beard == "stubble" else person.beard_length
+    length = usual * np.where(lip, 0.75, low) * draw.uniform(0.6, 1.05, len(x))
     away = np.sign(x) * np.clip(np.abs(x) / 0.010, 0.2, 1)  # a moustache is combed to both sides
     sideways = np.where(lip, away * 0.95, away * 0.15 * (z < 0.65))
     way = np.stack([sideways, np.where(lip, 0, -0.15), np.where(lip, -0.75, -1.0)], 1)

@@ -35,7 +35,10 @@ def scalp_hair(person: Person, dense: float = 1.0) -> list[Strands]:
     draw = generator(person.texture, "hair")
     table = roots.roots("scalp")
     height = roots.hairline(table.points, person.recede)
-    kept = height + 0.0022 * draw.normal(0, 1, len(height)) > 0.0005
+    # the hairline wanders by millimetres, and the hair gets sparse towards it
+    ragged = height + 0.0020 * draw.normal(0, 1, len(height)) + 0.0035 * waves(table.points, person.texture)
+    kept = draw.random(len(height)) < 0.06 + 0.94 * roots.ramp(ragged, -0.001, 0.011)
+    kept &= ragged > -0.001
     thin = np.clip((person.recede - 0.012) / 0.02, 0, 0.85)  # the crown thins with the temples
     gap = table.points - roots.CROWN
     near = np.clip(1.2 - np.sqrt(gap[:, 0] ** 2 + gap[:, 1] ** 2 + gap[:, 2] ** 2) / 0.05, 0, 1)
@@ -66,6 +69,16 @@ def scalp_hair(person: Person, dense: float = 1.0) -> list[Strands]:
     if plan.knot is None:
         return [hair]
     return [hair, gathered(person, plan, draw, dense)]
+
+
+def waves(places: np.ndarray, texture: int) -> np.ndarray:
+    """Uneven waves in [-1, 1] along the hairline at places (N, 3) of the template, different for each person."""
+    total = np.zeros(len(places))
+    x, y = places[:, 0].astype(np.float64), places[:, 1].astype(np.float64)
+    for number, (length, share) in enumerate(((0.031, 0.5), (0.013, 0.3), (0.0053, 0.2))):
+        turn = (x + (0.7 - 0.3 * number) * y) / length + (texture % (89 + 8 * number)) / 89.0
+        total += share * (4.0 * np.abs(turn - np.floor(turn) - 0.5) - 1.0)
+    return total
 
 
 def single(values: np.ndarray) -> np.ndarray:
@@ -125,7 +138,7 @@ def under(person: Person, points: np.ndarray, lip: np.ndarray) -> tuple[np.ndarr
     if person.style != "bald":
         height = roots.hairline(points, person.recede)
         strength = (0.72 if person.style == "buzz" else 0.93) * (0.6 + 0.4 * min(1.0, person.dense))
-        scalp = strength * roots.ramp(height, -0.002, 0.010)
+        scalp = strength * roots.ramp(height + 0.0035 * waves(points, person.texture), 0.000, 0.019)
         if person.style in PARTED:
             line = (
                 np.clip(1 - np.abs(points[:, 0] - parting(person)) / 0.0022, 0, 1)
@@ -133,9 +146,10 @@ def under(person: Person, points: np.ndarray, lip: np.ndarray) -> tuple[np.ndarr
                 * (points[:, 1] < 0.0)
             )
             scalp = scalp * (1 - 0.6 * line)
-    density = roots.beard(points, lip, person.beard)
-    if person.beard == "none":
-        density = roots.beard(points, lip, "stubble") * (0.12 if person.male else 0.0)
-    else:
-        density = density * {"stubble": 0.45, "full": 0.85, "goatee": 0.8, "moustache": 0.8}[person.beard]
+    density = np.zeros(len(points), np.float32)
+    if person.beard != "none":
+        share = {"stubble": 0.45, "full": 0.85, "goatee": 0.8, "moustache": 0.8}[person.beard]
+        density = roots.beard(points, lip, person.beard) * share
+    elif person.male:
+        density = roots.beard(points, lip, "stubble") * 0.12
     return scalp.astype(np.float32), density.astype(np.float32)

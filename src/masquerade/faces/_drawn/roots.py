@@ -56,8 +56,8 @@ def brow(place: np.ndarray, height: float = 0.0, arch: float = 0.5) -> np.ndarra
     """Density of the hairs of the brows at points (N, 3), 0 to 1. ``height``: metres above the template's brows."""
     x, y, z = np.abs(place[:, 0]), place[:, 1], place[:, 2] - height
     along = np.clip((x - 0.0105) / 0.0435, 0, 1)
-    straight = np.interp(along, _ALONG, [0.7452, 0.7476, 0.7482, 0.7450])
-    arched = np.interp(along, _ALONG, [0.7430, 0.7482, 0.7503, 0.7438])
+    straight = np.interp(along, _ALONG, [0.7472, 0.7484, 0.7482, 0.7444])
+    arched = np.interp(along, _ALONG, [0.7462, 0.7490, 0.7502, 0.7434])
     half = np.interp(along, [0, 0.15, 0.6, 1], [0.0047, 0.0053, 0.0043, 0.0016])
     off = (z - straight - (arched - straight) * arch) / half
     ends = np.clip((x - 0.0085) / 0.009, 0, 1) * np.clip((0.0555 - x) / 0.006, 0, 1)

@@ -31,7 +31,7 @@ def sample_person(rng: np.random.Generator) -> Person:
     muscle = _clipped(rng, 0.52 if male else 0.42, 0.14, 0.05, 0.95)
     weight = _clipped(rng, 0.47 + 0.04 * old, 0.17, 0.08, 0.98)
     local = sample_features(rng, male, old, float(ancestry[0]), template().local_names)
-    skin = _skin(rng, male, old, ancestry)
+    skin = _skin(rng, male, age, old, ancestry)
     fair = _fair(ancestry, skin["melanin"])
     hair = _hair(rng, male, age, old, ancestry, fair)
     iris = _iris(rng, fair, hair["hair_name"])
@@ -83,15 +83,16 @@ def _ancestry(rng: np.random.Generator) -> np.ndarray:
     return shares
 
 
-def _skin(rng: np.random.Generator, male: bool, old: float, ancestry: np.ndarray) -> dict[str, Any]:
+def _skin(rng: np.random.Generator, male: bool, age: float, old: float, ancestry: np.ndarray) -> dict[str, Any]:
     african, asian, caucasian = (float(share) for share in ancestry)
     melanin = _clipped(rng, 0.80 * african + 0.31 * asian + 0.17 * caucasian, 0.10, 0.02, 0.98)
     pale = min(max(1.0 - melanin / 0.35, 0.0), 1.0)
+    lines = 1.15 * old + 0.16 * min(max((age - 25.0) / 20.0, 0.0), 1.0)
     return {
         "melanin": melanin,
         "rosy": _clipped(rng, 0.38 + 0.20 * pale, 0.20, 0.0, 1.0),
         "freckles": float(np.clip(rng.normal(-0.35, 0.55), 0.0, 1.0)) * pale,
-        "wrinkles": float(np.clip(1.15 * old * rng.uniform(0.75, 1.25) + rng.uniform(0.0, 0.06), 0.0, 1.0)),
+        "wrinkles": float(np.clip(lines * rng.uniform(0.75, 1.25) + rng.uniform(0.0, 0.06), 0.0, 1.0)),
         "eye_bags": _clipped(rng, 0.18 + 0.42 * old + 0.05 * male, 0.20, 0.0, 1.0),
         "gloss": _clipped(rng, 0.15 - 0.04 * old, 0.04, 0.05, 0.26),
         "moles": _moles(rng),
@@ -158,11 +159,11 @@ def _style(rng: np.random.Generator, male: bool, age: float, old: float, african
                 "buzz": 0.45,
                 "short": 1.0,
                 "side": 0.9 * (1.0 - 0.5 * african),
-                "medium": 0.08,
-                "long": 0.06,
+                "medium": 0.08 * (1.0 - 0.6 * min(old, 1.0)),
+                "long": 0.06 * (1.0 - 0.6 * min(old, 1.0)),
                 "afro": 0.5 * afro,
                 "curly": 0.14,
-                "fringe": 0.06,
+                "fringe": 0.06 * (1.0 - min(old, 1.0)),
             },
         )
     return _pick(
@@ -208,15 +209,15 @@ def _iris(rng: np.random.Generator, fair: float, hair_name: str) -> np.ndarray:
 
 def _brows(rng: np.random.Generator, male: bool, old: float) -> dict[str, Any]:
     return {
-        "brow_dense": _clipped(rng, (1.00 if male else 0.66) - 0.08 * old, 0.17, 0.40, 1.30),
-        "brow_height": _clipped(rng, -0.0002 if male else 0.0014, 0.0011, -0.0022, 0.0035),
+        "brow_dense": _clipped(rng, (1.00 if male else 0.66) - 0.16 * old, 0.17, 0.40, 1.30),
+        "brow_height": _clipped(rng, 0.0004 if male else 0.0016, 0.0011, -0.0022, 0.0035),
         "brow_arch": _clipped(rng, 0.28 if male else 0.60, 0.20, 0.0, 1.0),
     }
 
 
 def _beard(rng: np.random.Generator, male: bool, age: float) -> dict[str, Any]:
     kind = _pick(rng, {"none": 0.48, "stubble": 0.18, "moustache": 0.08, "goatee": 0.10, "full": 0.16})
-    factor = float(rng.uniform(0.6, 1.4))
+    factor = float(rng.uniform(0.45, 1.3))
     if not male or age < 19.0:
         kind = "none"
     return {"beard": kind, "beard_length": BEARDS[kind] * factor}

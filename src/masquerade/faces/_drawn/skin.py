@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from masquerade.core.seeding import generator
+from masquerade.faces._drawn import ageing
+from masquerade.faces._drawn.ageing import CELL, COLUMNS, GROUPS, LEFT, LOW, ROWS, STEEP, STEP
 from masquerade.faces._drawn.kernels import enlarge, exp32, kernel, sin32
 from masquerade.faces._drawn.labels import linear
 from masquerade.faces._drawn.person import Person
@@ -52,15 +54,23 @@ class Complexion(NamedTuple):
     lip_paint: np.float32
     gloss: np.float32
     lip_gloss: np.float32
+    creases: np.ndarray  # see `ageing.creases`
+    depths: np.ndarray  # of the groups of creases
+
+
+def skin_tone(melanin: float) -> np.ndarray:
+    """Linear light that skin with this share of melanin reflects, float32 (3,): 0 the lightest to 1 the darkest."""
+    place = min(max(melanin, 0.0), 1.0) * (len(TONES) - 1)
+    return np.array([np.interp(place, np.arange(len(TONES)), TONES[:, k]) for k in range(3)], F)
 
 
 def complexion(person: Person, shot: Shot) -> Complexion:
     """The complexion of ``person`` in ``shot``, with makeup."""
-    place = float(np.clip(person.melanin, 0, 1)) * (len(TONES) - 1)
-    base = np.array([np.interp(place, np.arange(len(TONES)), TONES[:, k]) for k in range(3)], F)
+    base = skin_tone(person.melanin)
     makeup, female = float(shot.makeup), float(not person.male)
     # blood shows through the thin skin of the lips; less so on dark skin
     lips = base * np.array([0.80, 0.58, 0.57], F) + np.array([0.045, 0.004, 0.006], F) * F(person.lip_red)
+    lips += (base * np.array([0.96, 0.86, 0.86], F) - lips) * F(0.55 * person.wrinkles)  # they pale with age
     paint = F(min(1.0, shot.lipstick))
     lips = lips + (shot.lip_colour.astype(F) - lips) * F(0.8) * paint
     return Complexion(
@@ -82,6 +92,8 @@ def complexion(person: Person, shot: Shot) -> Complexion:
         lip_paint=paint,
         gloss=F(person.gloss),
         lip_gloss=F(0.06 + 0.16 * paint),
+        creases=ageing.creases(),
+        depths=ageing.depths(person.wrinkles, person.eye_bags, float(shot.smile), makeup, person.texture),
     )
 
 
@@ -130,6 +142,19 @@ def noise() -> np.ndarray:
 
 
 @kernel
+def crease(x, z, creases, depths):
+    """Darkness and slopes of the creases in the nearest cell of their map; 0 outside it."""
+    j, i = int((x - F(LEFT)) * F(1 / CELL) + F(0.5)), int((z - F(LOW)) * F(1 / CELL) + F(0.5))
+    dark, across, up = F(0), F(0), F(0)
+    if 0 <= i < ROWS and 0 <= j < COLUMNS:
+        for group in range(len(GROUPS)):
+            dark += depths[group] * F(creases[i, j, 3 * group])
+            across += depths[group] * F(creases[i, j, 3 * group + 1])
+            up += depths[group] * F(creases[i, j, 3 * group + 2])
+    return min(dark * F(STEP), F(1.2)), across * F(STEEP * STEP), up * F(STEEP * STEP)
+
+
+@kernel
 def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, tilt, gloss):
     """Fill albedo (N, 3), tilt (N, 3; what the unevenness of the skin adds to the normal) and gloss (N,).
 
@@ -137,6 +162,8 @@ def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, til
     (N, 4) of `noise`, ``scalp`` and ``beard`` (N,) shares that have the colour of hair, ``tone`` a `Complexion`. Eyes
     and clothes are left alone.
     """
+    base, lips, hair, teeth = tone.base, tone.lips, tone.hair, tone.teeth  # once: each access counts references
+    creases, depths = tone.creases, tone.depths
     for i in range(place.shape[0]):
         kind = material[i]
         x, z = abs(place[i, 0]), place[i, 2]
@@ -144,7 +171,7 @@ def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, til
             gap = abs((x / F(0.0075)) % F(1) - F(0.5)) > F(0.46)
             side = min(max(F(1.15) - (x / F(0.027)) * (x / F(0.027)), F(0.2)), F(1))
             for c in range(3):
-                albedo[i, c] = tone.teeth[c] * side * (F(0.72) if gap else F(1))
+                albedo[i, c] = teeth[c] * side * (F(0.72) if gap else F(1))
             gloss[i] = F(0.3)
             continue
         if kind == MOUTH:
@@ -162,32 +189,39 @@ def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, til
         spots = max(mottle - F(0.75), F(0)) * maps[i, 6] * tone.freckles * F(0.5)
         pigment = -(F(0.030) * soft + F(0.022) * mottle + F(0.030) * fine) * covered - spots
         pigment -= max(F(0.9) * soft + F(0.4) * mottle - F(1.3), F(0)) * F(0.22) * tone.wrinkles  # age spots
+        dark_crease, tilt_x, tilt_z = F(0), F(0), F(0)
+        if place[i, 1] < F(-0.03):
+            bent = F(0.0008) * soft
+            dark_crease, tilt_x, tilt_z = crease(place[i, 0] + bent, z + bent, creases, depths)
         below = maps[i, 3] * tone.bags
         lip = min(max(masks[i, 0] * F(1.1) - F(0.05), F(0)), F(1))
         for c in range(3):
             dark = F(0.55) if c == 0 else F(1.0) if c == 1 else F(1.2)
             red = F(0.05) if c == 0 else F(-0.24) if c == 1 else F(-0.20)
             shade_of_bag = F(0.20) if c == 0 else F(0.24) if c == 1 else F(0.17)
-            value = tone.base[c] * exp32(dark * pigment + red * blood - shade_of_bag * below)
+            hollow = F(0.42) if c == 0 else F(0.60) if c == 1 else F(0.66)
+            value = base[c] * exp32(dark * pigment + red * blood - shade_of_bag * below - hollow * dark_crease)
             # stubble is hair below the skin: it is bluish
             stubble = min(beard[i] * (F(1) + F(0.25) * fine), F(0.9))
-            value += (tone.hair[c] * F(0.6) + (F(0.012) if c == 2 else F(0)) - value) * stubble
-            value += (tone.hair[c] * F(0.55) - value) * scalp[i]
+            value += (hair[c] * F(0.6) + (F(0.012) if c == 2 else F(0)) - value) * stubble
+            value += (hair[c] * F(0.55) - value) * scalp[i]
             # lips: soft border, fine vertical lines
-            value += (tone.lips[c] * (F(1) + F(0.07) * fine) - value) * (F(0.88) * lip)
+            value += (lips[c] * (F(1) + F(0.07) * fine) - value) * (F(0.88) * lip)
             # eye shadow, the dark line of the lashes
             value *= F(1) - maps[i, 4] * tone.shade * (F(0.30) if c == 0 else F(0.45) if c == 1 else F(0.35))
             line = max(F(1) - maps[i, 5] / F(0.0028), F(0))
-            value *= F(1) - min(line * (tone.liner if z > F(0.7245) else F(0.22)), F(0.85))
+            value *= F(1) - min(line * (tone.liner if z > F(0.7245) else F(0.32)), F(0.85))
             albedo[i, c] = value
         gloss[i] = tone.gloss + lip * tone.lip_gloss
         # pores, then wrinkles: the lines of the forehead, and the feet of a crow
         rough = (F(0.045) + F(0.05) * tone.wrinkles) * (F(1) - F(0.7) * lip) * covered
         tilt[i, 0], tilt[i, 1], tilt[i, 2] = rough * fine, rough * F(0.5) * mottle, rough * fine2
-        phase = F(760) * z + F(0.9) * soft + F(9) * x
-        tilt[i, 2] += F(0.42) * tone.wrinkles * maps[i, 7] * sin32(phase) * (F(0.6) + F(0.4) * sin32(phase * F(0.37)))
-        ray = (z - F(0.7285)) / (abs(x - F(0.048)) + F(0.004))
-        tilt[i, 2] += (F(0.35) * tone.wrinkles + F(0.10) * tone.squint) * maps[i, 8] * sin32(F(7) * ray + F(0.8) * soft)
+        tilt[i, 0] += tilt_x
+        tilt[i, 2] += tilt_z
+        if maps[i, 8] > F(0.01):
+            ray = (z - F(0.7285)) / (abs(x - F(0.048)) + F(0.004))
+            feet = (F(0.12) * tone.wrinkles + F(0.10) * tone.squint) * maps[i, 8]
+            tilt[i, 2] += feet * sin32(F(7) * ray + F(0.8) * soft)
 
 
 @kernel
@@ -208,7 +242,7 @@ def paint_eyes(points, place, material, eyes, aim, iris, albedo, normal, gloss):
         depth = F(1.0) + F(1.0) * min(max((angle - F(0.16)) / F(0.26), F(0)), F(1))
         lid = F(1) - F(0.45) * min(max(dz * F(1.6) - F(0.15), F(0)), F(1))  # the shadow of the upper lid
         for c in range(3):
-            sclera = F(0.74) if c == 0 else F(0.69) if c == 1 else F(0.66)
+            sclera = F(0.62) if c == 0 else F(0.575) if c == 1 else F(0.55)
             albedo[i, c] = (iris[c] * depth * ring * pupil * (F(1) - white) + sclera * white) * lid
         normal[i, 0], normal[i, 1], normal[i, 2] = dx, dy, dz
         gloss[i] = F(0.12)

@@ -84,11 +84,11 @@ def cut(person: Person, points: np.ndarray, normals: np.ndarray, draw: np.random
     if style in ("buzz", "short", "side"):
         cropped(person, plan, points, normals, top, jitter, u, draw)
     elif style == "afro":
-        plan.start = plan.comb = normals + 0.45 * flat(unit(points - CROWN).astype(np.float64), normals) + 0.08 * jitter
+        plan.start = plan.comb = normals + 0.45 * flat(unit(points - CROWN).astype(np.float64), normals) + 0.04 * jitter
         plan.gravity, plan.cling = full(0.0), full(0.0)
-        plan.length = (0.020 + 0.030 * ramp(z, 0.70, 0.80)) * person.length * (0.85 + 0.15 * u)
-        plan.points, plan.strands, plan.width, plan.clump = 9, 4200, 0.0019, 0.0
-        plan.volume, plan.stray, plan.ragged, plan.wave = 0.0, 0.010, 0.35, (0.0042, 0.017)
+        plan.length = (0.018 + 0.027 * ramp(z, 0.70, 0.80)) * person.length * (0.94 + 0.06 * u)
+        plan.points, plan.strands, plan.width, plan.clump = 12, 4400, 0.0019, 0.0
+        plan.volume, plan.stray, plan.ragged, plan.wave = 0.0, 0.004, 0.14, (0.0055, 0.0155)
         plan.shine, plan.root_dark, plan.split = 0.15, 0.6, False
     elif style in ("bun", "ponytail"):
         gathered(person, plan, points, normals, jitter, u, draw)

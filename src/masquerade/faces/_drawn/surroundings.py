@@ -24,10 +24,10 @@ class Lighting:
 
 
 PLACES = {
-    "studio": Lighting(0.30, 0.10, 0.00, 0.00, 1.00, 1.00, 25.0),
-    "room": Lighting(0.20, 0.16, 0.07, 0.04, 0.90, 0.90, 25.0),
-    "window": Lighting(0.12, 0.15, -0.03, 0.03, 1.15, 0.75, 50.0),
-    "shelf": Lighting(0.13, 0.11, 0.06, 0.04, 0.95, 0.90, 25.0),
+    "studio": Lighting(0.30, 0.10, 0.00, 0.00, 1.00, 1.00, 22.0),
+    "room": Lighting(0.20, 0.16, 0.07, 0.04, 0.90, 0.90, 22.0),
+    "window": Lighting(0.12, 0.15, -0.03, 0.03, 1.15, 0.80, 38.0),
+    "shelf": Lighting(0.13, 0.11, 0.06, 0.04, 0.95, 0.90, 22.0),
     "street": Lighting(0.08, 0.15, 0.03, -0.06, 1.10, 1.00, 30.0),
     "park": Lighting(0.09, 0.13, 0.05, -0.05, 1.15, 1.00, 30.0),
     "foliage": Lighting(0.08, 0.11, 0.05, -0.02, 1.10, 0.90, 30.0),
@@ -47,7 +47,7 @@ def sample_light(rng: np.random.Generator, place: str, light: float) -> dict:
     """Direction and colours of the light that the place allows. ``light``: the condition, 0 soft to 1 hard."""
     usual = PLACES[place]
     side = 1.0 if rng.random() < 0.5 else -1.0
-    azimuth = math.radians(float(np.clip(rng.normal(side * usual.side, 10.0 + 30.0 * light), -85.0, 85.0)))
+    azimuth = math.radians(float(np.clip(rng.normal(side * usual.side, 6.0 + 34.0 * light), -85.0, 85.0)))
     elevation = math.radians(float(np.clip(rng.normal(32.0, 8.0 + 12.0 * light), -8.0, 68.0)))
     across = math.cos(elevation)
     strength, fill, bounce = rng.uniform(0.0, 1.0, 3)
