@@ -17,6 +17,8 @@ from masquerade.faces._drawn.strands import Strands
 from masquerade.faces._drawn.template import CLOTH, LASH, SKIN, template
 
 F = np.float32
+INSIDE = F(0.008)
+"""Metres by which the lining of the mouth is drawn deeper, because shape and age move the cheek into it."""
 THING = LASH + 1
 """Material of the points of things."""
 
@@ -106,7 +108,9 @@ def _surfaces(
         of_thing[:, 3:6] = normals(part, thing.triangles)
         of_thing[:, -4:-1], of_thing[:, -1] = thing.colour, thing.gloss
     ids, bary = np.full((n, n), -1, np.int32), np.zeros((n, n, 3), F)
-    raster(head.camera.project(points), triangles, 0, ids, bary, canvas.depth)
+    seen_at = head.camera.project(points)
+    seen_at[base.lining, 2] += INSIDE
+    raster(seen_at, triangles, 0, ids, bary, canvas.depth)
     corners = np.concatenate([base.corner_uv[: base.solid], np.zeros((len(triangles) - len(solid), 3, 2), F)])
     seen, uv = interpolate(triangles, ids, bary, values, corners)
     at = np.flatnonzero(ids.ravel() >= 0)

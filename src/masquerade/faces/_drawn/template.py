@@ -88,6 +88,12 @@ class Template:
         return np.unique(self.triangles[self.material == TEETH])
 
     @cached_property
+    def lining(self) -> np.ndarray:
+        """Vertices of the lining of the mouth and of the tongue that the skin does not share."""
+        inside = np.unique(self.triangles[self.material == MOUTH])
+        return np.setdiff1d(inside, self.triangles[self.material == SKIN])
+
+    @cached_property
     def lower_teeth(self) -> np.ndarray:
         """Vertices of the lower row: the one that follows the jaw."""
         jaw = self.names.index("facial_action:jawOpen")
