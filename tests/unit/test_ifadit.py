@@ -12,7 +12,9 @@ from masquerade.core.errors import CheckpointError, ParameterError, PictureError
 from masquerade.core.images import ArchiveWriter, Faces, to_float, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.ifadit.frozen import FrozenNetworks, TrainingPictures
+from masquerade.methods.ifadit.network import started
 from masquerade.methods.ifadit.phases import PhaseTwo
+from masquerade.networks.linear_codes import LinearCodes
 from masquerade.networks.psp import Encoder4Editing
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import checkpoints
@@ -23,7 +25,8 @@ SIZE, STYLE = 32, 8
 WIDTHS, UNITS = [4, 4, 4, 4, 4], [1, 1, 1, 1]
 IMAGE = {"pixels": 1.0, "lpips": 0.0, "landmarks": 0.1, "parsing": 0.01}
 PARAMS = METHOD.Params(
-    encoder={"kind": "e4e", "input_size": SIZE, "widths": WIDTHS, "units": UNITS, "start": "inversion"},
+    encoder={"kind": "e4e", "linear": False, "input_size": SIZE, "widths": WIDTHS, "units": UNITS,
+             "start": "inversion"},
     mapping=20,
     mapping_shared=False,
     flow={"kind": "coupling", "blocks": 2, "hidden": [8], "limit": 0.5, "start": 0.5, "secret": 1.0, "aligned": True,
@@ -94,6 +97,23 @@ def backbone(name):
         network = {"generator": generator, "identity": SmallIdentity(), "landmarks": SmallLandmarks(),
                    "parsing": SmallParser()}[name]  # fmt: skip
     return network.eval().requires_grad_(False)
+
+
+def test_attributes_start_as_those_of_the_inversion_with_its_linear_codes():
+    torch.manual_seed(0)
+    linear, mean = LinearCodes(32, STYLE), torch.randn(8, STYLE)
+    linear.learn(torch.randint(0, 256, (20, 32, 32, 3), dtype=torch.uint8), torch.ones(1, 32, 32), seed=0)
+    encoder = Encoder4Editing(8, SIZE, STYLE, WIDTHS, UNITS)
+    inverter = Inverter(encoder, mean, "its generator", linear).eval()
+    images, identity = torch.rand(3, 3, 32, 32) * 2 - 1, torch.randn(3, 512)
+    chosen = PARAMS.model_copy(update={"encoder": PARAMS.encoder.model_copy(update={"linear": True})})
+    disentangler = started(chosen, mean, SmallIdentity(), inverter).eval()
+    codes = disentangler.codes(identity, disentangler.attributes(images))
+    torch.testing.assert_close(codes, inverter(images), atol=1e-4, rtol=1e-4)
+    with pytest.raises(ParameterError, match=r"encoder.linear must be that of backbones.inversion"):
+        started(PARAMS, mean, SmallIdentity(), inverter)
+    with pytest.raises(ParameterError, match=r"encoder.linear must be"):
+        started(chosen, mean, SmallIdentity(), Inverter(encoder, mean, "its generator"))
 
 
 @pytest.fixture(autouse=True)

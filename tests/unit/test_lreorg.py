@@ -63,7 +63,7 @@ def folder(tmp_path_factory):
     generator = _generator.build(architecture)
     _generator.measure_mean(generator, 0)
     _generator.save(folder / "generator.safetensors", generator, architecture)
-    shape = {"kind": "e4e", "input_size": 32, "widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1]}
+    shape = {"kind": "e4e", "linear": False, "input_size": 32, "widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1]}
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
     inverter = _inversion.build(shape, fingerprints.md5(folder / "generator.safetensors"), mean)
     facts = {**shape, "generator": inverter.generator}
