@@ -118,6 +118,8 @@ $(BIN)/.installed: requirements.lock requirements-cuda.lock pyproject.toml $(OTH
 	# compiled now and in parallel, so that no job pays for it; files for newer Pythons are left out
 	$(BIN)/python -W ignore -m compileall -qq -j 0 -x "py312_intrinsics" .venv/lib
 	$(BIN)/python -m masquerade.cli.installation
+	# so are the kernels that draw faces
+	$(BIN)/masquerade faces --people 24 --size 32 --output .venv/faces.png
 	touch $@
 
 clean:

@@ -4,7 +4,10 @@ Without fast-math, and without functions of the C library whose last digit diffe
 seed gives the same bytes on every x86-64 processor.
 """
 
+import hashlib
 import math
+import os
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -12,6 +15,14 @@ import numpy as np
 F = np.float32
 EMPTY = F(1e9)
 """Depth of a sample that shows no surface."""
+
+_FOLDER = Path(__file__).parent
+if not numba.config.CACHE_DIR and os.access(_FOLDER, os.W_OK):  # pyright: ignore[reportAttributeAccessIssue]
+    # Numba compiles a kernel again only if its own file changes, and not if a kernel that it calls does, in another file.
+    # So the compiled kernels lie in a folder that is named after the sources of all.
+    _digest = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(_FOLDER.glob("*.py"))))
+    _cache = _FOLDER / "__pycache__" / _digest.hexdigest()[:16]
+    numba.config.CACHE_DIR = str(_cache)  # pyright: ignore[reportAttributeAccessIssue]
 
 kernel = numba.njit(cache=True, fastmath=False, error_model="numpy")
 """The decorator of every kernel of the renderer."""

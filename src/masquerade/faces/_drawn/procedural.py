@@ -105,6 +105,7 @@ class Procedural(Dataset):
         if workers <= 1:
             yield from map(render, jobs)
             return
+        yield from map(render, islice(jobs, CHUNK))  # compiles the kernels, so that the processes read them
         with multiprocessing.get_context("spawn").Pool(workers) as pool:
             while block := list(islice(jobs, BLOCK)):
                 yield from pool.map(render, block, chunksize=CHUNK)
