@@ -18,7 +18,7 @@ EMPTY = F(1e9)
 
 _FOLDER = Path(__file__).parent
 if not numba.config.CACHE_DIR and os.access(_FOLDER, os.W_OK):  # pyright: ignore[reportAttributeAccessIssue]
-    # Numba compiles a kernel again only if its own file changes, and not if a kernel that it calls does, in another file.
+    # Numba compiles a kernel again if its own file changes, and not if the file of a kernel that it calls does.
     # So the compiled kernels lie in a folder that is named after the sources of all.
     _digest = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(_FOLDER.glob("*.py"))))
     _cache = _FOLDER / "__pycache__" / _digest.hexdigest()[:16]
