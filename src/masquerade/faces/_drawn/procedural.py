@@ -14,7 +14,6 @@ from masquerade.core.settings import Settings
 from masquerade.faces import Dataset, Record
 from masquerade.faces._drawn.attributes import attributes, caption
 from masquerade.faces._drawn.person import Person
-from masquerade.faces._drawn.sampling import sample_person
 from masquerade.faces._drawn.shot import Conditions, sample_shot
 
 if TYPE_CHECKING:
@@ -120,6 +119,8 @@ class Procedural(Dataset):
 
 def person_of(prefix: str, split: str, number: int, seed: int) -> Person:
     """The person with this number. It depends on the dataset, the series of the split, the number and the seed."""
+    from masquerade.faces._drawn.sampling import sample_person
+
     return sample_person(generator(seed, "faces", prefix, SERIES[split], number))
 
 
