@@ -18,7 +18,7 @@ from masquerade.core.images import FaceArchive
 from masquerade.networks.code_discriminator import CodeDiscriminator
 from masquerade.networks.linear_codes import LinearCodes, linear_side
 from masquerade.networks.stylegan2 import Generator
-from masquerade.training import distributed
+from masquerade.training import distributed, precision
 from masquerade.training.optimisers import cooldown_share
 
 PARTS = (2, 3, 4, 5, 6, 10, 11, 12, 13)  # brows, eyes, glasses, nose, mouth, lips: classes of the parsing masks
@@ -163,7 +163,7 @@ def decoding_losses(
     generator: Generator, codes: Tensor, images: Tensor, weights: Tensor, mixed: bool
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The pictures of ``codes`` (N, width), and the losses that compare the pictures of every level with ``images``."""
-    with torch.autocast(codes.device.type, torch.bfloat16, enabled=mixed):
+    with precision.mixed(codes.device, mixed):
         pyramid = generator.pyramid(generator.broadcast(codes), noise="none")
     pyramid = [made.float() for made in pyramid]
     pixels, edges = differences(pyramid[-1], images, weights)

@@ -15,7 +15,7 @@ from masquerade.backbones.generator.settings import GeneratorSettings
 from masquerade.core import seeding
 from masquerade.networks.stylegan2 import Generator
 from masquerade.networks.stylegan2_discriminator import Discriminator, group
-from masquerade.training import distributed
+from masquerade.training import distributed, precision
 from masquerade.training.optimisers import cooldown_share
 
 AROUND = 7  # side in pixels of the square over which the texture is averaged
@@ -67,11 +67,11 @@ class Sharpening:
         """Random faces, the rows of this process."""
         z = draw.standard_normal((self.settings.batch, self.generator.style_width), dtype=np.float32)
         z = distributed.rows(torch.from_numpy(z)).to(self.examples.device)
-        with torch.autocast(z.device.type, torch.bfloat16, enabled=self.params.mixed):
+        with precision.mixed(z.device, self.params.mixed):
             return self.generator.synthesize(self.generator.broadcast(self.generator.map(z)), "none").float()
 
     def _scores(self, images: Tensor) -> Tensor:
-        with torch.autocast(images.device.type, torch.bfloat16, enabled=self.params.mixed):
+        with precision.mixed(images.device, self.params.mixed):
             return self.discriminator(images).float()
 
     def _discriminate(self, images: Tensor, made: tuple[Tensor, Tensor], step: int) -> Tensor:

@@ -24,7 +24,7 @@ from masquerade.networks import inputs
 from masquerade.networks.code_discriminator import CodeDiscriminator
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.stylegan2 import Generator
-from masquerade.training import checkpoints, loop
+from masquerade.training import checkpoints, loop, precision
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
 
@@ -72,7 +72,7 @@ class InversionTask:
         params = self.params
         draw = seeding.generator(self.seed, "inversion", step)
         images, weights = self._images(draw)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=params.mixed):
+        with precision.mixed(self.device, params.mixed):
             codes = self._encode(images, step).float()
             made = self.generator.synthesize(codes).float()
             values = self._picture_losses(made, images, weights)
