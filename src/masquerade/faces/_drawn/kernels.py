@@ -4,28 +4,15 @@ Without fast-math, and without functions of the C library whose last digit diffe
 seed gives the same bytes on every x86-64 processor.
 """
 
-import hashlib
 import math
-import os
-from pathlib import Path
 
-import numba
 import numpy as np
+
+from masquerade.faces._drawn.compiled import kernel
 
 F = np.float32
 EMPTY = F(1e9)
 """Depth of a sample that shows no surface."""
-
-_FOLDER = Path(__file__).parent
-if not numba.config.CACHE_DIR and os.access(_FOLDER, os.W_OK):  # pyright: ignore[reportAttributeAccessIssue]
-    # Numba compiles a kernel again if its own file changes, and not if the file of a kernel that it calls does.
-    # So the compiled kernels lie in a folder that is named after the sources of all.
-    _digest = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(_FOLDER.glob("*.py"))))
-    _cache = _FOLDER / "__pycache__" / _digest.hexdigest()[:16]
-    numba.config.CACHE_DIR = str(_cache)  # pyright: ignore[reportAttributeAccessIssue]
-
-kernel = numba.njit(cache=True, fastmath=False, error_model="numpy")
-"""The decorator of every kernel of the renderer."""
 
 _LOG2E, _LN2_HIGH, _LN2_LOW = F(1.44269504), F(0.693359375), F(-2.12194440e-4)
 _HALF, _ONE, _TWO = F(0.5), F(1), F(2)
@@ -299,42 +286,3 @@ def interpolate(triangles, ids, bary, values, corners):
                 own[i, k] = u * corners[t, 0, k] + v * corners[t, 1, k] + w * corners[t, 2, k]
             i += 1
     return out, own
-
-
-@kernel
-def normals(points, triangles):
-    """Unit normals (V, 3) of a mesh, weighted by the area of the triangles."""
-    out = np.zeros(points.shape, np.float32)
-    for t in range(triangles.shape[0]):
-        a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
-        ux, uy, uz = points[b, 0] - points[a, 0], points[b, 1] - points[a, 1], points[b, 2] - points[a, 2]
-        vx, vy, vz = points[c, 0] - points[a, 0], points[c, 1] - points[a, 1], points[c, 2] - points[a, 2]
-        nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-        for k in range(3):
-            p = triangles[t, k]
-            out[p, 0] += nx
-            out[p, 1] += ny
-            out[p, 2] += nz
-    for i in range(out.shape[0]):
-        length = math.sqrt(out[i, 0] * out[i, 0] + out[i, 1] * out[i, 1] + out[i, 2] * out[i, 2])
-        r = _ONE / F(max(length, 1e-12))
-        for k in range(3):
-            out[i, k] *= r
-    return out
-
-
-@kernel
-def bilinear(picture, x, y):
-    """Values (N, C) of a float32 picture (H, W, C) at columns x and rows y (N,), wrapped around at the edges."""
-    height, width, channels = picture.shape
-    out = np.empty((len(x), channels), np.float32)
-    for i in range(len(x)):
-        fx, fy = math.floor(x[i]), math.floor(y[i])
-        s, t = F(x[i] - F(fx)), F(y[i] - F(fy))
-        x0, y0 = int(fx) % width, int(fy) % height
-        x1, y1 = x0 + 1 if x0 + 1 < width else 0, y0 + 1 if y0 + 1 < height else 0
-        for c in range(channels):
-            top = picture[y0, x0, c] + s * (picture[y0, x1, c] - picture[y0, x0, c])
-            bottom = picture[y1, x0, c] + s * (picture[y1, x1, c] - picture[y1, x0, c])
-            out[i, c] = top + t * (bottom - top)
-    return out

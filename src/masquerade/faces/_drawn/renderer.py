@@ -6,8 +6,9 @@ import numpy as np
 
 from masquerade.faces._drawn import clothes, hair, places, props, regions, skin, strands
 from masquerade.faces._drawn.develop import develop
-from masquerade.faces._drawn.kernels import EMPTY, bilinear, interpolate, normals, raster
+from masquerade.faces._drawn.kernels import EMPTY, interpolate, raster
 from masquerade.faces._drawn.light import Light
+from masquerade.faces._drawn.mesh_kernels import bilinear, normals
 from masquerade.faces._drawn.person import Person
 from masquerade.faces._drawn.props import Thing
 from masquerade.faces._drawn.shading import shade

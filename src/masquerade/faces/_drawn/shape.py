@@ -6,9 +6,9 @@ import numba
 import numpy as np
 
 from masquerade.faces._drawn.camera import Camera
-from masquerade.faces._drawn.kernels import normals
 from masquerade.faces._drawn.landmarks import OUTWARDS
 from masquerade.faces._drawn.measures import measure
+from masquerade.faces._drawn.mesh_kernels import normals
 from masquerade.faces._drawn.person import Person
 from masquerade.faces._drawn.shot import Shot
 from masquerade.faces._drawn.template import CELL, GRID0, Template, template
