@@ -24,7 +24,7 @@ def normals(points, triangles):
             out[p, 2] += nz
     for i in range(out.shape[0]):
         length = math.sqrt(out[i, 0] * out[i, 0] + out[i, 1] * out[i, 1] + out[i, 2] * out[i, 2])
-        r = _ONE / F(max(length, 1e-12))
+        r = F(1) / F(max(length, 1e-12))
         for k in range(3):
             out[i, k] *= r
     return out
