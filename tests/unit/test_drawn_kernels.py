@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import ndimage
 
-from masquerade.faces._drawn import kernels
+from masquerade.faces._drawn import kernels, mesh_kernels
 
 F = np.float32
 
@@ -83,11 +83,11 @@ def test_normals_point_out_of_a_sphere():
     corners = points[faces]
     outward = (np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) * corners.mean(1)).sum(1)
     faces[outward < 0] = faces[outward < 0][:, ::-1]
-    normals = kernels.normals(points.astype(F), faces.astype(np.int32))
+    normals = mesh_kernels.normals(points.astype(F), faces.astype(np.int32))
     assert (normals * points).sum(1).min() > 0.9
 
 
 def test_a_picture_is_wrapped_around():
     picture = np.arange(12, dtype=F).reshape(3, 4, 1)
-    found = kernels.bilinear(picture, np.array([0.0, 4.0, 3.5], F), np.array([0.0, 3.0, 1.0], F))
+    found = mesh_kernels.bilinear(picture, np.array([0.0, 4.0, 3.5], F), np.array([0.0, 3.0, 1.0], F))
     np.testing.assert_allclose(found[:, 0], [0, 0, (7 + 4) / 2])
