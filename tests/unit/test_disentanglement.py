@@ -30,6 +30,7 @@ def settings(**changes):
         "steps": 6,
         "batch": 4,
         "same_pairs": 0.5,
+        "noised": 0.25,
         "learning_rate": 4e-4,
         "kernel_rate": 0.01,
         "cooldown": 0.5,
@@ -214,6 +215,21 @@ def test_the_share_of_same_pairs_is_exact_and_other_pairs_have_two_pictures(stag
         assert np.array_equal(giver == attributes, same)
 
 
+def test_a_share_of_the_identities_is_moved_to_random_directions(stage1):
+    vectors = stage1.identities[:4]
+    moved = stage1._noised(vectors, 0)
+    assert torch.equal(moved[:3], vectors[:3])
+    assert (moved[3] @ vectors[3]).item() < 0.999
+    torch.testing.assert_close(moved.norm(dim=1), torch.ones(4))
+    assert torch.equal(stage1._noised(vectors, 0), moved)
+    assert not torch.equal(stage1._noised(vectors, 1), moved)
+
+
+def test_shares_of_more_than_a_batch_are_refused():
+    with pytest.raises(ValueError, match="are shares of one batch"):
+        settings(same_pairs=0.8, noised=0.3)
+
+
 def test_total_is_equation_18_and_the_identity_encoder_does_not_change(stage1, identity):
     before = identity.project.weight.clone()
     values = stage1.step(0)
@@ -238,7 +254,7 @@ def test_each_optimiser_changes_its_own_network_only(stage1):
 
 def test_training_learns_to_reconstruct(identity, job):
     curve = {}
-    chosen = settings(steps=60, same_pairs=1.0, learning_rate=4e-3, samples_every=60)
+    chosen = settings(steps=60, same_pairs=1.0, noised=0.0, learning_rate=4e-3, samples_every=60)
     training.train(chosen, job(log=lambda step, values: curve.update({step: values["reconstruction"]})), identity)
     assert curve[59] < 0.8 * curve[0]
 
@@ -255,7 +271,7 @@ def test_a_checkpoint_is_reused_only_for_the_same_training(identity, job, monkey
     assert first["network"].keys() == second["network"].keys()
     assert second["library"].keys() == {"weight", "bias"}
     assert all(torch.equal(value, second["network"][name]) for name, value in first["network"].items())
-    training.train(settings(same_pairs=1.0), kin, identity)
+    training.train(settings(same_pairs=1.0, noised=0.0), kin, identity)
     other, other_facts = checkpoints.load_checkpoint(kin.checkpoint)
     assert other_facts["training"] != facts["training"]
     assert not all(torch.equal(value, other["network"][name]) for name, value in first["network"].items())

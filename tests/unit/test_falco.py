@@ -36,7 +36,7 @@ def world(tmp_path_factory):
     generator.latent_avg.copy_(generator.map(torch.randn(500, 12)).mean(0).detach())
     paths = {name: folder / f"{name}.safetensors" for name in ("generator", "inversion", "semantics", "identity")}
     _generator.save(paths["generator"], generator, architecture)
-    shape = {"kind": "e4e", "linear": False, "input_size": 32, "widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1]}
+    shape = {"kind": "e4e", "linear": False, "input_size": 32, "widths": [8, 8, 8, 8, 8], "units": [1, 1, 1, 1]}
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
     inverter = _inversion.build(shape, fingerprints.md5(paths["generator"]), mean)
     checkpoints.save_checkpoint(paths["inversion"], {"inverter": inverter}, {**shape, "generator": inverter.generator})
@@ -52,7 +52,7 @@ def world(tmp_path_factory):
     }
     facts = {**vision, "text": None, **network.OURS}
     checkpoints.save_checkpoint(paths["semantics"], {"clip": network.build(facts)}, facts)
-    narrow = {"widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
+    narrow = {"widths": [8, 8, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
     recogniser = _recognition.Recogniser(IRSE(32, narrow["widths"], narrow["units"]), 32)
     checkpoints.save_checkpoint(paths["identity"], {"network": recogniser.network}, {**narrow, "identities": 2})
     fakes.write(LatentSpace(paths), folder / "fakes.safetensors", 40, 0.7, seed=0)

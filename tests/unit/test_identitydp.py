@@ -25,6 +25,7 @@ PARAMS = METHOD.Params(
     steps=3,
     batch=4,
     same_pairs=0.5,
+    noised=0.25,
     learning_rate=4e-4,
     kernel_rate=0.0,
     cooldown=0.0,

@@ -22,7 +22,7 @@ from masquerade.training.job import TrainingJob
 
 CLS = discovery.load("backbones", "inversion")
 ARCHITECTURE = {"channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0}
-WIDTHS, UNITS = [4, 4, 8, 8, 8], [1, 1, 1, 1]
+WIDTHS, UNITS = [8, 8, 8, 8, 8], [1, 1, 1, 1]
 KNOBS = {
     "published": "", "kind": "e4e", "input_size": 32, "widths": WIDTHS, "units": UNITS, "steps": 6, "batch": 2,
     "learning_rate": 0.003, "optimiser": "muon", "offsets_from": 2, "offsets_every": 2,

@@ -328,21 +328,21 @@ class TestBadInput:
             adopt_backbone(repository, "identity")
 
     def test_other_widths_are_refused_by_name_with_both_values(self, repository):
-        edit(repository, {"backbones": {"identity": {"widths": [4, 4, 8, 8, 16]}}})
+        edit(repository, {"backbones": {"identity": {"widths": [8, 8, 8, 8, 16]}}})
         text = (
-            r"does not fit the parameters of this scale \(backbones.identity\): widths is \[4, 4, 8, 8, 16\] here, and "
+            r"does not fit the parameters of this scale \(backbones.identity\): widths is \[8, 8, 8, 8, 16\] here, and "
         )
-        text += r"\[4, 4, 8, 8, 8\] in the weights. Set these keys"
+        text += r"\[8, 8, 8, 8, 8\] in the weights. Set these keys"
         with pytest.raises(ParameterError, match=text):
             adopt_backbone(repository, "identity")
         with pytest.raises(ParameterError, match=text):
             Graph(repository, "tiny")
 
     def test_printed_edit_makes_the_weights_fit(self, repository):
-        edit(repository, {"backbones": {"identity": {"published": "", "widths": [4, 4, 8, 8, 16]}}})
+        edit(repository, {"backbones": {"identity": {"published": "", "widths": [8, 8, 8, 8, 16]}}})
         edit(repository, {"methods": {"identitydp": {"published": "", "params": {"encoder_widths": [4, 4, 4, 4, 8]}}}})
         tree = adopted_networks.edit(loading.load(repository, "tiny"), repository)
-        assert tree["backbones"]["identity"] == {"published": "weights:identity", "widths": [4, 4, 8, 8, 8]}
+        assert tree["backbones"]["identity"] == {"published": "weights:identity", "widths": [8, 8, 8, 8, 8]}
         assert tree["backbones"]["generator"] == {"published": "weights:generator"}
         assert tree["methods"]["identitydp"]["params"] == {"encoder_widths": [4, 4, 4, 4, 4]}
         edit(repository, tree)

@@ -133,29 +133,29 @@ def ablated(repository, **ablations):
 
 
 def test_ablation_differs_from_its_method_only_in_the_named_knobs(repository):
-    parameters = ablated(repository, d_9={"same_pairs": 1.0})
-    assert parameters.ablations("cao21") == {"d_9": {"same_pairs": 1.0}}
+    parameters = ablated(repository, d_9={"same_pairs": 0.5})
+    assert parameters.ablations("cao21") == {"d_9": {"same_pairs": 0.5}}
     assert parameters.ablations("identitydp") == {}
     from masquerade.methods.cao21.method import Cao21
 
     knobs = parameters.tree["methods"]["cao21"]["params"]
     trained = params.trained_with(Cao21, knobs, parameters.ablations("cao21")["d_9"])
-    assert trained.model_dump(mode="json") == knobs | {"same_pairs": 1.0}
+    assert trained.model_dump(mode="json") == knobs | {"same_pairs": 0.5}
 
 
 def test_ablation_of_no_variant_and_with_an_unknown_knob_are_refused(repository):
     with pytest.raises(
         ParameterError, match=r"methods.cao21.ablations names 'd_10', which is not defined. Did you mean 'd_(0|1)'"
     ):
-        ablated(repository, d_10={"same_pairs": 1.0})
+        ablated(repository, d_10={"same_pairs": 0.5})
     with pytest.raises(ParameterError, match=r"ablations.d_9: 'same_pears'"):
         ablated(repository, d_9={"same_pears": 1.0})
 
 
 def test_slice_leaves_out_missing_optional_keys(repository):
-    parameters = ablated(repository, d_9={"same_pairs": 1.0})
+    parameters = ablated(repository, d_9={"same_pairs": 0.5})
     keys = ("seeds", "methods.cao21.ablations.d_9?", "methods.cao21.ablations.d_8?")
-    assert parameters.slice(keys) == {"seeds": [0], "methods.cao21.ablations.d_9": {"same_pairs": 1.0}}
+    assert parameters.slice(keys) == {"seeds": [0], "methods.cao21.ablations.d_9": {"same_pairs": 0.5}}
     with pytest.raises(ParameterError, match=r"no 'methods.cao21.ablations.d_8'"):
         parameters.slice(("methods.cao21.ablations.d_8",))
 

@@ -192,7 +192,7 @@ SMALL = {
 
 def train(archive, folder, log=None, **changes):
     cls = discovery.load("backbones", "identity")
-    params = cls.Params(published="", widths=[4, 4, 8, 8, 8], units=[1, 1, 1, 1], recognition={**SMALL, **changes})
+    params = cls.Params(published="", widths=[8, 8, 8, 8, 8], units=[1, 1, 1, 1], recognition={**SMALL, **changes})
     logged = []
     job = TrainingJob(
         archive, {}, folder / "identity.safetensors", folder / "state.pt", 0, 1,

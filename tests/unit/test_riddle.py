@@ -49,7 +49,7 @@ def folder(tmp_path_factory):
     generator = _generator.build(architecture)
     _generator.measure_mean(generator, 0)
     _generator.save(folder / "generator.safetensors", generator, architecture)
-    shape = {"kind": "e4e", "linear": False, "input_size": 32, "widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1]}
+    shape = {"kind": "e4e", "linear": False, "input_size": 32, "widths": [8, 8, 8, 8, 8], "units": [1, 1, 1, 1]}
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
     inverter = _inversion.build(shape, fingerprints.md5(folder / "generator.safetensors"), mean)
     facts = {**shape, "generator": inverter.generator}
@@ -57,7 +57,7 @@ def folder(tmp_path_factory):
     vision = {"image_size": 32, "patch": 16, "width": 8, "layers": 1, "heads": 2, "embedding": 8, "stem": []}
     facts = {**vision, "activation": "gelu", "text": None, **_semantics.OURS}
     checkpoints.save_checkpoint(folder / "semantics.safetensors", {"clip": _semantics.build(facts)}, facts)
-    narrow = {"widths": [4, 4, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
+    narrow = {"widths": [8, 8, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
     recogniser = _recognition.Recogniser(IRSE(32, narrow["widths"], narrow["units"]), 32)
     facts = {**narrow, "identities": 2}
     checkpoints.save_checkpoint(folder / "identity.safetensors", {"network": recogniser.network}, facts)

@@ -9,7 +9,10 @@ SPREAD = 0.25  # the deviations of the codes are those of the components to the 
 
 
 class LinearCodes(nn.Module):
-    """Pictures (N, 3, S, S) in [-1, 1], S a multiple of SMALL or below it -> codes (N, width)."""
+    """Pictures (N, 3, S, S) in [-1, 1], S a multiple of SMALL or below it -> codes (N, width).
+
+    The map has 16-bit floats, so that weights/ holds it exactly.
+    """
 
     weight: Tensor
     bias: Tensor
@@ -17,11 +20,14 @@ class LinearCodes(nn.Module):
     def __init__(self, side: int, width: int):
         super().__init__()
         self.side = side
-        self.register_buffer("weight", torch.zeros(3 * side * side, width))
+        self.register_buffer("weight", torch.zeros(3 * side * side, width, dtype=torch.float16))
         self.register_buffer("bias", torch.zeros(width))
 
     def forward(self, images: Tensor) -> Tensor:
-        return self._small(images) @ self.weight + self.bias
+        return self._codes(self._small(images))
+
+    def _codes(self, small: Tensor) -> Tensor:
+        return small @ self.weight.float() + self.bias
 
     def _small(self, images: Tensor) -> Tensor:
         return functional.adaptive_avg_pool2d(images, self.side).flatten(1)
@@ -46,8 +52,8 @@ class LinearCodes(nn.Module):
         deviation = values / len(centred) ** 0.5
         basis = basis / deviation.clamp(min=1e-6) * (deviation / deviation.mean()) ** (1 - 2 * SPREAD)
         self.weight[:, :used] = scale[:, None] * basis
-        self.bias.copy_(-mean @ self.weight)
-        return small @ self.weight + self.bias
+        self.bias.copy_(-mean @ self.weight.float())
+        return self._codes(small)
 
 
 def linear_side(layers: int) -> int:

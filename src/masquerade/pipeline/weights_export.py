@@ -227,11 +227,14 @@ class _Exporter:
 
     def _tied(self, trained: Trained, backbone: str, md5: str) -> str:
         """The SHA-256 of the weight file of a backbone that the network was trained with."""
-        if fingerprints.md5(self.root / self.paths.backbone.format(backbone=backbone)) != md5:
+        checkpoint = self.root / self.paths.backbone.format(backbone=backbone)
+        if fingerprints.md5(checkpoint) != md5:
             raise MasqueradeError(
                 f"{trained.name} was trained with another {backbone} than the one of this build. Run `snakemake all "
                 f"--config scale={self.parameters.scale}`, and export again."
             )
+        if adopted := checkpoints.load_checkpoint(checkpoint)[1].get(adoption.ADOPTED):
+            return adopted["sha256"]
         if backbone in self._sha256:
             return self._sha256[backbone]
         if backbone not in cards.names(self.root) or (card := cards.checked(backbone, self.root)).checkpoint != md5:

@@ -1,8 +1,8 @@
 """The knobs of Stage I: widths, losses, optimiser and pairs."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from masquerade.core.settings import Settings
 
@@ -54,6 +54,9 @@ class DisentanglementSettings(Settings):
     """Pairs in one update (the paper gives none; 16: FaceShifter re-implementations)."""
     same_pairs: Annotated[float, Field(ge=0, le=1)]
     """Share of a batch whose identity and attributes come from one picture (identitydp IV.D gives no number)."""
+    noised: Annotated[float, Field(ge=0, le=1)]
+    """Share of a batch whose identity vector is another person's, moved towards a random direction (ours; 0: the
+    paper). With ``same_pairs`` at most 1."""
     learning_rate: Annotated[float, Field(gt=0)]
     """Learning rate of Adam, for the generator and the discriminator (0.0004: identitydp, section V.C)."""
     kernel_rate: Annotated[float, Field(ge=0)]
@@ -66,6 +69,14 @@ class DisentanglementSettings(Settings):
     """Decay of the average of the weights, which is saved (0: the last weights, as the paper)."""
     samples_every: Annotated[int, Field(ge=1)]
     """Updates between two sample pictures."""
+
+    @model_validator(mode="after")
+    def _shares_fit(self) -> Self:
+        if self.same_pairs + self.noised > 1:
+            raise ValueError(
+                f"same_pairs {self.same_pairs:g} and noised {self.noised:g} are shares of one batch: together at most 1"
+            )
+        return self
 
     @property
     def size(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from masquerade.core import fingerprints, seeding
 from masquerade.core.errors import ParameterError
@@ -69,11 +70,23 @@ class StageOneTask:
     def step(self, step: int) -> dict[str, float]:
         giver, rows, same = self.pairs(step)
         images = torch.from_numpy(to_float(self.pictures[rows])).to(self.device)
-        identity = self.identities[torch.from_numpy(giver)]
+        identity = self._noised(self.identities[torch.from_numpy(giver)], step)
         share = cooldown_share(step, self.settings.steps, self.settings.cooldown)
         values, drawn = self._update_generator(images, identity, torch.from_numpy(same).to(self.device), share)
         values["discriminator"] = self._update_discriminator(images, drawn)
         return {name: value.item() for name, value in values.items()}
+
+    def _noised(self, identity: Tensor, step: int) -> Tensor:
+        """The identity vectors (batch, D), of which the last ones are moved towards random directions.
+
+        Stage II gives vectors that are nobody's. A generator that saw people's alone draws stains for these.
+        """
+        count = round(self.settings.noised * len(identity))
+        draw = seeding.generator(self.seed, "noise", step)
+        directions = normalize(torch.from_numpy(draw.standard_normal((count, identity.shape[1]), dtype=np.float32)))
+        share = torch.from_numpy(draw.random((count, 1), dtype=np.float32)).to(identity)
+        kept, moved = identity.tensor_split([len(identity) - count])
+        return torch.cat([kept, normalize(moved.lerp(directions.to(identity), share))])
 
     def _update_generator(
         self, images: Tensor, identity: Tensor, same: Tensor, share: float
@@ -161,7 +174,7 @@ def people(job: TrainingJob, identity: nn.Module, size: int) -> Tensor:
     vectors = encode(identity, decoded(archive, job.people, size))
     codes, _ = pd.factorize(archive.select(job.people)["identity"])
     sums = torch.zeros(codes.max() + 1, vectors.shape[1]).index_add_(0, torch.from_numpy(codes), vectors)
-    return torch.nn.functional.normalize(sums)
+    return normalize(sums)
 
 
 def fingerprint(settings: DisentanglementSettings, job: TrainingJob, archive: FaceArchive) -> str:
