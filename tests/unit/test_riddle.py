@@ -89,7 +89,7 @@ def knobs(**changes):
 
 CODES = {
     "losses": {"reversed_identity": 0.0, "identity_recovery": 0.0, "layout": 0.0, "reinverted": 0.0, "latents": 4.0},
-    "pictures_every": 1000, "steps": 150, "code_batch": 16, "optimiser": "muon", "learning_rate": 0.01, "hidden": 64,
+    "pictures_every": 1000, "steps": 250, "code_batch": 48, "optimiser": "muon", "learning_rate": 0.01, "hidden": 64,
     "width": 24,
 }  # fmt: skip
 

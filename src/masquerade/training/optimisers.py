@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from masquerade.training import distributed
+from masquerade.training.muon import Muon
 
 
 class Optimisers:
@@ -49,9 +50,7 @@ class Optimisers:
             "adam": torch.optim.AdamW(groups, lr=self._rates["adam"], betas=betas, eps=epsilon)
         }
         if chosen:
-            self.named["muon"] = torch.optim.Muon(
-                list(self.matrices), lr=rate, momentum=0.9, weight_decay=decay, adjust_lr_fn="match_rms_adamw"
-            )
+            self.named["muon"] = Muon(list(self.matrices), lr=rate, weight_decay=decay)
 
     @classmethod
     def with_kernels(

@@ -19,6 +19,7 @@ from masquerade.networks.code_discriminator import CodeDiscriminator
 from masquerade.networks.linear_codes import LinearCodes, linear_side
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import distributed, precision
+from masquerade.training.muon import Muon
 from masquerade.training.optimisers import cooldown_share
 
 PARTS = (2, 3, 4, 5, 6, 10, 11, 12, 13)  # brows, eyes, glasses, nose, mouth, lips: classes of the parsing masks
@@ -66,13 +67,7 @@ class Weights:
         others = [weight for weight in generator.parameters() if id(weight) not in special]
         self.generator = generator
         self.optimisers: dict[str, torch.optim.Optimizer] = {
-            "kernels": torch.optim.Muon(
-                [*self.matrices, *turned],
-                lr=kernel_rate,
-                momentum=0.9,
-                weight_decay=0.0,
-                adjust_lr_fn="match_rms_adamw",
-            ),
+            "kernels": Muon([*self.matrices, *turned], lr=kernel_rate),
             "others": torch.optim.Adam(others, lr=rate, betas=(0.9, 0.99)),
             "prior": torch.optim.Adam(self.mapping, lr=PRIOR_RATE, betas=(0.9, 0.99)),
         }

@@ -21,6 +21,7 @@ from masquerade.methods.riddle.settings import RiddleSettings
 from masquerade.networks.latent_encryptor import LatentEncryptor
 from masquerade.training import checkpoints, loop
 from masquerade.training.job import TrainingJob
+from masquerade.training.muon import Muon
 from masquerade.training.optimisers import cooldown_share
 
 TIED = ("generator", "inversion", "identity")  # the backbones that a checkpoint belongs to
@@ -218,7 +219,7 @@ def optimisers(network: nn.Module, settings: RiddleSettings) -> dict[str, torch.
     matrices = [weight for weight in network.parameters() if weight.ndim == 2]
     others = [weight for weight in network.parameters() if weight.ndim != 2]
     return {
-        "matrices": torch.optim.Muon(matrices, lr=rate, momentum=0.9, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
+        "matrices": Muon(matrices, lr=rate),
         "others": torch.optim.Adam(others, lr=rate * OTHERS_RATE, betas=(0.9, 0.99)),
     }
 
