@@ -22,7 +22,7 @@ from masquerade.training.job import TrainingJob
 
 METHOD = discovery.load("methods", "ifadit")
 SIZE, STYLE = 32, 8
-WIDTHS, UNITS = [4, 4, 4, 4, 4], [1, 1, 1, 1]
+WIDTHS, UNITS = [8, 8, 8, 8, 8], [1, 1, 1, 1]
 IMAGE = {"pixels": 1.0, "lpips": 0.0, "landmarks": 0.1, "parsing": 0.01}
 PARAMS = METHOD.Params(
     encoder={"kind": "e4e", "linear": False, "input_size": SIZE, "widths": WIDTHS, "units": UNITS,

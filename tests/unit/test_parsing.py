@@ -41,7 +41,7 @@ def test_bisenet_has_the_tensors_of_the_published_file():
 
 @pytest.mark.parametrize(("stride", "finest"), [(8, 8), (4, 16), (2, 32)])
 def test_stride_is_that_of_the_finest_features(stride, finest):
-    network = BiSeNet(19, 4, stride).eval()
+    network = BiSeNet(19, 8, stride).eval()
     with torch.inference_mode():
         fine, up8, up16 = network.cp(torch.zeros(1, 3, 64, 64))
         assert [part.shape for part in network(torch.zeros(2, 3, 64, 48))] == 3 * [(2, 19, 64, 48)]
@@ -50,12 +50,12 @@ def test_stride_is_that_of_the_finest_features(stride, finest):
 
 def test_stride_that_no_network_has_is_refused():
     with pytest.raises(ValueError, match="stride is 3; allowed are"):
-        BiSeNet(19, 4, 3)
+        BiSeNet(19, 8, 3)
 
 
 def small_parser(size=32):
     torch.manual_seed(0)
-    return Parser(BiSeNet(19, 4, 2), size, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]).eval()
+    return Parser(BiSeNet(19, 8, 2), size, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]).eval()
 
 
 @pytest.mark.parametrize("size", [(32, 32), (64, 64), (50, 37), (20, 20)])
@@ -209,7 +209,7 @@ def archive(tmp_path):
 
 
 SMALL = {
-    "published": "", "input_size": 32, "width": 4, "stride": 2, "steps": 6, "batch": 4, "learning_rate": 0.01,
+    "published": "", "input_size": 32, "width": 8, "stride": 2, "steps": 6, "batch": 4, "learning_rate": 0.01,
     "kernel_rate": 0.01, "weight_decay": 0.0, "auxiliary": 1.0, "ohem_probability": 0.7, "ohem_share": 0.0625,
     "balance": 0.25, "floor_miou": 0.4, "floor_accuracy": 0.5,
 }  # fmt: skip
@@ -233,7 +233,7 @@ def backbone(**changes):
 
 def test_trained_parser_predicts_the_masks(archive, tmp_path):
     job, logged = job_of(archive, tmp_path / "learnt")
-    learning = backbone(steps=60, auxiliary=0.0)
+    learning = backbone(steps=90, auxiliary=0.0)
     learning.train(job)
     assert "auxiliary" not in logged[0]
     figures = learning.quality(job)
@@ -285,7 +285,7 @@ def official(folder, **changes):
     """A file of the published layout with seeded values at a small width, the backbone that adopts it, its job."""
     folder.mkdir(exist_ok=True)
     torch.manual_seed(1)
-    state = BiSeNet(19, 4, 8).state_dict()
+    state = BiSeNet(19, 8, 8).state_dict()
     path = folder / "79999_iter.pth"
     torch.save(state | changes, path, _use_new_zipfile_serialization=False)  # as old PyTorch wrote it
     return path, backbone(published=str(path), stride=8), job_of(folder / "none.zip", folder)[0], state
@@ -311,8 +311,8 @@ def test_file_that_is_not_the_published_network_is_refused(tmp_path):
     wrong = {
         f"{first} is missing": {key: value for key, value in state.items() if key != first},
         "fc.weight is left over": state | {"fc.weight": torch.zeros(2)},
-        rf"{first} is \(4, 3, 3, 3\), the network has \(4, 3, 7, 7\)": state | {first: torch.zeros(4, 3, 3, 3)},
-        f"{first} holds values that are not numbers": state | {first: torch.full((4, 3, 7, 7), math.nan)},
+        rf"{first} is \(4, 3, 3, 3\), the network has \(8, 3, 7, 7\)": state | {first: torch.zeros(4, 3, 3, 3)},
+        f"{first} holds values that are not numbers": state | {first: torch.full((8, 3, 7, 7), math.nan)},
         "is no BiSeNet": {"state_dict": state},
     }
     for message, content in wrong.items():
@@ -320,7 +320,7 @@ def test_file_that_is_not_the_published_network_is_refused(tmp_path):
         with pytest.raises(CheckpointError, match=message):
             adopting.adopt(tmp_path / "wrong.pth", job)
     with pytest.raises(CheckpointError, match="the network has"):
-        backbone(width=8, stride=8).adopt(tmp_path / "79999_iter.pth", job)
+        backbone(width=16, stride=8).adopt(tmp_path / "79999_iter.pth", job)
     assert not job.checkpoint.exists()
 
 
@@ -341,7 +341,7 @@ def test_checkpoint_of_another_backbone_is_refused(tmp_path):
     checkpoints.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 4})
     with pytest.raises(CheckpointError, match=r"other.safetensors is not a checkpoint of this backbone"):
         load(tmp_path / "other.safetensors")
-    facts = {"width": 4, "stride": 2, "input_size": 32, "mean": [0.5] * 3, "std": [0.5] * 3}
+    facts = {"width": 8, "stride": 2, "input_size": 32, "mean": [0.5] * 3, "std": [0.5] * 3}
     checkpoints.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, facts)
     with pytest.raises(CheckpointError, match=r"does not fit BiSeNet: .* is missing"):
         load(tmp_path / "other.safetensors")

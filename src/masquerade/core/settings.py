@@ -12,6 +12,9 @@ from pydantic.json_schema import JsonSchemaValue
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
 """The name of a module, method, variant, dataset or scale; it becomes a part of paths."""
+Channels = Annotated[int, Field(ge=8)]
+"""The width of a network with strided 1 x 1 convolutions. With fewer than 8 channels oneDNN writes outside its memory
+when it computes their gradients with AVX2, and the training crashes (uxlfoundation/oneDNN, issue 6035)."""
 
 
 class Settings(BaseModel):

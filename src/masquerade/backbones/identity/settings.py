@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from masquerade.backbones._recognition.settings import RecognitionSettings
-from masquerade.core.settings import Settings
+from masquerade.core.settings import Channels, Settings
 
 
 class IdentitySettings(Settings):
@@ -15,7 +15,7 @@ class IdentitySettings(Settings):
     """model_ir_se50.pth to adopt instead of a training: ``asset:ir_se50``, ``path`` or ``path#sha256=<checksum>``;
     ours: ``weights:<name>``; '': trained here. An adopted model_ir_se50.pth sees FALCO's crop of a picture, which the
     checkpoint states."""
-    widths: Annotated[list[int], Field(min_length=5, max_length=5)]
+    widths: Annotated[list[Channels], Field(min_length=5, max_length=5)]
     """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
     units: Annotated[list[int], Field(min_length=4, max_length=4)]
     """Blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""

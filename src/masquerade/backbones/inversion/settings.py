@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from masquerade.core.settings import Settings
+from masquerade.core.settings import Channels, Settings
 
 
 class InversionWeights(Settings):
@@ -56,7 +56,7 @@ class InversionSettings(Settings):
     mean of W. It then starts as a good inversion. The generator must have been trained by reconstruction."""
     input_size: Annotated[int, Field(ge=16)]
     """Side in pixels of the encoder's input (256: Tov et al. 2021); the encoder resizes pictures to it."""
-    widths: Annotated[list[int], Field(min_length=5, max_length=5)]
+    widths: Annotated[list[Channels], Field(min_length=5, max_length=5)]
     """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
     units: Annotated[list[int], Field(min_length=4, max_length=4)]
     """Blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""

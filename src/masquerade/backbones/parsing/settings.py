@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from masquerade.core.settings import Settings
+from masquerade.core.settings import Channels, Settings
 
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -18,7 +18,7 @@ class ParsingSettings(Settings):
     ``path#sha256=<checksum>``; ours: ``weights:<name>``; '': trained here."""
     input_size: Annotated[int, Field(ge=32)]
     """Side in pixels of the network's input; the network resizes pictures to it (512: the published code)."""
-    width: Annotated[int, Field(ge=4)]
+    width: Channels
     """Channels of the stem; all others are multiples of it (64: ResNet-18, the published weights)."""
     stride: Literal[2, 4, 8]
     """Pixels of the input per position of the finest features (8: the published weights)."""

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from masquerade.core.settings import Settings
+from masquerade.core.settings import Channels, Settings
 
 Width = Annotated[int, Field(ge=4)]
 Weight = Annotated[float, Field(ge=0)]
@@ -21,7 +21,7 @@ class EncoderSettings(Settings):
     inversion``."""
     input_size: Annotated[int, Field(ge=16)]
     """Side in pixels of the encoder's input (256: section 4.1); pictures are resized to it."""
-    widths: Annotated[list[Width], Field(min_length=5, max_length=5)]
+    widths: Annotated[list[Channels], Field(min_length=5, max_length=5)]
     """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50, the published code)."""
     units: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=4, max_length=4)]
     """Blocks of the four stages (3, 4, 14, 3: IR-SE-50, the published code)."""
