@@ -138,7 +138,7 @@ def test_each_picture_is_recovered_with_its_own_key(workshop, anonymized, faces,
     method, own = workshop.method(name), keys(name, faces.ids)
     pictures = to_float(to_uint8(anonymized(name)[0]))
     together = method.recover(pictures, own)
-    np.testing.assert_allclose(method.recover(pictures[1:2], own[1:2]), together[1:2], atol=2e-5)
+    np.testing.assert_allclose(method.recover(pictures[1:2], own[1:2]), together[1:2], atol=1e-4)
     assert not np.array_equal(method.recover(pictures[1:2], own[:1]), together[1:2]), "another picture's key"
 
 
