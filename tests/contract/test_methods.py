@@ -138,8 +138,8 @@ def test_each_picture_is_recovered_with_its_own_key(workshop, anonymized, faces,
     method, own = workshop.method(name), keys(name, faces.ids)
     pictures = to_float(to_uint8(anonymized(name)[0]))
     together = method.recover(pictures, own)
-    np.testing.assert_allclose(method.recover(pictures[1:2], own[1:2]), together[1:2], atol=1e-4)
-    assert not np.array_equal(method.recover(pictures[1:2], own[:1]), together[1:2]), "another picture's key"
+    alone, other = (method.recover(pictures[1:2], key) - together[1:2] for key in (own[1:2], own[:1]))
+    assert np.abs(alone).max() < 1e-3 * np.abs(other).max(), "rounding, beside the effect of another picture's key"
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if discovery.load("methods", name).capabilities.invertible])
