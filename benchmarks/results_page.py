@@ -1,4 +1,4 @@
-"""Writes the tables of docs/results.md and README.md from a build, and the pictures beside them.
+"""Writes the tables of results in docs/ and README.md from a build, and the pictures beside them.
 
 `python benchmarks/results_page.py` after `make reproduce`. A table follows the line `<!-- results: NAME -->` and ends
 at an empty line; the prose around it is written by hand.
@@ -14,7 +14,7 @@ from typing import Any
 from PIL import Image
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("docs/results.md", "README.md")
+PAGES = ("docs/results.md", "docs/identitydp.md", "README.md")
 PICTURES = {
     "figure7.jpg": "identitydp/figure7",
     "falco.jpg": "falco/figure3",
@@ -47,6 +47,8 @@ IDENTITYDP = {
     "**IdentityDP (ε = 6)**": "identitydp/eps_6",
     "**IdentityDP (ε = 0.57)**": "identitydp/eps_0_57",
 }
+SWEEP = ("0.57", "6", "100", "200", "400", "800")
+RECOGNISERS = ("recogniser_a", "recogniser_b")
 SHORT = ("Pixelization(16×16)", "Blur(19×19)", "k-same (k = 5)", "**IdentityDP (ε = 6)**")
 FALCO = {
     "**FALCO (m = 0)**": "falco/m_0",
@@ -103,6 +105,15 @@ TABLES: dict[str, tuple[str, dict[str, str], Columns]] = {
         }
         | PSNR
         | {"SSIM": ("ssim/",)}
+        | HOG,
+    ),
+    "sweep": (
+        "variant",
+        {f"ε = {epsilon}": f"identitydp/eps_{epsilon.replace('.', '_')}" for epsilon in SWEEP},
+        {f"PSR, `{judge}`": (f"protection_success_rate_at_far/{judge}",) for judge in RECOGNISERS}
+        | {"PSR, dlib": ("protection_success_rate_at_far/dlib_face",)}
+        | DISTANCE
+        | PSNR
         | HOG,
     ),
     "falco": (
