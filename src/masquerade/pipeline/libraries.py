@@ -30,7 +30,6 @@ def load(*groups: str) -> None:
     import scipy.linalg
     import scipy.ndimage
     import scipy.spatial.distance
-    import skimage.metrics
     import threadpoolctl
     import torchvision
     import tqdm
