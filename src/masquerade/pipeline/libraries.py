@@ -17,6 +17,7 @@ def load(*groups: str) -> None:
     torchvision_internals.ensure()
     import cv2
     import dlib
+    import facenet_pytorch
     import filelock
     import matplotlib.backends.backend_agg
     import matplotlib.backends.backend_svg
@@ -30,7 +31,6 @@ def load(*groups: str) -> None:
     import scipy.linalg
     import scipy.ndimage
     import scipy.spatial.distance
-    import skimage.metrics
     import threadpoolctl
     import torchvision
     import tqdm
