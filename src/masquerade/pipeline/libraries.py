@@ -31,6 +31,7 @@ def load(*groups: str) -> None:
     import scipy.linalg
     import scipy.ndimage
     import scipy.spatial.distance
+    import skimage.metrics
     import threadpoolctl
     import torchvision
     import tqdm
