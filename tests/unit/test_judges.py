@@ -329,7 +329,7 @@ def test_denormal_numbers_are_zero_inside_the_block_only():
     assert (small * 1.0).item() > 0.0
 
 
-def test_boxes_and_rates_of_hog_are_those_of_a_scan_at_256_pixels(judges, several):
+def test_boxes_of_hog_are_those_of_a_scan_at_256_pixels(judges, several):
     detector = judges["dlib_face"]._detector
     measured = judges["dlib_face"].measure(several)
     for row, picture in enumerate(inputs.pixels(several, 256)):
