@@ -48,7 +48,7 @@ def _circumstances_path(outputs: list[str]) -> str:
 
 
 def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, dict[str, Any]]:
-    """dvc.yaml of the root and of each rule -> its content, for these jobs."""
+    """Every dvc.yaml -> its content, for these jobs."""
     over_paths = loading.layers_of(yaml_files.read(root / blocks.PARAMS)["scale"], root)
     declared = slices_of(jobs)
     read = {path for job in jobs for path in map(str, job.input)}
@@ -84,7 +84,9 @@ def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, dict[str, 
         if read.isdisjoint(map(str, job.output)):
             stages[stage_name(job)] = _stage(job)
         else:
-            content = contents.setdefault(stage_files.of_rule(job.rule.name), {"stages": {}})
+            words = job.wildcards_dict
+            file = stage_files.of_rule(job.rule.name, words.get("method") or words.get("paper") or "")
+            content = contents.setdefault(file, {"stages": {}})
             content["stages"][stage_name(job)] = {"wdir": stage_files.ROOT_FROM_FOLDER, **_stage(job)}
     return contents
 
