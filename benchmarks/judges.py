@@ -4,6 +4,7 @@ Judges with a network that was trained here need the checkpoints of `make reprod
 """
 
 import argparse
+import gc
 import json
 import os
 import platform
@@ -128,6 +129,8 @@ def forked(folder: Path, checkpoints: Path) -> float:
     from masquerade.pipeline import libraries
 
     libraries.load()
+    gc.collect()
+    gc.freeze()  # as the fork server does
     child = os.fork()
     if child == 0:
         whole_pass(folder, checkpoints)

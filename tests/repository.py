@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
+from numba.core.caching import UserProvidedCacheLocator
 
 import programs
 
 KEPT = ("data/tiny", "checkpoints/tiny", "results/tiny")
 """The folders of the built files."""
+KERNELS = Path("src/masquerade/faces/_drawn")
+"""The folder of the kernels that draw faces."""
 
 
 class Repository:
@@ -74,6 +77,7 @@ class Repository:
 
     def copy(self, to: Path, environment: Mapping[str, str] | None = None) -> "Repository":
         shutil.copytree(self.path, to, symlinks=True)
+        copy_kernels(self.path, to)
         return Repository(to, environment or self.environment)
 
     def clone(self, to: Path) -> "Repository":
@@ -95,6 +99,7 @@ class Repository:
             if not name.endswith("dvc.lock"):  # it belongs to another build
                 (path / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(root / name, path / name)
+        copy_kernels(root, path)
         repository = cls(path)
         repository.edit("params.yaml", "scale: mini", f"scale: {scale}")
         repository.git("init", "--quiet", "--initial-branch", "main")
@@ -103,6 +108,14 @@ class Repository:
         dates = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-01-01T00:00:00Z")
         cls(path, repository.environment | dates).commit(scale)
         return repository
+
+
+def copy_kernels(root: Path, path: Path) -> None:
+    """Copy the compiled kernels: compiling takes 20 s. Numba names their folder after that of their source."""
+    names = [UserProvidedCacheLocator.get_suitable_cache_subpath(str(top / KERNELS / "x.py")) for top in (root, path)]
+    for compiled in (root / KERNELS / "__pycache__").glob(f"*/{names[0]}"):
+        to = path / compiled.relative_to(root).with_name(names[1])
+        shutil.copytree(compiled, to, dirs_exist_ok=True)
 
 
 def sources(root: Path) -> list[str]:

@@ -1,5 +1,10 @@
 """Fixtures of the contract tests: drawn faces, and every backbone and method trained at the tests' scale."""
 
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 import pytest
 
 from masquerade import faces
@@ -8,55 +13,88 @@ from masquerade.core.images import FaceArchive
 from masquerade.methods import Resources
 from masquerade.training.job import TrainingJob
 
+READ = "read.json"
+"""The ids of the faces that a training has read, beside its checkpoint."""
+
 
 class Workshop:
-    """Trains each requested backbone or method once, with the parameters of scale tiny."""
+    """Trains each requested backbone or method once, with the parameters of scale tiny.
 
-    def __init__(self, parameters, folder):
-        self.parameters, self.folder = parameters, folder
-        archive = folder / "faces.zip"
-        dataset = discovery.load("faces", "synthetic_hq")(parameters.datasets["synthetic_hq"])
-        faces.build(dataset, archive, parameters.image.size, 0, parameters.people.model_dump())
-        self.archive = FaceArchive(archive)
-        self.made = {}
+    The processes of the tests share its files: the first that needs a file makes it.
+    """
 
-    def job(self, name, backbones, people):
+    def __init__(self, parameters, folder, once):
+        self.parameters, self.folder, self.once = parameters, folder, once
+        self.archive = FaceArchive(once("faces of the workshop", self._write_faces) / "faces.zip")
+
+    def _write_faces(self, folder: Path) -> None:
+        dataset = discovery.load("faces", "synthetic_hq")(self.parameters.datasets["synthetic_hq"])
+        size, groups = self.parameters.image.size, self.parameters.people.model_dump()
+        faces.build(dataset, folder / "faces.zip", size, 0, groups)
+
+    @staticmethod
+    @contextmanager
+    def noted_reading() -> Iterator[set[str]]:
+        """The ids of the faces whose pictures or masks are read within the block."""
+        names, original = set(), FaceArchive._read
+
+        def noted(self, entries, folder, name):
+            names.add(name)
+            return original(self, entries, folder, name)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(FaceArchive, "_read", noted)
+            yield names
+
+    def job(self, name, backbones, people, folder=None):
+        folder = folder or self.folder
         return TrainingJob(
-            self.archive.path, backbones, self.folder / f"{name}.safetensors", self.folder / f"{name}.state", 0, 1,
+            self.archive.path, backbones, folder / f"{name}.safetensors", folder / f"{name}.state", 0, 1,
             lambda step, values: None, lambda label, pixels: None, people=people,
         )  # fmt: skip
 
-    def backbone(self, name):
-        if name not in self.made:
-            cls = discovery.load("backbones", name)
-            job = self.job(name, {need: self.backbone(need) for need in cls.needs}, cls.people)
-            cls(self.parameters.backbones[name]).train(job)
-            self.made[name] = job.checkpoint
-        return self.made[name]
+    def _trained(self, room: str, cls: type, name: str, backbones: dict, train: Callable[[TrainingJob], None]) -> Path:
+        def fill(folder: Path) -> None:
+            with self.noted_reading() as names:
+                train(self.job(name, backbones, cls.people, folder))
+            (folder / READ).write_text(json.dumps(sorted(names)))
 
-    def resources(self, method):
+        return self.once(f"trained {room} {name}", fill) / f"{name}.safetensors"
+
+    def backbone(self, name: str) -> Path:
+        """The checkpoint; the report of its quality is beside it."""
+        cls = discovery.load("backbones", name)
+        needs = {need: self.backbone(need) for need in cls.needs}
+        backbone = cls(self.parameters.backbones[name])
+        return self._trained(
+            "backbone", cls, name, needs, lambda job: backbone.build(job, job.checkpoint.with_suffix(".json"))
+        )
+
+    def resources(self, method: str) -> Resources:
         cls = discovery.load("methods", method)
         backbones = {name: self.backbone(name) for name in cls.needs}
         checkpoint = None
         if cls.capabilities.trains:
-            if method not in self.made:
-                job = self.job(f"method-{method}", backbones, cls.people)
-                cls.train(self.parameters.methods[method].params, job)
-                self.made[method] = job.checkpoint
-            checkpoint = self.made[method]
+            params = self.parameters.methods[method].params
+            checkpoint = self._trained("method", cls, method, backbones, lambda job: cls.train(params, job))
         gallery = self.archive if cls.capabilities.gallery else None
         return Resources(checkpoint, backbones, gallery, self.fakes() if cls.capabilities.fakes else None)
 
-    def fakes(self):
-        if "fakes" not in self.made:
-            from masquerade.methods._latent import fakes
-            from masquerade.methods._latent.space import LatentSpace
+    def read_by(self, checkpoint: Path) -> set[str]:
+        """The ids of the faces that were read while this file was made."""
+        return set(json.loads((checkpoint.parent / READ).read_text()))
 
-            settings = self.parameters.fakes
-            space = LatentSpace({name: self.backbone(name) for name in ("generator", "semantics")})
-            fakes.write(space, self.folder / "fakes.safetensors", settings.count, settings.psi, seed=0)
-            self.made["fakes"] = self.folder / "fakes.safetensors"
-        return self.made["fakes"]
+    def fakes(self) -> Path:
+        from masquerade.methods._latent import fakes
+        from masquerade.methods._latent.space import LatentSpace
+
+        settings = self.parameters.fakes
+        space = {name: self.backbone(name) for name in ("generator", "semantics")}
+
+        def fill(folder: Path) -> None:
+            fakes.write(LatentSpace(space), folder / "fakes.safetensors", settings.count, settings.psi, seed=0)
+
+        return self.once("fakes of the workshop", fill) / "fakes.safetensors"
 
     def method(self, name, observe=True):
         """An instance of the first variant of params.yaml; it has observed the test split if ``observe`` is true."""
@@ -68,5 +106,5 @@ class Workshop:
 
 
 @pytest.fixture(scope="session")
-def workshop(tiny, tmp_path_factory):
-    return Workshop(tiny, tmp_path_factory.mktemp("workshop"))
+def workshop(tiny, tmp_path_factory, once):
+    return Workshop(tiny, tmp_path_factory.mktemp("workshop"), once)

@@ -3,25 +3,10 @@
 import pytest
 
 from masquerade.core import discovery, people
-from masquerade.core.images import FaceArchive
 
 BACKBONES = discovery.names("backbones")
 METHODS = [name for name in discovery.names("methods") if discovery.load("methods", name).capabilities.trains]
 SHOWING = [name for name in discovery.names("methods") if discovery.load("methods", name).capabilities.gallery]
-
-
-@pytest.fixture
-def read(monkeypatch):
-    """The ids of the faces whose pictures or masks are read."""
-    names = set()
-    original = FaceArchive._read
-
-    def noted(self, entries, folder, name):
-        names.add(name)
-        return original(self, entries, folder, name)
-
-    monkeypatch.setattr(FaceArchive, "_read", noted)
-    return names
 
 
 def learnt_from(archive, names):
@@ -31,29 +16,22 @@ def learnt_from(archive, names):
 
 
 @pytest.mark.parametrize("name", BACKBONES)
-def test_training_of_a_backbone_reads_the_people_of_its_group_alone(workshop, name, read, tmp_path):
-    cls = discovery.load("backbones", name)
-    needs = {need: workshop.backbone(need) for need in cls.needs}
-    read.clear()
-    backbone = cls(workshop.parameters.backbones[name])
-    backbone.build(workshop.job(f"people-{name}", needs, cls.people), tmp_path / "report.json")
-    assert learnt_from(workshop.archive, read) == {cls.people}
+def test_training_of_a_backbone_reads_the_people_of_its_group_alone(workshop, name):
+    read = workshop.read_by(workshop.backbone(name))
+    assert learnt_from(workshop.archive, read) == {discovery.load("backbones", name).people}
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_training_of_a_method_reads_the_people_of_its_group_alone(workshop, name, read):
-    cls = discovery.load("methods", name)
-    needs = {need: workshop.backbone(need) for need in cls.needs}
-    read.clear()
-    cls.train(workshop.parameters.methods[name].params, workshop.job(f"people-{name}", needs, cls.people))
+def test_training_of_a_method_reads_the_people_of_its_group_alone(workshop, name):
+    read = workshop.read_by(workshop.resources(name).checkpoint)
     assert learnt_from(workshop.archive, read) <= {"methods"}  # lreorg reads no picture: it learns from drawn faces
 
 
 @pytest.mark.parametrize("name", SHOWING)
-def test_a_gallery_shows_the_people_of_the_methods_alone(workshop, name, read):
+def test_a_gallery_shows_the_people_of_the_methods_alone(workshop, name):
     method, probes = workshop.method(name, observe=False), workshop.archive.load("test")
-    read.clear()
-    method.anonymize(probes, seed=0)
+    with workshop.noted_reading() as read:
+        method.anonymize(probes, seed=0)
     assert learnt_from(workshop.archive, read) == {"methods"}
 
 

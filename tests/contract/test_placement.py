@@ -99,8 +99,8 @@ def test_classifiers_of_the_attribute_protocol_run_on_the_accelerator(workshop, 
 @pytest.mark.parametrize("name", BACKBONES)
 def test_quality_of_a_backbone_is_measured_on_the_accelerator(workshop, name, monkeypatch):
     cls = discovery.load("backbones", name)
-    workshop.backbone(name)
-    job = workshop.job(name, {need: workshop.backbone(need) for need in cls.needs}, cls.people)
+    folder = workshop.backbone(name).parent
+    job = workshop.job(name, {need: workshop.backbone(need) for need in cls.needs}, cls.people, folder)
     with pretended(monkeypatch) as gpu:
         figures = cls(workshop.parameters.backbones[name]).quality(job)
     assert not gpu.astray, "a parameter, a buffer or an input lies elsewhere"

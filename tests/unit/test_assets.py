@@ -1,33 +1,25 @@
 """External files: the registry, the lock, the checks of a file, and the messages to the user."""
 
-import bz2
 import hashlib
-import io
 import json
 import re
-import tarfile
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
-from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from masquerade import assets
-from masquerade.assets import admitting, checking, entries, hashing, identity, lock, unpacking, verifying
+from masquerade.assets import admitting, entries, hashing, identity, lock, verifying
 from masquerade.cli import doctor
-from masquerade.cli.assets import app
 from masquerade.core import discovery
 from masquerade.core.errors import AssetError, CheckpointError, ParameterError
 from masquerade.lineage import licences
 from masquerade.params import loading, overlays, yaml_files
+from toy_assets import BYTES, SHA256, placed, put, remote, toy_registry
 
-BYTES = b"weights of a network" * 1000
-SHA256 = hashlib.sha256(BYTES).hexdigest()
 ROLES = (
     "ir_se50", "facenet_vggface2", "facenet_casia", "adaface_ir50", "stylegan2_256", "stylegan2_1024",
     "stylegan2_1024_genforce", "e4e_1024", "psp_1024", "farl_ep64", "farl_ep16", "clip_vit_b32", "bisenet", "fan4",
@@ -35,61 +27,9 @@ ROLES = (
 )  # fmt: skip
 
 
-def remote(**known):
-    return {"urls": (), "size": None, "sha256": None, "md5": None, "vouched": ""} | known
-
-
-def about(**known):
-    return {
-        "title": "a network", "source": "a test", "roughly": "", "licence": "MIT", "terms": "", "steps": (),
-        "redistribution": "anybody", "papers": (),
-    } | known  # fmt: skip
-
-
-def weights(name="net.pt", archives=(), more=None, **known):
-    file = entries.File(name=name, **remote(**known))
-    return entries.Weights(**about(**(more or {})), file=file, archives=archives, layout="", loader="",
-                            preprocessing=None)  # fmt: skip
-
-
 @pytest.fixture
 def toys(monkeypatch, tmp_path):
-    """A registry of a few roles in a separate repository, which is the working directory."""
-    archive = entries.Archive(name="net.tar", member="inside/net.pt", **remote())
-    pictures = (
-        entries.Folder(name="pictures", count=2, instead_of=("pictures.zip",)),
-        entries.Folder(name="more", count=None, instead_of=()),
-    )
-    lists = tuple(entries.File(name=name, **remote()) for name in ("list.txt", "pictures.zip"))
-    roles = {
-        "unknown": weights(archives=(archive,)),
-        "published": weights(size=len(BYTES), sha256=SHA256),
-        "by_md5": weights(md5=hashlib.md5(BYTES).hexdigest()),
-        "form": weights(more={"steps": ("Ask nicely.", "Place it.")}),
-        "people": entries.Dataset(**about(), files=lists, folders=pictures, within=("Anno",)),
-    }
-    monkeypatch.setattr(entries, "registry", lambda: roles)
-    monkeypatch.setattr(assets, "registry", lambda: roles)
-    monkeypatch.chdir(tmp_path)
-    return roles
-
-
-def put(role: str, content: bytes = BYTES, name: str = "net.pt") -> Path:
-    file = Path("assets", role, name)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(content)
-    return file
-
-
-def given_file(content: bytes = BYTES, name: str = "download.pt") -> Path:
-    Path(name).write_bytes(content)
-    return Path(name)
-
-
-def placed(role: str, content: bytes = BYTES, name: str = "download.pt", rehearsal: bool = False) -> list[str]:
-    messages = []
-    admitting.place(given_file(content, name), role, rehearsal, messages.append)
-    return messages
+    return toy_registry(monkeypatch, tmp_path)
 
 
 def test_the_registry_has_every_role_of_the_papers():
@@ -285,102 +225,6 @@ def test_a_rehearsal_file_is_marked_and_the_real_file_replaces_it(toys):
     assert assets.checked("published").read_bytes() == BYTES
 
 
-def archive(kind: str, members: dict[str, bytes]) -> bytes:
-    stream = io.BytesIO()
-    if kind == "zip":
-        with zipfile.ZipFile(stream, "w") as made:
-            for name, content in members.items():
-                made.writestr(name, content)
-    elif kind == "bz2":
-        return bz2.compress(members[""])
-    else:
-        with tarfile.open(fileobj=stream, mode=kind) as made:
-            for name, content in members.items():
-                info = tarfile.TarInfo(name)
-                info.size = len(content)
-                made.addfile(info, io.BytesIO(content))
-    return stream.getvalue()
-
-
-@pytest.mark.parametrize(("kind", "member"), [("zip", "a/b"), ("w", "a/b"), ("w:gz", "a/b"), ("bz2", "")])
-def test_one_file_is_extracted_from_an_archive(tmp_path, kind, member):
-    packed = tmp_path / "packed"
-    packed.write_bytes(archive(kind, {member: BYTES, "../evil": b"never", "a/c": b"never"}))
-    unpacking.unpack(packed, member, tmp_path / "out" / "net.pt")
-    assert (tmp_path / "out" / "net.pt").read_bytes() == BYTES
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["net.pt", "packed"]
-
-
-@pytest.mark.parametrize(("kind", "member"), [("zip", "a/b"), ("w", "a/b"), ("w:gz", "a/b"), ("bz2", "")])
-def test_a_truncated_archive_leaves_no_file(tmp_path, kind, member):
-    packed = tmp_path / "packed"
-    content = archive(kind, {member: bytes(hashlib.shake_128(b"noise").digest(50_000))})
-    packed.write_bytes(content[: len(content) // 2])
-    with pytest.raises(AssetError, match="damaged or no archive"):
-        unpacking.unpack(packed, member, tmp_path / "net.pt")
-    assert not (tmp_path / "net.pt").exists()
-
-
-def test_the_error_for_an_archive_without_the_file_lists_its_content(tmp_path):
-    packed = tmp_path / "packed"
-    packed.write_bytes(archive("w", {"other.pt": b""}))
-    with pytest.raises(AssetError, match=r"holds no net.pt; it holds other.pt"):
-        unpacking.unpack(packed, "net.pt", tmp_path / "net.pt")
-
-
-def test_a_link_in_an_archive_is_not_followed(tmp_path):
-    link = tarfile.TarInfo("net.pt")
-    link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-    with tarfile.open(tmp_path / "packed", "w") as made:
-        made.addfile(link)
-    with pytest.raises(AssetError, match="no plain file"):
-        unpacking.unpack(tmp_path / "packed", "net.pt", tmp_path / "net.pt")
-
-
-def test_a_published_archive_can_be_placed(toys):
-    placed("unknown", archive("w", {"inside/net.pt": BYTES}), name="net.tar")
-    assert assets.checked("unknown").read_bytes() == BYTES
-
-
-def dataset() -> None:
-    put("people", b"a 1\n", "list.txt")
-    for name in ("1.jpg", "2.jpg"):
-        put("people", name.encode(), f"pictures/{name}")
-    put("people", b"?", "more/sub/3.jpg")
-
-
-def test_a_dataset_may_be_packed_or_unpacked(toys):
-    dataset()
-    assert checking.missing("people") == []
-    Path("assets/people/Anno").mkdir()
-    Path("assets/people/list.txt").rename("assets/people/Anno/list.txt")  # in the layout of its publisher
-    assert checking.missing("people") == []
-    put("people", b"zip", "pictures.zip")
-    for path in Path("assets/people/pictures").iterdir():
-        path.unlink()
-    assert checking.missing("people") == []
-    Path("assets/people/pictures.zip").unlink()
-    assert checking.missing("people") == ["pictures.zip"]
-    with pytest.raises(CheckpointError, match=r"assets/people/pictures.zip is missing"):
-        assets.checked("people")
-
-
-def test_every_picture_of_a_folder_is_verified(toys):
-    dataset()
-    assert {finding.state for finding in verifying.verify("people")} == {"recorded"}
-    lines = "".join(f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n" for name in ("1.jpg", "2.jpg"))
-    # `lines` is in the format of sha256sum
-    assert lock.recorded("people", "pictures").sha256 == hashlib.sha256(lines.encode()).hexdigest()
-    put("people", b"hidden", "pictures/.DS_Store")
-    assert all(finding.ok for finding in verifying.verify("people"))
-    put("people", b"other", "more/sub/3.jpg")
-    assert [finding.name for finding in verifying.verify("people") if not finding.ok] == ["more"]
-    put("people", b"3", "pictures/3.jpg")
-    text = next(finding.text for finding in verifying.verify("people") if finding.name == "pictures")
-    assert "has 3 files, its publisher gives 2" in text
-    assert assets.checked("people") == Path("assets/people")  # fast: it relies on `verify`
-
-
 def test_a_weight_file_is_hashed_once_per_process(toys, monkeypatch):
     placed("unknown")
     counted = []
@@ -418,89 +262,6 @@ def test_an_asset_that_is_not_ready_gives_the_reason(toys):
     assert "cut or altered" in assets.unready("unknown")
 
 
-def run(*words: str) -> tuple[int, str]:
-    done = CliRunner().invoke(app, list(words))
-    assert done.exception is None or isinstance(done.exception, SystemExit | AssetError), done.exception
-    return done.exit_code, done.output + str(done.exception or "")
-
-
-def test_the_list_shows_every_state(toys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    placed("unknown")
-    put("by_md5")
-    put("published", b"cut")
-    code, output = run("list")
-    states = dict(re.findall(r"│ (\w+) .*│ (.*?) +│$", output, re.MULTILINE))
-    assert code == 0
-    assert states == {"unknown": "there", "published": "altered", "by_md5": "unrecorded", "form": "needs a form",
-                      "people": "missing"}  # fmt: skip
-
-
-def test_fetch_of_a_file_behind_a_form_prints_the_steps_and_ends_with_status_1(toys):
-    code, output = run("fetch", "form")
-    assert code == 1
-    assert "1. Ask nicely." in output
-    assert "2. Place it." in output
-
-
-def test_fetch_continues_after_a_failed_role_and_lists_the_files_that_exist(toys):
-    put("published")
-    code, output = run("fetch", "form", "published")
-    assert code == 1
-    assert "published: there already" in output
-    put("published", BYTES[::-1])
-    code, output = run("fetch", "published")
-    assert (code, "altered" in output) == (1, True)
-
-
-def test_fetch_uses_the_archive_if_the_direct_file_is_wrong(toys, monkeypatch):
-    """The file has two sources: an address with a wrong file, then the archive with the right one."""
-    packed = archive("w", {"inside/net.pt": BYTES})
-    served = {"https://one": b"something else", "https://two": packed}
-    tar = entries.Archive(name="net.tar", member="inside/net.pt",
-                           **remote(urls=("https://two",), sha256=hashlib.sha256(packed).hexdigest()))  # fmt: skip
-    toys["both"] = weights(archives=(tar,), urls=("https://one",), sha256=SHA256)
-    monkeypatch.setattr("masquerade.assets.fetching._persist", lambda url, part, *_: part.write_bytes(served[url]))
-    code, output = run("fetch", "both")
-    assert code == 0, output
-    assert assets.checked("both").read_bytes() == BYTES
-    assert lock.recorded("both", "net.pt").origin == "https://two"
-    assert sorted(path.name for path in Path("assets/both").iterdir() if path.suffix != ".lock") == ["net.pt"]
-
-
-def test_two_processes_do_not_fetch_the_same_file(toys):
-    Path("assets/unknown").mkdir(parents=True)
-    with FileLock("assets/unknown/.fetch.lock"):
-        code, output = run("fetch", "unknown")
-    assert (code, "Another process is fetching 'unknown'" in output) == (1, True)
-
-
-def test_verify_checks_existing_files_and_fails_if_a_named_role_is_missing(toys):
-    assert run("verify") == (
-        0,
-        "Nothing lies in assets yet: `masquerade assets list`, `masquerade assets fetch ROLE`.\n",
-    )
-    placed("unknown")
-    code, output = run("verify")
-    assert code == 0
-    assert "ok" in output
-    assert run("verify", "form")[0] == 1
-    put("unknown", BYTES[::-1])
-    code, output = run("verify")
-    assert code == 1
-    assert "altered" in output
-
-
-def test_place_advises_to_commit_the_lock(toys):
-    code, output = run("place", str(given_file()), "unknown")
-    assert code == 0
-    assert "Commit assets.lock.yaml" in output
-    code, output = run("place", ".", "people")
-    assert "A folder of pictures is moved or linked" in output
-    code, output = run("place", str(given_file()), "people")
-    assert "no file of 'people'. Its files: list.txt, pictures.zip" in output
-
-
 def test_a_backbone_takes_its_file_from_the_registry(toys):
     cls = discovery.load("backbones", "parsing")
     knobs = loading.load(Path(assets.__file__).parents[3], "mini").backbones["parsing"]
@@ -526,19 +287,6 @@ def test_parameters_with_an_unknown_role_are_refused(tmp_path):
         overlay.write_text(yaml.safe_dump(overlays.overlay(yaml_files.read(root / "scales/mini.yaml"), block)))
         with pytest.raises(ParameterError, match=f"backbones.parsing.published names '{role}'.*{advice}"):
             loading.load(tmp_path, "mini")
-
-
-def test_the_doctor_names_what_the_scale_lacks(toys, monkeypatch):
-    parameters = loading.load(Path(assets.__file__).parents[3], "mini")
-    assert list(doctor.outside(Path(), parameters)) == [], "mini needs no external file"
-    knobs = parameters.backbones["parsing"].model_copy(update={"published": "asset:unknown"})
-    parameters.backbones["parsing"] = knobs
-    monkeypatch.setattr(discovery.load("judges", "mtcnn"), "assets", ("published", "form"), raising=False)
-    monkeypatch.setattr(assets, "registry", lambda: toys)
-    put("published")
-    (check,) = doctor.outside(Path(), parameters)
-    assert (check.ok, check.state) == (False, "1 of 3 (without unknown, form)")
-    assert "fetch unknown" in check.remedy
 
 
 def test_the_doctor_looks_for_the_files_that_losses_read():

@@ -109,7 +109,7 @@ def test_result_of_a_face_does_not_depend_on_its_batch(world, faces):
 
 def test_coarse_and_fine_layers_keep_the_code_of_the_real_face(world, faces):
     method, (inverted, features) = falco(world), codes.Codes(LatentSpace(world[1])).of(faces)
-    start = method._fakes.codes[torch.from_numpy(method._starts(faces, features))]
+    start = method._fakes.codes[method._starts(faces, features)]
     optimised = method._optimised(torch.from_numpy(faces.images), inverted, start)
     used = list(scaled(3, 7, 8))
     rest = [layer for layer in range(8) if layer not in used]
@@ -167,7 +167,7 @@ def test_nearest_fake_has_the_smallest_distance():
     draw = np.random.default_rng(1)
     real, made = draw.normal(size=(5, 4)), draw.normal(size=(30, 4))
     expected = np.linalg.norm(real[:, None] - made[None], axis=2).argmin(1)
-    assert pairing.nearest(real, made).tolist() == expected.tolist()
+    assert pairing.nearest(torch.from_numpy(real), torch.from_numpy(made)).tolist() == expected.tolist()
 
 
 def test_random_start_depends_on_the_face_alone(world, faces):

@@ -108,9 +108,9 @@ def test_folding_batch_norm_into_convolutions_changes_nothing_but_float_noise(ju
 def test_mtcnn_receives_its_range_and_colour_order(judges, orange):
     proposals = judges["mtcnn"]._networks[0]
     given = input_of(proposals, lambda: judges["mtcnn"].measure(orange))
-    # 8-bit levels 255, 128, 0, minus 127.5, over 128; a face of 32 of 128 pixels is shrunk to the network's 12
+    # 8-bit levels 255, 128, 0, minus 127.5, over 128; a face of 48 of 128 pixels is shrunk to the network's 12
     np.testing.assert_allclose(given[0, :, 10, 10], [0.99609, 0.00391, -0.99609], atol=1e-4)
-    assert given.shape[2:] == (49, 49)  # int(128 * 12 / 32 + 1)
+    assert given.shape[2:] == (33, 33)  # int(128 * 12 / 48 + 1)
 
 
 def test_haar_receives_grey_pictures_of_its_size(judges, orange, monkeypatch):
@@ -118,8 +118,8 @@ def test_haar_receives_grey_pictures_of_its_size(judges, orange, monkeypatch):
     monkeypatch.setattr(judges["haar"], "_cascade", recorder)
     assert not judges["haar"].measure(orange)["detected"].any()
     grey = recorder.calls[0][0]
-    assert grey.shape == (128, 128)
-    assert grey[64, 64] == round(0.299 * 255 + 0.587 * 128)  # ITU-R 601, RGB order
+    assert grey.shape == (96, 96)
+    assert grey[48, 48] == round(0.299 * 255 + 0.587 * 128)  # ITU-R 601, RGB order
 
 
 def test_dlib_recognises_chips_of_150_pixels_in_rgb(judges, orange, monkeypatch):
@@ -234,6 +234,7 @@ def test_folding_a_trained_network_changes_nothing_but_float_noise(architecture)
 
 def test_reference_that_occurs_several_times_passes_through_the_network_once(judges, several, monkeypatch):
     features, sizes = judges["mobilenet_v2"]._network, []
+    monkeypatch.setattr(mobilenet_v2, "pictures_at_once", lambda side: 4)
     repeated = np.concatenate([several[:2]] * 4)  # two batches of the network
     pictures = np.concatenate([several, several[::-1]])
     alone = [features.measure(pictures[row : row + 1], repeated[row : row + 1])["perceptual"] for row in range(8)]
@@ -317,6 +318,24 @@ def test_ssim_is_equation_13_written_out_with_loops(judges, several):
         values.append((2 * ma * mb + c1) * (2 * cov + c2) / ((ma**2 + mb**2 + c1) * (va + vb + c2)))
     measured = judges["pixels"].measure(several[3:, :, :24, :24], several[:1, :, :24, :24])["ssim"]
     np.testing.assert_allclose(measured, np.mean(values), rtol=1e-6)
+
+
+def test_denormal_numbers_are_zero_inside_the_block_only():
+    import torch
+
+    small = torch.tensor([1e-39])
+    with inputs.zero_for_denormals():
+        assert (small * 1.0).item() == 0.0
+    assert (small * 1.0).item() > 0.0
+
+
+def test_boxes_and_rates_of_hog_are_those_of_a_scan_at_256_pixels(judges, several):
+    detector = judges["dlib_face"]._detector
+    measured = judges["dlib_face"].measure(several)
+    for row, picture in enumerate(inputs.pixels(several, 256)):
+        box = detector.run(picture, 0, 0.0)[0][0]
+        edges = np.array([box.left(), box.top(), box.right(), box.bottom()])
+        np.testing.assert_allclose(measured["box"][row], (edges + 0.5) / 4 - 0.5, atol=1.0)  # pixels of 64
 
 
 def test_pixel_errors_compare_8_bit_pictures(judges, several):

@@ -1,113 +1,22 @@
-"""weights/: networks are exported with 16 bits and a card, adopted strictly, and refused with a reason."""
+"""weights/: networks are adopted strictly, and refused with a reason."""
 
-import json
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
 import yaml
-from safetensors import safe_open
 
-import command_line
-from masquerade import faces
 from masquerade.core import discovery, fingerprints
-from masquerade.core.errors import BelowFloor, CheckpointError, MasqueradeError, ParameterError
-from masquerade.lineage import provenance
+from masquerade.core.errors import BelowFloor, CheckpointError, ParameterError
 from masquerade.methods import Resources
 from masquerade.methods._disentanglement import training as stage_one
-from masquerade.params import loading, overlays, yaml_files
+from masquerade.params import loading, yaml_files
 from masquerade.params.paths import Paths
-from masquerade.pipeline import adopted_networks, method_builder, method_files, weights_export
+from masquerade.pipeline import adopted_networks, method_builder
 from masquerade.pipeline.graph import Graph
 from masquerade.training import adoption, cards, checkpoints, half_precision
-from masquerade.training.job import TrainingJob
-
-ROOT = Path(__file__).parents[2]
-BACKBONES, METHODS = ("generator", "identity", "inversion"), ("identitydp",)
-ADOPTED = {
-    "backbones": {name: {"published": f"weights:{name}"} for name in BACKBONES},
-    "methods": {name: {"published": f"weights:{name}"} for name in METHODS},
-}
-
-
-def job_of(root: Path, cls: type, checkpoint: Path, base: Path | None = None) -> TrainingJob:
-    paths = Paths("tiny")
-    return TrainingJob(
-        faces=root / paths.faces.format(dataset="synthetic_hq"),
-        backbones={name: root / paths.backbone.format(backbone=name) for name in cls.needs},
-        checkpoint=checkpoint, state=root / "state.pt", seed=0, threads=1, log=lambda *_: None,
-        picture=lambda *_: None, base=base, people=cls.people,
-    )  # fmt: skip
-
-
-def record(root: Path, *outputs: str) -> None:
-    """The circumstances of a job, as its program writes them."""
-    hashes = {path: fingerprints.md5(root / path) for path in outputs}
-    content = {"outputs": hashes, "commit": "c" * 40, "seconds": 5400.0, "machine": provenance.machine()}
-    file = root / provenance.path_of(outputs[0])
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(content))
-
-
-def parameters_into(root: Path) -> None:
-    shutil.copy(ROOT / "params.yaml", root)
-    shutil.copytree(ROOT / "scales", root / "scales")
-
-
-@pytest.fixture(scope="session")
-def trained(once) -> Path:
-    """A repository in which some networks of the scale tiny were trained and exported."""
-
-    def build(root: Path) -> None:
-        parameters_into(root)
-        parameters, paths = loading.load(root, "tiny"), Paths("tiny")
-        archive = root / paths.faces.format(dataset="synthetic_hq")
-        archive.parent.mkdir(parents=True)
-        dataset = discovery.load("faces", "synthetic_hq")(parameters.datasets["synthetic_hq"])
-        faces.build(dataset, archive, parameters.image.size, 0, parameters.people.model_dump())
-        for name in BACKBONES:
-            backbone = discovery.load("backbones", name)(parameters.backbones[name])
-            outputs = paths.backbone.format(backbone=name), paths.backbone_quality.format(backbone=name)
-            backbone.build(job_of(root, type(backbone), root / outputs[0]), root / outputs[1])
-            record(root, *outputs)
-        for name in METHODS:
-            cls, output = discovery.load("methods", name), paths.method.format(method=name, seed=0)
-            cls.train(parameters.methods[name].params, job_of(root, cls, root / output))
-            record(root, output)
-        weights_export.export(root, "tiny", [*BACKBONES, *METHODS])
-
-    return once("trained_networks", build)
-
-
-@pytest.fixture
-def repository(trained, tmp_path, monkeypatch) -> Path:
-    """A repository that has the weights, adopts them at the scale tiny, and has built nothing but faces."""
-    root = tmp_path / "repository"
-    root.mkdir()
-    parameters_into(root)
-    shutil.copytree(trained / "weights", root / "weights")
-    shutil.copytree(trained / "data", root / "data")
-    (root / "reference").symlink_to(ROOT / "reference")
-    edit(root, ADOPTED)
-    monkeypatch.chdir(root)
-    return root
-
-
-def edit(root: Path, over: dict) -> None:
-    """Put an overlay on scales/tiny.yaml."""
-    file = root / "scales/tiny.yaml"
-    file.write_text(yaml.safe_dump(overlays.overlay(yaml_files.read(file), over)))
-
-
-def adopt_backbone(root: Path, name: str) -> tuple[Path, dict]:
-    """The checkpoint and the report of a backbone that the rule of the graph adopts."""
-    backbone = discovery.load("backbones", name)(loading.load(root, "tiny").backbones[name])
-    checkpoint = root / Paths("tiny").backbone.format(backbone=name)
-    report = checkpoint.with_suffix(".json")
-    backbone.build(job_of(root, type(backbone), checkpoint), report)
-    return checkpoint, json.loads(report.read_text())
+from own_weights import adopt_backbone, adopting_repository, edit, job_of, tensors_of, train_and_export
 
 
 def adopt_method(root: Path, name: str) -> Path:
@@ -122,100 +31,14 @@ def change_card(root: Path, name: str, **changes) -> None:
     file.write_text(yaml.safe_dump({**yaml_files.read(file), **changes}))
 
 
-def tensors_of(path: Path) -> dict[str, torch.Tensor]:
-    with safe_open(path, framework="pt") as file:
-        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+@pytest.fixture(scope="session")
+def trained(once) -> Path:
+    return once("trained_networks", train_and_export)
 
 
-class TestExport:
-    def test_parameters_have_16_bits_and_buffers_are_exact(self, trained):
-        before = tensors_of(trained / "checkpoints/tiny/backbones/identity.safetensors")
-        after = tensors_of(trained / "weights/identity.safetensors")
-        buffers = checkpoints.buffers_of(trained / "weights/identity.safetensors")
-        assert any("running_var" in name for name in buffers)
-        assert any("num_batches_tracked" in name for name in buffers)
-        assert before.keys() == after.keys()
-        for name, tensor in before.items():
-            if name in buffers:
-                assert torch.equal(after[name], tensor)
-                assert after[name].dtype == tensor.dtype
-            else:
-                assert torch.equal(after[name].float(), tensor.half().float())
-        assert sum(tensor.dtype == torch.float16 for tensor in after.values()) > len(after) / 3
-
-    def test_card_states_origin_parameters_and_hash(self, trained):
-        card = cards.checked("inversion", trained)
-        parameters = loading.load(trained, "tiny")
-        assert (card.block, card.scale, card.seed, card.hours) == ("backbones.inversion", "tiny", 0, 1.5)
-        assert card.commit == "c" * 40
-        assert card.data.group == "backbones"
-        assert "no photographs" in card.data.people
-        assert card.parameters["backbones.inversion"]["widths"] == list(parameters.backbones["inversion"].widths)
-        assert card.parameters["people"] == parameters.people.model_dump()
-        assert card.belongs_to == {"generator": cards.read("generator", trained).sha256}
-        report = json.loads((trained / "checkpoints/tiny/backbones/inversion.json").read_text())
-        assert card.quality == report["quality"]
-        assert card.sha256 == fingerprints.sha256(trained / "weights/inversion.safetensors")
-
-    def test_people_who_are_only_tested_are_in_no_card(self, trained):
-        block = cards.read("identity", trained).parameters["datasets.synthetic_hq"]
-        assert set(block["identities"]) == set(block["pictures_per_identity"]) == {"train", "validation"}
-
-    def test_the_same_build_gives_the_same_bytes(self, trained, tmp_path):
-        root = tmp_path / "again"
-        shutil.copytree(trained, root)
-        shutil.rmtree(root / "weights")
-        weights_export.export(root, "tiny", ["generator"])
-        for path in (cards.weights_path("generator"), cards.card_path("generator")):
-            assert (root / path).read_bytes() == (trained / path).read_bytes()
-
-    def test_loss_of_quality_is_measured_on_the_rounded_weights(self, trained):
-        exported = [
-            weights_export.Exported(one, cards.read(one.name, trained), 0.0)
-            for one in weights_export.networks(loading.load(trained, "tiny"))
-            if one.name == "identity"
-        ]
-        losses = list(weights_export.rounding_losses(exported, loading.load(trained, "tiny"), trained))
-        assert {name for name, *_ in losses} == {"identity"}
-        assert {figure: before for _, figure, before, _ in losses} == exported[0].card.quality
-        assert all(abs(after - before) <= 0.2 for _, figure, before, after in losses if figure == "auc")
-
-    def test_unknown_network_gives_the_nearest(self, trained):
-        with pytest.raises(MasqueradeError, match=r"no network 'generatorr'. Did you mean 'generator'"):
-            weights_export.export(trained, "tiny", ["generatorr"])
-
-    def test_network_that_is_not_built_is_refused_with_the_command(self, trained):
-        with pytest.raises(MasqueradeError, match=r"1 of 1 .* not built .*riddle.*snakemake all --config scale=tiny"):
-            weights_export.export(trained, "tiny", ["riddle"])
-
-    def test_checkpoint_without_a_record_is_refused(self, trained, tmp_path):
-        root = tmp_path / "unrecorded"
-        shutil.copytree(trained, root)
-        (root / provenance.path_of("checkpoints/tiny/backbones/identity.safetensors")).unlink()
-        with pytest.raises(MasqueradeError, match=r"has no record of its training .*\(`dvc pull` does\), or build"):
-            weights_export.export(root, "tiny", ["identity"])
-
-    def test_network_without_the_backbone_that_it_belongs_to_is_refused(self, trained, tmp_path):
-        root = tmp_path / "alone"
-        shutil.copytree(trained, root)
-        (root / cards.card_path("generator")).unlink()
-        with pytest.raises(MasqueradeError, match=r"Export both: `masquerade weights export generator inversion`"):
-            weights_export.export(root, "tiny", ["inversion"])
-
-    def test_adopted_checkpoint_is_not_exported_again(self, repository):
-        checkpoint, _ = adopt_backbone(repository, "identity")
-        record(repository, str(checkpoint.relative_to(repository)))
-        with pytest.raises(MasqueradeError, match=r"was not trained at scale tiny: it was adopted"):
-            weights_export.export(repository, "tiny", ["identity"])
-
-    def test_files_together_have_a_limit(self, trained, tmp_path, monkeypatch):
-        root = tmp_path / "large"
-        shutil.copytree(trained, root)
-        shutil.rmtree(root / "weights")
-        monkeypatch.setattr(cards, "LIMIT", 100_000)
-        with pytest.raises(MasqueradeError, match=r"would have .* MB together.*The largest: inversion"):
-            weights_export.export(root, "tiny", [*BACKBONES, *METHODS])
-        assert not (root / "weights").exists()
+@pytest.fixture
+def repository(trained, tmp_path, monkeypatch) -> Path:
+    return adopting_repository(trained, tmp_path / "repository", monkeypatch)
 
 
 class TestRounding:
@@ -409,121 +232,3 @@ class TestBadInput:
         edit(repository, {"methods": {"ifadit": {"published_ablations": {"full": "weights:ifadit.full"}}}})
         with pytest.raises(ParameterError, match=r"published_ablations names 'full', which is not defined"):
             loading.load(repository, "tiny")
-
-
-class TestGraph:
-    def test_weight_file_and_card_are_inputs_of_the_job_that_adopts(self, repository):
-        graph = Graph(repository, "tiny")
-        wildcards = type("Wildcards", (), {"method": "identitydp", "seed": "0"})
-        assert graph.weights(wildcards) == ["weights/identitydp.safetensors", "weights/identitydp.yaml"]
-        assert graph.published("identity") == ["weights/identity.safetensors", "weights/identity.yaml"]
-        assert graph.published("semantics") == []
-
-    def test_ablation_is_trained_unless_it_names_weights(self, repository):
-        edit(repository, {"methods": {"ifadit": {"published": "weights:ifadit"}}})
-        parameters = loading.load(repository, "tiny")
-        assert parameters.weights("ifadit") == "ifadit"
-        assert parameters.weights("ifadit", "without_div") == ""
-        named = {"published_ablations": {"without_div": "weights:ifadit.without_div"}}
-        edit(repository, {"methods": {"ifadit": named}})
-        assert loading.load(repository, "tiny").weights("ifadit", "without_div") == "ifadit.without_div"
-
-    def test_every_network_that_trains_declares_its_architecture(self, tiny):
-        for network in weights_export.networks(tiny):
-            params = tiny.tree[network.room][network.module]
-            block = params if network.room == "backbones" else params["params"]
-            missing = [key for key in network.cls.architecture if overlays.at(block, key) is overlays.MISSING]
-            assert network.cls.architecture, network.name
-            assert missing == [], network.name
-
-
-class TestCommandLine:
-    def test_method_works_without_a_build(self, repository):
-        sentences: list[str] = []
-        parameters = loading.load(repository, "tiny")
-        resources = method_files.resources(repository, parameters, "identitydp", "eps_6", sentences.append)
-        assert resources.checkpoint == repository / ".masquerade/adopted/tiny/methods/identitydp/0.safetensors"
-        block, cls = parameters.methods["identitydp"], discovery.load("methods", "identitydp")
-        knobs = block.params.model_dump(mode="json")
-        assert method_builder.build(cls, knobs, None, block.variants["eps_6"], resources)
-        assert len(sentences) == 1
-        assert re.search(
-            r"those of weights/ are used: identity, identitydp\. .*procedural people.*no photogr", sentences[0]
-        )
-        assert not (repository / "checkpoints").exists()
-
-    def test_build_comes_before_weights(self, repository):
-        identity, _ = adopt_backbone(repository, "identity")
-        parameters, sentences = loading.load(repository, "tiny"), []
-        resources = method_files.resources(repository, parameters, "identitydp", "eps_6", sentences.append)
-        assert resources.backbones == {"identity": identity}
-        assert "are used: identitydp." in sentences[0]
-
-    def test_missing_weight_is_refused_with_what_to_do(self, repository):
-        (repository / cards.card_path("identity")).unlink()
-        parameters = loading.load(repository, "tiny")
-        with pytest.raises(ParameterError, match=r"identity.yaml is missing.*git checkout -- weights.*make reproduce"):
-            method_files.resources(repository, parameters, "identitydp", "eps_6")
-
-    def test_method_that_adopts_nothing_needs_a_build(self, repository):
-        parameters = loading.load(repository, "tiny")
-        with pytest.raises(
-            CheckpointError, match=r"fit needs checkpoints/tiny/methods/fit/0.safetensors.*make reproduce"
-        ):
-            method_files.resources(repository, parameters, "fit", "default")
-
-    def test_photographs_are_anonymized_without_a_build(self, repository, tmp_path, capsys):
-        pictures = tmp_path / "photographs"
-        pictures.mkdir()
-        command_line.portrait().save(pictures / "eileen.png")
-        options = ("--scale", "tiny", "--keep-recognisable")
-        status = command_line.anonymize(repository, pictures, tmp_path / "out", *options, method="identitydp")
-        assert status == 0, capsys.readouterr()
-        assert "procedural people, drawn by a program; no photographs" in capsys.readouterr().err
-        assert command_line.report(tmp_path / "out")["eileen.png"]["status"] == "ok"
-
-
-class TestDrift:
-    def test_every_card_has_the_parameters_of_the_repository(self):
-        problems = []
-        for name in cards.names(ROOT):
-            card = cards.read(name, ROOT)
-            problems += weights_export.drift(card, loading.load(ROOT, card.scale))
-        assert problems == [], "\n".join(problems)
-
-    def test_card_of_the_same_parameters_has_no_drift(self, trained):
-        assert weights_export.drift(cards.read("inversion", trained), loading.load(trained, "tiny")) == []
-
-    def test_changed_parameter_is_named_with_card_key_and_both_values(self, repository):
-        edit(repository, {"backbones": {"generator": {"published": ""}}, "datasets": {"synthetic_hq": {"yaw": 12.0}}})
-        edit(repository, {"backbones": {"generator": {"reconstruction": {"steps": 9}}}})
-        assert weights_export.drift(cards.read("generator", repository), loading.load(repository, "tiny")) == [
-            f"weights/generator.yaml: {key} was {there} in the training, and scale tiny has {here} now."
-            for key, there, here in (
-                ("backbones.generator.reconstruction.steps", 2, 9),
-                ("datasets.synthetic_hq.yaw", 9.0, 12.0),
-            )
-        ]
-
-    def test_new_and_removed_parameters_are_drift(self):
-        before, now = {"a": {"x": 1, "gone": 2}}, {"a": {"x": 1, "new": 3}}
-        assert list(cards.differences(before, now)) == [("a.gone", 2, None), ("a.new", None, 3)]
-        assert list(cards.differences({"a": [1, 2]}, {"a": (1, 2)})) == []
-
-
-class TestFolder:
-    def test_every_file_has_its_card_and_the_bytes_that_the_card_states(self):
-        folder = ROOT / cards.FOLDER
-        assert sorted(path.stem for path in folder.glob("*.safetensors")) == cards.names(ROOT)
-        assert all(cards.checked(name, ROOT) for name in cards.names(ROOT))
-        extra = {path.name for path in folder.iterdir()} - {"README.md"}
-        assert {name for name in extra if not name.endswith((".safetensors", ".yaml"))} == set()
-
-    def test_files_have_at_most_60_megabytes_together(self):
-        assert cards.LIMIT == 60_000_000
-        assert sum(path.stat().st_size for path in (ROOT / cards.FOLDER).iterdir()) <= cards.LIMIT
-
-    def test_readme_says_how_the_files_are_made_and_under_which_licence(self):
-        text = (ROOT / cards.FOLDER / "README.md").read_text()
-        for words in ("snakemake all --config scale=evening", "masquerade weights export", "Apache-2.0"):
-            assert words in text

@@ -84,7 +84,7 @@ def test_recognisers_that_judge_have_people_of_their_own(parameters):
 
 def test_mini_tests_on_forty_people_and_as_many_set_its_thresholds(root):
     mini = loading.load(root, "mini")
-    for name, fewest in (("synthetic_hq", 80), ("synthetic_wild", 40)):
+    for name, fewest in (("synthetic_hq", 120), ("synthetic_wild", 40)):
         dataset = discovery.load("faces", name)(mini.datasets[name])
         counts = dataset.count(mini.data_seed)
         for split in ("validation", "test"):

@@ -38,7 +38,8 @@ def load(path: Path) -> DlibResNet:
             for part, value in zip(parts, values.split([part.numel() for part in parts]), strict=True):
                 part.copy_(value.view(part.shape[::-1]).T if isinstance(layer, nn.Linear) else value.view(part.shape))
         position = start + 4 * count
-    return merged(network.eval().requires_grad_(False))
+    merged(network.eval().requires_grad_(False))
+    return network.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
 def _parts(layer: nn.Module) -> list[torch.Tensor]:

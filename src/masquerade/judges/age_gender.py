@@ -11,7 +11,7 @@ from masquerade.assets.packaged import packaged
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.inputs import pixels
+from masquerade.networks.inputs import pixels, zero_for_denormals
 
 SIDE = 256
 PADDING = 0.2  # the margin of a chip, with which the networks were trained
@@ -76,7 +76,8 @@ class _Network:
             for picture, shape in zip(pictures, shapes, strict=True)
         ]
         signal = (np.stack(chips).astype(np.float32) - self._means) * self._scale
-        return self._session.run(None, {self._input: np.ascontiguousarray(signal.transpose(0, 3, 1, 2))})[0]
+        with zero_for_denormals():  # the network for ages has such weights; the probabilities stay the same
+            return self._session.run(None, {self._input: np.ascontiguousarray(signal.transpose(0, 3, 1, 2))})[0]
 
 
 def whole_years(probabilities: np.ndarray, years: np.ndarray) -> np.ndarray:

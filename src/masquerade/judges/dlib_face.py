@@ -11,8 +11,8 @@ from masquerade.assets.packaged import packaged
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
+from masquerade.networks import hog
 from masquerade.networks.dlib_models import frontal_face_detector, landmark_predictor
-from masquerade.networks.hog import SIDE
 from masquerade.networks.inputs import device, pixels, place
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from masquerade.networks.dlib_resnet import DlibResNet
 
+SIDE = 256  # pixels; of the picture in which landmarks are predicted and chips are cut
 CHIP, PADDING = 150, 0.25  # side in pixels of the recogniser's input, and the margin of its training
 SAME_PERSON = 0.6  # largest distance of two pictures of one person (King 2017, the threshold of the training)
 MODEL = "dlib_face_recognition_resnet_model_v1.dat"
@@ -34,7 +35,8 @@ class DlibFace(Judge):
     the Euclidean distance of their descriptors is below 0.6 (the threshold of the training of the network; cao21 uses
     it).
 
-    Preprocessing: 8-bit RGB at 256 x 256; a chip of 150 x 150, rotated and scaled by the landmarks.
+    Preprocessing: 8-bit RGB, 178 x 178 for the detector (`hog.SIDE`) and 256 x 256 for the landmarks; a chip of
+    150 x 150, rotated and scaled by the landmarks.
     ``box``: left, top, right, bottom; ``landmarks``: x0, y0, x1, ... in iBUG order; in pixels of the input picture.
     """
 
@@ -79,15 +81,19 @@ class DlibFace(Judge):
             "landmarks": np.full((len(images), 136), np.nan, dtype=np.float32),
         }
         chips = []
-        for row, picture in enumerate(pixels(images, SIDE)):
-            boxes, _, _ = self._detector.run(picture, 0, 0.0)  # best score first
-            shape = self._landmarks(picture, boxes[0] if boxes else self._aligned_box)
+        for row, (picture, scanned) in enumerate(zip(pixels(images, SIDE), pixels(images, hog.SIDE), strict=True)):
+            boxes, _, _ = self._detector.run(scanned, 0, 0.0)  # best score first
+            box = self._aligned_box
+            if boxes:
+                edges = _edges(boxes[0])
+                box = dlib.rectangle(*(round(edge) for edge in _scaled(edges, hog.SIDE, SIDE)))
+                quantities["detected"][row] = True
+                quantities["box"][row] = _scaled(edges, hog.SIDE, images.shape[-1])
+            shape = self._landmarks(picture, box)
             chips.append(dlib.get_face_chip(picture, shape, CHIP, PADDING))
             if boxes:
-                quantities["detected"][row] = True
-                quantities["box"][row] = _scaled(_edges(boxes[0]), images.shape[-1])
                 points = np.array([(point.x, point.y) for point in shape.parts()])
-                quantities["landmarks"][row] = _scaled(points.reshape(-1), images.shape[-1])
+                quantities["landmarks"][row] = _scaled(points.reshape(-1), SIDE, images.shape[-1])
         return quantities, chips
 
 
@@ -123,6 +129,6 @@ def _edges(box) -> np.ndarray:
     return np.array([box.left(), box.top(), box.right(), box.bottom()])
 
 
-def _scaled(coordinates: np.ndarray, side: int) -> np.ndarray:
-    """Coordinates in the picture at SIDE pixels -> in the input picture of ``side`` pixels. Pixel centres are whole."""
-    return (coordinates + 0.5) * (side / SIDE) - 0.5
+def _scaled(coordinates: np.ndarray, before: int, after: int) -> np.ndarray:
+    """Coordinates in a picture of ``before`` pixels -> in the same at ``after`` pixels. Pixel centres are whole."""
+    return (coordinates + 0.5) * (after / before) - 0.5

@@ -11,7 +11,7 @@ from masquerade.core.settings import Settings
 from masquerade.judges import Judge
 from masquerade.networks import efficientnet_lite_internals
 from masquerade.networks.efficientnet_lite0 import MEAN, STD, network
-from masquerade.networks.inputs import device, folded, piecewise, place, tensor
+from masquerade.networks.inputs import device, folded, pictures_at_once, piecewise, place, tensor
 
 
 class EfficientnetLite0(Judge):
@@ -36,7 +36,7 @@ class EfficientnetLite0(Judge):
         self._network: Any = place(efficientnet_lite_internals.quick(folded(network())))
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return piecewise(self._measure, images)
+        return piecewise(self._measure, images, at_once=pictures_at_once(self.params.size))
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         signal = tensor(images, self.params.size, MEAN, STD).to(device())

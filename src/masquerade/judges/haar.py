@@ -10,15 +10,15 @@ from masquerade.core.settings import Settings
 from masquerade.judges import Judge
 from masquerade.networks.inputs import pixels
 
-SIDE = 128
-LEAST = SIDE // 4  # side of the smallest face: the face in an aligned crop fills more than half of it
+SIDE = 96
+LEAST = 3 * SIDE // 8  # side of the smallest face: the face in an aligned crop fills more than half of it
 SCALE_STEP, NEIGHBOURS = 1.1, 3  # OpenCV's defaults
 
 
 class Haar(Judge):
     """Detection of a frontal face: the largest box of the cascade.
 
-    Preprocessing: 8-bit grey (ITU-R 601 luma) at 128 x 128, histogram equalised as in OpenCV's own example.
+    Preprocessing: 8-bit grey (ITU-R 601 luma) at 96 x 96, histogram equalised as in OpenCV's own example.
     ``box``: left, top, right, bottom in pixels of the input picture, NaN if nothing is detected.
     """
 

@@ -19,7 +19,7 @@ import yaml
 from masquerade import assets
 from masquerade.core.errors import MasqueradeError
 from masquerade.faces import MANIFESTS
-from masquerade.lineage import provenance, snakemake_internals, stage_files
+from masquerade.lineage import dvc_internals, provenance, snakemake_internals, stage_files
 from masquerade.lineage.snakemake_internals import graph, record_path
 from masquerade.params import blocks, loading, overlays, paths, slices, yaml_files
 from masquerade.params.parameters import Parameters
@@ -183,14 +183,12 @@ def record() -> int:
 
 
 def _commit() -> None:
-    """`dvc commit --force --no-relink`. Raises NotRecorded."""
+    """Commit the stages that changed. Raises NotRecorded."""
     from dvc.exceptions import DvcException
-    from dvc.repo import Repo
 
     logging.getLogger("dvc").setLevel(logging.WARNING)
     try:
-        with Repo() as repo:
-            repo.commit(force=True, relink=False)
+        dvc_internals.commit_changed()
     except DvcException as error:
         raise NotRecorded(f"`dvc commit` failed: {error}") from error
 

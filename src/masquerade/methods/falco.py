@@ -97,7 +97,7 @@ class Falco(Method):
         import torch
 
         codes, features = self._codes.of(faces)
-        start = self._fakes.codes[torch.from_numpy(self._starts(faces, features))]
+        start = self._fakes.codes[self._starts(faces, features)]
         images, size = torch.from_numpy(faces.images), self._batch(len(faces))
         parts = zip(images.split(size), codes.split(size), start.split(size), strict=True)
         return self._space.draw(torch.cat([self._optimised(*part) for part in parts])).numpy()
@@ -110,14 +110,16 @@ class Falco(Method):
             "steps": self.params.steps,
         }
 
-    def _starts(self, faces: Faces, features: "Tensor") -> np.ndarray:
-        """The fake from which each face starts: rows of the fakes, int (N,) (Eq. 1)."""
+    def _starts(self, faces: Faces, features: "Tensor") -> "Tensor":
+        """The fake from which each face starts: rows of the fakes, int64 (N,) (Eq. 1)."""
+        import torch
+
         from masquerade.methods._latent.pairing import nearest
 
         if self.variant.start == "nearest":
-            return nearest(features.numpy(), self._fakes.features.numpy())
+            return nearest(features, self._fakes.features)
         draws = [seeding.generator(0, "falco", name).integers(len(self._fakes)) for name in faces.ids]
-        return np.array(draws, dtype=np.int64)
+        return torch.tensor(draws, dtype=torch.int64)
 
     def _optimised(self, images: "Tensor", inverted: "Tensor", fake: "Tensor") -> "Tensor":
         """Section 3.3: pictures (N, 3, S, S), their W+ and the W of their fakes -> anonymized W+ (N, layers, style)."""

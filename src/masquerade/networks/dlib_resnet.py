@@ -1,6 +1,6 @@
 """dlib's face recogniser: a residual network of 29 convolutions (King 2017, after He et al. 2016), in PyTorch.
 
-dlib runs it without a BLAS library and takes 73 ms a face on one thread; this network takes 5 ms. A test compares the
+dlib runs it without a BLAS library and takes 73 ms a face on one thread; this network takes 4 ms. A test compares the
 descriptors of both. As in dlib, convolutions of stride 2 do not pad, and a shortcut that is smaller or has fewer
 channels than the other summand is padded with zeros.
 """
@@ -40,7 +40,7 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         shortcut = functional.avg_pool2d(x, 2, 2) if self.halves else x
-        return functional.relu(filled_sum(self.second(functional.relu(self.first(x))), shortcut))
+        return torch.relu_(filled_sum(self.second(torch.relu_(self.first(x))), shortcut))
 
 
 class DlibResNet(nn.Module):
@@ -85,6 +85,8 @@ def merged(network: DlibResNet) -> DlibResNet:
 
 def filled_sum(first: Tensor, second: Tensor) -> Tensor:
     """The sum of two maps (N, C, H, W); each is padded with zeros at the end of a dimension in which it is smaller."""
+    if first.shape == second.shape:
+        return first + second
     shape = [max(sides) for sides in zip(first.shape, second.shape, strict=True)]
     parts = (
         functional.pad(x, [n for side in (3, 2, 1) for n in (0, shape[side] - x.shape[side])]) for x in (first, second)

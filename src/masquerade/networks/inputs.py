@@ -1,6 +1,7 @@
 """Brings pictures to a network (size, range, normalisation), and loads and speeds up frozen networks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -21,6 +22,8 @@ AT_ONCE = 4
 """Pictures in a batch of `piecewise`, for a network with large maps. The activations fit in the processor's cache,
 which is two to three times as fast as batches of 32.
 """
+PIXELS_AT_ONCE = 16 * 96 * 96
+"""At most so many pixels in a batch of `pictures_at_once`."""
 
 
 def device() -> "torch.device":
@@ -99,6 +102,28 @@ def piecewise(
             for start in range(0, len(images[0]), at_once)
         ]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def pictures_at_once(side: int) -> int:
+    """For `piecewise`: how many pictures of ``side`` pixels are a quick batch of a network like MobileNetV2.
+
+    Calls take most of the time of a smaller batch; the activations of a larger one do not fit in the processor's cache.
+    It is a power of 2, as ``measure.batch`` is: PyTorch prepares each convolution anew for a remainder.
+    """
+    pictures = PIXELS_AT_ONCE // side**2
+    return max(AT_ONCE, (1 << pictures.bit_length()) // 2)
+
+
+@contextmanager
+def zero_for_denormals() -> Iterator[None]:
+    """Inside the block the calling thread takes 0 for numbers below 1.2e-38, with which a processor is slow."""
+    import torch
+
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
 
 
 def pixels(images: np.ndarray, side: int) -> list[np.ndarray]:

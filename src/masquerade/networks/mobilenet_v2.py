@@ -12,6 +12,7 @@ from masquerade.networks.inputs import (
     device,
     folded,
     load_weights,
+    pictures_at_once,
     piecewise,
     place,
     tensor,
@@ -62,7 +63,8 @@ class MobileNetFeatures:
         A reference that occurs several times passes through the network once.
         """
         known: dict[bytes, Activations] = {}
-        return piecewise(partial(self._measure, known), images, *([] if reference is None else [reference]))
+        given = [images] if reference is None else [images, reference]
+        return piecewise(partial(self._measure, known), *given, at_once=pictures_at_once(self.size))
 
     def _measure(
         self, known: "dict[bytes, Activations]", images: np.ndarray, reference: np.ndarray | None = None

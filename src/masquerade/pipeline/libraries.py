@@ -17,6 +17,7 @@ def load(*groups: str) -> None:
     torchvision_internals.ensure()
     import cv2
     import dlib
+    import facenet_pytorch
     import filelock
     import matplotlib.backends.backend_agg
     import matplotlib.backends.backend_svg

@@ -1,0 +1,252 @@
+"""Writes the tables of results in docs/ and README.md from a build, and the pictures beside them.
+
+`python benchmarks/results_page.py` after `make reproduce`. A table follows the line `<!-- results: NAME -->` and ends
+at an empty line; the prose around it is written by hand.
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("docs/results.md", "docs/identitydp.md", "README.md")
+PICTURES = {
+    "figure7.jpg": "identitydp/figure7",
+    "falco.jpg": "falco/figure3",
+    "ifadit.jpg": "ifadit/figure3",
+    "lreorg.jpg": "lreorg/figure9",
+}
+WIDEST, LARGEST = 1500, 199_000
+"""Largest width of a picture in pixels, and size in bytes."""
+DATASET = "synthetic_hq"
+DIGITS = {"psnr": 1, "frechet_distance": 0}
+"""Decimals of a metric; 2 of any other."""
+NONE = "–"
+
+Columns = dict[str, tuple[str, ...]]
+"""Heading -> the values that stand in the column, as `numbers` reads them."""
+CONTROLS = {
+    "*control: original*": "original/control",
+    "*control: another person*": "random_identity/control",
+    "*control: blackout*": "blackout/control",
+}
+INVERTED = {"*control: inverted, not anonymized*": "inverted/control"}
+IDENTITYDP = {
+    "Pixelization(8×8)": "pixelation/block_8",
+    "Pixelization(16×16)": "pixelation/block_16",
+    "Noise(σ=9)": "gaussian_noise/sigma_9",
+    "Noise(σ=49)": "gaussian_noise/sigma_49",
+    "Blur(7×7)": "gaussian_blur/size_7",
+    "Blur(19×19)": "gaussian_blur/size_19",
+    "k-same (k = 5)": "k_same/k_5",
+    "**IdentityDP (ε = 6)**": "identitydp/eps_6",
+    "**IdentityDP (ε = 0.57)**": "identitydp/eps_0_57",
+}
+SWEEP = ("0.57", "6", "100", "200", "400", "800")
+RECOGNISERS = ("recogniser_a", "recogniser_b")
+SHORT = ("Pixelization(16×16)", "Blur(19×19)", "k-same (k = 5)", "**IdentityDP (ε = 6)**")
+FALCO = {
+    "**FALCO (m = 0)**": "falco/m_0",
+    "**FALCO (m = 0.9)**": "falco/m_0_9",
+    "FALCO, identity loss alone": "falco/id",
+    "FALCO, both losses, random start": "falco/id_att",
+    **INVERTED,
+    "*control: randomly generated*": "random_generated/control",
+}
+KEYED = {
+    "**Cao et al., d = 9**": "cao21/d_9",
+    "**iFADIT**": "ifadit/full",
+    "FIT": "fit/default",
+    "RiDDLE": "riddle/default",
+}
+LREORG = {
+    "**hides identity, keeps the rest**": "lreorg/default",
+    "the same with Laplace noise, ε = 6": "lreorg/laplace",
+    "ε = 0.57": "lreorg/laplace_0_57",
+    "ε = 100": "lreorg/laplace_100",
+    "ε = 800": "lreorg/laplace_800",
+    "hides age alone": "lreorg/age",
+    "hides gender alone": "lreorg/gender",
+    **{name.replace("not anonymized", "nothing hidden"): cell for name, cell in INVERTED.items()},
+    "*control: another person*": "random_identity/control",
+    "*control: original*": "original/control",
+}
+
+
+def rates(keyword: str) -> str:
+    return f"attribute_preservation_rate/attribute_classifier.{keyword}.balanced"
+
+
+def cosines(attempt: str) -> tuple[str, str]:
+    return f"{attempt}:identity_similarity/recogniser_a", f"{attempt}:identity_similarity/recogniser_b"
+
+
+DISTANCE: Columns = {"identity distance, `recogniser_a`": ("identity_distance/recogniser_a",)}
+PSNR: Columns = {"PSNR": ("psnr/",)}
+HOG: Columns = {"faces found, HOG": ("detection_rate/dlib_face",)}
+TABLES: dict[str, tuple[str, dict[str, str], Columns]] = {
+    "readme": (
+        "method, at mini scale, seed 0",
+        {name: IDENTITYDP[name] for name in SHORT} | {name: CONTROLS[name] for name in list(CONTROLS)[:2]},
+        DISTANCE | {"protected, `recogniser_a`": ("protection_success_rate_at_far/recogniser_a",)} | PSNR | HOG,
+    ),
+    "identitydp": (
+        "method",
+        IDENTITYDP | CONTROLS,
+        DISTANCE
+        | {
+            "PSR, dlib": ("protection_success_rate_at_far/dlib_face",),
+            "PSR, `recogniser_a`": ("protection_success_rate_at_far/recogniser_a",),
+        }
+        | PSNR
+        | {"SSIM": ("ssim/",)}
+        | HOG,
+    ),
+    "sweep": (
+        "variant",
+        {f"ε = {epsilon}": f"identitydp/eps_{epsilon.replace('.', '_')}" for epsilon in SWEEP},
+        {f"PSR, `{judge}`": (f"protection_success_rate_at_far/{judge}",) for judge in RECOGNISERS}
+        | {"PSR, dlib": ("protection_success_rate_at_far/dlib_face",)}
+        | DISTANCE
+        | PSNR
+        | HOG,
+    ),
+    "falco": (
+        "method",
+        FALCO | CONTROLS,
+        {
+            "re-identified, `recogniser_a`": ("re_identification_rate/recogniser_a",),
+            "re-identified, `recogniser_b`": ("re_identification_rate/recogniser_b",),
+            "nearest other picture is of the same person, `recogniser_a`": ("rank1_identification_rate/recogniser_a",),
+            "faces found, MTCNN": ("detection_rate/mtcnn",),
+            "FD": ("frechet_distance/mobilenet_v2",),
+            "attributes learnt, balanced": ("attribute_accuracy/combined.balanced",),
+        },
+    ),
+    "recovery": (
+        "method",
+        KEYED,
+        {
+            "anonymized": ("identity_similarity/recogniser_a",),
+            "right key, from the picture": cosines("recovered"),
+            "wrong keys": cosines("wrong"),
+            "nearly right key: one bit or digit": (
+                "near.bit:identity_similarity/recogniser_a",
+                "near.digit:identity_similarity/recogniser_a",
+            ),
+            "one level": ("near.level:identity_similarity/recogniser_a",),
+            "right key, from what can be saved": ("saved:identity_similarity/recogniser_a",),
+            "PSNR, right key": ("recovered:psnr/",),
+            "deviation over keys": ("key:identity_similarity/recogniser_a/key_spread",),
+        },
+    ),
+    "attacks": (
+        "method",
+        KEYED,
+        {
+            "no attack": ("found/no_attack/person", "found/no_attack/another"),
+            "one random key": ("found/guess/person", "found/guess/another"),
+            "any of 60 keys": ("found/any_guess/person", "found/any_guess/another"),
+            "mean of 30 wrong keys": ("found/average/person", "found/average/another"),
+            "sign flip": ("found/sign_flip/person", "found/sign_flip/another"),
+            "two pictures linked, one key": ("linked/one_key",),
+            "two pictures linked, a key each": ("linked/own_keys",),
+        },
+    ),
+    "lreorg": (
+        "",
+        LREORG,
+        {
+            "PSR, `recogniser_a`": ("protection_success_rate_at_far/recogniser_a",),
+            "PSR, `recogniser_b`": ("protection_success_rate_at_far/recogniser_b",),
+            **{keyword: (rates(keyword),) for keyword in ("gender", "age", "expression", "makeup")},
+            "FD": ("frechet_distance/mobilenet_v2",),
+        },
+    ),
+}
+"""Name -> (heading of the first column, rows: label -> method/variant, columns)."""
+
+
+def cell(results: Path, name: str, path: str) -> str:
+    """The text of one value. ``path``: [attempt:]metric/part[/key_spread], or a path inside the attacks of a cell."""
+    attempt, _, rest = path.rpartition(":")
+    first, *others = rest.split("/")
+    if first in ("found", "linked"):
+        file = results / "attacks" / DATASET / name / "0.json"
+        tree = json.loads(file.read_text())["attacks"] if file.is_file() else {}
+        keys = [first, *others]
+    else:
+        tree = json.loads((results / "metrics" / DATASET / name / "0.json").read_text())
+        tree, keys = tree["attempts"].get(attempt, {}) if attempt else tree["metrics"], [first, *others]
+    value: Any = tree
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    digits = DIGITS.get(first, 2)
+    if not isinstance(value, dict):
+        return NONE if value is None else number(value, digits)
+    if value.get("value") is None:
+        return NONE
+    text = number(value["value"], digits)
+    return (
+        text
+        if value.get("low") is None
+        else f"{text} [{number(value['low'], digits)}, {number(value['high'], digits)}]"
+    )
+
+
+def number(value: float, digits: int) -> str:
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if not float(text) else text.replace("-", "−")
+
+
+def table(results: Path, heading: str, rows: dict[str, str], columns: Columns) -> list[str]:
+    """The lines of a table."""
+    lines = [f"| {heading} | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
+    for label, name in rows.items():
+        texts = []
+        for paths in columns.values():
+            found = [text for text in (cell(results, name, path) for path in paths) if text != NONE]
+            texts.append(" / ".join(found) or NONE)
+        lines.append(f"| {label} | {' | '.join(texts)} |")
+    return lines
+
+
+def written(page: str, results: Path) -> str:
+    """The text of a page with the tables of a build in their places."""
+
+    def replaced(match: re.Match[str]) -> str:
+        return f"{match[1]}\n" + "\n".join(table(results, *TABLES[match[2]])) + "\n"
+
+    return re.sub(r"(<!-- results: (\w+) -->)\n(?:\|.*\n)+", replaced, page)
+
+
+def picture(source: Path, target: Path) -> None:
+    """Save a figure as JPEG, as good as WIDEST and LARGEST allow."""
+    with Image.open(source) as opened:
+        image = Image.new("RGB", opened.size, "white")
+        image.paste(opened, mask=opened.getchannel("A") if opened.mode == "RGBA" else None)
+    image.thumbnail((WIDEST, WIDEST), Image.Resampling.LANCZOS)
+    for quality in range(92, 50, -2):
+        image.save(target, quality=quality, optimize=True)
+        if target.stat().st_size <= LARGEST:
+            return
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, default=ROOT / "results/mini")
+    given = parser.parse_args(arguments)
+    for name in PAGES:
+        page = ROOT / name
+        page.write_text(written(page.read_text(encoding="utf-8"), given.results), encoding="utf-8")
+    for target, source in PICTURES.items():
+        picture(given.results / "figures" / f"{source}.png", ROOT / "docs" / target)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""`masquerade assets`: list, fetch, verify and place; what the doctor says."""
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from typer.testing import CliRunner
+
+from masquerade import assets
+from masquerade.assets import entries, lock
+from masquerade.cli import doctor
+from masquerade.cli.assets import app
+from masquerade.core import discovery
+from masquerade.core.errors import AssetError
+from masquerade.params import loading
+from toy_assets import BYTES, SHA256, archive, given_file, placed, put, remote, toy_registry, weights
+
+
+def run(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, list(words))
+    assert done.exception is None or isinstance(done.exception, SystemExit | AssetError), done.exception
+    return done.exit_code, done.output + str(done.exception or "")
+
+
+@pytest.fixture
+def toys(monkeypatch, tmp_path):
+    return toy_registry(monkeypatch, tmp_path)
+
+
+def test_the_list_shows_every_state(toys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    placed("unknown")
+    put("by_md5")
+    put("published", b"cut")
+    code, output = run("list")
+    states = dict(re.findall(r"│ (\w+) .*│ (.*?) +│$", output, re.MULTILINE))
+    assert code == 0
+    assert states == {"unknown": "there", "published": "altered", "by_md5": "unrecorded", "form": "needs a form",
+                      "people": "missing"}  # fmt: skip
+
+
+def test_fetch_of_a_file_behind_a_form_prints_the_steps_and_ends_with_status_1(toys):
+    code, output = run("fetch", "form")
+    assert code == 1
+    assert "1. Ask nicely." in output
+    assert "2. Place it." in output
+
+
+def test_fetch_continues_after_a_failed_role_and_lists_the_files_that_exist(toys):
+    put("published")
+    code, output = run("fetch", "form", "published")
+    assert code == 1
+    assert "published: there already" in output
+    put("published", BYTES[::-1])
+    code, output = run("fetch", "published")
+    assert (code, "altered" in output) == (1, True)
+
+
+def test_fetch_uses_the_archive_if_the_direct_file_is_wrong(toys, monkeypatch):
+    """The file has two sources: an address with a wrong file, then the archive with the right one."""
+    packed = archive("w", {"inside/net.pt": BYTES})
+    served = {"https://one": b"something else", "https://two": packed}
+    tar = entries.Archive(name="net.tar", member="inside/net.pt",
+                           **remote(urls=("https://two",), sha256=hashlib.sha256(packed).hexdigest()))  # fmt: skip
+    toys["both"] = weights(archives=(tar,), urls=("https://one",), sha256=SHA256)
+    monkeypatch.setattr("masquerade.assets.fetching._persist", lambda url, part, *_: part.write_bytes(served[url]))
+    code, output = run("fetch", "both")
+    assert code == 0, output
+    assert assets.checked("both").read_bytes() == BYTES
+    assert lock.recorded("both", "net.pt").origin == "https://two"
+    assert sorted(path.name for path in Path("assets/both").iterdir() if path.suffix != ".lock") == ["net.pt"]
+
+
+def test_two_processes_do_not_fetch_the_same_file(toys):
+    Path("assets/unknown").mkdir(parents=True)
+    with FileLock("assets/unknown/.fetch.lock"):
+        code, output = run("fetch", "unknown")
+    assert (code, "Another process is fetching 'unknown'" in output) == (1, True)
+
+
+def test_verify_checks_existing_files_and_fails_if_a_named_role_is_missing(toys):
+    assert run("verify") == (
+        0,
+        "Nothing lies in assets yet: `masquerade assets list`, `masquerade assets fetch ROLE`.\n",
+    )
+    placed("unknown")
+    code, output = run("verify")
+    assert code == 0
+    assert "ok" in output
+    assert run("verify", "form")[0] == 1
+    put("unknown", BYTES[::-1])
+    code, output = run("verify")
+    assert code == 1
+    assert "altered" in output
+
+
+def test_place_advises_to_commit_the_lock(toys):
+    code, output = run("place", str(given_file()), "unknown")
+    assert code == 0
+    assert "Commit assets.lock.yaml" in output
+    code, output = run("place", ".", "people")
+    assert "A folder of pictures is moved or linked" in output
+    code, output = run("place", str(given_file()), "people")
+    assert "no file of 'people'. Its files: list.txt, pictures.zip" in output
+
+
+def test_the_doctor_names_what_the_scale_lacks(toys, monkeypatch):
+    parameters = loading.load(Path(assets.__file__).parents[3], "mini")
+    assert list(doctor.outside(Path(), parameters)) == [], "mini needs no external file"
+    knobs = parameters.backbones["parsing"].model_copy(update={"published": "asset:unknown"})
+    parameters.backbones["parsing"] = knobs
+    monkeypatch.setattr(discovery.load("judges", "mtcnn"), "assets", ("published", "form"), raising=False)
+    monkeypatch.setattr(assets, "registry", lambda: toys)
+    put("published")
+    (check,) = doctor.outside(Path(), parameters)
+    assert (check.ok, check.state) == (False, "1 of 3 (without unknown, form)")
+    assert "fetch unknown" in check.remedy

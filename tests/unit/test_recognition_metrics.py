@@ -1,0 +1,196 @@
+"""Metrics of recognition: thresholds, protection, verification and identification, worked out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from masquerade.core.statistics import (
+    between,
+    threshold_at,
+)
+from metric_evidence import compute, evidence, on_circle, table
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), count=st.integers(3, 30))
+def test_similarity_between_people_is_the_mean_over_their_pairs(seed, count):
+    draw = np.random.default_rng(seed)
+    names = np.array([*"ab", *draw.choice(["a", "b", "c", ""], count)])
+    embeddings = draw.normal(size=(len(names), 5)).astype(np.float32)
+    keys = draw.integers(0, 2, len(names))
+    keys[:2] = 0
+    derived = table(names, embeddings, number=keys)
+    unit = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
+    pairs = [unit[i] @ unit[j] for i in range(len(names)) for j in range(i)
+             if names[i] and names[j] and names[i] != names[j] and keys[i] == keys[j]]  # fmt: skip
+    value = compute("people_similarity", evidence(derived, derived))["r"]
+    assert value.value == pytest.approx(np.mean(pairs), abs=1e-5)
+    assert value.note == f"{len(pairs)} pairs of different people"
+
+
+def test_protection_needs_the_threshold_to_be_reached():
+    original = table(["a"] * 3, [[0.0], [0.0], [0.0]])
+    derived = table(["a"] * 3, [[0.5], [0.7], [np.nan]])
+    value = compute("protection_success_rate", evidence(original, derived), thresholds={"r": 0.6})["r"]
+    assert value.value == 0.5
+    assert (value.over, value.of) == (2, 3)
+
+
+def test_unmeasured_judge_gives_no_protection_rate():
+    measurements = evidence(table(["a"], [[0.0]]), table(["a"], [[1.0]]))
+    assert compute("protection_success_rate", measurements, thresholds={"other": 0.6}) == {}
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=200, unique=True), st.floats(0.005, 0.9))
+def test_threshold_accepts_no_more_impostors_than_the_rate(values, far):
+    impostors = np.sort(np.array(values, dtype=float))
+    threshold = threshold_at(far, impostors)
+    if math.isnan(threshold):
+        assert far * len(impostors) < 1
+    else:
+        allowed = far * len(impostors)  # counts, not shares: 9 / 10 is more than 0.8999999999999999
+        assert (impostors < threshold).sum() <= allowed < (impostors <= threshold).sum()
+
+
+def test_threshold_agrees_with_scikit_learn():
+    from sklearn.metrics import roc_curve
+
+    draw = np.random.default_rng(0)
+    impostors, genuine = np.sort(draw.normal(1.2, 0.2, 500)), draw.normal(0.6, 0.2, 100)
+    scores = -np.concatenate([impostors, genuine])
+    truth = np.repeat([0, 1], [500, 100])
+    rate, _, cuts = roc_curve(truth, scores, drop_intermediate=False)
+    loosest = -cuts[rate <= 0.02].min()  # accepts `score >= cut`, that is `distance <= -cut`
+    ours = threshold_at(0.02, impostors)
+    assert (impostors < ours).mean() == 0.02
+    assert (genuine < ours).mean() == pytest.approx((genuine <= loosest).mean(), abs=0.011)
+
+
+def test_rate_that_the_pairs_cannot_resolve_has_a_note():
+    original = table(["a", "b", "c"], on_circle(0, 90, 180))
+    value = compute("protection_success_rate_at_far", evidence(original, original), far=0.01)["r"]
+    assert math.isnan(value.value)
+    assert value.note == "3 impostor pairs of calibration cannot resolve a false-accept rate of 0.01"
+
+
+def test_protection_at_a_rate_uses_other_people_for_its_threshold():
+    calibration = table(["x", "y", "z"], on_circle(0, 20, 60))  # impostor chords of 20, 40 and 60 degrees
+    original, derived = table(["a", "b"], on_circle(0, 0)), table(["a", "b"], on_circle(30, 50))
+    value = compute("protection_success_rate_at_far", evidence(original, derived, calibration), far=0.5)["r"]
+    assert value.value == 0.5  # the threshold is the chord of 40 degrees
+    assert "FAR 0.5 of 3 impostor pairs" in value.note
+
+
+def test_true_acceptance_of_hand_worked_pairs():
+    """Four people, two folds, two pictures each; impostors of the other fold are 90 degrees and more apart."""
+    names = ["a", "a", "b", "b", "c", "c", "d", "d"]
+    original = table(names, on_circle(0, 5, 0, 5, 120, 125, 120, 125))
+    derived = table(names, on_circle(0, 10, 0, 170, 120, 130, 120, 300))
+    measurements = evidence(original, derived)
+    value = compute("true_acceptance_rate", measurements, far=0.3, folds=2, most_pictures=100)["r"]
+    # fold 0 holds a and c, whose second pictures are near; fold 1 holds b and d, whose second pictures are far
+    assert value.value == 0.5
+    assert value.spread == 0.5
+    assert (value.over, value.of) == (4, 4)
+
+
+def test_true_acceptance_on_published_pairs_by_hand():
+    """Two folds of one genuine and one impostor pair each; a pair without its second picture does not count."""
+    names = ["a", "a", "b", "c", "c", "d"]
+    columns = {"fold": [1, 1, 1, 2, 2, 2], "pairs": [["f1", "f2"], [], [], ["f4", "f5", "gone"], [], []]}
+    original = table(names, on_circle(0, 5, 60, 120, 125, 150), **columns)
+    derived = table(names, on_circle(0, 40, 0, 120, 150, 120))
+    value = compute("true_acceptance_rate", evidence(original, derived), far=0.9999, folds=7, most_pictures=4)["r"]
+    assert (value.over, value.of) == (0, 2), "one impostor pair of the other fold resolves no rate but 1"
+    columns["pairs"] = [["f1", "f2", "f2"], [], [], ["f4", "f5", "f5"], [], []]
+    original = table(names, on_circle(0, 5, 60, 120, 125, 150), **columns)
+    value = compute("true_acceptance_rate", evidence(original, derived), far=0.5, folds=7, most_pictures=4)["r"]
+    # fold 1: a at 0 and anonymized at 40, impostors of fold 2 are 30 apart; fold 2: 120 and 150, impostors 60 apart
+    assert (value.value, value.spread, value.over, value.of) == (0.5, 0.5, 2, 2)
+    assert "at least 2 impostor pairs, 2 folds" in value.note
+
+
+def test_true_acceptance_without_pairs_has_a_note():
+    measurements = evidence(table(["a", "b"], on_circle(0, 90)), table(["a", "b"], on_circle(0, 90)))
+    value = compute("true_acceptance_rate", measurements, far=0.3, folds=2, most_pictures=100)["r"]
+    assert math.isnan(value.value)
+    assert value.note == "nobody has two pictures"
+
+
+def test_re_identification_counts_faces_below_the_threshold_without_refused_ones():
+    calibration = table(["x", "y", "z"], on_circle(0, 20, 60))  # impostor chords of 20, 40 and 60 degrees
+    names = ["a", "b", "c", "d"]
+    original = table(names, on_circle(0, 0, 0, 0))
+    derived = table(names, np.vstack([on_circle(30, 39, 50), [[np.nan, np.nan]]]))
+    value = compute("re_identification_rate", evidence(original, derived, calibration), far=0.5)["r"]
+    assert value.value == pytest.approx(2 / 3)  # the threshold is the chord of 40 degrees
+    assert (value.over, value.of) == (3, 4)
+    assert "FAR 0.5 of 3 impostor pairs" in value.note
+
+
+def test_re_identification_and_protection_at_one_rate_are_complements():
+    draw = np.random.default_rng(5)
+    measurements = evidence(
+        table(list("abcdefgh"), draw.normal(size=(8, 3))), table(list("abcdefgh"), draw.normal(size=(8, 3)))
+    )
+    protected = compute("protection_success_rate_at_far", measurements, far=0.3)["r"]
+    assert compute("re_identification_rate", measurements, far=0.3)["r"].value == pytest.approx(1 - protected.value)
+
+
+def test_rank1_leaves_out_the_source_of_each_face():
+    """a's face equals its source, and b's picture is the nearest other one; b's second face is nearest to b."""
+    names = ["a", "a", "b", "b", "c"]
+    original = table(names, on_circle(0, 90, 10, 30, 200))
+    derived = table(names, on_circle(0, 91, 12, 28, 90))
+    value = compute("rank1_identification_rate", evidence(original, derived))["r"]
+    # 0 -> b at 10; 91 -> b at 30 (its own at 90 is left out); 12 -> a at 0; 28 -> b at 10. c has one picture.
+    assert value.value == 0.25
+    assert (value.over, value.of) == (4, 4)
+    assert value.note == "chance 0.250, nearest of 5 originals without its own"
+
+
+def test_rank1_leaves_out_refused_faces_and_people_without_another_picture():
+    names = ["a", "a", "b", "b"]
+    original = table(names, on_circle(0, 1, 90, 91))
+    original.at[3, "r.embedding"] = np.array([np.nan, np.nan])  # b's other picture shows no face
+    derived = table(names, on_circle(2, 2, 90, 91))
+    derived.at[0, "r.embedding"] = np.array([np.nan, np.nan])
+    value = compute("rank1_identification_rate", evidence(original, derived))["r"]
+    # left: a's second picture (nearest 0: a) and b's second picture (nearest 90: b); b's first has no other picture
+    assert (value.value, value.over, value.of) == (1.0, 2, 4)
+
+
+def test_rank1_does_not_depend_on_the_block_size(monkeypatch):
+    from masquerade.metrics import rank1_identification_rate
+
+    draw = np.random.default_rng(2)
+    names = [f"p{row // 3}" for row in range(30)]
+    people = np.repeat(draw.normal(size=(10, 4)), 3, axis=0)
+    measurements = evidence(table(names, people + 0.4 * draw.normal(size=people.shape)), table(names, people + 0.8))
+    whole = compute("rank1_identification_rate", measurements)["r"]
+    monkeypatch.setattr(rank1_identification_rate, "AT_ONCE", 7)
+    assert compute("rank1_identification_rate", measurements)["r"] == whole
+    assert 0 < whole.value < 1
+
+
+@pytest.mark.parametrize("names", [["a", "b"], ["", ""]])
+def test_rank1_without_a_second_picture_has_a_note(names):
+    measurements = evidence(table(names, on_circle(0, 90)), table(names, on_circle(0, 90)))
+    value = compute("rank1_identification_rate", measurements)["r"]
+    assert math.isnan(value.value)
+    assert value.note == "nobody has two pictures"
+
+
+def test_faces_without_identity_are_in_no_pair():
+    embeddings = np.array([[0.0], [1.0], [3.0], [7.0]])
+    assert between(embeddings, np.array(["a", "", "b", ""], dtype=object)).tolist() == [3.0]
+
+
+def test_true_acceptance_of_faces_without_identity_has_a_note():
+    strangers = table([""] * 4, [[0.0], [1.0], [2.0], [3.0]])
+    rates = compute("true_acceptance_rate", evidence(strangers, strangers), far=0.5, folds=2, most_pictures=10)
+    assert math.isnan(rates["r"].value)
+    assert (rates["r"].of, rates["r"].note) == (0, "nobody has two pictures")
