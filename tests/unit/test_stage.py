@@ -1,13 +1,19 @@
-"""The command of a DVC stage: the first one runs by itself, the later ones are forks of a server that ends with DVC."""
+"""The command of a DVC stage: the first one makes everything, or starts a server for the others that ends with DVC."""
 
+import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
 import pytest
+
+from masquerade.lineage import provenance, snakemake_internals
+from masquerade.pipeline import stage
 
 SNAKEMAKE = """#!/usr/bin/env python
 import os, subprocess, sys
@@ -30,7 +36,21 @@ for number in range(int(sys.argv[1])):
 if len(sys.argv) > 2:
     time.sleep(60)
 """
-WORDS = "--quiet rules progress --cores all --force --rerun-incomplete --allowed-rules table -- out"
+EVERYTHING = "--quiet rules progress --cores all --rerun-incomplete"
+WORDS = f"{EVERYTHING} --force --allowed-rules table -- out"
+BUILDER = """#!/usr/bin/env python
+import pathlib, sys, time
+with open("calls", "a") as file:
+    file.write(" ".join(sys.argv[1:]) + "\\n")
+if pathlib.Path("endless").exists():
+    time.sleep(600)
+sys.exit(pathlib.Path("fails").exists())
+"""
+REPRO = """
+import subprocess
+for name in ("one", "two"):
+    print(subprocess.run(f"python stage.py table {name} # rule 1", shell=True).returncode, flush=True)
+"""
 
 
 @pytest.fixture
@@ -40,17 +60,17 @@ def dvc(tmp_path, root):
     (tmp_path / "bin/python").symlink_to(Path(sys.executable).resolve())
     shutil.copy(Path(sys.prefix) / "pyvenv.cfg", tmp_path)
     (tmp_path / "lib").symlink_to(Path(sys.prefix) / "lib")
-    for name, text in {"bin/snakemake": SNAKEMAKE, "job.py": JOB, "dvc.py": DVC}.items():
+    for name, text in {"bin/snakemake": SNAKEMAKE, "job.py": JOB, "dvc.py": DVC, "dvc": REPRO}.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "bin/snakemake").chmod(0o755)
     shutil.copy(root / "workflow/scripts/stage.py", tmp_path)
     (tmp_path / "tmp").mkdir()
 
-    def start(*arguments: str, **variables: str) -> subprocess.Popen:
+    def start(*arguments: str, program: str = "dvc.py", **variables: str) -> subprocess.Popen:
         environment = {**os.environ, "PYTHONPATH": str(root / "src"), "TMPDIR": str(tmp_path / "tmp"), **variables}
         environment["PATH"] = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
         return subprocess.Popen(
-            ["python", "dvc.py", *arguments], cwd=tmp_path, env=environment, text=True, stdout=subprocess.PIPE
+            ["python", program, *arguments], cwd=tmp_path, env=environment, text=True, stdout=subprocess.PIPE
         )
 
     return start
@@ -92,3 +112,75 @@ def test_by_hand_and_in_a_folder_of_others_a_stage_runs_by_itself(dvc, tmp_path)
     output = dvc("2", DVC_STAGE="table").communicate(timeout=120)[0]
     assert output.splitlines() == [f"3 {[WORDS, 'False', 'False']}"] * 2
     assert list(folder.iterdir()) == []
+
+
+@pytest.fixture
+def repro(dvc, tmp_path):
+    """Starts `dvc repro` of the stages `one` and `two`, with a Snakemake that only writes down its arguments."""
+    (tmp_path / "bin/snakemake").write_text(BUILDER)
+    (tmp_path / "input").write_text("input")
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(name)
+        record = tmp_path / snakemake_internals.record_path(name)
+        record.parent.mkdir(parents=True, exist_ok=True)
+        checksum = f"sha256:{hashlib.sha256(b'input').hexdigest()}"
+        record.write_text(json.dumps({"input_checksums": {"input": checksum}}))
+        circumstances = tmp_path / provenance.path_of(name)
+        circumstances.parent.mkdir(parents=True, exist_ok=True)
+        circumstances.write_text(json.dumps({"outputs": {name: hashlib.md5(name.encode()).hexdigest()}}))
+
+    def run() -> tuple[list[str], list[str]]:
+        """The exit status of each stage, and the arguments of each Snakemake."""
+        (tmp_path / "calls").unlink(missing_ok=True)
+        process = dvc("repro", program="dvc", DVC_STAGE="table")
+        statuses = process.communicate(timeout=120)[0].split()
+        psutil.wait_procs(servers(tmp_path), timeout=60)
+        return statuses, (tmp_path / "calls").read_text().splitlines()
+
+    return run
+
+
+def single(name: str, *force: str) -> str:
+    return " ".join([EVERYTHING, *force, "--allowed-rules", "table", "--", name])
+
+
+def test_repro_of_everything_starts_snakemake_once_and_each_repro_anew(repro):
+    assert repro() == (["0", "0"], [EVERYTHING])
+    assert repro() == (["0", "0"], [EVERYTHING])
+
+
+def test_file_that_is_not_what_its_job_wrote_is_made_again(repro, tmp_path):
+    (tmp_path / "two").write_text("edited")
+    assert repro() == (["0", "0"], [EVERYTHING, single("two", "--force")])
+
+
+def test_files_of_an_input_that_changed_behind_snakemake_are_made_again(repro, tmp_path):
+    (tmp_path / "input").write_text("another")
+    assert repro() == (["0", "0"], [EVERYTHING, single("one", "--force"), single("two", "--force")])
+
+
+def test_after_a_failure_finished_jobs_are_kept_and_the_others_fail(repro, tmp_path):
+    (tmp_path / "fails").touch()
+    (tmp_path / "two").unlink()
+    assert repro() == (["1", "1"], [EVERYTHING, single("one")])
+
+
+def test_a_killed_dvc_ends_the_build_of_everything(dvc, repro, tmp_path):
+    (tmp_path / "endless").touch()
+    process = dvc("repro", program="dvc", DVC_STAGE="table")
+    while not (tmp_path / "calls").is_file():
+        time.sleep(0.01)
+    started = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.communicate()
+    assert psutil.wait_procs(started, timeout=60)[1] == []
+
+
+@pytest.mark.parametrize("options", ["repro", "exp run", "exp run -S a.b=1 --name louder"])
+def test_commands_that_make_everything(options):
+    assert stage.EVERYTHING.fullmatch(f"/bin/python /bin/dvc {options}")
+
+
+@pytest.mark.parametrize("options", ["repro table", "repro --force", "repro -s", "exp run -S a=1 table", "commit"])
+def test_commands_that_need_single_stages(options):
+    assert not stage.EVERYTHING.fullmatch(f"/bin/python /bin/dvc {options}")

@@ -12,6 +12,7 @@ from repository import Repository
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 ARCHIVE = "data/tiny/faces/celeba_hq.zip"
+CODE, PARAMS = (f"{stage_files.of_rule(name)}:{name}" for name in ("code", "params"))
 STAGE = f"{stage_files.of_rule('faces')}:faces-celeba_hq"
 
 
@@ -42,13 +43,13 @@ def test_a_dataset_that_is_placed_is_built_and_rebuilt_only_when_its_files_chang
     repository.commit("CelebA-HQ")
     repository.snakemake(ARCHIVE)
     repository.run("python", "workflow/scripts/effective_params.py")
-    repository.run("dvc", "commit", "--force", "code", "params", STAGE)
+    repository.run("dvc", "commit", "--force", CODE, PARAMS, STAGE)
     repository.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
     repository.commit("recorded")
-    assert "pushed" in repository.run("dvc", "push", "code", STAGE)
+    assert "pushed" in repository.run("dvc", "push", CODE, STAGE)
     repository.git("clone", "--quiet", str(repository.path), str(tmp_path / "clone"))
     clone = Repository(tmp_path / "clone", repository.environment)
-    clone.run("dvc", "pull", "code", STAGE)
+    clone.run("dvc", "pull", CODE, STAGE)
     assert not (clone.path / "assets").exists(), "the photographs are not shared"
     assert up_to_date in clone.snakemake("--dry-run", ARCHIVE)
     assert (clone.path / ARCHIVE).read_bytes() == (repository.path / ARCHIVE).read_bytes()

@@ -176,7 +176,7 @@ def test_checkpoint_of_other_parameters_is_found_even_with_correct_records(built
     built.edit_params(lambda tree: tree["methods"]["fit"]["params"].update(steps=steps + 1), overlay)
     built.snakemake(checkpoint)
     (built.path / overlay).write_text(kept)
-    built.run("dvc", "commit", "--force", f"{stage_files.of_rule('method')}:method-fit-0")
+    built.run("dvc", "commit", "--force", f"{stage_files.of_rule('method', 'fit')}:method-fit-0")
     first = verify(built.path).breaks[0]
     assert first.path == checkpoint
     assert f"methods.fit.params.steps: {steps + 1} -> {steps}" in first.what
@@ -203,10 +203,10 @@ def test_difference_names_the_parameter_and_then_the_code_that_changed(built):
 
     louder, doubled = "methods.gaussian_noise.variants.sigma_9.sigma", "src/masquerade/methods/gaussian_noise.py"
     built.edit_params(lambda tree: tree["methods"]["gaussian_noise"]["variants"]["sigma_9"].update(sigma=30.0))
-    built.run("dvc", "repro", f"{stage_files.of_rule('table')}:table-identitydp-table1")
+    built.run("dvc", "repro", f"{stage_files.of_rule('table', 'identitydp')}:table-identitydp-table1")
     built.commit("louder")
     built.edit(doubled, "region + sigma * noise", "region + 2 * sigma * noise")
-    built.run("dvc", "repro", f"{stage_files.of_rule('table')}:table-identitydp-table1")
+    built.run("dvc", "repro", f"{stage_files.of_rule('table', 'identitydp')}:table-identitydp-table1")
 
     committed = diff("HEAD~1", "HEAD")
     assert [(cause["kind"], cause["what"], cause["effect"]) for cause in committed["causes"]] == [

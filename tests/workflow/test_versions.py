@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import programs
 from masquerade.lineage import stage_files
 from repository import KEPT
 
@@ -48,6 +49,16 @@ def test_repro_runs_only_what_a_change_affects_and_checkout_restores_the_old_byt
     built.run("dvc", "checkout")
     assert built.files(*KEPT) == before
     assert "Nothing to be done" in built.snakemake("all")
+    assert status(built) == set()
+
+
+def test_repro_of_everything_is_one_build_and_records_what_it_made(built):
+    built.edit_params(lambda tree: tree["methods"]["gaussian_noise"]["variants"]["sigma_9"].update(sigma=10))
+    expected = built.out_of_date()
+    output = built.run(str(programs.BIN / "dvc"), "repro")  # a process of its own, as from a terminal
+    assert stages_run(output) == expected
+    assert output.count("Building DAG of jobs") == 1
+    assert built.out_of_date() == set()
     assert status(built) == set()
 
 

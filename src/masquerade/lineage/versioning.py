@@ -48,14 +48,14 @@ def _circumstances_path(outputs: list[str]) -> str:
 
 
 def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, dict[str, Any]]:
-    """dvc.yaml of the root and of each rule -> its content, for these jobs."""
+    """Every dvc.yaml -> its content, for these jobs."""
     over_paths = loading.layers_of(yaml_files.read(root / blocks.PARAMS)["scale"], root)
     declared = slices_of(jobs)
     read = {path for job in jobs for path in map(str, job.input)}
     fingerprints = sorted(path for path in read if path.startswith(f"{paths.CODE}/"))
     identities = sorted(path for path in read if assets.role_of(path))
     manifests = sorted(path for path in read if Path(path).parent == MANIFESTS)
-    stages: dict[str, Any] = {
+    first: dict[str, Any] = {
         # A comment changes a source file but not its fingerprint: DVC then stops here.
         _CODE_STAGE: {
             "cmd": "python workflow/scripts/fingerprints.py",
@@ -73,18 +73,22 @@ def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, dict[str, 
     outputs = sorted(str(path) for job in jobs for path in job.output)
     contents: dict[str, dict[str, Any]] = {
         stage_files.DVC_YAML: {
-            "stages": stages,
+            "stages": {},
             # what `dvc params diff`, `metrics diff`, `plots diff` and `exp show` show
             "params": [overlays.FILE.as_posix()],
             "metrics": [path for path in outputs if path.endswith(f"/{paths.SCORES}")],
             "plots": [path for path in outputs if path.startswith(paths.RESULTS) and path.endswith(".png")],
         }
     }
+    for name, stage in first.items():
+        contents[stage_files.of_rule(name)] = {"stages": {name: {"wdir": stage_files.ROOT_FROM_FOLDER, **stage}}}
     for job in sorted(jobs, key=stage_name):
         if read.isdisjoint(map(str, job.output)):
-            stages[stage_name(job)] = _stage(job)
+            contents[stage_files.DVC_YAML]["stages"][stage_name(job)] = _stage(job)
         else:
-            content = contents.setdefault(stage_files.of_rule(job.rule.name), {"stages": {}})
+            words = job.wildcards_dict
+            file = stage_files.of_rule(job.rule.name, words.get("method") or words.get("paper") or "")
+            content = contents.setdefault(file, {"stages": {}})
             content["stages"][stage_name(job)] = {"wdir": stage_files.ROOT_FROM_FOLDER, **_stage(job)}
     return contents
 
@@ -131,7 +135,7 @@ def _declared(job: "Job") -> Iterator[tuple[str, Sequence[str]]]:
 
 def write_parameters(root: Path = Path()) -> Parameters:
     """Write the files of the stage of the parameters, and return the parameters. Raises MasqueradeError."""
-    text = (root / stage_files.DVC_YAML).read_text(encoding="utf-8")
+    text = (root / stage_files.of_rule(_PARAMS_STAGE)).read_text(encoding="utf-8")
     declared = stage_files.stages([text])[_PARAMS_STAGE]["meta"][_SLICES]
     parameters = loading.load(root)
     overlays.write(parameters.tree, root / overlays.FILE)

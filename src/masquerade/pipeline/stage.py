@@ -1,41 +1,105 @@
 """The command of a DVC stage: Snakemake makes the one job of the stage.
 
-Importing Snakemake, MLflow and PyTorch takes a stage some seconds. ``dvc repro`` runs its stages one after the other.
-The first one runs by itself, and starts a fork server beside. The later ones are forks of it, and so are their jobs.
-The server ends with the process of DVC. By hand, the same command runs by itself.
+``dvc repro`` runs its stages one after the other. Where it is to make everything, the first stage therefore lets
+Snakemake make every job that is out of date, side by side. The commands of the later stages then find their files made.
+
+With targets or ``--force``, each stage makes its own job. Importing Snakemake, MLflow and PyTorch takes a stage some
+seconds. The first one runs by itself, and starts a fork server beside. The later ones are forks of it, and so are their
+jobs. The server ends with the process of DVC. By hand, the same command runs by itself.
 """
 
+import json
 import os
+import re
+import signal
 import stat
+import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from multiprocessing import connection
 from pathlib import Path
 
+from masquerade.core import files, fingerprints
+from masquerade.lineage import provenance, snakemake_internals
 from masquerade.lineage.tracking import start_ticks
 from masquerade.pipeline import forked_job
 
-OPTIONS = ("--quiet", "rules", "progress", "--cores", "all", "--force", "--rerun-incomplete", "--allowed-rules")
+OPTIONS = ("--quiet", "rules", "progress", "--cores", "all", "--rerun-incomplete")
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
 OF_DVC = "DVC_STAGE"
 """DVC sets this variable for the command of a stage."""
+EVERYTHING = re.compile(r"(.*[ /])?dvc (repro|exp run)( (-S|--set-param|-n|--name)[ =]\S+)*")
+"""The command lines with which DVC makes everything that is out of date."""
+BUILD = Path(".masquerade/dvc_build")
+"""The process of DVC that made everything last, and the exit status of Snakemake."""
 
 
 def run(rule: str, outputs: list[str]) -> None:
     """Make the files of one job with Snakemake. Does not return."""
-    if OF_DVC in os.environ:
-        _find_server()
-    sys.argv = [str(Path(sys.executable).with_name("snakemake")), *OPTIONS, rule, "--", *outputs]
+    process = _user_of_shell(os.getppid()) if OF_DVC in os.environ and hasattr(os, "pidfd_open") else 0
+    force = ["--force"]
+    if process and _makes_everything(process):
+        status, intact = _make_everything(process), _intact(outputs)
+        if bool(status) != intact:
+            sys.exit(status)
+        if intact:  # another job failed, perhaps before Snakemake came to this one
+            force = []
+    if process:
+        _find_server(process)
+    sys.argv = [_snakemake(), *OPTIONS, *force, "--allowed-rules", rule, "--", *outputs]
     forked_job.delegate(pass_on=True)
     os.execv(sys.argv[0], sys.argv)
 
 
-def _find_server() -> None:
+def _snakemake() -> str:
+    return str(Path(sys.executable).with_name("snakemake"))
+
+
+def _makes_everything(process: int) -> bool:
+    """Whether this process of DVC was started in this folder, without targets and options that need single stages."""
+    words = Path(f"/proc/{process}/cmdline").read_text(errors="replace").rstrip("\0").split("\0")
+    return Path(f"/proc/{process}/cwd").resolve() == Path.cwd() and bool(EVERYTHING.fullmatch(" ".join(words)))
+
+
+def _make_everything(process: int) -> int:
+    """Let Snakemake make everything, once for this process of DVC. Returns Snakemake's exit status."""
+    name = f"{process} {start_ticks(process)}: "
+    if not BUILD.is_file() or not BUILD.read_text().startswith(name):
+        build, user = subprocess.Popen([_snakemake(), *OPTIONS]), os.pidfd_open(process)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            stopped = user in connection.wait([user, os.pidfd_open(build.pid)])  # DVC was killed
+        except KeyboardInterrupt:
+            stopped = True
+        if stopped:
+            build.terminate()
+            sys.exit(build.wait())
+        files.write_text(BUILD, f"{name}{build.wait()}")
+    return int(BUILD.read_text().removeprefix(name))
+
+
+def _intact(outputs: list[str]) -> bool:
+    """Whether the files of a job hold the bytes that it wrote, and its inputs the bytes that it read."""
+    circumstances = provenance.path_of(outputs[0])
+    records = [Path(snakemake_internals.record_path(path)) for path in outputs]
+    if not all(path.is_file() for path in [circumstances, *records]):
+        return False
+    written = json.loads(circumstances.read_text(encoding="utf-8"))["outputs"]
+    read = json.loads(records[0].read_text(encoding="utf-8"))["input_checksums"]
+    return _hold(written, fingerprints.md5) and _hold(read, lambda path: f"sha256:{fingerprints.sha256(path)}")
+
+
+def _hold(hashes: dict[str, str], hash_of: Callable[[Path], str]) -> bool:
+    return all(Path(path).is_file() and hash_of(Path(path)) == known for path, known in hashes.items())
+
+
+def _find_server(process: int) -> None:
     """Let `forked_job.delegate` find the server of this process of DVC. Start the server if there is none yet."""
     from masquerade.pipeline import fork_server
 
-    process = _user_of_shell(os.getppid())
     folders = Path(tempfile.gettempdir(), f"masquerade-{os.getuid()}")
-    if not process or not hasattr(os, "pidfd_open") or not _own(folders):
+    if not _own(folders):
         return
     address = folders / f"{process}-{start_ticks(process)}" / fork_server.SOCKET
     if address.parent.is_dir():
