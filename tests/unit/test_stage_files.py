@@ -12,8 +12,8 @@ def test_stages_of_all_files_are_read_together(tmp_path):
 
 
 def test_root_is_where_the_folder_of_a_rule_says(tmp_path):
-    folder = (tmp_path / stage_files.of_rule("measure")).parent
-    assert (folder / stage_files.ROOT_FROM_FOLDER).resolve() == tmp_path.resolve()
+    for file in (stage_files.of_rule("params"), stage_files.of_rule("measure", "falco")):
+        assert ((tmp_path / file).parent / stage_files.root_from(file)).resolve() == tmp_path.resolve()
 
 
 def test_rule_without_stages_loses_both_files(tmp_path):

@@ -1,7 +1,8 @@
-"""Where DVC's stages lie: each method of each rule has a folder in workflow/stages/ with a dvc.yaml and a dvc.lock.
+"""Where DVC's stages lie: each rule has a folder in workflow/stages/, and in it each of its methods or papers has one.
 
-DVC reads and writes a whole dvc.lock whenever a stage has run, at 7 ms a stage of the file. The stages that no other
-stage needs lie in the root, because ``dvc repro`` there runs them and all that they depend on.
+A folder holds a dvc.yaml and a dvc.lock. DVC reads and writes a whole dvc.lock whenever a stage has run, at 7 ms a
+stage of the file. The stages that no other stage needs lie in the root, because ``dvc repro`` there runs them and all
+that they depend on.
 """
 
 from collections.abc import Iterable
@@ -12,18 +13,21 @@ import yaml
 
 DVC_YAML, LOCK = "dvc.yaml", "dvc.lock"
 FOLDER = Path("workflow/stages")
-ROOT_FROM_FOLDER = "../../.."
-"""The root of the repository, relative to the folder of a rule."""
 
 
 def of_rule(rule: str, subject: str = "") -> str:
     """The dvc.yaml with the stages of a rule for one method or paper, or of a rule that has neither."""
-    return (FOLDER / f"{rule}.{subject}".rstrip(".") / DVC_YAML).as_posix()
+    return (FOLDER / rule / subject / DVC_YAML).as_posix()
+
+
+def root_from(file: str) -> str:
+    """The root of the repository, relative to the folder of a file of `of_rule`: DVC's ``wdir``."""
+    return "/".join([".."] * (len(Path(file).parts) - 1))
 
 
 def present(name: str, root: Path = Path()) -> list[Path]:
     """Every file with this name (DVC_YAML or LOCK) below ``root``."""
-    return [path for path in (root / name, *sorted((root / FOLDER).glob(f"*/{name}"))) if path.is_file()]
+    return [path for path in (root / name, *sorted((root / FOLDER).glob(f"**/{name}"))) if path.is_file()]
 
 
 def read(name: str, root: Path = Path()) -> dict[str, Any]:

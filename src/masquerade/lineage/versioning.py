@@ -81,7 +81,8 @@ def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, dict[str, 
         }
     }
     for name, stage in first.items():
-        contents[stage_files.of_rule(name)] = {"stages": {name: {"wdir": stage_files.ROOT_FROM_FOLDER, **stage}}}
+        file = stage_files.of_rule(name)
+        contents[file] = {"stages": {name: {"wdir": stage_files.root_from(file), **stage}}}
     for job in sorted(jobs, key=stage_name):
         if read.isdisjoint(map(str, job.output)):
             contents[stage_files.DVC_YAML]["stages"][stage_name(job)] = _stage(job)
@@ -89,7 +90,7 @@ def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, dict[str, 
             words = job.wildcards_dict
             file = stage_files.of_rule(job.rule.name, words.get("method") or words.get("paper") or "")
             content = contents.setdefault(file, {"stages": {}})
-            content["stages"][stage_name(job)] = {"wdir": stage_files.ROOT_FROM_FOLDER, **_stage(job)}
+            content["stages"][stage_name(job)] = {"wdir": stage_files.root_from(file), **_stage(job)}
     return contents
 
 
