@@ -30,20 +30,30 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) ->
 
 
 def start(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str], stdout: Path, stderr: Path
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    stdout: Path,
+    stderr: Path,
+    session: bool = False,
 ) -> BaseProcess:
     """Start a program in ``folder``; it writes to the two files.
 
-    ``command``: one of NAMES with its arguments; Python with ``-c`` and a text, or with a file.
+    ``command``: one of NAMES with its arguments; Python with ``-c`` and a text, or with a file. ``session``: in a
+    session of its own, so that the program and its jobs can be killed together.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(LIBRARIES)
-    process = context.Process(target=_main, args=(list(command), folder, dict(environment), (stdout, stderr)))
+    process = context.Process(target=_main, args=(list(command), folder, dict(environment), (stdout, stderr), session))
     process.start()
     return process
 
 
-def _main(command: list[str], folder: Path, environment: dict[str, str], files: tuple[Path, Path]) -> None:
+def _main(
+    command: list[str], folder: Path, environment: dict[str, str], files: tuple[Path, Path], session: bool
+) -> None:
+    if session:
+        os.setsid()
     for number, path in enumerate(files, start=1):
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(file, number)

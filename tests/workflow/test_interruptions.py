@@ -5,10 +5,12 @@ import random
 import re
 import shutil
 import signal
-import subprocess
 import time
+from contextlib import suppress
 
 import pytest
+
+import programs
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
@@ -31,16 +33,15 @@ def test_build_killed_at_random_moments_ends_in_the_same_bytes(fresh, built_once
     counts = []
     for moment in moments:
         log = tmp_path / "log"
-        with log.open("w") as file:
-            process = subprocess.Popen(
-                ["snakemake", "--cores", "2", "--", *TARGETS], cwd=repository.path, env=repository.environment,
-                stdout=file, stderr=file, start_new_session=True,
-            )  # fmt: skip
-        while not re.search(JOB, log.read_text(), re.MULTILINE) and process.poll() is None:
+        log.write_text("")
+        command = ("snakemake", "--cores", "2", "--", *TARGETS)
+        process = programs.start(command, repository.path, repository.environment, log, log, session=True)
+        while not re.search(JOB, log.read_text(), re.MULTILINE) and process.is_alive():
             time.sleep(0.02)
         time.sleep(moment)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        with suppress(ProcessLookupError):  # the build ended before
+            os.killpg(process.pid, signal.SIGKILL)
+        process.join()
         counts.append(len(files(repository)))
         if len(counts) == 1:
             repository.snakemake("--unlock")

@@ -4,12 +4,13 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+import programs
 from masquerade.core.images import FaceArchive
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
@@ -237,7 +238,7 @@ def test_only_a_deleted_file_and_what_depends_on_it_are_made_again(built):
     assert archive.read_bytes() == before
 
 
-def test_killed_training_resumes_to_the_same_bytes(built):
+def test_killed_training_resumes_to_the_same_bytes(built, tmp_path):
     built.edit_params(lambda tree: tree["methods"]["identitydp"]["params"].update(steps=60), "scales/tiny.yaml")
     built.environment["MASQUERADE_SAVE_EVERY_SECONDS"] = "0"
     checkpoint = built.path / "checkpoints/tiny/methods/identitydp/0.safetensors"
@@ -246,15 +247,14 @@ def test_killed_training_resumes_to_the_same_bytes(built):
     whole = checkpoint.read_bytes()
     checkpoint.unlink()
     state = built.path / ".masquerade/state/tiny/methods/identitydp/0.pt"
-    process = subprocess.Popen(
-        ["snakemake", "--cores", "1", "--", target], cwd=built.path, env=built.environment,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+    command, log = ("snakemake", "--cores", "1", "--", target), tmp_path / "log"
+    process = programs.start(command, built.path, built.environment, log, log, session=True)
     deadline = time.monotonic() + 300
-    while not state.is_file() and process.poll() is None and time.monotonic() < deadline:
+    while not state.is_file() and process.is_alive() and time.monotonic() < deadline:
         time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    with suppress(ProcessLookupError):  # the build ended before
+        os.killpg(process.pid, signal.SIGKILL)
+    process.join()
     assert state.is_file(), "the training ended before it could be interrupted"
     assert not checkpoint.exists()
     built.snakemake("--unlock")
