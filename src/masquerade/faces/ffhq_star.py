@@ -96,12 +96,17 @@ class FFHQStar(Dataset):
 
 
 def _generate(generator, numbers: range, seed: int, psi: float) -> np.ndarray:
-    """Faces, uint8 (N, S, S, 3). Each depends on the seed and its number alone."""
+    """Faces, uint8 (N, S, S, 3), N up to BATCH. Each depends on the seed and its number alone.
+
+    BATCH faces are always drawn: a processor rounds the sums of a smaller batch in another order.
+    """
     import torch
 
     from masquerade.backbones.generator import training
     from masquerade.core.images import to_uint8
 
     draws = [seeding.generator(seed, "ffhq_star", number) for number in numbers]
-    z = np.stack([draw.standard_normal(generator.style_width, dtype=np.float32) for draw in draws])
-    return to_uint8(training.faces(generator, torch.from_numpy(z), psi).numpy())
+    z = torch.zeros(BATCH, generator.style_width)
+    for row, draw in enumerate(draws):
+        z[row] = torch.from_numpy(draw.standard_normal(generator.style_width, dtype=np.float32))
+    return to_uint8(training.faces(generator, z, psi)[: len(draws)].numpy())
