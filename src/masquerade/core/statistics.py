@@ -127,8 +127,11 @@ def frechet_draws(first: np.ndarray, second: np.ndarray, weights: np.ndarray, pa
 def _singular(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """U (N, R), the singular values (R,) and V (M, R) of X Y^T.
 
-    If rows outnumber columns, they are those of the factors R of X = Q R, times Q.
+    If rows outnumber columns, they are those of the factors R of X = Q R, times Q. LAPACK's gesvd takes a little longer
+    than the usual gesdd, which does not always converge where rows occur several times.
     """
+    from scipy.linalg import svd
+
     (q_x, r_x), (q_y, r_y) = (np.linalg.qr(z) if len(z) > z.shape[1] else (None, z) for z in (x, y))
-    left, singular, right = np.linalg.svd(r_x @ r_y.T, full_matrices=False)
+    left, singular, right = svd(r_x @ r_y.T, full_matrices=False, lapack_driver="gesvd")
     return left if q_x is None else q_x @ left, singular, right.T if q_y is None else q_y @ right.T
