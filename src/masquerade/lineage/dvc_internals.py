@@ -12,15 +12,12 @@ VERSION = "3.67.1"
 def commit_changed() -> list[str]:
     """`dvc commit --force --no-relink` of the stages that changed; returns their names. Raises DvcException.
 
-    The public function commits every stage, and reads Git's whole index once for each output.
+    The public function commits every stage.
     """
     from dvc.repo import Repo, lock_repo
 
     committed = []
     with Repo() as repo, lock_repo(repo):
-        git = repo.scm.dulwich.repo
-        index = git.open_index()
-        git.open_index = lambda: index
         for file, stages in groupby(repo.index.stages, key=lambda stage: stage.dvcfile):
             changed = [stage for stage in stages if stage.changed()]
             for stage in changed:
