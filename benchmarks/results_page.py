@@ -29,7 +29,7 @@ DIGITS = {"psnr": 1, "frechet_distance": 0}
 NONE = "–"
 
 Columns = dict[str, tuple[str, ...]]
-"""Heading -> the values that stand in the column, as `numbers` reads them."""
+"""Heading -> the values that stand in the column, as `cell` reads them."""
 CONTROLS = {
     "*control: original*": "original/control",
     "*control: another person*": "random_identity/control",
