@@ -39,9 +39,11 @@ if len(sys.argv) > 2:
 EVERYTHING = "--quiet rules progress --cores all --rerun-incomplete"
 WORDS = f"{EVERYTHING} --force --allowed-rules table -- out"
 BUILDER = """#!/usr/bin/env python
-import pathlib, sys, time
+import os, pathlib, sys, time
 with open("calls", "a") as file:
     file.write(" ".join(sys.argv[1:]) + "\\n")
+with open("given", "a") as file:
+    file.write(os.environ.get("MASQUERADE_GIVEN_SERVER", "") + "\\n")
 if pathlib.Path("endless").exists():
     time.sleep(600)
 sys.exit(pathlib.Path("fails").exists())
@@ -144,9 +146,12 @@ def single(name: str, *force: str) -> str:
     return " ".join([EVERYTHING, *force, "--allowed-rules", "table", "--", name])
 
 
-def test_repro_of_everything_starts_snakemake_once_and_each_repro_anew(repro):
+def test_repro_of_everything_starts_snakemake_once_and_each_repro_anew(repro, tmp_path):
     assert repro() == (["0", "0"], [EVERYTHING])
     assert repro() == (["0", "0"], [EVERYTHING])
+    servers_of_dvc = (tmp_path / "given").read_text().splitlines()
+    assert len(set(servers_of_dvc)) == 2
+    assert all(Path(address).is_relative_to(tmp_path / "tmp") for address in servers_of_dvc)
 
 
 def test_file_that_is_not_what_its_job_wrote_is_made_again(repro, tmp_path):

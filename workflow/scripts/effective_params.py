@@ -8,11 +8,13 @@ from pathlib import Path
 from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import versioning
 from masquerade.params import blocks, loading, overlays, yaml_files
+from masquerade.pipeline import stage
 
 BASELINE = "DVC_EXP_BASELINE_REV"  # `dvc exp run` sets it: the commit from which the experiment starts
 
 
 def main() -> None:
+    stage.start_server()  # other stages will need it, and it takes some seconds
     parameters = versioning.write_parameters()
     if BASELINE in os.environ:
         command = ["git", "show", f"{os.environ[BASELINE]}:./{blocks.PARAMS}"]

@@ -32,10 +32,16 @@ from masquerade.pipeline import forked_job
 
 SOCKET = "jobs"
 """The name of the server's socket in its folder."""
+PROCESS = "process"
+"""The name of the file beside it with the process id of a server that several builds use."""
 WORTHWHILE = 4
 """The fewest jobs for which the 3 seconds of importing pay."""
 KEPT_MEMORY = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(1 << 32))
 """glibc keeps the memory of freed tensors for the next ones. The kernel does not have to clear new pages each time."""
+ENDED = (
+    "The process that starts the jobs ended{}. From now on each job starts by itself, which takes 1 to 3 seconds more. "
+    "Nothing is lost."
+)
 
 
 class ForkServer:
@@ -48,10 +54,15 @@ class ForkServer:
         self._announce = announce
         self._lifeline: int | None = None
         self._process: subprocess.Popen | None = None
+        self._given = False
 
     def start(self, jobs: int) -> None:
-        """Start the server if it pays for this number of jobs, and let the programs of this build find it."""
-        if jobs < WORTHWHILE:
+        """Start the server if it pays for this number of jobs, and let the programs of this build find it.
+
+        A running server that the build is to use (`forked_job.GIVEN`) takes its place.
+        """
+        given = os.environ.pop(forked_job.GIVEN, None)
+        if jobs < WORTHWHILE or (given and self._use(Path(given))):
             return
         folder = Path(tempfile.mkdtemp(prefix="masquerade-"))  # only this user may enter it
         lifeline, self._lifeline = os.pipe()
@@ -60,17 +71,33 @@ class ForkServer:
         os.environ[forked_job.ADDRESS] = str(folder / SOCKET)
         threading.Thread(target=self._watch, args=[self._process, folder], daemon=True).start()
 
+    def _use(self, address: Path) -> bool:
+        """Let the programs find the running server at ``address``. Returns False if it has ended."""
+        try:
+            process = os.pidfd_open(int(address.with_name(PROCESS).read_text()))
+        except OSError:
+            return False
+        self._given = True
+        os.environ[forked_job.ADDRESS] = str(address)
+        threading.Thread(target=self._watch_given, args=[process], daemon=True).start()
+        return True
+
+    def _watch_given(self, process: int) -> None:
+        connections.wait([process])
+        if self._given:
+            self._announce(ENDED.format(""))
+
     def _watch(self, process: subprocess.Popen, folder: Path) -> None:
         status = process.wait()
         shutil.rmtree(folder, ignore_errors=True)
         if self._lifeline is not None:
-            self._announce(
-                f"The process that starts the jobs ended (status {status}). From now on each job starts by itself, "
-                "which takes 1 to 3 seconds more. Nothing is lost."
-            )
+            self._announce(ENDED.format(f" (status {status})"))
 
     def stop(self) -> None:
-        """End the server if there is one, and every job that still runs."""
+        """End the server that this build started, and every job that still runs. One that was given stays."""
+        if self._given:
+            self._given = False
+            os.environ.pop(forked_job.ADDRESS, None)
         if self._process is None or self._lifeline is None:
             return
         os.environ.pop(forked_job.ADDRESS, None)

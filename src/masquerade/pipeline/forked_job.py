@@ -17,6 +17,8 @@ from typing import Any, NoReturn
 
 ADDRESS = "MASQUERADE_FORK_SERVER"
 """The environment variable with the path of the server's socket."""
+GIVEN = "MASQUERADE_GIVEN_SERVER"
+"""The environment variable with the socket of a running server that a build uses instead of starting its own."""
 NUMBER = struct.Struct("!q")
 """What the two sides send beside the request: its length, the process id of the job, and its exit status."""
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)

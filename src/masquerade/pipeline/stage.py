@@ -3,9 +3,10 @@
 ``dvc repro`` runs its stages one after the other. Where it is to make everything, the first stage therefore lets
 Snakemake make every job that is out of date, side by side. The commands of the later stages then find their files made.
 
-With targets or ``--force``, each stage makes its own job. Importing Snakemake, MLflow and PyTorch takes a stage some
-seconds. The first one runs by itself, and starts a fork server beside. The later ones are forks of it, and so are their
-jobs. The server ends with the process of DVC. By hand, the same command runs by itself.
+Importing Snakemake, MLflow and PyTorch takes some seconds. The stage of the parameters, or the first one after it,
+starts a fork server beside. All jobs of this process of DVC are forks of it. With targets or ``--force``, each stage
+makes its own job, and the later stages are forks as well. The server ends with the process of DVC. By hand, the same
+command runs by itself.
 """
 
 import json
@@ -37,19 +38,28 @@ BUILD = Path(".masquerade/dvc_build")
 
 def run(rule: str, outputs: list[str]) -> None:
     """Make the files of one job with Snakemake. Does not return."""
-    process = _user_of_shell(os.getppid()) if OF_DVC in os.environ and hasattr(os, "pidfd_open") else 0
-    force = ["--force"]
+    process, force = _process_of_dvc(), ["--force"]
+    server = _find_server(process) if process else None
     if process and _makes_everything(process):
-        status, intact = _make_everything(process), _intact(outputs)
+        status, intact = _make_everything(process, server), _intact(outputs)
         if bool(status) != intact:
             sys.exit(status)
         if intact:  # another job failed, perhaps before Snakemake came to this one
             force = []
-    if process:
-        _find_server(process)
     sys.argv = [_snakemake(), *OPTIONS, *force, "--allowed-rules", rule, "--", *outputs]
     forked_job.delegate(pass_on=True)
     os.execv(sys.argv[0], sys.argv)
+
+
+def start_server() -> None:
+    """Start the fork server of the process of DVC that runs this program, if DVC does and there is none yet."""
+    if process := _process_of_dvc():
+        _find_server(process)
+
+
+def _process_of_dvc() -> int:
+    """The process of DVC that runs this program as a stage; 0 if none does."""
+    return _user_of_shell(os.getppid()) if OF_DVC in os.environ and hasattr(os, "pidfd_open") else 0
 
 
 def _snakemake() -> str:
@@ -62,11 +72,16 @@ def _makes_everything(process: int) -> bool:
     return Path(f"/proc/{process}/cwd").resolve() == Path.cwd() and bool(EVERYTHING.fullmatch(" ".join(words)))
 
 
-def _make_everything(process: int) -> int:
-    """Let Snakemake make everything, once for this process of DVC. Returns Snakemake's exit status."""
+def _make_everything(process: int, server: Path | None) -> int:
+    """Let Snakemake make everything, once for this process of DVC. Returns Snakemake's exit status.
+
+    ``server``: the socket of the fork server that it uses.
+    """
     name = f"{process} {start_ticks(process)}: "
     if not BUILD.is_file() or not BUILD.read_text().startswith(name):
-        build, user = subprocess.Popen([_snakemake(), *OPTIONS]), os.pidfd_open(process)
+        given = {forked_job.GIVEN: str(server)} if server else {}
+        build = subprocess.Popen([_snakemake(), *OPTIONS], env=os.environ | given)
+        user = os.pidfd_open(process)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             stopped = user in connection.wait([user, os.pidfd_open(build.pid)])  # DVC was killed
@@ -94,21 +109,26 @@ def _hold(hashes: dict[str, str], hash_of: Callable[[Path], str]) -> bool:
     return all(Path(path).is_file() and hash_of(Path(path)) == known for path, known in hashes.items())
 
 
-def _find_server(process: int) -> None:
-    """Let `forked_job.delegate` find the server of this process of DVC. Start the server if there is none yet."""
+def _find_server(process: int) -> Path | None:
+    """The socket of the server of this process of DVC; None if there can be none.
+
+    Starts the server if there is none yet. Lets `forked_job.delegate` find one that was started before.
+    """
     from masquerade.pipeline import fork_server
 
     folders = Path(tempfile.gettempdir(), f"masquerade-{os.getuid()}")
     if not _own(folders):
-        return
+        return None
     address = folders / f"{process}-{start_ticks(process)}" / fork_server.SOCKET
     if address.parent.is_dir():
         os.environ[forked_job.ADDRESS] = str(address)
-        return
+        return address
     address.parent.mkdir()
     lifeline = os.pidfd_open(process)  # can be read when that process has ended
-    fork_server.launch(address, lifeline, "workflow")
+    server = fork_server.launch(address, lifeline, "workflow")
     os.close(lifeline)
+    files.write_text(address.with_name(fork_server.PROCESS), str(server.pid))
+    return address
 
 
 def _own(folder: Path) -> bool:
