@@ -40,8 +40,8 @@ reproduce: environment
 
 # One thread a process. glibc keeps freed memory, as in a build (pipeline/fork_server.py): tests fork many programs.
 PYTEST := OMP_NUM_THREADS=1 MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=4294967296 python -m pytest
-# Two files of tests side by side.
-TESTS := $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
+# Three files of tests side by side on two cores: builds, servers and browsers also wait.
+TESTS := $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder
 
 # Chromium: where it cannot be installed, the tests of the report are skipped and say so; with CI=true they fail.
 test: environment

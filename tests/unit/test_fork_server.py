@@ -298,10 +298,11 @@ def given(monkeypatch):
     first.stop()
 
 
-def test_a_build_uses_the_server_that_it_is_given_and_leaves_it_running(given, program):
+@pytest.mark.parametrize("jobs", [1, fork_server.WORTHWHILE])
+def test_a_build_uses_the_server_that_it_is_given_and_leaves_it_running(given, program, jobs):
     first, address = given
     build = fork_server.ForkServer(print)
-    build.start(fork_server.WORTHWHILE)
+    build.start(jobs)
     assert os.environ[forked_job.ADDRESS] == address
     assert forked_job.GIVEN not in os.environ  # no build inside a job uses it
     build.stop()

@@ -96,6 +96,12 @@ def test_later_stages_and_their_jobs_are_forks_and_the_server_ends_with_dvc(dvc,
     assert list((tmp_path / "tmp").glob("masquerade-*/*")) == []
 
 
+def test_stages_use_the_server_that_dvc_was_given(dvc, tmp_path):
+    output = dvc("2", DVC_STAGE="table", MASQUERADE_GIVEN_SERVER=str(tmp_path / "ended")).communicate(timeout=120)[0]
+    assert output.splitlines() == [f"3 {[WORDS, 'False', 'False']}"] * 2  # nothing listens there
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
 def test_a_killed_dvc_leaves_no_server_behind(dvc, tmp_path):
     process = dvc("2", "wait", DVC_STAGE="table")
     assert process.stdout.readline()

@@ -1,10 +1,32 @@
 """The real Snakefile and dvc.yaml at `tiny` scale: built once, then copied by each test."""
 
+import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from masquerade.pipeline import fork_server, forked_job
 from repository import Repository
+
+
+@pytest.fixture(scope="session")
+def job_server() -> Iterator[str]:
+    """The socket of a running fork server for the builds of this test process, which need not start their own."""
+    address = Path(tempfile.mkdtemp(prefix="masquerade-")) / fork_server.SOCKET
+    lifeline, held = os.pipe()
+    server = fork_server.launch(address, lifeline, "workflow")
+    os.close(lifeline)
+    address.with_name(fork_server.PROCESS).write_text(str(server.pid))
+    yield str(address)
+    os.close(held)
+    server.wait()
+
+
+@pytest.fixture(scope="session")
+def fresh(fresh, job_server) -> Repository:
+    return Repository(fresh.path, fresh.environment | {forked_job.GIVEN: job_server})
 
 
 @pytest.fixture(scope="session")
@@ -13,11 +35,14 @@ def built_once(fresh, once, tmp_path_factory) -> Repository:
 
     def build(folder: Path) -> None:
         repository = fresh.copy(folder / "repository")
+        del repository.environment[forked_job.GIVEN]  # as a user builds
         (folder / "output").write_text(repository.snakemake("all"))
         repository.commit("built")
 
     whole = once("whole", build)
-    repository = Repository(whole / "repository").copy(tmp_path_factory.mktemp("built") / "repository")
+    repository = Repository(whole / "repository", fresh.environment).copy(
+        tmp_path_factory.mktemp("built") / "repository"
+    )
     repository.build_output = (whole / "output").read_text()
     return repository
 

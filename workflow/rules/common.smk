@@ -87,9 +87,9 @@ def before_jobs():
 
 def after_jobs(outcome):
     """Publish the runs. After a success, DVC also records the files, if it did not start this build itself."""
-    FORK_SERVER.stop()
     own_scale = "scale" not in config and not PARAMETERS.rehearsal
     record = outcome == "success" and own_scale and not os.environ.get("DVC_STAGE")
     commands = [[sys.executable, "workflow/scripts/finish.py", step] for step in ["publish", "record"][: 1 + record]]
     for process in [subprocess.Popen(command) for command in commands]:  # both at the same time
         process.wait()
+    FORK_SERVER.stop()

@@ -59,10 +59,10 @@ class ForkServer:
     def start(self, jobs: int) -> None:
         """Start the server if it pays for this number of jobs, and let the programs of this build find it.
 
-        A running server that the build is to use (`forked_job.GIVEN`) takes its place.
+        A running server that the build is to use (`forked_job.GIVEN`) takes its place, for any number of jobs.
         """
         given = os.environ.pop(forked_job.GIVEN, None)
-        if jobs < WORTHWHILE or (given and self._use(Path(given))):
+        if (given and self._use(Path(given))) or jobs < WORTHWHILE:
             return
         folder = Path(tempfile.mkdtemp(prefix="masquerade-"))  # only this user may enter it
         lifeline, self._lifeline = os.pipe()

@@ -112,10 +112,14 @@ def _hold(hashes: dict[str, str], hash_of: Callable[[Path], str]) -> bool:
 def _find_server(process: int) -> Path | None:
     """The socket of the server of this process of DVC; None if there can be none.
 
-    Starts the server if there is none yet. Lets `forked_job.delegate` find one that was started before.
+    Starts the server if there is none yet. Lets `forked_job.delegate` find one that was started before. A running
+    server that DVC was given (`forked_job.GIVEN`) takes its place.
     """
     from masquerade.pipeline import fork_server
 
+    if given := os.environ.get(forked_job.GIVEN):
+        os.environ[forked_job.ADDRESS] = given
+        return Path(given)
     folders = Path(tempfile.gettempdir(), f"masquerade-{os.getuid()}")
     if not _own(folders):
         return None
