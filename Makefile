@@ -2,7 +2,7 @@
 # make test        every test but the three that follow
 # make rehearsal-test  the paper scales at full size, once, on random weights
 # make setup-test  a fresh clone, installed and used by an ordinary user from the package registry alone
-# make slurm-test  the whole tiny matrix, and its accidents, on a real SLURM that this starts and stops (root, apt-get)
+# make slurm-test  every rule and method of the tiny matrix, and its accidents, on a real SLURM that this starts and stops (root, apt-get)
 # make test-all    all four
 # make fast        the quick ones of `make test` alone, with the coverage of each room
 # make lint        format, types, direction of imports and spelling alone, which `make test` checks as well

@@ -67,7 +67,7 @@ PartitionName=accidents Nodes=n3,n4 DefaultTime=10 MaxTime=240 PriorityTier=1 Gr
 PartitionName=failing Nodes=n5,n6 DefaultTime=10 MaxTime=240 PriorityTier=1 GraceTime=30
 PartitionName=urgent Nodes=n5,n6 DefaultTime=10 MaxTime=240 PriorityTier=10 PreemptMode=OFF
 """
-_NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=9000 Gres=gpu:2\n"
+_NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=20000 Gres=gpu:2\n"
 _GPUS = "AutoDetect=off\nName=gpu File=/dev/null\nName=gpu File=/dev/zero\n"
 _DATABASE = """
 DbdHost=localhost
@@ -105,13 +105,13 @@ def _free_ports(count: int) -> list[int]:
 
 
 class Cluster:
-    """A private SLURM in ``folder``, with ``cpus`` processors in each node.
+    """A private SLURM in ``folder``, with ``cpus`` processors in each node: two groups of short jobs, and trainings.
 
     Jobs in the partitions `main`, `accidents` and `failing` share no node. A job in `urgent` preempts those in
     `failing`.
     """
 
-    def __init__(self, folder: Path, cpus: int = 8):
+    def __init__(self, folder: Path, cpus: int = 20):
         self.folder = folder
         ports = _free_ports(2 + len(NODES))
         self._names = {
@@ -283,5 +283,5 @@ def wait(what: str, ready: Callable[[], bool], seconds: float = 60, raises: bool
     while time.monotonic() < end:
         if ready():
             return
-        time.sleep(0.1)
+        time.sleep(0.5)  # each look starts a program of SLURM
     assert not raises, f"{what} did not come within {seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""A private SLURM for the session, and the tiny matrix built through it. The processes of the tests share both."""
+"""A private SLURM for the session, and a matrix built through it. The processes of the tests share both."""
 
 import os
 import shutil
@@ -15,6 +15,10 @@ from machine import lacks
 from repository import Repository
 
 JOBS = pytest.StashKey[str]()
+LEFT_OUT = ("falco/m_0_9", "identitydp/eps_0_57", "identitydp/eps_800", "cao21/d_0", "lreorg/gender")
+"""Further variants of methods that have another cell. tests/workflow builds the whole tiny matrix without SLURM."""
+PAPERS = ["identitydp", "lreorg"]
+"""Papers that have every kind of table and figure, and more of them than one group of jobs holds."""
 
 
 @pytest.fixture(scope="session")
@@ -71,19 +75,30 @@ def pytest_terminal_summary(terminalreporter, config):
 
 @pytest.fixture(scope="session")
 def sources(fresh, cluster, tmp_path_factory) -> Repository:
-    """A working copy without a build. Trainings and networks request a GPU of the cluster, which is a harmless file."""
+    """A working copy without a build, at scale `tiny` without LEFT_OUT, for PAPERS.
+
+    Trainings and networks request a GPU of the cluster, which is a harmless file.
+    """
     repository = fresh.copy(tmp_path_factory.mktemp("sources") / "repository", cluster.environment)
     repository.edit_params(lambda tree: tree["compute"]["training"].update(gpus=1))
     repository.edit_params(lambda tree: tree["compute"]["inference"].update(gpus=1))
+    repository.edit_params(lambda tree: tree.update(papers=PAPERS))
+    repository.edit_params(leave_out, "scales/tiny.yaml")
     # The cluster has no other user, so its status may be checked early.
     repository.edit("slurm/config.yaml", "before-status-checks: 10", "before-status-checks: 3")
     repository.commit("GPUs")
     return repository
 
 
+def leave_out(tree: dict) -> None:
+    """Remove the variants LEFT_OUT in the overlay of the scale."""
+    for method, variant in (name.split("/") for name in LEFT_OUT):
+        tree["methods"][method]["variants"][variant] = None
+
+
 @pytest.fixture(scope="session")
 def built_once(sources, tmp_path_factory) -> Repository:
-    """The whole tiny matrix, built from nothing by the command that users type."""
+    """The matrix of `sources`, built from nothing by the command that users type."""
     repository = sources.copy(tmp_path_factory.mktemp("built") / "repository")
     repository.build_output = repository.run("snakemake", "--profile", "slurm", "all")
     return repository

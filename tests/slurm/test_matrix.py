@@ -1,15 +1,26 @@
-"""`snakemake --profile slurm all` on a real SLURM: the whole matrix."""
+"""`snakemake --profile slurm all` on a real SLURM: every rule and every method of the whole matrix."""
 
 import json
+import re
 import sqlite3
 
 import pytest
-from building import LOG
+from building import LOG, rules_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.slurm]
 
 
-def test_whole_matrix_is_built_by_the_literal_command(built_once, cluster):
+def test_every_rule_and_every_method_of_the_whole_matrix_is_built(built_once, fresh):
+    planned = re.findall(r"^(\w+) +\d+$", fresh.snakemake("--dry-run", "all"), re.MULTILINE)
+    assert {*rules_of(built_once.build_output), "all", "total"} == {*planned}
+    methods, whole = (
+        {cell["method"] for cell in json.loads(repository.run("masquerade", "matrix", "--json"))}
+        for repository in (built_once, fresh)
+    )
+    assert methods == whole
+
+
+def test_matrix_is_built_by_the_literal_command(built_once, cluster):
     graph = (
         "import json; from masquerade.lineage import versioning\n"
         "jobs, stale = versioning.graph()\n"
