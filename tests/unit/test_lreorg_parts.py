@@ -143,6 +143,22 @@ class TestAnonymizers:
         assert len(set(parts[:, 0])) == 5
         np.testing.assert_allclose(groups.averages[parts[2, 0]], features[40:60].mean(0), rtol=1e-5)
 
+    def test_groups_are_as_tight_as_those_of_scikit_learn(self):
+        """The sum of squared distances to the centres, of 40 groups of directions that differ by a hundredth."""
+        from sklearn.cluster import KMeans
+
+        def spread(labels):
+            return sum(points[labels == group].var(0).sum() * (labels == group).sum() for group in range(40))
+
+        features = np.ones(32) + 0.01 * np.random.default_rng(0).standard_normal((800, 32))
+        points, groups = anonymizers.directions(features), anonymizers.Groups(features, 40)
+        assert spread(groups.labels) < 1.01 * spread(KMeans(40, n_init=1, random_state=0).fit_predict(points))
+        np.testing.assert_array_equal(groups.labels, anonymizers.Groups(features, 40).labels)
+
+    def test_every_group_has_a_member_even_if_faces_are_equal(self):
+        groups = anonymizers.Groups(np.ones((20, 4), dtype=np.float32), 5)
+        assert np.bincount(groups.labels, minlength=5).all()
+
     @pytest.mark.parametrize("sampler", ["seeded", "opendp"])
     def test_groups_are_drawn_with_the_probabilities_of_the_mechanism(self, features, sampler):
         """Chi-squared over the groups of ranks 2 to 5, at epsilon 8, of 4,000 draws of one face."""

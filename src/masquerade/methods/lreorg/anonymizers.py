@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import cv2
 import numpy as np
 
 from masquerade.core import seeding
@@ -17,6 +18,9 @@ from masquerade.methods._privacy import ExponentialMechanism, LaplaceMechanism
 
 DIAMETER = 2.0
 """Diameter of the unit sphere: the largest difference of two distances from one point, so it holds for every face."""
+
+_UNTIL = (cv2.TERM_CRITERIA_MAX_ITER + cv2.TERM_CRITERIA_EPS, 300, 0.0)
+"""k-means ends when no centre moves any more, or after this number of steps."""
 
 
 def directions(features: np.ndarray) -> np.ndarray:
@@ -32,13 +36,15 @@ class Groups:
     """
 
     def __init__(self, features: np.ndarray, count: int):
-        from sklearn.cluster import KMeans
-
         if len(features) < count:
             raise ParameterError(f"{len(features)} generated faces cannot make {count} groups. Lower `groups`.")
         self.features = features
-        self.labels = KMeans(count, n_init=1, random_state=0).fit_predict(directions(features))
-        self.count = len(np.unique(self.labels))
+        unit, labels = directions(features), np.zeros((len(features), 1), dtype=np.int32)
+        # In single precision, as OpenCV computes: the directions differ little, hence without their mean.
+        points = (unit - unit.mean(0)).astype(np.float32)
+        cv2.setRNGSeed(0)
+        cv2.kmeans(points, count, labels, _UNTIL, 1, cv2.KMEANS_PP_CENTERS)
+        self.labels, self.count = labels[:, 0], count
 
     @cached_property
     def averages(self) -> np.ndarray:
