@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -151,6 +152,17 @@ print(torch.nn.functional.conv2d(values[None, None], values[None, None, :9, :9])
     cold, warm = result(program(body)), result(program(body, address=server.address))
     assert cold[0] == 0, cold
     assert warm == cold
+
+
+def test_a_job_imports_the_sources_of_its_own_working_copy(server, program, tmp_path, root):
+    shutil.copytree(root / "src/masquerade", tmp_path / "src/masquerade", ignore=shutil.ignore_patterns("*.npz"))
+    body = "import masquerade\nfrom masquerade.core import errors\nfrom masquerade.networks import dlib_models, hog\n"
+    body += "print(masquerade.__file__, errors.__file__, hog.__file__, dlib_models.landmark_predictor.cache_info())"
+    status, output, _ = result(program(body, address=server.address, PYTHONPATH=str(tmp_path / "src")))
+    own, cache = output.split()[:3], output.partition("CacheInfo")[2]
+    assert status == 0
+    assert all(Path(file).is_relative_to(tmp_path) for file in own)
+    assert "currsize=1" in cache  # the model that the server loaded
 
 
 def test_a_job_runs_the_code_on_the_disk(server, program, tmp_path):

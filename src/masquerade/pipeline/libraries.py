@@ -51,8 +51,11 @@ def load(*groups: str) -> None:
 
 
 def _forget_own_code() -> None:
-    """Let jobs import the code of Masquerade from the disk, except the modules that hold what is loaded."""
-    kept = (dlib_models.__name__, torchvision_internals.__name__)
-    for name in [name for name in sys.modules if name.startswith("masquerade.")]:
-        if not any(name == module or module.startswith(f"{name}.") for module in kept):
+    """Let jobs import the code of Masquerade from the disk of their working copy, except the modules of what is loaded.
+
+    The packages around those are forgotten too: they would lead a job to the sources of this process.
+    """
+    kept = {dlib_models.__name__, torchvision_internals.__name__}
+    for name in [name for name in sys.modules if name.partition(".")[0] == "masquerade"]:
+        if name not in kept:
             del sys.modules[name]
