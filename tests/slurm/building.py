@@ -13,6 +13,7 @@ PARSING = "checkpoints/tiny/backbones/parsing.safetensors"
 LOG = "logs/tiny/backbones/identity.log"
 METHOD = "checkpoints/tiny/methods/identitydp/0.safetensors"  # is built on IDENTITY
 FIT = "checkpoints/tiny/methods/fit/0.safetensors"
+HURRY = "logs/hurry"
 STEP = "        share = warmup_cosine_share(step, self.params.steps)\n"
 
 
@@ -44,15 +45,25 @@ class Build:
 
 
 def slowed(repository: Repository, seconds: float) -> Repository:
-    """Make every step of a recogniser's training log itself and sleep first. No number changes.
+    """Make every step of a recogniser's training log itself and wait first, until `hurried`. No number changes.
 
     The log of its last run is deleted.
     """
     (repository.path / LOG).unlink(missing_ok=True)
     source = "src/masquerade/backbones/_recognition/training.py"
-    slow = f"        logger.info('in step %d', step)\n        __import__('time').sleep({seconds})\n"
+    slow = f"""        import pathlib, time
+        logger.info('in step %d', step)
+        end = time.monotonic() + {seconds}
+        while time.monotonic() < end and not pathlib.Path("{HURRY}").exists():
+            time.sleep(0.1)
+"""
     repository.edit(source, STEP, slow + STEP)
     return repository
+
+
+def hurried(repository: Repository) -> None:
+    """Let the steps of a training that is `slowed` wait no longer."""
+    (repository.path / HURRY).touch()
 
 
 def in_partition(repository: Repository, name: str) -> Repository:

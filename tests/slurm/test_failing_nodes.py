@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from building import IDENTITY, LOG, Build, in_partition, restarts, slowed, training
+from building import IDENTITY, LOG, Build, hurried, in_partition, restarts, slowed, training
 from cluster import Cluster, wait
 
 pytestmark = [pytest.mark.slow, pytest.mark.slurm]
@@ -28,12 +28,14 @@ def test_pre_empted_training_is_requeued_and_gives_the_same_bytes(trained, clust
 
 def test_training_that_ends_while_it_is_pre_empted_is_not_run_again(trained, cluster):
     log = trained.path / LOG
-    build = Build(slowed(in_partition(trained, "failing"), 3), IDENTITY)  # ends within the grace
+    build = Build(slowed(in_partition(trained, "failing"), 60), IDENTITY)
     job = training(cluster, trained)
+    submitted = Path(log.read_text().split("its log: ")[1].splitlines()[0])
     pre_empt(cluster, job)
+    wait("the signal of its pre-emption", lambda: "signal SIGCONT" in submitted.read_text(), seconds=120)
+    hurried(trained)  # ends within the grace
     build.end()
     wait("the end of the requeued job", lambda: job["id"] not in {one["id"] for one in cluster.queue()}, seconds=120)
-    submitted = Path(log.read_text().split("its log: ")[1].splitlines()[0])
     assert submitted.read_text().count(".training: training on ") == 1
 
 
