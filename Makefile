@@ -3,9 +3,9 @@
 # make rehearsal-test  the paper scales at full size, once, on random weights
 # make setup-test  a fresh clone, installed and used by an ordinary user from the package registry alone
 # make slurm-test  every rule and method of the tiny matrix, and its accidents, on a real SLURM that this starts and stops (root, apt-get)
-# make test-all    all four
+# make test-all    all four, and make lint
 # make fast        the quick ones of `make test` alone, with the coverage of each room
-# make lint        format, types, direction of imports and spelling alone, which `make test` checks as well
+# make lint        format, types, direction of imports and spelling
 # make benchmark   time and memory of what matters, printed and written into benchmarks/
 #
 # TARGETS=results/mini/tables/falco/table1.md   lets `make reproduce` build that alone.
@@ -54,9 +54,9 @@ rehearsal-test: environment
 setup-test: environment
 	python -m pytest tests/setup -v
 
-# The set-up waits for the network while the rehearsal computes.
+# The set-up waits for the network while the rehearsal computes. The types are checked after it.
 test-all: test
-	$(MAKE) --jobs 2 --output-sync=target rehearsal-test setup-test
+	$(MAKE) --jobs 2 --output-sync=target rehearsal-test setup-test lint
 	$(MAKE) slurm-test
 
 slurm-test: environment
@@ -68,7 +68,7 @@ fast: environment
 	$(TESTS) -m "not slow and not workflow" --cov --cov-report=
 	python tests/coverage_of_rooms.py
 
-# `make test` runs the same commands as tests, and .pre-commit-config.yaml as hooks.
+# .pre-commit-config.yaml runs the same commands as hooks.
 lint: environment
 	ruff check .
 	ruff format --check .
@@ -77,7 +77,7 @@ lint: environment
 	lint-imports --no-cache --no-logo
 	codespell
 	basedpyright
-	python -m pytest tests/unit/test_house.py tests/unit/test_import_direction.py tests/unit/test_docs.py -k "not lint_command"
+	python -m pytest tests/unit/test_house.py tests/unit/test_import_direction.py tests/unit/test_docs.py
 
 benchmark: environment
 	python benchmarks/pipeline.py

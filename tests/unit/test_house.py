@@ -32,11 +32,6 @@ def lint_commands() -> list[str]:
     return [command for command in commands if "pytest" not in command]
 
 
-@pytest.mark.parametrize("command", lint_commands())
-def test_lint_command_finds_nothing(root, command):
-    run(*command.split(), cwd=root)
-
-
 def test_the_hooks_before_a_commit_run_the_commands_of_make_lint(root):
     hooks = yaml.safe_load((root / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
     assert [hook["entry"] for hook in hooks] == lint_commands()
