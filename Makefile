@@ -1,9 +1,10 @@
 # make reproduce   from nothing to tables and pictures (scale of params.yaml, `mini` as delivered)
-# make test        every test but the three that follow
+# make test        every test but those that follow
 # make rehearsal-test  the paper scales at full size, once, on random weights
+# make layouts-test  networks and judges at full size read files in the published layouts
 # make setup-test  a fresh clone, installed and used by an ordinary user from the package registry alone
 # make slurm-test  every rule and method of the tiny matrix, and its accidents, on a real SLURM that this starts and stops (root, apt-get)
-# make test-all    all four, and make lint
+# make test-all    all of these, and make lint
 # make fast        the quick ones of `make test` alone, with the coverage of each room
 # make lint        format, types, direction of imports and spelling
 # make benchmark   time and memory of what matters, printed and written into benchmarks/
@@ -31,7 +32,7 @@ endif
 # Python must keep its compiled modules, or every job pays for compiling them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce test rehearsal-test setup-test slurm-test test-all fast lint benchmark environment other-python clean
+.PHONY: reproduce test rehearsal-test layouts-test setup-test slurm-test test-all fast lint benchmark environment other-python clean
 .DELETE_ON_ERROR:
 
 reproduce: environment
@@ -51,12 +52,15 @@ test: environment
 rehearsal-test: environment
 	$(PYTEST) tests/rehearsal -v
 
+layouts-test: environment
+	$(PYTEST) tests/layouts
+
 setup-test: environment
 	python -m pytest tests/setup -v
 
-# The set-up waits for the network while the rehearsal computes. The types are checked after it.
+# The rehearsal takes as long as the other three, which run beside it.
 test-all: test
-	$(MAKE) --jobs 2 --output-sync=target rehearsal-test setup-test lint
+	$(MAKE) --jobs 2 --output-sync=target rehearsal-test setup-test layouts-test lint
 	$(MAKE) slurm-test
 
 slurm-test: environment

@@ -1,7 +1,7 @@
 """Time and memory of a build, of DVC over it, and of its jobs. Writes benchmarks/pipeline_SCALE.md.
 
-Everything happens in a clone. ``--against COMMIT`` measures that commit in the same way on the same machine, with the
-same installed packages. Keep the machine quiet.
+Everything happens in a clone, in which the renderer is compiled, as an installation does. ``--against COMMIT`` measures
+that commit in the same way on the same machine, with the same installed packages. Keep the machine quiet.
 """
 
 import argparse
@@ -113,6 +113,9 @@ def changed_knob(folder: Path, scale: str, cores: int) -> tuple[Measured, Measur
 def measure(commit: str, scale: str, cores: int, folder: Path) -> dict[str, str]:
     """What the table holds of one commit: row -> text."""
     clone(commit, folder)
+    if (folder / "src/masquerade/cli/faces.py").is_file():  # the last step of an installation
+        measured(["masquerade", "faces", "--size", "32", "--output", "faces.png"], folder)
+        (folder / "faces.png").unlink()
     snakemake = ["snakemake", "--cores", str(cores), "all"]
     build = measured(snakemake, folder)
     nothing = min((measured(snakemake, folder) for _ in range(3)), key=lambda run: run.seconds)
@@ -156,13 +159,15 @@ def _neutral(row: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--against", default="", metavar="COMMIT")
+    parser.add_argument("--folder", type=Path, help="where the clones are kept; without it they are deleted")
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     scale = "mini"
     columns = {}
-    for commit in ([given.against] if given.against else []) + [""]:
-        with tempfile.TemporaryDirectory() as temporary:
-            columns[commit or "this commit"] = measure(commit, scale, given.cores, Path(temporary) / "clone")
+    with tempfile.TemporaryDirectory() as temporary:
+        for commit in ([given.against] if given.against else []) + [""]:
+            folder = (given.folder or Path(temporary)) / (commit or "own")
+            columns[commit or "this commit"] = measure(commit, scale, given.cores, folder)
     *others, (_, own) = columns.items()
     lines = [
         f"# The pipeline at scale `{scale}`",
