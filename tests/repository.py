@@ -16,6 +16,8 @@ import programs
 
 KEPT = ("data/tiny", "checkpoints/tiny", "results/tiny")
 """The folders of the built files."""
+NEVER_CHANGED = ("weights", ".git/objects", ".dvc/cache", "mlruns")
+"""Folders whose files are replaced and never written to: copies of a working copy share them."""
 KERNELS = Path("src/masquerade/faces/_drawn")
 """The folder of the kernels that draw faces."""
 
@@ -50,7 +52,8 @@ class Repository:
         return self.run("snakemake", "--cores", "2", *arguments, fails=fails)
 
     def git(self, *arguments: str) -> str:
-        return self.run("git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments)
+        names = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+        return self.run("git", *names, "-c", "core.looseCompression=0", *arguments)  # compressing takes seconds
 
     def commit(self, message: str = "state") -> None:
         self.git("add", "--all")
@@ -76,7 +79,12 @@ class Repository:
         (self.path / file).write_text(text.replace(old, new, 1))
 
     def copy(self, to: Path, environment: Mapping[str, str] | None = None) -> "Repository":
-        shutil.copytree(self.path, to, symlinks=True)
+        shared = tuple(f"{self.path / name}{os.sep}" for name in NEVER_CHANGED)
+
+        def copied(source: str, target: str) -> None:
+            (os.link if source.startswith(shared) else shutil.copy2)(source, target)
+
+        shutil.copytree(self.path, to, symlinks=True, copy_function=copied)
         copy_kernels(self.path, to)
         return Repository(to, environment or self.environment)
 
