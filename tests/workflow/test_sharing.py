@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from tracing import follow
 
+from masquerade.lineage import stage_files
 from repository import KEPT, Repository
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
@@ -36,16 +37,11 @@ AWS = {
 }
 
 
-@pytest.fixture(scope="module", params=["folder", "s3"])
-def shared(request, built_once, tmp_path_factory) -> Repository:
-    """A built working copy whose files were pushed to a remote, once for each kind of remote."""
+@pytest.fixture(scope="module")
+def shared(built_once, tmp_path_factory) -> Repository:
+    """A built working copy whose files were pushed to a folder."""
     built = built_once.copy(tmp_path_factory.mktemp("shared") / "repository")
-    if request.param == "folder":
-        built.run("dvc", "remote", "add", "--default", "lab", str(built.path.parent / "remote"))
-    else:
-        built.environment |= AWS
-        built.run("dvc", "remote", "add", "--default", "lab", "s3://lab/masquerade")
-        built.run("dvc", "remote", "modify", "lab", "endpointurl", request.getfixturevalue("s3"))
+    built.run("dvc", "remote", "add", "--default", "lab", str(built.path.parent / "remote"))
     built.commit("remote")
     assert "pushed" in built.run("dvc", "push")
     return built
@@ -57,7 +53,6 @@ def clone(shared, tmp_path_factory) -> Repository:
     return shared.clone(tmp_path_factory.mktemp("clone") / "repository")
 
 
-@pytest.mark.parametrize("shared", ["folder"], indirect=True)
 def test_after_clone_and_pull_everything_is_traced_and_intact(shared, clone):
     assert "Every link holds" in clone.run("masquerade", "lineage", "verify")
     original, cloned = (follow(repository, "falco/table1:falco/m_0:fid") for repository in (shared, clone))
@@ -74,7 +69,6 @@ def test_clone_and_pull_have_nothing_to_do(shared, clone):
     assert any(path.endswith("tables/falco/table1.md") for path in clone.files(*KEPT))
 
 
-@pytest.mark.parametrize("shared", ["folder"], indirect=True)
 def test_clone_with_changed_code_and_parameters_is_out_of_date(shared, tmp_path):
     shared.edit_params(lambda tree: tree["methods"]["gaussian_noise"]["variants"]["sigma_9"].update(sigma=10))
     shared.edit("src/masquerade/methods/k_same.py", "class KSame", "ADDED = 1\n\n\nclass KSame")
@@ -95,3 +89,18 @@ def test_clone_with_changed_code_and_parameters_is_out_of_date(shared, tmp_path)
         "--touch", "all", fails=True
     )
     assert clone.out_of_date() == out_of_date
+
+
+def test_files_are_pushed_to_s3_and_pulled_from_it(built, s3, tmp_path):
+    built.environment |= AWS
+    built.run("dvc", "remote", "add", "--default", "lab", "s3://lab/masquerade")
+    built.run("dvc", "remote", "modify", "lab", "endpointurl", s3)
+    built.commit("remote")
+    tables = stage_files.of_rule("table", "falco")
+    assert "pushed" in built.run("dvc", "push", tables)
+    built.git("clone", "--quiet", str(built.path), str(tmp_path / "clone"))
+    clone = Repository(tmp_path / "clone", built.environment)
+    clone.run("dvc", "pull", tables)
+    pulled, own = clone.files(*KEPT), built.files(*KEPT)
+    assert "results/tiny/tables/falco/table1.md" in pulled
+    assert {path: own[path] for path in pulled} == pulled
