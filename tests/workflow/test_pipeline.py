@@ -239,7 +239,7 @@ def test_only_a_deleted_file_and_what_depends_on_it_are_made_again(built):
 
 
 def test_killed_training_resumes_to_the_same_bytes(built, tmp_path):
-    built.edit_params(lambda tree: tree["methods"]["identitydp"]["params"].update(steps=60), "scales/tiny.yaml")
+    built.edit_params(lambda tree: tree["methods"]["identitydp"]["params"].update(steps=40), "scales/tiny.yaml")
     built.environment["MASQUERADE_SAVE_EVERY_SECONDS"] = "0"
     checkpoint = built.path / "checkpoints/tiny/methods/identitydp/0.safetensors"
     target = str(checkpoint.relative_to(built.path))
