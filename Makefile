@@ -58,7 +58,7 @@ layouts-test: environment
 setup-test: environment
 	python -m pytest tests/setup -v
 
-# The rehearsal takes as long as the other three, which run beside it.
+# The rehearsal takes the longest. The other three run beside it, one after the other.
 test-all: test
 	$(MAKE) --jobs 2 --output-sync=target rehearsal-test setup-test layouts-test lint
 	$(MAKE) slurm-test

@@ -39,9 +39,9 @@ def test_the_hooks_before_a_commit_run_the_commands_of_make_lint(root):
 def test_hosted_ci_runs_the_commands_of_the_readme(root):
     job = yaml.safe_load((root / ".github/workflows/test.yml").read_text())["jobs"]["make"]
     commands = job["strategy"]["matrix"]["command"]
-    assert commands == ["make lint", "make test", "make reproduce"]
+    assert commands == ["make lint", "make layouts-test", "make test", "make reproduce"]
     readme = (root / "README.md").read_text()
-    assert [command for command in commands[1:] if command not in readme] == []
+    assert [command for command in commands[2:] if command not in readme] == []
 
 
 def pins(lines: list[str]) -> dict[str, str]:

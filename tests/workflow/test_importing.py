@@ -32,7 +32,7 @@ def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(b
     other_tables = {"table-lreorg-table6", "table-cao21-table4", "table-ifadit-recovery"}  # other methods, recoveries
     assert not other_tables & out_of_date
 
-    built.edit_params(lambda tree: tree.update(papers=["falco", "ifadit"]))  # of five whose tables are out of date
+    built.edit_params(lambda tree: tree.update(papers=["falco", "ifadit"]))  # two papers of five: fewer tables to build
     built.run("python", "workflow/scripts/dvc_yaml.py")
     assert "stages recorded" in built.snakemake("all")
     stored = built.path / "imported/tiny/synthetic_hq/deepprivacy/default.zip"

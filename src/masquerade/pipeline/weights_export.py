@@ -9,7 +9,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from masquerade.core import discovery, fingerprints
+from masquerade.core import discovery, files, fingerprints
 from masquerade.core.errors import MasqueradeError
 from masquerade.core.suggestions import nearest
 from masquerade.lineage import descriptions, licences, provenance
@@ -127,9 +127,9 @@ def export(root: Path = Path(), scale: str | None = None, names: Sequence[str] =
         exporter = _Exporter(root, parameters, Path(place))
         exported = [exporter.export(trained) for trained in chosen]
         _check_size(root, exported)
-        (root / cards.FOLDER).mkdir(exist_ok=True)
         for file in sorted(Path(place).iterdir()):
-            shutil.move(file, root / cards.FOLDER / file.name)
+            with files.written(root / cards.FOLDER / file.name) as temporary:
+                shutil.move(file, temporary)
     return exported
 
 
