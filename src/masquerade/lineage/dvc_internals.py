@@ -12,12 +12,13 @@ VERSION = "3.67.1"
 def commit_changed() -> list[str]:
     """`dvc commit --force --no-relink` of the stages that changed; returns their names. Raises DvcException.
 
-    The public function commits every stage.
+    The public function commits every stage. DVC reads Git's index once for each output, to refuse outputs that Git
+    tracks and to list the others in .gitignore; here Git is left out, because .gitignore names their folders.
     """
     from dvc.repo import Repo, lock_repo
 
     committed = []
-    with Repo() as repo, lock_repo(repo):
+    with Repo(config={"core": {"no_scm": True}}) as repo, lock_repo(repo):
         for file, stages in groupby(repo.index.stages, key=lambda stage: stage.dvcfile):
             changed = [stage for stage in stages if stage.changed()]
             for stage in changed:
