@@ -49,6 +49,7 @@ def number(value, over=10, of=10, half=0.0, **more):
 def cell(method, variant, re_id, fd, psnr, seed=0):
     return {
         "cell": {"dataset": "synthetic_hq", "method": method, "variant": variant, "seed": seed},
+        "measurements": {f"data/tiny/measurements/synthetic_hq/{method}/{variant}/{seed}.parquet": "0f" * 16},
         "statement": {"faces": 10, "refused": 0, "epsilon": 6.0} if method == "identitydp" else {"faces": 10},
         "metrics": {
             "re_identification_rate": {"recogniser_a": number(re_id)},

@@ -1,5 +1,6 @@
 """Measurements: each face has one row, each judge returns its declared quantities, damaged files are refused."""
 
+import hashlib
 import json
 import re
 import sys
@@ -297,7 +298,9 @@ def test_attempts_are_measured_and_evaluated_beside_the_anonymized_set(source, d
     assert values["recovered"]["recovered"]["means"]["value"] == 0.0
     assert values["wrong"]["recovered"]["means"]["of"] == 4
     assert values["wrong"]["recovered"]["means"]["value"] > 0
-    row = evaluation.row({"seed": 0}, {}, evaluation.evaluate(metrics, evidence), values)
+    row = evaluation.row({"seed": 0}, {}, evaluation.evaluate(metrics, evidence), values, [paths["derived"]])
+    assert list(row["measurements"]) == [str(paths["derived"])]
+    assert row["measurements"][str(paths["derived"])] == hashlib.md5(paths["derived"].read_bytes()).hexdigest()
     assert json.loads(json.dumps(row))["attempts"] == values
     assert "attempts" not in evaluation.row({"seed": 0}, {}, {})
     assert evaluation.evaluate_attempts(metrics, evaluation.evidence(paths["source"], paths["derived"], "test")) == {}

@@ -21,6 +21,7 @@ from masquerade.papers.report import chain, explorer, page, reading
 from masquerade.papers.report.chain import Files, chain_of
 from report_cells import CELLS, CLAIM, CONTEXT, KNOBS, SKIPPED, TABLE
 
+MEASUREMENTS = {"data/tiny/measurements/synthetic_hq/identitydp/eps_6/0.parquet": "0f" * 16}
 REFUSAL = "no <i>landmarks</i> were found"
 
 
@@ -48,27 +49,23 @@ def pixels(url: str) -> np.ndarray:
 def files(tmp_path, monkeypatch):
     """A made-up build in the working directory, paths as the graph has them."""
     monkeypatch.chdir(tmp_path)
-    metrics, measured, derived = [], [], []
+    metrics, derived = [], []
     for record in CELLS:
         place = "/".join(str(record["cell"][key]) for key in ("dataset", "method", "variant", "seed"))
-        for kind, name in ((metrics, f"results/tiny/metrics/{place}.json"), (measured, f"data/m/{place}.parquet")):
-            kind.append(Path(name))
-            kind[-1].parent.mkdir(parents=True, exist_ok=True)
-            kind[-1].write_text(json.dumps(record))
+        metrics.append(Path(f"results/tiny/metrics/{place}.json"))
+        metrics[-1].parent.mkdir(parents=True, exist_ok=True)
+        metrics[-1].write_text(json.dumps(record))
         facts = {key: record["cell"][key] for key in ("method", "variant", "seed")} | {"statement": {"epsilon": 6.0}}
         pictures = faces(40) | {"face-1": None}
         derived.append(archive(Path(f"data/tiny/anonymized/{place}.zip"), pictures, **facts))
-    for name in ("data/m/synthetic_hq/source.parquet", "c/methods/identitydp/0.safetensors", "c/identity.safetensors"):
+    for name in ("c/methods/identitydp/0.safetensors", "c/identity.safetensors"):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(name)
     return Files(
         faces=(archive(Path("data/tiny/faces/synthetic_hq.zip"), faces(200)),),
         metrics=tuple(metrics),
-        source=(Path("data/m/synthetic_hq/source.parquet"),),
-        measured=tuple(measured),
         derived=tuple(derived),
         attempts=(),
-        attempts_measured=(),
         checkpoints=(Path("c/methods/identitydp/0.safetensors"),),
         backbones=(Path("c/identity.safetensors"),),
     )
@@ -83,16 +80,17 @@ class TestChain:
     CELL = ("synthetic_hq", "identitydp", "eps_6")
 
     def test_files_of_a_build_have_the_places_of_their_metrics(self, files):
-        lists = {name: paths for name, paths in vars(files).items() if name not in ("measured", "derived")}
-        assert Files.of_build(Path("data/m"), Path("data/tiny/anonymized"), **lists) == files
+        lists = {name: paths for name, paths in vars(files).items() if name != "derived"}
+        assert Files.of_build(Path("data/tiny/anonymized"), **lists) == files
 
     def test_chain_lists_every_step_with_the_hash_of_its_files(self, files):
-        links = chain_of(self.CELL, files, KNOBS["identitydp"]["eps_6"])
+        links = chain_of(self.CELL, files, MEASUREMENTS, KNOBS["identitydp"]["eps_6"])
         assert [link["step"] for link in links] == [
             "metrics", "measurements", "anonymized faces", "checkpoint", "networks that it uses",
             "parameters and seed", "raw data",
         ]  # fmt: skip
-        for path, md5 in (item for link in links for item in link["files"].items()):
+        assert links[1]["files"] == MEASUREMENTS
+        for path, md5 in (item for link in links if link["step"] != "measurements" for item in link["files"].items()):
             assert md5 == hashlib.md5(Path(path).read_bytes()).hexdigest()
         assert len(links[0]["files"]) == 2  # two seeds
         assert links[5]["facts"] == {"of": "methods.identitydp.variants.eps_6", "epsilon": 6.0, "sampler": "seeded",
@@ -102,15 +100,15 @@ class TestChain:
         own = Path("c/ablations/identitydp/eps_6/0.safetensors")
         own.parent.mkdir(parents=True)
         own.write_text("other")
-        links = chain_of(self.CELL, replace(files, checkpoints=(*files.checkpoints, own)), {})
+        links = chain_of(self.CELL, replace(files, checkpoints=(*files.checkpoints, own)), {}, {})
         assert list(next(link for link in links if link["step"] == "checkpoint")["files"]) == [str(own)]
 
     def test_changed_file_has_another_hash(self, files):
-        before = chain_of(("synthetic_hq", "original", "control"), files, {})
+        before = chain_of(("synthetic_hq", "original", "control"), files, {}, {})
         chain._md5.cache_clear()
         path = next(iter(before[0]["files"]))
         Path(path).write_text("{}")
-        assert chain_of(("synthetic_hq", "original", "control"), files, {})[0] != before[0]
+        assert chain_of(("synthetic_hq", "original", "control"), files, {}, {})[0] != before[0]
 
 
 class TestExplorer:

@@ -1,5 +1,5 @@
 # One page with all tables, claims, pictures and trade-offs, and their lineage.
-# Two lists of files are passed as folders, because the command could become longer than the system allows.
+# One list of files is passed as a folder, because the command could become longer than the system allows.
 rule report:
     input:
         code=lambda w: GRAPH.code(
@@ -15,14 +15,18 @@ rule report:
         further=[PATHS.backbones_table, PATHS.attacks_table],
         faces=GRAPH.of_datasets(GRAPH.datasets, PATHS.faces),
         metrics=lambda w: GRAPH.of(GRAPH.cells, PATHS.metrics),
-        source=GRAPH.of_datasets(GRAPH.datasets, PATHS.measured_source),
-        measured=lambda w: GRAPH.of(GRAPH.cells, PATHS.measured),
         derived=lambda w: GRAPH.of(GRAPH.cells, PATHS.anonymized),
         attempts=GRAPH.of(GRAPH.attempted, PATHS.attempts),
-        attempts_measured=GRAPH.of(GRAPH.attempted, PATHS.measured_attempts),
         checkpoints=TARGETS.of("train"),
         backbones=GRAPH.checkpoints(PARAMETERS.backbones),
-        indexes=lambda w: TARGETS.indexes(),
+        indexes=lambda w: [
+            index(archive)
+            for archive in (
+                *GRAPH.of_datasets(GRAPH.datasets, PATHS.faces),
+                *GRAPH.of(GRAPH.cells, PATHS.anonymized),
+                *GRAPH.of(GRAPH.attempted, PATHS.attempts),
+            )
+        ],
     output:
         PATHS.report,
     log:
@@ -49,8 +53,6 @@ rule report:
             "report",
             "--skipped {params.skipped:q} --declared {input.declared} --claims {input.claims}",
             "--built {input.built} --further {input.further} --faces {input.faces}",
-            "--metrics {input.metrics} --source {input.source}",
-            f"--measured {PATHS.data}/measurements --derived {PATHS.data}/anonymized",
-            "--attempts {input.attempts} --attempts_measured {input.attempts_measured}",
-            "--checkpoints {input.checkpoints} --backbones {input.backbones}",
+            f"--metrics {{input.metrics}} --derived {PATHS.data}/anonymized",
+            "--attempts {input.attempts} --checkpoints {input.checkpoints} --backbones {input.backbones}",
         )

@@ -27,7 +27,8 @@ def work(run) -> None:
     )
     values, attempts = evaluation.evaluate(metrics, measured), evaluation.evaluate_attempts(metrics, measured)
     statement = index_facts(given.index)["statement"] | evaluation.counts(measured.derived)
-    files.write_json(given.outputs[0], evaluation.row(program.cell(given), statement, values, attempts))
+    read = [given.derived, *given.attempts, given.source]
+    files.write_json(given.outputs[0], evaluation.row(program.cell(given), statement, values, attempts, read))
     run.log(0, evaluation.numbers(values))
 
 

@@ -2,9 +2,9 @@
 
 from masquerade.pipeline import program
 
-LISTS = ("faces", "metrics", "source", "attempts", "attempts_measured", "checkpoints", "backbones")
+LISTS = ("faces", "metrics", "attempts", "checkpoints", "backbones")
 given = program.arguments(
-    __doc__, files=("declared", "claims", "measured", "derived"), lists=("built", "further", *LISTS), words=("skipped",)
+    __doc__, files=("declared", "claims", "derived"), lists=("built", "further", *LISTS), words=("skipped",)
 )
 
 
@@ -20,7 +20,7 @@ def work(_) -> None:
     records = reading.records(given.claims.read_text(encoding="utf-8"))
     judged = reading.assertions(claims.load(given.declared), records)
     papers = page.all_papers(given.params["papers"], given.declared.parent, given.built, judged, cells, context)
-    build = Files.of_build(given.measured, given.derived, **{name: getattr(given, name) for name in LISTS})
+    build = Files.of_build(given.derived, **{name: getattr(given, name) for name in LISTS})
     methods, skipped = variants.of_params(given.params), skip_reasons(given.skipped)
     html = page.render(papers, build, cells, methods, skipped, given.claims, given.further, context)
     files.write_text(given.outputs[0], html)

@@ -69,6 +69,10 @@ class Cells:
                     facts[name].append(value)
         return facts
 
+    def measurements(self, key: Setting) -> dict[str, str]:
+        """The files that the numbers of all seeds were computed from: path -> MD5 of its content."""
+        return {path: md5 for cell in self._cells[key] for path, md5 in cell["measurements"].items()}
+
     def refused(self, *keys: Setting) -> tuple[int, int]:
         """(refused, all) faces, summed over datasets and seeds."""
         statements = [cell["statement"] for key in keys for cell in self._cells.get(key, ())]

@@ -1,6 +1,6 @@
 """Computes the metrics of one cell from its measurements, as plain JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from masquerade.core import discovery, measurements
+from masquerade.core import discovery, fingerprints, measurements
 from masquerade.core.errors import ArchiveError, ProtocolError
 from masquerade.core.statistics import encoded
 from masquerade.metrics import Evidence, Metric, Value
@@ -166,9 +166,14 @@ def row(
     statement: Mapping[str, Any],
     values: Mapping[str, Any],
     attempts: Mapping[str, Any] | None = None,
+    read: Sequence[Path] = (),
 ) -> dict[str, Any]:
-    """The JSON of one cell, as the tables read it. ``attempts``: the result of `evaluate_attempts`."""
+    """The JSON of one cell, as the tables read it. ``attempts``: the result of `evaluate_attempts`.
+
+    ``read``: the measurements that the values were computed from. The JSON holds the MD5 of each file.
+    """
     tree = {"cell": dict(cell), "statement": dict(statement), "metrics": dict(values)}
+    tree |= {"measurements": {path.as_posix(): fingerprints.md5(path) for path in read}}
     return tree | ({"attempts": dict(attempts)} if attempts else {})
 
 

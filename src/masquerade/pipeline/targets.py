@@ -17,10 +17,6 @@ class Targets:
         """Input function: the files of a kind. They are listed when a rule needs them, not in every job."""
         return lambda wildcards: getattr(self, kind)()
 
-    def indexes(self) -> list[str]:
-        """The indexes of all archives of faces, and the measurements of attempts."""
-        return [path for path in self.data() + self.anonymize() + self.recovery() if path.endswith(".parquet")]
-
     def data(self) -> list[str]:
         """The faces of every dataset."""
         return _with_indexes(self._graph.of_datasets(self._graph.datasets, self._paths.faces))

@@ -19,25 +19,20 @@ class Files:
 
     faces: tuple[Path, ...]
     metrics: tuple[Path, ...]
-    source: tuple[Path, ...]
-    measured: tuple[Path, ...]
     derived: tuple[Path, ...]
     attempts: tuple[Path, ...]
-    attempts_measured: tuple[Path, ...]
     checkpoints: tuple[Path, ...]
     backbones: tuple[Path, ...]
 
     @classmethod
-    def of_build(cls, measured: Path, derived: Path, metrics: Sequence[Path], **further: Sequence[Path]) -> "Files":
-        """The files of a build, of which ``measured`` and ``derived`` are folders.
+    def of_build(cls, derived: Path, metrics: Sequence[Path], **further: Sequence[Path]) -> "Files":
+        """The files of a build, of which ``derived`` is a folder.
 
-        A file in these folders has the same place as its metrics: ``<dataset>/<method>/<variant>/<seed>``.
+        A file in this folder has the same place as its metrics: ``<dataset>/<method>/<variant>/<seed>``.
         """
-        places = [Path(*path.parts[-4:]) for path in metrics]
         return cls(
             metrics=tuple(metrics),
-            measured=tuple(measured / place.with_suffix(".parquet") for place in places),
-            derived=tuple(derived / place.with_suffix(".zip") for place in places),
+            derived=tuple(derived / Path(*path.parts[-4:]).with_suffix(".zip") for path in metrics),
             **{name: tuple(paths) for name, paths in further.items()},
         )
 
@@ -47,24 +42,22 @@ class Files:
         return [cast("Setting", parts) for parts in dict.fromkeys(path.parts[-4:-1] for path in self.metrics)]
 
 
-def chain_of(setting: Setting, files: Files, knobs: Mapping[str, Any]) -> list[Link]:
+def chain_of(setting: Setting, files: Files, measurements: Mapping[str, str], knobs: Mapping[str, Any]) -> list[Link]:
     """Every step behind the numbers of ``setting``, consumers first. Steps without files and facts are left out.
 
-    ``knobs``: the parameters of its variant.
+    ``measurements``: path -> md5 of what its metrics were computed from. ``knobs``: the parameters of its variant.
     """
     dataset, method, variant = setting
     metrics = _of_setting(setting, files.metrics)
-    measured = [*_of_setting(setting, files.measured), *_of_setting(setting, files.attempts_measured)]
     derived = _of_setting(setting, files.derived)
     attempts = _of_setting(setting, files.attempts)
-    source = [path for path in files.source if path.parent.name == dataset]
     own = [path for path in files.checkpoints if path.parts[-4:-1] == ("ablations", method, variant)]
     shared = [path for path in files.checkpoints if path.parts[-3:-1] == ("methods", method)]
     faces = [path for path in files.faces if path.stem == dataset]
     seeds = ", ".join(path.stem for path in metrics)
     links = [
         _link("metrics", metrics),
-        _link("measurements", [*measured, *source]),
+        {"step": "measurements", "files": dict(measurements), "facts": {}},
         _link("anonymized faces", _indexes(derived), _statement(derived)),
         _link("further pictures: recovered, wrong keys, further keys", _indexes(attempts)),
         _link("checkpoint", own or shared),

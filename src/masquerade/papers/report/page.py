@@ -216,7 +216,9 @@ def render(
             plots=plots,
             choices=tradeoff.facts(plots),
             chains={
-                setting: chain.chain_of(setting, files, methods.get(setting[1], {}).get(setting[2], {}))
+                setting: chain.chain_of(
+                    setting, files, cells.measurements(setting), methods.get(setting[1], {}).get(setting[2], {})
+                )
                 for setting in order
             },
             claims=(claims, fingerprints.md5(claims)),
