@@ -23,12 +23,16 @@ CONTENTS = {
 def names(room: str) -> list[str]:
     """The public names of ``masquerade.<room>``, sorted: its files and its folders. No module is imported.
 
-    A name that begins with an underscore is shared code and is left out.
+    A name that begins with an underscore is shared code and is left out. A process lists a room once.
     """
-    folder, module = PACKAGE / room, f"{CONTENTS[room]}.py"
+    return list(_listed(PACKAGE / room, f"{CONTENTS[room]}.py"))
+
+
+@cache
+def _listed(folder: Path, module: str) -> tuple[str, ...]:
     files = [path.stem for path in folder.glob("*.py")]
     folders = [path.parent.name for path in folder.glob(f"*/{module}")]
-    return sorted(name for name in (*files, *folders) if not name.startswith("_"))
+    return tuple(sorted(name for name in (*files, *folders) if not name.startswith("_")))
 
 
 def module_path(room: str, name: str) -> Path:
