@@ -17,11 +17,13 @@ def test_installed_dvc_is_the_version_that_the_module_is_written_for():
 
 def test_dvc_has_the_parts_that_are_used():
     from dvc.dvcfile import ProjectFile
+    from dvc.output import OutputAlreadyTrackedError
     from dvc.repo import lock_repo
     from dvc.stage import Stage
 
     assert next(iter(inspect.signature(lock_repo).parameters)) == "repo"
     assert "update_pipeline" in inspect.signature(ProjectFile.dump_stages).parameters
+    assert "one.out" in str(OutputAlreadyTrackedError("one.out"))
     for name in ("addressing", "changed", "commit", "save"):
         assert hasattr(Stage, name), name
 

@@ -113,7 +113,7 @@ PROGRAMS = {
     "claims": ("--skipped", "[]", "--declared", "reference/claims.yaml", "--metrics"),
     "report": (
         *("--skipped", "[]", "--declared", "reference/claims.yaml", "--claims", "reference/claims.yaml"),
-        *("--measured", "data", "--derived", "data", "--metrics"),
+        *("--derived", "data", "--metrics"),
     ),
     "attacks_table": ("--attacks",),
     "backbones_table": ("--qualities",),

@@ -77,6 +77,9 @@ class ForkServer:
             process = os.pidfd_open(int(address.with_name(PROCESS).read_text()))
         except OSError:
             return False
+        if connections.wait([process], timeout=0):  # it has ended, and nobody has waited for it yet
+            os.close(process)
+            return False
         self._given = True
         os.environ[forked_job.ADDRESS] = str(address)
         threading.Thread(target=self._watch_given, args=[process], daemon=True).start()
