@@ -7,7 +7,6 @@ rule metrics:
         target=PATHS.measured_target.format(dataset=GRAPH.train_on),
         attributes=GRAPH.only(GRAPH.attributed, PATHS.attributes),
         attempts=GRAPH.only(GRAPH.attempted, PATHS.measured_attempts),
-        index=index(PATHS.anonymized),
     output:
         PATHS.metrics,
     log:
@@ -32,8 +31,7 @@ rule metrics:
             "metrics",
             "--dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}",
             "--seed {wildcards.seed} --source {input.source} --derived {input.derived}",
-            "--index {input.index} --target {input.target} --attributes {input.attributes}",
-            "--attempts {input.attempts}",
+            "--target {input.target} --attributes {input.attributes} --attempts {input.attempts}",
         )
 
 

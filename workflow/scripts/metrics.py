@@ -4,15 +4,14 @@ from masquerade.pipeline import program
 
 given = program.arguments(
     __doc__,
-    files=("source", "derived", "index", "target"),
+    files=("source", "derived", "target"),
     lists=("attributes", "attempts"),
     words=("dataset", "method", "variant", "seed"),
 )
 
 
 def work(run) -> None:
-    from masquerade.core import files
-    from masquerade.core.images import index_facts
+    from masquerade.core import files, measurements
     from masquerade.pipeline import evaluation
 
     metrics = evaluation.build_metrics(given.params)
@@ -26,7 +25,7 @@ def work(run) -> None:
         given.params["bootstrap.draws"],
     )
     values, attempts = evaluation.evaluate(metrics, measured), evaluation.evaluate_attempts(metrics, measured)
-    statement = index_facts(given.index)["statement"] | evaluation.counts(measured.derived)
+    statement = measurements.statement(given.derived) | evaluation.counts(measured.derived)
     read = [given.derived, *given.attempts, given.source]
     files.write_json(given.outputs[0], evaluation.row(program.cell(given), statement, values, attempts, read))
     run.log(0, evaluation.numbers(values))

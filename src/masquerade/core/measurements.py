@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,12 +44,19 @@ def size(path: Path) -> int | None:
 
     Raises ArchiveError if the file does not give it.
     """
+    return _fact(path, "size", "size of its pictures")
+
+
+def statement(path: Path) -> dict[str, Any]:
+    """What the method of the measured pictures states about itself. Raises ArchiveError if the file does not give it."""
+    return _fact(path, "statement", "statement of its method")
+
+
+def _fact(path: Path, name: str, words: str) -> Any:
     try:
-        return json.loads(pq.read_schema(path).metadata[b"masquerade"])["size"]
+        return json.loads(pq.read_schema(path).metadata[b"masquerade"])[name]
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-        raise ArchiveError(
-            f"{path} does not give the size of its pictures. Build it again: `snakemake {path}`."
-        ) from error
+        raise ArchiveError(f"{path} does not give the {words}. Build it again: `snakemake {path}`.") from error
 
 
 def stack(column: pd.Series) -> np.ndarray:

@@ -73,7 +73,8 @@ def measure(
         raise ProtocolError(f"{uneven[0]} was measured for some batches of {archive} and not for others.")
     kept = [column for column in KEPT if column in rows] + (annotation_columns(rows) if references is None else [])
     columns = {column: np.concatenate(arrays) for column, arrays in values_of.items()}
-    face_tables.write(output, rows[kept], columns, facts(judges) | {"archive": faces.facts["checksum"], "size": side})
+    of_archive = {"archive": faces.facts["checksum"], "size": side, "statement": faces.facts.get("statement", {})}
+    face_tables.write(output, rows[kept], columns, facts(judges) | of_archive)
 
 
 def facts(judges: Mapping[str, Judge]) -> dict[str, object]:
