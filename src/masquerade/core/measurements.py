@@ -48,7 +48,7 @@ def size(path: Path) -> int | None:
 
 
 def statement(path: Path) -> dict[str, Any]:
-    """What the method of the measured pictures states about itself. Raises ArchiveError if the file does not give it."""
+    """What the method of the pictures states about itself. Raises ArchiveError if the file does not give it."""
     return _fact(path, "statement", "statement of its method")
 
 
