@@ -68,7 +68,8 @@ def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, dict[str, 
             "cmd": f"python workflow/scripts/effective_params.py # slices {_short_hash(json.dumps(declared))}",
             # The code determines the values that the files leave out.
             "deps": [blocks.PARAMS, *over_paths, "src/masquerade"],
-            "outs": [{path: {"persist": True}} for path in (overlays.FILE.as_posix(), *map(slices.path_of, declared))],
+            # The folder of the slices is one output, because DVC takes a millisecond for each.
+            "outs": [{path.as_posix(): {"persist": True}} for path in (overlays.FILE, slices.FOLDER)],
             "meta": {_SLICES: declared},
         },
     }
