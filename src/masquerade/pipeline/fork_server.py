@@ -238,7 +238,7 @@ def main() -> None:
     from masquerade.pipeline import libraries
 
     listener, lifeline = map(int, sys.argv[1:3])
-    gc.disable()  # searching the objects of the libraries for garbage while they are imported takes half a second
+    gc.disable()  # searching the objects of the libraries for garbage while they are imported takes a second
     libraries.load(*sys.argv[3:])
     gc.collect()
     gc.freeze()  # objects that are never searched stay shared between the jobs
