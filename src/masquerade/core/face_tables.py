@@ -28,7 +28,8 @@ def write(output: Path, rows: pd.DataFrame, columns: Mapping[str, np.ndarray], f
         table = table.append_column(name, _column(values, refused))
     table = table.replace_schema_metadata({"masquerade": json.dumps(rehearsal.marked(facts), sort_keys=True)})
     with files.written(output) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
+        # Hardly a value repeats, so a dictionary of values takes six times as long to write and makes a larger file.
+        pq.write_table(table, temporary, compression="zstd", use_dictionary=False)
 
 
 def _column(values: np.ndarray, refused: np.ndarray) -> pa.Array:

@@ -17,25 +17,28 @@ def load(*groups: str) -> None:
     torchvision_internals.ensure()
     import cv2
     import dlib
+    import efficientnet_lite_pytorch
     import facenet_pytorch
     import filelock
     import matplotlib.backends.backend_agg
     import matplotlib.backends.backend_svg
     import matplotlib.figure
     import pandas
-    import PIL.JpegImagePlugin
-    import PIL.PngImagePlugin
+    import PIL.Image
     import pyarrow.dataset
+    import pyarrow.parquet
     import pydantic.main
     import safetensors.torch
     import scipy.linalg
     import scipy.ndimage
     import scipy.spatial.distance
-    import skimage.metrics
     import threadpoolctl
     import torchvision
     import tqdm
     import yaml
+    from skimage.metrics import structural_similarity  # the name alone makes scikit-image import it
+
+    PIL.Image.preinit()  # imports the plugins of the common formats
 
     if "workflow" in groups:
         import mlflow.tracking.client
