@@ -17,7 +17,7 @@ from pipeline import ROOT, clone
 
 COMMAND = re.compile(r"python -m pytest\b *(.*)")
 """The line in which make announces a run of pytest, with its arguments."""
-RESULT = re.compile(r"=+ (.*) in ([0-9.]+)s\b.* =+")
+RESULT = re.compile(r"(?:=+ )?(\d+ (?:passed|failed)\b.*) in ([0-9.]+)s\b")
 """pytest's closing line."""
 OPTIONS = re.compile(r"(^| )(-v|-n \w+|--dist \w+|--no-loadscope-reorder)(?= |$)")
 """Options that do not choose tests."""
@@ -28,28 +28,30 @@ def measure(commit: str, folder: Path) -> dict[str, str]:
     clone(commit, folder)
     removed = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS")
     environment = {key: value for key, value in os.environ.items() if key not in removed}
-    began, name, rows = time.perf_counter(), "", {}
-    run = subprocess.Popen(
-        ["bash", ".ci/run"],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    assert run.stdout
-    with folder.with_suffix(".log").open("w", encoding="utf-8") as log:
-        for line in run.stdout:
-            log.write(line)
-            if found := COMMAND.search(line):
-                name = OPTIONS.sub("", found[1]).strip() or "make test"
-            elif found := RESULT.search(line):
-                rows[f"pytest: {name}"] = f"{_minutes(float(found[2]))}, {found[1]}"
-    ended = run.wait()
+    log, began = folder.with_suffix(".log"), time.perf_counter()
+    with log.open("w", encoding="utf-8") as printed:
+        ended = subprocess.run(
+            ["bash", ".ci/run"],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            check=False,
+        ).returncode
     total = _minutes(time.perf_counter() - began) + (f", ended with {ended}" if ended else "")
-    return {"`.ci/run`, with installation": total} | rows
+    return {"`.ci/run`, with installation": total} | runs(log.read_text(encoding="utf-8", errors="replace"))
+
+
+def runs(log: str) -> dict[str, str]:
+    """The runs of pytest in what `.ci/run` printed: row -> text."""
+    name, rows = "", {}
+    for line in log.splitlines():
+        if found := COMMAND.search(line):
+            name = OPTIONS.sub("", found[1]).strip() or "make test"
+        elif found := RESULT.match(line):
+            rows[f"pytest: {name}"] = f"{_minutes(float(found[2]))}, {found[1]}"
+    return rows
 
 
 def _minutes(seconds: float) -> str:
