@@ -36,7 +36,7 @@ def load(*groups: str) -> None:
     import torchvision
     import tqdm
     import yaml
-    from skimage.metrics import structural_similarity  # the name alone makes scikit-image import it
+    from skimage.metrics import structural_similarity  # scikit-image imports a metric when its name is asked for
 
     PIL.Image.preinit()  # imports the plugins of the common formats
 
