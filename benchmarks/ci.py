@@ -17,7 +17,7 @@ from pipeline import ROOT, clone
 
 COMMAND = re.compile(r"python -m pytest\b *(.*)")
 """The line in which make announces a run of pytest, with its arguments."""
-RESULT = re.compile(r"(?:=+ )?(\d+ (?:passed|failed)\b.*) in ([0-9.]+)s\b")
+RESULT = re.compile(r"(?:=+ )?(\d+ (?:passed|failed|skipped|errors?)\b.*) in ([0-9.]+)s\b")
 """pytest's closing line."""
 OPTIONS = re.compile(r"(^| )(-v|-n \w+|--dist \w+|--no-loadscope-reorder)(?= |$)")
 """Options that do not choose tests."""
@@ -28,7 +28,7 @@ def measure(commit: str, folder: Path) -> dict[str, str]:
     clone(commit, folder)
     removed = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS")
     environment = {key: value for key, value in os.environ.items() if key not in removed}
-    log, began = folder.with_suffix(".log"), time.perf_counter()
+    log, began = folder.parent / f"{folder.name}.log", time.perf_counter()
     with log.open("w", encoding="utf-8") as printed:
         ended = subprocess.run(
             ["bash", ".ci/run"],
