@@ -31,6 +31,7 @@ def settings(**changes):
         "batch": 4,
         "same_pairs": 0.5,
         "noised": 0.25,
+        "span": 0,
         "learning_rate": 4e-4,
         "kernel_rate": 0.01,
         "cooldown": 0.5,
@@ -223,6 +224,25 @@ def test_a_share_of_the_identities_is_moved_to_random_directions(stage1):
     torch.testing.assert_close(moved.norm(dim=1), torch.ones(4))
     assert torch.equal(stage1._noised(vectors, 0), moved)
     assert not torch.equal(stage1._noised(vectors, 1), moved)
+
+
+def test_the_generator_takes_the_span_of_the_people_alone(identity):
+    """Vectors of two directions: what lies outside their plane changes no picture, and noise is drawn in the plane."""
+    people = nn.functional.normalize(torch.cat([torch.randn(12, 2), torch.zeros(12, 6)], dim=1))
+    pictures = np.zeros((12, 32, 32, 3), np.uint8)
+    task = training.StageOneTask(settings(span=2, noised=0.5), identity, pictures, people, 0)
+    network, images = task.network.eval(), torch.rand(4, 3, 32, 32)
+    outside = torch.cat([torch.zeros(4, 2), torch.randn(4, 6)], dim=1)
+    torch.testing.assert_close(network.projected(people), people)
+    torch.testing.assert_close(network(people[:4] + outside, images), network(people[:4], images))
+    assert task._noised(people[:4], 0)[:, 2:].abs().max() < 1e-6
+    assert not torch.allclose(network(people[:1], images[:1]), network(people[1:2], images[:1]))
+
+
+def test_without_a_span_the_generator_takes_the_whole_vector(stage1):
+    vectors = torch.randn(4, stage1.network.identity_width)
+    assert stage1.network.projected(vectors) is vectors
+    assert "basis" not in stage1.network.state_dict()
 
 
 def test_shares_of_more_than_a_batch_are_refused():

@@ -26,6 +26,7 @@ PARAMS = METHOD.Params(
     batch=4,
     same_pairs=0.5,
     noised=0.25,
+    span=0,
     learning_rate=4e-4,
     kernel_rate=0.0,
     cooldown=0.0,

@@ -30,7 +30,7 @@ class IdentityDP(Method):
     paper = "Wen et al. 2022, IdentityDP, Neurocomputing (doi:10.1016/j.neucom.2022.06.039)"
     capabilities = Capabilities(trains=True, differentially_private=True, deterministic=False)
     needs = ("identity",)
-    architecture = ("encoder_widths", "generator_widths")
+    architecture = ("encoder_widths", "generator_widths", "span")
 
     class Params(DisentanglementSettings):
         pass

@@ -57,6 +57,9 @@ class DisentanglementSettings(Settings):
     noised: Annotated[float, Field(ge=0, le=1)]
     """Share of a batch whose identity vector is another person's, moved towards a random direction (ours; 0: the
     paper). With ``same_pairs`` at most 1."""
+    span: Annotated[int, Field(ge=0, le=512)]
+    """Dimensions that the generator takes of an identity vector: those with the most energy in the vectors of the
+    training's people. 0: the whole vector (the paper). An encoder of few people fills few of its 512 dimensions."""
     learning_rate: Annotated[float, Field(gt=0)]
     """Learning rate of Adam, for the generator and the discriminator (0.0004: identitydp, section V.C)."""
     kernel_rate: Annotated[float, Field(ge=0)]

@@ -50,6 +50,8 @@ class StageOneTask:
         self.settings, self.identity, self.pictures, self.identities = settings, identity, pictures, identities
         self.seed, self.device = seed, identities.device
         self.network = Disentanglement(settings, identities.shape[1]).to(self.device)
+        if settings.span:
+            self.network.spanned(identities)
         self.discriminator = discriminator(settings).to(self.device)
         self.modules = {"network": self.network, "discriminator": self.discriminator}
         self._generating = Optimisers.with_kernels(
@@ -77,16 +79,18 @@ class StageOneTask:
         return {name: value.item() for name, value in values.items()}
 
     def _noised(self, identity: Tensor, step: int) -> Tensor:
-        """The identity vectors (batch, D), of which the last ones are moved towards random directions.
+        """The identity vectors (batch, D), of which the last ones are moved towards random directions of the span.
 
-        Stage II gives vectors that are nobody's. A generator that saw people's alone draws stains for these.
+        Stage II gives vectors that are nobody's. A generator that saw people's alone draws stains for these. So it does
+        if it is asked for a direction outside the span, which no picture gives.
         """
         count = round(self.settings.noised * len(identity))
         draw = seeding.generator(self.seed, "noise", step)
-        directions = normalize(torch.from_numpy(draw.standard_normal((count, identity.shape[1]), dtype=np.float32)))
+        drawn = torch.from_numpy(draw.standard_normal((count, identity.shape[1]), dtype=np.float32)).to(identity)
+        directions = self.network.projected(normalize(drawn))
         share = torch.from_numpy(draw.random((count, 1), dtype=np.float32)).to(identity)
         kept, moved = identity.tensor_split([len(identity) - count])
-        return torch.cat([kept, normalize(moved.lerp(directions.to(identity), share))])
+        return torch.cat([kept, normalize(moved.lerp(directions, share))])
 
     def _update_generator(
         self, images: Tensor, identity: Tensor, same: Tensor, share: float

@@ -37,7 +37,7 @@ class Cao21(Method):
     capabilities = Capabilities(trains=True, keys=PASSWORD, invertible=True, saves=True)
     needs = ("identity",)
     kin = "identitydp"
-    architecture = ("encoder_widths", "generator_widths")
+    architecture = ("encoder_widths", "generator_widths", "span")
 
     class Params(DisentanglementSettings):
         combined: Annotated[int, Field(ge=2)]
