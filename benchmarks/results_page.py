@@ -7,7 +7,7 @@ at an empty line; the prose around it is written by hand.
 import argparse
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,25 @@ DATASET = "synthetic_hq"
 DIGITS = {"psnr": 1, "frechet_distance": 0}
 """Decimals of a metric; 2 of any other."""
 NONE = "–"
+
+SCALES = ("mini", "evening")
+"""The scales of the table of claims and pairs."""
+CLAIMS = r"^\| `\w+` +\| +(\d+) \| +(\d+) \| +(\d+) \| +(\d+) \|$"
+"""A paper's line on the page of claims."""
+PAIRS = (
+    r"Of (\d+) pairs of rows that the paper orders, (\d+) have the same order here, (\d+) the opposite one, and (\d+)"
+)
+"""The sentence under a table."""
+STANDING = (
+    "claims",
+    "hold",
+    "do not hold",
+    "cannot be told",
+    "pairs of rows",
+    "as in the paper",
+    "opposite",
+    "undecided",
+)
 
 Columns = dict[str, tuple[str, ...]]
 """Heading -> the values that stand in the column, as `cell` reads them."""
@@ -216,11 +235,33 @@ def table(results: Path, heading: str, rows: dict[str, str], columns: Columns) -
     return lines
 
 
+def standings(results: Path, printed: str) -> list[str]:
+    """How many claims and pairs of rows stand as in the papers, a line a scale; the ``printed`` one without a build."""
+    lines = [f"| scale | {' | '.join(STANDING)} |", "|---|" + "---:|" * len(STANDING)]
+    before = {line.split("|")[1].strip(): line for line in printed.splitlines()}
+    for scale in SCALES:
+        folder = results.parent / scale / "tables"
+        if (folder / "claims.md").is_file():
+            counts = [*totals(CLAIMS, [folder / "claims.md"]), *totals(PAIRS, sorted(folder.glob("*/*.md")))]
+            lines.append(f"| `{scale}` | {' | '.join(map(str, counts))} |")
+        else:
+            lines.append(before[f"`{scale}`"])
+    return lines
+
+
+def totals(pattern: str, pages: Iterable[Path]) -> list[int]:
+    """The sum of each number of ``pattern`` over all its matches in some pages."""
+    found = [match for page in pages for match in re.findall(pattern, page.read_text(), re.MULTILINE)]
+    return [sum(map(int, column)) for column in zip(*found, strict=True)]
+
+
 def written(page: str, results: Path) -> str:
     """The text of a page with the tables of a build in their places."""
 
     def replaced(match: re.Match[str]) -> str:
-        return f"{match[1]}\n" + "\n".join(table(results, *TABLES[match[2]])) + "\n"
+        name, printed = match[2], match[0]
+        lines = standings(results, printed) if name == "standings" else table(results, *TABLES[name])
+        return f"{match[1]}\n" + "\n".join(lines) + "\n"
 
     return re.sub(r"(<!-- results: (\w+) -->)\n(?:\|.*\n)+", replaced, page)
 
