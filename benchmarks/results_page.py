@@ -238,7 +238,7 @@ def table(results: Path, heading: str, rows: dict[str, str], columns: Columns) -
 def standings(results: Path, printed: str) -> list[str]:
     """How many claims and pairs of rows stand as in the papers, a line a scale; the ``printed`` one without a build."""
     lines = [f"| scale | {' | '.join(STANDING)} |", "|---|" + "---:|" * len(STANDING)]
-    before = {line.split("|")[1].strip(): line for line in printed.splitlines()}
+    before = {line.split("|")[1].strip(): line for line in printed.splitlines() if line.startswith("|")}
     for scale in SCALES:
         folder = results.parent / scale / "tables"
         if (folder / "claims.md").is_file():
