@@ -250,8 +250,10 @@ def standings(results: Path, printed: str) -> list[str]:
 
 
 def totals(pattern: str, pages: Iterable[Path]) -> list[int]:
-    """The sum of each number of ``pattern`` over all its matches in some pages."""
+    """The sum of each number of ``pattern`` over all its matches in some pages. Raises ValueError without a match."""
     found = [match for page in pages for match in re.findall(pattern, page.read_text(), re.MULTILINE)]
+    if not found:
+        raise ValueError(f"No page of the build has a line like {pattern}. Build all tables, or change the pattern.")
     return [sum(map(int, column)) for column in zip(*found, strict=True)]
 
 
