@@ -26,15 +26,23 @@ def boxes(faces: Faces) -> np.ndarray:
     It is the box around the 68 landmarks, extended over the forehead and clipped to the picture. Raises PictureError,
     which names the faces, if landmarks are not known or lie outside of the picture.
     """
-    height, width = faces.images.shape[-2:]
     points = faces.landmarks
     _refuse(faces, np.isnan(points).any(axis=(1, 2)), "its 68 landmarks are not known")
-    low, high = points.min(axis=1), points.max(axis=1)
-    low[:, 1] -= FOREHEAD * (high[:, 1] - low[:, 1])
-    corners = np.concatenate([np.floor(low), np.ceil(high) + 1], axis=1)
-    corners = np.clip(corners, 0, [width, height, width, height]).astype(int)
+    corners = boxes_of(points, faces.images.shape[-2:])
     _refuse(faces, (corners[:, 2:] <= corners[:, :2]).any(axis=1), "its landmarks lie outside of the picture")
     return corners
+
+
+def boxes_of(landmarks: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The boxes of landmarks (N, 68, 2) in pictures of ``shape`` (height, width): int (N, 4), as `boxes`.
+
+    A box is empty if its landmarks lie outside of the picture.
+    """
+    height, width = shape
+    low, high = landmarks.min(axis=1), landmarks.max(axis=1)
+    low[:, 1] -= FOREHEAD * (high[:, 1] - low[:, 1])
+    corners = np.concatenate([np.floor(low), np.ceil(high) + 1], axis=1)
+    return np.clip(corners, 0, [width, height, width, height]).astype(int)
 
 
 def edit(faces: Faces, change: Callable[[np.ndarray, str], np.ndarray], area: Area = "face") -> np.ndarray:

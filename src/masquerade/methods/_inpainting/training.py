@@ -1,0 +1,230 @@
+"""The training that all inpainters share: hide a region, draw it, paste it, and compare it with real faces."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import adaptive_avg_pool2d
+
+from masquerade.backbones.landmarks.training import mirrored_points_order
+from masquerade.core import seeding
+from masquerade.core.errors import ParameterError
+from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
+from masquerade.methods import _region
+from masquerade.methods._inpainting import region
+from masquerade.methods._inpainting.settings import InpaintingSettings
+from masquerade.training import loop
+from masquerade.training.job import TrainingJob
+from masquerade.training.optimisers import Optimisers, cooldown_share
+
+DECODED = 256  # pictures that are decoded at a time
+SAMPLES = 6  # rows of a sample picture
+
+
+class Scenes(NamedTuple):
+    """Pictures with a hidden region, and what the generator may know of it."""
+
+    images: Tensor
+    """(N, 3, S, S) in [-1, 1]; only losses and the critic see the hidden region."""
+    masks: Tensor
+    """(N, 1, S, S): 1 in the region to draw, else 0."""
+    guide: Tensor
+    """What the generator knows of the face: keypoints (N, K, 2), a picture of landmarks, or nothing (N, 0)."""
+    rows: np.ndarray
+    """The row of each picture among the pictures of the training."""
+
+    @property
+    def hidden(self) -> Tensor:
+        """The pictures, grey (0) in the region."""
+        return self.images * (1 - self.masks)
+
+    def pasted(self, drawn: Tensor) -> Tensor:
+        """The pictures with the drawn region."""
+        return self.hidden + drawn * self.masks
+
+
+class People(NamedTuple):
+    """The pictures of a training, uint8 (M, S, S, 3), and their 68 landmarks in pixels, float32 (M, 68, 2)."""
+
+    pictures: np.ndarray
+    landmarks: np.ndarray
+
+
+class InpaintingTask(ABC):
+    """One update of the generator and one of the critic, on a batch of pictures. A method's subclass adds its parts.
+
+    The batch depends only on the seed and the number of the step.
+    """
+
+    def __init__(self, settings: Any, network: nn.Module, critic: nn.Module, people: People, seed: int):
+        self.settings, self.network, self.critic, self.people, self.seed = settings, network, critic, people, seed
+        self.size, self.device = people.pictures.shape[1], next(network.parameters()).device
+        self._order = mirrored_points_order().numpy()
+        self.modules = {"network": network, "critic": critic}
+        knobs: InpaintingSettings = settings
+        self._generating = Optimisers.with_kernels(
+            {"network": network}, knobs.learning_rate, knobs.kernel_rate, knobs.betas
+        )
+        self._criticising = Optimisers({"critic": critic}, knobs.learning_rate, knobs.betas)
+        self.optimisers = {**self._generating.named, "critic": self._criticising.named["adam"]}
+
+    @abstractmethod
+    def region(self, landmarks: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+        """The region to draw, bool (N, S, S)."""
+
+    @abstractmethod
+    def guide(self, landmarks: np.ndarray) -> np.ndarray:
+        """What the generator knows of the face, float32 (N, ...)."""
+
+    @abstractmethod
+    def drawn(self, network: nn.Module, scenes: Scenes, draw: np.random.Generator) -> Tensor:
+        """The pictures (N, 3, S, S) of ``network``, the generator or its average, with random codes."""
+
+    @abstractmethod
+    def scores(self, images: Tensor, scenes: Scenes) -> Tensor:
+        """The critic's scores of pictures with the guide and the mask of ``scenes``."""
+
+    @abstractmethod
+    def generating(self, scores: Tensor) -> Tensor:
+        """The generator's adversarial loss, from the scores of its pictures."""
+
+    @abstractmethod
+    def criticising(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
+        """The critic's loss; ``pasted``: the generator's pictures, without a gradient."""
+
+    def further(self, pasted: Tensor, scenes: Scenes) -> dict[str, Tensor]:
+        """Further losses of the generator, whose weights are in ``settings.losses``."""
+        return {}
+
+    def scenes(self, draw: np.random.Generator) -> Scenes:
+        """A batch, half of it mirrored."""
+        rows = draw.integers(len(self.people.pictures), size=self.settings.batch)
+        images, points = to_float(self.people.pictures[rows]), self.people.landmarks[rows].copy()
+        turned = draw.random(len(rows)) < 0.5
+        images[turned] = images[turned][..., ::-1]
+        points[turned] = points[turned][:, self._order]
+        points[turned, :, 0] = self.size - 1 - points[turned, :, 0]
+        return self.scenes_of(images, points, rows, draw)
+
+    def scenes_of(
+        self, images: np.ndarray, landmarks: np.ndarray, rows: np.ndarray, draw: np.random.Generator
+    ) -> Scenes:
+        """Pictures (N, 3, S, S) with their landmarks as scenes, on the device of the network."""
+        masks = self.region(landmarks, draw)[:, None].astype(np.float32)
+        arrays = (images, masks, self.guide(landmarks))
+        return Scenes(*(torch.from_numpy(array).to(self.device) for array in arrays), rows)
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update of each network. Returns the losses by name."""
+        draw = seeding.generator(self.seed, "inpainting", step)
+        scenes = self.scenes(draw)
+        share = cooldown_share(step, self.settings.steps, self.settings.cooldown)
+        values, pasted = self._update_generator(scenes, draw, share)
+        loss = self.criticising(scenes, pasted, step)
+        self._criticising.descend(loss, 1.0)
+        return {name: value.item() for name, value in (values | {"critic": loss}).items()}
+
+    def _update_generator(
+        self, scenes: Scenes, draw: np.random.Generator, share: float
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        pasted = scenes.pasted(self.drawn(self.network, scenes, draw))
+        self.critic.requires_grad_(False)
+        values = differences(pasted, scenes) | self.further(pasted, scenes)
+        values["adversarial"] = self.generating(self.scores(pasted, scenes))
+        total = cast("Tensor", sum(getattr(self.settings.losses, name) * value for name, value in values.items()))
+        self._generating.descend(total, share)
+        self.critic.requires_grad_(True)
+        return values | {"total": total}, pasted.detach()
+
+
+def differences(pasted: Tensor, scenes: Scenes) -> dict[str, Tensor]:
+    """The mean absolute errors of the drawn pixels, and of the differences between neighbours, of which one is drawn."""
+    error, mask = pasted - scenes.images, scenes.masks
+    down, across = (slice(1, None), slice(None)), (slice(None), slice(1, None))
+    up, back = (slice(None, -1), slice(None)), (slice(None), slice(None, -1))
+    edges, places = torch.zeros(()), torch.zeros(())
+    for after, before in ((down, up), (across, back)):
+        edges = edges + (error[..., *after] - error[..., *before]).abs().sum()
+        places = places + 3 * torch.maximum(mask[..., *after], mask[..., *before]).sum()
+    return {"reconstruction": error.abs().sum() / (3 * mask.sum()), "edges": edges / places}
+
+
+def jittered(corners: np.ndarray, share: float, size: int, draw: np.random.Generator) -> np.ndarray:
+    """Boxes (N, 4) whose sides are shifted by up to ``share`` of their width or height, within the picture."""
+    sides = corners[:, 2:] - corners[:, :2]
+    shifts = draw.uniform(-share, share, corners.shape) * np.concatenate([sides, sides], axis=1)
+    moved = np.rint(corners + shifts).astype(int)
+    return np.clip(moved, 0, size)
+
+
+def people(archive: FaceArchive, part: str, size: int, limit: int | None = None) -> People:
+    """The pictures of a part with ``size`` pixels a side, and their landmarks. Faces without landmarks are left out.
+
+    Larger pictures are averaged down. Raises ParameterError if fewer than two faces remain, or if pictures are smaller
+    than ``size``.
+    """
+    rows, own = archive.select(part), archive.facts["size"]
+    known = ~np.isnan(Faces(np.empty(0), rows).landmarks).any(axis=(1, 2))
+    rows = rows[known].iloc[:limit]
+    if own < size:
+        raise ParameterError(f"{archive.path} holds pictures of {own} pixels; this network needs {size}. Lower widths.")
+    if len(rows) < 2:
+        raise ParameterError(
+            f"{archive.path} holds {len(rows)} usable faces with landmarks in part {part}; two are needed. Build a "
+            "larger archive, or one with landmarks."
+        )
+    pictures = np.concatenate([to_uint8(reduced(faces.images, size)) for faces in archive.batches(DECODED, rows=rows)])
+    return People(pictures, scaled(Faces(np.empty(0), rows).landmarks, own, size))
+
+
+def reduced(images: np.ndarray, size: int) -> np.ndarray:
+    """Pictures (N, 3, H, W), averaged down to ``size`` pixels a side."""
+    if images.shape[-1] == size:
+        return images
+    return adaptive_avg_pool2d(torch.from_numpy(images), size).numpy()
+
+
+def scaled(landmarks: np.ndarray, own: int, size: int) -> np.ndarray:
+    """Landmarks in pixels of pictures of ``own`` pixels a side -> in pixels of pictures of ``size``."""
+    return (landmarks + 0.5) * (size / own) - 0.5
+
+
+def boxes(landmarks: np.ndarray, size: int) -> np.ndarray:
+    """The boxes of landmarks in square pictures: int (N, 4), as `_region.boxes`."""
+    return _region.boxes_of(landmarks, (size, size))
+
+
+def fit(task: InpaintingTask, job: TrainingJob, archive: FaceArchive, *parts: object) -> nn.Module:
+    """Train the task and return the averaged generator. ``parts``: what else the training depends on."""
+    settings, average = task.settings, loop.Average(task.network, task.settings.ema)
+    known = people(archive, "validation", task.size, SAMPLES)
+    draw = seeding.generator(task.seed, "samples")
+    with torch.no_grad():
+        scenes = task.scenes_of(to_float(known.pictures), known.landmarks, np.arange(len(known.pictures)), draw)
+
+    def sample(step: int) -> None:
+        if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
+            job.picture(f"samples_{step + 1:06d}", samples(task, average.module, scenes))
+
+    digest = "\n".join(map(str, (settings.model_dump_json(), job.seed, archive.digest(job.people), *parts)))
+    loop.fit(
+        task,
+        steps=settings.steps,
+        state=job.state,
+        fingerprint=hashlib.sha256(digest.encode()).hexdigest(),
+        log=job.log,
+        averages={"network": average},
+        after=sample,
+    )
+    return average.module
+
+
+@torch.no_grad()
+def samples(task: InpaintingTask, network: nn.Module, scenes: Scenes) -> np.ndarray:
+    """uint8 (rows, columns, 3): original | hidden | drawn | drawn with another code."""
+    draws = [scenes.pasted(task.drawn(network, scenes, seeding.generator(task.seed, "samples", n))) for n in range(2)]
+    columns = [to_uint8(column.cpu().numpy()) for column in (scenes.images, scenes.hidden, *draws)]
+    return np.concatenate([np.concatenate(list(column)) for column in columns], axis=1)

@@ -1,0 +1,71 @@
+"""DeepPrivacy: a face is drawn anew from its surroundings, seven keypoints and a random code."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from masquerade.core import seeding
+from masquerade.core.images import Faces
+from masquerade.core.settings import Settings
+from masquerade.methods import Capabilities, Method, Resources
+from masquerade.methods._inpainting import region
+from masquerade.methods.deepprivacy.settings import DeepPrivacySettings
+from masquerade.training.job import TrainingJob
+
+
+class DeepPrivacy(Method):
+    """Hides the box of the face and draws another face into it, from what is around it and from seven keypoints.
+
+    Hukkelås, Mester, Lindseth 2019, DeepPrivacy: A Generative Adversarial Network for Face Anonymization, ISVC
+    (arXiv:1909.04538). The face itself never reaches the network. docs/deepprivacy.md lists what differs from the
+    paper and its code.
+    """
+
+    title = "DeepPrivacy"
+    paper = "Hukkelås et al. 2019, DeepPrivacy, ISVC (arXiv:1909.04538)"
+    capabilities = Capabilities(trains=True, landmarks=True)
+    architecture = ("widths", "pose", "code")
+
+    class Params(DeepPrivacySettings):
+        pass
+
+    class Variant(Settings):
+        truncation: Annotated[float, Field(ge=0)]
+        """Largest magnitude of a number of the random code; larger ones are drawn again. 0: the code is 0, as the
+        published programs have it, so one context gives one face."""
+
+    params: Params
+    variant: Variant
+
+    def __init__(self, params: Params, variant: Variant, resources: Resources):
+        from masquerade.methods._inpainting.drawing import Drawing
+        from masquerade.methods.deepprivacy.training import generator
+
+        super().__init__(params, variant, resources)
+        assert resources.checkpoint is not None
+        self._drawing = Drawing(generator(params), params.size, resources.checkpoint)
+
+    @classmethod
+    def train(cls, params: Params, job: TrainingJob) -> None:
+        from masquerade.methods.deepprivacy import training
+
+        training.train(params, job)
+
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
+        """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown."""
+        masks = self._drawing.box_masks(faces)
+        codes = np.stack([self._code(seed, name) for name in faces.ids])
+        guide = region.keypoints(faces.landmarks, faces.images.shape[-1])
+        return self._drawing.drawn(faces.images, masks, guide, codes)
+
+    def _code(self, seed: int, name: str) -> np.ndarray:
+        """The code of a picture, float32 (C, 4, 4): normal numbers without those beyond ``truncation``."""
+        draw, limit = seeding.generator(seed, "deepprivacy", name), self.variant.truncation
+        code = np.zeros((self.params.code, 4, 4), dtype=np.float32)
+        beyond = np.full(code.shape, limit > 0)
+        while beyond.any():
+            code[beyond] = draw.standard_normal(beyond.sum(), dtype=np.float32)
+            beyond = np.abs(code) > limit
+        return code

@@ -1,0 +1,71 @@
+"""The training of DeepPrivacy (Hukkelås et al. 2019, and the published code)."""
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from masquerade.core import seeding
+from masquerade.core.images import FaceArchive
+from masquerade.methods._inpainting import region, training
+from masquerade.methods._inpainting.training import InpaintingTask, People, Scenes
+from masquerade.methods.deepprivacy.settings import DeepPrivacySettings
+from masquerade.networks.inpainting_unet import SMALLEST, InpaintingCritic, InpaintingUNet
+from masquerade.networks.inputs import device
+from masquerade.training import checkpoints
+from masquerade.training.job import TrainingJob
+
+
+class DeepPrivacyTask(InpaintingTask):
+    """Improved Wasserstein loss (Gulrajani et al. 2017, Eq. 3) with a drift term (Karras et al. 2018, appendix A.1)."""
+
+    def __init__(self, settings: DeepPrivacySettings, people: People, seed: int):
+        torch.manual_seed(seeding.derive(seed, "weights"))
+        network, critic = generator(settings).to(device()), InpaintingCritic(settings.widths, settings.pose).to(device())
+        super().__init__(settings, network, critic, people, seed)
+
+    def region(self, landmarks: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+        corners = training.jittered(training.boxes(landmarks, self.size), self.settings.jitter, self.size, draw)
+        return region.box_masks(corners, self.size)
+
+    def guide(self, landmarks: np.ndarray) -> np.ndarray:
+        return region.keypoints(landmarks, self.size)
+
+    def drawn(self, network: nn.Module, scenes: Scenes, draw: np.random.Generator) -> Tensor:
+        shape = (len(scenes.images), self.settings.code, SMALLEST, SMALLEST)
+        code = torch.from_numpy(draw.standard_normal(shape, dtype=np.float32)).to(scenes.images)
+        return network(scenes.hidden, scenes.guide, code)
+
+    def scores(self, images: Tensor, scenes: Scenes) -> Tensor:
+        return self.critic(images, scenes.hidden, scenes.masks, scenes.guide)
+
+    def generating(self, scores: Tensor) -> Tensor:
+        return -scores.mean()
+
+    def criticising(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
+        weights = self.settings.losses
+        real, fake = self.scores(scenes.images, scenes), self.scores(pasted, scenes)
+        loss = fake.mean() - real.mean() + weights.drift * real.square().mean()
+        if weights.gradient_penalty and step % self.settings.penalty_every == 0:
+            draw = seeding.generator(self.seed, "penalty", step)
+            penalty = self._gradient_penalty(scenes, pasted, draw)
+            loss = loss + weights.gradient_penalty * self.settings.penalty_every * penalty
+        return loss
+
+    def _gradient_penalty(self, scenes: Scenes, pasted: Tensor, draw: np.random.Generator) -> Tensor:
+        """(|grad D(mixture)| - 1)^2 of mixtures of real and drawn pictures (Gulrajani et al. 2017, Eq. 3)."""
+        share = torch.from_numpy(draw.random((len(pasted), 1, 1, 1), dtype=np.float32)).to(pasted)
+        mixed = torch.lerp(scenes.images, pasted, share).requires_grad_(True)
+        slope = torch.autograd.grad(self.scores(mixed, scenes).sum(), mixed, create_graph=True)[0]
+        return (slope.flatten(1).norm(dim=1) - 1).square().mean()
+
+
+def generator(settings: DeepPrivacySettings) -> InpaintingUNet:
+    return InpaintingUNet(settings.widths, settings.pose, settings.code)
+
+
+def train(settings: DeepPrivacySettings, job: TrainingJob) -> None:
+    """Train on the people of the job and write ``job.checkpoint`` (the averaged generator)."""
+    torch.set_num_threads(job.threads)
+    archive = FaceArchive(job.faces)
+    task = DeepPrivacyTask(settings, training.people(archive, job.people, settings.size), job.seed)
+    checkpoints.save_checkpoint(job.checkpoint, {"network": training.fit(task, job, archive)}, {"size": settings.size})

@@ -1,0 +1,146 @@
+"""The generator and the critic of DeepPrivacy (Hukkelås et al. 2019, arXiv:1909.04538).
+
+Layer by layer as in the published code (branch v1, models/generator.py and models/discriminator.py). The progressive
+growing of the paper is left out, as in the configuration deep_privacy_v1 of the code's second version: the networks
+have their final size from the first step.
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.networks.equalised import PixelNorm
+
+SMALLEST = 4
+"""Side in pixels of the coarsest maps."""
+SLOPE = 0.2  # of every LeakyReLU
+CONDITION = 4  # channels of the hidden picture and of its mask
+
+
+def published_widths(start: int, size: int = 128) -> list[int]:
+    """Channels at each size, finest first: ``start`` up to 32 pixels, half of it at 64, a quarter at 128.
+
+    ``start`` is 512 in the large published model and 256 in the default one.
+    """
+    sides = [2**power for power in range(2, int(math.log2(size)) + 1)]
+    return [max(1, start * 32 // max(side, 32)) for side in reversed(sides)]
+
+
+class EqualConvolution(nn.Module):
+    """A convolution whose weights are scaled at run time by sqrt(2 / fan-in) (equalised learning rate)."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, padding: int | None = None, gain: float = math.sqrt(2)):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(outputs, inputs, kernel, kernel))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        self.scale = gain / math.sqrt(inputs * kernel * kernel)
+        self.padding = kernel // 2 if padding is None else padding
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.conv2d(x, self.weight * self.scale, self.bias, padding=self.padding)
+
+
+class _Block(nn.Sequential):
+    """Two convolutions 3 x 3, each with a LeakyReLU and, in the generator, a pixel norm."""
+
+    def __init__(self, inputs: int, between: int, outputs: int, norm: bool):
+        layers: list[nn.Module] = []
+        for into, out in ((inputs, between), (between, outputs)):
+            layers += [EqualConvolution(into, out, 3), nn.LeakyReLU(SLOPE), *([PixelNorm()] if norm else [])]
+        super().__init__(*layers)
+
+
+def _pointwise(inputs: int, outputs: int, norm: bool) -> nn.Sequential:
+    layers: list[nn.Module] = [EqualConvolution(inputs, outputs, 1), nn.LeakyReLU(SLOPE)]
+    return nn.Sequential(*layers, *([PixelNorm()] if norm else []))
+
+
+class InpaintingUNet(nn.Module):
+    """Draws a face into a picture in which the face is hidden.
+
+    ``widths``: channels at each size, finest first, down to 4 x 4 pixels. ``pose``: maps of keypoints, one channel a
+    keypoint (0: no pose). ``code``: channels of the random code at 4 x 4 pixels (32: the published code).
+    """
+
+    def __init__(self, widths: Sequence[int], pose: int = 7, code: int = 32):
+        super().__init__()
+        self.size, self.pose, self.code = SMALLEST * 2 ** (len(widths) - 1), pose, code
+        coarser = [*widths[1:], widths[-1]]
+        self.from_picture = _pointwise(3, widths[0], norm=True)
+        self.down = nn.ModuleList(_Block(wide, deep, deep, norm=True) for wide, deep in zip(widths, coarser, strict=True))
+        self.merge = _pointwise(widths[-1] + pose + code, widths[-1], norm=True)
+        self.bottom = _Block(widths[-1], widths[-1], widths[-1], norm=True)
+        pairs = list(zip(widths, coarser, strict=True))[-2::-1]  # from 8 x 8 pixels up
+        self.join = nn.ModuleList(_pointwise(2 * deep + pose, deep, norm=True) for _, deep in pairs)
+        self.up = nn.ModuleList(_Block(deep, wide, wide, norm=True) for wide, deep in pairs)
+        self.to_picture = EqualConvolution(widths[0], 3, 1, gain=1.0)
+
+    def forward(self, hidden: Tensor, keypoints: Tensor, code: Tensor) -> Tensor:
+        """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].
+
+        ``hidden`` (N, 3, S, S) in [-1, 1], grey in the region to draw; ``keypoints`` (N, ``pose``, 2) as shares of the
+        sides, outside of [0, 1) if unknown; ``code`` (N, ``code``, 4, 4).
+        """
+        features = self.from_picture(hidden)
+        skips = []
+        for level, block in enumerate(self.down):
+            features = block(features)
+            if level < len(self.down) - 1:
+                skips.append(features)
+                features = functional.avg_pool2d(features, 2)
+        features = self.bottom(self.merge(torch.cat([features, self._maps(keypoints, features), code], dim=1)))
+        for join, up in zip(self.join, self.up, strict=True):
+            features = functional.interpolate(features, scale_factor=2.0, mode="nearest")
+            features = up(join(torch.cat([features, skips.pop(), self._maps(keypoints, features)], dim=1)))
+        return self.to_picture(features)
+
+    def _maps(self, keypoints: Tensor, like: Tensor) -> Tensor:
+        return pose_maps(keypoints[:, : self.pose], like.shape[-1])
+
+
+class InpaintingCritic(nn.Module):
+    """Scores a picture that stands in its context; (N,), larger is more real. It has no norm.
+
+    ``widths``: as those of the generator; the published critic has floor(sqrt(2) * width / 8) * 8 channels.
+    """
+
+    def __init__(self, widths: Sequence[int], pose: int = 7):
+        super().__init__()
+        self.pose = pose
+        wider = [max(8, int(math.sqrt(2) * width / 8) * 8) for width in widths]
+        coarser = wider[1:]
+        self.from_picture = _pointwise(3 + CONDITION, wider[0], norm=False)
+        self.down = nn.ModuleList(
+            _Block(wide + pose, wide, deep, norm=False) for wide, deep in zip(wider[:-1], coarser, strict=True)
+        )
+        last = wider[-1]
+        self.last = nn.Sequential(
+            EqualConvolution(last + pose, last, 3), nn.LeakyReLU(SLOPE),
+            EqualConvolution(last, last, SMALLEST, padding=0), nn.LeakyReLU(SLOPE),
+            nn.Flatten(), nn.Linear(last, 1),
+        )  # fmt: skip
+
+    def forward(self, images: Tensor, hidden: Tensor, masks: Tensor, keypoints: Tensor) -> Tensor:
+        """Pictures (N, 3, S, S), their hidden versions (N, 3, S, S), masks (N, 1, S, S) and keypoints -> (N,)."""
+        features = self.from_picture(torch.cat([images, hidden, masks], dim=1))
+        for block in self.down:
+            features = functional.avg_pool2d(block(self._with_pose(features, keypoints)), 2)
+        return self.last(self._with_pose(features, keypoints)).squeeze(1)
+
+    def _with_pose(self, features: Tensor, keypoints: Tensor) -> Tensor:
+        return torch.cat([features, pose_maps(keypoints[:, : self.pose], features.shape[-1])], dim=1)
+
+
+def pose_maps(keypoints: Tensor, size: int) -> Tensor:
+    """One map a keypoint, (N, K, size, size): 1 at the pixel that holds the keypoint, else 0.
+
+    ``keypoints`` (N, K, 2): x, y as shares of the sides. One outside of [0, 1), or unknown (NaN), gives an empty map.
+    """
+    inside = ((keypoints >= 0) & (keypoints < 1)).all(dim=-1)
+    places = torch.where(inside[..., None], keypoints, 0).mul(size).long()
+    maps = keypoints.new_zeros(*keypoints.shape[:2], size * size)
+    maps.scatter_(2, (places[..., 1] * size + places[..., 0])[..., None], inside[..., None].to(maps.dtype))
+    return maps.unflatten(2, (size, size))
