@@ -70,7 +70,9 @@ class InpaintingUNet(nn.Module):
         self.size, self.pose, self.code = SMALLEST * 2 ** (len(widths) - 1), pose, code
         coarser = [*widths[1:], widths[-1]]
         self.from_picture = _pointwise(3, widths[0], norm=True)
-        self.down = nn.ModuleList(_Block(wide, deep, deep, norm=True) for wide, deep in zip(widths, coarser, strict=True))
+        self.down = nn.ModuleList(
+            _Block(wide, deep, deep, norm=True) for wide, deep in zip(widths, coarser, strict=True)
+        )
         self.merge = _pointwise(widths[-1] + pose + code, widths[-1], norm=True)
         self.bottom = _Block(widths[-1], widths[-1], widths[-1], norm=True)
         pairs = list(zip(widths, coarser, strict=True))[-2::-1]  # from 8 x 8 pixels up
@@ -78,10 +80,11 @@ class InpaintingUNet(nn.Module):
         self.up = nn.ModuleList(_Block(deep, wide, wide, norm=True) for wide, deep in pairs)
         self.to_picture = EqualConvolution(widths[0], 3, 1, gain=1.0)
 
-    def forward(self, hidden: Tensor, keypoints: Tensor, code: Tensor) -> Tensor:
+    def forward(self, hidden: Tensor, masks: Tensor, keypoints: Tensor, code: Tensor) -> Tensor:
         """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].
 
-        ``hidden`` (N, 3, S, S) in [-1, 1], grey in the region to draw; ``keypoints`` (N, ``pose``, 2) as shares of the
+        ``hidden`` (N, 3, S, S) in [-1, 1], grey in the region to draw, which is how the network finds it: it does not
+        see ``masks`` (N, 1, S, S); ``keypoints`` (N, ``pose``, 2) as shares of the
         sides, outside of [0, 1) if unknown; ``code`` (N, ``code``, 4, 4).
         """
         features = self.from_picture(hidden)

@@ -1,5 +1,6 @@
 """A trained generator of an inpainter, and the way from a picture to the drawn picture."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,13 @@ from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces
 from masquerade.methods import _region
 from masquerade.methods._inpainting import region
+from masquerade.methods._inpainting.region import scaled
 from masquerade.networks.inputs import device, place
 from masquerade.training import checkpoints
 
 BATCH = 32  # pictures at a time
+OfLandmarks = Callable[[np.ndarray, int], np.ndarray]
+"""Landmarks (N, 68, 2) in pixels of a square, and its side -> masks or guides (N, ...)."""
 
 
 class Drawing:
@@ -29,32 +33,32 @@ class Drawing:
         checkpoints.load_into(network, tensors.get("network", {}), checkpoint)
         self._network = place(network.eval().requires_grad_(False))
 
-    def box_masks(self, faces: Faces) -> np.ndarray:
-        """The region of the box of each face, bool (N, H, W). Raises PictureError if it is empty or everything."""
-        masks = region.box_masks(_region.boxes(faces), faces.images.shape[-1])
-        region.check(faces, masks)
-        return masks
+    def drawn(self, faces: Faces, masks: OfLandmarks, guide: OfLandmarks, codes: np.ndarray) -> np.ndarray:
+        """The pictures (N, 3, H, W) with a region drawn anew.
 
-    def drawn(self, images: np.ndarray, masks: np.ndarray, guide: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """The pictures (N, 3, H, W) with a drawn region where ``masks`` bool (N, H, W) is true.
-
-        ``guide`` (N, ...) and ``codes`` (N, ...) go to the generator as they are. Raises PictureError if the pictures
-        are smaller than the network's.
+        ``masks`` and ``guide`` compute the region, bool (N, H, W), and the guide, float32 (N, ...), from landmarks
+        (N, 68, 2) and the side in pixels. ``codes`` (N, ...). Raises PictureError if landmarks are unknown, if a region
+        is empty or the whole picture, or if the pictures have another size than the network's or a multiple of it.
         """
-        height, width = images.shape[-2:]
+        images, (height, width) = faces.images, faces.images.shape[-2:]
         if height != width or width % self.size:
             raise PictureError(
                 f"is {width} x {height} pixels; this network takes squares of {self.size} pixels or a multiple of it"
             )
-        hidden = np.where(masks[:, None], 0.0, images).astype(np.float32)  # the face is gone from here on
-        parts = zip(*(torch.from_numpy(array).split(BATCH) for array in (hidden, guide, codes)), strict=True)
+        _region.boxes(faces)  # refuses faces without landmarks
+        places = masks(faces.landmarks, width)
+        region.check(faces, places)
+        hidden = np.where(places[:, None], 0.0, images).astype(np.float32)  # the face is gone from here on
+        guides = guide(scaled(faces.landmarks, width, self.size), self.size)
+        arrays = (hidden, places[:, None].astype(np.float32), guides, codes)
+        parts = zip(*(torch.from_numpy(array).split(BATCH) for array in arrays), strict=True)
         with torch.inference_mode():
             drawn = torch.cat([self._drawn(*(part.to(device()) for part in some)).cpu() for some in parts])
-        return region.pasted(images, drawn.numpy(), masks)
+        return region.pasted(images, drawn.numpy(), places)
 
-    def _drawn(self, hidden: Tensor, guide: Tensor, codes: Tensor) -> Tensor:
+    def _drawn(self, hidden: Tensor, masks: Tensor, guide: Tensor, codes: Tensor) -> Tensor:
         side = hidden.shape[-1]
         if side != self.size:
-            hidden = interpolate(hidden, size=(self.size,) * 2, mode="area")
-        made = self._network(hidden, guide, codes)
+            hidden, masks = (interpolate(part, size=(self.size,) * 2, mode="area") for part in (hidden, masks))
+        made = self._network(hidden, masks, guide, codes)
         return made if side == self.size else interpolate(made, size=(side,) * 2, mode="bicubic", antialias=True)

@@ -7,6 +7,7 @@ from PIL import Image, ImageDraw
 
 from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces
+from masquerade.methods import _region
 
 KEYPOINTS = 7
 """Nose, eyes, ears and shoulders, in the order of COCO, as DeepPrivacy's code has them."""
@@ -18,7 +19,22 @@ JAW, BRIDGE, MOUTH = slice(0, 17), slice(27, 31), slice(60, 68)
 BROWS = (19, 24)  # the points whose heights end the polygon of CIAGAN
 
 
-def box_masks(corners: np.ndarray, size: int) -> np.ndarray:
+def boxes(landmarks: np.ndarray, size: int) -> np.ndarray:
+    """The boxes of landmarks in square pictures: int (N, 4), as `_region.boxes`."""
+    return _region.boxes_of(landmarks, (size, size))
+
+
+def scaled(landmarks: np.ndarray, own: int, size: int) -> np.ndarray:
+    """Landmarks in pixels of pictures of ``own`` pixels a side -> in pixels of pictures of ``size``."""
+    return (landmarks + 0.5) * (size / own) - 0.5
+
+
+def box_masks(landmarks: np.ndarray, size: int) -> np.ndarray:
+    """True inside the box of each face: bool (N, size, size)."""
+    return masks_of(boxes(landmarks, size), size)
+
+
+def masks_of(corners: np.ndarray, size: int) -> np.ndarray:
     """True inside the boxes (left, top, right, bottom; the last two exclusive): bool (N, size, size)."""
     along = np.arange(size)
     left, top, right, bottom = corners.T[:, :, None]
@@ -68,7 +84,11 @@ def keypoints(landmarks: np.ndarray, size: int) -> np.ndarray:
 
     Nose, left eye, right eye, left ear, right ear, and both shoulders, which no landmark shows: they are `OUTSIDE`.
     """
-    found = [landmarks[:, NOSE], *(landmarks[:, eye].mean(axis=1) for eye in EYES), *(landmarks[:, ear] for ear in EARS)]
+    found = [
+        landmarks[:, NOSE],
+        *(landmarks[:, eye].mean(axis=1) for eye in EYES),
+        *(landmarks[:, ear] for ear in EARS),
+    ]
     shares = (np.stack(found, axis=1) + 0.5) / size
     shoulders = np.full((len(landmarks), KEYPOINTS - len(found), 2), OUTSIDE)
     return np.concatenate([shares, shoulders], axis=1).astype(np.float32)

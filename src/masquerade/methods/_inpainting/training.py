@@ -2,6 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -13,7 +14,6 @@ from masquerade.backbones.landmarks.training import mirrored_points_order
 from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
-from masquerade.methods import _region
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.settings import InpaintingSettings
 from masquerade.training import loop
@@ -33,6 +33,8 @@ class Scenes(NamedTuple):
     """(N, 1, S, S): 1 in the region to draw, else 0."""
     guide: Tensor
     """What the generator knows of the face: keypoints (N, K, 2), a picture of landmarks, or nothing (N, 0)."""
+    code: Tensor
+    """(N, ...): random numbers, or the label of the person to draw."""
     rows: np.ndarray
     """The row of each picture among the pictures of the training."""
 
@@ -47,10 +49,11 @@ class Scenes(NamedTuple):
 
 
 class People(NamedTuple):
-    """The pictures of a training, uint8 (M, S, S, 3), and their 68 landmarks in pixels, float32 (M, 68, 2)."""
+    """Pictures, uint8 (M, S, S, 3), their 68 landmarks in pixels, float32 (M, 68, 2), and the names of their people."""
 
     pictures: np.ndarray
     landmarks: np.ndarray
+    identities: list[str]
 
 
 class InpaintingTask(ABC):
@@ -80,8 +83,8 @@ class InpaintingTask(ABC):
         """What the generator knows of the face, float32 (N, ...)."""
 
     @abstractmethod
-    def drawn(self, network: nn.Module, scenes: Scenes, draw: np.random.Generator) -> Tensor:
-        """The pictures (N, 3, S, S) of ``network``, the generator or its average, with random codes."""
+    def codes(self, count: int, draw: np.random.Generator) -> np.ndarray:
+        """Random codes, float32 (count, ...)."""
 
     @abstractmethod
     def scores(self, images: Tensor, scenes: Scenes) -> Tensor:
@@ -99,6 +102,10 @@ class InpaintingTask(ABC):
         """Further losses of the generator, whose weights are in ``settings.losses``."""
         return {}
 
+    def wanted(self, scenes: Scenes) -> Tensor:
+        """Whether the hidden face is the one to draw, bool (N,): only then the drawn pixels are compared with it."""
+        return torch.ones(len(scenes.images), dtype=torch.bool)
+
     def scenes(self, draw: np.random.Generator) -> Scenes:
         """A batch, half of it mirrored."""
         rows = draw.integers(len(self.people.pictures), size=self.settings.batch)
@@ -114,25 +121,23 @@ class InpaintingTask(ABC):
     ) -> Scenes:
         """Pictures (N, 3, S, S) with their landmarks as scenes, on the device of the network."""
         masks = self.region(landmarks, draw)[:, None].astype(np.float32)
-        arrays = (images, masks, self.guide(landmarks))
-        return Scenes(*(torch.from_numpy(array).to(self.device) for array in arrays), rows)
+        arrays = (images, masks, self.guide(landmarks), self.codes(len(rows), draw))
+        return Scenes(*[torch.from_numpy(array).to(self.device) for array in arrays], rows=rows)
 
     def step(self, step: int) -> dict[str, float]:
         """One update of each network. Returns the losses by name."""
         draw = seeding.generator(self.seed, "inpainting", step)
         scenes = self.scenes(draw)
         share = cooldown_share(step, self.settings.steps, self.settings.cooldown)
-        values, pasted = self._update_generator(scenes, draw, share)
+        values, pasted = self._update_generator(scenes, share)
         loss = self.criticising(scenes, pasted, step)
         self._criticising.descend(loss, 1.0)
         return {name: value.item() for name, value in (values | {"critic": loss}).items()}
 
-    def _update_generator(
-        self, scenes: Scenes, draw: np.random.Generator, share: float
-    ) -> tuple[dict[str, Tensor], Tensor]:
-        pasted = scenes.pasted(self.drawn(self.network, scenes, draw))
+    def _update_generator(self, scenes: Scenes, share: float) -> tuple[dict[str, Tensor], Tensor]:
+        pasted = drawn(self.network, scenes)
         self.critic.requires_grad_(False)
-        values = differences(pasted, scenes) | self.further(pasted, scenes)
+        values = differences(pasted, scenes, self.wanted(scenes)) | self.further(pasted, scenes)
         values["adversarial"] = self.generating(self.scores(pasted, scenes))
         total = cast("Tensor", sum(getattr(self.settings.losses, name) * value for name, value in values.items()))
         self._generating.descend(total, share)
@@ -140,16 +145,28 @@ class InpaintingTask(ABC):
         return values | {"total": total}, pasted.detach()
 
 
-def differences(pasted: Tensor, scenes: Scenes) -> dict[str, Tensor]:
-    """The mean absolute errors of the drawn pixels, and of the differences between neighbours, of which one is drawn."""
-    error, mask = pasted - scenes.images, scenes.masks
-    down, across = (slice(1, None), slice(None)), (slice(None), slice(1, None))
-    up, back = (slice(None, -1), slice(None)), (slice(None), slice(None, -1))
-    edges, places = torch.zeros(()), torch.zeros(())
-    for after, before in ((down, up), (across, back)):
-        edges = edges + (error[..., *after] - error[..., *before]).abs().sum()
-        places = places + 3 * torch.maximum(mask[..., *after], mask[..., *before]).sum()
-    return {"reconstruction": error.abs().sum() / (3 * mask.sum()), "edges": edges / places}
+def drawn(network: nn.Module, scenes: Scenes) -> Tensor:
+    """The pictures with the region that ``network``, a generator or its average, draws: (N, 3, S, S)."""
+    return scenes.pasted(network(scenes.hidden, scenes.masks, scenes.guide, scenes.code))
+
+
+def differences(pasted: Tensor, scenes: Scenes, wanted: Tensor) -> dict[str, Tensor]:
+    """The mean absolute errors of the drawn pixels, and of the differences between neighbours of which one is drawn.
+
+    Only of the ``wanted`` pictures, bool (N,).
+    """
+    chosen = wanted.to(pasted)[:, None, None, None]
+    error, mask = (pasted - scenes.images) * chosen, scenes.masks * chosen
+    edges = places = 0.0
+    for along in (2, 3):
+        neighbours = mask.narrow(along, 1, mask.shape[along] - 1), mask.narrow(along, 0, mask.shape[along] - 1)
+        edges = edges + error.diff(dim=along).abs().sum()
+        places = places + 3 * torch.maximum(*neighbours).sum()
+    channels = 3 * mask.sum()
+    return {
+        "reconstruction": error.abs().sum() / torch.clamp(channels, min=1),
+        "edges": edges / torch.clamp(torch.as_tensor(places), min=1),
+    }
 
 
 def jittered(corners: np.ndarray, share: float, size: int, draw: np.random.Generator) -> np.ndarray:
@@ -160,13 +177,17 @@ def jittered(corners: np.ndarray, share: float, size: int, draw: np.random.Gener
     return np.clip(moved, 0, size)
 
 
-def people(archive: FaceArchive, part: str, size: int, limit: int | None = None) -> People:
-    """The pictures of a part with ``size`` pixels a side, and their landmarks. Faces without landmarks are left out.
+def people(
+    archive: FaceArchive, part: str, size: int, limit: int | None = None, names: Collection[str] | None = None
+) -> People:
+    """The pictures of a part with ``size`` pixels a side. Faces without landmarks are left out.
 
-    Larger pictures are averaged down. Raises ParameterError if fewer than two faces remain, or if pictures are smaller
-    than ``size``.
+    ``names``: only these people. Larger pictures are averaged down. Raises ParameterError if fewer than two faces
+    remain, or if pictures are smaller than ``size``.
     """
     rows, own = archive.select(part), archive.facts["size"]
+    if names is not None:
+        rows = rows[rows["identity"].isin(set(names))]
     known = ~np.isnan(Faces(np.empty(0), rows).landmarks).any(axis=(1, 2))
     rows = rows[known].iloc[:limit]
     if own < size:
@@ -177,7 +198,7 @@ def people(archive: FaceArchive, part: str, size: int, limit: int | None = None)
             "larger archive, or one with landmarks."
         )
     pictures = np.concatenate([to_uint8(reduced(faces.images, size)) for faces in archive.batches(DECODED, rows=rows)])
-    return People(pictures, scaled(Faces(np.empty(0), rows).landmarks, own, size))
+    return People(pictures, region.scaled(Faces(np.empty(0), rows).landmarks, own, size), rows["identity"].tolist())
 
 
 def reduced(images: np.ndarray, size: int) -> np.ndarray:
@@ -185,16 +206,6 @@ def reduced(images: np.ndarray, size: int) -> np.ndarray:
     if images.shape[-1] == size:
         return images
     return adaptive_avg_pool2d(torch.from_numpy(images), size).numpy()
-
-
-def scaled(landmarks: np.ndarray, own: int, size: int) -> np.ndarray:
-    """Landmarks in pixels of pictures of ``own`` pixels a side -> in pixels of pictures of ``size``."""
-    return (landmarks + 0.5) * (size / own) - 0.5
-
-
-def boxes(landmarks: np.ndarray, size: int) -> np.ndarray:
-    """The boxes of landmarks in square pictures: int (N, 4), as `_region.boxes`."""
-    return _region.boxes_of(landmarks, (size, size))
 
 
 def fit(task: InpaintingTask, job: TrainingJob, archive: FaceArchive, *parts: object) -> nn.Module:
@@ -207,7 +218,7 @@ def fit(task: InpaintingTask, job: TrainingJob, archive: FaceArchive, *parts: ob
 
     def sample(step: int) -> None:
         if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
-            job.picture(f"samples_{step + 1:06d}", samples(task, average.module, scenes))
+            job.picture(f"samples_{step + 1:06d}", samples(average.module, scenes))
 
     digest = "\n".join(map(str, (settings.model_dump_json(), job.seed, archive.digest(job.people), *parts)))
     loop.fit(
@@ -223,8 +234,9 @@ def fit(task: InpaintingTask, job: TrainingJob, archive: FaceArchive, *parts: ob
 
 
 @torch.no_grad()
-def samples(task: InpaintingTask, network: nn.Module, scenes: Scenes) -> np.ndarray:
-    """uint8 (rows, columns, 3): original | hidden | drawn | drawn with another code."""
-    draws = [scenes.pasted(task.drawn(network, scenes, seeding.generator(task.seed, "samples", n))) for n in range(2)]
-    columns = [to_uint8(column.cpu().numpy()) for column in (scenes.images, scenes.hidden, *draws)]
-    return np.concatenate([np.concatenate(list(column)) for column in columns], axis=1)
+def samples(network: nn.Module, scenes: Scenes) -> np.ndarray:
+    """uint8 (rows, columns, 3): original | hidden | drawn | drawn with the code of the row above."""
+    draws = [scenes, scenes._replace(code=scenes.code.roll(1, dims=0))]
+    columns = (scenes.images, scenes.hidden, *(drawn(network, each) for each in draws))
+    pictures = [np.concatenate(list(to_uint8(column.cpu().numpy()))) for column in columns]
+    return np.concatenate(pictures, axis=1)

@@ -55,10 +55,8 @@ class DeepPrivacy(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown."""
-        masks = self._drawing.box_masks(faces)
         codes = np.stack([self._code(seed, name) for name in faces.ids])
-        guide = region.keypoints(faces.landmarks, faces.images.shape[-1])
-        return self._drawing.drawn(faces.images, masks, guide, codes)
+        return self._drawing.drawn(faces, region.box_masks, region.keypoints, codes)
 
     def _code(self, seed: int, name: str) -> np.ndarray:
         """The code of a picture, float32 (C, 4, 4): normal numbers without those beyond ``truncation``."""

@@ -8,6 +8,8 @@ from masquerade.methods._inpainting.settings import InpaintingSettings, LossSett
 
 
 class DeepPrivacyLosses(LossSettings):
+    """The weights of the losses."""
+
     gradient_penalty: Annotated[float, Field(ge=0)]
     """Weight of the gradient penalty of the critic (10)."""
     drift: Annotated[float, Field(ge=0)]

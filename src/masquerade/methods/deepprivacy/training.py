@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from masquerade.core import seeding
 from masquerade.core.images import FaceArchive
@@ -20,20 +20,21 @@ class DeepPrivacyTask(InpaintingTask):
 
     def __init__(self, settings: DeepPrivacySettings, people: People, seed: int):
         torch.manual_seed(seeding.derive(seed, "weights"))
-        network, critic = generator(settings).to(device()), InpaintingCritic(settings.widths, settings.pose).to(device())
+        network, critic = (
+            generator(settings).to(device()),
+            InpaintingCritic(settings.widths, settings.pose).to(device()),
+        )
         super().__init__(settings, network, critic, people, seed)
 
     def region(self, landmarks: np.ndarray, draw: np.random.Generator) -> np.ndarray:
-        corners = training.jittered(training.boxes(landmarks, self.size), self.settings.jitter, self.size, draw)
-        return region.box_masks(corners, self.size)
+        corners = training.jittered(region.boxes(landmarks, self.size), self.settings.jitter, self.size, draw)
+        return region.masks_of(corners, self.size)
 
     def guide(self, landmarks: np.ndarray) -> np.ndarray:
         return region.keypoints(landmarks, self.size)
 
-    def drawn(self, network: nn.Module, scenes: Scenes, draw: np.random.Generator) -> Tensor:
-        shape = (len(scenes.images), self.settings.code, SMALLEST, SMALLEST)
-        code = torch.from_numpy(draw.standard_normal(shape, dtype=np.float32)).to(scenes.images)
-        return network(scenes.hidden, scenes.guide, code)
+    def codes(self, count: int, draw: np.random.Generator) -> np.ndarray:
+        return draw.standard_normal((count, self.settings.code, SMALLEST, SMALLEST), dtype=np.float32)
 
     def scores(self, images: Tensor, scenes: Scenes) -> Tensor:
         return self.critic(images, scenes.hidden, scenes.masks, scenes.guide)
@@ -60,6 +61,7 @@ class DeepPrivacyTask(InpaintingTask):
 
 
 def generator(settings: DeepPrivacySettings) -> InpaintingUNet:
+    """The generator with the widths of ``settings``, untrained."""
     return InpaintingUNet(settings.widths, settings.pose, settings.code)
 
 

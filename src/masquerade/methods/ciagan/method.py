@@ -1,0 +1,71 @@
+"""CIAGAN: a face is drawn anew as another person of the training, from its surroundings and lines along landmarks."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from masquerade.core import seeding
+from masquerade.core.images import Faces
+from masquerade.core.keys import Secret, expanded, stacked
+from masquerade.core.settings import Settings
+from masquerade.methods import Capabilities, Method, Resources
+from masquerade.methods._inpainting import region
+from masquerade.methods.ciagan.settings import CiaganSettings
+from masquerade.training.job import TrainingJob
+
+NUMBER = 8  # bytes of the number that a key becomes
+
+
+class CIAGAN(Method):
+    """Hides the face between brows and jaw and draws one of the people of the training in its place.
+
+    Maximov, Elezi, Leal-Taixé 2020, CIAGAN: Conditional Identity Anonymization Generative Adversarial Networks, CVPR
+    (arXiv:2005.09544). The face itself never reaches the network; lines keep the pose and the opening of the mouth.
+    The key chooses the person. docs/ciagan.md lists what differs from the paper and its code.
+    """
+
+    title = "CIAGAN"
+    paper = "Maximov et al. 2020, CIAGAN, CVPR (arXiv:2005.09544)"
+    capabilities = Capabilities(trains=True, landmarks=True, keys=Secret())
+    needs = ("identity",)
+    architecture = ("down", "up", "blocks", "labels", "identity")
+
+    class Params(CiaganSettings):
+        pass
+
+    class Variant(Settings):
+        label: Literal["key", "one"]
+        """key: the key of each picture chooses the person; one: all faces become the same person."""
+
+    params: Params
+    variant: Variant
+
+    def __init__(self, params: Params, variant: Variant, resources: Resources):
+        from masquerade.methods._inpainting.drawing import Drawing
+        from masquerade.methods.ciagan.training import generator
+
+        super().__init__(params, variant, resources)
+        assert resources.checkpoint is not None
+        self._drawing = Drawing(generator(params), params.size, resources.checkpoint)
+
+    @classmethod
+    def train(cls, params: Params, job: TrainingJob) -> None:
+        from masquerade.methods.ciagan import training
+
+        training.train(params, job)
+
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
+        """Raises PictureError if the region of a face is empty or the whole picture, or its landmarks are unknown."""
+        return self._drawing.drawn(faces, region.polygon_masks, region.outlines, self._labels(faces, seed, keys))
+
+    def _labels(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> np.ndarray:
+        """The label of the person to draw, as float32 (N, labels): 1 at the label, else 0."""
+        labels = self.params.labels
+        if self.variant.label == "one":
+            chosen = np.full(len(faces), seeding.derive(seed, "ciagan") % labels)
+        else:
+            chosen = stacked(
+                keys, lambda key: np.array(int.from_bytes(expanded(key, NUMBER, "ciagan"), "big") % labels)
+            )
+        return np.eye(labels, dtype=np.float32)[chosen]

@@ -1,0 +1,156 @@
+"""The training of CIAGAN (Maximov et al. 2020, section 3, and the published code)."""
+
+import hashlib
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize, relu
+
+from masquerade.core import discovery, fingerprints, seeding
+from masquerade.core.errors import ParameterError
+from masquerade.core.images import FaceArchive, to_float
+from masquerade.methods._inpainting import region, training
+from masquerade.methods._inpainting.training import InpaintingTask, People, Scenes
+from masquerade.methods.ciagan.settings import CiaganSettings
+from masquerade.networks.ciagan import CiaganCritic, CiaganGenerator, siamese
+from masquerade.networks.inputs import device
+from masquerade.training import checkpoints
+from masquerade.training.job import TrainingJob
+from masquerade.training.optimisers import Optimisers
+
+ENCODED = 256  # pictures whose identity vectors are computed at a time
+
+
+class CiaganTask(InpaintingTask):
+    """Least-squares GAN and, for the identity, the distance to a real picture, or to the mean, of the wanted person.
+
+    Half of a batch is drawn as its own person. ``encoder``: the frozen identity encoder; None: a siamese network is
+    trained along.
+    """
+
+    def __init__(self, settings: CiaganSettings, people: People, encoder: nn.Module | None, seed: int):
+        torch.manual_seed(seeding.derive(seed, "weights"))
+        network = generator(settings).to(device())
+        critic = CiaganCritic(settings.critic.widths, settings.critic.hidden, settings.size).to(device())
+        super().__init__(settings, network, critic, people, seed)
+        self.owners, self.encoder = np.unique(people.identities, return_inverse=True)[1], encoder
+        if encoder is None:
+            self.siamese = siamese(settings.embedding).to(device())
+            self.modules |= {"siamese": self.siamese}
+            self._comparing = Optimisers({"siamese": self.siamese}, settings.learning_rate, settings.betas)
+            self.optimisers |= {"siamese": self._comparing.named["adam"]}
+        else:
+            self.centres = centres(encoder, people.pictures, self.owners)
+
+    def region(self, landmarks: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+        return region.polygon_masks(landmarks, self.size)
+
+    def guide(self, landmarks: np.ndarray) -> np.ndarray:
+        return region.outlines(landmarks, self.size)
+
+    def codes(self, count: int, draw: np.random.Generator) -> np.ndarray:
+        return one_hot(draw.integers(self.settings.labels, size=count), self.settings.labels)
+
+    def scenes(self, draw: np.random.Generator) -> Scenes:
+        """A batch, half of it mirrored, whose first half has the labels of its own people."""
+        scenes = super().scenes(draw)
+        own = one_hot(self.owners[scenes.rows[: len(scenes.rows) // 2]], self.settings.labels)
+        scenes.code[: len(own)] = torch.from_numpy(own).to(scenes.code)
+        return scenes
+
+    def wanted(self, scenes: Scenes) -> Tensor:
+        return self._labels(scenes) == self._owners(scenes)
+
+    def scores(self, images: Tensor, scenes: Scenes) -> Tensor:
+        return self.critic(images, scenes.guide)
+
+    def generating(self, scores: Tensor) -> Tensor:
+        return (scores - 1).square().mean()  # LSGAN: Mao et al. 2017, Eq. 9
+
+    def criticising(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
+        real, fake = self.scores(scenes.images, scenes), self.scores(pasted, scenes)
+        if self.encoder is None:
+            self._compare(scenes, step)
+        return (real - 1).square().mean() + fake.square().mean()  # LSGAN: Mao et al. 2017, Eq. 9
+
+    def further(self, pasted: Tensor, scenes: Scenes) -> dict[str, Tensor]:
+        labels = self._labels(scenes)
+        if self.encoder is not None:
+            cosine = (normalize(self.encoder(pasted)) * self.centres[labels]).sum(dim=1)
+            return {"identity": (1 - cosine).mean()}
+        draw = seeding.generator(self.seed, "wanted", int(scenes.rows[0]), int(scenes.rows[-1]))
+        other = self._pictures(labels.cpu().numpy(), draw)
+        self.siamese.requires_grad_(False)
+        distance = (self.siamese(pasted) - self.siamese(other)).square().sum(dim=1)
+        self.siamese.requires_grad_(True)
+        return {"identity": 0.5 * distance.mean()}
+
+    def _compare(self, scenes: Scenes, step: int) -> None:
+        """One update of the siamese network on real pairs, of which half are of one person."""
+        others = self._pictures(self._labels(scenes).cpu().numpy(), seeding.generator(self.seed, "pairs", step))
+        first, second = self.siamese(scenes.images), self.siamese(others)
+        self._comparing.descend(contrastive(first, second, self.wanted(scenes), self.settings.margin), 1.0)
+
+    def _pictures(self, labels: np.ndarray, draw: np.random.Generator) -> Tensor:
+        """A picture of each labelled person, (N, 3, S, S)."""
+        rows = [draw.choice(np.flatnonzero(self.owners == label)) for label in labels]
+        return torch.from_numpy(to_float(self.people.pictures[rows])).to(self.device)
+
+    def _labels(self, scenes: Scenes) -> Tensor:
+        return scenes.code.argmax(dim=1)
+
+    def _owners(self, scenes: Scenes) -> Tensor:
+        return torch.from_numpy(self.owners[scenes.rows]).to(self.device)
+
+
+def contrastive(first: Tensor, second: Tensor, same: Tensor, margin: float) -> Tensor:
+    """1/2 (y d^2 + (1 - y) max(0, margin - d)^2), the mean over pairs (Hadsell et al. 2006, Eq. 4)."""
+    squared = (first - second).square().sum(dim=1)
+    apart = relu(margin - (squared + 1e-12).sqrt()).square()
+    return 0.5 * torch.where(same, squared, apart).mean()
+
+
+def one_hot(labels: np.ndarray, count: int) -> np.ndarray:
+    """float32 (N, count): 1 at the label, else 0."""
+    return np.eye(count, dtype=np.float32)[labels]
+
+
+@torch.no_grad()
+def centres(encoder: nn.Module, pictures: np.ndarray, owners: np.ndarray) -> Tensor:
+    """The mean identity vector of each person, unit (people, D). ``owners`` int64 (M,): the person of each picture."""
+    where = next(encoder.parameters()).device
+    parts = np.split(pictures, range(ENCODED, len(pictures), ENCODED))
+    vectors = torch.cat([encoder(torch.from_numpy(to_float(part)).to(where)) for part in parts])
+    sums = torch.zeros(owners.max() + 1, vectors.shape[1], device=where)
+    return normalize(sums.index_add_(0, torch.from_numpy(owners).to(where), vectors))
+
+
+def generator(settings: CiaganSettings) -> CiaganGenerator:
+    """The generator with the widths of ``settings``, untrained."""
+    return CiaganGenerator(settings.down, settings.up, settings.labels, settings.identity, settings.blocks)
+
+
+def labelled(archive: FaceArchive, part: str, count: int) -> list[str]:
+    """``count`` people of a part, in the order of a hash of their names. Raises ParameterError if there are fewer."""
+    names = sorted(set(archive.select(part)["identity"]), key=lambda name: hashlib.sha256(name.encode()).digest())
+    if len(names) < count:
+        raise ParameterError(
+            f"methods.ciagan.params.labels is {count}, and the group {part} of {archive.path} has {len(names)} people. "
+            "Lower labels, or build a larger archive."
+        )
+    return names[:count]
+
+
+def train(settings: CiaganSettings, job: TrainingJob) -> None:
+    """Train on the people of the job and write ``job.checkpoint`` (the averaged generator)."""
+    torch.set_num_threads(job.threads)
+    archive = FaceArchive(job.faces)
+    names = labelled(archive, job.people, settings.labels)
+    people = training.people(archive, job.people, settings.size, names=names)
+    encoder = None
+    if settings.compared_by == "identity":
+        encoder = discovery.load("backbones", "identity").load(job.backbones["identity"]).to(device())
+    task = CiaganTask(settings, people, encoder, job.seed)
+    network = training.fit(task, job, archive, fingerprints.md5(job.backbones["identity"]))
+    checkpoints.save_checkpoint(job.checkpoint, {"network": network}, {"size": settings.size})

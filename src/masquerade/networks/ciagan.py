@@ -1,0 +1,154 @@
+"""The networks of CIAGAN (Maximov et al. 2020, arXiv:2005.09544), layer by layer as in the published code.
+
+arch_unet_flex.py has the generator and the critic, arch_resnet_siam.py the siamese network.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.parametrizations import spectral_norm
+
+SLOPE = 0.2  # of every LeakyReLU
+BOTTOM = 4
+"""Side in pixels of the coarsest maps."""
+CODE = 32  # channels of the identity at 4 x 4 pixels
+
+
+def convolution(inputs: int, outputs: int, kernel: int = 3) -> nn.Module:
+    """A convolution with reflected borders and spectral norm, as each of the generator and the critic."""
+    return spectral_norm(nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2, padding_mode="reflect"))
+
+
+class Down(nn.Module):
+    """A residual block that halves the picture: ReLU, convolution, ReLU, convolution, mean of 2 x 2 pixels."""
+
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__()
+        self.first, self.second = convolution(inputs, outputs), convolution(outputs, outputs)
+        self.beside = convolution(inputs, outputs, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        deep = self.second(functional.relu(self.first(functional.relu(x))))
+        return functional.avg_pool2d(deep, 2) + functional.avg_pool2d(self.beside(x), 2)
+
+
+class Up(nn.Module):
+    """A residual block that doubles the picture: norm, ReLU, twice as large, convolution, norm, ReLU, convolution."""
+
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__()
+        self.norm1, self.norm2 = norm(inputs), norm(outputs)
+        self.first, self.second = convolution(inputs, outputs), convolution(outputs, outputs)
+        self.beside = convolution(inputs, outputs, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        large = self.first(_twice(functional.relu(self.norm1(x))))
+        return self.second(functional.relu(self.norm2(large))) + self.beside(_twice(x))
+
+
+class Middle(nn.Module):
+    """A residual block of one size: convolution, norm, ReLU, convolution, norm."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.layers = nn.Sequential(
+            convolution(width, width), norm(width), nn.ReLU(), convolution(width, width), norm(width)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.layers(x)
+
+
+class CiaganGenerator(nn.Module):
+    """Draws a face from its surroundings, lines along its landmarks, and the label of another person.
+
+    ``down``: channels after each halving (32, 64, 128, 256, 256 at 128 pixels: published). ``up``: channels after each
+    doubling (256, 128, 64, 32, 16). ``labels``: people whose identity it can draw (1,200: published). ``identity``:
+    widths of the layers that read the label, the last one times 4 x 4 a multiple of 16 numbers.
+    """
+
+    def __init__(self, down: Sequence[int], up: Sequence[int], labels: int, identity: Sequence[int], blocks: int = 4):
+        super().__init__()
+        self.size = BOTTOM * 2 ** len(down)
+        self.down = nn.ModuleList(Down(a, b) for a, b in zip([6, *down], down, strict=False))
+        self.down_norms = nn.ModuleList(norm(width) for width in down)
+        widths = [labels, *identity]
+        layers: list[nn.Module] = []
+        for into, out in zip(widths, identity, strict=False):
+            layers += [nn.Linear(into, out), nn.LeakyReLU(SLOPE)]
+        self.label = nn.Sequential(*layers)
+        self.code = identity[-1] // BOTTOM**2
+        maps = [self.code, max(1, down[-1] // 4), max(1, down[-1] // 2), down[-1]]
+        spread: list[nn.Module] = []
+        for into, out in pairwise(maps):
+            spread += [convolution(into, out), nn.LeakyReLU(SLOPE), norm(out)]
+        self.spread = nn.Sequential(*spread)
+        self.merge = nn.Sequential(convolution(2 * down[-1], down[-1]), norm(down[-1]))
+        self.middle = nn.Sequential(*(Middle(down[-1]) for _ in range(blocks)))
+        self.up = nn.ModuleList(Up(a, b) for a, b in zip([down[-1], *up], up, strict=False))
+        self.up_norms = nn.ModuleList(norm(width) for width in up)
+        self.end = nn.Conv2d(up[-1], 3, 3, padding=1)
+
+    def forward(self, hidden: Tensor, masks: Tensor, lines: Tensor, labels: Tensor) -> Tensor:
+        """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].
+
+        ``hidden`` (N, 3, S, S) in [-1, 1]; ``masks`` (N, 1, S, S), 1 in the region to draw; ``lines`` (N, 1, S, S), 0
+        on the lines, else 1; ``labels`` (N, labels), 1 at the wanted person and 0 elsewhere.
+        """
+        features = torch.cat([coloured(lines), (hidden + 1) / 2 * (1 - masks)], dim=1)  # in [0, 1], black in the region
+        for block, normalise in zip(self.down, self.down_norms, strict=True):
+            features = normalise(block(features))
+        code = self.label(labels).unflatten(1, (self.code, BOTTOM, BOTTOM))
+        features = self.middle(self.merge(torch.cat([features, self.spread(code)], dim=1)))
+        for block, normalise in zip(self.up, self.up_norms, strict=True):
+            features = normalise(block(features))
+        return self.end(features) * 2 - 1
+
+
+class CiaganCritic(nn.Module):
+    """Scores a picture beside its lines, (N,); larger is more real. ``widths``: channels after each halving."""
+
+    def __init__(self, widths: Sequence[int], hidden: int, size: int):
+        super().__init__()
+        self.down = nn.ModuleList(Down(a, b) for a, b in zip([6, *widths], widths, strict=False))
+        side = size // 2 ** len(widths)
+        self.dense = nn.Sequential(
+            nn.Flatten(), nn.Linear(widths[-1] * side * side, hidden), nn.LeakyReLU(SLOPE), nn.Linear(hidden, 1)
+        )
+
+    def forward(self, images: Tensor, lines: Tensor) -> Tensor:
+        """Pictures (N, 3, S, S) in [-1, 1] and lines (N, 1, S, S) -> (N,)."""
+        features = torch.cat([(images + 1) / 2, coloured(lines)], dim=1)
+        for block in self.down:
+            features = block(features)
+        return functional.leaky_relu(self.dense(features), SLOPE).squeeze(1)  # on the score too: published code
+
+
+def siamese(embedding: int) -> nn.Module:
+    """The network that compares two people, (N, 3, S, S) -> (N, embedding): ResNet-18 that starts at full size."""
+    from masquerade.networks import torchvision_internals
+
+    torchvision_internals.ensure()
+    from torchvision.models import resnet18
+
+    network = resnet18(weights=None)
+    network.conv1, network.maxpool = nn.Conv2d(3, 64, 3, padding=1, bias=False), nn.Identity()
+    network.fc = nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, embedding))
+    return network
+
+
+def coloured(lines: Tensor) -> Tensor:
+    """Blue lines on white, (N, 3, S, S), as the published code saves them."""
+    return torch.cat([lines, lines, torch.ones_like(lines)], dim=1)
+
+
+def norm(width: int) -> nn.InstanceNorm2d:
+    """The norm of each picture and channel, with a learnt gain and bias."""
+    return nn.InstanceNorm2d(width, affine=True)
+
+
+def _twice(x: Tensor) -> Tensor:
+    return functional.interpolate(x, scale_factor=2.0, mode="nearest")
