@@ -93,6 +93,21 @@ def test_every_face_changes_except_under_original(anonymized, faces, name):
     assert unchanged.all() if name == "original" else not unchanged.any()
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in METHODS if not discovery.load("methods", name).capabilities.sees_face]
+)
+def test_method_that_does_not_see_the_face_gives_the_same_picture_for_noise_in_its_place(
+    workshop, anonymized, faces, name
+):
+    """The region is where the result differs from the original; noise there must not change one bit of the result."""
+    result, _ = anonymized(name)
+    region = (result != faces.images).any(axis=1, keepdims=True)
+    noise = np.random.default_rng(0).uniform(-1, 1, faces.images.shape).astype(np.float32)
+    noisy = replace(faces, images=np.where(region, noise, faces.images))
+    assert np.array_equal(workshop.method(name).anonymize(noisy, SEED, keys(name, faces.ids)), result)
+    assert 0.05 < region.mean() < 0.9
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_archive_has_a_row_for_every_face(workshop, name, tmp_path):
     method = workshop.method(name, observe=False)

@@ -45,8 +45,14 @@ class Capabilities:
     """It works on the latent codes of the faces, which the pipeline computes before and passes to it."""
     landmarks: bool = False
     """It needs the 68 landmarks of each face. Faces without landmarks are refused with that reason."""
+    sees_face: bool = True
+    """The face region reaches its networks or its result. If False, noise in the region changes nothing, and a contract
+    test holds it."""
+    poisons: bool = False
+    """It is made for pictures that a recogniser enrols or learns from, to make it fail on later clear photographs.
+    Tables compare its pictures with clear ones, which is evasion, and say so."""
     deterministic: bool = True
-    """The seed does not change its result."""
+    """The seed does not change the result of its first variant."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ class Blackout(Method):
 
     title = "Blackout"
     paper = "Newton, Sweeney, Malin 2005, Preserving Privacy by De-identifying Face Images, IEEE TKDE 17(2)"
-    capabilities = Capabilities(control=True, landmarks=True)
+    capabilities = Capabilities(control=True, landmarks=True, sees_face=False)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         return _region.edit(faces, lambda region, name: np.full_like(region, -1.0))

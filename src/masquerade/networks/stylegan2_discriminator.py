@@ -50,17 +50,18 @@ class ResidualBlock(nn.Module):
 
 
 class Discriminator(nn.Module):
-    """Pictures (N, 3, size, size) -> scores (N, 1), unbounded; larger means more real.
+    """Pictures (N, ``inputs``, size, size) -> scores (N, 1), unbounded; larger means more real.
 
-    ``channels``: at 4, 8, ... ``size`` pixels, as for the generator.
+    ``channels``: at 4, 8, ... ``size`` pixels, as for the generator. ``inputs``: 3, or more with what the pictures are
+    conditioned on.
     """
 
-    def __init__(self, size: int, channels: Sequence[int]):
+    def __init__(self, size: int, channels: Sequence[int], inputs: int = 3):
         super().__init__()
         if len(channels) != int(math.log2(size)) - 1:
             raise ValueError(f"{size} pixels need {int(math.log2(size)) - 1} numbers of channels, not {len(channels)}")
         down = list(reversed(channels))
-        self.convs = nn.Sequential(EqualConv2d(3, down[0], 1), *(ResidualBlock(a, b) for a, b in pairwise(down)))
+        self.convs = nn.Sequential(EqualConv2d(inputs, down[0], 1), *(ResidualBlock(a, b) for a, b in pairwise(down)))
         self.final_conv = EqualConv2d(channels[0] + 1, channels[0], 3)
         self.final_linear = nn.Sequential(ActivatedLinear(channels[0] * 16, channels[0]), EqualLinear(channels[0], 1))
 

@@ -94,6 +94,11 @@ def keypoints(landmarks: np.ndarray, size: int) -> np.ndarray:
     return np.concatenate([shares, shoulders], axis=1).astype(np.float32)
 
 
+def nothing(landmarks: np.ndarray, size: int) -> np.ndarray:
+    """No guide: float32 (N, 0)."""
+    return np.zeros((len(landmarks), 0), dtype=np.float32)
+
+
 def check(faces: Faces, masks: np.ndarray) -> None:
     """Raises PictureError, which names the faces, if a mask hides nothing or the whole picture."""
     share = masks.mean(axis=(1, 2))

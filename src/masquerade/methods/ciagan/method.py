@@ -27,7 +27,7 @@ class CIAGAN(Method):
 
     title = "CIAGAN"
     paper = "Maximov et al. 2020, CIAGAN, CVPR (arXiv:2005.09544)"
-    capabilities = Capabilities(trains=True, landmarks=True, keys=Secret())
+    capabilities = Capabilities(trains=True, landmarks=True, keys=Secret(), sees_face=False)
     needs = ("identity",)
     architecture = ("down", "up", "blocks", "labels", "identity")
 

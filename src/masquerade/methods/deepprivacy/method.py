@@ -25,7 +25,7 @@ class DeepPrivacy(Method):
 
     title = "DeepPrivacy"
     paper = "Hukkelås et al. 2019, DeepPrivacy, ISVC (arXiv:1909.04538)"
-    capabilities = Capabilities(trains=True, landmarks=True)
+    capabilities = Capabilities(trains=True, landmarks=True, sees_face=False)
     architecture = ("widths", "pose", "code")
 
     class Params(DeepPrivacySettings):

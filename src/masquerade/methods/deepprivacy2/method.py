@@ -1,0 +1,62 @@
+"""DeepPrivacy2: a face is drawn anew from its surroundings and a random style, without keypoints."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from masquerade.core import seeding
+from masquerade.core.images import Faces
+from masquerade.core.settings import Settings
+from masquerade.methods import Capabilities, Method, Resources
+from masquerade.methods._inpainting import region
+from masquerade.methods.deepprivacy2.settings import DeepPrivacy2Settings
+from masquerade.training.job import TrainingJob
+
+
+class DeepPrivacy2(Method):
+    """Hides the box of the face and draws another face into it, from what is around it and a random style.
+
+    Hukkelås, Lindseth 2023, DeepPrivacy2: Towards Realistic Full-Body Anonymization, WACV
+    (doi:10.1109/WACV56688.2023.00138); its model of faces. The face itself never reaches the network.
+    docs/deepprivacy2.md lists what differs from the paper and its code.
+    """
+
+    title = "DeepPrivacy2"
+    paper = "Hukkelås, Lindseth 2023, DeepPrivacy2, WACV (doi:10.1109/WACV56688.2023.00138)"
+    capabilities = Capabilities(trains=True, landmarks=True, sees_face=False)
+    architecture = ("generator",)
+
+    class Params(DeepPrivacy2Settings):
+        pass
+
+    class Variant(Settings):
+        truncation: Annotated[float, Field(ge=0, le=1)]
+        """Share of the way from the mean style to the random one. 0: the mean, as the published program has it, so one
+        context gives one face."""
+
+    params: Params
+    variant: Variant
+
+    def __init__(self, params: Params, variant: Variant, resources: Resources):
+        from masquerade.methods._inpainting.drawing import Drawing
+        from masquerade.methods.deepprivacy2.training import generator
+
+        super().__init__(params, variant, resources)
+        assert resources.checkpoint is not None
+        network = generator(params)
+        network.truncation = variant.truncation
+        self._drawing = Drawing(network, params.generator.size, resources.checkpoint)
+
+    @classmethod
+    def train(cls, params: Params, job: TrainingJob) -> None:
+        from masquerade.methods.deepprivacy2 import training
+
+        training.train(params, job)
+
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
+        """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown."""
+        width = self.params.generator.style
+        codes = [seeding.generator(seed, "deepprivacy2", name).standard_normal(width) for name in faces.ids]
+        return self._drawing.drawn(faces, region.box_masks, region.nothing, np.stack(codes).astype(np.float32))

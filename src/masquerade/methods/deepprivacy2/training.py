@@ -1,0 +1,69 @@
+"""The training of DeepPrivacy2 (Hukkelås and Lindseth 2023, and the published code)."""
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from masquerade.core import seeding
+from masquerade.core.images import FaceArchive
+from masquerade.methods._inpainting import region, training
+from masquerade.methods._inpainting.training import InpaintingTask, People, Scenes
+from masquerade.methods.deepprivacy2.settings import DeepPrivacy2Settings
+from masquerade.networks.inputs import device
+from masquerade.networks.style_unet import StyleUNet
+from masquerade.networks.stylegan2_discriminator import Discriminator
+from masquerade.training import checkpoints
+from masquerade.training.job import TrainingJob
+
+CONDITION = 4  # channels of the hidden picture and of its mask
+
+
+class DeepPrivacy2Task(InpaintingTask):
+    """Non-saturating logistic loss with R1 at some steps (Karras et al. 2020) and a drift term."""
+
+    def __init__(self, settings: DeepPrivacy2Settings, people: People, seed: int):
+        torch.manual_seed(seeding.derive(seed, "weights"))
+        size = settings.generator.size
+        critic = Discriminator(size, settings.critic, inputs=3 + CONDITION).to(device())
+        super().__init__(settings, generator(settings).to(device()), critic, people, seed)
+
+    def region(self, landmarks: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+        corners = training.jittered(region.boxes(landmarks, self.size), self.settings.jitter, self.size, draw)
+        return region.masks_of(corners, self.size)
+
+    def guide(self, landmarks: np.ndarray) -> np.ndarray:
+        return region.nothing(landmarks, self.size)
+
+    def codes(self, count: int, draw: np.random.Generator) -> np.ndarray:
+        return draw.standard_normal((count, self.settings.generator.style), dtype=np.float32)
+
+    def scores(self, images: Tensor, scenes: Scenes) -> Tensor:
+        return self.critic(torch.cat([images, scenes.hidden, scenes.masks], dim=1)).squeeze(1)
+
+    def generating(self, scores: Tensor) -> Tensor:
+        return softplus(-scores).mean()
+
+    def criticising(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
+        weights, every = self.settings.losses, self.settings.r1_every
+        penalised = weights.r1 > 0 and step % every == 0
+        scenes.images.requires_grad_(penalised)
+        real, fake = self.scores(scenes.images, scenes), self.scores(pasted, scenes)
+        loss = softplus(fake).mean() + softplus(-real).mean() + weights.drift * real.square().mean()
+        if penalised:  # R1: Mescheder et al. 2018, Eq. 9
+            slope = torch.autograd.grad(real.sum(), scenes.images, create_graph=True)[0]
+            loss = loss + weights.r1 / 2 * every * slope.square().sum(dim=(1, 2, 3)).mean()
+        return loss
+
+
+def generator(settings: DeepPrivacy2Settings) -> StyleUNet:
+    """The generator with the shape of ``settings``, untrained."""
+    return StyleUNet(**settings.generator.model_dump())
+
+
+def train(settings: DeepPrivacy2Settings, job: TrainingJob) -> None:
+    """Train on the people of the job and write ``job.checkpoint`` (the averaged generator)."""
+    torch.set_num_threads(job.threads)
+    archive, size = FaceArchive(job.faces), settings.generator.size
+    task = DeepPrivacy2Task(settings, training.people(archive, job.people, size), job.seed)
+    checkpoints.save_checkpoint(job.checkpoint, {"network": training.fit(task, job, archive)}, {"size": size})

@@ -1,0 +1,97 @@
+"""The search of the change of Fawkes: fawkes/differentiator.py of the published code, version 1.0.2."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import interpolate
+
+from masquerade.core import seeding
+from masquerade.networks.inputs import device
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from pytorch_msssim import ssim
+
+INSIDE = 1 - 5e-7  # factor before artanh, which is infinite at 1
+FIRST = 1e-4  # largest magnitude of the first change, in the space of artanh
+FIRST_STEP = 0.01  # step along the sign of the first gradient
+REACH = 15 / 127.5  # largest change of a colour: 15 of 255
+EXCESS = 1e7  # weight of the squared excess of dissimilarity
+LESS, MORE = 0.9, 1.1  # the band around the threshold, as shares of it
+MOST = 129.0  # the weight of the features is no longer changed beyond this, or below its reciprocal
+WINDOW, SIGMA, RANGE = 11, 1.5, 255.0  # of SSIM, as TensorFlow has them
+ADADELTA = {"rho": 0.95, "eps": 1e-7}  # Keras' values
+
+
+class Search(Protocol):
+    """The knobs of the search: `Fawkes.Variant`."""
+
+    threshold: float
+    steps: int
+    rate: float
+
+
+def cloaked(
+    identity: nn.Module, images: np.ndarray, names: Sequence[str], seed: int, size: int, knobs: Search
+) -> np.ndarray:
+    """The pictures (N, 3, H, W) in [-1, 1] with their changes, which are searched at ``size`` pixels a side."""
+    originals = torch.from_numpy(images).to(device())
+    small = originals
+    if images.shape[-1] != size:
+        small = interpolate(originals, size=(size, size), mode="bilinear", antialias=True)
+    change = best_changes(identity, small, names, seed, knobs)
+    if images.shape[-1] != size:
+        change = interpolate(change, size=images.shape[-2:], mode="bilinear", antialias=True)
+    return (originals + change).clamp(-1, 1).cpu().numpy()
+
+
+def best_changes(identity: nn.Module, images: Tensor, names: Sequence[str], seed: int, knobs: Search) -> Tensor:
+    """The change of each picture with the largest distance of features whose dissimilarity is within the band."""
+    with torch.no_grad():
+        features = identity(images)
+    start, found = (images * INSIDE).atanh(), torch.zeros_like(images)
+    drawn = [seeding.generator(seed, "fawkes", name).uniform(-FIRST, FIRST, images.shape[1:]) for name in names]
+    modifier = torch.from_numpy(np.stack(drawn)).to(images).requires_grad_(True)
+    optimiser = torch.optim.Adadelta([modifier], lr=knobs.rate, **ADADELTA)
+    weight, side = images.new_ones(len(images)), images.new_ones(len(images))
+    best = images.new_zeros(len(images))
+    for step in range(knobs.steps):
+        change = ((start + modifier).tanh() / INSIDE - images).clamp(-REACH, REACH)
+        unlike = dissimilarity(images, images + change)
+        distance = (identity(images + change) - features).square().sum(dim=1)  # features are unit vectors
+        excess = (unlike - knobs.threshold).clamp(min=0)
+        loss = (EXCESS * excess.square() - weight * distance).sum()
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        optimiser.step()
+        with torch.no_grad():
+            if step == 0:
+                assert modifier.grad is not None
+                modifier.sub_(FIRST_STEP * modifier.grad.sign())
+            better = (unlike <= MORE * knobs.threshold) & (distance > best)
+            found[better], best[better] = change.detach()[better], distance.detach()[better]
+            weight, side = reweighted(weight, side, unlike, knobs.threshold)
+    return found
+
+
+def reweighted(weight: Tensor, side: Tensor, unlike: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
+    """The weights of the features for the next step, and the side of the band on which each picture is.
+
+    Below the band the weight doubles, above it it is halved; where a picture changes sides, or is inside, it is 1.
+    """
+    low = (unlike <= LESS * threshold) & (weight <= MOST)
+    high = ~low & (unlike >= MORE * threshold) & (weight >= 1 / MOST)
+    one = torch.ones_like(weight)
+    doubled, halved = torch.where(side == -1, one, weight * 2), torch.where(side == 1, one, weight / 2)
+    weight = torch.where(low, doubled, torch.where(high, halved, one))
+    return weight, torch.where(low, one, torch.where(high, -one, 0 * one))
+
+
+def dissimilarity(first: Tensor, second: Tensor) -> Tensor:
+    """(1 - SSIM) / 2 of pictures (N, 3, H, W) in [-1, 1], on 0 to 255: (N,)."""
+    scaled = [(images + 1) * (RANGE / 2) for images in (first, second)]
+    return (1 - ssim(*scaled, data_range=RANGE, win_size=WINDOW, win_sigma=SIGMA, size_average=False)) / 2

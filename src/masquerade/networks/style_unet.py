@@ -1,0 +1,166 @@
+"""The generator of DeepPrivacy2 for faces (Hukkelås and Lindseth 2023): a U-Net whose decoder takes a style.
+
+Layer by layer as in the published code (dp2/generator/stylegan_unet.py, dp2/layers/sg2_layers.py).
+"""
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.networks.equalised import GAIN, SLOPE, ActivatedLinear, EqualLinear, PixelNorm
+from masquerade.networks.stylegan2 import LowPass
+
+CLAMP = 256.0
+"""Largest magnitude of the output of a layer of gain 1."""
+MAPPING_RATE = 0.01
+"""Learning rate of the mapping network, as a share of the others'."""
+MEAN_DECAY = 0.998
+"""Decay of the running mean of the styles."""
+
+Resampling = Literal["", "up", "down"]
+
+
+class StyleConvolution(nn.Module):
+    """Scale and shift of the input by the style, convolution, instance norm, bias, LeakyReLU; each is optional.
+
+    ``style``: width of the style (0: no style). ``gain``: factor of the output. ``linear``: without LeakyReLU and bias.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        kernel: int = 3,
+        resampling: Resampling = "",
+        *,
+        style: int = 0,
+        norm: bool = False,
+        gain: float = 1.0,
+        linear: bool = False,
+        bias: bool = True,
+    ):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(outputs, inputs, kernel, kernel))
+        self.bias = nn.Parameter(torch.zeros(outputs)) if bias else None
+        self.scale, self.padding, self.resampling = 1 / math.sqrt(inputs * kernel**2), kernel // 2, resampling
+        self.gain, self.slope, self.limit = (gain, 1.0, None) if linear else (gain * GAIN, SLOPE, gain * CLAMP)
+        self.norm = nn.InstanceNorm2d(outputs) if norm else None
+        self.affine = EqualLinear(style, inputs, bias=1.0) if style else None
+        self.affine_beta = EqualLinear(style, inputs) if style else None
+        if resampling == "down":
+            border = 2 if kernel == 3 else 1
+            self.filter = LowPass(up=1, padding=(border, border))
+        elif resampling == "up":
+            self.filter = LowPass(up=1, padding=(1, 1)) if kernel == 3 else LowPass(up=2, padding=(2, 1))
+
+    def forward(self, x: Tensor, style: Tensor | None = None) -> Tensor:
+        if self.affine is not None:
+            assert self.affine_beta is not None
+            x = x * self.affine(style)[:, :, None, None] + self.affine_beta(style)[:, :, None, None]
+        x = self._convolved(x, self.weight * self.scale)
+        if self.norm is not None:
+            x = self.norm(x)
+        if self.bias is not None:
+            x = x + self.bias[None, :, None, None]
+        x = functional.leaky_relu(x, self.slope) * self.gain
+        return x if self.limit is None else x.clamp(-self.limit, self.limit)
+
+    def _convolved(self, x: Tensor, weight: Tensor) -> Tensor:
+        if not self.resampling:
+            return functional.conv2d(x, weight, padding=self.padding)
+        if self.resampling == "down":
+            return functional.conv2d(self.filter(x) / 4, weight, stride=2)  # `LowPass` has the gain of up-sampling
+        if self.padding:
+            return self.filter(functional.conv_transpose2d(x, weight.transpose(0, 1), stride=2))
+        return self.filter(functional.conv2d(x, weight))
+
+
+class StyleBlock(nn.Module):
+    """Two convolutions and a linear shortcut. It halves the picture at its start, or doubles it at its end."""
+
+    def __init__(self, inputs: int, outputs: int, resampling: Resampling, gain: float, style: int = 0):
+        super().__init__()
+        styled = {"style": style, "norm": bool(style)}
+        down, up = ("down", "") if resampling == "down" else ("", resampling)
+        self.conv0 = StyleConvolution(inputs, outputs, resampling=down, **styled)
+        self.conv1 = StyleConvolution(outputs, outputs, resampling=up, gain=gain, **styled)
+        self.skip = StyleConvolution(inputs, outputs, 1, resampling, gain=gain, linear=True, bias=False)
+
+    def forward(self, x: Tensor, style: Tensor | None = None) -> Tensor:
+        return self.skip(x) + self.conv1(self.conv0(x, style), style)
+
+
+class Mapping(nn.Module):
+    """From random numbers to styles, with the running mean of the styles."""
+
+    mean: Tensor
+
+    def __init__(self, width: int, layers: int = 2):
+        super().__init__()
+        self.layers = nn.Sequential(
+            PixelNorm(), *(ActivatedLinear(width, width, rate=MAPPING_RATE) for _ in range(layers))
+        )
+        self.register_buffer("mean", torch.zeros(width))
+
+    def forward(self, numbers: Tensor) -> Tensor:
+        """(N, width) -> (N, width). In training, the mean follows."""
+        styles = self.layers(numbers)
+        if self.training:
+            with torch.no_grad():
+                self.mean.lerp_(styles.mean(dim=0), 1 - MEAN_DECAY)
+        return styles
+
+
+class StyleUNet(nn.Module):
+    """Draws a face into a picture in which the face is hidden. It gets no keypoints.
+
+    ``size``: side of the pictures; ``lowest``: side of the coarsest maps (8: published). ``width``: channels at
+    full size (64: published, 256 pixels); each halving doubles them, up to ``most`` times (8: published). ``style``:
+    width of the random numbers and of the styles (512: published).
+    """
+
+    def __init__(self, size: int, lowest: int, width: int, most: int, style: int):
+        super().__init__()
+        levels = int(math.log2(size // lowest)) + 1
+        widths = [width * min(2**level, most) for level in range(levels + 1)]  # at size, size / 2, ...
+        self.size, self.style, self.truncation = size, style, 1.0
+        self.mapping = Mapping(style)
+        self.from_rgb = StyleConvolution(4, widths[0], 1)
+        encoder, decoder, skips = [], [], []
+        for level in range(levels):
+            last = level == levels - 1
+            resampling: Resampling = "down" if level else ""
+            outputs = widths[level] if last else widths[level + 1]
+            encoder.append(StyleBlock(widths[level], outputs, resampling, math.sqrt(1 / 2)))
+        for level in reversed(range(levels)):
+            lowest_level = level == levels - 1
+            inputs = widths[level] if lowest_level else widths[level + 1]
+            decoder.append(StyleBlock(inputs, widths[level], "up" if level else "", math.sqrt(1 / 3), style))
+            if not lowest_level:
+                skips.append(StyleConvolution(inputs, inputs, 1, norm=True, gain=math.sqrt(1 / 3)))
+        self.encoder, self.decoder = nn.ModuleList(encoder), nn.ModuleList(decoder)
+        self.skips = nn.ModuleList(skips)
+        self.to_rgb = StyleConvolution(widths[0], 3, 1, linear=True)
+
+    def forward(self, hidden: Tensor, masks: Tensor, guide: Tensor, code: Tensor) -> Tensor:
+        """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].
+
+        ``hidden`` (N, 3, S, S) in [-1, 1], grey in the region; ``masks`` (N, 1, S, S), 1 in the region to draw;
+        ``guide`` is not used; ``code`` (N, ``style``): random numbers. ``truncation`` of the network moves their styles
+        towards the mean: 1 leaves them as they are, 0 gives every face the mean.
+        """
+        style = self.mapping.mean.lerp(self.mapping(code), self.truncation)
+        features = self.from_rgb(torch.cat([hidden, 1 - masks], dim=1))
+        kept = []
+        for block in self.encoder:
+            features = block(features)
+            kept.append(features)
+        kept.pop()
+        for number, block in enumerate(self.decoder):
+            if number:
+                features = features + self.skips[number - 1](kept.pop())
+            features = block(features, style)
+        return self.to_rgb(features)
