@@ -24,7 +24,7 @@ EXCESS = 1e7  # weight of the squared excess of dissimilarity
 LESS, MORE = 0.9, 1.1  # the band around the threshold, as shares of it
 MOST = 129.0  # the weight of the features is no longer changed beyond this, or below its reciprocal
 WINDOW, SIGMA, RANGE = 11, 1.5, 255.0  # of SSIM, as TensorFlow has them
-ADADELTA = {"rho": 0.95, "eps": 1e-7}  # Keras' values
+DECAY, EPSILON = 0.95, 1e-7  # of Adadelta: Keras' values
 
 
 class Search(Protocol):
@@ -56,7 +56,7 @@ def best_changes(identity: nn.Module, images: Tensor, names: Sequence[str], seed
     start, found = (images * INSIDE).atanh(), torch.zeros_like(images)
     drawn = [seeding.generator(seed, "fawkes", name).uniform(-FIRST, FIRST, images.shape[1:]) for name in names]
     modifier = torch.from_numpy(np.stack(drawn)).to(images).requires_grad_(True)
-    optimiser = torch.optim.Adadelta([modifier], lr=knobs.rate, **ADADELTA)
+    optimiser = torch.optim.Adadelta([modifier], lr=knobs.rate, rho=DECAY, eps=EPSILON)
     weight, side = images.new_ones(len(images)), images.new_ones(len(images))
     best = images.new_zeros(len(images))
     for step in range(knobs.steps):

@@ -1,0 +1,109 @@
+"""AnonymousNet: attributes of a face are estimated, chosen anew, drawn into the picture, and the picture perturbed."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from masquerade.core import seeding
+from masquerade.core.errors import PictureError
+from masquerade.core.images import Faces
+from masquerade.core.settings import Settings
+from masquerade.methods import Capabilities, Method, Resources
+from masquerade.methods.anonymousnet.settings import AnonymousNetSettings
+from masquerade.training.job import TrainingJob
+
+BATCH = 32  # pictures at a time
+
+
+class AnonymousNet(Method):
+    """Draws attributes that follow the distribution of a population, and adds a perturbation against recognisers.
+
+    Li, Lin 2019, AnonymousNet: Natural Face De-Identification with Measurable Privacy, CVPR Workshops
+    (arXiv:1904.12620). No code was published. Stage III is StarGAN (Choi et al. 2018); stages I, II and IV are
+    reconstructed, as docs/anonymousnet.md says.
+    """
+
+    title = "AnonymousNet"
+    paper = "Li, Lin 2019, AnonymousNet, CVPR Workshops (arXiv:1904.12620)"
+    capabilities = Capabilities(trains=True, deterministic=False)
+    needs = ("identity",)
+    architecture = ("selected", "estimator.input_size", "estimator.widths", "generator")
+
+    class Params(AnonymousNetSettings):
+        pass
+
+    class Variant(Settings):
+        closeness: Annotated[float, Field(ge=0, le=1)]
+        """t: share of the faces that keep their own attributes; the others get those of a random person of the
+        training. The distribution of the attributes is then at most t from the population's, in total variation."""
+        perturbation: bool
+        """Whether stage IV is added."""
+
+    params: Params
+    variant: Variant
+
+    def __init__(self, params: Params, variant: Variant, resources: Resources):
+        import torch
+
+        from masquerade.methods.anonymousnet import training
+        from masquerade.networks.inputs import place
+        from masquerade.training import checkpoints
+
+        super().__init__(params, variant, resources)
+        assert resources.checkpoint is not None
+        tensors, facts = checkpoints.load_checkpoint(resources.checkpoint)
+        self._size, self._chosen = facts["size"], training.columns(params)
+        estimator, network = training.estimator(params), training.generator(params)
+        shape = (facts["labels"], len(self._chosen))
+        population = training.Population(
+            torch.zeros(shape, dtype=torch.bool),
+            torch.zeros(shape[:1], dtype=torch.int64),
+            torch.zeros(3, *[self._size] * 2),
+        )
+        for module, name in ((estimator, "estimator"), (network, "network"), (population, "population")):
+            checkpoints.load_into(module, tensors.get(name, {}), resources.checkpoint)
+        self._estimator, self._network = (place(part.eval().requires_grad_(False)) for part in (estimator, network))
+        self._population = population
+
+    @classmethod
+    def train(cls, params: Params, job: TrainingJob) -> None:
+        from masquerade.methods.anonymousnet import training
+
+        training.train(params, job)
+
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
+        """Stages I to IV. Raises PictureError if the pictures do not have the size of the training pictures."""
+        import torch
+
+        from masquerade.networks.inputs import device
+
+        if faces.images.shape[-2:] != (self._size, self._size):
+            height, width = faces.images.shape[-2:]
+            raise PictureError(f"is {width} x {height} pixels; this network takes {self._size} x {self._size}")
+        images = torch.from_numpy(faces.images)
+        with torch.inference_mode():
+            own = torch.cat([self._estimator(part.to(device())).cpu() for part in images.split(BATCH)])
+            wanted = torch.from_numpy(self.labels((own[:, self._chosen] > 0).numpy(), faces.ids, seed)).float()
+            pairs = zip(images.split(BATCH), wanted.split(BATCH), strict=True)
+            made = torch.cat([self._network(*(part.to(device()) for part in pair)).cpu() for pair in pairs])
+            if self.variant.perturbation:
+                made = (made + self._population.perturbation).clamp(-1, 1)
+        return made.numpy()
+
+    def labels(self, own: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:
+        """Stage II: the labels to draw, bool (N, selected), from the estimated ones and the ids of the pictures."""
+        known, counts = self._population.labels.numpy(), self._population.counts.numpy()
+        chosen = own.copy()
+        for row, name in enumerate(names):
+            draw = seeding.generator(seed, "anonymousnet", name)
+            if draw.random() >= self.variant.closeness:
+                chosen[row] = known[draw.choice(len(known), p=counts / counts.sum())]
+        return chosen
+
+    def statement(self) -> dict[str, object]:
+        return {
+            "closeness": self.variant.closeness,
+            "closeness_of": f"total variation of the distribution of {', '.join(self.params.selected)} (t-closeness)",
+        }

@@ -1,0 +1,231 @@
+"""The training of AnonymousNet: the classifier of stage I, the generator of stage III, the perturbation of stage IV."""
+
+import hashlib
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.backbones._recognition.training import augmented
+from masquerade.backbones.attribute_classifier.training import Classifier, annotations, class_weights
+from masquerade.core import discovery, fingerprints, seeding
+from masquerade.core.annotations import ATTRIBUTES
+from masquerade.core.images import FaceArchive, to_float, to_uint8
+from masquerade.methods.anonymousnet.settings import AnonymousNetSettings
+from masquerade.networks.inputs import device
+from masquerade.networks.stargan import StarGanCritic, StarGanGenerator
+from masquerade.training import checkpoints, loop
+from masquerade.training.job import TrainingJob
+from masquerade.training.optimisers import Optimisers, cooldown_share
+
+CROP = (0.0, 0.0, 1.0, 1.0)  # the classifier sees the whole picture, as hair is among the attributes
+DROPOUT, BALANCE, COOLDOWN = 0.3, 0.5, 0.5  # of stage I
+ADAM_RATE = 0.3  # of stage I: the rate of Adam as a share of Muon's
+SAMPLES = 6  # rows of a sample picture
+DECODED = 256  # pictures at a time
+
+
+class AnonymousNetTask:
+    """The updates of stage I, then those of stage III. ``pictures`` uint8 (M, S, S, 3); ``labels`` bool (M, A)."""
+
+    def __init__(self, settings: AnonymousNetSettings, pictures: np.ndarray, labels: np.ndarray, seed: int):
+        torch.manual_seed(seeding.derive(seed, "weights"))
+        self.settings, self.pictures, self.seed, self.device = settings, pictures, seed, device()
+        self.labels = torch.from_numpy(labels).float()
+        self.weights = class_weights(labels, BALANCE)
+        self.chosen = columns(settings)
+        self.estimator = estimator(settings).to(self.device)
+        self.network = generator(settings).to(self.device)
+        chosen = settings.critic
+        self.critic = StarGanCritic(pictures.shape[1], len(self.chosen), chosen.width, chosen.depth).to(self.device)
+        self.modules = {"estimator": self.estimator, "network": self.network, "critic": self.critic}
+        rates = settings.learning_rate, settings.kernel_rate, settings.betas
+        self._estimating = Optimisers(
+            {"estimator": self.estimator}, settings.estimator.learning_rate, (0.9, 0.99), (2, 4), ADAM_RATE
+        )
+        self._generating = Optimisers.with_kernels({"network": self.network}, *rates)
+        self._criticising = Optimisers({"critic": self.critic}, settings.learning_rate, settings.betas)
+        named = {"estimator": self._estimating, "network": self._generating, "critic": self._criticising}
+        self.optimisers = {f"{name}.{key}": each for name, of in named.items() for key, each in of.named.items()}
+
+    def kind(self, step: int) -> bool:
+        """Whether the step belongs to stage I."""
+        return step < self.settings.estimator.steps
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update. Returns the losses by name."""
+        if self.kind(step):
+            return {"estimation": self._estimate(step).item()}
+        if step == self.settings.estimator.steps:
+            self.estimator.eval().requires_grad_(False)
+        return {name: value.item() for name, value in self._synthesise(step).items()}
+
+    def _estimate(self, step: int) -> Tensor:
+        """Stage I: binary cross-entropy of every attribute."""
+        draw = seeding.generator(self.seed, "stage I", step)
+        torch.manual_seed(seeding.derive(self.seed, "dropout", step))
+        self.estimator.train()
+        rows = torch.from_numpy(draw.integers(len(self.pictures), size=self.settings.estimator.batch))
+        images = augmented(torch.from_numpy(self.pictures[rows.numpy()]), draw).to(self.device)
+        labels, weights = self.labels[rows].to(self.device), self.weights[rows].to(self.device)
+        loss = functional.binary_cross_entropy_with_logits(self.estimator(images), labels, weights)
+        self._estimating.descend(loss, cooldown_share(step, self.settings.estimator.steps, COOLDOWN))
+        return loss
+
+    def _synthesise(self, step: int) -> dict[str, Tensor]:
+        """Stage III: the losses of StarGAN (Choi et al. 2018, Eq. 1-7)."""
+        self.estimator.eval().requires_grad_(False)
+        for number in range(self.settings.critic_updates):
+            loss = self._criticise(*self._batch(step, number), step)
+        images, own, wanted = self._batch(step, self.settings.critic_updates)
+        weights = self.settings.losses
+        drawn = self.network(images, wanted)
+        self.critic.requires_grad_(False)
+        scores, logits = self.critic(drawn)
+        if self.settings.classified_by == "estimator":
+            logits = self.estimator(drawn)[:, self.chosen]
+        values = {
+            "adversarial": -scores.mean(),  # Eq. 7, of the generator
+            "classification": functional.binary_cross_entropy_with_logits(logits, wanted),  # Eq. 3
+            "cycle": (self.network(drawn, own) - images).abs().mean(),  # Eq. 4
+        }
+        total = cast("Tensor", sum(getattr(weights, name) * value for name, value in values.items()))  # Eq. 6
+        first = self.settings.estimator.steps
+        share = cooldown_share(step - first, self.settings.steps, self.settings.cooldown)
+        self._generating.descend(total, share)
+        self.critic.requires_grad_(True)
+        return values | {"critic": loss}
+
+    def _criticise(self, images: Tensor, own: Tensor, wanted: Tensor, step: int) -> Tensor:
+        weights, settings = self.settings.losses, self.settings
+        with torch.no_grad():
+            drawn = self.network(images, wanted)
+        (real, logits), (fake, _) = self.critic(images), self.critic(drawn)
+        loss = fake.mean() - real.mean()  # Eq. 7, of the critic
+        if settings.classified_by == "critic":
+            loss = loss + weights.classification * functional.binary_cross_entropy_with_logits(logits, own)  # Eq. 2
+        if weights.gradient_penalty and step % settings.penalty_every == 0:
+            draw = seeding.generator(self.seed, "penalty", step)
+            share = torch.from_numpy(draw.random((len(images), 1, 1, 1), dtype=np.float32)).to(images)
+            mixed = torch.lerp(images, drawn, share).requires_grad_(True)
+            slope = torch.autograd.grad(self.critic(mixed)[0].sum(), mixed, create_graph=True)[0]
+            penalty = (slope.flatten(1).norm(dim=1) - 1).square().mean()  # Eq. 7
+            loss = loss + weights.gradient_penalty * settings.penalty_every * penalty
+        self._criticising.descend(loss, 1.0)
+        return loss.detach()
+
+    def _batch(self, step: int, number: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Pictures, half of them mirrored, their own labels, and the labels of other pictures of the training."""
+        draw = seeding.generator(self.seed, "stage III", step, number)
+        rows, others = (draw.integers(len(self.pictures), size=self.settings.batch) for _ in range(2))
+        images = to_float(self.pictures[rows])
+        turned = draw.random(len(rows)) < 0.5
+        images[turned] = images[turned][..., ::-1]
+        own, wanted = (self.labels[torch.from_numpy(some)][:, self.chosen].to(self.device) for some in (rows, others))
+        return torch.from_numpy(images).to(self.device), own, wanted
+
+
+def columns(settings: AnonymousNetSettings) -> list[int]:
+    """The columns of the selected attributes among `ATTRIBUTES`."""
+    return [ATTRIBUTES.index(name) for name in settings.selected]
+
+
+def estimator(settings: AnonymousNetSettings) -> Classifier:
+    """The classifier of stage I, untrained."""
+    chosen = settings.estimator
+    return Classifier(CROP, chosen.input_size, chosen.widths, [1] * len(chosen.widths), DROPOUT)
+
+
+def generator(settings: AnonymousNetSettings) -> StarGanGenerator:
+    """The generator of stage III, untrained."""
+    return StarGanGenerator(len(settings.selected), **settings.generator.model_dump())
+
+
+class Population(nn.Module):
+    """What a checkpoint keeps beside the networks: labels of the people of the training, and the perturbation.
+
+    ``labels`` bool (K, selected): each label that occurs; ``counts`` int64 (K,): its pictures; ``perturbation``
+    (3, S, S).
+    """
+
+    labels: Tensor
+    counts: Tensor
+    perturbation: Tensor
+
+    def __init__(self, labels: Tensor, counts: Tensor, perturbation: Tensor):
+        super().__init__()
+        self.register_buffer("labels", labels)
+        self.register_buffer("counts", counts)
+        self.register_buffer("perturbation", perturbation)
+
+
+def train(settings: AnonymousNetSettings, job: TrainingJob) -> None:
+    """Train stages I, III and IV on the people of the job and write ``job.checkpoint``."""
+    torch.set_num_threads(job.threads)
+    archive = FaceArchive(job.faces)
+    rows = archive.select(job.people)
+    labels = annotations(rows, job.faces)
+    pictures = np.concatenate([to_uint8(faces.images) for faces in archive.batches(DECODED, rows=rows)])
+    task = AnonymousNetTask(settings, pictures, labels, job.seed)
+    average = loop.Average(task.network, settings.ema)
+    sources = archive.load(rows=archive.select("validation").iloc[:SAMPLES]).images
+
+    def sample(step: int) -> None:
+        done = step + 1 - settings.estimator.steps
+        if done > 0 and (done % settings.samples_every == 0 or done == settings.steps):
+            job.picture(f"samples_{done:06d}", samples(average.module, sources, len(task.chosen)))
+
+    parts = (
+        settings.model_dump_json(),
+        job.seed,
+        archive.digest(job.people),
+        fingerprints.md5(job.backbones["identity"]),
+    )
+    loop.fit(
+        task,
+        steps=settings.estimator.steps + settings.steps,
+        state=job.state,
+        fingerprint=hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest(),
+        log=job.log,
+        averages={"network": average},
+        after=sample,
+    )
+    identity = discovery.load("backbones", "identity").load(job.backbones["identity"]).to(task.device)
+    perturbation = universal(identity, pictures, settings, job.seed)
+    population = np.unique(labels[:, task.chosen], axis=0, return_counts=True)
+    kept = Population(*(torch.from_numpy(array) for array in population), perturbation)
+    modules = {"estimator": task.estimator, "network": average.module, "population": kept}
+    checkpoints.save_checkpoint(job.checkpoint, modules, {"size": pictures.shape[1], "labels": len(population[0])})
+
+
+def universal(identity: nn.Module, pictures: np.ndarray, settings: AnonymousNetSettings, seed: int) -> Tensor:
+    """One change of all pictures, (3, S, S), that moves their identity vectors away; by steps along signs of gradients.
+
+    After Moosavi-Dezfooli et al. 2017, with the sum over a batch in place of one picture at a time (ours).
+    """
+    limit, where = settings.perturbation, next(identity.parameters()).device
+    first = seeding.generator(seed, "stage IV").uniform(-limit / 10, limit / 10, (3, *pictures.shape[1:3]))
+    change = torch.from_numpy(first.astype(np.float32)).to(where)
+    for step in range(settings.perturbation_steps):
+        draw = seeding.generator(seed, "stage IV", step)
+        rows = draw.integers(len(pictures), size=settings.estimator.batch)
+        images = torch.from_numpy(to_float(pictures[rows])).to(where)
+        with torch.no_grad():
+            own = identity(images)
+        change.requires_grad_(True)
+        cosine = (identity((images + change).clamp(-1, 1)) * own).sum(dim=1).mean()
+        slope = torch.autograd.grad(cosine, change)[0]
+        change = (change.detach() - limit / 4 * slope.sign()).clamp(-limit, limit)
+    return change
+
+
+@torch.no_grad()
+def samples(network: nn.Module, images: np.ndarray, labels: int) -> np.ndarray:
+    """uint8 (rows, columns, 3): original | each selected attribute alone."""
+    where = next(network.parameters()).device
+    pictures = torch.from_numpy(images).to(where)
+    drawn = [network(pictures, label.expand(len(pictures), -1)) for label in torch.eye(labels, device=where)]
+    shown = [to_uint8(column.cpu().numpy()) for column in (pictures, *drawn)]
+    return np.concatenate([np.concatenate(list(column)) for column in shown], axis=1)
