@@ -77,8 +77,8 @@ class AnonymousNetTask:
     def _synthesise(self, step: int) -> dict[str, Tensor]:
         """Stage III: the losses of StarGAN (Choi et al. 2018, Eq. 1-7)."""
         self.estimator.eval().requires_grad_(False)
-        for number in range(self.settings.critic_updates):
-            loss = self._criticise(*self._batch(step, number), step)
+        updates = range(self.settings.critic_updates)
+        criticism = [self._criticise(*self._batch(step, number), step) for number in updates]
         images, own, wanted = self._batch(step, self.settings.critic_updates)
         weights = self.settings.losses
         drawn = self.network(images, wanted)
@@ -96,7 +96,7 @@ class AnonymousNetTask:
         share = cooldown_share(step - first, self.settings.steps, self.settings.cooldown)
         self._generating.descend(total, share)
         self.critic.requires_grad_(True)
-        return values | {"critic": loss}
+        return values | {"critic": criticism[-1]}
 
     def _criticise(self, images: Tensor, own: Tensor, wanted: Tensor, step: int) -> Tensor:
         weights, settings = self.settings.losses, self.settings
@@ -195,9 +195,10 @@ def train(settings: AnonymousNetSettings, job: TrainingJob) -> None:
     identity = discovery.load("backbones", "identity").load(job.backbones["identity"]).to(task.device)
     perturbation = universal(identity, pictures, settings, job.seed)
     population = np.unique(labels[:, task.chosen], axis=0, return_counts=True)
-    kept = Population(*(torch.from_numpy(array) for array in population), perturbation)
+    known, counts = (torch.from_numpy(array) for array in population)
+    kept = Population(known, counts, perturbation)
     modules = {"estimator": task.estimator, "network": average.module, "population": kept}
-    checkpoints.save_checkpoint(job.checkpoint, modules, {"size": pictures.shape[1], "labels": len(population[0])})
+    checkpoints.save_checkpoint(job.checkpoint, modules, {"size": pictures.shape[1], "labels": len(known)})
 
 
 def universal(identity: nn.Module, pictures: np.ndarray, settings: AnonymousNetSettings, seed: int) -> Tensor:

@@ -1,0 +1,74 @@
+"""LDFA: the box of the face is drawn by a latent diffusion model."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from masquerade.core import seeding
+from masquerade.core.images import Faces
+from masquerade.core.settings import Settings
+from masquerade.methods import Capabilities, Method, Resources
+from masquerade.methods._inpainting import region
+from masquerade.methods.ldfa.settings import LdfaSettings
+from masquerade.training.job import TrainingJob
+
+
+class LDFA(Method):
+    """Draws the box of the face by diffusion. As published, it starts from the clear face with noise, which leaks.
+
+    Klemp, Rösch, Wagner, Quehl, Lauer 2023, LDFA: Latent Diffusion Face Anonymization for Self-driving Applications,
+    CVPR Workshops (arXiv:2302.08931). docs/ldfa.md lists what differs from the paper and its code.
+    """
+
+    title = "LDFA"
+    paper = "Klemp et al. 2023, LDFA, CVPR Workshops (arXiv:2302.08931)"
+    capabilities = Capabilities(trains=True, landmarks=True, deterministic=False)
+    architecture = ("size", "latent", "autoencoder.widths", "denoiser.widths")
+
+    class Params(LdfaSettings):
+        pass
+
+    class Variant(Settings):
+        strength: Annotated[float, Field(gt=0, le=1)]
+        """Share of the noise schedule that is run. Below 1 the start is the clear face with noise (0.75: the default of
+        the program that the published code calls); with 1 it is noise alone, and the face reaches nothing."""
+        steps: Annotated[int, Field(ge=1)]
+        """Steps of the sampling if the whole schedule is run (50: that default)."""
+
+    params: Params
+    variant: Variant
+
+    def __init__(self, params: Params, variant: Variant, resources: Resources):
+        from masquerade.methods._inpainting.drawing import Drawing
+        from masquerade.methods.ldfa.diffusion import LatentInpainter
+
+        super().__init__(params, variant, resources)
+        assert resources.checkpoint is not None
+        network = LatentInpainter(params)
+        network.strength, network.steps = variant.strength, variant.steps
+        self._drawing = Drawing(network, params.size, resources.checkpoint)
+
+    @classmethod
+    def train(cls, params: Params, job: TrainingJob) -> None:
+        from masquerade.methods.ldfa import training
+
+        training.train(params, job)
+
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
+        """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown."""
+        side = self.params.size // 2 ** len(self.params.autoencoder.widths)
+        shape = (self.params.latent, side, side)
+        codes = np.stack([seeding.generator(seed, "ldfa", name).standard_normal(shape) for name in faces.ids])
+        guide = self._clear(faces) if self.variant.strength < 1 else region.nothing
+        return self._drawing.drawn(faces, region.box_masks, guide, codes.astype(np.float32))
+
+    def _clear(self, faces: Faces):
+        """The guide that is the clear picture: the leak of the published program."""
+        from masquerade.methods._inpainting.training import reduced
+
+        return lambda _landmarks, size: reduced(faces.images, size)
+
+    def statement(self) -> dict[str, object]:
+        return {"starts_from": "noise" if self.variant.strength == 1 else "the clear face with noise"}

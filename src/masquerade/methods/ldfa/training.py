@@ -1,0 +1,150 @@
+"""The trainings of LDFA: first the autoencoder, then the diffusion model in its latent maps. Both are ours."""
+
+import hashlib
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import mse_loss
+
+from masquerade.core import seeding
+from masquerade.core.images import FaceArchive, to_float, to_uint8
+from masquerade.methods._inpainting import region, training
+from masquerade.methods._inpainting.training import People
+from masquerade.methods.ldfa.diffusion import LatentInpainter
+from masquerade.methods.ldfa.settings import LdfaSettings, PhaseSettings
+from masquerade.networks.denoiser import TIMES
+from masquerade.networks.inputs import device
+from masquerade.training import checkpoints, loop
+from masquerade.training.job import TrainingJob
+from masquerade.training.optimisers import Optimisers, cooldown_share
+
+BETAS = (0.9, 0.99)
+ENCODED = 128  # pictures whose latent maps are computed at a time
+SMALLEST, LARGEST = 0.3, 0.8  # sides of random boxes, as shares of the side of the picture
+SAMPLES = 6  # rows of a sample picture
+
+
+class LdfaTask:
+    """The updates of the autoencoder, then those of the diffusion model."""
+
+    def __init__(self, settings: LdfaSettings, people: People, seed: int):
+        torch.manual_seed(seeding.derive(seed, "weights"))
+        self.settings, self.people, self.seed = settings, people, seed
+        self.network = LatentInpainter(settings).to(device())
+        self.modules = {"network": self.network}
+        self._optimisers = {
+            "autoencoder": self._optimiser(settings.autoencoder, "autoencoder"),
+            "denoiser": self._optimiser(settings.denoiser, "denoiser"),
+        }
+        self.optimisers = {
+            f"{name}.{key}": each for name, of in self._optimisers.items() for key, each in of.named.items()
+        }
+
+    def _optimiser(self, phase: PhaseSettings, name: str) -> Optimisers:
+        module = {name: getattr(self.network, name)}
+        return Optimisers.with_kernels(module, phase.learning_rate, phase.kernel_rate, BETAS)
+
+    def kind(self, step: int) -> bool:
+        """Whether the step trains the autoencoder."""
+        return step < self.settings.autoencoder.steps
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update. Returns the losses by name."""
+        first, settings = self.settings.autoencoder.steps, self.settings
+        draw = seeding.generator(self.seed, "ldfa", step)
+        if self.kind(step):
+            values = self._reconstruct(draw)
+            loss = values["pixels"] + settings.edges * values["edges"]
+            share = cooldown_share(step, first, settings.cooldown)
+            self._optimisers["autoencoder"].descend(loss, share)
+        else:
+            if step == first:
+                self._standardise()
+            values = {"denoising": self._denoise(draw)}
+            share = cooldown_share(step - first, settings.denoiser.steps, settings.cooldown)
+            self._optimisers["denoiser"].descend(values["denoising"], share)
+        return {name: value.item() for name, value in values.items()}
+
+    def _reconstruct(self, draw: np.random.Generator) -> dict[str, Tensor]:
+        images, _ = self._batch(draw, self.settings.autoencoder.batch)
+        error = self.network.autoencoder(images) - images
+        edges = torch.stack([error.diff(dim=along).abs().mean() for along in (2, 3)]).sum()
+        return {"pixels": error.abs().mean(), "edges": edges}
+
+    def _denoise(self, draw: np.random.Generator) -> Tensor:
+        """The mean squared error of v at random times (Salimans and Ho 2022)."""
+        images, masks = self._batch(draw, self.settings.denoiser.batch)
+        with torch.no_grad():
+            maps, condition = self.network.encode(images), self.network.condition(images * (1 - masks), masks)
+        noise = torch.from_numpy(draw.standard_normal(maps.shape, dtype=np.float32)).to(maps)
+        times = torch.from_numpy(draw.integers(TIMES, size=len(maps))).to(maps.device)
+        noisy, v = self.network.noised(maps, noise, times)
+        return mse_loss(self.network.predicted(noisy, condition, times), v)
+
+    @torch.no_grad()
+    def _standardise(self) -> None:
+        """Set mean and deviation of the latent maps of the training pictures."""
+        pictures = self.people.pictures
+        parts = np.split(pictures, range(ENCODED, len(pictures), ENCODED))
+        encoder, where = self.network.autoencoder.encoder, self.network.mean.device
+        maps = torch.cat([encoder(torch.from_numpy(to_float(part)).to(where)) for part in parts])
+        self.network.mean.copy_(maps.mean(dim=(0, 2, 3), keepdim=True))
+        self.network.deviation.copy_(maps.std(dim=(0, 2, 3), keepdim=True))
+
+    def _batch(self, draw: np.random.Generator, count: int) -> tuple[Tensor, Tensor]:
+        """Pictures (N, 3, S, S), half of them mirrored, and masks (N, 1, S, S): face boxes and random boxes."""
+        rows = draw.integers(len(self.people.pictures), size=count)
+        images, size = to_float(self.people.pictures[rows]), self.settings.size
+        corners = region.boxes(self.people.landmarks[rows], size)
+        sides = draw.uniform(SMALLEST, LARGEST, (count, 2)) * size
+        start = draw.uniform(0, 1, (count, 2)) * (size - sides)
+        others = np.rint(np.concatenate([start, start + sides], axis=1)).astype(int)
+        of_face = np.arange(count) < round(self.settings.boxes * count)
+        masks = region.masks_of(np.where(of_face[:, None], corners, others), size)[:, None].astype(np.float32)
+        turned = draw.random(count) < 0.5
+        images[turned], masks[turned] = images[turned][..., ::-1], masks[turned][..., ::-1]
+        where = self.network.mean.device
+        return torch.from_numpy(images).to(where), torch.from_numpy(masks).to(where)
+
+
+def train(settings: LdfaSettings, job: TrainingJob) -> None:
+    """Train on the people of the job and write ``job.checkpoint`` (the averaged networks)."""
+    torch.set_num_threads(job.threads)
+    archive = FaceArchive(job.faces)
+    task = LdfaTask(settings, training.people(archive, job.people, settings.size), job.seed)
+    average = loop.Average(task.network, settings.ema)
+    known = training.people(archive, "validation", settings.size, SAMPLES)
+
+    def sample(step: int) -> None:
+        done = step + 1 - settings.autoencoder.steps
+        if done > 0 and (done % settings.samples_every == 0 or done == settings.denoiser.steps):
+            job.picture(f"samples_{done:06d}", samples(average.module, known, job.seed))
+
+    parts = (settings.model_dump_json(), job.seed, archive.digest(job.people))
+    loop.fit(
+        task,
+        steps=settings.autoencoder.steps + settings.denoiser.steps,
+        state=job.state,
+        fingerprint=hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest(),
+        log=job.log,
+        averages={"network": average},
+        after=sample,
+    )
+    checkpoints.save_checkpoint(job.checkpoint, {"network": average.module}, {"size": settings.size})
+
+
+@torch.no_grad()
+def samples(network: LatentInpainter, people: People, seed: int) -> np.ndarray:
+    """uint8 (rows, columns, 3): original | hidden | encoded and decoded | drawn from noise, twice."""
+    where, size = network.mean.device, people.pictures.shape[1]
+    images = torch.from_numpy(to_float(people.pictures)).to(where)
+    masks = torch.from_numpy(region.box_masks(people.landmarks, size)[:, None].astype(np.float32)).to(where)
+    hidden, columns = images * (1 - masks), [images, images * (1 - masks), network.autoencoder(images)]
+    for number in range(2):
+        draw = seeding.generator(seed, "samples", number)
+        noise = draw.standard_normal(network.encode(images).shape, dtype=np.float32)
+        drawn = network(hidden, masks, images, torch.from_numpy(noise).to(where))
+        columns.append(hidden + drawn * masks)
+    shown = [to_uint8(column.cpu().numpy()) for column in columns]
+    return np.concatenate([np.concatenate(list(column)) for column in shown], axis=1)
