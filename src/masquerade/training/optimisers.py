@@ -69,12 +69,17 @@ class Optimisers:
         rate = kernel_rate or learning_rate
         return cls(modules, rate, betas, muon if kernel_rate else (), learning_rate / rate, **more)
 
-    def descend(self, loss: Tensor, share: float) -> None:
-        """Take one step on ``loss`` at ``share`` of the largest learning rates."""
+    def descend(self, loss: Tensor, share: float, clip: float | None = None) -> None:
+        """Take one step on ``loss`` at ``share`` of the largest learning rates.
+
+        ``clip``: the largest norm of the gradient of all weights.
+        """
         for weight in self.weights:
             weight.grad = None
         loss.backward()
         distributed.average(weight.grad for weight in self.weights)
+        if clip is not None:
+            nn.utils.clip_grad_norm_(self.weights, clip)
         for matrix, weight in self.matrices.items():
             matrix.grad = None if weight.grad is None else weight.grad.flatten(1)
         for name, optimiser in self.named.items():

@@ -1,0 +1,78 @@
+"""DartBlur: a blurred face, changed so that a detector that learns from it works on clear pictures."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from masquerade.core.errors import PictureError
+from masquerade.core.images import Faces
+from masquerade.core.settings import Settings
+from masquerade.methods import Capabilities, Method, Resources, _region
+from masquerade.methods._inpainting import region
+from masquerade.methods.dartblur.settings import HALVINGS, DartBlurSettings
+from masquerade.training.job import TrainingJob
+
+BATCH = 32  # pictures at a time
+
+
+class DartBlur(Method):
+    """Blurs the box of the face and adds what a detector needs. Its privacy is that of the blur.
+
+    Jiang, Bai, Lin, Wang, Guo, Fang 2023, DartBlur: Privacy Preservation with Detection Artifact Suppression, CVPR,
+    pp. 16479-16488. docs/dartblur.md lists what differs from the paper and its code.
+    """
+
+    title = "DartBlur"
+    paper = "Jiang et al. 2023, DartBlur, CVPR, pp. 16479-16488"
+    capabilities = Capabilities(trains=True, landmarks=True)
+    architecture = ("widths",)
+
+    class Params(DartBlurSettings):
+        pass
+
+    class Variant(Settings):
+        plain: bool
+        """Whether only the blur is applied: the control."""
+
+    params: Params
+    variant: Variant
+
+    def __init__(self, params: Params, variant: Variant, resources: Resources):
+        from masquerade.networks.dartblur import DartBlurUNet
+        from masquerade.networks.inputs import place
+        from masquerade.training import checkpoints
+
+        super().__init__(params, variant, resources)
+        assert resources.checkpoint is not None
+        tensors, _ = checkpoints.load_checkpoint(resources.checkpoint)
+        network = DartBlurUNet(params.widths)
+        checkpoints.load_into(network, tensors.get("network", {}), resources.checkpoint)
+        self._network = place(network.eval().requires_grad_(False))
+
+    @classmethod
+    def train(cls, params: Params, job: TrainingJob) -> None:
+        from masquerade.methods.dartblur import training
+
+        training.train(params, job)
+
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
+        """Raises PictureError if landmarks are unknown, or if the network cannot halve the pictures often enough."""
+        import torch
+
+        from masquerade.methods.dartblur.blurring import blurred
+        from masquerade.networks.inputs import device
+
+        height, width = faces.images.shape[-2:]
+        if height != width or width % 2**HALVINGS:
+            raise PictureError(
+                f"is {width} x {height} pixels; this network takes squares of a multiple of {2**HALVINGS} pixels"
+            )
+        corners = _region.boxes(faces)
+        plain, masks = blurred(faces.images, corners), region.masks_of(corners, width)
+        if self.variant.plain:
+            return plain
+        arrays = (plain, masks[:, None].astype(np.float32))
+        parts = zip(*(torch.from_numpy(array).split(BATCH) for array in arrays), strict=True)
+        with torch.inference_mode():
+            made = torch.cat([self._network(*(part.to(device()) for part in some)).cpu() for some in parts])
+        return region.pasted(plain, made.numpy(), masks)

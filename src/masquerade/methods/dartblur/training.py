@@ -1,0 +1,163 @@
+"""The training of DartBlur: a detector of clear pictures, then the U-Net with a second detector beside it."""
+
+import hashlib
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from masquerade.core import seeding
+from masquerade.core.images import FaceArchive, to_float, to_uint8
+from masquerade.methods._inpainting import region, training
+from masquerade.methods._inpainting.training import People
+from masquerade.methods.dartblur import losses
+from masquerade.methods.dartblur.blurring import blurred
+from masquerade.methods.dartblur.settings import DartBlurSettings
+from masquerade.networks.dartblur import DartBlurUNet, GridDetector, grid_targets
+from masquerade.networks.inputs import device
+from masquerade.training import checkpoints, loop
+from masquerade.training.job import TrainingJob
+from masquerade.training.optimisers import Optimisers, cooldown_share
+
+CLIP = 500.0  # largest norm of the gradient of the U-Net: published code
+SMOOTHED = 0.1  # label smoothing of the second detector's targets
+SHIFT, SCALE = 0.2, (0.6, 1.1)  # of the views that the detectors see: shares of the side of the picture
+SAMPLES = 6  # rows of a sample picture
+
+
+class DartBlurTask:
+    """The updates of the first detector; then, in each step, one of the U-Net and one of the second detector."""
+
+    def __init__(self, settings: DartBlurSettings, people: People, seed: int):
+        torch.manual_seed(seeding.derive(seed, "weights"))
+        self.settings, self.seed, self.people, self.size = settings, seed, people, people.pictures.shape[1]
+        self.network = DartBlurUNet(settings.widths).to(device())
+        self.clear = GridDetector(settings.detector.widths).to(device())
+        self.second = GridDetector(settings.detector.widths).to(device())
+        self.modules = {"network": self.network, "clear": self.clear, "second": self.second}
+        rate, betas = settings.detector.learning_rate, (0.9, 0.999)
+        self._optimisers = {
+            "network": Optimisers({"network": self.network}, settings.learning_rate, settings.betas),
+            "clear": Optimisers({"clear": self.clear}, rate, betas),
+            "second": Optimisers({"second": self.second}, rate, betas),
+        }
+        self.optimisers = {name: of.named["adam"] for name, of in self._optimisers.items()}
+
+    def kind(self, step: int) -> bool:
+        """Whether the step trains the first detector."""
+        return step < self.settings.detector.steps
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update. Returns the losses by name."""
+        first = self.settings.detector.steps
+        draw = seeding.generator(self.seed, "dartblur", step)
+        if self.kind(step):
+            images, corners = self._views(draw, self.settings.detector.batch)
+            loss = losses.detection(self.clear(images), self._truth(corners))
+            self._optimisers["clear"].descend(loss, cooldown_share(step, first, 0.5))
+            return {"detection": loss.item()}
+        if step == first:
+            self.second.load_state_dict(self.clear.state_dict())
+        images, corners = self._views(draw, self.settings.batch)
+        plain = torch.from_numpy(blurred(images.cpu().numpy(), corners)).to(images)
+        masks = torch.from_numpy(region.masks_of(corners, self.size)[:, None].astype(np.float32)).to(images)
+        share = cooldown_share(step - first, self.settings.steps, self.settings.cooldown)
+        values, made = self._update_network(images, plain, masks, corners, share)
+        second = losses.detection(self.second(made), self._truth(corners))
+        self._optimisers["second"].descend(second, 1.0)
+        return {name: value.item() for name, value in (values | {"second": second}).items()}
+
+    def _update_network(
+        self, images: Tensor, plain: Tensor, masks: Tensor, corners: np.ndarray, share: float
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        truth = self._truth(corners)
+        with torch.no_grad():
+            targets = losses.answers_as_targets(self.clear(images), truth)
+        smoothed = targets.clone()
+        smoothed[:, 0] = targets[:, 0] * (1 - SMOOTHED) + SMOOTHED / 2
+        made = plain * (1 - masks) + self.network(plain, masks) * masks
+        values = {
+            "review": losses.review(made, plain, masks, self.settings.budget),
+            "processing": losses.detection(self.clear(made), targets),
+            "post": losses.detection(self.second(made), smoothed),
+            "cyclic": losses.detection(self._after_a_step(made, truth, images), targets),
+        }
+        weights = self.settings.losses
+        total = cast("Tensor", sum(getattr(weights, name) * value for name, value in values.items()))
+        self._optimisers["network"].descend(total, share, clip=CLIP)
+        return values, made.detach()
+
+    def _after_a_step(self, made: Tensor, truth: Tensor, images: Tensor) -> Tensor:
+        """The second detector's answers on clear pictures after a step on ``made``, differentiable in ``made``."""
+        weights = dict(self.second.named_parameters())
+        loss = losses.detection(functional_call(self.second, weights, (made,)), truth)
+        slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
+        rate = self.settings.inner_rate
+        stepped = {name: weight - rate * slope for (name, weight), slope in zip(weights.items(), slopes, strict=True)}
+        return functional_call(self.second, stepped, (images,))
+
+    def _truth(self, corners: np.ndarray) -> Tensor:
+        cells = self.size // 2 ** len(self.settings.detector.widths)
+        return grid_targets(torch.from_numpy(corners).float().to(self.network.up0[0].weight.device), self.size, cells)
+
+    def _views(self, draw: np.random.Generator, count: int) -> tuple[Tensor, np.ndarray]:
+        """Pictures, shifted, scaled and half of them mirrored, and the boxes of their faces, int (N, 4)."""
+        rows = draw.integers(len(self.people.pictures), size=count)
+        images, corners = to_float(self.people.pictures[rows]), region.boxes(self.people.landmarks[rows], self.size)
+        turned = draw.random(count) < 0.5
+        images[turned] = images[turned][..., ::-1]
+        corners[turned] = np.stack(
+            [self.size - corners[turned, 2], corners[turned, 1], self.size - corners[turned, 0], corners[turned, 3]], 1
+        )
+        scale = draw.uniform(*SCALE, count)
+        shift = draw.uniform(-SHIFT, SHIFT, (count, 2))
+        views = torch.from_numpy(images).to(device())
+        place = torch.zeros(count, 2, 3)
+        place[:, 0, 0] = place[:, 1, 1] = torch.from_numpy(1 / scale).float()
+        place[:, :, 2] = torch.from_numpy(-shift / scale[:, None] * 2).float()
+        grid = torch.nn.functional.affine_grid(place, list(views.shape), align_corners=False).to(views)
+        views = torch.nn.functional.grid_sample(views, grid, padding_mode="reflection", align_corners=False)
+        half = self.size / 2
+        moved = (corners - half) * scale[:, None] + half + np.tile(shift, 2) * self.size
+        return views, np.clip(np.rint(moved).astype(int), 0, self.size)
+
+
+def train(settings: DartBlurSettings, job: TrainingJob) -> None:
+    """Train on the people of the job and write ``job.checkpoint`` (the averaged U-Net)."""
+    torch.set_num_threads(job.threads)
+    archive = FaceArchive(job.faces)
+    size = archive.facts["size"]
+    task = DartBlurTask(settings, training.people(archive, job.people, size), job.seed)
+    average = loop.Average(task.network, settings.ema)
+    known = training.people(archive, "validation", size, SAMPLES)
+
+    def sample(step: int) -> None:
+        done = step + 1 - settings.detector.steps
+        if done > 0 and (done % settings.samples_every == 0 or done == settings.steps):
+            job.picture(f"samples_{done:06d}", samples(average.module, known))
+
+    parts = (settings.model_dump_json(), job.seed, archive.digest(job.people))
+    loop.fit(
+        task,
+        steps=settings.detector.steps + settings.steps,
+        state=job.state,
+        fingerprint=hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest(),
+        log=job.log,
+        averages={"network": average},
+        after=sample,
+    )
+    checkpoints.save_checkpoint(job.checkpoint, {"network": average.module}, {"size": size})
+
+
+@torch.no_grad()
+def samples(network: DartBlurUNet, people: People) -> np.ndarray:
+    """uint8 (rows, columns, 3): original | plain blur | result."""
+    images, size = to_float(people.pictures), people.pictures.shape[1]
+    corners = region.boxes(people.landmarks, size)
+    plain, masks = blurred(images, corners), region.masks_of(corners, size)[:, None].astype(np.float32)
+    where = next(network.parameters()).device
+    made = network(torch.from_numpy(plain).to(where), torch.from_numpy(masks).to(where)).cpu().numpy()
+    columns = (images, plain, plain * (1 - masks) + made * masks)
+    return np.concatenate([np.concatenate(list(to_uint8(column))) for column in columns], axis=1)
