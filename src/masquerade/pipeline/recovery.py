@@ -36,11 +36,15 @@ def attempt_all(
     """Write all attempts on the faces of ``anonymized`` to the archive ``output``: one row for each attempt.
 
     The keys are those of the experiment that made ``anonymized``. A face that cannot be recovered is a refusal with its
-    reason. ``progress`` is called with the number of faces done. Raises ProtocolError if the method recovers nothing,
-    or returns pictures of a wrong shape or type.
+    reason. A method that takes a key and recovers nothing is anonymized with other keys alone. ``progress`` is called
+    with the number of faces done. Raises ProtocolError if the method recovers nothing and takes no key, or returns
+    pictures of a wrong shape or type.
     """
-    if not (method.capabilities.invertible or method.capabilities.saves):
-        raise ProtocolError(f"{anonymized.facts['method']} is not invertible: its pictures cannot be recovered.")
+    able = method.capabilities
+    if not (able.invertible or able.saves or able.keys):
+        raise ProtocolError(
+            f"{anonymized.facts['method']} is not invertible and takes no key: there is nothing to attempt."
+        )
     rows = anonymization.subset(anonymized.select(), settings.pictures)
     sources = originals.index.set_index("id", drop=False)
     seed, done = anonymized.facts["seed"], 0
@@ -61,7 +65,7 @@ def attempt_all(
                     part,
                     attempts,
                     method,
-                    names or [("recovered" if method.capabilities.invertible else "saved", 0)],
+                    names or [(_first_attempt(method), 0)],
                 )
             done += len(faces)
             if progress:
@@ -106,11 +110,12 @@ def tries(
             yield ("saved", 0), method.recover_saved(method.save(source, seed, None), None)
         return
     assert right is not None
-    for number in range(settings.wrong_keys):
-        yield ("wrong", number), method.recover(faces.images, drawn("wrong", number))
-    for number in range(settings.near_keys):
-        for what, images in method.recover_nearly(faces.images, right, number).items():
-            yield (f"near.{what}", number), images
+    if able.invertible:
+        for number in range(settings.wrong_keys):
+            yield ("wrong", number), method.recover(faces.images, drawn("wrong", number))
+        for number in range(settings.near_keys):
+            for what, images in method.recover_nearly(faces.images, right, number).items():
+                yield (f"near.{what}", number), images
     if able.saves:
         saved = method.save(source, seed, right)
         yield ("saved", 0), method.recover_saved(saved, right)
@@ -118,6 +123,12 @@ def tries(
     for number in range(settings.other_keys):
         one = able.keys.experiment(seed, "other", number)
         yield ("key", number), method.anonymize(source, seed, [one] * len(source))
+
+
+def _first_attempt(method: Method) -> str:
+    """The attempt of which a face without any gets a row."""
+    able = method.capabilities
+    return "recovered" if able.invertible else "saved" if able.saves else "key"
 
 
 def _write(

@@ -1,0 +1,173 @@
+"""The room of the inpainters: regions, guides, the errors of a training, and the networks in their published size."""
+
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from masquerade.backbones.landmarks.training import mirrored_points_order
+from masquerade.core.errors import PictureError
+from masquerade.core.images import Faces
+from masquerade.methods._inpainting import region
+from masquerade.methods._inpainting.training import Scenes, differences, jittered
+from masquerade.networks.ciagan import CiaganCritic, CiaganGenerator
+from masquerade.networks.dartblur import DartBlurUNet, grid_targets
+from masquerade.networks.inpainting_unet import InpaintingUNet, pose_maps, published_widths
+from masquerade.networks.stargan import StarGanCritic, StarGanGenerator
+from masquerade.networks.style_unet import StyleUNet
+
+
+def face(size: int = 64) -> np.ndarray:
+    """68 points of a plain face in the middle of a picture, float32 (1, 68, 2)."""
+    along = np.linspace(0, np.pi, 17)
+    points = np.full((68, 2), size / 2)
+    points[:17] = np.stack([size / 2 - size / 4 * np.cos(along), size / 2 + size / 4 * np.sin(along)], axis=1)
+    points[17:27] = np.stack([np.linspace(size / 3, 2 * size / 3, 10), np.full(10, size * 0.4)], axis=1)
+    points[36:42], points[42:48] = (size * 0.4, size * 0.45), (size * 0.6, size * 0.45)
+    points[60:68] = np.stack([np.linspace(size * 0.45, size * 0.55, 8), np.full(8, size * 0.65)], axis=1)
+    return points[None].astype(np.float32)
+
+
+def parameters(build) -> int:
+    with torch.device("meta"):
+        return sum(weight.numel() for weight in build().parameters())
+
+
+@pytest.mark.parametrize(
+    ("build", "count"),
+    [
+        (lambda: InpaintingUNet(published_widths(512)), 46_924_931),  # "46 million": README of the published code
+        (lambda: InpaintingUNet(published_widths(256)), 11_743_811),  # "12 million": the same
+        (lambda: StyleUNet(256, 8, 64, 8, 512), 43_131_523),
+        (lambda: StyleUNet(128, 8, 128, 4, 512), 42_569_987),
+        # 11.79 million in convolutions and layers, and 10,432 in norms
+        (lambda: CiaganGenerator([32, 64, 128, 256, 256], [256, 128, 64, 32, 16], 1200, [256] * 4 + [512] * 3), 11_801_123),
+        (lambda: CiaganCritic([64, 128, 256, 512, 512], 1024, 128), 18_233_409),
+        (lambda: DartBlurUNet([32, 64, 128, 256, 512]), 12_653_187),
+        (lambda: StarGanGenerator(5), 8_430_528),
+        (lambda: StarGanCritic(128, 5), 44_762_048),
+    ],
+    ids=["deepprivacy large", "deepprivacy", "deepprivacy2 256", "deepprivacy2 128", "ciagan", "ciagan critic",
+         "dartblur", "stargan", "stargan critic"],
+)  # fmt: skip
+def test_network_has_as_many_parameters_as_the_published_one(build, count):
+    assert parameters(build) == count
+
+
+def test_seven_keypoints_are_where_the_landmarks_are_and_shoulders_are_unknown():
+    points = region.keypoints(face(), 64)[0]
+    assert points[1, 0] > points[2, 0], "the left eye of the person is on the right"
+    assert points[3, 0] > points[4, 0], "and so is the left ear"
+    np.testing.assert_allclose(points[1], (0.6 + 0.5 / 64, 0.45 + 0.5 / 64), atol=1e-6)
+    assert (points[5:] == region.OUTSIDE).all()
+
+
+@given(st.integers(2, 6), st.floats(-0.5, 1.5), st.floats(-0.5, 1.5))
+@settings(max_examples=60, deadline=None)
+def test_pose_map_has_one_pixel_for_a_keypoint_inside_and_none_outside(power, x, y):
+    size = 2**power
+    made = pose_maps(torch.tensor([[[x, y]]], dtype=torch.float64), size)[0, 0]
+    inside = 0 <= x < 1 and 0 <= y < 1
+    assert made.sum() == inside
+    if inside:
+        assert made[int(y * size), int(x * size)] == 1
+
+
+def test_masks_of_boxes_are_the_boxes():
+    mask = region.masks_of(np.array([[1, 2, 4, 6]]), 8)[0]
+    rows, columns = np.nonzero(mask)
+    assert mask.sum() == 12
+    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (2, 5, 1, 3)
+
+
+def test_polygon_lies_between_brows_and_jaw():
+    mask = region.polygon_masks(face(), 64)[0]
+    rows, _ = np.nonzero(mask)
+    assert mask[40, 32]
+    assert rows.min() == pytest.approx(0.4 * 64, abs=1)
+    assert rows.max() == pytest.approx(48, abs=1)
+
+
+def test_outlines_are_lines_of_jaw_nose_and_mouth_alone():
+    picture = region.outlines(face(), 64)[0, 0]
+    assert set(np.unique(picture)) == {0.0, 1.0}
+    assert picture[48, 32] == 0, "the chin"
+    assert picture[round(0.45 * 64), round(0.4 * 64)] == 1, "no eye"
+
+
+def test_boxes_are_jittered_by_at_most_their_share_and_stay_in_the_picture():
+    corners = np.tile([[10, 12, 50, 60]], (200, 1))
+    moved = jittered(corners, 0.1, 64, np.random.default_rng(0))
+    assert np.abs(moved - corners).max(axis=0).tolist() <= [5, 6, 5, 6]
+    assert moved.min() >= 0
+    assert moved.max() <= 64
+    assert len(np.unique(moved, axis=0)) > 20
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_region_of_nothing_or_everything_is_refused_by_name(share):
+    faces = Faces(np.zeros((1, 3, 8, 8), np.float32), pd.DataFrame({"id": ["p1"]}))
+    with pytest.raises(PictureError, match="p1: the face region covers (no pixel|the whole picture)"):
+        region.check(faces, np.full((1, 8, 8), bool(share)))
+
+
+def scenes(drawn: float = 0.5) -> tuple[Scenes, torch.Tensor]:
+    mask = torch.zeros(2, 1, 4, 4)
+    mask[:, :, 1:3, 1:3] = 1
+    made = Scenes(torch.zeros(2, 3, 4, 4), mask, torch.zeros(2, 0), torch.zeros(2, 1), np.arange(2))
+    return made, made.pasted(torch.full((2, 3, 4, 4), drawn))
+
+
+def test_errors_are_means_over_the_drawn_pixels_and_their_edges():
+    made, pasted = scenes(0.5)
+    values = differences(pasted, made, torch.tensor([True, True]))
+    assert values["reconstruction"].item() == pytest.approx(0.5)
+    # down: 6 pairs have a drawn pixel, 4 of them change by 0.5; the same across
+    assert values["edges"].item() == pytest.approx(0.5 * 4 / 6)
+
+
+def test_pictures_that_are_not_wanted_are_not_compared():
+    made, pasted = scenes(0.5)
+    pasted[1] += 7
+    values = differences(pasted, made, torch.tensor([True, False]))
+    assert values["reconstruction"].item() == pytest.approx(0.5)
+    assert differences(pasted, made, torch.tensor([False, False]))["reconstruction"].item() == 0
+
+
+def test_drawing_keeps_the_pixels_outside_of_the_region():
+    images = np.random.default_rng(0).uniform(-1, 1, (1, 3, 8, 8)).astype(np.float32)
+    mask = np.zeros((1, 8, 8), bool)
+    mask[:, 2:5, 2:5] = True
+    made = region.pasted(images, np.full_like(images, 3.0), mask)
+    assert (made[:, :, ~mask[0]] == images[:, :, ~mask[0]]).all()
+    assert (made[:, :, mask[0]] == 1).all()
+
+
+def test_mirrored_landmarks_mirror_the_keypoints():
+    points = face()
+    mirrored = points[:, mirrored_points_order().numpy()].copy()
+    mirrored[..., 0] = 63 - mirrored[..., 0]
+    there, back = region.keypoints(points, 64)[0], region.keypoints(mirrored, 64)[0]
+    np.testing.assert_allclose(back[[0, 2, 1, 4, 3], 0], 1 - there[:5, 0], atol=1e-6)
+
+
+def test_grid_target_says_where_the_centre_of_the_box_is():
+    target = grid_targets(torch.tensor([[16.0, 32.0, 48.0, 64.0]]), 64, 4)[0]
+    assert target[0].nonzero().tolist() == [[3, 2]]
+    np.testing.assert_allclose(target[1:, 3, 2], [0, 0, 0.5, 0.5])
+    assert target[1:].isnan().sum() == 4 * 15
+
+
+def test_style_of_the_mean_ignores_the_random_numbers():
+    torch.manual_seed(0)
+    network = StyleUNet(16, 8, 4, 2, 8).eval()
+    hidden, mask, guide = torch.zeros(1, 3, 16, 16), torch.ones(1, 1, 16, 16), torch.zeros(1, 0)
+    with torch.inference_mode():
+        made = [network(hidden, mask, guide, torch.randn(1, 8)) for _ in range(2)]
+        network.truncation = 0.0
+        mean = [network(hidden, mask, guide, torch.randn(1, 8)) for _ in range(2)]
+    assert not torch.equal(*made)
+    assert torch.equal(*mean)
