@@ -219,7 +219,7 @@ def test_digest_depends_only_on_names_pixels_and_order_of_the_test_faces(faces, 
 
 
 BLOCK = {
-    "deepprivacy": {
+    "deepprivacy_official": {
         "title": "DeepPrivacy",
         "source": "Hukkelås et al. 2019, version 1.0",
         "variants": {"default": {"synthetic_hq": {"sha256": "a" * 64, "originals": "b" * 64, "near": 2.0}}},
@@ -250,14 +250,14 @@ def test_a_second_registration_replaces_its_own_set_and_keeps_the_others(reposit
     registry.register(repository, "tiny", BLOCK)
     file.write_text(file.read_text() + "# the end\nseeds: [0, 1]\n")
     more = yaml.safe_load(yaml.safe_dump(BLOCK))
-    more["deepprivacy"]["variants"] = {
+    more["deepprivacy_official"]["variants"] = {
         "default": {"synthetic_wild": {"sha256": "c" * 64, "originals": "d" * 64, "near": 0.0}}
     }
     registry.register(repository, "tiny", more)
-    registry.register(repository, "tiny", {"fawkes": BLOCK["deepprivacy"]})
+    registry.register(repository, "tiny", {"fawkes": BLOCK["deepprivacy_official"]})
     parameters = loading.load(repository, "tiny")
-    assert set(parameters.imported) == {"deepprivacy", "fawkes"}
-    assert set(parameters.imported["deepprivacy"].variants["default"]) == {"synthetic_hq", "synthetic_wild"}
+    assert set(parameters.imported) == {"deepprivacy_official", "fawkes"}
+    assert set(parameters.imported["deepprivacy_official"].variants["default"]) == {"synthetic_hq", "synthetic_wild"}
     assert parameters.seeds == [0, 1]
     assert "# the end\nseeds: [0, 1]" in file.read_text()
     assert file.read_text().count("imported:") == 1
@@ -266,9 +266,9 @@ def test_a_second_registration_replaces_its_own_set_and_keeps_the_others(reposit
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        ({"fit": BLOCK["deepprivacy"]}, "imported.fit has the name of a module of methods/"),
-        ({"Deep Privacy": BLOCK["deepprivacy"]}, "Deep Privacy"),
-        ({"deepprivacy": {**BLOCK["deepprivacy"], "variants": {"default": {"celeba": {}}}}}, "sha256"),
+        ({"fit": BLOCK["deepprivacy_official"]}, "imported.fit has the name of a module of methods/"),
+        ({"Deep Privacy": BLOCK["deepprivacy_official"]}, "Deep Privacy"),
+        ({"deepprivacy_official": {**BLOCK["deepprivacy_official"], "variants": {"default": {"celeba": {}}}}}, "sha256"),
     ],
 )
 def test_refused_block_does_not_change_the_overlay(repository, block, message):
@@ -280,7 +280,7 @@ def test_refused_block_does_not_change_the_overlay(repository, block, message):
 
 def test_error_for_an_overlay_in_another_form_holds_the_block_to_write(repository):
     (repository / "scales" / "tiny.yaml").write_text("{image: {size: 64}}\n")
-    with pytest.raises(ParameterError, match="Write into it yourself:\nimported:\n  deepprivacy:"):
+    with pytest.raises(ParameterError, match="Write into it yourself:\nimported:\n  deepprivacy_official:"):
         registry.register(repository, "tiny", BLOCK)
 
 
@@ -290,12 +290,12 @@ def test_imported_set_is_a_cell_of_only_its_dataset_and_one_seed(repository):
     registry_file.write_text(registry_file.read_text() + "seeds: [3, 4]\n")
     parameters = loading.load(repository, "tiny")
     planned = matrix.cells(parameters)
-    mine = [cell for cell in planned if cell.method == "deepprivacy"]
-    assert mine == [matrix.Cell("synthetic_hq", "deepprivacy", "default", 3)]
-    requested = [("synthetic_wild", "deepprivacy", "default"), ("synthetic_hq", "deepprivacy", "default")]
+    mine = [cell for cell in planned if cell.method == "deepprivacy_official"]
+    assert mine == [matrix.Cell("synthetic_hq", "deepprivacy_official", "default", 3)]
+    requested = [("synthetic_wild", "deepprivacy_official", "default"), ("synthetic_hq", "deepprivacy_official", "default")]
     reasons = matrix.skipped(parameters, requested, matrix.by_setting(planned))
-    assert reasons == {requested[0]: "no pictures of deepprivacy/default were imported for synthetic_wild"}
-    assert matrix.runs_once("deepprivacy")
+    assert reasons == {requested[0]: "no pictures of deepprivacy_official/default were imported for synthetic_wild"}
+    assert matrix.runs_once("deepprivacy_official")
 
 
 IMPORTED = {name: ImportedMethod(**block) for name, block in BLOCK.items()}
@@ -309,7 +309,7 @@ def test_imported_method_fills_the_row_of_the_paper_and_adds_no_second_row():
 
 def test_imported_method_without_a_row_gets_a_new_row():
     table = reference.load(ROOT / "reference" / "falco" / "table1.yaml")
-    block = IMPORTED["deepprivacy"]
+    block = IMPORTED["deepprivacy_official"]
     other = {"theirs": block.model_copy(update={"title": "Theirs"})}
     seated = imported_rows.add(table, other, STAND_INS)
     assert seated.rows[:-1] == table.rows
@@ -322,11 +322,11 @@ def test_imported_method_without_a_row_gets_a_new_row():
 @pytest.mark.parametrize("name", ["ifadit/recovery", "falco/inversion", "ifadit/table5", "falco/figure3"])
 def test_items_other_than_tables_of_anonymized_faces_are_not_changed(name):
     item = reference.load(ROOT / "reference" / f"{name}.yaml")
-    assert imported_rows.add(item, {"theirs": IMPORTED["deepprivacy"]}, STAND_INS) == item
+    assert imported_rows.add(item, {"theirs": IMPORTED["deepprivacy_official"]}, STAND_INS) == item
 
 
 def test_table_notes_that_the_training_data_of_an_imported_method_is_unknown():
-    note = judges_in_training.unknown([("identitydp", "IdentityDP"), ("deepprivacy", "DeepPrivacy [16]")])
+    note = judges_in_training.unknown([("identitydp", "IdentityDP"), ("deepprivacy_official", "DeepPrivacy [16]")])
     assert note == "What DeepPrivacy [16] saw in training is not known here."
     assert judges_in_training.unknown([("identitydp", "IdentityDP")]) == ""
 
@@ -346,15 +346,15 @@ def test_import_commands_lead_from_faces_to_a_cell(repository, faces, theirs, tm
 
     assert run("export-faces", tmp_path / "handed_out") == 0
     assert len(list((tmp_path / "handed_out").iterdir())) == 4
-    assert run("import-method", theirs, "--name", "deepprivacy") == 1
+    assert run("import-method", theirs, "--name", "deepprivacy_official") == 1
     assert "--source is missing" in capsys.readouterr().err
-    named = ("--name", "deepprivacy", "--title", "DeepPrivacy", "--source", "Hukkelås et al. 2019")
+    named = ("--name", "deepprivacy_official", "--title", "DeepPrivacy", "--source", "Hukkelås et al. 2019")
     assert run("import-method", tmp_path / "handed_out", *named) == 1
     assert "f0, f1, f3, f4: an original, unchanged" in capsys.readouterr().err
     assert not (repository / "imported").exists()
     assert run("import-method", theirs, *named) == 0
-    stored = repository / "imported" / "tiny" / "synthetic_hq" / "deepprivacy" / "default.zip"
-    written = loading.load(repository, "tiny").imported["deepprivacy"].variants["default"]["synthetic_hq"]
+    stored = repository / "imported" / "tiny" / "synthetic_hq" / "deepprivacy_official" / "default.zip"
+    written = loading.load(repository, "tiny").imported["deepprivacy_official"].variants["default"]["synthetic_hq"]
     assert written.sha256 == pictures.sha256(stored)
     assert written.originals == pictures.Originals(faces).digest
     output = capsys.readouterr().out

@@ -20,10 +20,10 @@ def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(b
     given = sorted(faces.iterdir())
     for path in given[1:]:  # the program detected no face in the first
         Image.fromarray(255 - np.asarray(Image.open(path))).save(theirs / path.name)
-    command = ("masquerade", "import-method", str(theirs), "--name", "deepprivacy", "--dataset", "synthetic_hq")
+    command = ("masquerade", "import-method", str(theirs), "--name", "deepprivacy_official", "--dataset", "synthetic_hq")
     assert f"- {given[0].stem}: no picture" in built.run(*command, "--source", SOURCE, fails=True)
     built.run(*command, "--source", SOURCE, "--partial")
-    expected = {f"{step}-synthetic_hq-deepprivacy-default-0" for step in ("imported", "measure", "metrics")}
+    expected = {f"{step}-synthetic_hq-deepprivacy_official-default-0" for step in ("imported", "measure", "metrics")}
     out_of_date = built.out_of_date()
     assert {
         job for job in out_of_date if job.split("-")[0] not in {"table", "grid", "claims_table", "scores", "report"}
@@ -35,8 +35,8 @@ def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(b
     built.edit_params(lambda tree: tree.update(papers=["falco", "ifadit", "lreorg"]))  # fewer tables to build
     built.run("python", "workflow/scripts/dvc_yaml.py")
     assert "stages recorded" in built.snakemake("all")
-    stored = built.path / "imported/tiny/synthetic_hq/deepprivacy/default.zip"
-    place = "synthetic_hq/deepprivacy/default/0.json"
+    stored = built.path / "imported/tiny/synthetic_hq/deepprivacy_official/default.zip"
+    place = "synthetic_hq/deepprivacy_official/default/0.json"
     cell = json.loads((built.path / "results/tiny/metrics" / place).read_text())
     assert cell["statement"]["imported"] == f"sha256:{pictures.sha256(stored)}"
     assert (cell["statement"]["faces"], cell["statement"]["refused"]) == (len(given), 1)

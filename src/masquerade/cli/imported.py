@@ -48,7 +48,7 @@ def import_method(
             help="The folder with the pictures. Each has the name of its original.", exists=True, file_okay=False
         ),
     ],
-    name: Annotated[str, typer.Option(help="The name of the method in the tables, such as deepprivacy.")],
+    name: Annotated[str, typer.Option(help="The name of the method in the tables, such as deepprivacy_official.")],
     dataset: Dataset,
     variant: Annotated[str, typer.Option(help="A name for these settings of the method.")] = "default",
     title: Annotated[str, typer.Option(help="The method's name as its authors write it.")] = "",

@@ -78,7 +78,8 @@ def _check_references(parameters: Parameters) -> None:
     for method, block in parameters.imported.items():
         if method in discovery.names("methods"):
             raise ParameterError(
-                f"imported.{method} has the name of a module of methods/. Choose another name, such as {method}_theirs."
+                f"imported.{method} has the name of a module of methods/. Choose another name, such as "
+                f"{method}_official, and rename the folder imported/<scale>/<dataset>/{method} if it is there."
             )
         for variant, sets in block.variants.items():
             references[f"imported.{method}.variants.{variant}"] = (sets, parameters.datasets)
