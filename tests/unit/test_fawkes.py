@@ -32,7 +32,13 @@ def test_dissimilarity_is_half_of_one_minus_the_structural_similarity():
     found = cloak.dissimilarity(torch.from_numpy(first), torch.from_numpy(second)).item()
     scaled = [(each[0] + 1) * 127.5 for each in (first, second)]
     _, local = structural_similarity(
-        *scaled, channel_axis=0, data_range=255, gaussian_weights=True, sigma=1.5, use_sample_covariance=False, full=True
+        *scaled,
+        channel_axis=0,
+        data_range=255,
+        gaussian_weights=True,
+        sigma=1.5,
+        use_sample_covariance=False,
+        full=True,
     )
     inside = local[:, 5:-5, 5:-5].mean()  # windows that lie in the picture
     assert abs(found - (1 - inside) / 2) < 1e-4

@@ -1,6 +1,5 @@
 """The room of the inpainters: regions, guides, the errors of a training, and the networks in their published size."""
 
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,6 +17,9 @@ from masquerade.networks.dartblur import DartBlurUNet, grid_targets
 from masquerade.networks.inpainting_unet import InpaintingUNet, pose_maps, published_widths
 from masquerade.networks.stargan import StarGanCritic, StarGanGenerator
 from masquerade.networks.style_unet import StyleUNet
+
+CIAGAN = ([32, 64, 128, 256, 256], [256, 128, 64, 32, 16], 1200, [256] * 4 + [512] * 3)
+"""The published sizes of CIAGAN's generator."""
 
 
 def face(size: int = 64) -> np.ndarray:
@@ -44,7 +46,7 @@ def parameters(build) -> int:
         (lambda: StyleUNet(256, 8, 64, 8, 512), 43_131_523),
         (lambda: StyleUNet(128, 8, 128, 4, 512), 42_569_987),
         # 11.79 million in convolutions and layers, and 10,432 in norms
-        (lambda: CiaganGenerator([32, 64, 128, 256, 256], [256, 128, 64, 32, 16], 1200, [256] * 4 + [512] * 3), 11_801_123),
+        (lambda: CiaganGenerator(*CIAGAN), 11_801_123),
         (lambda: CiaganCritic([64, 128, 256, 512, 512], 1024, 128), 18_233_409),
         (lambda: DartBlurUNet([32, 64, 128, 256, 512]), 12_653_187),
         (lambda: StarGanGenerator(5), 8_430_528),
@@ -110,7 +112,7 @@ def test_boxes_are_jittered_by_at_most_their_share_and_stay_in_the_picture():
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_region_of_nothing_or_everything_is_refused_by_name(share):
     faces = Faces(np.zeros((1, 3, 8, 8), np.float32), pd.DataFrame({"id": ["p1"]}))
-    with pytest.raises(PictureError, match="p1: the face region covers (no pixel|the whole picture)"):
+    with pytest.raises(PictureError, match=r"p1: the face region covers (no pixel|the whole picture)"):
         region.check(faces, np.full((1, 8, 8), bool(share)))
 
 

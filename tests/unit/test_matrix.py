@@ -58,9 +58,9 @@ def test_missing_backbone_is_given_as_the_reason(tiny, monkeypatch):
 
 
 def test_method_that_is_not_built_is_skipped_with_that_reason(tiny):
-    settings = [("synthetic_hq", "fawkes", "default"), ("synthetic_hq", "gaussian_blur", "size_1000")]
+    settings = [("synthetic_hq", "unbuilt", "default"), ("synthetic_hq", "gaussian_blur", "size_1000")]
     reasons = matrix.skipped(tiny, settings, matrix.by_setting(matrix.cells(tiny)))
-    assert reasons[settings[0]] == "fawkes is not built yet"
+    assert reasons[settings[0]] == "unbuilt is not built yet"
     assert reasons[settings[1]] == "not in the matrix at scale tiny"
 
 

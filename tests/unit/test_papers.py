@@ -220,4 +220,4 @@ def test_judge_that_trained_a_method_is_named(monkeypatch, root):
     assert judges_in_training.of_table(table, context) == "No judge of this table was seen in training."
     monkeypatch.setattr(discovery.load("judges", "recogniser_a"), "needs", ("identity",))
     sentence = judges_in_training.of_table(table, context)
-    assert sentence.startswith("Judges seen in training: `recogniser_a` by Ours(ε=0.57), Ours(ε=6)")
+    assert sentence.startswith("Judges seen in training: `recogniser_a` by Fawkes, Ours(ε=0.57), Ours(ε=6)")

@@ -20,7 +20,15 @@ def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(b
     given = sorted(faces.iterdir())
     for path in given[1:]:  # the program detected no face in the first
         Image.fromarray(255 - np.asarray(Image.open(path))).save(theirs / path.name)
-    command = ("masquerade", "import-method", str(theirs), "--name", "deepprivacy_official", "--dataset", "synthetic_hq")
+    command = (
+        "masquerade",
+        "import-method",
+        str(theirs),
+        "--name",
+        "deepprivacy_official",
+        "--dataset",
+        "synthetic_hq",
+    )
     assert f"- {given[0].stem}: no picture" in built.run(*command, "--source", SOURCE, fails=True)
     built.run(*command, "--source", SOURCE, "--partial")
     expected = {f"{step}-synthetic_hq-deepprivacy_official-default-0" for step in ("imported", "measure", "metrics")}

@@ -1,7 +1,7 @@
 """The two stages of CLIP2Protect on one face (Shamshad et al. 2023, section 3)."""
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,19 +10,15 @@ from torch.nn.functional import normalize
 
 from masquerade.core import execution
 from masquerade.methods._latent.space import LatentSpace
+from masquerade.methods.clip2protect.settings import CLIP2ProtectSettings, CLIP2ProtectVariant
 from masquerade.methods.falco import PUBLISHED_LAYERS
 from masquerade.networks.inputs import differentiated
-
-if TYPE_CHECKING:
-    from masquerade.methods.clip2protect.method import CLIP2Protect
 
 
 class Search:
     """The frozen networks, and the texts as directions in the space of the text-image model."""
 
-    def __init__(
-        self, space: LatentSpace, identity: Any, params: "CLIP2Protect.Params", variant: "CLIP2Protect.Variant"
-    ):
+    def __init__(self, space: LatentSpace, identity: Any, params: CLIP2ProtectSettings, variant: CLIP2ProtectVariant):
         self.space, self.params, self.variant = space, params, variant
         self.identity = differentiated(identity).to(space.device)
         differentiated(space.semantics.network.visual)

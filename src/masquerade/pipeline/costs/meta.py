@@ -19,6 +19,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from masquerade import assets
+from masquerade.backbones.semantics import prompts
 from masquerade.core import execution
 from masquerade.core.errors import CheckpointError
 from masquerade.core.execution import Kind
@@ -82,6 +83,7 @@ class MetaExecution(ExitStack):
             execution.parts: self.parts,
             checkpoints.save_checkpoint: self.save_checkpoint,
             checkpoints.load_checkpoint: self.load_checkpoint,
+            prompts.refuse_unknown: lambda sentences, tokenizer: None,  # few captions are drawn here
             weight_files.read: lambda path: {},
             weight_files.tensors: lambda content, path, without=None, under="": {},
             weight_files.load: lambda network, given, path: network.eval().requires_grad_(False),
