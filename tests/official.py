@@ -307,6 +307,112 @@ def shapes_of(network: torch.nn.Module) -> Shapes:
     return {name: tuple(value.shape) for name, value in network.state_dict().items()}
 
 
+def deepprivacy(start: int) -> Shapes:
+    """generator.py, base_model.py and custom_layers.py of DeepPrivacy (branch v1), after five calls of `extend`."""
+    channels = {4: start, 8: start, 16: start, 32: start, 64: start // 2, 128: start // 4}
+
+    def scaled(at: str, outputs: int, inputs: int, kernel: int) -> Shapes:
+        """WSConv2d: its convolution has no bias of its own."""
+        return {f"{at}.bias": (1, outputs, 1, 1)} | convolution(f"{at}.conv", outputs, inputs, kernel, bias=False)
+
+    def block(at: str, outputs: int, inputs: int, between: int) -> Shapes:
+        return scaled(f"{at}.0.0", between, inputs, 3) | scaled(f"{at}.1.0", outputs, between, 3)
+
+    def up(at: str, size: int) -> Shapes:
+        lower = channels[size // 2]
+        joined = scaled(f"{at}.0.0", lower, 2 * lower + 7, 1)
+        return joined | block(f"{at}.1.model", channels[size], lower, channels[size])
+
+    shapes = scaled("to_rgb_new", 3, channels[128], 1) | scaled("to_rgb_old", 3, channels[64], 1)
+    shapes |= scaled("from_rgb_new.0", channels[128], 3, 1) | scaled("from_rgb_old.1.0", channels[64], 3, 1)
+    shapes |= block("new_down.0.model", channels[64], channels[128], channels[64]) | up("new_up", 128)
+    places = {64: "0.0.model", 32: "1.1.model", 16: "2.1.model", 8: "3.1.model"}
+    for size, place in places.items():
+        lower = channels[size // 2]
+        shapes |= block(f"core_blocks_down.{place}", lower, channels[size], lower)
+    shapes |= block("core_blocks_down.4.1", start, start, start)
+    shapes |= scaled("core_blocks_up.0.0.0.0", start, start + 7 + 32, 1)
+    shapes |= block("core_blocks_up.0.0.1.model", start, start, start)
+    for number, size in enumerate((8, 16, 32, 64), start=1):
+        shapes |= up(f"core_blocks_up.{number}", size)
+    return shapes
+
+
+def deepprivacy2(size: int, width: int, most: int) -> Shapes:
+    """stylegan_unet.py, base.py and sg2_layers.py of deep_privacy2, without surface embeddings and keypoints."""
+    sizes = [size // 2**level for level in range(size.bit_length() - 3)]  # down to 8
+    channels = {side: width * min(size // side, most) for side in (*sizes, 4)}
+
+    def layer(at: str, outputs: int, inputs: int, kernel: int, resampled: bool, styled: bool) -> Shapes:
+        shapes = convolution(at, outputs, inputs, kernel)
+        if styled:
+            shapes |= linear(f"{at}.affine", inputs, 512) | linear(f"{at}.affine_beta", inputs, 512)
+        return shapes | ({f"{at}.resample_filter": (4, 4)} if resampled else {})
+
+    def block(at: str, outputs: int, inputs: int, down: bool, up: bool, styled: bool) -> Shapes:
+        shapes = layer(f"{at}.conv0", outputs, inputs, 3, down, styled)
+        shapes |= layer(f"{at}.conv1", outputs, outputs, 3, up, styled)
+        skip = layer(f"{at}.skip", outputs, inputs, 1, down or up, styled=False)
+        return shapes | {name: shape for name, shape in skip.items() if not name.endswith("bias")}
+
+    shapes = linear("style_net.fc0", 512, 512) | linear("style_net.fc1", 512, 512) | {"style_net.w_avg": (512,)}
+    shapes |= convolution("from_rgb", width, 4, 1) | convolution("to_rgb", 3, width, 1)
+    for number, side in enumerate(sizes):
+        outputs = channels[side] if side == 8 else channels[side // 2]
+        shapes |= block(f"encoder.{number}", outputs, channels[side], side < size, False, styled=False)
+    for number, side in enumerate(reversed(sizes)):
+        inputs = channels[side] if side == 8 else channels[side // 2]
+        shapes |= block(f"decoder.{number}", channels[side], inputs, False, side < size, styled=True)
+        if number:
+            shapes |= convolution(f"unet_block{number}", inputs, inputs, 1)
+    return shapes
+
+
+def ciagan() -> Shapes:
+    """arch_unet_flex.py of ciagan, 128 pixels and 1,200 people."""
+
+    def spectral(at: str, outputs: int, inputs: int, kernel: int = 3) -> Shapes:
+        at = f"{at}.conv2d"
+        vectors = {f"{at}.weight_u": (outputs,), f"{at}.weight_v": (inputs * kernel**2,)}
+        return {f"{at}.bias": (outputs,), f"{at}.weight_orig": (outputs, inputs, kernel, kernel)} | vectors
+
+    def residual(at: str, outputs: int, inputs: int) -> Shapes:
+        shapes = spectral(f"{at}.conv_r1", outputs, inputs) | spectral(f"{at}.conv_r2", outputs, outputs)
+        return shapes | spectral(f"{at}.conv_l", outputs, inputs, 1)
+
+    shapes: Shapes = {}
+    for number, (inputs, outputs) in enumerate(((6, 32), (32, 64), (64, 128), (128, 256), (256, 256))):
+        shapes |= residual(f"conv{number}", outputs, inputs) | norm(f"in{number}_e", outputs)
+    for number, (inputs, outputs) in enumerate(((32, 16), (64, 32), (128, 64), (256, 128), (256, 256))):
+        shapes |= residual(f"deconv{number}", outputs, inputs) | norm(f"in{number}_d", outputs)
+        shapes |= norm(f"deconv{number}.norm_r1", inputs) | norm(f"deconv{number}.norm_r2", outputs)
+    widths = (1200, 256, 256, 256, 256, 512, 512, 512)
+    for number in range(7):
+        shapes |= linear(f"encode_one_hot.{2 * number}", widths[number + 1], widths[number])
+    for at, inputs, outputs in ((0, 32, 64), (3, 64, 128), (6, 128, 256)):
+        shapes |= spectral(f"encode_noise.{at}", outputs, inputs) | norm(f"encode_noise.{at + 2}", outputs)
+    for number in range(1, 5):
+        for part in (1, 2):
+            shapes |= spectral(f"res{number}.conv{part}", 256, 256) | norm(f"res{number}.in{part}", 256)
+    shapes |= spectral("embed.0", 256, 512) | norm("embed.1", 256)
+    return shapes | convolution("conv_end.0", 3, 16, 3)
+
+
+def dartblur() -> Shapes:
+    """nets/UNet.py of DartBlur with four input channels."""
+    shapes, inputs = {}, 4
+    for number, outputs in enumerate((32, 64, 128, 256, 512)):
+        for at, wide in ((0, inputs), (2, outputs)):
+            shapes |= convolution(f"down{number}.module.{at}", outputs, wide, 3)
+        inputs = outputs
+    for number, inputs, between, outputs in (
+        (4, 512, 256, 256), (3, 256, 128, 128), (2, 128, 64, 64), (1, 128, 96, 96), (0, 128, 96, 3),
+    ):  # fmt: skip
+        shapes |= convolution(f"up{number}.module.0", 4 * between, inputs, 3)
+        shapes |= convolution(f"up{number}.module.3", outputs, between, 3)
+    return shapes
+
+
 # --- values -------------------------------------------------------------------------------------------------------
 
 
@@ -473,6 +579,29 @@ class Part(torch.nn.Module):
         return x
 
 
+def grown(start: int) -> Callable[[int], dict]:
+    """DeepPrivacy, branch v1: the averaged generator after its growth, beside the other networks (here: a number)."""
+    return lambda seed: {
+        "running_average_generator": {
+            "transition_step": 5,
+            "transition_value": 1.0,
+            "parameters": values(deepprivacy(start), seed),
+        },
+        "batch_size": 64,
+    }
+
+
+def averaged(size: int, width: int, most: int) -> Callable[[int], dict]:
+    """DeepPrivacy2: the averaged generator, with the filter that its code computes."""
+
+    def content(seed: int) -> dict:
+        state, taps = values(deepprivacy2(size, width, most), seed), torch.tensor([1.0, 3.0, 3.0, 1.0])
+        filters = {name: torch.outer(taps, taps) / 64 for name in state if name.endswith("resample_filter")}
+        return {"EMA_generator": state | filters}
+
+    return content
+
+
 def program(state: dict[str, Tensor]) -> torch.jit.ScriptModule:
     """A TorchScript program with these parameters, as OpenAI publishes CLIP in half precision."""
     root = Part()
@@ -510,6 +639,12 @@ FILES: dict[str, Callable[[int], dict]] = {
     "inception_fid": plain(inception_fid),
     "alexnet": plain(alexnet),
     "vgg16": plain(vgg16),
+    "deepprivacy_default": grown(256),
+    "deepprivacy_large": grown(512),
+    "deepprivacy2_fdf256": averaged(256, 64, 8),
+    "deepprivacy2_fdf128": averaged(128, 128, 4),
+    "ciagan": plain(ciagan),
+    "dartblur": plain(dartblur),
 }
 """Role of the registry -> what its file holds, by seed."""
 PROGRAMS = ("clip_vit_b32",)

@@ -228,6 +228,16 @@ class TestBadInput:
         with pytest.raises(ParameterError, match=rf"'{block}.published' is 'riddle.pt': .*use 'weights:<name>'"):
             loading.load(repository, "tiny")
 
+    def test_method_with_an_official_layout_adopts_only_its_own_files(self, repository):
+        edit(repository, {"methods": {"ciagan": {"published": "asset:ciagan"}}})
+        assert loading.load(repository, "tiny").official("ciagan") == "ciagan"
+        edit(repository, {"methods": {"ciagan": {"published": "asset:dartblur"}}})
+        with pytest.raises(ParameterError, match=r"methods.ciagan.published names 'dartblur', which is not defined"):
+            loading.load(repository, "tiny")
+        edit(repository, {"methods": {"ciagan": {"published": "modelG.pth"}}})
+        with pytest.raises(ParameterError, match=r"use 'weights:<name>'"):
+            loading.load(repository, "tiny")
+
     def test_published_ablation_that_is_none_is_refused(self, repository):
         edit(repository, {"methods": {"ifadit": {"published_ablations": {"full": "weights:ifadit.full"}}}})
         with pytest.raises(ParameterError, match=r"published_ablations names 'full', which is not defined"):

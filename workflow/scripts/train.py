@@ -1,4 +1,4 @@
-"""Train one method with one seed, or adopt its network from weights/."""
+"""Train one method with one seed, or adopt its network from weights/ or from an official file."""
 
 from masquerade.pipeline import program
 
@@ -18,7 +18,8 @@ def work(run) -> None:
         cls, given.params[f"{block}.params"], given.params.get(f"{block}.ablations.{given.ablation}")
     )
     published = f"{block}.published_ablations.{given.ablation}" if given.ablation else f"{block}.published"
-    weights = own_weights.name_of(given.params.get(published, ""))
+    named = given.params.get(published, "")
+    weights, role = own_weights.name_of(named), own_weights.role_of(named)
     job = TrainingJob(
         faces=given.faces,
         people=cls.people,
@@ -34,6 +35,8 @@ def work(run) -> None:
     with distributed.processes() as first:
         if weights:
             adoption.adopt(weights, cls.architecture, knobs, job.backbones, job.checkpoint)
+        elif role:
+            cls.adopt(knobs, role, job.checkpoint)
         else:
             cls.train(knobs, job)
     if first:

@@ -191,12 +191,13 @@ def outside(root: Path, parameters: Parameters) -> Iterator[Check]:
 
 
 def roles(parameters: Parameters) -> list[str]:
-    """The assets that a scale's backbones, judges, datasets and losses need: their roles, in the registry's order."""
+    """The roles that a scale's backbones, methods, judges, datasets and losses need, in the registry's order."""
     backbones = [discovery.load("backbones", name)(knobs) for name, knobs in parameters.backbones.items()]
     judges = [discovery.load("judges", name) for name in {*parameters.measure.judges, *parameters.recovery.judges}]
     needed = {backbone.asset for backbone in backbones}
     needed |= {role for judge in judges for role in getattr(judge, "assets", ())}
     trained = ((discovery.load("methods", name), block.params) for name, block in parameters.methods.items())
     needed |= {role for method, knobs in trained for role in method.files(knobs)}
+    needed |= {parameters.official(name) for name in parameters.methods}
     needed |= {cell.dataset for cell in matrix.cells(parameters)}
     return [role for role in assets.registry() if role in needed]

@@ -1,4 +1,4 @@
-"""Names of the weight files of weights/, which parameters write as ``weights:<name>``.
+"""Names of weight files in parameters: ``weights:<name>`` for those of weights/, ``asset:<role>`` for official ones.
 
 `masquerade.training.cards` reads the files. This module needs neither torch nor a file.
 """
@@ -10,12 +10,18 @@ from pydantic import AfterValidator
 
 FOLDER = "weights"
 PREFIX = "weights:"
+OFFICIAL = "asset:"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_]*(\.[a-z0-9][a-z0-9_]*)?")
 
 
 def name_of(published: str) -> str:
     """``generator`` for ``weights:generator``; '' for any other value of a parameter ``published``."""
     return published.removeprefix(PREFIX) if published.startswith(PREFIX) else ""
+
+
+def role_of(published: str) -> str:
+    """``ciagan`` for ``asset:ciagan``, a role of the registry of assets; '' for any other value."""
+    return published.removeprefix(OFFICIAL) if published.startswith(OFFICIAL) else ""
 
 
 def _own(published: str) -> str:
@@ -26,3 +32,15 @@ def _own(published: str) -> str:
 
 OwnWeights = Annotated[str, AfterValidator(_own)]
 """A parameter ``published`` that can name weights of weights/ alone: ``weights:<name>``, or '' for a training."""
+
+
+def _own_or_official(published: str) -> str:
+    if role := role_of(published):
+        if not _NAME.fullmatch(role):
+            raise ValueError(f"use '{OFFICIAL}<role>' with a role of `masquerade assets list`")
+        return published
+    return _own(published)
+
+
+OwnOrOfficialWeights = Annotated[str, AfterValidator(_own_or_official)]
+"""As `OwnWeights`, or ``asset:<role>`` for an official file that the method reads."""

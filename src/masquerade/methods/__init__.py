@@ -89,6 +89,8 @@ class Method(ABC):
     losses: ClassVar[tuple[str, ...]] = ()
     """Roles of the official weight files, beside those of ``needs``, whose networks its losses may use. For it a judge
     with one of these files (``Judge.assets``) is not independent, and the tables state it."""
+    official: ClassVar[tuple[str, ...]] = ()
+    """Roles of the official weight files of its own network, which `adopt` reads (``published: asset:<role>``)."""
     architecture: ClassVar[tuple[str, ...]] = ()
     """Dotted keys of ``Params`` that its tensors and its use depend on, if it trains. Weights that it adopts
     (``published: weights:<name>`` in its block) must have the same values."""
@@ -117,6 +119,14 @@ class Method(ABC):
         Only if ``capabilities.trains``; else raises NotImplementedError, as each optional function below.
         """
         raise NotImplementedError(f"{cls.__name__} does not train")
+
+    @classmethod
+    def adopt(cls, params: Any, role: str, checkpoint: Path) -> None:
+        """Write ``checkpoint`` from the official weight file of ``role``, one of ``official``, in place of a training.
+
+        Raises AssetError if the file is missing or altered, and CheckpointError if it does not fit ``params``.
+        """
+        raise NotImplementedError(f"{cls.__name__} has no official weight file")
 
     @classmethod
     def files(cls, params: Any) -> tuple[str, ...]:

@@ -32,11 +32,11 @@ def published_widths(start: int, size: int = 128) -> list[int]:
 class EqualConvolution(nn.Module):
     """A convolution whose weights are scaled at run time by sqrt(2 / fan-in) (equalised learning rate)."""
 
-    def __init__(self, inputs: int, outputs: int, kernel: int, padding: int | None = None, gain: float = math.sqrt(2)):
+    def __init__(self, inputs: int, outputs: int, kernel: int, padding: int | None = None):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(outputs, inputs, kernel, kernel))
         self.bias = nn.Parameter(torch.zeros(outputs))
-        self.scale = gain / math.sqrt(inputs * kernel * kernel)
+        self.scale = math.sqrt(2 / (inputs * kernel * kernel))
         self.padding = kernel // 2 if padding is None else padding
 
     def forward(self, x: Tensor) -> Tensor:
@@ -78,7 +78,7 @@ class InpaintingUNet(nn.Module):
         pairs = list(zip(widths, coarser, strict=True))[-2::-1]  # from 8 x 8 pixels up
         self.join = nn.ModuleList(_pointwise(2 * deep + pose, deep, norm=True) for _, deep in pairs)
         self.up = nn.ModuleList(_Block(deep, wide, wide, norm=True) for wide, deep in pairs)
-        self.to_picture = EqualConvolution(widths[0], 3, 1, gain=1.0)
+        self.to_picture = EqualConvolution(widths[0], 3, 1)
 
     def forward(self, hidden: Tensor, masks: Tensor, keypoints: Tensor, code: Tensor) -> Tensor:
         """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].

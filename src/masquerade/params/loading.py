@@ -73,6 +73,8 @@ def _check_references(parameters: Parameters) -> None:
             references[f"backbones.{name}.published"] = ([role], weights)
     for method, block in parameters.methods.items():
         references[f"methods.{method}.ablations"] = (parameters.ablations(method), block.variants)
+        if role := parameters.official(method):
+            references[f"methods.{method}.published"] = ([role], discovery.load("methods", method).official)
         published = getattr(block, "published_ablations", None) or {}
         references[f"methods.{method}.published_ablations"] = (published, parameters.ablations(method))
     for method, block in parameters.imported.items():

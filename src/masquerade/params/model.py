@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import create_model
 
 from masquerade.core import discovery
-from masquerade.core.own_weights import OwnWeights
+from masquerade.core.own_weights import OwnOrOfficialWeights, OwnWeights
 from masquerade.core.settings import Name, Settings
 from masquerade.params.blocks import Common
 
@@ -15,7 +15,8 @@ def _method_block(name: str) -> type[Settings]:
     method = discovery.load("methods", name)
     published: dict[str, Any] = {}
     if method.capabilities.trains:
-        published = {"published": (OwnWeights, ...), "published_ablations": (dict[Name, OwnWeights] | None, None)}
+        weights = OwnOrOfficialWeights if method.official else OwnWeights
+        published = {"published": (weights, ...), "published_ablations": (dict[Name, OwnWeights] | None, None)}
     block = create_model(
         f"Method_{name}",
         __base__=Settings,
@@ -33,6 +34,8 @@ def _method_block(name: str) -> type[Settings]:
             " `published` names weights to adopt instead of a training: `weights:<name>`; '': trained here. "
             "`published_ablations` does so for the training of a variant in `ablations`."
         )
+    if method.official:
+        block.__doc__ += f" Official files: {', '.join(f'`asset:{role}`' for role in method.official)}."
     return block
 
 

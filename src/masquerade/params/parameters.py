@@ -68,6 +68,10 @@ class Parameters:
             return own_weights.name_of((block.published_ablations or {}).get(variant, ""))
         return own_weights.name_of(getattr(block, "published", ""))
 
+    def official(self, method: str) -> str:
+        """The role of the official weight file that replaces the training of a method; '' if there is none."""
+        return own_weights.role_of(getattr(self.methods[method], "published", ""))
+
     def ablations(self, method: str) -> dict[str, dict[str, Any]]:
         """Variant -> the knobs in which its training differs from that of the method's other variants."""
         return getattr(self.methods[method], "ablations", None) or {}

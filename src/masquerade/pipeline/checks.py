@@ -30,6 +30,7 @@ def warnings(graph: Graph) -> list[str]:
     ]
     roles = [
         *filter(None, backbones),
+        *filter(None, map(parameters.official, parameters.methods)),
         *trained,
         *(role for name in judges for role in discovery.load("judges", name).assets),
     ]

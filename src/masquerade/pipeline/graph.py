@@ -185,7 +185,11 @@ class Graph:
 
     def weights(self, wildcards: Any) -> list[str]:
         """Input function: the files that replace the training of a method or of an ablation; [] if it trains."""
-        return adopted_networks.files(self.parameters.weights(wildcards.method, getattr(wildcards, "variant", "")))
+        variant = getattr(wildcards, "variant", "")
+        role = self.parameters.official(wildcards.method)
+        if role and variant not in self.parameters.ablations(wildcards.method):
+            return [self.asset(role)]
+        return adopted_networks.files(self.parameters.weights(wildcards.method, variant))
 
     def needs(self, method: str) -> tuple[str, ...]:
         """The backbones that a method loads."""
@@ -204,7 +208,7 @@ class Graph:
     def kin_checkpoint(self, wildcards: Any) -> str | list[str]:
         """Input function: the checkpoint of the method's kin, if both have the same training; else []."""
         kin = discovery.load("methods", wildcards.method).kin
-        if kin not in self.parameters.methods or self.parameters.weights(wildcards.method):
+        if kin not in self.parameters.methods or self.weights(wildcards):
             return []
         own, other = (self.parameters.tree["methods"][name]["params"] for name in (wildcards.method, kin))
         same = all(own.get(knob) == value for knob, value in other.items())

@@ -7,9 +7,10 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
+from masquerade import assets
 from masquerade.core import fingerprints
 from masquerade.core.errors import CheckpointError
-from masquerade.core.own_weights import PREFIX
+from masquerade.core.own_weights import OFFICIAL, PREFIX
 from masquerade.core.settings import Settings
 from masquerade.training import cards, checkpoints, half_precision
 from masquerade.training.cards import Card
@@ -39,6 +40,11 @@ def adopt(
     checkpoints.write(checkpoint, tensors, {**facts, **ties, **adopted}, checkpoints.buffers_of(path))
     logger.info("%s: adopted from %s, which scale %s trained", checkpoint, cards.weights_path(name), card.scale)
     return card
+
+
+def official(role: str, path: Path) -> dict[str, dict[str, str]]:
+    """The fact of a checkpoint that was written from the official file of a role, at ``path``."""
+    return {ADOPTED: {"name": f"{OFFICIAL}{role}", "sha256": assets.digest(path)}}
 
 
 def _tie(card: Card, backbone: str, sha256: str, backbones: Mapping[str, Path]) -> str:

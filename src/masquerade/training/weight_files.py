@@ -109,3 +109,20 @@ def refuse_nan(given: Mapping[str, Tensor], path: Path) -> None:
     for name in sorted(given):
         if not torch.isfinite(given[name]).all():
             raise CheckpointError(f"{path}: {name} holds values that are not numbers. Fetch the file again.")
+
+
+def renamed(given: Mapping[str, Tensor], names: Mapping[str, str], path: Path) -> dict[str, Tensor]:
+    """The tensors under our names. ``names``: published name -> our name, for each tensor of the published network.
+
+    Raises CheckpointError naming the file and the published names that are missing or left over.
+    """
+    missing, left = sorted(names.keys() - given.keys()), sorted(given.keys() - names.keys())
+    if missing or left:
+        mistakes = [f"lacks {', '.join(missing[:5])}"] * bool(missing) + [f"also holds {', '.join(left[:5])}"] * bool(
+            left
+        )
+        raise CheckpointError(
+            f"{path} {' and '.join(mistakes)} ({len(missing)} tensors missing, {len(left)} left over). It is another "
+            "network, or its sizes in params.yaml are not those of the published one."
+        )
+    return {names[name]: value for name, value in given.items()}

@@ -1,6 +1,7 @@
 """CIAGAN: a face is drawn anew as another person of the training, from its surroundings and lines along landmarks."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ class CIAGAN(Method):
     paper = "Maximov et al. 2020, CIAGAN, CVPR (arXiv:2005.09544)"
     capabilities = Capabilities(trains=True, landmarks=True, keys=Secret(), sees_face=False)
     needs = ("identity",)
+    official = ("ciagan",)
     architecture = ("down", "up", "blocks", "labels", "identity")
 
     class Params(CiaganSettings):
@@ -54,6 +56,15 @@ class CIAGAN(Method):
         from masquerade.methods.ciagan import training
 
         training.train(params, job)
+
+    @classmethod
+    def adopt(cls, params: Params, role: str, checkpoint: Path) -> None:
+        from masquerade import assets
+        from masquerade.methods.ciagan import published_weights
+        from masquerade.training import adoption
+
+        path = assets.checked(role)
+        published_weights.adopt(params, path, checkpoint, adoption.official(role, path))
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if the region of a face is empty or the whole picture, or its landmarks are unknown."""

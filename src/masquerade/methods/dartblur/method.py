@@ -1,6 +1,7 @@
 """DartBlur: a blurred face, changed so that a detector that learns from it works on clear pictures."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class DartBlur(Method):
     title = "DartBlur"
     paper = "Jiang et al. 2023, DartBlur, CVPR, pp. 16479-16488"
     capabilities = Capabilities(trains=True, landmarks=True)
+    official = ("dartblur",)
     architecture = ("widths",)
 
     class Params(DartBlurSettings):
@@ -54,6 +56,15 @@ class DartBlur(Method):
         from masquerade.methods.dartblur import training
 
         training.train(params, job)
+
+    @classmethod
+    def adopt(cls, params: Params, role: str, checkpoint: Path) -> None:
+        from masquerade import assets
+        from masquerade.methods.dartblur import published_weights
+        from masquerade.training import adoption
+
+        path = assets.checked(role)
+        published_weights.adopt(params, path, checkpoint, adoption.official(role, path))
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if landmarks are unknown, or if the network cannot halve the pictures often enough."""

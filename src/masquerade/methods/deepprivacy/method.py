@@ -1,6 +1,7 @@
 """DeepPrivacy: a face is drawn anew from its surroundings, seven keypoints and a random code."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -26,6 +27,7 @@ class DeepPrivacy(Method):
     title = "DeepPrivacy"
     paper = "Hukkelås et al. 2019, DeepPrivacy, ISVC (arXiv:1909.04538)"
     capabilities = Capabilities(trains=True, landmarks=True, sees_face=False)
+    official = ("deepprivacy_default", "deepprivacy_large")
     architecture = ("widths", "pose", "code")
 
     class Params(DeepPrivacySettings):
@@ -52,6 +54,15 @@ class DeepPrivacy(Method):
         from masquerade.methods.deepprivacy import training
 
         training.train(params, job)
+
+    @classmethod
+    def adopt(cls, params: Params, role: str, checkpoint: Path) -> None:
+        from masquerade import assets
+        from masquerade.methods.deepprivacy import published_weights
+        from masquerade.training import adoption
+
+        path = assets.checked(role)
+        published_weights.adopt(params, path, checkpoint, adoption.official(role, path))
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown."""

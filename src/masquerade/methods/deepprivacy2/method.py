@@ -1,6 +1,7 @@
 """DeepPrivacy2: a face is drawn anew from its surroundings and a random style, without keypoints."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -26,6 +27,7 @@ class DeepPrivacy2(Method):
     title = "DeepPrivacy2"
     paper = "Hukkelås, Lindseth 2023, DeepPrivacy2, WACV (doi:10.1109/WACV56688.2023.00138)"
     capabilities = Capabilities(trains=True, landmarks=True, sees_face=False)
+    official = ("deepprivacy2_fdf256", "deepprivacy2_fdf128")
     architecture = ("generator",)
 
     class Params(DeepPrivacy2Settings):
@@ -54,6 +56,15 @@ class DeepPrivacy2(Method):
         from masquerade.methods.deepprivacy2 import training
 
         training.train(params, job)
+
+    @classmethod
+    def adopt(cls, params: Params, role: str, checkpoint: Path) -> None:
+        from masquerade import assets
+        from masquerade.methods.deepprivacy2 import published_weights
+        from masquerade.training import adoption
+
+        path = assets.checked(role)
+        published_weights.adopt(params, path, checkpoint, adoption.official(role, path))
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from masquerade import assets
 from masquerade.core import discovery
 from masquerade.core.images import FaceArchive
 from masquerade.core.settings import Settings
@@ -89,6 +90,8 @@ def _trained(
     cost, reason = builder.counted(name, lambda: cls.train(knobs, job))
     if weights := workload.parameters.weights(*name.split("/")):
         cost, reason = Cost(), reason or f"published: {cards.weights_path(weights).name}"
+    if rule == "method" and (role := workload.parameters.official(name)):
+        cost, reason = Cost(), reason or f"published: {assets.path(role).name}"
     return _step(workload, builder, rule, name, jobs, cost, checkpoint, reason, workload.learnt_by(cls.people))
 
 
