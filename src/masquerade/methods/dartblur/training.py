@@ -91,7 +91,7 @@ class DartBlurTask:
 
     def _after_a_step(self, made: Tensor, truth: Tensor, images: Tensor) -> Tensor:
         """The second detector's answers on clear pictures after a step on ``made``, differentiable in ``made``."""
-        weights = dict(self.second.named_parameters())
+        weights: dict[str, Tensor] = dict(self.second.named_parameters())
         loss = losses.detection(functional_call(self.second, weights, (made,)), truth)
         slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
         rate = self.settings.inner_rate
@@ -100,7 +100,9 @@ class DartBlurTask:
 
     def _truth(self, corners: np.ndarray) -> Tensor:
         cells = self.size // 2 ** len(self.settings.detector.widths)
-        return grid_targets(torch.from_numpy(corners).float().to(self.network.up0[0].weight.device), self.size, cells)
+        return grid_targets(
+            torch.from_numpy(corners).float().to(next(self.network.parameters()).device), self.size, cells
+        )
 
     def _views(self, draw: np.random.Generator, count: int) -> tuple[Tensor, np.ndarray]:
         """Pictures, shifted, scaled and half of them mirrored, and the boxes of their faces, int (N, 4)."""
