@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -119,6 +120,16 @@ class TestMethods:
             "checkpoints/tiny/methods/identitydp/0.safetensors",
         )
         assert graph.kin_checkpoint(wildcards(method="falco")) == []
+
+    def test_official_file_of_a_method_replaces_its_training_and_not_that_of_an_ablation(self, root, monkeypatch):
+        graph = Graph(root, "tiny", lambda message: None)
+        assert graph.weights(wildcards(method="ciagan")) == []
+        parameters = mock.Mock(wraps=graph.parameters)
+        parameters.official = lambda method: "ciagan"
+        parameters.ablations = lambda method: {"ablated": {}}
+        monkeypatch.setattr(graph, "parameters", parameters)
+        assert graph.weights(wildcards(method="ciagan")) == [".masquerade/assets/ciagan.json"]
+        assert graph.weights(wildcards(method="ciagan", variant="ablated")) == []
 
     def test_methods_without_networks_are_not_neural(self, graph):
         assert {"falco", "ifadit", "identitydp"} <= graph.neural

@@ -10,7 +10,7 @@ from masquerade.pipeline.imported import pictures
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 SOURCE = "Hukkelås et al. 2019, program 1.0"
-ROW = "| DeepPrivacy [16] "
+TITLE = "DeepPrivacy, official program"
 
 
 def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(built, tmp_path):
@@ -26,6 +26,8 @@ def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(b
         str(theirs),
         "--name",
         "deepprivacy_official",
+        "--title",
+        TITLE,
         "--dataset",
         "synthetic_hq",
     )
@@ -53,7 +55,7 @@ def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(b
         assert "deepprivacy is not built yet" not in table
         assert f"imported = sha256:{pictures.sha256(stored)}, program = {SOURCE}" in table
     row = next(line for line in (built.path / "results/tiny/tables/falco/table1.md").read_text().splitlines()
-               if line.startswith(ROW))  # fmt: skip
+               if line.startswith(f"| {TITLE}"))  # fmt: skip
     assert row.count(f"({len(given) - 1}/{len(given)})") >= 4  # over the faces that were not refused
 
     built.commit("imported")
