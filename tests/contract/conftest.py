@@ -96,10 +96,11 @@ class Workshop:
 
         return self.once("fakes of the workshop", fill) / "fakes.safetensors"
 
-    def method(self, name, observe=True):
-        """An instance of the first variant of params.yaml; it has observed the test split if ``observe`` is true."""
+    def method(self, name, observe=True, variant=""):
+        """An instance of a variant (default: the first one); it has observed the test split if ``observe`` is true."""
         block = self.parameters.methods[name]
-        made = discovery.load("methods", name)(block.params, next(iter(block.variants.values())), self.resources(name))
+        knobs = block.variants[variant or next(iter(block.variants))]
+        made = discovery.load("methods", name)(block.params, knobs, self.resources(name))
         if observe:
             made.observe(self.archive.batches(4, "test"))
         return made

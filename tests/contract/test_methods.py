@@ -32,6 +32,13 @@ def keys(name, ids, *purpose) -> list[bytes] | None:
     return [kind.experiment(SEED, *purpose, each) for each in ids] if kind else None
 
 
+def region_and_noise(faces: Faces, result: np.ndarray) -> tuple[np.ndarray, Faces]:
+    """Where ``result`` differs from the faces, bool (N, 1, H, W), and the faces with noise there."""
+    region = (result != faces.images).any(axis=1, keepdims=True)
+    noise = np.random.default_rng(0).uniform(-1, 1, faces.images.shape).astype(np.float32)
+    return region, replace(faces, images=np.where(region, noise, faces.images))
+
+
 @pytest.fixture(scope="module")
 def faces(workshop) -> Faces:
     return workshop.archive.load("test")
@@ -101,11 +108,27 @@ def test_method_that_does_not_see_the_face_gives_the_same_picture_for_noise_in_i
 ):
     """The region is where the result differs from the original; noise there must not change one bit of the result."""
     result, _ = anonymized(name)
-    region = (result != faces.images).any(axis=1, keepdims=True)
-    noise = np.random.default_rng(0).uniform(-1, 1, faces.images.shape).astype(np.float32)
-    noisy = replace(faces, images=np.where(region, noise, faces.images))
+    region, noisy = region_and_noise(faces, result)
     assert np.array_equal(workshop.method(name).anonymize(noisy, SEED, keys(name, faces.ids)), result)
     assert 0.05 < region.mean() < 0.9
+
+
+@pytest.mark.parametrize(("variant", "sees_face"), [("default", True), ("filled", False)])
+def test_face_reaches_the_result_of_ldfa_as_published_and_its_row_says_so(workshop, faces, variant, sees_face):
+    method = workshop.method("ldfa", variant=variant)
+    result = method.anonymize(faces, SEED)
+    _, noisy = region_and_noise(faces, result)
+    assert np.array_equal(method.anonymize(noisy, SEED), result) != sees_face
+    assert ("the face reaches the network" in method.statement()["starts_from"]) == sees_face
+
+
+@pytest.mark.parametrize("name", ["deepprivacy", "deepprivacy2"])
+def test_random_code_changes_the_region_and_nothing_else(workshop, faces, name):
+    first, second = (workshop.method(name, variant="random").anonymize(faces, seed) for seed in (SEED, SEED + 1))
+    region, _ = region_and_noise(faces, first)
+    changed = (first != second).any(axis=1, keepdims=True)
+    assert changed.any(axis=(1, 2, 3)).all()
+    assert not changed[~region].any()
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from masquerade.core.errors import ReferenceFileError
-from masquerade.papers import latex, markdown, reference, tables
+from masquerade.papers import evasion, latex, markdown, reference, tables
 from masquerade.papers.context import Context
 from masquerade.papers.measured import fact_text
 from masquerade.params.blocks import StandIns
@@ -221,3 +221,31 @@ def test_judge_that_trained_a_method_is_named(monkeypatch, root):
     monkeypatch.setattr(discovery.load("judges", "recogniser_a"), "needs", ("identity",))
     sentence = judges_in_training.of_table(table, context)
     assert sentence.startswith("Judges seen in training: `recogniser_a` by Fawkes, Ours(ε=0.57), Ours(ε=6)")
+
+
+class TestEvasion:
+    """Methods that are made for later recognition."""
+
+    @pytest.fixture
+    def result(self, tmp_path):
+        poisoning = TABLE.replace("method: noise, variant: sigma_9", "method: fawkes, variant: default")
+        return tables.build(reference.load(written(tmp_path, poisoning)), CELLS, SKIPPED, CONTEXT)
+
+    def test_row_says_that_evasion_is_measured_and_a_note_explains_it(self, result):
+        text = markdown.page(result)
+        assert "Noise(σ=9) (evasion): *it has no metrics*" in rows_of(text)
+        assert "- Noise(σ=9): evasion. The method is made for pictures that a recogniser enrols" in text
+        assert text.count("evasion") == 2
+
+    def test_latex_says_it_too(self, result):
+        text = latex.table(result)
+        assert r"Noise($\sigma$=9) (evasion)" in text
+        assert r"Noise($\sigma$=9): evasion. The method is made" in text
+
+    def test_other_methods_have_no_mark(self, table):
+        assert "evasion" not in markdown.page(tables.build(table, CELLS, SKIPPED, CONTEXT))
+
+    def test_rows_of_the_papers_are_marked(self, root):
+        rows = reference.load(root / "reference/identitydp/table1.yaml").rows
+        rows += reference.load(root / "reference/lreorg/table5.yaml").rows
+        assert {row.method for row in rows if evasion.measured(row)} == {"fawkes", "clip2protect"}

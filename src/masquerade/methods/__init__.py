@@ -50,7 +50,7 @@ class Capabilities:
     test holds it."""
     poisons: bool = False
     """It is made for pictures that a recogniser enrols or learns from, to make it fail on later clear photographs.
-    Tables compare its pictures with clear ones, which is evasion, and say so."""
+    Tables compare its pictures with clear ones, which is evasion: their rows say so (papers/evasion.py)."""
     deterministic: bool = True
     """The seed does not change the result of its first variant."""
 

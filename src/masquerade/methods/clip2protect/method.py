@@ -62,9 +62,4 @@ class CLIP2Protect(Method):
         return known[[seeding.generator(seed, "clip2protect", name).integers(len(known)) for name in faces.ids]]
 
     def statement(self) -> dict[str, object]:
-        return {
-            "goal": self.variant.goal,
-            "prompt": self.variant.prompt,
-            "surrogates": "identity",
-            "measured": "evasion: these pictures are compared with clear ones",
-        }
+        return {"goal": self.variant.goal, "prompt": self.variant.prompt, "surrogates": "identity"}

@@ -62,9 +62,3 @@ class Fawkes(Method):
             made = cloaked(self._identity, faces.images[chosen], names, seed, self.params.size, self.variant)
             parts.append(made[: len(faces) - start])
         return np.concatenate(parts)
-
-    def statement(self) -> dict[str, object]:
-        return {
-            "purpose": "poisoning: a recogniser that enrols these pictures should fail on clear ones of the person",
-            "measured": "evasion: these pictures are compared with clear ones",
-        }

@@ -71,4 +71,6 @@ class LDFA(Method):
         return lambda _landmarks, size: reduced(faces.images, size)
 
     def statement(self) -> dict[str, object]:
-        return {"starts_from": "noise" if self.variant.strength == 1 else "the clear face with noise"}
+        if self.variant.strength == 1:
+            return {"starts_from": "noise"}
+        return {"starts_from": "the clear face with noise, as published: the face reaches the network"}
