@@ -39,3 +39,10 @@ def test_figures_of_a_card_and_adopted_methods_are_named():
 def test_rates_at_a_false_accept_rate_are_figures_and_not_details():
     page = backbones_table.markdown([{**QUALITY, "quality": {"tar_at_far_0.01": 0.8}, "floors": {}}], MINI, "abc")
     assert "tar at far 0.01" in page
+
+
+def test_data_of_an_official_file_of_a_method_are_named():
+    page = backbones_table.markdown([QUALITY], {**PAPER, "methods.ciagan.published": "asset:ciagan"}, "abc")
+    assert "not trained here: `ciagan` (`asset:ciagan`)." in page
+    assert "Official files of methods: `ciagan` (CIAGAN, 128 pixels, 1,200 people of CelebA)." in page
+    assert "may have seen people who are tested here" in page

@@ -15,7 +15,7 @@ from masquerade.lineage import provenance
 from masquerade.params import loading, overlays
 from masquerade.pipeline import method_builder, method_files, weights_export
 from masquerade.pipeline.graph import Graph
-from masquerade.training import cards, checkpoints
+from masquerade.training import adoption, cards, checkpoints
 from own_weights import (
     BACKBONES,
     METHODS,
@@ -117,8 +117,30 @@ class TestExport:
     def test_adopted_checkpoint_is_not_exported_again(self, repository):
         checkpoint, _ = adopt_backbone(repository, "identity")
         record(repository, str(checkpoint.relative_to(repository)))
-        with pytest.raises(MasqueradeError, match=r"was not trained at scale tiny: it was adopted"):
+        with pytest.raises(MasqueradeError, match=r"not trained at scale tiny: it was adopted from weights:identity"):
             weights_export.export(repository, "tiny", ["identity"])
+
+    def test_network_of_an_official_file_is_not_exported(self, trained, tmp_path):
+        """Its licence, its people and its training are not those that a card would state."""
+        root = tmp_path / "official"
+        shutil.copytree(trained, root)
+        checkpoint = "checkpoints/tiny/methods/identitydp/0.safetensors"
+        facts = checkpoints.load_checkpoint(root / checkpoint)[1]
+        facts |= {adoption.ADOPTED: {"name": "asset:ciagan", "sha256": "0" * 64}}
+        checkpoints.write(root / checkpoint, tensors_of(root / checkpoint), facts, [])
+        record(root, checkpoint)
+        with pytest.raises(MasqueradeError, match=r"adopted from asset:ciagan, .* set methods.identitydp.published to"):
+            weights_export.export(root, "tiny", ["identitydp"])
+
+    def test_backbone_of_an_official_file_is_not_exported(self, trained, tmp_path):
+        root = tmp_path / "official"
+        shutil.copytree(trained, root)
+        report = root / "checkpoints/tiny/backbones/identity.json"
+        report.write_text(
+            json.dumps({**json.loads(report.read_text()), "published": "assets/ir_se50/model_ir_se50.pth"})
+        )
+        with pytest.raises(MasqueradeError, match=r"adopted from assets/ir_se50/model_ir_se50.pth, .*weights/ holds"):
+            weights_export.export(root, "tiny", ["identity"])
 
     def test_files_together_have_a_limit(self, trained, tmp_path, monkeypatch):
         root = tmp_path / "large"

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from masquerade import assets
+from masquerade.core import own_weights
 from masquerade.papers import layout
 
 HEAD = ["Backbone", "Network", "Weights", "Figure", "Value", "Floor"]
@@ -28,7 +30,7 @@ def markdown(qualities: Iterable[Mapping[str, Any]], params: Mapping[str, Any], 
 
 
 def _adopted(qualities: Iterable[Mapping[str, Any]], params: Mapping[str, Any]) -> list[str]:
-    """The remarks on networks that were adopted from weights/: whose figures these are, and which methods adopt."""
+    """The remarks on adopted networks: whose figures these are, which methods adopt, and from what they learnt."""
     remarks = []
     if scales := sorted({quality.get("figures_of", "") for quality in qualities} - {""}):
         remarks.append(
@@ -44,6 +46,13 @@ def _adopted(qualities: Iterable[Mapping[str, Any]], params: Mapping[str, Any]) 
             named |= {f"{name}/{variant}": weights for variant, weights in value.items()}
     if listed := [f"`{name}` (`{weights}`)" for name, weights in named.items() if weights]:
         remarks.append(f"Methods that were adopted and not trained here: {', '.join(listed)}.")
+    official = {role: assets.asset(role).title for weights in named.values() if (role := own_weights.role_of(weights))}
+    if official:
+        listed = [f"`{role}` ({title})" for role, title in official.items()]
+        remarks.append(
+            f"Official files of methods: {', '.join(listed)}. These networks learnt from the data of their authors and "
+            "not from the people of this scale. They may have seen people who are tested here."
+        )
     return remarks
 
 

@@ -9,7 +9,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from masquerade.core import discovery, files, fingerprints
+from masquerade.core import discovery, files, fingerprints, own_weights
 from masquerade.core.errors import MasqueradeError
 from masquerade.core.suggestions import nearest
 from masquerade.lineage import descriptions, licences, provenance
@@ -171,10 +171,11 @@ class _Exporter:
         path = self.root / checkpoint
         record = self._record(checkpoint)
         parts, facts = checkpoints.load_checkpoint(path)
-        if adoption.ADOPTED in facts:
+        if published := self._published(trained, facts):
             raise MasqueradeError(
-                f"{checkpoint} was not trained at scale {self.parameters.scale}: it was adopted from "
-                f"{cards.FOLDER}/. Export from the scale that trains it, or set {trained.block}.published to ''."
+                f"{checkpoint} was not trained at scale {self.parameters.scale}: it was adopted from {published}, and "
+                f"{cards.FOLDER}/ holds networks that were trained with this program alone. Export from the scale that "
+                f"trains it, or set {trained.block}.published to '' and build this one again."
             )
         tensors = {f"{part}.{key}": tensor for part, group in parts.items() for key, tensor in group.items()}
         buffers = checkpoints.buffers_of(path)
@@ -213,6 +214,18 @@ class _Exporter:
         cards.write(card, self.folder)
         return Exported(trained, card, half_precision.loss(tensors.values(), rounded.values()))
 
+    def _published(self, trained: Trained, facts: Mapping[str, Any]) -> str:
+        """What replaced the training of a network, as ``published`` names it; '' if it was trained."""
+        if trained.room == "backbones":
+            return self._report(trained)["published"]
+        name = facts.get(adoption.ADOPTED, {}).get("name", "")
+        return name if not name or own_weights.role_of(name) else f"{own_weights.PREFIX}{name}"
+
+    def _report(self, trained: Trained) -> dict[str, Any]:
+        """The report of a backbone, with its figures."""
+        file = self.root / self.paths.backbone_quality.format(backbone=trained.module)
+        return json.loads(file.read_text(encoding="utf-8"))
+
     def _record(self, checkpoint: str) -> dict[str, Any]:
         """The circumstances of the job that wrote a checkpoint."""
         file = self.root / provenance.path_of(checkpoint)
@@ -248,8 +261,7 @@ class _Exporter:
         """The figures of a network and the people on whom they were measured."""
         dataset = self.parameters.matrix.train_on
         if trained.room == "backbones":
-            file = self.root / self.paths.backbone_quality.format(backbone=trained.module)
-            return json.loads(file.read_text(encoding="utf-8"))["quality"], f"validation people of {dataset}"
+            return self._report(trained)["quality"], f"validation people of {dataset}"
         variant = trained.variant or next(iter(self.parameters.methods[trained.module].variants))
         file = self.root / self.paths.scores
         scores = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
