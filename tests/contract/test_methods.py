@@ -1,6 +1,7 @@
 """The contract of every method, with a checkpoint of the tests' scale if the method trains."""
 
 import contextlib
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from masquerade.core import discovery
+from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
 from masquerade.pipeline import anonymization
 from masquerade.training import loop
@@ -17,6 +19,7 @@ SEED = 5
 RECOVERED_BY_KEY = [
     name for name in METHODS if (able := discovery.load("methods", name).capabilities).keys and able.invertible
 ]
+INPAINTERS = ["ciagan", "deepprivacy", "deepprivacy2", "ldfa"]
 RESUMED = [
     *((name, {}) for name in METHODS if discovery.load("methods", name).capabilities.trains),
     ("fit", {"kernel_rate": 0.0}),
@@ -156,6 +159,34 @@ def test_face_without_landmarks_is_refused_with_that_reason(workshop, name, tmp_
     out = FaceArchive(tmp_path / "out.zip")
     assert (out.index["status"] == "refused").all()
     assert out.index["reason"].str.contains("landmarks").all()
+
+
+@pytest.mark.parametrize("name", INPAINTERS)
+def test_face_whose_region_is_nothing_or_the_whole_picture_is_refused_alone_with_that_reason(workshop, name, tmp_path):
+    class Misplaced(FaceArchive):
+        """The landmarks of the first face lie around the whole picture, those of the second one outside of it."""
+
+        def select(self, part=None, status="ok"):
+            rows = super().select(part, status).copy()
+            points = [np.asarray(each, np.float32).reshape(68, 2) for each in rows["landmarks"]]
+            points[0] = (points[0] - points[0].mean(axis=0)) * 10 + points[0].mean(axis=0)
+            points[1] = points[1] + 1000
+            rows["landmarks"] = [each.ravel().tolist() for each in points]
+            return rows
+
+    archive = Misplaced(workshop.archive.path)
+    anonymization.anonymize(archive, tmp_path / "out.zip", workshop.method(name), "variant", "test", SEED, batch=4)
+    out = FaceArchive(tmp_path / "out.zip").index
+    assert out["status"].tolist() == ["refused", "refused", *["ok"] * (len(out) - 2)]
+    assert "the face region covers the whole picture" in out["reason"][0]
+    assert re.search(r"landmarks lie outside of the picture|covers no pixel", out["reason"][1])
+
+
+def test_prompt_with_a_word_that_the_text_image_model_does_not_know_is_refused_with_the_nearest_one(workshop):
+    block, cls = workshop.parameters.methods["clip2protect"], discovery.load("methods", "clip2protect")
+    prompt = block.variants["default"].model_copy(update={"prompt": "person wearing lipstik"})
+    with pytest.raises(ParameterError, match=r"words lipstik\. 'lipstik': .*lipstick"):
+        cls(block.params, prompt, workshop.resources("clip2protect"))
 
 
 @pytest.mark.parametrize(
