@@ -270,6 +270,12 @@ class TestPage:
             "`falco/a` 0.9 ± 0.2 (over 10) > `falco/b` **0.5** (over 10) > `falco/c` **0.25** (over 8 of 10)" in chain
         )
 
+    def test_the_page_says_of_which_methods_the_numbers_measure_evasion(self, judged, tmp_path):
+        assert "evasion" not in claims_page.markdown(judged, ONE)
+        tree = declared(tmp_path, {"name": "poisons", "than": [side("default", "fawkes")]})
+        text = claims_page.markdown(verdicts.judge(tree, [cell("a", 0.9)], {}, ONE), ONE)
+        assert "- fawkes: evasion. The method is made for pictures that a recogniser enrols" in text
+
     def test_the_csv_holds_every_comparison_of_every_seed(self, judged):
         rows = list(csv.DictReader(io.StringIO(claims_page.table(judged, ONE))))
         assert [row["name"] for row in rows] == ["a_is_greater", "fails", "undecided", "chain", "chain"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from masquerade.core import discovery
-from masquerade.papers import judges_in_training, latex, layout
+from masquerade.papers import evasion, judges_in_training, latex, layout
 from masquerade.papers.claims import Claim
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Measure
@@ -246,6 +246,8 @@ def _measures(verdicts: Sequence[Verdict], context: Context) -> list[list[str]]:
 
 def _notes(verdicts: Sequence[Verdict], context: Context) -> list[str]:
     notes = [f"{verdict.claim.says.rstrip('.')}: {verdict.claim.note}." for verdict in verdicts if verdict.claim.note]
+    compared = (side.compared.method for verdict in verdicts for side in verdict.sides)
+    notes += evasion.notes((method, method) for method in compared)
     uses = {
         (context.judge(measure.judge), side.compared.method, side.compared.method)
         for verdict in verdicts

@@ -3,20 +3,18 @@
 from collections.abc import Iterable
 
 from masquerade.core import discovery
-from masquerade.papers.declarations import Row
 
 MARK = " (evasion)"
 
 
-def measured(row: Row) -> bool:
-    """Whether the numbers of a row measure evasion, for which its method was not made."""
-    known = row.method in discovery.names("methods")
-    return known and discovery.load("methods", row.method).capabilities.poisons
+def measured(method: str) -> bool:
+    """Whether the numbers of a method measure evasion, for which it was not made."""
+    return method in discovery.names("methods") and discovery.load("methods", method).capabilities.poisons
 
 
-def notes(rows: Iterable[Row]) -> list[str]:
-    """The sentence below a table that explains the mark; none if no row has it."""
-    titles = list(dict.fromkeys(row.title for row in rows if measured(row)))
+def notes(methods: Iterable[tuple[str, str]]) -> list[str]:
+    """The sentence that explains this for the (method, title) pairs of a table or page; none if it is true of none."""
+    titles = list(dict.fromkeys(title for method, title in methods if measured(method)))
     if not titles:
         return []
     return [

@@ -59,7 +59,7 @@ def notes(result: "TableResult") -> list[str]:
     sentences = ours if table.ours else [f"† is not in the paper. {' '.join(ours)}".rstrip()]
     sentences += [f"{line.row.title}: {line.row.note}." for line in result.lines if line.row.printed and line.row.note]
     sentences += [table.note] if table.note else []
-    sentences += evasion.notes(line.row for line in result.lines)
+    sentences += evasion.notes((line.row.method, line.row.title) for line in result.lines)
     once = {(line.row.method, line.row.variant): line for line in reversed(result.lines)}.values()  # several attempts
     lines = [line for line in result.lines if any(line is first for first in once)]
     sentences += [f"{line.row.title}: {_facts(line.facts)}." for line in lines if line.facts]
@@ -150,7 +150,7 @@ def stand_ins(result: "TableResult", column: "Column") -> list[str]:
 
 def label(result: "TableResult", row: "Row") -> str:
     """The label of a method, with the mark of evasion and that of a row which is not in the paper."""
-    mark = evasion.MARK if evasion.measured(row) else ""
+    mark = evasion.MARK if evasion.measured(row.method) else ""
     return row.title + mark + ("" if row.printed or result.table.ours else DAGGER)
 
 
