@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from masquerade.backbones.inversion.inverter import Inverter
 from masquerade.core import discovery, fingerprints
@@ -12,7 +13,7 @@ from masquerade.core.errors import CheckpointError, ParameterError, PictureError
 from masquerade.core.images import ArchiveWriter, Faces, to_float, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.ifadit.frozen import FrozenNetworks, TrainingPictures
-from masquerade.methods.ifadit.network import started
+from masquerade.methods.ifadit.network import Span, started
 from masquerade.methods.ifadit.phases import PhaseTwo
 from masquerade.networks.linear_codes import LinearCodes
 from masquerade.networks.psp import Encoder4Editing
@@ -27,6 +28,7 @@ IMAGE = {"pixels": 1.0, "lpips": 0.0, "landmarks": 0.1, "parsing": 0.01}
 PARAMS = METHOD.Params(
     encoder={"kind": "e4e", "linear": False, "input_size": SIZE, "widths": WIDTHS, "units": UNITS,
              "start": "inversion"},
+    span=0,
     mapping=20,
     mapping_shared=False,
     flow={"kind": "coupling", "blocks": 2, "hidden": [8], "limit": 0.5, "start": 0.5, "secret": 1.0, "aligned": True,
@@ -295,7 +297,7 @@ PUBLISHED = {
     "compensation_form": "mlp",
     "phase_two": PARAMS.phase_two.model_copy(update={"image_terms": "each", "parsing_norm": "root"}),
 }
-FURTHER = {"compensation_form": "scaling", "flow": PARAMS.flow.model_copy(update={"permuted": True})}
+FURTHER = {"compensation_form": "scaling", "flow": PARAMS.flow.model_copy(update={"permuted": True}), "span": 4}
 
 
 @pytest.mark.parametrize("options", [PUBLISHED, FURTHER])
@@ -307,6 +309,15 @@ def test_with_other_options_the_right_key_recovers_the_reconstruction_too(folder
     middle = (slice(None), slice(None), slice(12, 20), slice(12, 20))
     np.testing.assert_allclose(back[middle], chosen.views(faces())["reconstructed"][middle], atol=1e-4)
     assert np.abs(wrong - back)[middle].max() > 1e-3
+
+
+def test_a_span_has_the_directions_of_the_people_and_nothing_else():
+    torch.manual_seed(0)
+    span, plane = Span(changed(span=2)), torch.linalg.qr(torch.randn(512, 3))[0].T
+    people = functional.normalize(torch.randn(20, 2) @ plane[:2])
+    coordinates = span.fit(people)
+    torch.testing.assert_close(coordinates @ coordinates.T, people @ people.T, atol=1e-5, rtol=0)
+    torch.testing.assert_close(span(people + torch.randn(20, 1) * plane[2]), coordinates, atol=1e-5, rtol=0)
 
 
 def test_the_right_key_recovers_the_reconstruction_with_the_published_flow_blocks(folder):

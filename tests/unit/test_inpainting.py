@@ -131,6 +131,19 @@ def test_errors_are_means_over_the_drawn_pixels_and_their_edges():
     assert values["edges"].item() == pytest.approx(0.5 * 4 / 6)
 
 
+def test_texture_is_compared_whatever_its_place():
+    """Points at other pixels have the same texture in the middle; a flat picture has none."""
+    mask = torch.zeros(1, 1, 32, 32)
+    mask[..., 12:20, 12:20] = 1
+    dots = torch.zeros(1, 3, 32, 32)
+    dots[..., 2::7, 2::7] = 1
+    made = Scenes(dots, mask, torch.zeros(1, 0), torch.zeros(1, 1), np.arange(1))
+    wanted = torch.tensor([True])
+    moved, flat = (differences(each, made, wanted)["texture"].item() for each in (dots.roll(3, 3), dots * 0))
+    assert moved == pytest.approx(0, abs=1e-6)
+    assert flat == pytest.approx(8 / 49, rel=1e-3), "of 49 pixels one has the magnitude 4 and four have 1"
+
+
 def test_pictures_that_are_not_wanted_are_not_compared():
     made, pasted = scenes(0.5)
     pasted[1] += 7

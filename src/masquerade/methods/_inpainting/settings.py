@@ -20,13 +20,18 @@ class LossSettings(Settings):
     The face does not reach the network, so the error teaches what the surroundings predict."""
     edges: Weight
     """Weight of the same error of differences between neighbouring pixels (0: none of the papers has it; ours)."""
+    texture: Weight
+    """Weight of the same error of local sharpness, `sharpening.texture` (0: none of the papers has it; ours)."""
 
 
 class InpaintingSettings(Settings):
     """The knobs of the training."""
 
     steps: Annotated[int, Field(ge=1)]
-    """Updates of the generator; an update of the critic follows each."""
+    """Updates of the generator."""
+    critic_from: Annotated[int, Field(ge=0)]
+    """Updates of the generator without the critic and without the adversarial loss, before those with both (ours:
+    docs/inpainting.md; 0: all published codes)."""
     batch: Annotated[int, Field(ge=2)]
     """Pictures of one update."""
     jitter: Annotated[float, Field(ge=0, le=0.2)]

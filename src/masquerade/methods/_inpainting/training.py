@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d
 
+from masquerade.backbones.generator.sharpening import texture
 from masquerade.backbones.landmarks.training import mirrored_points_order
 from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
@@ -125,22 +126,23 @@ class InpaintingTask(ABC):
         return Scenes(*[torch.from_numpy(array).to(self.device) for array in arrays], rows=rows)
 
     def step(self, step: int) -> dict[str, float]:
-        """One update of each network. Returns the losses by name."""
+        """One update of the generator, then one of the critic from ``critic_from`` on. Returns the losses by name."""
         draw = seeding.generator(self.seed, "inpainting", step)
-        scenes = self.scenes(draw)
-        share = cooldown_share(step, self.settings.steps, self.settings.cooldown)
-        values, pasted = self._update_generator(scenes, share)
-        loss = self.criticising(scenes, pasted, step)
-        self._criticising.descend(loss, 1.0)
-        return {name: value.item() for name, value in (values | {"critic": loss}).items()}
+        scenes, criticised = self.scenes(draw), step >= self.settings.critic_from
+        values, pasted = self._update_generator(scenes, step, criticised)
+        if criticised:
+            values["critic"] = self.criticising(scenes, pasted, step)
+            self._criticising.descend(values["critic"], 1.0)
+        return {name: value.item() for name, value in values.items()}
 
-    def _update_generator(self, scenes: Scenes, share: float) -> tuple[dict[str, Tensor], Tensor]:
+    def _update_generator(self, scenes: Scenes, step: int, criticised: bool) -> tuple[dict[str, Tensor], Tensor]:
         pasted = drawn(self.network, scenes)
-        self.critic.requires_grad_(False)
         values = differences(pasted, scenes, self.wanted(scenes)) | self.further(pasted, scenes)
-        values["adversarial"] = self.generating(self.scores(pasted, scenes))
+        if criticised:
+            self.critic.requires_grad_(False)
+            values["adversarial"] = self.generating(self.scores(pasted, scenes))
         total = cast("Tensor", sum(getattr(self.settings.losses, name) * value for name, value in values.items()))
-        self._generating.descend(total, share)
+        self._generating.descend(total, cooldown_share(step, self.settings.steps, self.settings.cooldown))
         self.critic.requires_grad_(True)
         return values | {"total": total}, pasted.detach()
 
@@ -153,7 +155,7 @@ def drawn(network: nn.Module, scenes: Scenes) -> Tensor:
 def differences(pasted: Tensor, scenes: Scenes, wanted: Tensor) -> dict[str, Tensor]:
     """The mean absolute errors of the drawn pixels, and of the differences between neighbours of which one is drawn.
 
-    Only of the ``wanted`` pictures, bool (N,).
+    And of the texture around the drawn pixels. Only of the ``wanted`` pictures, bool (N,).
     """
     chosen = wanted.to(pasted)[:, None, None, None]
     error, mask = (pasted - scenes.images) * chosen, scenes.masks * chosen
@@ -162,10 +164,12 @@ def differences(pasted: Tensor, scenes: Scenes, wanted: Tensor) -> dict[str, Ten
         neighbours = mask.narrow(along, 1, mask.shape[along] - 1), mask.narrow(along, 0, mask.shape[along] - 1)
         edges = edges + error.diff(dim=along).abs().sum()
         places = places + 3 * torch.maximum(*neighbours).sum()
-    channels = 3 * mask.sum()
+    finer = (texture(pasted) - texture(scenes.images)).abs() * mask
+    pixels = torch.clamp(mask.sum(), min=1)
     return {
-        "reconstruction": error.abs().sum() / torch.clamp(channels, min=1),
+        "reconstruction": error.abs().sum() / (3 * pixels),
         "edges": edges / torch.clamp(torch.as_tensor(places), min=1),
+        "texture": finer.sum() / pixels,
     }
 
 

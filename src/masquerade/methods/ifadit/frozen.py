@@ -44,6 +44,10 @@ class FrozenNetworks:
     def _load(self, name: str, checkpoint: Path) -> nn.Module:
         return place(discovery.load("backbones", name).load(checkpoint))
 
+    def spanned(self, span: nn.Module) -> None:
+        """From now on ``identity`` gives the results of ``span`` (N, D) for identity vectors (N, 512)."""
+        self.identity = place(nn.Sequential(self.identity, span).eval().requires_grad_(False))
+
     def mask(self, images: Tensor) -> Tensor:
         """M of Eq. 11: pictures (N, 3, H, W) -> (N, 1, H, W)."""
         return soft_mask(self.parsing.labels(images), self.region)
@@ -69,7 +73,7 @@ class Batch:
 
 
 class TrainingPictures:
-    """Training pictures, uint8 (M, S, S, 3), their identity vectors (M, 512) and points (M, 68, 2), computed once.
+    """Training pictures, uint8 (M, S, S, 3), their identity vectors (M, D) and points (M, 68, 2), computed once.
 
     ``masks``: whether batches have masks too. Masks are computed for each batch, because a training may use only a part
     of the pictures, and all masks may not fit into memory.

@@ -25,7 +25,7 @@ BATCH = 32  # pictures that are encoded or drawn at a time
 class Saved:
     """The representation to keep beside anonymized faces: z" and a of Eq. 9, and the pictures, for their background.
 
-    ``identity`` float32 (N, 512), ``attributes`` (N, layers, style), ``pictures`` uint8 (N, S, S, 3).
+    ``identity`` float32 (N, D), ``attributes`` (N, layers, style), ``pictures`` uint8 (N, S, S, 3).
     """
 
     identity: np.ndarray
@@ -47,8 +47,8 @@ class Ifadit(Method):
     needs = ("generator", "identity", "parsing", "landmarks", "inversion")
     losses = ("alexnet",)  # LPIPS, Eq. 20
     architecture = (
-        *("encoder", "mapping", "mapping_shared", "flow", "compensation_widths", "compensation_form", "compensation"),
-        *("region", "refined"),
+        *("encoder", "span", "mapping", "mapping_shared", "flow", "compensation_widths", "compensation_form"),
+        *("compensation", "region", "refined"),
     )
 
     class Params(IfaditSettings):
@@ -59,7 +59,7 @@ class Ifadit(Method):
     def __init__(self, params: Params, variant: Settings, resources: Resources):
         from masquerade.core import fingerprints
         from masquerade.methods.ifadit.frozen import TIED, FrozenNetworks
-        from masquerade.methods.ifadit.network import Disentangler, Transform
+        from masquerade.methods.ifadit.network import Disentangler, Span, Transform
         from masquerade.training import checkpoints
 
         super().__init__(params, variant, resources)
@@ -76,6 +76,10 @@ class Ifadit(Method):
         transform = Transform(params, self._networks.generator.style_width)
         checkpoints.load_into(disentangler, tensors.get("disentangler", {}), resources.checkpoint)
         checkpoints.load_into(transform, tensors.get("transform", {}), resources.checkpoint)
+        if params.span:
+            span = Span(params)
+            checkpoints.load_into(span, tensors.get("span", {}), resources.checkpoint)
+            self._networks.spanned(span)
         self._disentangler = disentangler.eval().requires_grad_(False).to(self._networks.device)
         self._transform = transform.eval().requires_grad_(False).to(self._networks.device)
         self._last_read: dict[bytes, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}

@@ -24,6 +24,29 @@ IDENTITY = 512
 """Width of an identity vector: section 3.2."""
 
 
+class Span(nn.Module):
+    """Unit identity vectors (N, 512) -> their coordinates in the span of ``basis`` (D, 512), scaled to length 1 (N, D).
+
+    The identities of people fill few of 512 dimensions, and a face shows nothing of a change in the others. The basis
+    is orthonormal; it starts with the first axes, until `fit`.
+    """
+
+    basis: Tensor
+
+    def __init__(self, settings: IfaditSettings):
+        super().__init__()
+        self.register_buffer("basis", torch.eye(settings.span or IDENTITY, IDENTITY))
+
+    def fit(self, vectors: Tensor) -> Tensor:
+        """Set ``basis`` to the directions with the most energy in unit vectors (M, 512). Returns their coordinates."""
+        directions = torch.linalg.eigh(vectors.double().mT @ vectors.double())[1]  # of rising energy
+        self.basis.copy_(directions[:, -len(self.basis) :].mT)
+        return self(vectors)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        return functional.normalize(vectors @ self.basis.mT)
+
+
 class Disentangler(nn.Module):
     """E_Attr and M (Eq. 1 and 2). ``mean``: the mean code (layers, style), which is the origin of attributes and W+."""
 
@@ -32,9 +55,10 @@ class Disentangler(nn.Module):
     def __init__(self, settings: IfaditSettings, mean: Tensor):
         super().__init__()
         layers, style = mean.shape
-        chosen = settings.encoder
+        chosen, width = settings.encoder, settings.span or IDENTITY
         self.encoder = KINDS[chosen.kind](layers, chosen.input_size, style, chosen.widths, chosen.units)
-        self.mapping = IdentityMapping(layers, IDENTITY, style, settings.mapping, settings.mapping_shared)
+        self.unit = settings.span > 0
+        self.mapping = IdentityMapping(layers, width, style, settings.mapping, settings.mapping_shared)
         self.register_buffer("latent_avg", mean.clone())
         self.linear = LinearCodes(linear_side(layers), style) if chosen.linear else None
 
@@ -49,12 +73,16 @@ class Disentangler(nn.Module):
         return start + self.encoder(images)
 
     def codes(self, identity: Tensor, attributes: Tensor) -> Tensor:
-        """w = M(z, a), Eq. 2: (N, 512) and (N, layers, style) -> W+ (N, layers, style)."""
+        """w = M(z, a), Eq. 2: (N, D) and (N, layers, style) -> W+ (N, layers, style).
+
+        With a span, M gets the direction of z alone: a face shows no length, and a wrong key gives long vectors.
+        """
+        identity = functional.normalize(identity) if self.unit else identity
         return self.latent_avg + self.mapping(identity, attributes)
 
 
 class Transform(nn.Module):
-    """T and C (Eq. 3 and 10): identity vectors (N, 512) and secret vectors (N, style) -> identity vectors.
+    """T and C (Eq. 3 and 10): identity vectors (N, D) and secret vectors (N, style) -> identity vectors.
 
     The flow works in rotated coordinates. The rotation is fixed, and it is the identity until `align`.
     """
@@ -63,32 +91,32 @@ class Transform(nn.Module):
 
     def __init__(self, settings: IfaditSettings, style: int):
         super().__init__()
-        flow = settings.flow
+        flow, width = settings.flow, settings.span or IDENTITY
         permuted = {"permuted": flow.permuted} if flow.kind == "coupling" else {}
-        self.flow = FLOWS[flow.kind](IDENTITY, style, flow.blocks, flow.hidden, flow.limit, flow.start, **permuted)
+        self.flow = FLOWS[flow.kind](width, style, flow.blocks, flow.hidden, flow.limit, flow.start, **permuted)
         self.gain = flow.secret
-        self.register_buffer("rotation", torch.eye(IDENTITY))
+        self.register_buffer("rotation", torch.eye(width))
         self.compensation = (
-            IdentityCompensation(IDENTITY, settings.compensation_widths, settings.compensation_form)
+            IdentityCompensation(width, settings.compensation_widths, settings.compensation_form)
             if settings.compensation
             else nn.Identity()
         )
 
     def align(self, vectors: Tensor) -> None:
-        """Rotate the flow to the principal directions of identity vectors (M, 512), and scale its shifts to them.
+        """Rotate the flow to the principal directions of identity vectors (M, D), and scale its shifts to them.
 
-        Identities vary in few of 512 directions, and a face cannot show what the flow adds in the others. The
+        Identities vary in few directions, and a face cannot show what the flow adds in the others. The
         directions go to both halves of the flow in turn.
         """
         moments = vectors.double().cpu().T @ vectors.double().cpu() / len(vectors)
         values, directions = torch.linalg.eigh(moments)  # rising
-        order = torch.arange(IDENTITY).flip(0).view(-1, 2).T.flatten()
+        order = torch.arange(len(values)).flip(0).view(-1, 2).T.flatten()
         self.rotation.copy_(directions[:, order])
         self.flow.set_reach(values[order].clamp(min=0).sqrt().to(self.rotation))
 
     @torch.no_grad()
     def start_scaling(self, vectors: Tensor, secret: Tensor) -> None:
-        """Start C of the form "scaling" at the mean length of T(z, k) for unit vectors z (M, 512).
+        """Start C of the form "scaling" at the mean length of T(z, k) for unit vectors z (M, D).
 
         The identity that is measured in a picture has length 1, and T(z, k), for which C looks, has another length.
         """

@@ -24,7 +24,7 @@ from masquerade.training.optimisers import Optimisers
 
 
 class Rehearsal(Phase):
-    """T and C on identity vectors (M, 512) of the training pictures, by the terms of Eq. 22 except L_Img."""
+    """T and C on identity vectors (M, D) of the training pictures, by the terms of Eq. 22 except L_Img."""
 
     name = "rehearsal"
 
@@ -69,7 +69,7 @@ class Rehearsal(Phase):
         return {f"rehearsal/{name}": value.item() for name, value in (values | {"total": total}).items()}
 
     def identities(self, rows: np.ndarray) -> Tensor:
-        """Identity vectors (N, 512) of training pictures."""
+        """Identity vectors (N, D) of training pictures."""
         return self.known.identity[torch.from_numpy(rows)].to(self.networks.device)
 
 

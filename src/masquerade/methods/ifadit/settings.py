@@ -145,6 +145,9 @@ class IfaditSettings(Settings):
 
     encoder: EncoderSettings
     """E_Attr of Eq. 1."""
+    span: Annotated[int, Field(ge=0, le=512, multiple_of=2)]
+    """Dimensions of the identities: those that the vectors of the training people fill most (ours: docs/ifadit.md; 0:
+    all 512, section 3.2). With a span, M of Eq. 2 gets directions, without their length."""
     mapping: Width
     """Hidden units of M for each style layer (512: the published code)."""
     mapping_shared: bool

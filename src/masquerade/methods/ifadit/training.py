@@ -12,7 +12,7 @@ from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods._disentanglement.training import decoded
 from masquerade.methods.ifadit.frozen import NEEDS, TIED, FrozenNetworks, TrainingPictures
-from masquerade.methods.ifadit.network import Disentangler, Transform, drawn_secrets, secret_vectors, started
+from masquerade.methods.ifadit.network import Disentangler, Span, Transform, drawn_secrets, secret_vectors, started
 from masquerade.methods.ifadit.phases import Phase, PhaseOne, PhaseTwo, Training
 from masquerade.methods.ifadit.refinement import refine
 from masquerade.methods.ifadit.rehearsal import Rehearsal
@@ -40,6 +40,10 @@ def train(settings: IfaditSettings, job: TrainingJob) -> None:
     transform = Transform(settings, networks.generator.style_width).to(networks.device)
     first_phase = _first_phase_digest(settings, job, archive)
     known = TrainingPictures(networks, decoded(archive, job.people, size), masks=settings.refined)
+    span = Span(settings)
+    if settings.span:
+        known.identity = span.fit(known.identity)
+        networks.spanned(span)
     if settings.flow.aligned:
         transform.align(known.identity)
     if settings.compensation and settings.compensation_form == "scaling":
@@ -69,7 +73,8 @@ def train(settings: IfaditSettings, job: TrainingJob) -> None:
     )
     facts = {name: fingerprints.md5(job.backbones[name]) for name in TIED}
     facts["first_phase"] = first_phase if settings.dual_phase else ""
-    checkpoints.save_checkpoint(job.checkpoint, {"disentangler": disentangler, "transform": transform}, facts)
+    modules = {"disentangler": disentangler, "transform": transform} | ({"span": span} if settings.span else {})
+    checkpoints.save_checkpoint(job.checkpoint, modules, facts)
 
 
 def _first_phase_digest(settings: IfaditSettings, job: TrainingJob, archive: FaceArchive) -> str:
@@ -80,7 +85,7 @@ def _first_phase_digest(settings: IfaditSettings, job: TrainingJob, archive: Fac
     )
 
 
-FIRST_PHASE = {"encoder", "mapping", "mapping_shared", "phase_one", "betas", "cooldown", "region", "refined"}
+FIRST_PHASE = {"encoder", "span", "mapping", "mapping_shared", "phase_one", "betas", "cooldown", "region", "refined"}
 
 
 def _taken_over(disentangler: Disentangler, first_phase: str, job: TrainingJob) -> bool:
