@@ -67,6 +67,7 @@ IDENTITYDP = {
     "**IdentityDP (ε = 0.57)**": "identitydp/eps_0_57",
 }
 SWEEP = ("0.57", "6", "100", "200", "400", "800")
+DETECTORS = ("dlib_face", "mtcnn", "haar")
 RECOGNISERS = ("recogniser_a", "recogniser_b")
 SHORT = ("Pixelization(16×16)", "Blur(19×19)", "k-same (k = 5)", "**IdentityDP (ε = 6)**")
 FALCO = {
@@ -82,6 +83,20 @@ KEYED = {
     "**iFADIT**": "ifadit/full",
     "FIT": "fit/default",
     "RiDDLE": "riddle/default",
+}
+BASELINES = {
+    "DeepPrivacy": "deepprivacy/default",
+    "DeepPrivacy, random code": "deepprivacy/random",
+    "DeepPrivacy2": "deepprivacy2/default",
+    "DeepPrivacy2, random style": "deepprivacy2/random",
+    "CIAGAN": "ciagan/default",
+    "LDFA, starts from the clear face": "ldfa/default",
+    "LDFA, starts from noise": "ldfa/filled",
+    "DartBlur": "dartblur/default",
+    "AnonymousNet": "anonymousnet/default",
+    "AnonymousNet without perturbation": "anonymousnet/no_perturbation",
+    "Fawkes (evasion)": "fawkes/default",
+    "CLIP2Protect (evasion)": "clip2protect/default",
 }
 LREORG = {
     "**hides identity, keeps the rest**": "lreorg/default",
@@ -146,6 +161,19 @@ TABLES: dict[str, tuple[str, dict[str, str], Columns]] = {
             "FD": ("frechet_distance/mobilenet_v2",),
             "attributes learnt, balanced": ("attribute_accuracy/combined.balanced",),
         },
+    ),
+    "baselines": (
+        "method",
+        BASELINES | CONTROLS,
+        {
+            "faces found: HOG, MTCNN, Haar": tuple(f"detection_rate/{judge}" for judge in DETECTORS),
+            "PSR: `recogniser_a`, `recogniser_b`, dlib": tuple(
+                f"protection_success_rate_at_far/{judge}" for judge in (*RECOGNISERS, "dlib_face")
+            ),
+            "landmarks moved": ("landmark_distance/mtcnn",),
+            "FD": ("frechet_distance/mobilenet_v2",),
+        }
+        | PSNR,
     ),
     "recovery": (
         "method",
