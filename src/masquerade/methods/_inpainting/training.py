@@ -125,10 +125,19 @@ class InpaintingTask(ABC):
         arrays = (images, masks, self.guide(landmarks), self.codes(len(rows), draw))
         return Scenes(*[torch.from_numpy(array).to(self.device) for array in arrays], rows=rows)
 
+    def penalised(self, step: int) -> bool:
+        """Whether the critic's loss has a penalty of its gradient at a step."""
+        return False
+
+    def kind(self, step: int) -> tuple[bool, bool]:
+        """Whether the critic takes part in the step, and whether its gradient is penalised."""
+        criticised = step >= self.settings.critic_from
+        return criticised, criticised and self.penalised(step)
+
     def step(self, step: int) -> dict[str, float]:
         """One update of the generator, then one of the critic from ``critic_from`` on. Returns the losses by name."""
         draw = seeding.generator(self.seed, "inpainting", step)
-        scenes, criticised = self.scenes(draw), step >= self.settings.critic_from
+        scenes, criticised = self.scenes(draw), self.kind(step)[0]
         values, pasted = self._update_generator(scenes, step, criticised)
         if criticised:
             values["critic"] = self.criticising(scenes, pasted, step)

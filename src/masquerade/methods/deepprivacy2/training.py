@@ -44,9 +44,11 @@ class DeepPrivacy2Task(InpaintingTask):
     def generating(self, scores: Tensor) -> Tensor:
         return softplus(-scores).mean()
 
+    def penalised(self, step: int) -> bool:
+        return self.settings.losses.r1 > 0 and step % self.settings.r1_every == 0
+
     def criticising(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
-        weights, every = self.settings.losses, self.settings.r1_every
-        penalised = weights.r1 > 0 and step % every == 0
+        weights, every, penalised = self.settings.losses, self.settings.r1_every, self.penalised(step)
         scenes.images.requires_grad_(penalised)
         real, fake = self.scores(scenes.images, scenes), self.scores(pasted, scenes)
         loss = softplus(fake).mean() + softplus(-real).mean() + weights.drift * real.square().mean()
