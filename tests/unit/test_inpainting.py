@@ -11,12 +11,15 @@ from masquerade.backbones.landmarks.training import mirrored_points_order
 from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces
 from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.training import Scenes, differences, jittered
+from masquerade.methods._inpainting.training import People, Scenes, differences, jittered
+from masquerade.methods.deepprivacy.settings import DeepPrivacySettings
+from masquerade.methods.deepprivacy.training import DeepPrivacyTask
 from masquerade.networks.ciagan import CiaganCritic, CiaganGenerator
 from masquerade.networks.dartblur import DartBlurUNet, grid_targets
 from masquerade.networks.inpainting_unet import InpaintingUNet, pose_maps, published_widths
 from masquerade.networks.stargan import StarGanCritic, StarGanGenerator
 from masquerade.networks.style_unet import StyleUNet
+from masquerade.params import loading
 
 CIAGAN = ([32, 64, 128, 256, 256], [256, 128, 64, 32, 16], 1200, [256] * 4 + [512] * 3)
 """The published sizes of CIAGAN's generator."""
@@ -142,6 +145,19 @@ def test_texture_is_compared_whatever_its_place():
     moved, flat = (differences(each, made, wanted)["texture"].item() for each in (dots.roll(3, 3), dots * 0))
     assert moved == pytest.approx(0, abs=1e-6)
     assert flat == pytest.approx(8 / 49, rel=1e-3), "of 49 pixels one has the magnitude 4 and four have 1"
+
+
+def test_the_critic_learns_and_counts_from_its_step_on(root):
+    tree = loading.load(root, "tiny").tree["methods"]["deepprivacy"]["params"]
+    pictures = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
+    known = People(pictures, np.repeat(face(32), 4, axis=0), ["a", "b", "c", "d"])
+    task = DeepPrivacyTask(DeepPrivacySettings(**tree | {"critic_from": 1, "penalty_every": 2}), known, seed=0)
+    assert [task.kind(step) for step in range(4)] == [(False, False), (True, False), (True, True), (True, False)]
+    before = [weight.clone() for weight in task.critic.parameters()]
+    for step in range(2):
+        values = task.step(step)
+        changed = any(not torch.equal(a, b) for a, b in zip(before, task.critic.parameters(), strict=True))
+        assert changed == ("critic" in values) == ("adversarial" in values) == (step == 1)
 
 
 def test_pictures_that_are_not_wanted_are_not_compared():
