@@ -42,7 +42,7 @@ def transform(form="residual", **changed):
         "aligned": False,
         "permuted": False,
     } | changed
-    knobs = {"flow": FlowSettings(**flow), "compensation": True, "compensation_widths": [8, 8, 8],
+    knobs = {"span": 0, "flow": FlowSettings(**flow), "compensation": True, "compensation_widths": [8, 8, 8],
              "compensation_form": form}  # fmt: skip
     return Transform(IfaditSettings.model_construct(**knobs), STYLE)
 
