@@ -45,11 +45,11 @@ class Fawkes(Method):
     variant: Variant
 
     def __init__(self, params: Params, variant: Variant, resources: Resources):
-        from masquerade.networks.inputs import place
+        from masquerade.networks.inputs import differentiated, place
 
         super().__init__(params, variant, resources)
         identity = discovery.load("backbones", "identity").load(resources.backbones["identity"])
-        self._identity = place(identity)
+        self._identity = place(differentiated(identity))
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """The pictures with their changes. ``seed`` draws the first, tiny change of each picture."""
