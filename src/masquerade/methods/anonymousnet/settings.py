@@ -1,6 +1,6 @@
 """The knobs of AnonymousNet. The numbers in brackets are those of StarGAN's published code, with which it draws."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -42,12 +42,18 @@ class GeneratorSettings(Settings):
 
 
 class CriticSettings(Settings):
-    """Stage III: the shape of the critic."""
+    """Stage III: the critic."""
 
     width: Width
     """Channels after its first halving (64)."""
     depth: Annotated[int, Field(ge=1)]
     """Halvings of the picture (6)."""
+    label_steps: Annotated[int, Field(ge=0)]
+    """Updates before the first of the generator, in which it learns the labels of real pictures alone (0)."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Learning rate of its Adam (0.0001)."""
+    kernel_rate: Annotated[float, Field(ge=0)]
+    """Learning rate of Muon, for its kernels (0: Adam for these too, as published)."""
 
 
 class AnonymousNetLosses(Settings):
@@ -74,8 +80,6 @@ class AnonymousNetSettings(Settings):
     """Stage III."""
     critic: CriticSettings
     """Stage III."""
-    classified_by: Literal["critic", "estimator"]
-    """The network that checks the label of a drawn picture: the critic (published), or the classifier of stage I."""
     losses: AnonymousNetLosses
     """The weights of the losses."""
     critic_updates: Annotated[int, Field(ge=1)]
@@ -87,7 +91,7 @@ class AnonymousNetSettings(Settings):
     batch: Annotated[int, Field(ge=2)]
     """Pictures of one update (16)."""
     learning_rate: Annotated[float, Field(gt=0)]
-    """Learning rate of Adam (0.0001)."""
+    """Learning rate of Adam, for the generator (0.0001)."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
     """Betas of Adam (0.5, 0.999)."""
     kernel_rate: Annotated[float, Field(ge=0)]

@@ -41,25 +41,30 @@ class AnonymousNetTask:
         chosen = settings.critic
         self.critic = StarGanCritic(pictures.shape[1], len(self.chosen), chosen.width, chosen.depth).to(self.device)
         self.modules = {"estimator": self.estimator, "network": self.network, "critic": self.critic}
-        rates = settings.learning_rate, settings.kernel_rate, settings.betas
         self._estimating = Optimisers(
             {"estimator": self.estimator}, settings.estimator.learning_rate, (0.9, 0.99), (2, 4), ADAM_RATE
         )
-        self._generating = Optimisers.with_kernels({"network": self.network}, *rates)
-        self._criticising = Optimisers({"critic": self.critic}, settings.learning_rate, settings.betas)
+        self._generating, self._criticising = (
+            Optimisers.with_kernels({name: self.modules[name]}, of.learning_rate, of.kernel_rate, settings.betas)
+            for name, of in (("network", settings), ("critic", settings.critic))
+        )
         named = {"estimator": self._estimating, "network": self._generating, "critic": self._criticising}
         self.optimisers = {f"{name}.{key}": each for name, of in named.items() for key, each in of.named.items()}
 
-    def kind(self, step: int) -> bool:
-        """Whether the step belongs to stage I."""
-        return step < self.settings.estimator.steps
+    def kind(self, step: int) -> tuple[bool, bool, bool]:
+        """Whether the step belongs to stage I, to the critic's labels, and whether the critic's gradient is penalised."""
+        settings = self.settings
+        before = step < settings.estimator.steps
+        labels = not before and step < first_drawn(settings)
+        return before, labels, not before and not labels and step % settings.penalty_every == 0
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name."""
-        if self.kind(step):
+        estimates, labels, _ = self.kind(step)
+        if estimates:
             return {"estimation": self._estimate(step).item()}
-        if step == self.settings.estimator.steps:
-            self.estimator.eval().requires_grad_(False)
+        if labels:
+            return {"labels": self._learn_labels(step).item()}
         return {name: value.item() for name, value in self._synthesise(step).items()}
 
     def _estimate(self, step: int) -> Tensor:
@@ -74,9 +79,15 @@ class AnonymousNetTask:
         self._estimating.descend(loss, cooldown_share(step, self.settings.estimator.steps, COOLDOWN))
         return loss
 
+    def _learn_labels(self, step: int) -> Tensor:
+        """An update of the critic by the labels of real pictures alone (Choi et al. 2018, Eq. 2)."""
+        images, own, _ = self._batch(step, 0)
+        loss = functional.binary_cross_entropy_with_logits(self.critic(images)[1], own)
+        self._criticising.descend(loss, 1.0)
+        return loss
+
     def _synthesise(self, step: int) -> dict[str, Tensor]:
         """Stage III: the losses of StarGAN (Choi et al. 2018, Eq. 1-7)."""
-        self.estimator.eval().requires_grad_(False)
         updates = range(self.settings.critic_updates)
         criticism = [self._criticise(*self._batch(step, number), step) for number in updates]
         images, own, wanted = self._batch(step, self.settings.critic_updates)
@@ -84,16 +95,13 @@ class AnonymousNetTask:
         drawn = self.network(images, wanted)
         self.critic.requires_grad_(False)
         scores, logits = self.critic(drawn)
-        if self.settings.classified_by == "estimator":
-            logits = self.estimator(drawn)[:, self.chosen]
         values = {
             "adversarial": -scores.mean(),  # Eq. 7, of the generator
             "classification": functional.binary_cross_entropy_with_logits(logits, wanted),  # Eq. 3
             "cycle": (self.network(drawn, own) - images).abs().mean(),  # Eq. 4
         }
         total = cast("Tensor", sum(getattr(weights, name) * value for name, value in values.items()))  # Eq. 6
-        first = self.settings.estimator.steps
-        share = cooldown_share(step - first, self.settings.steps, self.settings.cooldown)
+        share = cooldown_share(step - first_drawn(self.settings), self.settings.steps, self.settings.cooldown)
         self._generating.descend(total, share)
         self.critic.requires_grad_(True)
         return values | {"critic": criticism[-1]}
@@ -104,8 +112,7 @@ class AnonymousNetTask:
             drawn = self.network(images, wanted)
         (real, logits), (fake, _) = self.critic(images), self.critic(drawn)
         loss = fake.mean() - real.mean()  # Eq. 7, of the critic
-        if settings.classified_by == "critic":
-            loss = loss + weights.classification * functional.binary_cross_entropy_with_logits(logits, own)  # Eq. 2
+        loss = loss + weights.classification * functional.binary_cross_entropy_with_logits(logits, own)  # Eq. 2
         if weights.gradient_penalty and step % settings.penalty_every == 0:
             draw = seeding.generator(self.seed, "penalty", step)
             share = torch.from_numpy(draw.random((len(images), 1, 1, 1), dtype=np.float32)).to(images)
@@ -125,6 +132,11 @@ class AnonymousNetTask:
         images[turned] = images[turned][..., ::-1]
         own, wanted = (self.labels[torch.from_numpy(some)][:, self.chosen].to(self.device) for some in (rows, others))
         return torch.from_numpy(images).to(self.device), own, wanted
+
+
+def first_drawn(settings: AnonymousNetSettings) -> int:
+    """The first step that updates the generator."""
+    return settings.estimator.steps + settings.critic.label_steps
 
 
 def columns(settings: AnonymousNetSettings) -> list[int]:
@@ -173,7 +185,7 @@ def train(settings: AnonymousNetSettings, job: TrainingJob) -> None:
     sources = archive.load(rows=archive.select("validation").iloc[:SAMPLES]).images
 
     def sample(step: int) -> None:
-        done = step + 1 - settings.estimator.steps
+        done = step + 1 - first_drawn(settings)
         if done > 0 and (done % settings.samples_every == 0 or done == settings.steps):
             job.picture(f"samples_{done:06d}", samples(average.module, sources, len(task.chosen)))
 
@@ -185,7 +197,7 @@ def train(settings: AnonymousNetSettings, job: TrainingJob) -> None:
     )
     loop.fit(
         task,
-        steps=settings.estimator.steps + settings.steps,
+        steps=first_drawn(settings) + settings.steps,
         state=job.state,
         fingerprint=hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest(),
         log=job.log,
