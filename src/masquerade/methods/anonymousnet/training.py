@@ -52,7 +52,7 @@ class AnonymousNetTask:
         self.optimisers = {f"{name}.{key}": each for name, of in named.items() for key, each in of.named.items()}
 
     def kind(self, step: int) -> tuple[bool, bool, bool]:
-        """Whether the step belongs to stage I, to the critic's labels, and whether the critic's gradient is penalised."""
+        """Whether the step is of stage I, or of the critic's labels, and whether the gradient is penalised."""
         settings = self.settings
         before = step < settings.estimator.steps
         labels = not before and step < first_drawn(settings)
