@@ -83,6 +83,13 @@ def test_readme_is_short():
     assert len(text(ROOT / "README.md").splitlines()) <= 120
 
 
+def test_the_number_to_expect_is_that_of_the_table_in_readme():
+    page = text(ROOT / "README.md")
+    said = re.search(r"identity distance of \*\*([\d.]+)\*\* .* interval from ([\d.]+) to ([\d.]+\d)", page)
+    row = re.search(r"^\| \*\*IdentityDP \(ε = 6\)\*\* \| ([\d.]+) \[([\d.]+), ([\d.]+)\]", page, re.MULTILINE)
+    assert said and row and said.groups() == row.groups()
+
+
 def test_every_page_is_in_the_index_with_one_line():
     entries = re.findall(r"^- \[(\S+\.md)\]\((\S+\.md)\): \S", text(ROOT / "docs/README.md"), flags=re.MULTILINE)
     pages = sorted(page.name for page in (ROOT / "docs").glob("*.md") if page.name != "README.md")
