@@ -87,7 +87,9 @@ def test_the_number_to_expect_is_that_of_the_table_in_readme():
     page = text(ROOT / "README.md")
     said = re.search(r"identity distance of \*\*([\d.]+)\*\* .* interval from ([\d.]+) to ([\d.]+\d)", page)
     row = re.search(r"^\| \*\*IdentityDP \(ε = 6\)\*\* \| ([\d.]+) \[([\d.]+), ([\d.]+)\]", page, re.MULTILINE)
-    assert said and row and said.groups() == row.groups()
+    assert said
+    assert row
+    assert said.groups() == row.groups()
 
 
 def test_every_page_is_in_the_index_with_one_line():
