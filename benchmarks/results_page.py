@@ -164,14 +164,31 @@ TABLES: dict[str, tuple[str, dict[str, str], Columns]] = {
     ),
     "baselines": (
         "method",
-        BASELINES | CONTROLS,
+        BASELINES | INVERTED | CONTROLS,
         {
             "faces found: HOG, MTCNN, Haar": tuple(f"detection_rate/{judge}" for judge in DETECTORS),
             "PSR: `recogniser_a`, `recogniser_b`, dlib": tuple(
                 f"protection_success_rate_at_far/{judge}" for judge in (*RECOGNISERS, "dlib_face")
             ),
+            "nearest other picture is of the same person": tuple(
+                f"rank1_identification_rate/{judge}" for judge in RECOGNISERS
+            ),
+            "accepted as the person": tuple(f"true_acceptance_rate/{judge}" for judge in RECOGNISERS),
+        },
+    ),
+    "baselines_pictures": (
+        "method",
+        BASELINES | INVERTED | CONTROLS,
+        {
             "landmarks moved": ("landmark_distance/mtcnn",),
-            "FD": ("frechet_distance/mobilenet_v2",),
+            "box moved": ("box_distance/mtcnn",),
+            "FD: two networks": ("frechet_distance/mobilenet_v2", "frechet_distance/efficientnet_lite0"),
+            "perceptual distance": ("perceptual_distance/mobilenet_v2",),
+            "attributes kept, balanced": ("attribute_preservation_rate/attribute_classifier.balanced",),
+            "attributes learnt: inner, outer face": (
+                "attribute_accuracy/inner.balanced",
+                "attribute_accuracy/outer.balanced",
+            ),
         }
         | PSNR,
     ),
