@@ -18,7 +18,7 @@ from masquerade.core.images import FaceArchive
 from masquerade.params import loading as params
 
 ROOT = Path(__file__).parents[1]
-HAIR = 3  # the first selected attributes exclude one another
+HAIR = "_Hair"  # the end of the names of colours of hair, which exclude one another
 HEADING = "| attribute | faces without it | it is seen | faces with it | it is gone | change of a pixel, of 255 |"
 
 
@@ -35,11 +35,12 @@ def benchmark(scale: str, count: int) -> list[str]:
     columns = [ATTRIBUTES.index(name) for name in names]
     images = torch.from_numpy(faces.images)
     own = (judge(images)[:, columns] > 0).float()
+    colours = [place for place, name in enumerate(names) if name.endswith(HAIR)]
     rows = []
     for place, name in enumerate(names):
         wanted = own.clone()
-        if place < HAIR:
-            wanted[:, :HAIR] = 0
+        if place in colours:
+            wanted[:, colours] = 0
         wanted[:, place] = 1 - own[:, place]
         drawn = method._network(images, wanted)
         seen, had = judge(drawn)[:, columns[place]] > 0, own[:, place] > 0
@@ -58,9 +59,7 @@ def main() -> None:
     given = parser.parse_args()
     table = [HEADING, "|---|---:|---:|---:|---:|---:|", *benchmark(given.scale, given.faces)]
     page = "# AnonymousNet: attributes that are asked for\n\n"
-    page += (
-        f"Scale `{given.scale}`, {given.faces} test people, of whom the judge's answers to the originals are true.\n\n"
-    )
+    page += f"Scale `{given.scale}`, {given.faces} test people. The judge says which attributes the originals have.\n\n"
     (ROOT / "benchmarks" / "anonymousnet.md").write_text(page + "\n".join(table) + "\n", encoding="utf-8")
     print("\n".join(table))
 
