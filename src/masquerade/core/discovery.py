@@ -1,4 +1,4 @@
-"""Finds methods, backbones, judges, metrics and datasets: name = module = key of params.yaml. There is no registry."""
+"""Finds methods, attackers, backbones, judges, metrics and datasets: name = module = key of params.yaml. There is no registry."""
 
 import importlib
 import inspect
@@ -16,6 +16,7 @@ CONTENTS = {
     "judges": "judge",
     "methods": "method",
     "metrics": "metric",
+    "attackers": "attacker",
 }
 """Room -> what it holds. In a folder ``<room>/<name>/`` the module of that name defines the class."""
 

@@ -3,7 +3,7 @@
 params.yaml holds the values of the papers. ``scales/<scale>.yaml`` holds what differs at that scale: a mapping is
 merged, any other value replaces, ``null`` removes the key. Its key ``base`` names another scale, whose overlay is put
 on params.yaml first. The modules of the rooms define the types of their own
-blocks (datasets, backbones, judges, metrics and methods), so a new module brings its own block.
+blocks (datasets, backbones, judges, metrics, methods and attackers), so a new module brings its own block.
 """
 
 from collections.abc import Mapping
@@ -65,6 +65,7 @@ def _check_references(parameters: Parameters) -> None:
         "measure.judges": (parameters.measure.judges, parameters.judges),
         "target.judges": (parameters.target.judges, parameters.judges),
         "recovery.judges": (parameters.recovery.judges, parameters.judges),
+        "informed.judges": (parameters.informed.judges, parameters.judges),
         "attacks.judge": ([parameters.attacks.judge] if parameters.attacks.cells else [], parameters.judges),
     }
     for name, block in parameters.backbones.items():

@@ -58,6 +58,7 @@ def model() -> type[Common]:
         "judges": "judges",
         "metrics": "metrics",
         "methods": "methods",
+        "attackers": "attackers",
     }
     fields: dict[str, Any] = {key: (_room_block(room), ...) for key, room in rooms.items()}
     return create_model("Parameters", __base__=Common, **fields)

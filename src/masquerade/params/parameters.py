@@ -15,7 +15,7 @@ class Parameters:
     """Validated parameters of one scale; every key of params.yaml is an attribute.
 
     ``typed`` holds them as `Settings`, ``tree`` as plain JSON values without the keys that are null. The blocks of the
-    rooms (datasets, backbones, judges, metrics, methods) are mappings that hold only the modules in use.
+    rooms (datasets, backbones, judges, metrics, methods, attackers) are mappings that hold only the modules in use.
     """
 
     def __init__(self, typed: Common):
@@ -44,6 +44,10 @@ class Parameters:
     @cached_property
     def methods(self) -> dict[str, Any]:
         return self._present("methods")
+
+    @cached_property
+    def attackers(self) -> dict[str, Settings]:
+        return self._present("attackers")
 
     def _present(self, room: str) -> dict[str, Any]:
         block = getattr(self.typed, room)

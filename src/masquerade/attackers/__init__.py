@@ -1,0 +1,88 @@
+"""One module an attacker who knows which method made the pictures; it learns from people that nobody else uses.
+
+An attacker never sees a tested person before the attack. The steps that call it are in pipeline/, what its answers
+mean is in metrics/.
+"""
+
+from abc import ABC
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from masquerade.core.settings import NoParameters, Settings
+from masquerade.training.job import TrainingJob
+
+if TYPE_CHECKING:
+    from masquerade.attackers._lessons import Lesson
+    from masquerade.methods import Capabilities
+
+Asks = Literal["naming", "linking", "protecting"]
+"""``naming``: the gallery is clear and the probe anonymized. ``linking``: both are anonymized. ``protecting``: the
+gallery has anonymized pictures of the person and clear ones of all others, and the probe is clear."""
+Recogniser = Callable[[np.ndarray], np.ndarray]
+"""Pictures float32 (N, 3, H, W) in [-1, 1] -> embeddings (N, D). A person is whoever has the nearest picture."""
+
+
+class Attacker(ABC):
+    """An attacker. A module of attackers/ defines one subclass, with its ``Params``: its block under ``attackers:``.
+
+    The import of the module must not import torch; import torch inside functions.
+    """
+
+    title: ClassVar[str]
+    """The name in tables and figures."""
+    source: ClassVar[str]
+    """Authors, year and identifier of the work that the attack follows."""
+    asks: ClassVar[Asks]
+    learns: ClassVar[bool] = False
+    """It has a training, which writes a checkpoint."""
+    repeated: ClassVar[bool] = False
+    """Chosen cells train it with several seeds (``informed.trials``)."""
+    restores: ClassVar[bool] = False
+    """It changes the probe with `restore` before the recognisers see it."""
+    control: ClassVar[bool] = False
+    """It is no attack but shows what chance gives. It never counts as the worst attacker."""
+    needs: ClassVar[tuple[str, ...]] = ()
+    """The backbones that it starts from or uses."""
+    keys: ClassVar[Literal["own", "one"]] = "own"
+    """``own``: the attacker's pictures have keys of their own. ``one``: they and the tested pictures have one key."""
+    trained_as: ClassVar[str] = ""
+    """Another attacker with the same training, whose checkpoint it uses; '' for its own."""
+
+    Params: ClassVar[type[Settings]] = NoParameters
+    params: Any
+    """An instance of ``Params``. A subclass with its own ``Params`` declares it with that type."""
+
+    def __init__(self, params: Settings, backbones: Mapping[str, Path], checkpoint: Path | None = None):
+        """``checkpoint``: what `train` wrote, of this attacker or of ``trained_as``; None before the training."""
+        self.params, self.backbones, self.checkpoint = params, backbones, checkpoint
+
+    @classmethod
+    def applies(cls, method: "Capabilities") -> bool:
+        """Whether the attack is one on methods with these capabilities."""
+        return True
+
+    def train(self, lesson: "Lesson", job: TrainingJob) -> dict[str, float]:
+        """Learn from ``lesson``, write ``job.checkpoint`` and return the figures of `quality`.
+
+        An interrupted training goes on from ``job.state``. ``learnt`` among the figures is 1 if the attack is better on
+        held-out people of the attacker than without the training; else the checkpoint holds the start, and it is 0. A
+        training that fails can then not look like privacy.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not train")
+
+    def study(self, lesson: "Lesson") -> None:  # noqa: B027 - optional hook
+        """Choose what the attack needs to know of the method, without a training. Called once before the attack."""
+
+    def restore(self, images: np.ndarray) -> np.ndarray:
+        """The pictures that the recognisers see in place of anonymized ``images``, float32 (N, 3, H, W) in [-1, 1]."""
+        return images
+
+    def recognisers(self) -> dict[str, Recogniser]:
+        """Its own recognisers by name. Empty: it uses the clear recognisers of the protocol (``informed.judges``)."""
+        return {}
+
+
+BASE = Attacker

@@ -1,0 +1,77 @@
+"""The distances of pictures to the people of a gallery, and what they say of a recogniser."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from masquerade.core.errors import ProtocolError
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Embedded pictures: ``embeddings`` (N, D), and for each the person and the id of its original, (N,)."""
+
+    embeddings: np.ndarray
+    people: np.ndarray
+    ids: np.ndarray
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Of N probes: ``own`` (N,) to their person and ``strangers`` (N, P - 1) to the others, in any order.
+
+    The distance to a person is that to the nearest picture of the person. Infinite: the person has no picture but the
+    probe's own original.
+    """
+
+    own: np.ndarray
+    strangers: np.ndarray
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """The place of the right person, (N,), from 1; a stranger at the same distance comes before."""
+        return 1 + (self.strangers <= self.own[:, None]).sum(axis=1)
+
+
+def to_people(probes: Shown, gallery: Shown) -> tuple[np.ndarray, np.ndarray]:
+    """The distances (N, P) to P people in the order of their names, and these names (P,).
+
+    A picture of the gallery with the same original as the probe does not count, so that the person decides and not the
+    pose, light or background of one picture.
+    """
+    from scipy.spatial.distance import cdist
+
+    distances = cdist(probes.embeddings, gallery.embeddings)
+    distances[probes.ids[:, None] == gallery.ids[None, :]] = np.inf
+    names, numbers = np.unique(gallery.people, return_inverse=True)
+    nearest = np.full((len(probes.ids), len(names)), np.inf)
+    for number in range(len(names)):
+        nearest[:, number] = distances[:, numbers == number].min(axis=1)
+    return nearest, names
+
+
+def measured(probes: Shown, gallery: Shown, own_gallery: Shown | None = None) -> Distances:
+    """The distances of probes to their person and to all others.
+
+    ``own_gallery``: the pictures that stand for the probe's own person, if they are others than those of ``gallery``.
+    Raises ProtocolError if a probe's person has no picture in the gallery.
+    """
+    distances, names = to_people(probes, gallery)
+    right = probes.people[:, None] == names[None, :]
+    if not right.any(axis=1).all():
+        missing = sorted(set(probes.people[~right.any(axis=1)]))
+        raise ProtocolError(f"The gallery has no picture of {len(missing)} people of the probes, such as {missing[0]}.")
+    own = distances[right] if own_gallery is None else measured(probes, own_gallery).own
+    return Distances(own, distances[~right].reshape(len(distances), -1))
+
+
+def separability(distances: Distances) -> float:
+    """The area under the ROC curve: the share of (probe's own person, stranger of any probe) in which the own is nearer.
+
+    A tie counts half. Probes without a distance to their person do not count; 0.5 if none is left.
+    """
+    own, strangers = distances.own[np.isfinite(distances.own)], np.sort(distances.strangers.ravel())
+    if not own.size or not strangers.size:
+        return 0.5
+    farther = len(strangers) - (np.searchsorted(strangers, own, "left") + np.searchsorted(strangers, own, "right")) / 2
+    return float(farther.mean() / len(strangers))

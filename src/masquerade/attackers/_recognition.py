@@ -1,0 +1,141 @@
+"""The training of a recogniser that knows the method: ArcFace from the weights of a clear recogniser.
+
+The centres of the classes start at the mean embeddings of their people, so that a few steps suffice. See
+docs/attackers.md.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.attackers import Recogniser as EmbeddingsOf
+from masquerade.attackers._distances import Distances, Shown, measured, separability
+from masquerade.attackers._lessons import Lesson, Pairs
+from masquerade.attackers._parameters import RecognitionParams
+from masquerade.backbones._recognition.training import EMBEDDING, Recogniser, augmented
+from masquerade.core import discovery, seeding
+from masquerade.core.images import to_float
+from masquerade.networks.inputs import device, folded, piecewise, place
+from masquerade.networks.margin import ArcMargin
+from masquerade.training import checkpoints, loop
+from masquerade.training.job import TrainingJob
+from masquerade.training.optimisers import Optimisers, warmup_cosine_share
+
+START = "recogniser_a"
+"""The backbone whose architecture and clear weights an attack starts from. The attack changes a copy of them."""
+BETAS = (0.9, 0.999)
+"""beta 1 and beta 2 of AdamW: the usual values."""
+AT_ONCE = 32
+"""Pictures that a recogniser embeds at a time."""
+
+
+class Pictures(NamedTuple):
+    """What a recogniser learns from: uint8 (N, H, W, 3), and the number of the person in each, int64 (N,)."""
+
+    images: np.ndarray
+    people: np.ndarray
+
+
+class AttackTask:
+    """ArcFace (Deng et al. 2019, Eq. 3) on the attackers' people, from the weights of a clear recogniser."""
+
+    def __init__(self, recogniser: Recogniser, params: RecognitionParams, pictures: Pictures, seed: int):
+        self.recogniser, self.params, self.seed = recogniser, params, seed
+        self.device = next(recogniser.parameters()).device
+        self.pictures, self.labels = torch.from_numpy(pictures.images), torch.from_numpy(pictures.people)
+        self.head = ArcMargin(EMBEDDING, int(self.labels.max()) + 1, params.scale, params.margin).to(self.device)
+        self.head.weight.data.copy_(self._centres(pictures))
+        self.modules = {"recogniser": recogniser.requires_grad_(True).train(), "head": self.head}
+        self._optimisers = Optimisers.with_kernels(self.modules, params.learning_rate, params.kernel_rate, BETAS)
+        self.optimisers = self._optimisers.named
+
+    def _centres(self, pictures: Pictures) -> Tensor:
+        """The mean embedding of each person, by the recogniser as it is now."""
+        embeddings = torch.from_numpy(embedder(self.recogniser.eval())(to_float(pictures.images)))
+        sums = torch.zeros(len(self.head.weight), EMBEDDING).index_add_(0, self.labels, embeddings)
+        return functional.normalize(sums)
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update. Returns the loss and the share of pictures whose person has the largest logit."""
+        draw = seeding.generator(self.seed, "attack", step)
+        torch.manual_seed(seeding.derive(self.seed, "dropout", step))
+        chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
+        images, labels = augmented(self.pictures[chosen], draw).to(self.device), self.labels[chosen].to(self.device)
+        logits = self.head(self.recogniser(images), labels)
+        loss = functional.cross_entropy(logits, labels)
+        self._optimisers.descend(loss, warmup_cosine_share(step, self.params.steps))
+        return {"loss": loss.item(), "accuracy": (logits.argmax(1) == labels).float().mean().item()}
+
+
+def embedder(network: nn.Module) -> EmbeddingsOf:
+    """A network as a function of pictures float32 (N, 3, H, W) in [-1, 1] -> embeddings float32 (N, D)."""
+
+    def embed(part: np.ndarray) -> dict[str, np.ndarray]:
+        return {"embeddings": network(torch.from_numpy(part).to(device())).cpu().numpy()}
+
+    return lambda images: piecewise(embed, images, at_once=AT_ONCE)["embeddings"]
+
+
+def clear(backbone: str, checkpoint: Path) -> EmbeddingsOf:
+    """The recogniser of a backbone that knows clear faces alone."""
+    return embedder(place(folded(discovery.load("backbones", backbone).load(checkpoint))))
+
+
+def loaded(checkpoint: Path) -> EmbeddingsOf:
+    """The recogniser of a checkpoint that `train` wrote."""
+    return clear(START, checkpoint)
+
+
+def train(
+    name: str, params: RecognitionParams, pictures: Pictures, lesson: Lesson, linking: bool, job: TrainingJob
+) -> dict[str, float]:
+    """Train, write the checkpoint, and return the figures on held-out people (see `Attacker.train`).
+
+    ``before`` and ``after``: `separability` under the condition of the attack. ``clear_before``, ``clear_after``: of
+    clear pictures against clear ones. ``accuracy``: of the last batch, on people who were learnt.
+    """
+    torch.set_num_threads(job.threads)
+    start = job.backbones[START]
+    _, facts = checkpoints.load_checkpoint(start)
+    seed = seeding.derive(job.seed, name)
+    untrained = clear(START, start)
+    recogniser = discovery.load("backbones", START).load(start).to(device())
+    task = AttackTask(recogniser, params, pictures, seed)
+    curve: dict[str, float] = {}
+
+    def log(step: int, losses: Mapping[str, float]) -> None:
+        curve.update(losses)
+        job.log(step, losses)
+
+    fingerprint = json.dumps([params.model_dump(mode="json"), seed, lesson.digest])
+    loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=log)
+    learnt = embedder(recogniser.eval())
+    figures = {
+        "before": separability(compared(untrained, lesson.held_out, linking)),
+        "after": separability(compared(learnt, lesson.held_out, linking)),
+        "clear_before": separability(compared(untrained, _only_clear(lesson.held_out), True)),
+        "clear_after": separability(compared(learnt, _only_clear(lesson.held_out), True)),
+        "accuracy": curve.get("accuracy", math.nan),
+    }
+    better = figures["after"] > figures["before"]
+    network = recogniser.network if better else discovery.load("backbones", START).load(start).network
+    checkpoints.save_checkpoint(job.checkpoint, {"network": network}, {**facts, "learnt": better})
+    return {**figures, "learnt": float(better)}
+
+
+def compared(recogniser: EmbeddingsOf, pairs: Pairs, linking: bool) -> Distances:
+    """The distances of anonymized pictures to the people of a gallery: anonymized (``linking``) or clear."""
+    probes = Shown(recogniser(to_float(pairs.anonymized)), pairs.people, pairs.ids)
+    gallery = probes if linking else Shown(recogniser(to_float(pairs.clear)), pairs.people, pairs.ids)
+    return measured(probes, gallery)
+
+
+def _only_clear(pairs: Pairs) -> Pairs:
+    return Pairs(pairs.clear, pairs.clear, pairs.people, pairs.ids)

@@ -1,0 +1,38 @@
+"""The attacker who links published pictures: a recogniser that learnt anonymized pictures alone."""
+
+from typing import TYPE_CHECKING
+
+from masquerade.attackers import Attacker, Recogniser
+from masquerade.attackers._parameters import RecognitionParams
+from masquerade.training.job import TrainingJob
+
+if TYPE_CHECKING:
+    from masquerade.attackers._lessons import Lesson
+
+
+class Parrot(Attacker):
+    """Learns to tell people apart by their anonymized pictures, and links two of them to one person.
+
+    A method that gives each person one fixed pseudonym is linked always, by design.
+    """
+
+    title = "Parrot"
+    source = "Newton et al. 2005, Preserving privacy by de-identifying face images (parrot recognition)"
+    asks = "linking"
+    learns = True
+    needs = ("recogniser_a",)
+
+    Params = RecognitionParams
+    params: RecognitionParams
+
+    def train(self, lesson: "Lesson", job: TrainingJob) -> dict[str, float]:
+        from masquerade.attackers import _recognition
+
+        pictures = _recognition.Pictures(lesson.learn.anonymized, lesson.learn.numbers)
+        return _recognition.train("parrot", self.params, pictures, lesson, linking=True, job=job)
+
+    def recognisers(self) -> dict[str, Recogniser]:
+        from masquerade.attackers import _recognition
+
+        assert self.checkpoint is not None
+        return {"own": _recognition.loaded(self.checkpoint)}

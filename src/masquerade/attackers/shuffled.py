@@ -1,0 +1,18 @@
+"""The control of chance: the adapted attacker with a gallery whose names are dealt anew."""
+
+from masquerade.attackers import Attacker, Recogniser
+from masquerade.attackers.adapted import Adapted
+
+
+class Shuffled(Attacker):
+    """The adapted attacker where there is nothing to find: each person of the gallery has the name of another one."""
+
+    title = "Shuffled names"
+    source = "our control; Todt et al. 2023, A False Sense of Privacy (arXiv:2304.01635) compare with chance"
+    asks = "naming"
+    control = True
+    needs = ("recogniser_a",)
+    trained_as = "adapted"
+
+    def recognisers(self) -> dict[str, Recogniser]:
+        return Adapted(self.params, self.backbones, self.checkpoint).recognisers()
