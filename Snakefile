@@ -16,6 +16,7 @@ include: "workflow/rules/features.smk"
 include: "workflow/rules/measure.smk"
 include: "workflow/rules/recover.smk"
 include: "workflow/rules/attributes.smk"
+include: "workflow/rules/attackers.smk"
 include: "workflow/rules/metrics.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/report.smk"
@@ -34,6 +35,7 @@ rule all:
         TARGETS.of("measure"),
         TARGETS.of("attributes"),
         TARGETS.of("recovery"),
+        TARGETS.of("attackers"),
         TARGETS.of("metrics"),
         TARGETS.of("tables"),
         TARGETS.of("report"),

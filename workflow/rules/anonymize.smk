@@ -22,10 +22,11 @@ rule anonymize_neural:
     params:
         cfg=GRAPH.knobs(*GRAPH.variant_knobs, "measure.batch", name="anonymize.{method}.{variant}"),
         split="test",
+        attacker_keys="",
     shell:
         commands.launched(
             "anonymize",
-            "--split {params.split} --method {wildcards.method} --variant {wildcards.variant}",
+            "--split {params.split} --attacker_keys {params.attacker_keys:q} --method {wildcards.method} --variant {wildcards.variant}",
             "--seed {wildcards.seed} --faces {input.faces[0]}",
             commands.METHOD_OPTIONS,
         )
@@ -97,3 +98,4 @@ use rule anonymize_neural as anonymize_train with:
             name="anonymize_train.{method}.{variant}",
         ),
         split="methods",
+        attacker_keys="",

@@ -66,7 +66,7 @@ def measured(probes: Shown, gallery: Shown, own_gallery: Shown | None = None) ->
 
 
 def separability(distances: Distances) -> float:
-    """The area under the ROC curve: the share of (probe's own person, stranger of any probe) in which the own is nearer.
+    """The area under the ROC curve: how often the own person is nearer than a stranger (of any probe).
 
     A tie counts half. Probes without a distance to their person do not count; 0.5 if none is left.
     """

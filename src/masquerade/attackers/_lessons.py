@@ -81,8 +81,8 @@ def lesson(
     kept = max(PEOPLE, math.ceil(settings.held_out * len(names)))
     if len(names) < kept + PEOPLE:
         raise ProtocolError(
-            f"{anonymized.path} has {len(names)} people of the attackers with {PICTURES} usable pictures or more, and an "
-            f"attack needs {kept + PEOPLE}: {PEOPLE} to learn from and {kept} to measure it on. Raise informed.people, "
+            f"{anonymized.path} has {len(names)} people of the attackers with {PICTURES} usable pictures or more, and "
+            f"an attack needs {kept + PEOPLE}: {PEOPLE} to learn from and {kept} to measure it on. Raise informed.people, "
             "informed.pictures or the train split of the dataset, or take the cell out of informed.cells."
         )
     pairs = _pairs(originals, anonymized, several)

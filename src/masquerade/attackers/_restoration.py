@@ -3,13 +3,14 @@
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from masquerade.attackers._lessons import Lesson, Pairs
+from masquerade.attackers._parameters import RestorationParams
 from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.core.settings import NoParameters
@@ -19,9 +20,6 @@ from masquerade.networks.restorer import Restorer
 from masquerade.training import checkpoints, loop
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, warmup_cosine_share
-
-if TYPE_CHECKING:
-    from masquerade.attackers.restoring import Restoring
 
 BETAS = (0.9, 0.999)
 """beta 1 and beta 2 of Adam: the usual values."""
@@ -35,7 +33,7 @@ Strength = TypeVar("Strength")
 class RestorationTask:
     """The mean absolute error of pixels, and of the differences of neighbouring pixels."""
 
-    def __init__(self, network: Restorer, params: "Restoring.Params", pairs: Pairs, seed: int):
+    def __init__(self, network: Restorer, params: RestorationParams, pairs: Pairs, seed: int):
         self.network, self.params, self.seed = network, params, seed
         self.device = next(network.parameters()).device
         self.anonymized, self.clear = (torch.from_numpy(to_float(part)) for part in (pairs.anonymized, pairs.clear))
@@ -49,7 +47,8 @@ class RestorationTask:
         rows = torch.from_numpy(draw.integers(0, len(self.clear), self.params.batch))
         turned = torch.from_numpy(draw.random(len(rows)) < 0.5)[:, None, None, None]
         given, wanted = (
-            torch.where(turned, part[rows].flip(-1), part[rows]).to(self.device) for part in (self.anonymized, self.clear)
+            torch.where(turned, part[rows].flip(-1), part[rows]).to(self.device)
+            for part in (self.anonymized, self.clear)
         )
         made = self.network(given)
         pixels, edges = (made - wanted).abs().mean(), (_edges(made) - _edges(wanted)).abs().mean()
@@ -64,7 +63,7 @@ def _edges(images: Tensor) -> Tensor:
     return torch.cat([across, down], dim=1)
 
 
-def train(params: "Restoring.Params", lesson: Lesson, job: TrainingJob) -> dict[str, float]:
+def train(params: RestorationParams, lesson: Lesson, job: TrainingJob) -> dict[str, float]:
     """Train, write the checkpoint, and return the figures on held-out people (see `Attacker.train`).
 
     ``before`` and ``after``: mean absolute error of the anonymized and of the restored pictures, in [0, 2].

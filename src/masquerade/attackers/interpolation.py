@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class Interpolation(Attacker):
-    """Averages the picture in blocks and enlarges them by cubic interpolation; the block restores the own pictures best."""
+    """Averages the picture in blocks and enlarges them by cubic interpolation.
+
+    The side of a block is the one that restores the attackers' own pictures best.
+    """
 
     title = "Interpolation"
     source = "Todt et al. 2024, SEBA (arXiv:2407.06648), with its learnt size"
@@ -43,7 +46,9 @@ def enlarged(images: np.ndarray, block: int) -> np.ndarray:
     side = images.shape[-1]
     few = max(1, side // block)
     pictures = [
-        cv2.resize(cv2.resize(one, (few, few), interpolation=cv2.INTER_AREA), (side, side), interpolation=cv2.INTER_CUBIC)
+        cv2.resize(
+            cv2.resize(one, (few, few), interpolation=cv2.INTER_AREA), (side, side), interpolation=cv2.INTER_CUBIC
+        )
         for one in to_uint8(images)
     ]
     return to_float(np.stack(pictures))

@@ -1,4 +1,7 @@
-"""Finds methods, attackers, backbones, judges, metrics and datasets: name = module = key of params.yaml. There is no registry."""
+"""Finds methods, attackers, backbones, judges, metrics and datasets: name = module = key of params.yaml.
+
+There is no registry.
+"""
 
 import importlib
 import inspect

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from masquerade.core import rehearsal
+from masquerade.core import files, rehearsal
 from masquerade.core.errors import ArchiveError
 
 
@@ -37,6 +37,14 @@ def read(path: Path) -> pd.DataFrame:
         raise ArchiveError(
             f"{path} is damaged ({error}). Delete it and run `snakemake {path}` again, or fetch it with `dvc pull`."
         ) from error
+
+
+def write(table: pd.DataFrame, path: Path) -> None:
+    """Write answers about pictures that no judge measured, so that `read` reads them."""
+    marked = json.dumps(rehearsal.marked({}), sort_keys=True)
+    written = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata({"masquerade": marked})
+    with files.written(path) as temporary:
+        pq.write_table(written, temporary)
 
 
 def size(path: Path) -> int | None:

@@ -37,5 +37,9 @@ class Restorer(nn.Module):
 
 def _two(into: int, out: int) -> nn.Sequential:
     return nn.Sequential(
-        nn.Conv2d(into, out, 3, padding=1), nn.GroupNorm(1, out), nn.SiLU(), nn.Conv2d(out, out, 3, padding=1), nn.SiLU()
+        nn.Conv2d(into, out, 3, padding=1),
+        nn.GroupNorm(1, out),
+        nn.SiLU(),
+        nn.Conv2d(out, out, 3, padding=1),
+        nn.SiLU(),
     )

@@ -197,7 +197,7 @@ class InformedSettings(AttackedPeople):
     """Attackers who know the method and learn from its pictures of their own people."""
 
     held_out: Annotated[float, Field(gt=0, lt=1)]
-    """Share of the attackers' people from whom an attack does not learn: they set its thresholds and show its quality."""
+    """Share of the attackers' people from whom no attack learns: they set its thresholds and show its quality."""
     far: Annotated[float, Field(gt=0, lt=1)]
     """False-accept rate of the threshold, on held-out people under the same condition."""
     judges: Annotated[list[Name], Field(min_length=1)]
@@ -229,7 +229,8 @@ class InformedProtocol(InformedSettings):
 
 class TwinSettings(Settings):
     """Two networks that learn from the attackers' anonymized pictures and are tested on clear ones: what these are
-    good for. The landmark network is that of backbones.landmarks; it starts from nothing."""
+    good for. The landmark network is that of backbones.landmarks; it starts from nothing.
+    """
 
     landmark_steps: Annotated[int, Field(ge=1)]
     """Batches of the landmark network, each of backbones.landmarks.batch pictures."""

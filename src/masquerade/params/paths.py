@@ -28,6 +28,7 @@ class Paths:
         self.imported = f"imported/{scale}/{{dataset}}/{{method}}/{{variant}}.zip"
         self.anonymized = f"{data}/anonymized/{CELL}.zip"
         self.anonymized_train = f"{data}/anonymized_train/{CELL}.zip"
+        self.attackers_faces = f"{data}/attackers/{{keys}}/{CELL}.zip"
         self.attempts = f"{data}/attempts/{CELL}.zip"
         self.features = f"{data}/features/{CELL}.parquet"
         self.pseudo_labels = f"{data}/attributes/pseudo_labels.parquet"
@@ -37,11 +38,15 @@ class Paths:
         self.measured_target = f"{data}/measurements/{{dataset}}/target.parquet"
         self.measured = f"{data}/measurements/{CELL}.parquet"
         self.measured_attempts = f"{data}/measurements_of_attempts/{CELL}.parquet"
+        self.attacked = f"{data}/attacked/{CELL}.parquet"
+        self.twins = f"{data}/twins/{CELL}.parquet"
         # checkpoints
         self.backbone = f"{checkpoints}/backbones/{{backbone}}.safetensors"
         self.backbone_quality = f"{checkpoints}/backbones/{{backbone}}.json"
         self.method = f"{checkpoints}/methods/{{method}}/{{seed}}.safetensors"
         self.ablation = f"{checkpoints}/ablations/{{method}}/{{variant}}/{{seed}}.safetensors"
+        self.attacker = f"{checkpoints}/attackers/{{attacker}}/{CELL}/{{trial}}.safetensors"
+        self.attacker_quality = f"{checkpoints}/attackers/{{attacker}}/{CELL}/{{trial}}.json"
         # results
         self.metrics_folder = f"{results}/metrics"
         self.metrics = f"{self.metrics_folder}/{CELL}.json"

@@ -40,6 +40,9 @@ def anonymize(
     progress: Progress | None = None,
     for_release: bool = False,
     most: int = 0,
+    *,
+    rows: pd.DataFrame | None = None,
+    key_id: str = "secret",
 ) -> None:
     """Write the faces of ``split`` (None: all), anonymized by ``method``, to the archive ``output``.
 
@@ -52,16 +55,16 @@ def anonymize(
 
     ``keys_of``: gives the keys of faces, for a keyed method; None: each face has a key of its own, which follows from
     seed and id (`experiment_keys`). ``progress`` is called with the number of faces done. ``most``: at most so many
-    faces, 0 for all (see `subset`). Raises ProtocolError if a result has a wrong shape or type.
+    faces, 0 for all (see `subset`). ``rows``: of the index, the faces instead of those of ``split``. ``key_id``: what
+    the archive says of the keys of ``keys_of``. Raises ProtocolError if a result has a wrong shape or type.
     """
-    rows = subset(archive.select(split, status=None), most)
+    rows = subset(archive.select(split, status=None), most) if rows is None else rows
     refused = refusals(rows)
     if method.capabilities.landmarks:
         refused = {**dict.fromkeys(_without_landmarks(rows), NO_LANDMARKS), **refused}
-    kind, key_id = method.capabilities.keys, ""
-    if kind:
-        key_id = f"experiment {seed}" if keys_of is None else "secret"
-        keys_of = keys_of or experiment_keys(kind, seed)
+    kind = method.capabilities.keys
+    if kind and keys_of is None:
+        keys_of, key_id = experiment_keys(kind, seed), f"experiment {seed}"
     usable = rows[~rows["id"].isin(refused.keys())]
     if len(usable):
         method.observe(archive.batches(batch, rows=usable))
@@ -71,7 +74,7 @@ def anonymize(
 
     forbidden = None if method.capabilities.control and not for_release else UNCHANGED
     results = _results(archive, usable, method, work, batch, forbidden, progress)
-    about = {"method": _name(method), "variant": variant, "key_id": key_id, "seed": seed}
+    about = {"method": _name(method), "variant": variant, "key_id": key_id if kind else "", "seed": seed}
     statement = method.statement() if len(usable) else {}  # without a face the method has observed nothing
     facts = {**archive.facts, **about, "statement": statement}
     write(output, rows, refused, results, about, facts)

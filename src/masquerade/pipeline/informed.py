@@ -3,27 +3,67 @@
 One row of the result is one probe of one attack. Metrics are computed from these rows (metrics/attack_*.py).
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from masquerade.attackers import Attacker, Recogniser
 from masquerade.attackers._distances import Distances, Shown, measured
-from masquerade.attackers._lessons import Lesson, Pairs, pairs_of
-from masquerade.core import discovery, files, rehearsal
-from masquerade.core.images import FaceArchive, to_float, to_uint8
+from masquerade.attackers._lessons import PART as TRAIN
+from masquerade.attackers._lessons import Lesson, Pairs, lesson, pairs_of, people_rows
+from masquerade.core import discovery, seeding
+from masquerade.core.images import OK, FaceArchive, to_float, to_uint8
 from masquerade.core.settings import NoParameters
 from masquerade.core.statistics import threshold_at
+from masquerade.judges import Judge
 from masquerade.judges.pixels import Pixels
+from masquerade.methods import Method
+from masquerade.params.blocks import AttackedPeople, InformedSettings
+from masquerade.pipeline import anonymization
+from masquerade.training.checkpoints import load_checkpoint
 
 STRANGERS = 200
 """The most distances to strangers that are kept of a probe, evenly spread over all of them."""
+
+
+@dataclass(frozen=True)
+class Own:
+    """The faces that an attacker anonymizes, rows of the index, and the keys of faces (None: each its own)."""
+
+    rows: pd.DataFrame | None
+    keys_of: anonymization.KeysOf | None
+
+
+def people(params: Mapping[str, Any], method: str, variant: str) -> AttackedPeople:
+    """The numbers of people and pictures of a cell, from a job's slice of the parameters."""
+    shared = {name: params[f"informed.{name}"] for name in AttackedPeople.model_fields}
+    return AttackedPeople(**shared | params.get(f"informed.own.{method}.{variant}", {}))
+
+
+def settings(params: Mapping[str, Any], method: str, variant: str) -> InformedSettings:
+    """The protocol of a cell, from a job's slice of the parameters."""
+    shared = {name: params[f"informed.{name}"] for name in InformedSettings.model_fields}
+    return InformedSettings(**shared | people(params, method, variant).model_dump())
+
+
+def seed_of(seed: int, trial: int) -> int:
+    """The seed of a training: that of the cell, and another one for each further trial."""
+    return seeding.derive(seed, "trial", trial) if trial else seed
+
+
+def own_pictures(archive: FaceArchive, method: Method, people: AttackedPeople, seed: int, one_key: bool) -> Own:
+    """What an attacker anonymizes: its own people, and with ``one_key`` the tested ones too, all under one key."""
+    rows = people_rows(archive.select("attackers", status=None), people)
+    if not one_key:
+        return Own(rows, None)
+    keys = method.capabilities.keys
+    assert keys is not None  # only methods with keys have such pictures
+    key = keys.experiment(seed, "one key of an insider")
+    return Own(pd.concat([rows, archive.select("test", status=None)]), lambda faces: [key] * len(faces))
 
 
 @dataclass(frozen=True)
@@ -49,10 +89,53 @@ class Attack:
 def scene(originals: FaceArchive, tested: FaceArchive, lesson: Lesson) -> Scene:
     """``tested``: the archive with the anonymized pictures of the test split."""
     rows = tested.select("test", status=None)
-    return Scene(pairs_of(originals, tested, "test"), lesson, rows[rows["status"] != "ok"])
+    return Scene(pairs_of(originals, tested, "test"), lesson, rows[rows["status"] != OK])
 
 
-def attack(attacks: Sequence[Attack], scenes: Mapping[str, Scene], clear: Mapping[str, Recogniser], far: float) -> pd.DataFrame:
+def lesson_of(originals: FaceArchive, anonymized: FaceArchive, settings: InformedSettings) -> Lesson:
+    """The lesson of an archive of the attackers' pictures. Raises ProtocolError as `_lessons.lesson` does."""
+    tested = originals.index.loc[originals.index["split"] != TRAIN, "identity"]
+    return lesson(originals, anonymized, settings, tested)
+
+
+def attacks(
+    names: Iterable[str], params: Mapping[str, Any], backbones: Mapping[str, Path], trained: Iterable[Path]
+) -> list[Attack]:
+    """The attackers ``names``, each once for each of its trainings.
+
+    ``trained``: checkpoints, whose paths are those of `Paths.attacker`.
+    """
+    checkpoints: dict[str, list[Path]] = {}
+    for path in trained:
+        checkpoints.setdefault(path.parts[-6], []).append(path)
+    made = []
+    for name in names:
+        cls = discovery.load("attackers", name)
+        mine = checkpoints.get(name) or checkpoints.get(cls.trained_as, [])[:1] or [None]
+        for trial, checkpoint in enumerate(mine):
+            attacker = cls(cls.Params(**params[f"attackers.{name}"]), backbones, checkpoint)
+            made.append(Attack(attacker, trial, checkpoint is None or bool(load_checkpoint(checkpoint)[1]["learnt"])))
+    return made
+
+
+def recognisers(
+    judges: Iterable[str], params: Mapping[str, Any], backbones: Mapping[str, Path]
+) -> dict[str, Recogniser]:
+    """The embeddings of judges, by name."""
+    made = {}
+    for name in judges:
+        cls = discovery.load("judges", name)
+        made[name] = _embedding(cls(cls.Params(**params[f"judges.{name}"]), backbones))
+    return made
+
+
+def _embedding(judge: Judge) -> Recogniser:
+    return lambda images: np.asarray(judge.measure(images)["embedding"])
+
+
+def attack(
+    attacks: Sequence[Attack], scenes: Mapping[str, Scene], clear: Mapping[str, Recogniser], far: float
+) -> pd.DataFrame:
     """Every attack on the pictures that it is for.
 
     ``scenes``: the pictures with keys of their own (``own``) and, for the attackers who have the key, those under one
@@ -60,10 +143,10 @@ def attack(attacks: Sequence[Attack], scenes: Mapping[str, Scene], clear: Mappin
     thresholds, which held-out people of the attackers set under the same condition. Columns:
 
     - attacker, asks, recogniser, trial, learnt, control; id, identity and status of the probe,
-    - ``rank`` of the right person among ``people`` in the gallery (see `Distances`), the ``distance`` to the person, the
-      ``strangers``' distances, and the ``threshold`` (NaN if there are too few strangers for the rate),
-    - of an attacker who restores: psnr, ssim and ``similarity`` (cosine, by the recogniser) to the probe's own original,
-      and the same before the restoration (``before_...``).
+    - ``rank`` of the right person among ``people`` in the gallery (see `Distances`), the ``distance`` to the person,
+      the ``strangers``' distances, and the ``threshold`` (NaN if there are too few strangers for the rate),
+    - of an attacker who restores: psnr, ssim and ``similarity`` (cosine, by the recogniser) to the probe's own
+      original, and the same before the restoration (``before_...``).
     """
     frames = [
         frame
@@ -85,8 +168,8 @@ def _frames(each: Attack, scene: Scene, recognisers: Mapping[str, Recogniser], f
         threshold = threshold_at(far, np.sort(held_out.strangers.ravel()))
         rows = pd.DataFrame({
             "id": scene.tested.ids, "identity": scene.tested.people, "status": "ok",
-            "rank": np.where(np.isfinite(tested.own), tested.ranks, np.nan), "distance": tested.own, "strangers": list(_spread(tested.strangers)),
-            "people": tested.strangers.shape[1] + 1,
+            "rank": np.where(np.isfinite(tested.own), tested.ranks, np.nan), "distance": tested.own,
+            "strangers": list(_spread(tested.strangers)), "people": tested.strangers.shape[1] + 1,
         })  # fmt: skip
         if attacker.restores:
             rows = rows.assign(**_restored(scene.tested, probes[0], recogniser))
@@ -149,9 +232,22 @@ def _cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return (first * second).sum(axis=1) / lengths
 
 
-def write(frame: pd.DataFrame, output: Path) -> None:
-    """Write the answers as Parquet, which `core.measurements.read` reads."""
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    table = table.replace_schema_metadata({"masquerade": json.dumps(rehearsal.marked({}))})
-    with files.written(output) as temporary:
-        pq.write_table(table, temporary)
+def found(answers: pd.DataFrame) -> dict[str, float]:
+    """Attack -> the share of its probes whose person is the nearest of the gallery."""
+    named = answers["attacker"] + "." + answers["recogniser"]
+    known = answers["rank"].notna()
+    return (answers["rank"] == 1)[known].groupby(named[known]).mean().to_dict()
+
+
+def samples(attacks: Sequence[Attack], scenes: Mapping[str, Scene], count: int = 8) -> dict[str, np.ndarray]:
+    """Attacker -> the first clear, anonymized and restored faces below one another: uint8 (3 H, count W, 3)."""
+    pictures = {}
+    for each in attacks:
+        pairs = scenes[each.attacker.keys].tested
+        if each.attacker.restores and len(pairs):
+            restored = to_uint8(each.attacker.restore(to_float(pairs.anonymized[:count])))
+            lines = pairs.clear[:count], pairs.anonymized[:count], restored
+            pictures[discovery.name_of(type(each.attacker))] = np.concatenate(
+                [np.concatenate(list(line), axis=1) for line in lines]
+            )
+    return pictures

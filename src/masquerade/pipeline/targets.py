@@ -65,6 +65,23 @@ class Targets:
             + self._graph.results(self._paths.attacks_table)
         )
 
+    def attackers(self) -> list[str]:
+        """The pictures and trainings of attackers who know the method, what they answer, and the utility twins."""
+        graph, paths = self._graph, self._paths
+        faces = [
+            paths.attackers_faces.format(keys=keys, **vars(cell))
+            for cell in graph.informed
+            for keys in ("own", *(("one",) if graph.insider_faces(cell) else ()))
+        ]
+        trained = [
+            file
+            for cell in graph.informed
+            for pattern in (paths.attacker, paths.attacker_quality)
+            for file in graph.trainings_of_attackers(cell, pattern)
+        ]
+        answers = graph.of(graph.informed, paths.attacked) + graph.of(graph.informed, paths.twins)
+        return _with_indexes(faces) + trained + answers
+
     def features(self) -> list[str]:
         """The features that figures of clusters show."""
         return self._graph.papers.files(self._paths.features, self._graph.papers.clustered)

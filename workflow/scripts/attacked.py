@@ -1,0 +1,35 @@
+"""Attack one anonymized set with every attacker who knows the method."""
+
+from masquerade.pipeline import program
+
+given = program.arguments(
+    __doc__,
+    files=("faces", "anonymized", "own"),
+    lists=("one", "attackers", "backbones"),
+    words=("names", "method", "variant", "seed"),
+)
+
+
+def work(run) -> None:
+    from masquerade.core import measurements
+    from masquerade.core.images import FaceArchive
+    from masquerade.pipeline import informed
+
+    settings = informed.settings(given.params, given.method, given.variant)
+    originals, backbones = FaceArchive(given.faces), {path.stem: path for path in given.backbones}
+    own = informed.lesson_of(originals, FaceArchive(given.own), settings)
+    scenes = {"own": informed.scene(originals, FaceArchive(given.anonymized), own)}
+    if given.one:
+        one = FaceArchive(given.one[0])
+        scenes["one"] = informed.scene(originals, one, informed.lesson_of(originals, one, settings))
+    attacks = informed.attacks(given.names.split(","), given.params, backbones, given.attackers)
+    clear = informed.recognisers(settings.judges, given.params, backbones)
+    answers = informed.attack(attacks, scenes, clear, settings.far)
+    measurements.write(answers, given.outputs[0])
+    run.log(0, informed.found(answers))
+    for name, picture in informed.samples(attacks, scenes).items():
+        run.picture(name, picture)
+
+
+if __name__ == "__main__":
+    program.main(f"attacked {given.method}/{given.variant} seed {given.seed}", given, work)
