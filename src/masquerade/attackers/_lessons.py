@@ -82,8 +82,9 @@ def lesson(
     if len(names) < kept + PEOPLE:
         raise ProtocolError(
             f"{anonymized.path} has {len(names)} people of the attackers with {PICTURES} usable pictures or more, and "
-            f"an attack needs {kept + PEOPLE}: {PEOPLE} to learn from and {kept} to measure it on. Raise informed.people, "
-            "informed.pictures or the train split of the dataset, or take the cell out of informed.cells."
+            f"an attack needs {kept + PEOPLE}: {PEOPLE} to learn from and {kept} to measure it on. Raise "
+            "informed.people, informed.pictures or the train split of the dataset, or take the cell out of "
+            "informed.cells."
         )
     pairs = _pairs(originals, anonymized, several)
     held = np.isin(pairs.people, names[:kept])

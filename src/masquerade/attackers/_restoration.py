@@ -23,7 +23,7 @@ from masquerade.training.optimisers import Optimisers, warmup_cosine_share
 
 BETAS = (0.9, 0.999)
 """beta 1 and beta 2 of Adam: the usual values."""
-SEARCHED = 64
+SEARCHED = 24
 """Pictures on which the strength of a filter is chosen."""
 Pictures = Callable[[np.ndarray], np.ndarray]
 """Pictures float32 (N, 3, H, W) in [-1, 1] -> pictures of the same shape."""

@@ -5,34 +5,35 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import interpolate
+from torch.nn.functional import interpolate, pixel_shuffle, pixel_unshuffle
 
 
 class Restorer(nn.Module):
-    """Pictures (N, 3, S, S) in [-1, 1] -> pictures of the same shape; S is a multiple of 2 ** (len(widths) - 1).
+    """Pictures (N, 3, S, S) in [-1, 1] -> pictures of the same shape; S is a multiple of 2 ** len(widths).
 
-    U-Net (Ronneberger et al. 2015) with ``widths`` channels at each size from the finest to the coarsest. Its output is
-    added to the picture. The last layer is zero at the start, so that an untrained network changes nothing.
+    U-Net (Ronneberger et al. 2015) with ``widths`` channels at each size, from S / 2 on: four pixels of the picture are
+    the channels of one of its own (Shi et al. 2016), which saves three quarters of the time. Its output is added to the
+    picture. The last layer is zero at the start, so that an untrained network changes nothing.
     """
 
     def __init__(self, widths: Sequence[int]):
         super().__init__()
-        self.down = nn.ModuleList(_two(into, out) for into, out in pairwise([3, *widths]))
+        self.down = nn.ModuleList(_two(into, out) for into, out in pairwise([12, *widths]))
         self.up = nn.ModuleList(_two(deep + wide, wide) for wide, deep in pairwise(widths))
-        self.last = nn.Conv2d(widths[0], 3, 3, padding=1)
+        self.last = nn.Conv2d(widths[0], 12, 3, padding=1)
         nn.init.zeros_(self.last.weight)
         assert self.last.bias is not None
         nn.init.zeros_(self.last.bias)
 
     def forward(self, images: Tensor) -> Tensor:
-        features, skips = images, []
+        features, skips = pixel_unshuffle(images, 2), []
         for number, down in enumerate(self.down):
             features = down(nn.functional.avg_pool2d(features, 2) if number else features)
             skips.append(features)
         skips.pop()
         for up in reversed(self.up):
             features = up(torch.cat([interpolate(features, scale_factor=2.0, mode="nearest"), skips.pop()], dim=1))
-        return (images + self.last(features)).clamp(-1, 1)
+        return (images + pixel_shuffle(self.last(features), 2)).clamp(-1, 1)
 
 
 def _two(into: int, out: int) -> nn.Sequential:

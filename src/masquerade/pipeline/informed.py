@@ -3,10 +3,11 @@
 One row of the result is one probe of one attack. Metrics are computed from these rows (metrics/attack_*.py).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,10 @@ from masquerade.training.checkpoints import load_checkpoint
 
 STRANGERS = 200
 """The most distances to strangers that are kept of a probe, evenly spread over all of them."""
+
+Answer = TypeVar("Answer")
+Pixelwise = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]
+"""Pictures and clear pictures, (N, 3, H, W) each -> psnr and ssim, (N,) each."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ def recognisers(
 
 
 def _embedding(judge: Judge) -> Recogniser:
-    return lambda images: np.asarray(judge.measure(images)["embedding"])
+    return _Remembering(lambda images: np.asarray(judge.measure(images)["embedding"]))
 
 
 def attack(
@@ -148,15 +153,18 @@ def attack(
     - of an attacker who restores: psnr, ssim and ``similarity`` (cosine, by the recogniser) to the probe's own
       original, and the same before the restoration (``before_...``).
     """
+    pixels = _Remembering(_pixels)
     frames = [
         frame
         for each in attacks
-        for frame in _frames(each, scenes[each.attacker.keys], each.attacker.recognisers() or clear, far)
+        for frame in _frames(each, scenes[each.attacker.keys], each.attacker.recognisers() or clear, far, pixels)
     ]
     return pd.concat(frames, ignore_index=True)
 
 
-def _frames(each: Attack, scene: Scene, recognisers: Mapping[str, Recogniser], far: float) -> Iterator[pd.DataFrame]:
+def _frames(
+    each: Attack, scene: Scene, recognisers: Mapping[str, Recogniser], far: float, pixels: Pixelwise
+) -> Iterator[pd.DataFrame]:
     attacker = each.attacker
     attacker.study(scene.lesson)
     probes = [_probes(attacker, part) for part in (scene.tested, scene.lesson.held_out)]
@@ -172,7 +180,7 @@ def _frames(each: Attack, scene: Scene, recognisers: Mapping[str, Recogniser], f
             "strangers": list(_spread(tested.strangers)), "people": tested.strangers.shape[1] + 1,
         })  # fmt: skip
         if attacker.restores:
-            rows = rows.assign(**_restored(scene.tested, probes[0], recogniser))
+            rows = rows.assign(**_restored(scene.tested, probes[0], recogniser, pixels))
         refused = scene.refused[["source_id", "identity", "status"]].rename(columns={"source_id": "id"})
         about = {
             "attacker": discovery.name_of(type(attacker)), "asks": attacker.asks, "recogniser": name,
@@ -197,15 +205,30 @@ def _asked(attacker: Attacker, pairs: Pairs, images: np.ndarray, recogniser: Rec
     if attacker.asks == "protecting":
         assert clear is not None
         return measured(probes, clear, Shown(recogniser(to_float(pairs.anonymized)), pairs.people, pairs.ids))
+    gallery = clear or probes
     if attacker.control:
-        probes = Shown(probes.embeddings, _dealt(pairs.people), pairs.ids)
-    return measured(probes, clear or probes)
+        dealt = np.random.default_rng(0).permutation(gallery.people)
+        gallery = Shown(gallery.embeddings, dealt, gallery.ids)
+    return measured(probes, gallery)
 
 
-def _dealt(people: np.ndarray) -> np.ndarray:
-    """For each picture the name of the next person in the order of the names: nobody keeps the own one."""
-    names, numbers = np.unique(people, return_inverse=True)
-    return np.roll(names, 1)[numbers]
+class _Remembering(Generic[Answer]):
+    """Asks about equal pictures once: the clear ones are the gallery of many attacks."""
+
+    def __init__(self, ask: Callable[..., Answer]):
+        self._ask, self._known = ask, {}
+
+    def __call__(self, *images: np.ndarray) -> Answer:
+        key = hashlib.sha256(b"".join(each.tobytes() for each in images)).digest()
+        if key not in self._known:
+            self._known[key] = self._ask(*images)
+        return self._known[key]
+
+
+def _pixels(images: np.ndarray, clear: np.ndarray) -> dict[str, np.ndarray]:
+    """PSNR and SSIM, (N,) each."""
+    measures = Pixels(NoParameters(), {}).measure(images, clear)
+    return {name: measures[name] for name in ("psnr", "ssim")}
 
 
 def _spread(strangers: np.ndarray) -> np.ndarray:
@@ -216,15 +239,16 @@ def _spread(strangers: np.ndarray) -> np.ndarray:
     return ordered[:, np.linspace(0, ordered.shape[1] - 1, STRANGERS).round().astype(int)]
 
 
-def _restored(pairs: Pairs, restored: np.ndarray, recogniser: Recogniser) -> dict[str, np.ndarray]:
+def _restored(pairs: Pairs, restored: np.ndarray, recogniser: Recogniser, pixels: Pixelwise) -> dict[str, np.ndarray]:
+    """What the restoration brought back, by the pixels and by a recogniser."""
     clear, before = to_float(pairs.clear), to_float(pairs.anonymized)
-    person, columns = recogniser(clear), {}
-    pixels = Pixels(NoParameters(), {})
-    for prefix, images in (("", restored), ("before_", before)):
-        measures = pixels.measure(images, clear)
-        columns[f"{prefix}psnr"], columns[f"{prefix}ssim"] = measures["psnr"], measures["ssim"]
-        columns[f"{prefix}similarity"] = _cosines(recogniser(images), person)
-    return columns
+    person = recogniser(clear)
+    return {
+        **pixels(restored, clear),
+        **{f"before_{name}": values for name, values in pixels(before, clear).items()},
+        "similarity": _cosines(recogniser(restored), person),
+        "before_similarity": _cosines(recogniser(before), person),
+    }
 
 
 def _cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
