@@ -3,12 +3,12 @@ use rule anonymize_neural as anonymize_attackers with:
     output:
         with_index(PATHS.attackers_faces),
     log:
-        f"{LOGS}/anonymize_attackers/{{keys}}/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/anonymize_attackers/{{under}}/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
-        f"{BENCHMARKS}/anonymize_attackers/{{keys}}/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/anonymize_attackers/{{under}}/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     wildcard_constraints:
         method=one_of(PARAMETERS.methods),
-        keys="own|one",
+        under="own|one",
     localrule: True
     params:
         cfg=GRAPH.knobs(
@@ -20,7 +20,7 @@ use rule anonymize_neural as anonymize_attackers with:
             name="anonymize_attackers.{method}.{variant}",
         ),
         split="attackers",
-        attacker_keys=lambda w: w.keys,
+        attacker_keys=lambda w: w.under,
 
 
 # Each attacker that learns has one training for each cell, and several for some.
@@ -75,7 +75,7 @@ rule attacked:
         ),
         faces=with_index(PATHS.faces),
         anonymized=with_index(PATHS.anonymized),
-        own=with_index(PATHS.attackers_faces.replace("{keys}", "own")),
+        own=with_index(PATHS.attackers_faces.replace("{under}", "own")),
         one=GRAPH.insider_faces,
         attackers=lambda w: GRAPH.trainings_of_attackers(w, PATHS.attacker),
         backbones=lambda w: GRAPH.checkpoints(
@@ -117,7 +117,7 @@ rule twins:
     input:
         code=lambda w: GRAPH.code("twins", *GRAPH.modules("backbones", ["landmarks"])),
         faces=with_index(PATHS.faces),
-        anonymized=with_index(PATHS.attackers_faces.replace("{keys}", "own")),
+        anonymized=with_index(PATHS.attackers_faces.replace("{under}", "own")),
     output:
         PATHS.twins,
     log:

@@ -28,7 +28,7 @@ class Paths:
         self.imported = f"imported/{scale}/{{dataset}}/{{method}}/{{variant}}.zip"
         self.anonymized = f"{data}/anonymized/{CELL}.zip"
         self.anonymized_train = f"{data}/anonymized_train/{CELL}.zip"
-        self.attackers_faces = f"{data}/attackers/{{keys}}/{CELL}.zip"
+        self.attackers_faces = f"{data}/attackers/{{under}}/{CELL}.zip"
         self.attempts = f"{data}/attempts/{CELL}.zip"
         self.features = f"{data}/features/{CELL}.parquet"
         self.pseudo_labels = f"{data}/attributes/pseudo_labels.parquet"

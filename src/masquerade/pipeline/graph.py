@@ -275,12 +275,12 @@ class Graph:
     def attacker_faces(self, wildcards: Any) -> list[str]:
         """Input function: the pictures from which an attacker learns."""
         keys = discovery.load("attackers", wildcards.attacker).keys
-        return with_index(self.paths.attackers_faces.replace("{keys}", keys))
+        return with_index(self.paths.attackers_faces.replace("{under}", keys))
 
     def insider_faces(self, wildcards: Any) -> list[str]:
         """Input function: the pictures under one key of the wildcards' cell; [] if its method takes no key."""
         kinds = {discovery.load("attackers", name).keys for name in self.attackers(wildcards)}
-        return with_index(self.paths.attackers_faces.replace("{keys}", "one")) if "one" in kinds else []
+        return with_index(self.paths.attackers_faces.replace("{under}", "one")) if "one" in kinds else []
 
     def trainings_of_attackers(self, cell: Any, pattern: str) -> list[str]:
         """One file for each training of the attackers of a cell."""

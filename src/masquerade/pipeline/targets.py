@@ -69,7 +69,7 @@ class Targets:
         """The pictures and trainings of attackers who know the method, what they answer, and the utility twins."""
         graph, paths = self._graph, self._paths
         faces = [
-            paths.attackers_faces.format(keys=keys, **vars(cell))
+            paths.attackers_faces.format(under=keys, **vars(cell))
             for cell in graph.informed
             for keys in ("own", *(("one",) if graph.insider_faces(cell) else ()))
         ]
