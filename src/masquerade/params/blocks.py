@@ -347,7 +347,7 @@ class Common(Settings):
     bootstrap: BootstrapSettings
     stand_ins: StandIns
     papers: list[Name]
-    """The papers whose tables and figures are built (folders of reference/)."""
+    """The papers whose tables and figures are built, and our own tables (folders of reference/)."""
     imported: dict[Name, ImportedMethod]
     """Name -> a method whose pictures another program made; written by `masquerade import-method`."""
     compute: ComputeSettings
