@@ -116,6 +116,10 @@ def rates(keyword: str) -> str:
     return f"attribute_preservation_rate/attribute_classifier.{keyword}.balanced"
 
 
+def attacked(attack: str) -> tuple[str, str]:
+    return f"key_attack_rate/{attack}", f"key_attack_rate/{attack}.another"
+
+
 def cosines(attempt: str) -> tuple[str, str]:
     return f"{attempt}:identity_similarity/recogniser_a", f"{attempt}:identity_similarity/recogniser_b"
 
@@ -213,13 +217,13 @@ TABLES: dict[str, tuple[str, dict[str, str], Columns]] = {
         "method",
         KEYED,
         {
-            "no attack": ("found/no_attack/person", "found/no_attack/another"),
-            "one random key": ("found/guess/person", "found/guess/another"),
-            "any of 60 keys": ("found/any_guess/person", "found/any_guess/another"),
-            "mean of 30 wrong keys": ("found/average/person", "found/average/another"),
-            "sign flip": ("found/sign_flip/person", "found/sign_flip/another"),
-            "two pictures linked, one key": ("linked/one_key",),
-            "two pictures linked, a key each": ("linked/own_keys",),
+            "no attack": attacked("no_attack"),
+            "one random key": attacked("guess"),
+            "any of 60 keys": attacked("any_guess"),
+            "mean of 30 wrong keys": attacked("average"),
+            "sign flip": attacked("sign_flip"),
+            "two pictures linked, one key": ("linkage_auc/one_key",),
+            "two pictures linked, a key each": ("linkage_auc/own_keys",),
         },
     ),
     "lreorg": (
@@ -237,18 +241,12 @@ TABLES: dict[str, tuple[str, dict[str, str], Columns]] = {
 
 
 def cell(results: Path, name: str, path: str) -> str:
-    """The text of one value. ``path``: [attempt:]metric/part[/key_spread], or a path inside the attacks of a cell."""
+    """The text of one value. ``path``: [attempt:]metric/part[/key_spread]."""
     attempt, _, rest = path.rpartition(":")
     first, *others = rest.split("/")
-    if first in ("found", "linked"):
-        file = results / "attacks" / DATASET / name / "0.json"
-        tree = json.loads(file.read_text())["attacks"] if file.is_file() else {}
-        keys = [first, *others]
-    else:
-        tree = json.loads((results / "metrics" / DATASET / name / "0.json").read_text())
-        tree, keys = tree["attempts"].get(attempt, {}) if attempt else tree["metrics"], [first, *others]
-    value: Any = tree
-    for key in keys:
+    tree = json.loads((results / "metrics" / DATASET / name / "0.json").read_text())
+    value: Any = tree["attempts"].get(attempt, {}) if attempt else tree["metrics"]
+    for key in (first, *others):
         value = value.get(key) if isinstance(value, dict) else None
     digits = DIGITS.get(first, 2)
     if not isinstance(value, dict):

@@ -25,7 +25,11 @@ def measures(claim):
 
 
 def test_every_paper_has_claims():
-    counts = {paper: sum(claim.paper == paper for claim in CLAIMS) for paper in PARAMETERS.papers}
+    counts = {
+        paper: sum(claim.paper == paper for claim in CLAIMS)
+        for paper in PARAMETERS.papers
+        if paper not in reference.OURS
+    }
     assert set(counts) <= {claim.paper for claim in CLAIMS} <= set(discovery.names("methods"))
     assert min(counts.values()) >= 4
 

@@ -9,7 +9,9 @@ import pytest
 from masquerade.core import discovery
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.metrics import Evidence
-from masquerade.pipeline import evaluation
+from masquerade.metrics.key_attack_rate import ATTACKS
+from masquerade.metrics.linkage_auc import PICTURES as LINKED
+from masquerade.pipeline import attacks, evaluation
 
 METRICS = discovery.names("metrics")
 PEOPLE, PICTURES = 30, 3
@@ -76,6 +78,18 @@ def attempts(derived, embeddings, noise):
     return derived.assign(attempt="key", number=0, **{"dlib_face.embedding": list(others)})
 
 
+def keys_attacked(original, derived):
+    """Attacks that all show the derived face."""
+    embeddings, known = (np.stack(faces["dlib_face.embedding"].to_list()) for faces in (derived, original))
+    distances = np.linalg.norm(embeddings - known, axis=1)
+    near = np.where(np.isfinite(distances), distances < 0.7, np.nan)
+    share = attacks._share(near, np.ones((0, len(near))))
+    linked = attacks.linkage(embeddings, derived["identity"].to_numpy(), draws=0)
+    facts = {"judge": "dlib_face", "far": 0.01, "keys": None, "guesses": 1, "averaged": 1}
+    found = {attack: {"person": share, "another": share} for attack in ATTACKS}
+    return facts | {"found": found, "linked": dict.fromkeys(LINKED, linked)}
+
+
 def predictions(derived):
     """Predictions of a classifier whose errors grow with the change; refused pictures have no prediction."""
     draw = np.random.default_rng(4)
@@ -110,6 +124,7 @@ def compute(name, tiny, derived, original, keys=None):
     metric = discovery.load("metrics", name)(block)
     judges = tuple(dict.fromkeys(column.split(".")[0] for column in derived if "." in column))
     about = {"target": original, "attributes": predictions(derived), "attempts": keys, "size": 64}
+    about |= {"keys_attacked": keys_attacked(original, derived)}
     evidence = Evidence(annotated(original), derived, original, judges, **about)
     values = evaluation.evaluate({name: metric}, evidence)
     return metric, values[name]
@@ -133,7 +148,7 @@ def test_controls_bracket_the_methods(tiny, sets, name):
     privacy |= {"protection_success_rate_at_far"}
     more_is_further = metric.direction == "lower" or name in privacy
     recognised = {"true_acceptance_rate", "re_identification_rate", "rank1_identification_rate"}
-    recognised |= {"identity_similarity", "key_similarity"}
+    recognised |= {"identity_similarity", "key_similarity", "key_attack_rate", "linkage_auc"}
     if name in recognised:  # lower is better for privacy, and originals are recognised most
         more_is_further = False
     ordered = (first, *values[1:])

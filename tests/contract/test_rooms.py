@@ -8,7 +8,7 @@ import pytest
 from masquerade.core import discovery
 from masquerade.core.settings import Settings, descriptions
 
-ROOMS = ("faces", "judges", "metrics", "methods", "backbones")
+ROOMS = ("faces", "judges", "metrics", "methods", "backbones", "attackers")
 MODULES = [(room, name) for room in ROOMS for name in discovery.names(room)]
 
 

@@ -1,16 +1,18 @@
 """Attacks that need no training, for methods whose weakness is known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from masquerade.core import measurements
+from masquerade.core import discovery, measurements
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.core.keys import Digits
+from masquerade.core.settings import NoParameters
 from masquerade.core.statistics import people_weights
 from masquerade.judges import Judge
 from masquerade.methods import Capabilities, Method, Resources
-from masquerade.papers import attacks_table
+from masquerade.metrics import Evidence
 from masquerade.params import blocks
 from masquerade.pipeline import anonymization, attacks, measuring
 
@@ -129,7 +131,7 @@ def test_pictures_under_one_key_are_linked_and_under_a_key_each_they_are_not(ori
     assert linked["originals"]["value"] == linked["one_key"]["value"] == 1.0
     assert 0.3 < linked["own_keys"]["value"] < 0.8
     assert 0.3 < linked["shuffled"]["value"] < 0.7
-    assert linked["one_key"]["pairs"] == PEOPLE * 3
+    assert linked["one_key"]["over"] == linked["one_key"]["of"] == PEOPLE * 3
 
 
 def test_linkage_equals_the_comparison_of_every_pair_with_every_pair():
@@ -156,22 +158,43 @@ def test_linkage_equals_the_comparison_of_every_pair_with_every_pair():
     assert result["low"] == result["high"] == pytest.approx(by_hand(people_weights(names, 1)[0]))
 
 
-def test_too_few_strangers_give_no_threshold_and_the_table_says_so(originals, tmp_path):
+def test_linkage_leaves_out_pictures_without_an_embedding():
+    embeddings = np.array([[0.0], [1.0], [np.nan], [5.0], [6.5]])
+    result = attacks.linkage(embeddings, np.array(["a", "a", "a", "b", "b"]), draws=20)
+    assert (result["value"], result["over"], result["of"]) == (1.0, 2, 4)
+
+
+METRICS = ("key_attack_rate", "linkage_auc")
+
+
+def values(result):
+    """The metrics of attacks on keys, from the results of the attacks."""
+    evidence = Evidence(*[pd.DataFrame()] * 3, judges=(), keys_attacked=result)
+    return {name: discovery.load("metrics", name)(NoParameters()).compute(evidence) for name in METRICS}
+
+
+def test_too_few_strangers_give_no_threshold_and_the_metric_says_so(originals, tmp_path):
     result = attacked(originals, tmp_path, far=0.0001)
     assert result["threshold"] is None
-    cell = {"dataset": "d", "method": "turn", "variant": "v", "seed": 0}
-    params = {"scale": "tiny", "caution": ""}
-    assert "too few strangers" in attacks_table.markdown([{"cell": cell, "attacks": result}], params, "abc")
+    shares = values(result)["key_attack_rate"]
+    assert np.isnan(shares["right_key"].value)
+    assert {share.note for share in shares.values()} == {"too few pairs of strangers for a threshold at FAR 0.0001"}
 
 
-def test_the_table_has_a_control_beside_each_attack(originals, tmp_path):
-    cell = {"dataset": "d", "method": "turn", "variant": "v", "seed": 0}
-    attack = {"cell": cell, "attacks": attacked(originals, tmp_path)}
-    page = attacks_table.markdown([attack], {"scale": "tiny", "caution": ""}, "abc")
-    [person] = [line for line in page.splitlines() if "| the person" in line]
-    [another] = [line for line in page.splitlines() if "*another person* |" in line]
-    assert person.split("|")[6].strip() == "1.00 [1.00, 1.00]"
-    assert another.split("|")[6].strip() == "0.00 [0.00, 0.00]"
+def test_the_metrics_are_what_the_attacks_found_with_their_intervals(originals, tmp_path):
+    result = attacked(originals, tmp_path)
+    shares, linked = values(result).values()
+    assert set(shares) == {name + ending for name in result["found"] for ending in ("", ".another")}
+    assert set(linked) == set(result["linked"])
+    assert (shares["right_key"].value, shares["right_key.another"].value) == (1.0, 0.0)
+    assert shares["any_guess"].note == "angle at FAR 0.1, 12 random keys of 10 keys"
+    for value, plain in (
+        (shares["guess"], result["found"]["guess"]["person"]),
+        (linked["own_keys"], result["linked"]["own_keys"]),
+    ):
+        assert (value.value, value.over, value.of) == (plain["value"], plain["over"], plain["of"])
+        assert value.interval == pytest.approx((plain["low"], plain["high"]), abs=1e-6)
+        assert value.draws.shape == (50,)
 
 
 def test_a_method_without_keys_is_refused(originals, tmp_path):

@@ -59,11 +59,17 @@ def taken_apart(folder: Path) -> Path:
     return folder / "features.parquet"
 
 
+def attacked(folder: Path) -> Path:
+    files.write_json(folder / "attacks.json", {"cell": CELL, "attacks": {}})
+    return folder / "attacks.json"
+
+
 KINDS = {
     "checkpoint": (checkpoint, checkpoints.load_checkpoint),
     "archive": (archive, FaceArchive),
     "measurements": (measured, measurements.read),
     "features": (taken_apart, features_file.read),
+    "attacks": (attacked, files.read_json),
 }
 
 
@@ -115,7 +121,6 @@ PROGRAMS = {
         *("--skipped", "[]", "--declared", "reference/claims.yaml", "--claims", "reference/claims.yaml"),
         *("--derived", "data", "--metrics"),
     ),
-    "attacks_table": ("--attacks",),
     "backbones_table": ("--qualities",),
 }
 

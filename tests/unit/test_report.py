@@ -173,15 +173,15 @@ class Elements(HTMLParser):
 @pytest.fixture
 def rendered(files, built):
     text = claims_page.table(verdicts.judge([claims.Claim(**CLAIM)], CELLS, SKIPPED, CONTEXT), CONTEXT)
-    csv, claimed, further = Path("table1.csv"), Path("claims.csv"), Path("attacks.md")
+    csv, claimed, further = Path("table1.csv"), Path("claims.csv"), Path("backbones.md")
     csv.write_text(built.csv())
     claimed.write_text(text)
-    further.write_text("# Guessed keys\n\n| A |\n| - |\n| <script>alert(1)</script> |\n")
+    further.write_text("# Backbones\n\n| A |\n| - |\n| <script>alert(1)</script> |\n")
 
-    def render():
+    def render(*folders):
         asserted = reading.assertions([claims.Claim(**CLAIM)], reading.records(text))
         paper = page.paper("identitydp", [(built.table, csv)], asserted, Cells(CELLS), CONTEXT)
-        return page.render([paper], files, Cells(CELLS), KNOBS, SKIPPED, claimed, [further], CONTEXT)
+        return page.render([paper, *folders], files, Cells(CELLS), KNOBS, SKIPPED, claimed, [further], CONTEXT)
 
     return render
 
@@ -225,6 +225,11 @@ class TestPage:
         assert "Numbers mean nothing." in top
         words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", top))
         assert "Numbers of tables measured 10 of 15" in words
+
+    def test_a_folder_of_our_own_has_a_title_and_is_no_paper(self, rendered):
+        text = rendered(page.paper("attackers", [], [], Cells(CELLS), CONTEXT))
+        assert "<h2>Attackers who know the method</h2>" in text
+        assert "<h1>1 papers" in text
 
     def test_scale_without_caution_has_no_warning(self, files, rendered, monkeypatch):
         monkeypatch.setitem(globals(), "CONTEXT", replace(CONTEXT, caution=""))

@@ -7,6 +7,7 @@ rule metrics:
         target=PATHS.measured_target.format(dataset=GRAPH.train_on),
         attributes=GRAPH.only(GRAPH.attributed, PATHS.attributes),
         attempts=GRAPH.only(GRAPH.attempted, PATHS.measured_attempts),
+        keys_attacked=GRAPH.only(GRAPH.attacked, PATHS.attacks),
     output:
         PATHS.metrics,
     log:
@@ -32,6 +33,7 @@ rule metrics:
             "--dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}",
             "--seed {wildcards.seed} --source {input.source} --derived {input.derived}",
             "--target {input.target} --attributes {input.attributes} --attempts {input.attempts}",
+            "--keys_attacked {input.keys_attacked}",
         )
 
 

@@ -97,28 +97,3 @@ rule attack:
             "--judged {input.judged}",
             commands.METHOD_OPTIONS,
         )
-
-
-rule attacks_table:
-    input:
-        code=lambda w: GRAPH.code("attacks_table"),
-        attacks=GRAPH.of(GRAPH.attacked, PATHS.attacks),
-    output:
-        PATHS.attacks_table,
-    log:
-        f"{LOGS}/tables/attacks.log",
-    benchmark:
-        f"{BENCHMARKS}/tables/attacks.tsv"
-    group:
-        "tables"
-    conda:
-        "../../environment.yml"
-    resources:
-        **BRIEF,
-    params:
-        cfg=GRAPH.knobs("scale", "caution", name="caution"),
-    shell:
-        commands.local(
-            "attacks_table",
-            "--attacks {input.attacks}",
-        )

@@ -12,7 +12,7 @@ rule report:
         references=[f"reference/{item.key}.yaml" for item in PAPERS.items.values()],
         claims=f"{PATHS.claims_table}.csv",
         built=[f"{GRAPH.item_path(item)}.{item.endings[0]}" for item in PAPERS.items.values()],
-        further=[PATHS.backbones_table, PATHS.attacks_table],
+        further=[PATHS.backbones_table],
         faces=GRAPH.of_datasets(GRAPH.datasets, PATHS.faces),
         metrics=lambda w: GRAPH.of(GRAPH.cells, PATHS.metrics),
         derived=lambda w: GRAPH.of(GRAPH.cells, PATHS.anonymized),

@@ -5,7 +5,7 @@ from masquerade.pipeline import program
 given = program.arguments(
     __doc__,
     files=("source", "derived", "target"),
-    lists=("attributes", "attempts"),
+    lists=("attributes", "attempts", "keys_attacked"),
     words=("dataset", "method", "variant", "seed"),
 )
 
@@ -23,10 +23,11 @@ def work(run) -> None:
         next(iter(given.attributes), None),
         next(iter(given.attempts), None),
         given.params["bootstrap.draws"],
+        next(iter(given.keys_attacked), None),
     )
     values, attempts = evaluation.evaluate(metrics, measured), evaluation.evaluate_attempts(metrics, measured)
     statement = measurements.statement(given.derived) | evaluation.counts(measured.derived)
-    read = [given.derived, *given.attempts, given.source]
+    read = [given.derived, *given.attempts, *given.keys_attacked, given.source]
     files.write_json(given.outputs[0], evaluation.row(program.cell(given), statement, values, attempts, read))
     run.log(0, evaluation.numbers(values))
 

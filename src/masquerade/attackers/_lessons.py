@@ -10,7 +10,7 @@ import pandas as pd
 
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import FaceArchive, to_uint8
-from masquerade.params.blocks import AttackedPeople, InformedSettings
+from masquerade.params.informed import AttackedPeople, InformedSettings
 
 PART = "train"
 """The part of an anonymized archive with the attackers' people: they are the only ones of the train split in it."""

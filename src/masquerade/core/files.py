@@ -47,8 +47,15 @@ def write_json(path: Path, tree: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(rehearsal.marked(tree), indent=1, sort_keys=True) + "\n")
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """What `write_json` wrote. Raises RehearsalError for a file of a rehearsal, which only a rehearsal may read."""
+    tree = json.loads(path.read_text(encoding="utf-8"))
+    rehearsal.admit(tree, path)
+    return tree
+
+
 def read_numbers(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """The JSON files of metrics, qualities or attacks, for a table. Raises RehearsalError for one of a rehearsal."""
+    """The JSON files of metrics or qualities, for a table. Raises RehearsalError for one of a rehearsal."""
     trees = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     for path, tree in zip(paths, trees, strict=True):
         rehearsal.refuse_numbers(tree, path)

@@ -4,6 +4,7 @@ Nothing in this room opens a picture or runs a network: judges/ measures, and pa
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -40,6 +41,8 @@ class Evidence:
     """Further pictures of the same faces: recovered with the right key or a wrong one, or anonymized with further keys.
 
     The columns ``attempt``, ``number`` and ``source_id`` say which."""
+    keys_attacked: Mapping[str, Any] | None = None
+    """What attacks on the keys found (pipeline/attacks.py), if the cell was attacked."""
     size: int | None = None
     """Side of the judged pictures in pixels. Coordinates that judges give are in these pixels."""
     draws: int = 0

@@ -1,14 +1,15 @@
 """Functions that several metrics share: means with their denominators, distances and angles between embeddings."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from masquerade.core.errors import ProtocolError
 from masquerade.core.measurements import stack
-from masquerade.core.statistics import between, threshold_at, weighted_means
+from masquerade.core.statistics import between, decoded, threshold_at, weighted_means
 from masquerade.metrics import Evidence, Value
 
 PAPERS_SIZE = 256
@@ -34,6 +35,13 @@ def share(values: np.ndarray, weights: np.ndarray, note: str = "") -> Value:
     """The mean over the finite ``values`` (N,) of 0 and 1, of N. A share has no spread of its own."""
     counted = mean(values, weights)
     return replace(counted, spread=None, spread_of="", note=note if counted.over else counted.note)
+
+
+def attacked(plain: Mapping[str, Any], note: str, missing: str) -> Value:
+    """A number that an attack found, from its JSON. ``missing``: the note of one that is not a number."""
+    if plain["value"] is None:
+        return Value(float("nan"), plain["over"], plain["of"], note=missing)
+    return Value(plain["value"], plain["over"], plain["of"], note=note, draws=decoded(plain["draws"]))
 
 
 def centred(draws: np.ndarray, value: float) -> np.ndarray:

@@ -25,7 +25,7 @@ FEW = 6
 def preamble(result: "TableResult") -> list[str]:
     """The sentences above the numbers."""
     table, context = result.table, result.context
-    numbers = "Measured here: the paper has no such table." if table.ours else "Printed in the paper / measured here."
+    numbers = "Measured here: no paper has such a table." if table.ours else "Printed in the paper / measured here."
     return [
         f"Scale `{context.scale}`. {context.caution}".rstrip(),
         *dataset_sentences(table.datasets, context),

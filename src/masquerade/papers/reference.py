@@ -28,6 +28,8 @@ from masquerade.papers.declarations import (
 )
 
 FOLDER = Path("reference")
+OURS = {"attackers": "Attackers who know the method"}
+"""The folders of tables that no paper has -> title."""
 
 
 def load(path: Path) -> Reference:

@@ -57,7 +57,6 @@ class Paths:
         self.table = f"{self.tables}/{{paper}}/{{item}}"
         self.figure = f"{self.figures}/{{paper}}/{{item}}"
         self.backbones_table = f"{self.tables}/backbones.md"
-        self.attacks_table = f"{self.tables}/attacks.md"
         self.claims_table = f"{self.tables}/claims"
         self.report = f"{results}/report/index.html"
 

@@ -15,7 +15,15 @@ from tqdm import tqdm
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
 from masquerade.core.measurements import stack
-from masquerade.core.statistics import between, interval, people_of, people_weights, threshold_at, weighted_means
+from masquerade.core.statistics import (
+    between,
+    encoded,
+    interval,
+    people_of,
+    people_weights,
+    threshold_at,
+    weighted_means,
+)
 from masquerade.judges import Judge
 from masquerade.methods import Method
 from masquerade.params.blocks import AttackSettings
@@ -57,7 +65,7 @@ class Attacker:
     def attack(self) -> dict[str, Any]:
         """The results of all attacks as plain values; nothing is ``found`` if there is no threshold.
 
-        `attacks_table` says what each one means.
+        The metrics `key_attack_rate` and `linkage_auc` say what each one means.
         """
         found = {} if math.isnan(self.threshold) else self._found()
         return self._facts() | {"found": found, "linked": self._linked()}
@@ -154,14 +162,17 @@ def linkage(embeddings: np.ndarray, people: np.ndarray, draws: int) -> dict[str,
 
     That is the area under the ROC curve: 1 if pictures of one person are always nearer, 0.5 by chance. ``embeddings``:
     (N, D). ``people``: (N,). In a bootstrap sample a pair counts as often as the product of its people's counts; a pair
-    of one person as often as the person. ``value`` is None if nobody has two pictures.
+    of one person as often as the person. ``over`` of ``of`` pairs of one person were measured. ``value`` is None
+    without any, or without a pair of two people.
     """
     distinct, numbers = np.unique(people, return_inverse=True)
     first, second = np.triu_indices(len(people), 1)
     distances = np.linalg.norm(embeddings[first] - embeddings[second], axis=1)
-    same = numbers[first] == numbers[second]
+    same, measured = numbers[first] == numbers[second], np.isfinite(distances)
+    pairs = int(same.sum())
+    first, second, distances, same = (each[measured] for each in (first, second, distances, same))
     if not same.any() or same.all():
-        return {"value": None, "low": None, "high": None, "pairs": int(same.sum())}
+        return _plain(math.nan, np.empty(0), 0, pairs)
     strangers = np.argsort(distances[~same], kind="stable")
     sorted_distances = distances[~same][strangers]
     below = np.searchsorted(sorted_distances, distances[same], "left")
@@ -175,15 +186,21 @@ def linkage(embeddings: np.ndarray, people: np.ndarray, draws: int) -> dict[str,
         farther = cumulated[-1] - (cumulated[below] + cumulated[upto]) / 2  # a tie counts half
         total = count[person].sum() * cumulated[-1]
         areas.append(float(count[person] @ farther / total) if total else math.nan)
-    low, high = interval(np.array(areas[1:])) or (None, None)
-    return {"value": areas[0], "low": low, "high": high, "pairs": int(same.sum())}
+    return _plain(areas[0], np.array(areas[1:]), int(same.sum()), pairs)
 
 
 def _share(values: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
-    """The mean of the finite values (N,) with its interval, as plain values."""
+    """The mean of the finite values (N,), as `_plain` values."""
     finite = values[np.isfinite(values)]
-    low, high = interval(weighted_means(values, weights)) or (None, None)
-    return {"value": float(finite.mean()) if finite.size else None, "low": low, "high": high, "over": int(finite.size)}
+    mean = float(finite.mean()) if finite.size else math.nan
+    return _plain(mean, weighted_means(values, weights), int(finite.size), len(values))
+
+
+def _plain(value: float, draws: np.ndarray, over: int, of: int) -> dict[str, Any]:
+    """A number with its interval, denominators and bootstrap ``draws`` (B,), as JSON holds it; None in place of NaN."""
+    low, high = interval(draws) or (None, None)
+    number = value if math.isfinite(value) else None
+    return {"value": number, "low": low, "high": high, "over": over, "of": of, "draws": encoded(draws)}
 
 
 def _strangers(people: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from masquerade.core import discovery, fingerprints, measurements
+from masquerade.core import discovery, files, fingerprints, measurements
 from masquerade.core.errors import ArchiveError, ProtocolError
 from masquerade.core.statistics import encoded
 from masquerade.metrics import Evidence, Metric, Value
@@ -26,12 +26,14 @@ def evidence(
     attributes: Path | None = None,
     attempts: Path | None = None,
     draws: int = 0,
+    keys_attacked: Path | None = None,
 ) -> Evidence:
     """Pair the measurements of an anonymized set with those of its sources.
 
     ``source``: measurements of the dataset's own pictures (test and calibration splits). ``derived``: of the anonymized
     test split. ``target``: of the pictures of the training set. ``attempts``: of the attempts to recover the same
     faces. ``attributes``: predictions of attributes. ``draws``: bootstrap samples of the people.
+    ``keys_attacked``: the results of attacks on the keys.
     Raises ArchiveError if a source was not measured, or if pictures and their sources differ in size.
     """
     originals, anonymized = measurements.read(source), measurements.read(derived)
@@ -57,6 +59,7 @@ def evidence(
         target=measurements.read(target) if target else None,
         attributes=predictions.read(attributes) if attributes else None,
         attempts=tried,
+        keys_attacked=files.read_json(keys_attacked)["attacks"] if keys_attacked else None,
         size=size,
         draws=draws,
     )
@@ -170,7 +173,7 @@ def row(
 ) -> dict[str, Any]:
     """The JSON of one cell, as the tables read it. ``attempts``: the result of `evaluate_attempts`.
 
-    ``read``: the measurements that the values were computed from. The JSON holds the MD5 of each file.
+    ``read``: the measurements and attacks that the values were computed from. The JSON holds the MD5 of each file.
     """
     tree = {"cell": dict(cell), "statement": dict(statement), "metrics": dict(values)}
     tree |= {"measurements": {path.as_posix(): fingerprints.md5(path) for path in read}}

@@ -14,7 +14,8 @@ from masquerade.core import discovery, fingerprints, rehearsal
 from masquerade.core.errors import ParameterError
 from masquerade.methods import Capabilities
 from masquerade.params import loading, matrix
-from masquerade.params.blocks import AttackSettings, AttributeSettings, InformedSettings, RecoverySettings, TwinSettings
+from masquerade.params.blocks import AttackSettings, AttributeSettings, RecoverySettings
+from masquerade.params.informed import InformedSettings, TwinSettings
 from masquerade.params.matrix import Cell
 from masquerade.params.paths import CELL, CODE, Paths, with_index
 from masquerade.params.slices import Knobs, text_of

@@ -23,7 +23,7 @@ from masquerade.core.statistics import threshold_at
 from masquerade.judges import Judge
 from masquerade.judges.pixels import Pixels
 from masquerade.methods import Method
-from masquerade.params.blocks import AttackedPeople, InformedSettings
+from masquerade.params.informed import AttackedPeople, InformedSettings
 from masquerade.pipeline import anonymization
 from masquerade.training.checkpoints import load_checkpoint
 

@@ -62,7 +62,6 @@ class Targets:
             _with_indexes(self._graph.of(attempted, self._paths.attempts))
             + self._graph.of(attempted, self._paths.measured_attempts)
             + self._graph.of(attacked, self._paths.attacks)
-            + self._graph.results(self._paths.attacks_table)
         )
 
     def attackers(self) -> list[str]:

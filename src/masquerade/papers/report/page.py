@@ -77,7 +77,10 @@ class ReportTable:
 
 @dataclass(frozen=True)
 class Paper:
-    """Everything of one paper. ``missing``: reason -> how many places have no number for that reason."""
+    """Everything of one paper, or of one folder of our own tables.
+
+    ``missing``: reason -> how many places have no number for that reason.
+    """
 
     name: str
     cites: str
@@ -85,6 +88,14 @@ class Paper:
     figures: tuple[tuple[Item, str], ...]
     claims: tuple[reading.Assertion, ...]
     missing: Mapping[str, int]
+
+    @property
+    def ours(self) -> bool:
+        return self.name in reference.OURS
+
+    @property
+    def title(self) -> str:
+        return reference.OURS.get(self.name, self.name)
 
     @property
     def order(self) -> Order:
