@@ -29,11 +29,11 @@ rule attacker:
         code=lambda w: GRAPH.code(
             f"attacker.{w.attacker}",
             *GRAPH.modules("attackers", [w.attacker]),
-            *GRAPH.modules("backbones", GRAPH.attacker_needs([w.attacker])),
+            *GRAPH.modules("backbones", GRAPH.attackers.needs([w.attacker])),
         ),
         faces=with_index(PATHS.faces),
-        anonymized=GRAPH.attacker_faces,
-        backbones=lambda w: GRAPH.checkpoints(GRAPH.attacker_needs([w.attacker])),
+        anonymized=GRAPH.attackers.faces,
+        backbones=lambda w: GRAPH.checkpoints(GRAPH.attackers.needs([w.attacker])),
     output:
         checkpoint=PATHS.attacker,
         quality=PATHS.attacker_quality,
@@ -52,7 +52,7 @@ rule attacker:
     resources:
         **submitted("training", lambda w: w.attacker, "train"),
     params:
-        cfg=GRAPH.knobs("attackers.{attacker}", *GRAPH.informed_knobs, name="attacker.{attacker}.{method}.{variant}"),
+        cfg=GRAPH.knobs("attackers.{attacker}", *GRAPH.attackers.knobs, name="attacker.{attacker}.{method}.{variant}"),
         state=f"{PATHS.states}/attackers/{{attacker}}/{{dataset}}/{{method}}/{{variant}}/{{seed}}/{{trial}}.pt",
     shell:
         commands.launched(
@@ -71,15 +71,17 @@ rule attacked:
             "attacked",
             *GRAPH.modules("attackers", PARAMETERS.attackers),
             *GRAPH.modules("judges", GRAPH.judges("informed")),
-            *GRAPH.modules("backbones", {*GRAPH.attacker_needs(PARAMETERS.attackers), *GRAPH.judges_need("informed")}),
+            *GRAPH.modules(
+                "backbones", {*GRAPH.attackers.needs(PARAMETERS.attackers), *GRAPH.judges_need("informed")}
+            ),
         ),
         faces=with_index(PATHS.faces),
         anonymized=with_index(PATHS.anonymized),
-        own=with_index(PATHS.attackers_faces.replace("{under}", "own")),
-        one=GRAPH.insider_faces,
-        attackers=lambda w: GRAPH.trainings_of_attackers(w, PATHS.attacker),
+        own=GRAPH.attackers.own_faces(),
+        one=GRAPH.attackers.insider_faces,
+        attackers=lambda w: GRAPH.attackers.trained(w, PATHS.attacker),
         backbones=lambda w: GRAPH.checkpoints(
-            dict.fromkeys([*GRAPH.attacker_needs(GRAPH.attackers(w)), *GRAPH.judges_need("informed")])
+            dict.fromkeys([*GRAPH.attackers.needs(GRAPH.attackers.of(w)), *GRAPH.judges_need("informed")])
         ),
         weights=lambda w: GRAPH.judge_assets(GRAPH.judges("informed")),
     output:
@@ -99,10 +101,10 @@ rule attacked:
         cfg=GRAPH.knobs(
             *[f"attackers.{name}" for name in PARAMETERS.attackers],
             *GRAPH.judge_knobs("informed"),
-            *GRAPH.informed_knobs,
+            *GRAPH.attackers.knobs,
             name="attacked.{method}.{variant}",
         ),
-        names=lambda w: ",".join(GRAPH.attackers(w)),
+        names=lambda w: ",".join(GRAPH.attackers.of(w)),
     shell:
         commands.launched(
             "attacked",
@@ -117,7 +119,7 @@ rule twins:
     input:
         code=lambda w: GRAPH.code("twins", *GRAPH.modules("backbones", ["landmarks"])),
         faces=with_index(PATHS.faces),
-        anonymized=with_index(PATHS.attackers_faces.replace("{under}", "own")),
+        anonymized=GRAPH.attackers.own_faces(),
     output:
         PATHS.twins,
     log:
@@ -132,7 +134,7 @@ rule twins:
     resources:
         **submitted("training", "twins", "train"),
     params:
-        cfg=GRAPH.knobs("backbones.landmarks", *GRAPH.twin_knobs, name="twins"),
+        cfg=GRAPH.knobs("backbones.landmarks", *GRAPH.attackers.twin_knobs, name="twins"),
         state=f"{PATHS.states}/twins/{{dataset}}/{{method}}/{{variant}}/{{seed}}.pt",
     shell:
         commands.launched(

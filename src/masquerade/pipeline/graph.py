@@ -15,11 +15,11 @@ from masquerade.core.errors import ParameterError
 from masquerade.methods import Capabilities
 from masquerade.params import loading, matrix
 from masquerade.params.blocks import AttackSettings, AttributeSettings, RecoverySettings
-from masquerade.params.informed import InformedSettings, TwinSettings
 from masquerade.params.matrix import Cell
 from masquerade.params.paths import CELL, CODE, Paths, with_index
 from masquerade.params.slices import Knobs, text_of
 from masquerade.pipeline import adopted_networks
+from masquerade.pipeline.attacker_inputs import AttackerInputs
 from masquerade.pipeline.paper_inputs import PaperInputs
 
 LATENT_BACKBONES = ("generator", "inversion", "semantics")
@@ -54,13 +54,12 @@ class Graph:
         self.attributed = matrix.matching(self.built, self.parameters.attributes.cells)
         self.attempted = matrix.matching(self.built, self.parameters.recovery.cells)
         self.attacked = matrix.matching(self.built, self.parameters.attacks.cells)
-        self.informed = matrix.matching(self.built, self.parameters.informed.cells)
         self.train_on = self.parameters.matrix.train_on
         self.datasets = sorted({cell.dataset for cell in self.cells} | {self.train_on})
         self.attribute_datasets = sorted({cell.dataset for cell in self.attributed} | {self.train_on})
         self.papers = PaperInputs(self.parameters, self.all_cells, self.attempted)
+        self.attackers = AttackerInputs(self.parameters, self.built, self.paths)
         self._check_train_set()
-        self._check_attackers_people()
         adopted_networks.check(self.parameters, self.root)
         rehearsal.declare(self.parameters.rehearsal)
         # The methods with networks; a processor computes the others at once.
@@ -77,13 +76,6 @@ class Graph:
             advice = f" {assets.how_to_get(self.train_on)}" if self.train_on in assets.registry() else ""
             raise ParameterError(
                 f"matrix.train_on is {self.train_on}, without which nothing is built: {reason}.{advice}"
-            )
-
-    def _check_attackers_people(self) -> None:
-        if other := sorted({cell.dataset for cell in self.informed} - {self.train_on}):
-            raise ParameterError(
-                f"informed.cells names {other[0]}, which has no people of the attackers' group: only the train split "
-                f"of {self.train_on} (matrix.train_on) is dealt to groups. Move its patterns to {self.train_on}."
             )
 
     # parameters
@@ -261,45 +253,6 @@ class Graph:
     def attacker(self) -> type:
         """The judge that decides whether an attack finds the person."""
         return discovery.load("judges", self.parameters.attacks.judge)
-
-    # attackers who know the method
-
-    def attackers(self, cell: Any) -> list[str]:
-        """The attackers whose attack is one on the method of a cell."""
-        able = self.capabilities(cell.method)
-        return [name for name in self.parameters.attackers if discovery.load("attackers", name).applies(able)]
-
-    def attacker_needs(self, attackers: Iterable[str]) -> list[str]:
-        """The backbones that attackers use, each once."""
-        return list(dict.fromkeys(need for name in attackers for need in discovery.load("attackers", name).needs))
-
-    def attacker_faces(self, wildcards: Any) -> list[str]:
-        """Input function: the pictures from which an attacker learns."""
-        keys = discovery.load("attackers", wildcards.attacker).keys
-        return with_index(self.paths.attackers_faces.replace("{under}", keys))
-
-    def insider_faces(self, wildcards: Any) -> list[str]:
-        """Input function: the pictures under one key of the wildcards' cell; [] if its method takes no key."""
-        kinds = {discovery.load("attackers", name).keys for name in self.attackers(wildcards)}
-        return with_index(self.paths.attackers_faces.replace("{under}", "one")) if "one" in kinds else []
-
-    def trainings_of_attackers(self, cell: Any, pattern: str) -> list[str]:
-        """One file for each training of the attackers of a cell."""
-        informed, files = self.parameters.informed, []
-        for name in self.attackers(cell):
-            cls = discovery.load("attackers", name)
-            trials = informed.trials.get(f"{cell.method}/{cell.variant}", 1) if cls.repeated else 1
-            where = {"attacker": name, **{key: getattr(cell, key) for key in ("dataset", "method", "variant", "seed")}}
-            files += [pattern.format(trial=trial, **where) for trial in range(trials) if cls.learns]
-        return files
-
-    @property
-    def informed_knobs(self) -> list[str]:
-        return [*self.knobs_of("informed", InformedSettings), "informed.own.{method}.{variant}?"]
-
-    @property
-    def twin_knobs(self) -> list[str]:
-        return self.knobs_of("twins", TwinSettings)
 
     # files of many cells
 

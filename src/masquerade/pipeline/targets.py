@@ -65,21 +65,10 @@ class Targets:
         )
 
     def attackers(self) -> list[str]:
-        """The pictures and trainings of attackers who know the method, what they answer, and the utility twins."""
-        graph, paths = self._graph, self._paths
-        faces = [
-            paths.attackers_faces.format(under=keys, **vars(cell))
-            for cell in graph.informed
-            for keys in ("own", *(("one",) if graph.insider_faces(cell) else ()))
-        ]
-        trained = [
-            file
-            for cell in graph.informed
-            for pattern in (paths.attacker, paths.attacker_quality)
-            for file in graph.trainings_of_attackers(cell, pattern)
-        ]
-        answers = graph.of(graph.informed, paths.attacked) + graph.of(graph.informed, paths.twins)
-        return _with_indexes(faces) + trained + answers
+        """The pictures and trainings of attackers who know the method, their answers, and the utility twins."""
+        inputs, paths = self._graph.attackers, self._paths
+        answers = [file for pattern in (paths.attacked, paths.twins) for file in self._graph.of(inputs.cells, pattern)]
+        return _with_indexes(inputs.archives()) + inputs.trainings() + answers
 
     def features(self) -> list[str]:
         """The features that figures of clusters show."""
