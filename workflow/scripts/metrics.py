@@ -5,7 +5,7 @@ from masquerade.pipeline import program
 given = program.arguments(
     __doc__,
     files=("source", "derived", "target"),
-    lists=("attributes", "attempts"),
+    lists=("attributes", "attempts", "attacked", "twins"),
     words=("dataset", "method", "variant", "seed"),
 )
 
@@ -22,11 +22,13 @@ def work(run) -> None:
         given.target,
         next(iter(given.attributes), None),
         next(iter(given.attempts), None),
+        next(iter(given.attacked), None),
+        next(iter(given.twins), None),
         given.params["bootstrap.draws"],
     )
     values, attempts = evaluation.evaluate(metrics, measured), evaluation.evaluate_attempts(metrics, measured)
     statement = measurements.statement(given.derived) | evaluation.counts(measured.derived)
-    read = [given.derived, *given.attempts, given.source]
+    read = [given.derived, *given.attempts, *given.attacked, *given.twins, given.source]
     files.write_json(given.outputs[0], evaluation.row(program.cell(given), statement, values, attempts, read))
     run.log(0, evaluation.numbers(values))
 

@@ -25,13 +25,17 @@ def evidence(
     target: Path | None = None,
     attributes: Path | None = None,
     attempts: Path | None = None,
+    attacked: Path | None = None,
+    twins: Path | None = None,
     draws: int = 0,
 ) -> Evidence:
     """Pair the measurements of an anonymized set with those of its sources.
 
     ``source``: measurements of the dataset's own pictures (test and calibration splits). ``derived``: of the anonymized
     test split. ``target``: of the pictures of the training set. ``attempts``: of the attempts to recover the same
-    faces. ``attributes``: predictions of attributes. ``draws``: bootstrap samples of the people.
+    faces. ``attributes``: predictions of attributes. ``attacked``: the answers of attackers who know the method.
+    ``twins``: results on clear pictures of networks that learnt from the anonymized ones. ``draws``: bootstrap samples
+    of the people.
     Raises ArchiveError if a source was not measured, or if pictures and their sources differ in size.
     """
     originals, anonymized = measurements.read(source), measurements.read(derived)
@@ -57,6 +61,8 @@ def evidence(
         target=measurements.read(target) if target else None,
         attributes=predictions.read(attributes) if attributes else None,
         attempts=tried,
+        attacked=measurements.read(attacked) if attacked else None,
+        twins=measurements.read(twins) if twins else None,
         size=size,
         draws=draws,
     )
@@ -127,8 +133,9 @@ def _of_attempt(measured: Evidence, sources: pd.DataFrame, rows: pd.DataFrame) -
     derived = rows.reset_index(drop=True)
     originals = sources.loc[rows["source_id"]].reset_index()
     return replace(
-        measured, original=originals, derived=derived, judges=_judges(derived), attributes=None, attempts=None
-    )
+        measured, original=originals, derived=derived, judges=_judges(derived), attributes=None, attempts=None,
+        attacked=None, twins=None,
+    )  # fmt: skip
 
 
 def _add_key_spread(values: dict[str, dict[str, dict[str, Any]]], by_key: list[dict[str, dict[str, Any]]]) -> None:
