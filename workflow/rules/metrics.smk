@@ -8,6 +8,8 @@ rule metrics:
         attributes=GRAPH.only(GRAPH.attributed, PATHS.attributes),
         attempts=GRAPH.only(GRAPH.attempted, PATHS.measured_attempts),
         keys_attacked=GRAPH.only(GRAPH.attacked, PATHS.attacks),
+        attacked=GRAPH.only(GRAPH.attackers.cells, PATHS.attacked),
+        twins=GRAPH.only(GRAPH.attackers.cells, PATHS.twins),
     output:
         PATHS.metrics,
     log:
@@ -33,7 +35,7 @@ rule metrics:
             "--dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}",
             "--seed {wildcards.seed} --source {input.source} --derived {input.derived}",
             "--target {input.target} --attributes {input.attributes} --attempts {input.attempts}",
-            "--keys_attacked {input.keys_attacked}",
+            "--keys_attacked {input.keys_attacked} --attacked {input.attacked} --twins {input.twins}",
         )
 
 

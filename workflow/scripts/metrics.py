@@ -5,7 +5,7 @@ from masquerade.pipeline import program
 given = program.arguments(
     __doc__,
     files=("source", "derived", "target"),
-    lists=("attributes", "attempts", "keys_attacked"),
+    lists=("attributes", "attempts", "keys_attacked", "attacked", "twins"),
     words=("dataset", "method", "variant", "seed"),
 )
 
@@ -22,12 +22,16 @@ def work(run) -> None:
         given.target,
         next(iter(given.attributes), None),
         next(iter(given.attempts), None),
+        next(iter(given.attacked), None),
+        next(iter(given.twins), None),
         given.params["bootstrap.draws"],
         next(iter(given.keys_attacked), None),
     )
     values, attempts = evaluation.evaluate(metrics, measured), evaluation.evaluate_attempts(metrics, measured)
     statement = measurements.statement(given.derived) | evaluation.counts(measured.derived)
-    read = [given.derived, *given.attempts, *given.keys_attacked, given.source]
+    read = [
+        given.derived, *given.attempts, *given.keys_attacked, *given.attacked, *given.twins, given.source,
+    ]  # fmt: skip
     files.write_json(given.outputs[0], evaluation.row(program.cell(given), statement, values, attempts, read))
     run.log(0, evaluation.numbers(values))
 

@@ -43,6 +43,13 @@ class Evidence:
     The columns ``attempt``, ``number`` and ``source_id`` say which."""
     keys_attacked: Mapping[str, Any] | None = None
     """What attacks on the keys found (pipeline/attacks.py), if the cell was attacked."""
+    attacked: pd.DataFrame | None = None
+    """What attackers who know the method answered: one row a probe of an attack (pipeline/informed.py)."""
+    twins: pd.DataFrame | None = None
+    """What networks that learnt from anonymized pictures do on clear ones: one row a clear test picture.
+
+    The columns are id, identity, ``landmark_error`` (percent of the eye distance), ``found`` (1 or 0: the detector's
+    best cell holds the face) and ``overlap`` (intersection over union of its box with the true one)."""
     size: int | None = None
     """Side of the judged pictures in pixels. Coordinates that judges give are in these pixels."""
     draws: int = 0

@@ -20,6 +20,21 @@ def evidence(original: Columns, derived: Columns, **parts: Columns | int) -> Evi
     return Evidence(judges=tuple(dict.fromkeys(name.split(".")[0] for name in derived if "." in name)), **frames)
 
 
+def attacked(answers: Columns) -> Evidence:
+    """Evidence with the answers of attackers, one row a probe, as pipeline/informed.py gives them.
+
+    A probe belongs to one training of the attacker ``naive``, which names people with the recogniser ``net`` among ten
+    people, unless a column says otherwise.
+    """
+    count = len(next(iter(answers.values())))
+    usual = {
+        "attacker": "naive", "asks": "naming", "recogniser": "net", "trial": 0, "learnt": True, "control": False,
+        "status": "ok", "people": 10.0,
+    }  # fmt: skip
+    columns = {name: [value] * count for name, value in usual.items()} | dict(answers)
+    return evidence({"id": ["f0"]}, {"id": ["f0"]}, attacked=columns)
+
+
 def values(metric: type[Metric], evidence: Evidence, **params: object) -> dict[str, float]:
     """The values of a metric by judge or part, rounded to four digits."""
     computed = metric(metric.Params(**params)).compute(evidence)

@@ -25,6 +25,8 @@ def evidence(
     target: Path | None = None,
     attributes: Path | None = None,
     attempts: Path | None = None,
+    attacked: Path | None = None,
+    twins: Path | None = None,
     draws: int = 0,
     keys_attacked: Path | None = None,
 ) -> Evidence:
@@ -32,8 +34,9 @@ def evidence(
 
     ``source``: measurements of the dataset's own pictures (test and calibration splits). ``derived``: of the anonymized
     test split. ``target``: of the pictures of the training set. ``attempts``: of the attempts to recover the same
-    faces. ``attributes``: predictions of attributes. ``draws``: bootstrap samples of the people.
-    ``keys_attacked``: the results of attacks on the keys.
+    faces. ``attributes``: predictions of attributes. ``attacked``: the answers of attackers who know the method.
+    ``twins``: results on clear pictures of networks that learnt from the anonymized ones. ``draws``: bootstrap samples
+    of the people. ``keys_attacked``: the results of attacks on the keys.
     Raises ArchiveError if a source was not measured, or if pictures and their sources differ in size.
     """
     originals, anonymized = measurements.read(source), measurements.read(derived)
@@ -60,6 +63,8 @@ def evidence(
         attributes=predictions.read(attributes) if attributes else None,
         attempts=tried,
         keys_attacked=files.read_json(keys_attacked)["attacks"] if keys_attacked else None,
+        attacked=measurements.read(attacked) if attacked else None,
+        twins=measurements.read(twins) if twins else None,
         size=size,
         draws=draws,
     )
@@ -130,8 +135,9 @@ def _of_attempt(measured: Evidence, sources: pd.DataFrame, rows: pd.DataFrame) -
     derived = rows.reset_index(drop=True)
     originals = sources.loc[rows["source_id"]].reset_index()
     return replace(
-        measured, original=originals, derived=derived, judges=_judges(derived), attributes=None, attempts=None
-    )
+        measured, original=originals, derived=derived, judges=_judges(derived), attributes=None, attempts=None,
+        attacked=None, twins=None,
+    )  # fmt: skip
 
 
 def _add_key_spread(values: dict[str, dict[str, dict[str, Any]]], by_key: list[dict[str, dict[str, Any]]]) -> None:

@@ -1,0 +1,191 @@
+"""Functions that the metrics of attackers who know the method share: attacks, trainings, and the worst attacker."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from masquerade.core.statistics import people_of
+from masquerade.metrics import Evidence, Value
+from masquerade.metrics._values import mean, mean_of_draws, share
+
+NAMES_OR_LINKS = ("naming", "linking")
+"""What the attackers ask who look for the person in an anonymized picture."""
+UNTRAINED = "did not learn: it attacks untrained"
+
+
+@dataclass(frozen=True)
+class Probes:
+    """The probes of one training of an attacker. ``weights``: how often each counts in each sample, (draws, N)."""
+
+    rows: pd.DataFrame
+    weights: np.ndarray
+
+    def numbers(self, column: str) -> np.ndarray:
+        """One column, float64 (N,). Infinite values stay."""
+        return self.rows[column].to_numpy(dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attacker with one recogniser. ``trainings``: the same probes after each training of the attacker."""
+
+    attacker: str
+    recogniser: str
+    asks: str
+    control: bool
+    learnt: bool
+    trainings: tuple[Probes, ...]
+
+    def over_trainings(self, measure: Callable[[Probes], Value]) -> Value:
+        """The mean of ``measure`` over the trainings that have a value; several of them have a spread."""
+        values = [measure(probes) for probes in self.trainings]
+        counted = [value for value in values if value.over]
+        if len(counted) < 2:
+            return (counted or values)[0]
+        numbers, draws = [value.value for value in counted], [value.draws for value in counted]
+        return replace(
+            counted[0], value=float(np.mean(numbers)), spread=float(np.std(numbers, ddof=1)), spread_of="trainings",
+            draws=mean_of_draws([part for part in draws if part is not None]),
+        )  # fmt: skip
+
+
+def attacks(evidence: Evidence, asks: tuple[str, ...]) -> list[Attack]:
+    """Every attacker that asks one of ``asks`` with each of its recognisers, in the order of the rows."""
+    if evidence.attacked is None:
+        return []
+    frame = evidence.attacked[evidence.attacked["asks"].isin(asks)].reset_index(drop=True)
+    people, numbers = np.unique(
+        people_of(frame["identity"].to_numpy(), frame["id"].to_numpy()), return_inverse=True
+    )  # many rows show few people
+    weights, found = evidence.weights_of(people), []
+    for (attacker, recogniser), rows in frame.groupby(["attacker", "recogniser"], sort=False):
+        parts = [part for _, part in rows.groupby("trial")]
+        about = rows.iloc[0]
+        found.append(
+            Attack(
+                str(attacker), str(recogniser), str(about["asks"]), bool(about["control"]), bool(rows["learnt"].all()),
+                tuple(Probes(part, weights[:, numbers[part.index]]) for part in parts),
+            )
+        )  # fmt: skip
+    return found
+
+
+def strongest(values: Mapping[str, Value], extreme: Literal["highest", "lowest"]) -> tuple[str, Value]:
+    """The name and the value that is the highest or the lowest. Values that are missing do not count.
+
+    The draws are the extreme of all values in each bootstrap sample, so that the interval is that of the extreme.
+    Without any value, the first one is returned.
+    """
+    counted = {name: value for name, value in values.items() if value.over}
+    if not counted:
+        return next(iter(values.items()))
+    choose, over_draws = (max, np.fmax) if extreme == "highest" else (min, np.fmin)
+    name = choose(counted, key=lambda each: counted[each].value)
+    draws = [value.draws for value in counted.values() if value.draws is not None]
+    return name, replace(counted[name], draws=over_draws.reduce(draws) if draws else None)
+
+
+def of_attackers(
+    evidence: Evidence,
+    measure: Callable[[Probes], Value],
+    remark: Callable[[Attack], str],
+    extreme: Literal["highest", "lowest"] = "highest",
+) -> dict[str, Value]:
+    """The value of each attacker that names or links people, and of the worst one.
+
+    ``extreme``: whether the highest or the lowest value is that of the strongest attacker. Of the recognisers of an
+    attacker the strongest one counts. ``worst`` is over all attackers that are no controls, ``worst_naming`` over
+    those of them that name people. ``remark``: what the note says of an attack.
+    """
+    by_attacker: dict[str, dict[str, Value]] = {}
+    kinds: dict[str, Attack] = {}
+    for attack in attacks(evidence, NAMES_OR_LINKS):
+        value = noted(attack, attack.over_trainings(measure), f"{remark(attack)}, recogniser {attack.recogniser}")
+        by_attacker.setdefault(attack.attacker, {})[attack.recogniser] = value
+        kinds[attack.attacker] = attack
+    values = {attacker: strongest(recognisers, extreme)[1] for attacker, recognisers in by_attacker.items()}
+    real = {attacker: value for attacker, value in values.items() if not kinds[attacker].control}
+    naming = {attacker: value for attacker, value in real.items() if kinds[attacker].asks == "naming"}
+    sets = {"worst": real, "worst_naming": naming}
+    return {part: worst(members, extreme) for part, members in sets.items() if members} | values
+
+
+def worst(values: Mapping[str, Value], extreme: Literal["highest", "lowest"]) -> Value:
+    """The value of `strongest`. Its note begins with the name."""
+    name, value = strongest(values, extreme)
+    return replace(value, note=f"{name}: {value.note}") if value.over else value
+
+
+def noted(attack: Attack, value: Value, note: str) -> Value:
+    """``value`` with a note, which also says if a training failed. A missing value keeps its reason."""
+    if not value.over:
+        return value
+    return replace(value, note="; ".join([part for part in (note, "" if attack.learnt else UNTRAINED) if part]))
+
+
+def among_first(places: int) -> Callable[[Probes], Value]:
+    """Measures the share of the probes whose person is among the first ``places`` people of the gallery."""
+
+    def measure(probes: Probes) -> Value:
+        ranks = probes.numbers("rank")
+        return share(np.where(np.isfinite(ranks), ranks <= places, np.nan), probes.weights)
+
+    return measure
+
+
+def chance(attack: Attack, places: int) -> str:
+    """The share of probes that a guess finds among the first ``places`` people, as a text."""
+    people = attack.trainings[0].numbers("people")  # NaN for a refused probe
+    known = people[np.isfinite(people)]
+    return f"chance {min(1.0, places / known[0]):.3f}" if known.size else ""
+
+
+def restorers(evidence: Evidence) -> list[Attack]:
+    """The attacks in which pictures were restored and measured."""
+    if evidence.attacked is None or "ssim" not in evidence.attacked:
+        return []
+    restored = evidence.attacked[evidence.attacked["ssim"].notna()]["attacker"].unique()
+    return [attack for attack in attacks(evidence, NAMES_OR_LINKS) if attack.attacker in restored]
+
+
+def restored_pictures(evidence: Evidence, quantity: str) -> dict[str, Value]:
+    """The mean of a quantity of the pictures of each attacker, and of the ``anonymized`` ones before.
+
+    Recognisers do not change the pictures, so that of the first one counts.
+    """
+    found, values = restorers(evidence), {}
+    for attack in found:
+        if attack.attacker not in values:
+            values[attack.attacker] = restored_mean(attack, quantity)
+    return values | ({"anonymized": restored_mean(found[0], f"before_{quantity}")} if found else {})
+
+
+def restored_mean(attack: Attack, column: str) -> Value:
+    """The mean of the finite numbers of a column over the probes. Those before a restoration need no training."""
+
+    def measure(probes: Probes) -> Value:
+        numbers = probes.numbers(column)
+        return mean(numbers, probes.weights, "infinite: the pictures are identical" if np.isinf(numbers).any() else "")
+
+    if column.startswith("before_"):
+        return measure(attack.trainings[0])
+    value = attack.over_trainings(measure)
+    return noted(attack, value, value.note)
+
+
+def of_twins(evidence: Evidence, column: str, average: Callable[[np.ndarray, np.ndarray], Value]) -> dict[str, Value]:
+    """The average over clear test pictures of what networks do that learnt from anonymized pictures; {} without any."""
+    twins = evidence.twins
+    if twins is None or column not in twins:
+        return {}
+    weights = evidence.weights_of(people_of(twins["identity"].to_numpy(), twins["id"].to_numpy()))
+    return {"": average(twins[column].to_numpy(dtype=np.float64), weights)}
+
+
+def without(probes: Probes, reason: str) -> Value:
+    """The value of probes that have none."""
+    return Value(math.nan, 0, len(probes.rows), note=reason)
