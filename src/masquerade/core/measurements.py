@@ -9,8 +9,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from masquerade.core import rehearsal
+from masquerade.core import files, rehearsal
 from masquerade.core.errors import ArchiveError
+
+
+def write(frame: pd.DataFrame, output: Path) -> None:
+    """Write a table as Parquet, with the metadata that `read` needs. `face_tables` writes the judges' measurements."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    table = table.replace_schema_metadata({"masquerade": json.dumps(rehearsal.marked({}))})
+    with files.written(output) as temporary:
+        pq.write_table(table, temporary)
 
 
 def read(path: Path) -> pd.DataFrame:

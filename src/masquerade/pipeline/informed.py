@@ -1,22 +1,18 @@
-"""Attacks one anonymized set with attackers who know the method, and writes what each of them answered.
+"""Attacks one anonymized set with attackers who know the method, and returns what each of them answered.
 
 One row of the result is one probe of one attack. Metrics are computed from these rows (metrics/attack_*.py).
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from masquerade.attackers import Attacker, Recogniser
 from masquerade.attackers._distances import Distances, Shown, measured
 from masquerade.attackers._lessons import Lesson, Pairs, pairs_of
-from masquerade.core import discovery, files, rehearsal
+from masquerade.core import discovery
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.core.settings import NoParameters
 from masquerade.core.statistics import threshold_at
@@ -147,11 +143,3 @@ def _restored(pairs: Pairs, restored: np.ndarray, recogniser: Recogniser) -> dic
 def _cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     return (first * second).sum(axis=1) / lengths
-
-
-def write(frame: pd.DataFrame, output: Path) -> None:
-    """Write the answers as Parquet, which `core.measurements.read` reads."""
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    table = table.replace_schema_metadata({"masquerade": json.dumps(rehearsal.marked({}))})
-    with files.written(output) as temporary:
-        pq.write_table(table, temporary)
