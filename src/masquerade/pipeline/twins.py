@@ -99,8 +99,8 @@ def learn_and_test(
 ) -> pd.DataFrame:
     """Train both networks on the train split of ``anonymized``, and test them on the clear test split of ``originals``.
 
-    ``landmarks``: the training of the landmark network, except for the values of ``settings``. ``state``: the file from which an
-    interrupted training resumes; the caller removes it. One row for each usable clear test picture:
+    ``landmarks``: the training of the landmark network, except for the values of ``settings``. ``state``: the file from
+    which an interrupted training resumes; the caller removes it. One row for each usable clear test picture:
 
     - id, identity,
     - ``landmark_error``: percent of the distance of the outer eye corners (`normalised_mean_error`), less is better,
