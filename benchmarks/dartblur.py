@@ -17,11 +17,10 @@ from masquerade.cli import photographs
 from masquerade.core import seeding
 from masquerade.core.images import FaceArchive
 from masquerade.methods._inpainting import region, training
-from masquerade.methods.dartblur import losses
 from masquerade.methods.dartblur.blurring import blurred
 from masquerade.methods.dartblur.method import DartBlur
 from masquerade.methods.dartblur.training import DartBlurTask
-from masquerade.networks.dartblur import GridDetector
+from masquerade.networks.grid_detector import GridDetector, detection, found
 from masquerade.params import loading as params
 from masquerade.training.optimisers import Optimisers, cooldown_share
 
@@ -38,7 +37,7 @@ def detector(task: DartBlurTask, change: Change, seed: int) -> GridDetector:
     optimiser = Optimisers({"detector": network}, knobs.learning_rate, (0.9, 0.999))
     for step in range(knobs.steps):
         images, corners = task._views(seeding.generator(seed, "detector", step), knobs.batch)
-        loss = losses.detection(network(change(images, corners)), task._truth(corners))
+        loss = detection(network(change(images, corners)), task._truth(corners))
         optimiser.descend(loss, cooldown_share(step, knobs.steps, 0.5))
     return network.eval()
 
@@ -46,17 +45,8 @@ def detector(task: DartBlurTask, change: Change, seed: int) -> GridDetector:
 @torch.inference_mode()
 def tested(network: GridDetector, images: Tensor, corners: np.ndarray) -> tuple[float, float]:
     """Share of faces in whose cell the largest score is, and mean overlap (intersection over union) of the boxes."""
-    answers = network(images)
-    cells, size = answers.shape[-1], images.shape[-1]
-    best = answers[:, 0].flatten(1).argmax(dim=1)
-    boxes = answers.flatten(2)[torch.arange(len(best)), 1:, best]
-    cell = torch.stack([best % cells, best // cells], dim=1)
-    centre, half = (cell + boxes[:, :2]) / cells * size, boxes[:, 2:] * size / 2
-    found, true = torch.cat([centre - half, centre + half], dim=1), torch.from_numpy(corners).float()
-    middle = ((true[:, :2] + true[:, 2:]) / 2 / size * cells).clamp(0, cells - 1e-4).long()
-    sides = (torch.minimum(found[:, 2:], true[:, 2:]) - torch.maximum(found[:, :2], true[:, :2])).clamp(min=0)
-    both, areas = sides.prod(dim=1), [(of[:, 2:] - of[:, :2]).clamp(min=0).prod(dim=1) for of in (found, true)]
-    return (cell == middle).all(dim=1).float().mean().item(), (both / (sum(areas) - both)).mean().item()
+    right, overlap = found(network(images), torch.from_numpy(corners), images.shape[-1])
+    return right.float().mean().item(), overlap.mean().item()
 
 
 def benchmark(scale: str) -> list[str]:

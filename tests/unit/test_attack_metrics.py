@@ -11,11 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from masquerade.core import discovery
+from masquerade.core import measurements as core_measurements
 from masquerade.core.statistics import people_weights
 from masquerade.metrics._examples import attacked
 from masquerade.metrics._examples import evidence as example
 from masquerade.metrics.attack_equal_error_rate import equal_error_rates
-from masquerade.pipeline import evaluation, informed
+from masquerade.pipeline import evaluation
 from metric_evidence import compute
 
 OF_ATTACKS = [name for name in discovery.names("metrics") if name.startswith(("attack_", "poisoning_", "restored_"))]
@@ -287,8 +288,10 @@ def test_answers_of_attackers_are_read_from_their_file(tmp_path):
     """The file of pipeline/informed.py, with booleans, lists and refused faces, gives the values of its frame."""
     columns = {"distance": [1.0, 3.0, np.nan], "strangers": [np.float32([2.0]), np.float32([4.0]), None]}
     measurements = answers({"adapted": [1, 3, np.nan]}, learnt=[False] * 3, threshold=[2.0] * 3, **columns)
-    informed.write(measurements.attacked, tmp_path / "attacked.parquet")
-    informed.write(pd.DataFrame({"id": ["f0"], "identity": ["a"], "found": [True]}), tmp_path / "twins.parquet")
+    core_measurements.write(measurements.attacked, tmp_path / "attacked.parquet")
+    core_measurements.write(
+        pd.DataFrame({"id": ["f0"], "identity": ["a"], "found": [True]}), tmp_path / "twins.parquet"
+    )
     faces = pd.DataFrame({"id": ["f0"], "source_id": ["f0"], "identity": ["a"], "split": ["test"], "status": ["ok"]})
     table = pa.Table.from_pandas(faces).replace_schema_metadata({"masquerade": json.dumps({"size": 8})})
     pq.write_table(table, tmp_path / "faces.parquet")

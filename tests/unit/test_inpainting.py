@@ -15,7 +15,8 @@ from masquerade.methods._inpainting.training import People, Scenes, differences,
 from masquerade.methods.deepprivacy.settings import DeepPrivacySettings
 from masquerade.methods.deepprivacy.training import DeepPrivacyTask
 from masquerade.networks.ciagan import CiaganCritic, CiaganGenerator
-from masquerade.networks.dartblur import DartBlurUNet, grid_targets
+from masquerade.networks.dartblur import DartBlurUNet
+from masquerade.networks.grid_detector import grid_targets
 from masquerade.networks.inpainting_unet import InpaintingUNet, pose_maps, published_widths
 from masquerade.networks.stargan import StarGanCritic, StarGanGenerator
 from masquerade.networks.style_unet import StyleUNet

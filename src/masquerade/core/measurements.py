@@ -13,6 +13,14 @@ from masquerade.core import files, rehearsal
 from masquerade.core.errors import ArchiveError
 
 
+def write(frame: pd.DataFrame, output: Path) -> None:
+    """Write a table as Parquet, with the metadata that `read` needs. `face_tables` writes the judges' measurements."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    table = table.replace_schema_metadata({"masquerade": json.dumps(rehearsal.marked({}))})
+    with files.written(output) as temporary:
+        pq.write_table(table, temporary)
+
+
 def read(path: Path) -> pd.DataFrame:
     """The measurements as a table: scalars as float64 (true is 1, false is 0), vectors as float32 arrays (D,).
 
@@ -37,14 +45,6 @@ def read(path: Path) -> pd.DataFrame:
         raise ArchiveError(
             f"{path} is damaged ({error}). Delete it and run `snakemake {path}` again, or fetch it with `dvc pull`."
         ) from error
-
-
-def write(table: pd.DataFrame, path: Path) -> None:
-    """Write answers about pictures that no judge measured, so that `read` reads them."""
-    marked = json.dumps(rehearsal.marked({}), sort_keys=True)
-    written = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata({"masquerade": marked})
-    with files.written(path) as temporary:
-        pq.write_table(written, temporary)
 
 
 def size(path: Path) -> int | None:

@@ -1,8 +1,4 @@
-"""The networks of DartBlur (Jiang et al. 2023): the U-Net of the published code (nets/UNet.py), and a small detector.
-
-The published detectors are RetinaFaces with MobileNet. Ours looks at a picture with one face and finds its box in a
-grid; it is trained here (docs/dartblur.md).
-"""
+"""The network of DartBlur (Jiang et al. 2023): the U-Net of the published code (nets/UNet.py)."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -52,41 +48,6 @@ class DartBlurUNet(nn.Module):
         features = torch.cat([self.up2(features), maps[1]], dim=1)
         features = torch.cat([self.up1(features), maps[0]], dim=1)
         return (self.up0(features) + blurred).tanh()
-
-
-class GridDetector(nn.Module):
-    """Pictures (N, 3, S, S) in [-1, 1] -> (N, 5, s, s) with s = S / 2 ** len(widths).
-
-    For each cell: the logit that the centre of the face is in it, and the box: its centre as shares of the cell, its
-    width and height as shares of the picture. There is no batch norm, as a step of its training is differentiated.
-    """
-
-    def __init__(self, widths: Sequence[int]):
-        super().__init__()
-        layers: list[nn.Module] = []
-        for into, out in pairwise([3, *widths]):
-            layers += [nn.Conv2d(into, out, 3, 2, 1), nn.LeakyReLU(0.1), nn.Conv2d(out, out, 3, padding=1)]
-            layers += [nn.GroupNorm(1, out), nn.LeakyReLU(0.1)]
-        self.layers = nn.Sequential(*layers, nn.Conv2d(widths[-1], 5, 1))
-
-    def forward(self, images: Tensor) -> Tensor:
-        return self.layers(images)
-
-
-def grid_targets(corners: Tensor, size: int, cells: int) -> Tensor:
-    """What a detector should say of boxes (N, 4), left, top, right, bottom in pixels: (N, 5, cells, cells).
-
-    The first channel is 1 in the cell with the centre of the face, else 0; the others are NaN but in that cell.
-    """
-    centre, sides = (corners[:, :2] + corners[:, 2:]) / 2, corners[:, 2:] - corners[:, :2]
-    position = (centre / size * cells).clamp(0, cells - 1e-4)
-    cell = position.long()
-    targets = corners.new_full((len(corners), 5, cells, cells), torch.nan)
-    targets[:, 0] = 0.0
-    rows = torch.arange(len(corners), device=corners.device)
-    values = torch.cat([torch.ones_like(centre[:, :1]), position - cell, sides / size], dim=1)
-    targets[rows, :, cell[:, 1], cell[:, 0]] = values
-    return targets
 
 
 def _active(inputs: int, outputs: int) -> list[nn.Module]:

@@ -51,12 +51,19 @@ class InformedProtocol(InformedSettings):
 
 
 class TwinSettings(Settings):
-    """Two networks that learn from the attackers' anonymized pictures and are tested on clear ones: what these are
-    good for. The landmark network is that of backbones.landmarks; it starts from nothing.
+    """Two networks that learn from the attackers' anonymized pictures and are tested on clear ones: a utility.
+
+    The landmark network is trained as backbones.landmarks is, from nothing, except for the values here.
     """
 
+    landmark_size: Annotated[int, Field(ge=32)]
+    """Side in pixels of the input of the landmark network."""
+    landmark_widths: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1, max_length=7)]
+    """Channels of its convolutions; each halves the picture."""
+    landmark_kernel_rate: Annotated[float, Field(ge=0)]
+    """Largest learning rate of Muon, for its kernels (0: AdamW for these too)."""
     landmark_steps: Annotated[int, Field(ge=1)]
-    """Batches of the landmark network, each of backbones.landmarks.batch pictures."""
+    """Its batches, each of backbones.landmarks.batch pictures."""
     detector_widths: Annotated[list[Annotated[int, Field(ge=4)]], Field(min_length=2)]
     """Channels of the face detector after each halving of the picture."""
     detector_steps: Annotated[int, Field(ge=1)]

@@ -1,10 +1,9 @@
-"""The losses of DartBlur (Jiang et al. 2023, and the published code)."""
+"""The losses of DartBlur (Jiang et al. 2023, and the published code), beside that of its detectors."""
 
 import torch
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits, smooth_l1_loss
+from torch.nn.functional import smooth_l1_loss
 
-BOXES = 2.0  # weight of the boxes beside that of the scores: MultiBox, as in the published code
 UNITS = 127.5  # from [-1, 1] to units of 255
 
 
@@ -12,16 +11,6 @@ def review(made: Tensor, plain: Tensor, masks: Tensor, budget: float) -> Tensor:
     """max(0, d - budget), d the mean smooth L1 distance to the plain blur in the box, in units of 255."""
     apart = smooth_l1_loss(made * UNITS, plain * UNITS, reduction="none") * masks
     return (apart.sum() / (3 * masks.sum()) - budget).relu()
-
-
-def detection(answers: Tensor, targets: Tensor) -> Tensor:
-    """Cross-entropy of the scores of all cells, and twice the smooth L1 distance of the boxes where they are known.
-
-    ``answers``, ``targets`` (N, 5, s, s); scores of targets are probabilities; unknown boxes are NaN.
-    """
-    scores = binary_cross_entropy_with_logits(answers[:, 0], targets[:, 0])
-    known = ~targets[:, 1:].isnan()
-    return scores + BOXES * smooth_l1_loss(answers[:, 1:][known], targets[:, 1:][known])
 
 
 def answers_as_targets(answers: Tensor, truth: Tensor) -> Tensor:

@@ -15,7 +15,8 @@ from masquerade.methods._inpainting.training import People
 from masquerade.methods.dartblur import losses
 from masquerade.methods.dartblur.blurring import blurred
 from masquerade.methods.dartblur.settings import DartBlurSettings
-from masquerade.networks.dartblur import DartBlurUNet, GridDetector, grid_targets
+from masquerade.networks.dartblur import DartBlurUNet
+from masquerade.networks.grid_detector import GridDetector, detection, grid_targets, views
 from masquerade.networks.inputs import device
 from masquerade.training import checkpoints, loop
 from masquerade.training.job import TrainingJob
@@ -23,7 +24,6 @@ from masquerade.training.optimisers import Optimisers, cooldown_share
 
 CLIP = 500.0  # largest norm of the gradient of the U-Net: published code
 SMOOTHED = 0.1  # label smoothing of the second detector's targets
-SHIFT, SCALE = 0.2, (0.6, 1.1)  # of the views that the detectors see: shares of the side of the picture
 SAMPLES = 6  # rows of a sample picture
 
 
@@ -55,7 +55,7 @@ class DartBlurTask:
         draw = seeding.generator(self.seed, "dartblur", step)
         if self.kind(step):
             images, corners = self._views(draw, self.settings.detector.batch)
-            loss = losses.detection(self.clear(images), self._truth(corners))
+            loss = detection(self.clear(images), self._truth(corners))
             self._optimisers["clear"].descend(loss, cooldown_share(step, first, 0.5))
             return {"detection": loss.item()}
         if step == first:
@@ -65,7 +65,7 @@ class DartBlurTask:
         masks = torch.from_numpy(region.masks_of(corners, self.size)[:, None].astype(np.float32)).to(images)
         share = cooldown_share(step - first, self.settings.steps, self.settings.cooldown)
         values, made = self._update_network(images, plain, masks, corners, share)
-        second = losses.detection(self.second(made), self._truth(corners))
+        second = detection(self.second(made), self._truth(corners))
         self._optimisers["second"].descend(second, 1.0)
         return {name: value.item() for name, value in (values | {"second": second}).items()}
 
@@ -80,9 +80,9 @@ class DartBlurTask:
         made = plain * (1 - masks) + self.network(plain, masks) * masks
         values = {
             "review": losses.review(made, plain, masks, self.settings.budget),
-            "processing": losses.detection(self.clear(made), targets),
-            "post": losses.detection(self.second(made), smoothed),
-            "cyclic": losses.detection(self._after_a_step(made, truth, images), targets),
+            "processing": detection(self.clear(made), targets),
+            "post": detection(self.second(made), smoothed),
+            "cyclic": detection(self._after_a_step(made, truth, images), targets),
         }
         weights = self.settings.losses
         total = cast("Tensor", sum(getattr(weights, name) * value for name, value in values.items()))
@@ -92,7 +92,7 @@ class DartBlurTask:
     def _after_a_step(self, made: Tensor, truth: Tensor, images: Tensor) -> Tensor:
         """The second detector's answers on clear pictures after a step on ``made``, differentiable in ``made``."""
         weights: dict[str, Tensor] = dict(self.second.named_parameters())
-        loss = losses.detection(functional_call(self.second, weights, (made,)), truth)
+        loss = detection(functional_call(self.second, weights, (made,)), truth)
         slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
         rate = self.settings.inner_rate
         stepped = {name: weight - rate * slope for (name, weight), slope in zip(weights.items(), slopes, strict=True)}
@@ -107,23 +107,8 @@ class DartBlurTask:
     def _views(self, draw: np.random.Generator, count: int) -> tuple[Tensor, np.ndarray]:
         """Pictures, shifted, scaled and half of them mirrored, and the boxes of their faces, int (N, 4)."""
         rows = draw.integers(len(self.people.pictures), size=count)
-        images, corners = to_float(self.people.pictures[rows]), region.boxes(self.people.landmarks[rows], self.size)
-        turned = draw.random(count) < 0.5
-        images[turned] = images[turned][..., ::-1]
-        corners[turned] = np.stack(
-            [self.size - corners[turned, 2], corners[turned, 1], self.size - corners[turned, 0], corners[turned, 3]], 1
-        )
-        scale = draw.uniform(*SCALE, count)
-        shift = draw.uniform(-SHIFT, SHIFT, (count, 2))
-        views = torch.from_numpy(images).to(device())
-        place = torch.zeros(count, 2, 3)
-        place[:, 0, 0] = place[:, 1, 1] = torch.from_numpy(1 / scale).float()
-        place[:, :, 2] = torch.from_numpy(-shift / scale[:, None] * 2).float()
-        grid = torch.nn.functional.affine_grid(place, list(views.shape), align_corners=False).to(views)
-        views = torch.nn.functional.grid_sample(views, grid, padding_mode="reflection", align_corners=False)
-        half = self.size / 2
-        moved = (corners - half) * scale[:, None] + half + np.tile(shift, 2) * self.size
-        return views, np.clip(np.rint(moved).astype(int), 0, self.size)
+        corners = region.boxes(self.people.landmarks[rows], self.size)
+        return views(draw, to_float(self.people.pictures[rows]), corners)
 
 
 def train(settings: DartBlurSettings, job: TrainingJob) -> None:

@@ -1,0 +1,198 @@
+"""The utility twins: two networks learn from anonymized pictures and are tested on clear ones.
+
+They show what anonymized pictures are still good for (Klomp et al. 2021, arXiv:2104.11721). One network finds
+landmarks, the other one finds the box of a face. Both learn from the anonymized pictures of the attackers' people, with
+the landmarks of the clear originals.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from masquerade.backbones._views import pictures_of
+from masquerade.backbones.landmarks import training as landmarks_training
+from masquerade.backbones.landmarks.settings import LandmarksSettings
+from masquerade.backbones.landmarks.training import Landmarker, LandmarksTask, normalised_mean_error, to_shares
+from masquerade.core import seeding
+from masquerade.core.errors import ProtocolError
+from masquerade.core.images import FaceArchive, Faces, to_float
+from masquerade.methods._region import boxes_of
+from masquerade.networks.grid_detector import GridDetector, detection, found, grid_targets, views
+from masquerade.networks.inputs import device
+from masquerade.params.informed import TwinSettings
+from masquerade.training import loop
+from masquerade.training.optimisers import Optimisers, cooldown_share
+
+FEWEST = 2
+"""The fewest pictures from which the networks learn."""
+AT_ONCE = 64
+"""Test pictures in a batch."""
+BETAS, COOLDOWN = (0.9, 0.999), 0.5
+"""Of Adam, and the share of the steps in which the rate falls: as for the detectors of DartBlur."""
+
+
+class Annotated(NamedTuple):
+    """Pictures, uint8 (N, S, S, 3), their landmarks in pixels, float32 (N, 68, 2), and their boxes, int (N, 4)."""
+
+    pictures: np.ndarray
+    landmarks: np.ndarray
+    corners: np.ndarray
+
+
+class DetectorTask:
+    """The training of the face detector on shifted, scaled and mirrored pictures."""
+
+    def __init__(self, detector: GridDetector, settings: TwinSettings, learnt: Annotated, seed: int):
+        self.detector, self.settings, self.learnt, self.seed = detector.train(), settings, learnt, seed
+        self.modules = {"detector": detector}
+        self._optimisers = Optimisers(self.modules, settings.detector_rate, BETAS)
+        self.optimisers = self._optimisers.named
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update. Returns the loss."""
+        draw = seeding.generator(self.seed, "views", step)
+        rows = draw.integers(len(self.learnt.pictures), size=self.settings.detector_batch)
+        images, corners = views(draw, to_float(self.learnt.pictures[rows]), self.learnt.corners[rows])
+        answers = self.detector(images)
+        truth = grid_targets(torch.from_numpy(corners).float().to(images), images.shape[-1], answers.shape[-1])
+        loss = detection(answers, truth)
+        self._optimisers.descend(loss, cooldown_share(step, self.settings.detector_steps, COOLDOWN))
+        return {"detection": loss.item()}
+
+
+class TwinsTask:
+    """All updates of the landmark network, then all of the detector: one training, which resumes in either part."""
+
+    def __init__(self, landmarks: LandmarksTask, detector: DetectorTask):
+        self.landmarks, self.detector, self.first = landmarks, detector, landmarks.params.steps
+        self.modules: Mapping[str, nn.Module] = {"landmarks": landmarks.network, "detector": detector.detector}
+        self.optimisers: Mapping[str, torch.optim.Optimizer] = {
+            f"{name}.{key}": optimiser
+            for name, task in (("landmarks", landmarks), ("detector", detector))
+            for key, optimiser in task.optimisers.items()
+        }
+
+    def kind(self, step: int) -> bool:
+        """Whether the step trains the landmark network."""
+        return step < self.first
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update of one of the networks. Returns its losses."""
+        return self.landmarks.step(step) if self.kind(step) else self.detector.step(step - self.first)
+
+
+def learn_and_test(
+    originals: FaceArchive,
+    anonymized: FaceArchive,
+    landmarks: LandmarksSettings,
+    settings: TwinSettings,
+    state: Path,
+    seed: int,
+    threads: int,
+    log: loop.Log,
+) -> pd.DataFrame:
+    """Train both networks on the train split of ``anonymized``, and test them on the clear test split of ``originals``.
+
+    ``landmarks``: the training of the landmark network, except for the values of ``settings``. ``state``: the file from
+    which an interrupted training resumes; the caller removes it. One row for each usable clear test picture:
+
+    - id, identity,
+    - ``landmark_error``: percent of the distance of the outer eye corners (`normalised_mean_error`), less is better,
+    - ``found``: whether the largest score of the detector is in the cell with the centre of the face,
+    - ``overlap``: intersection over union of the true box and that of the largest score, from 0 to 1.
+
+    The detector sees one shifted and scaled view of each test picture, the same for every seed and method. A test
+    picture without landmarks has a row without numbers. Raises ProtocolError if there are too few pictures to learn
+    from, or no test picture with landmarks.
+    """
+    torch.set_num_threads(threads)
+    learnt = _learnt(originals, anonymized)
+    rows = originals.select("test")
+    points, corners = _annotations(rows, originals)
+    known = _usable(points, corners)
+    if not known.any():
+        raise ProtocolError(
+            f"{originals.path}: {len(rows)} usable test pictures, and 0 of them have the 68 landmarks that the twins "
+            "are tested on. Drawn faces have them: take this dataset out of the cells of the twins."
+        )
+    landmarks = _own(landmarks, settings)
+    seed = seeding.derive(seed, "twins")
+    task = _task(landmarks, settings, learnt, seed)
+    knobs = [of.model_dump(mode="json") for of in (landmarks, settings)]
+    parts = [*knobs, seed, originals.facts["checksum"], anonymized.digest("train")]
+    steps = settings.landmark_steps + settings.detector_steps
+    loop.fit(task, steps=steps, state=state, fingerprint=json.dumps(parts), log=log)
+    return _tested(task, Annotated(pictures_of(originals, rows[known]), points[known], corners[known]), rows, known)
+
+
+def _own(landmarks: LandmarksSettings, settings: TwinSettings) -> LandmarksSettings:
+    """The settings of the backbone with the values of the twin."""
+    values = {
+        "input_size": settings.landmark_size, "widths": settings.landmark_widths,
+        "kernel_rate": settings.landmark_kernel_rate, "steps": settings.landmark_steps,
+    }  # fmt: skip
+    return landmarks.model_copy(update=values)
+
+
+def _learnt(originals: FaceArchive, anonymized: FaceArchive) -> Annotated:
+    """The anonymized pictures whose originals have landmarks. Raises ProtocolError if there are too few."""
+    rows = anonymized.select("train")
+    points, corners = _annotations(originals.index.set_index("id").loc[rows["source_id"]], originals)
+    known = _usable(points, corners)
+    if known.sum() < FEWEST:
+        raise ProtocolError(
+            f"{anonymized.path} has {len(rows)} usable pictures of the attackers' people; {known.sum()} of them have "
+            f"an original with 68 landmarks. The twins need at least {FEWEST}: see the reasons of the refusals, or "
+            "raise informed.people or informed.pictures."
+        )
+    return Annotated(pictures_of(anonymized, rows[known]), points[known], corners[known])
+
+
+def _annotations(rows: pd.DataFrame, archive: FaceArchive) -> tuple[np.ndarray, np.ndarray]:
+    """Landmarks (N, 68, 2) and boxes (N, 4) of clear pictures; zeros where a landmark is not known."""
+    points = Faces(np.empty(0), rows).landmarks
+    points = np.where(np.isfinite(points).all(axis=(1, 2), keepdims=True), points, 0.0)
+    size = archive.facts["size"]
+    return points, boxes_of(points, (size, size))
+
+
+def _usable(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """Whether the landmarks are known and the box is in the picture: bool (N,)."""
+    return np.logical_and(points.any(axis=(1, 2)), (corners[:, 2:] > corners[:, :2]).all(axis=1))
+
+
+def _task(landmarks: LandmarksSettings, settings: TwinSettings, learnt: Annotated, seed: int) -> TwinsTask:
+    torch.manual_seed(seeding.derive(seed, "weights"))
+    facts = {"input_size": landmarks.input_size, "widths": landmarks.widths, "hidden": landmarks.hidden}
+    landmarker = landmarks_training.build(facts)
+    landmarker.network.start_at(to_shares(torch.from_numpy(learnt.landmarks.mean(0)), learnt.pictures.shape[1:3]))
+    detector = GridDetector(settings.detector_widths).to(device())
+    return TwinsTask(
+        LandmarksTask(landmarker.to(device()), landmarks, learnt.pictures, learnt.landmarks, seed),
+        DetectorTask(detector, settings, learnt, seeding.derive(seed, "detector")),
+    )
+
+
+@torch.inference_mode()
+def _tested(task: TwinsTask, test: Annotated, rows: pd.DataFrame, known: np.ndarray) -> pd.DataFrame:
+    images, size = to_float(test.pictures), test.pictures.shape[1]
+    landmarker: Landmarker = task.landmarks.landmarker.eval()
+    points = torch.cat([landmarker(part.to(device())).cpu() for part in torch.from_numpy(images).split(AT_ONCE)])
+    moved, corners = views(seeding.generator(0, "twins", "test"), images, test.corners)
+    detector = task.detector.detector.eval()
+    answers = torch.cat([detector(part).cpu() for part in moved.split(AT_ONCE)])
+    right, overlap = found(answers, torch.from_numpy(corners), size)
+    columns: dict[str, np.ndarray | Tensor] = {
+        "landmark_error": normalised_mean_error(points.numpy(), test.landmarks),
+        "found": right,
+        "overlap": overlap,
+    }
+    measured = pd.DataFrame({name: np.asarray(values) for name, values in columns.items()}, index=rows.index[known])
+    measured = measured.reindex(rows.index).astype({"found": "boolean", "landmark_error": float, "overlap": float})
+    return pd.concat([rows[["id", "identity"]], measured], axis=1).reset_index(drop=True)

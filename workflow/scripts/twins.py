@@ -1,0 +1,33 @@
+"""Two networks learn from one anonymized set of the attackers' people and are tested on clear pictures."""
+
+from masquerade.pipeline import program
+
+given = program.arguments(__doc__, files=("faces", "anonymized", "state"), words=("method", "variant", "seed"))
+
+
+def work(run) -> None:
+    from masquerade.backbones.landmarks.settings import LandmarksSettings
+    from masquerade.core import measurements
+    from masquerade.core.images import FaceArchive
+    from masquerade.params.informed import TwinSettings
+    from masquerade.pipeline import twins
+
+    settings = TwinSettings(**program.block(given.params, "twins"))
+    frame = twins.learn_and_test(
+        FaceArchive(given.faces),
+        FaceArchive(given.anonymized),
+        LandmarksSettings(**given.params["backbones.landmarks"]),
+        settings,
+        given.state,
+        int(given.seed),
+        given.threads,
+        run.log,
+    )
+    measurements.write(frame, given.outputs[0])
+    means = frame[["landmark_error", "found", "overlap"]].astype(float).mean()
+    run.log(settings.landmark_steps + settings.detector_steps, means.to_dict())
+    given.state.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    program.main(f"twins {given.method}/{given.variant} seed {given.seed}", given, work)
