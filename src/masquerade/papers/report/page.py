@@ -87,6 +87,11 @@ class Paper:
     missing: Mapping[str, int]
 
     @property
+    def ours(self) -> bool:
+        """Whether no paper prints any of its tables: a folder of our own measurements."""
+        return bool(self.tables) and all(table.table.ours for table in self.tables)
+
+    @property
     def order(self) -> Order:
         return sum((table.order for table in self.tables), Order())
 
