@@ -274,16 +274,43 @@ def test_every_printed_row_fills_the_printed_columns(key):
 
 @pytest.mark.parametrize("key", TABLES)
 def test_every_table_has_all_controls(key):
+    """The attack on poisoned galleries is one on methods that poison, and no control does."""
+    if {column.metric for column in TABLES[key].columns} == {"poisoning_protection_rate"}:
+        assert all(discovery.load("methods", row.method).capabilities.poisons for row in TABLES[key].rows)
+        return
     if {column.metric for column in TABLES[key].columns} <= {"key_attack_rate", "linkage_auc"}:
         return  # a control takes no key: another person and shuffled people are controls in these tables' columns
     controls = {row.method for row in TABLES[key].rows if row.control}
     assert controls >= {"original", "blackout", "random_identity"}
 
 
+@pytest.mark.parametrize("key", [key for key, table in TABLES.items() if table.paper == "attackers"])
+def test_tables_of_attackers_state_what_is_random(key):
+    """In the note of each row, as the method declares it."""
+    for row in TABLES[key].rows:
+        can = discovery.load("methods", row.method).capabilities
+        if not row.control and not can.keys and can.deterministic:
+            assert row.note == "the same picture gives the same result"
+        elif not row.control and can.keys:
+            assert row.note == "random under its key"
+            assert can.deterministic, "a key is all that is random"
+        elif not row.control:
+            assert row.note == "random in each picture"
+
+
+@pytest.mark.parametrize("key", [key for key, item in ITEMS.items() if item.paper == "attackers"])
+def test_folder_of_attackers_is_ours(key):
+    item = ITEMS[key]
+    assert item.source.startswith(f"Ours: {item.title}, after ")
+    assert "arXiv:" in item.source
+    assert item.kind == "tradeoff" or item.ours
+
+
 @pytest.mark.parametrize("key", ITEMS)
 def test_every_metric_of_a_reference_exists(key):
     item = ITEMS[key]
     measures = {"table": lambda: item.columns, "grid": list, "clusters": list,
+                "tradeoff": lambda: [item.privacy, item.naive, item.utility],
                 "curves": lambda: [curve for panel in item.panels for curve in panel.curves]}[item.kind]()  # fmt: skip
     assert {measure.metric for measure in measures} <= set(discovery.names("metrics"))
 
@@ -314,7 +341,7 @@ def test_every_row_can_be_written_in_latex(key):
     assert latex.table(tables.build(TABLES[key], [], {}, Context("paper", (0,), stand_ins, "abc1234"))).isascii()
 
 
-@pytest.mark.parametrize("key", ITEMS)
+@pytest.mark.parametrize("key", [key for key, item in ITEMS.items() if item.paper != "attackers"])
 def test_every_source_names_its_table_or_figure_and_section(key):
     source = ITEMS[key].source
     assert ITEMS[key].title in source
@@ -368,7 +395,7 @@ def test_a_sentence_that_a_column_contradicts_is_noted_with_its_numbers(table, m
 def test_attempts_are_requested_only_of_methods_that_recover_faces_or_take_a_key(key):
     kinds = {"recovered", "wrong", "near.digit", "near.level", "near.bit", "saved", "saved_wrong", "pasted", "key"}
     item = ITEMS[key]
-    if item.kind == "clusters":
+    if item.kind in ("clusters", "tradeoff"):
         assert not reference.attempted(item)
         return
     if item.kind == "curves":

@@ -7,7 +7,7 @@ import pytest
 from masquerade.core import features_file
 from masquerade.core.errors import ArchiveError, PictureError, ProtocolError, ReferenceFileError
 from masquerade.core.images import ArchiveWriter, FaceArchive
-from masquerade.papers import clusters, declarations, reference
+from masquerade.papers import clusters, figure_declarations, reference
 from masquerade.papers.context import Context
 from masquerade.params.blocks import StandIns
 from masquerade.pipeline import features
@@ -81,7 +81,7 @@ class TestSilhouette:
 
 class TestFigure:
     def draw(self, folder, name, cells, skipped=()):
-        outputs = [folder / f"{name}.{ending}" for ending in declarations.Clusters.endings]
+        outputs = [folder / f"{name}.{ending}" for ending in figure_declarations.Clusters.endings]
         clusters.clusters(declared(folder), cells, dict(skipped), CONTEXT, outputs)
         return [path.read_bytes() for path in outputs]
 

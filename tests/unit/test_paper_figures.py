@@ -14,7 +14,16 @@ from PIL import Image
 
 from masquerade.core.errors import ArchiveError, ReferenceFileError
 from masquerade.core.images import ArchiveWriter, FaceArchive
-from masquerade.papers import declarations, face_selection, figures, markdown, reference, tables
+from masquerade.papers import (
+    face_selection,
+    figure_declarations,
+    figures,
+    label_placement,
+    markdown,
+    reference,
+    tables,
+    tradeoffs,
+)
 from paper_cells import CELLS, CONTEXT, CURVES, SKIPPED, TABLE, cell, number, tar, written
 
 GRID = """
@@ -79,7 +88,7 @@ def result(table):
 
 class TestCurves:
     def draw(self, tmp_path, name, cells=SWEEP):
-        outputs = [tmp_path / f"{name}.{ending}" for ending in declarations.Curves.endings]
+        outputs = [tmp_path / f"{name}.{ending}" for ending in figure_declarations.Curves.endings]
         figures.curves(reference.load(written(tmp_path, CURVES, "figure4")), cells, {}, CONTEXT, outputs)
         return [path.read_bytes() for path in outputs]
 
@@ -125,6 +134,113 @@ class TestCurves:
         figure = reference.load(written(tmp_path, CURVES, "figure4"))
         assert figure.panels[0].curves[0].markers[0].printed.value == pytest.approx(0.97367)
         assert figure.panels[0].curves[0].markers[0].printed.text == "97.367%"
+
+
+TRADEOFF = """
+kind: tradeoff
+title: Trade-off
+caption: Privacy against use
+source: ours
+dataset: {name: CelebA-HQ, role: celeba_hq}
+privacy: {title: Rate, metric: attack_rank1_rate, part: worst, direction: lower, percent: true}
+naive: {metric: attack_rank1_rate, part: naive}
+utility: {title: Error, metric: twin_landmark_error, direction: lower}
+settings:
+  - {title: Weak, method: weak, variant: default}
+  - {title: Strong, method: strong, variant: default}
+  - {title: Useless, method: useless, variant: default}
+  - {title: Silent, method: silent, variant: default}
+  - {title: Other, method: other, variant: default}
+controls:
+  - {title: Original, method: original, variant: control}
+"""
+
+
+def attacked(method, worst, naive, error, variant="default"):
+    """A cell with the rates of two attackers and a landmark error."""
+    key = {"dataset": "synthetic_hq", "method": method, "variant": variant, "seed": 0}
+    rates = {"worst": number(worst), "naive": number(naive)}
+    metrics = {"attack_rank1_rate": rates, "twin_landmark_error": {"": number(error)}}
+    return {"cell": key, "statement": {"faces": 10}, "metrics": metrics}
+
+
+ATTACKED = [
+    attacked("weak", 0.9, 0.1, 0.04), attacked("strong", 0.2, 0.1, 0.06), attacked("useless", 0.5, None, 0.2),
+    attacked("silent", 0.5, 0.1, None), attacked("original", 1.0, 1.0, 0.03, "control"),
+]  # fmt: skip
+
+
+class TestTradeoffs:
+    def figure(self, tmp_path, text=TRADEOFF):
+        return reference.load(written(tmp_path, text, "tradeoff"))
+
+    def points(self, tmp_path):
+        return tradeoffs._points(self.figure(tmp_path), figures.Cells(ATTACKED), SKIPPED, CONTEXT)
+
+    def drawn(self, tmp_path, monkeypatch, cells):
+        drawings = []
+        monkeypatch.setattr(tradeoffs.canvas, "save", lambda drawing, *_, **__: drawings.append(drawing))
+        tradeoffs.tradeoff(self.figure(tmp_path), cells, SKIPPED, CONTEXT, [])
+        return drawings[0]
+
+    def test_the_same_inputs_give_the_same_bytes(self, tmp_path):
+        files = [[tmp_path / f"{name}.{ending}" for ending in figure_declarations.Tradeoff.endings] for name in "ab"]
+        for outputs in files:
+            tradeoffs.tradeoff(self.figure(tmp_path), ATTACKED, SKIPPED, CONTEXT, outputs)
+        assert [path.read_bytes() for path in files[0]] == [path.read_bytes() for path in files[1]]
+
+    def test_methods_and_controls_are_needed(self, tmp_path):
+        needed = reference.needs(self.figure(tmp_path))
+        assert [method for _, method, _ in needed] == ["weak", "strong", "useless", "silent", "other", "original"]
+        assert reference.attempted(self.figure(tmp_path)) == []
+
+    def test_a_point_has_one_variant(self, tmp_path):
+        text = TRADEOFF.replace("method: weak, variant: default", "method: weak, variant: eps_*")
+        with pytest.raises(ReferenceFileError, match="'Weak' is one point: its 'variant' is a name and no pattern"):
+            self.figure(tmp_path, text)
+
+    def test_a_method_without_both_numbers_is_left_out_with_its_reason(self, tmp_path, monkeypatch):
+        points, reasons, over = self.points(tmp_path)
+        assert [(point.title, point.control) for point in points] == [
+            ("Weak", False), ("Strong", False), ("Useless", False), ("Original", True),
+        ]  # fmt: skip
+        assert reasons == {"Silent": "not a number", "Other": "other is not built yet"}
+        notes = self.drawn(tmp_path, monkeypatch, ATTACKED).axes[-1].texts[0].get_text().replace("\n", " ")
+        assert "2 of 6 are left out, without both numbers: Silent (not a number); Other (other is not" in notes
+        assert over == (10,)
+
+    def test_the_front_has_every_method_that_no_other_beats_in_both(self, tmp_path):
+        points, _, _ = self.points(tmp_path)
+        assert [point.title for point in tradeoffs.front(self.figure(tmp_path), points)] == ["Weak", "Strong"]
+
+    def test_better_is_up_and_right_and_a_hollow_point_is_joined_to_its_filled_one(self, tmp_path, monkeypatch):
+        ax = self.drawn(tmp_path, monkeypatch, ATTACKED).axes[0]
+        assert ax.xaxis_inverted()
+        assert ax.yaxis_inverted()
+        hollow = [line.get_xydata()[0].tolist() for line in ax.lines if line.get_markerfacecolor() == "white"]
+        assert hollow == [[0.04, 0.1], [0.06, 0.1], [0.03, 1.0]]
+        joined = [line.get_xydata().tolist() for line in ax.lines]
+        assert [[0.04, 0.9], [0.04, 0.1]] in joined
+
+    def test_a_figure_without_any_number_is_still_drawn(self, tmp_path, monkeypatch):
+        notes = self.drawn(tmp_path, monkeypatch, []).axes[-1].texts[0].get_text()
+        assert notes.startswith("Nothing was measured.")
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_no_label_covers_a_point_or_another_label(self, seed):
+        random = np.random.default_rng(seed)
+        points = random.normal(size=(22, 2)) * 40 + 200
+        sizes, marks = np.stack([random.uniform(15, 60, 22), np.full(22, 8.0)], 1), np.hstack([points - 3, points + 3])
+        frame = np.array([0.0, 0.0, 400.0, 400.0])
+        boxes = label_placement.placed(points, sizes, marks, np.full(22, label_placement.COVERED), frame)
+        assert np.allclose(boxes[:, 2:] - boxes[:, :2], sizes)
+        assert not label_placement._overlap(boxes, marks).any()
+        assert (label_placement._overlap(boxes, boxes) == np.eye(22, dtype=bool)).all()
+        assert not label_placement._outside(boxes, frame).any()
+
+    def test_leaders_that_cross_are_counted(self):
+        lines = np.array([[[0.0, 0.0], [2.0, 2.0]], [[5.0, 5.0], [6.0, 5.0]]])
+        assert label_placement._crossings(lines, np.array([[[0.0, 2.0], [2.0, 0.0]]])).tolist() == [1, 0]
 
 
 class TestGrids:

@@ -42,7 +42,7 @@ class TestReference:
             ("digits: 2", "digitz: 2", ["columns.0.digitz", "Did you mean 'digits'"]),
             ("caption:", "captoin:", ["captoin", "Did you mean 'caption'", "'caption' is missing"]),
             ("method: noise", "methud: noise", ["rows.0.methud", "Did you mean 'method'"]),
-            ("kind: table", "kind: tabel", ["'kind' is 'tabel'", "table, curves, grid"]),
+            ("kind: table", "kind: tabel", ["'kind' is 'tabel'", "table, curves, tradeoff, grid"]),
             ("[0.020, 7.10]", "[0.020]", ["Noise(σ=9)", "1 printed values for 2 printed columns"]),
             ("7.10", "7,1", ["3 printed values"]),
             ("7.10", "about 7", ["'about 7' is not a printed number"]),
@@ -223,6 +223,13 @@ def test_judge_that_trained_a_method_is_named(monkeypatch, root):
     assert sentence.startswith("Judges seen in training: `recogniser_a` by Fawkes, Ours(ε=0.57), Ours(ε=6)")
 
 
+def test_a_table_without_judges_says_nothing_of_judges(table):
+    columns = tuple(column.model_copy(update={"judge": None}) for column in table.columns)
+    without = table.model_copy(update={"columns": columns})
+    assert "seen in training" in markdown.page(tables.build(table, CELLS, SKIPPED, CONTEXT))
+    assert "seen in training" not in markdown.page(tables.build(without, CELLS, SKIPPED, CONTEXT))
+
+
 class TestEvasion:
     """Methods that are made for later recognition."""
 
@@ -236,6 +243,13 @@ class TestEvasion:
         assert "Noise(σ=9) (evasion): *it has no metrics*" in rows_of(text)
         assert "- Noise(σ=9): evasion. The method is made for pictures that a recogniser enrols" in text
         assert text.count("evasion") == 2
+
+    def test_a_table_of_what_the_methods_are_made_for_has_no_mark(self, tmp_path):
+        poisoning = TABLE.replace("method: noise, variant: sigma_9", "method: fawkes, variant: default")
+        for metric in ("psr", "fd", "tar"):
+            poisoning = poisoning.replace(f"metric: {metric},", "metric: poisoning_protection_rate,")
+        table = reference.load(written(tmp_path, poisoning))
+        assert "evasion" not in markdown.page(tables.build(table, CELLS, SKIPPED, CONTEXT))
 
     def test_latex_says_it_too(self, result):
         text = latex.table(result)

@@ -17,7 +17,7 @@ from masquerade.core.images import ArchiveWriter, FaceArchive, to_float
 from masquerade.papers import claims, claims_page, tables, verdicts
 from masquerade.papers.declarations import Table
 from masquerade.papers.measured import Cells
-from masquerade.papers.report import chain, explorer, page, reading
+from masquerade.papers.report import chain, explorer, page, reading, tradeoff
 from masquerade.papers.report.chain import Files, chain_of
 from report_cells import CELLS, CLAIM, CONTEXT, KNOBS, SKIPPED, TABLE
 
@@ -237,6 +237,26 @@ class TestPage:
 
     def test_commit_appears_once_on_the_page(self, rendered):
         assert rendered().count("abc1234") == 1
+
+    def test_folder_of_our_own_tables_is_no_paper(self, files, rendered, built):
+        text = rendered()
+        assert "1 papers, measured" in text
+        columns = [column.model_copy(update={"printed": False}) for column in built.table.columns]
+        rows = [row.model_copy(update={"printed": (), "note": "ours"}) for row in built.table.rows]
+        table = built.table.model_copy(update={"columns": tuple(columns), "rows": tuple(rows)})
+        Path("ours.csv").write_text(tables.build(table, CELLS, SKIPPED, CONTEXT).csv())
+        own = page.paper("attackers", [(table, Path("ours.csv"))], [], Cells(CELLS), CONTEXT)
+        assert own.ours
+        text = page.render([own], files, Cells(CELLS), KNOBS, SKIPPED, Path("claims.csv"), [], CONTEXT)
+        assert "0 papers, measured" in text
+        assert {link[1:] for link in Elements(text).links} <= set(Elements(text).ids)
+
+    def test_hollow_points_of_a_plot_are_joined_to_filled_ones(self, rendered, monkeypatch):
+        assert 'class="naive"' not in rendered()
+        point = tradeoff._point
+        monkeypatch.setattr(tradeoff, "_point", lambda *args: replace(point(*args), naive=20.0))
+        text = rendered()
+        assert text.count('class="joined"') == text.count('class="naive"') > 0
 
     def test_original_pictures_appear_once_for_each_dataset(self, rendered):
         assert rendered().count('3 faces of synthetic_hq, original"') == 1

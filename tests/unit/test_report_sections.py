@@ -1,6 +1,7 @@
 """Sections of the report: numbers of the files, comparisons by hand, addresses, knobs and trade-offs."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from masquerade.papers.ordering import Order
 from masquerade.papers.printed import Printed
 from masquerade.papers.report import addresses, comparison, reading, tradeoff, variants
 from masquerade.papers.table_result import Entry
-from report_cells import CELLS, CLAIM, CONTEXT, FACENET, KNOBS, SKIPPED, TABLE, cell
+from report_cells import CELLS, CLAIM, CONTEXT, FACENET, KNOBS, SKIPPED, TABLE, cell, number
 
 
 @pytest.fixture
@@ -242,6 +243,39 @@ class TestTradeoff:
         plot = self.plot("psnr")
         assert plot.missing == 2
         assert [point.setting[2] for series in plot.series for point in series.points] == ["eps_6", "eps_100"]
+
+    def attacked(self, monkeypatch):
+        """The plot of made-up attackers, with most columns of another part than the worst one."""
+        made = {"title": "rank-1 rate", "unit": "share", "direction": "lower"}
+        monkeypatch.setattr(tradeoff.discovery, "load", lambda room, name: SimpleNamespace(**made))
+        monkeypatch.setattr(tradeoff, "_control", lambda method: False)
+        monkeypatch.setattr(tradeoff, "_title", lambda method: method)
+        parts = ("naive", "naive", "worst")
+        columns = [{"title": f"{place}", "metric": "attack_rank1_rate", "part": part, "direction": "lower", "digits": 1}
+                   for place, part in enumerate(parts)]  # fmt: skip
+        columns.append({"title": "PSNR", "metric": "psnr", "direction": "higher", "digits": 1})
+        rows = [{"title": "A", "method": "original", "variant": "control", "note": "ours"}]
+        axes = tradeoff.measures(
+            [Table(**TABLE | {"columns": columns, "rows": rows})], CONTEXT, ("attack_rank1_rate", "psnr")
+        )
+        cells = [record | {"metrics": record["metrics"] | {"attack_rank1_rate": rates}}
+                 for record, rates in zip(CELLS, self.RATES, strict=True)]  # fmt: skip
+        return axes, tradeoff.plot("synthetic_hq", *axes, self.ORDER, Cells(cells), KNOBS, CONTEXT)
+
+    RATES = (*({"worst": number(0.6), "naive": number(0.1)},) * 2, *({"worst": number(0.9)},) * 2, {}, {})
+
+    def test_of_attackers_the_worst_is_plotted_and_the_naive_joined_to_it(self, monkeypatch):
+        (privacy, utility), plot = self.attacked(monkeypatch)
+        assert (privacy.part, privacy.naive, utility.naive) == ("worst", "naive", "")
+        six, hundred = plot.series[0].points
+        ticks = {float(label): place for place, label in plot.privacy.ticks}
+        unit = ticks[0.2] - ticks[0.4]
+        assert six.naive == pytest.approx(ticks[0.2] + unit / 2, abs=0.02), "the axis has room for the naive rates"
+        assert six.naive < six.y, "the naive attacker reports more privacy"
+        assert hundred.naive is None
+        assert "rank-1 rate (worst) 0.6" in six.text
+        assert "rank-1 rate (naive) 0.1" in six.text
+        assert "naive" not in hundred.text
 
     def test_measure_of_no_table_is_left_out(self):
         assert tradeoff.measures([Table(**TABLE)], CONTEXT, ("ssim",)) == []

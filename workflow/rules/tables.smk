@@ -1,4 +1,4 @@
-# The tables and figures of the papers: tables and curves from metrics, grids from pictures, and the page of claims.
+# The tables and figures of the papers: tables, curves and trade-offs from metrics, grids from pictures, and the page of claims.
 rule table:
     input:
         code=lambda w: GRAPH.code("table"),
@@ -42,7 +42,7 @@ rule curves:
     benchmark:
         f"{BENCHMARKS}/figures/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
-        item=PAPERS.names("curves"),
+        item=PAPERS.names("curves", "tradeoff"),
     group:
         "tables"
     conda:

@@ -1,4 +1,4 @@
-"""Draw one figure of curves of a paper."""
+"""Draw one figure of a paper from metrics: curves or a trade-off."""
 
 from masquerade.pipeline import program
 
@@ -7,11 +7,12 @@ given = program.arguments(__doc__, files=("declared",), lists=("metrics",), word
 
 def work(run) -> None:
     from masquerade.core import files
-    from masquerade.papers import figures, reference
+    from masquerade.papers import figures, reference, tradeoffs
     from masquerade.papers.context import Context, skip_reasons
 
     figure, cells = reference.load(given.declared), files.read_numbers(given.metrics)
-    figures.curves(figure, cells, skip_reasons(given.skipped), Context.of(given.params), given.outputs)
+    draw = {"curves": figures.curves, "tradeoff": tradeoffs.tradeoff}[figure.kind]
+    draw(figure, cells, skip_reasons(given.skipped), Context.of(given.params), given.outputs)
     run.artifact(given.outputs[0])
 
 

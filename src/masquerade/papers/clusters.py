@@ -21,7 +21,7 @@ from masquerade.core.features_file import PREFIX
 from masquerade.core.images import OK
 from masquerade.core.measurements import stack
 from masquerade.papers.context import Context
-from masquerade.papers.declarations import Clustered, Clusters
+from masquerade.papers.figure_declarations import Clustered, Clusters
 from masquerade.params.matrix import Setting
 
 if TYPE_CHECKING:

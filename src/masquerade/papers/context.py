@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from masquerade.core import fingerprints, rehearsal
-from masquerade.papers.declarations import Figure, Named
+from masquerade.papers.declarations import Named
+from masquerade.papers.figure_declarations import Figure
 from masquerade.papers.reference import stand_in
 from masquerade.params.blocks import StandIns
 from masquerade.params.matrix import Setting

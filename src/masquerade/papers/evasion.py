@@ -3,13 +3,21 @@
 from collections.abc import Iterable
 
 from masquerade.core import discovery
+from masquerade.papers.declarations import Table
 
 MARK = " (evasion)"
+PURPOSE = ("poisoning_protection_rate",)
+"""The metrics of what these methods are made for."""
 
 
 def measured(method: str) -> bool:
     """Whether the numbers of a method measure evasion, for which it was not made."""
     return method in discovery.names("methods") and discovery.load("methods", method).capabilities.poisons
+
+
+def of_table(table: Table) -> bool:
+    """Whether the rows of these methods need the mark: a column measures something else than what they are made for."""
+    return any(column.metric not in PURPOSE for column in table.columns)
 
 
 def notes(methods: Iterable[tuple[str, str]]) -> list[str]:

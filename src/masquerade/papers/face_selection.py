@@ -11,7 +11,7 @@ from masquerade.core import measurements
 from masquerade.core.errors import ArchiveError
 from masquerade.core.images import OK, FaceArchive
 from masquerade.core.measurements import stack
-from masquerade.papers.declarations import Grid, Picture
+from masquerade.papers.figure_declarations import Grid, Picture
 
 Archives = Mapping[tuple[str, str], Sequence[FaceArchive]]
 """(method, variant) -> its archives, by seed."""

@@ -12,7 +12,7 @@ from masquerade.core.canvas import COLOURS, FAINT, INK, NOTES, TILE
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.papers import face_selection
 from masquerade.papers.context import Context
-from masquerade.papers.declarations import Curve, Curves, Grid, MethodVariant, Panel, Picture, Threshold
+from masquerade.papers.figure_declarations import Curve, Curves, Grid, MethodVariant, Panel, Picture, Threshold
 from masquerade.papers.measured import Cells, Measured, fact_text
 from masquerade.papers.reference import needs
 from masquerade.params.matrix import Setting

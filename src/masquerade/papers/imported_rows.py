@@ -3,7 +3,8 @@
 import json
 from collections.abc import Mapping
 
-from masquerade.papers.declarations import Reference, Row, Table
+from masquerade.papers.declarations import Row, Table
+from masquerade.papers.figure_declarations import Reference
 from masquerade.papers.reference import stand_in
 from masquerade.params.blocks import StandIns
 from masquerade.params.imported import ImportedMethod

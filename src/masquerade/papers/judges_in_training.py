@@ -10,8 +10,13 @@ IN_A_LOSS, TEACHER = " (its network is in a loss)", " (teacher of a network in a
 
 
 def of_table(table: Table, context: Context) -> str:
-    """The sentence for a table: the judges that took part in the training of its methods, or that there is none."""
+    """The sentence for a table: the judges that took part in the training of its methods, or that there is none.
+
+    A table without judges has no sentence: ''.
+    """
     judges = {context.judge(column.judge) for column in table.columns if column.judge}
+    if not judges:
+        return ""
     uses = {(judge, row.method, row.title) for row in table.rows for judge in judges}
     return sentence(uses, "table", context.stand_ins.datasets.values())
 

@@ -59,7 +59,8 @@ def notes(result: "TableResult") -> list[str]:
     sentences = ours if table.ours else [f"† is not in the paper. {' '.join(ours)}".rstrip()]
     sentences += [f"{line.row.title}: {line.row.note}." for line in result.lines if line.row.printed and line.row.note]
     sentences += [table.note] if table.note else []
-    sentences += evasion.notes((line.row.method, line.row.title) for line in result.lines)
+    if evasion.of_table(table):
+        sentences += evasion.notes((line.row.method, line.row.title) for line in result.lines)
     once = {(line.row.method, line.row.variant): line for line in reversed(result.lines)}.values()  # several attempts
     lines = [line for line in result.lines if any(line is first for first in once)]
     sentences += [f"{line.row.title}: {_facts(line.facts)}." for line in lines if line.facts]
@@ -72,8 +73,13 @@ def notes(result: "TableResult") -> list[str]:
     sentences += [text for line in lines if (text := _key_spreads(line))]
     sentences += [text for text in [_order(result)] if text]
     unknown = judges_in_training.unknown((line.row.method, line.row.title) for line in lines if not line.reason)
-    trained = f"{judges_in_training.of_table(table, context)} {unknown}".rstrip()
-    return [*sentences, *sorted(spreads), trained, f"{intervals} {seeds} Code: commit {context.commit}."]
+    trained = f"{judges_in_training.of_table(table, context)} {unknown}".strip()
+    return [
+        *sentences,
+        *sorted(spreads),
+        *filter(None, [trained]),
+        f"{intervals} {seeds} Code: commit {context.commit}.",
+    ]
 
 
 def _key_spreads(line: "Line") -> str:
@@ -150,7 +156,7 @@ def stand_ins(result: "TableResult", column: "Column") -> list[str]:
 
 def label(result: "TableResult", row: "Row") -> str:
     """The label of a method, with the mark of evasion and that of a row which is not in the paper."""
-    mark = evasion.MARK if evasion.measured(row.method) else ""
+    mark = evasion.MARK if evasion.measured(row.method) and evasion.of_table(result.table) else ""
     return row.title + mark + ("" if row.printed or result.table.ours else DAGGER)
 
 

@@ -14,18 +14,8 @@ from pydantic import ValidationError
 from masquerade.core.errors import ReferenceFileError
 from masquerade.core.suggestions import nearest
 from masquerade.papers import mistakes, yaml_text
-from masquerade.papers.declarations import (
-    KINDS,
-    Curves,
-    Grid,
-    Measure,
-    MethodVariant,
-    Named,
-    Need,
-    Reference,
-    Row,
-    Table,
-)
+from masquerade.papers.declarations import Measure, Named, Need, Row, Table
+from masquerade.papers.figure_declarations import KINDS, Curves, Grid, MethodVariant, Reference, Tradeoff
 
 FOLDER = Path("reference")
 OURS = {"attackers": "Attackers who know the method"}
@@ -97,11 +87,13 @@ def datasets(item: Reference) -> list[Named]:
 
 
 def method_entries(item: Reference) -> Sequence[Row | MethodVariant]:
-    """The methods with their variants: a table's rows, a grid's columns, or a figure's method and its controls."""
+    """The methods with their variants: a table's rows, a grid's columns, or a figure's methods and its controls."""
     if isinstance(item, Table):
         return item.rows
     if isinstance(item, Grid):
         return item.columns
+    if isinstance(item, Tradeoff):
+        return (*item.settings, *item.controls)
     controls = item.controls if isinstance(item, Curves) else ()
     return (MethodVariant(title="", method=item.method, variant=item.variant), *controls)
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from masquerade.papers import claims, imported_rows, reference
-from masquerade.papers.declarations import Need, Reference
+from masquerade.papers.declarations import Need
+from masquerade.papers.figure_declarations import Reference
 from masquerade.params import matrix
 from masquerade.params.matrix import Cell, Setting
 from masquerade.params.parameters import Parameters
@@ -31,12 +32,12 @@ class PaperInputs:
         figures = [item for item in self.items.values() if item.kind == "clusters"]
         self.clustered = {setting for item in figures for setting in self.settings(item)}
 
-    def names(self, kind: str) -> str:
-        """A regular expression for the items of one kind.
+    def names(self, *kinds: str) -> str:
+        """A regular expression for the items of these kinds.
 
         It includes the paper: Figure 4 is a figure of curves in one paper and a grid of pictures in another.
         """
-        matching = [item for item in self.items.values() if item.kind == kind]
+        matching = [item for item in self.items.values() if item.kind in kinds]
         return "|".join(sorted(f"(?<=/{item.paper}/){item.name}" for item in matching)) or "none"
 
     def item(self, wildcards: Any) -> Any:

@@ -16,8 +16,12 @@ from masquerade.papers.report import variants
 from masquerade.papers.report.variants import Knobs, Methods
 from masquerade.params.matrix import Setting
 
-PRIVACY = ("re_identification_rate", "protection_success_rate_at_far", "identity_distance")
-UTILITY = ("frechet_distance", "attribute_preservation_rate", "perceptual_distance", "detection_rate")
+PRIVACY = ("re_identification_rate", "protection_success_rate_at_far", "identity_distance", "attack_rank1_rate")
+UTILITY = (
+    "frechet_distance", "attribute_preservation_rate", "perceptual_distance", "detection_rate", "twin_landmark_error",
+)  # fmt: skip
+ATTACKERS = {"attack_rank1_rate": ("worst", "naive")}
+"""Metric of attackers -> the part that is plotted, and the part of the hollow point that is joined to it."""
 SHAPES = ("circle", "triangle", "square", "diamond")
 WIDE, HIGH, LEFT, BELOW, PAD = 640, 400, 64, 52, 14
 """Of a plot, in units of its SVG: size, room for the labels of the axes, and room around the points."""
@@ -35,6 +39,8 @@ class Axis:
     title: str
     unit: str
     better: str
+    naive: str = ""
+    """The part of the hollow points; '' if there are none."""
     ticks: tuple[tuple[float, str], ...] = ()
 
     @property
@@ -51,7 +57,8 @@ class Axis:
 class Point:
     """One setting: its place, its numbers with their denominators in words, and the ends of their intervals.
 
-    ``bars``: left and right end of the interval across, upper and lower end of the other.
+    ``bars``: left and right end of the interval across, upper and lower end of the other. ``naive``: the height of the
+    hollow point; None without one.
     """
 
     setting: Setting
@@ -59,6 +66,7 @@ class Point:
     y: float
     text: str
     bars: tuple[float, float, float, float]
+    naive: float | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,10 @@ class Plot:
 
 
 def measures(tables: Iterable[Table], context: Context, names: Sequence[str]) -> list[Axis]:
-    """For each metric the measure that most columns of the tables have. A metric without a column is left out."""
+    """For each metric the measure that most columns of the tables have. A metric without a column is left out.
+
+    A metric of `ATTACKERS` has its own part.
+    """
     counts: dict[str, Counter] = {}
     for column in (column for table in tables for column in table.columns if not column.attempt):
         counts.setdefault(column.metric, Counter())[context.judge(column.judge), column.part] += 1
@@ -98,8 +109,9 @@ def measures(tables: Iterable[Table], context: Context, names: Sequence[str]) ->
     for name in names:
         if name in counts:
             (judge, part), _ = counts[name].most_common(1)[0]
+            part, naive = ATTACKERS.get(name, (part, ""))
             metric = discovery.load("metrics", name)
-            axes.append(Axis(name, judge, part, metric.title, metric.unit, metric.direction))
+            axes.append(Axis(name, judge, part, metric.title, metric.unit, metric.direction, naive))
     return axes
 
 
@@ -119,7 +131,9 @@ def plot(
     known = {setting: pair for setting, pair in pairs.items() if all(value.value is not None for value in pair)}
     if len(known) < 2:
         return None
+    naive = {setting: _measured(setting, _hollow(privacy), cells, context) for setting in known if privacy.naive}
     xs, ys = ([end for pair in known.values() for end in _ends(pair[place])] for place in (0, 1))
+    ys += [value.value for value in naive.values() if value.value is not None]
     across = _scale(xs, (LEFT + PAD, WIDE - PAD), utility.better == "lower")
     up = _scale(ys, (HIGH - BELOW - PAD, PAD), privacy.better == "lower")
     names = list(dict.fromkeys(method for _, method, _ in mine))
@@ -127,8 +141,11 @@ def plot(
     looks = _looks([name for name in names if name not in controls])
     series = []
     for name in names:
-        points = tuple(_point(setting, pair, utility, privacy, across, up)
-                       for setting, pair in known.items() if setting[1] == name)  # fmt: skip
+        points = tuple(
+            _point(setting, pair, naive.get(setting), utility, privacy, across, up)
+            for setting, pair in known.items()
+            if setting[1] == name
+        )
         if points:
             colour, shape = looks.get(name, (FAINT, "square"))
             lines = _lines(points, methods.get(name, {}))
@@ -149,21 +166,38 @@ def _measured(setting: Setting, axis: Axis, cells: Cells, context: Context) -> M
     return cells.measured(setting, Measure(metric=axis.metric, judge=judge, part=axis.part), context)
 
 
+def _hollow(privacy: Axis) -> Axis:
+    """The measure of the hollow points."""
+    return replace(privacy, part=privacy.naive)
+
+
 def _point(
-    setting: Setting, pair: tuple[Measured, Measured], utility: Axis, privacy: Axis, across: Scale, up: Scale
+    setting: Setting,
+    pair: tuple[Measured, Measured],
+    naive: Measured | None,
+    utility: Axis,
+    privacy: Axis,
+    across: Scale,
+    up: Scale,
 ) -> Point:
     x, y = pair
-    text = "; ".join(
-        f"{axis.label} {value.value:.4g} [{', '.join(f'{end:.3g}' for end in _ends(value))}]"
-        f" (over {value.over} of {value.of})"
-        for axis, value in ((privacy, y), (utility, x))
-    )
+    numbers, height = [(privacy, y), (utility, x)], None
+    if naive and naive.value is not None:
+        numbers.insert(1, (_hollow(privacy), naive))
+        height = up(naive.value)
+    text = "; ".join(_said(axis, value) for axis, value in numbers)
     assert x.value is not None
     assert y.value is not None
     left, right = sorted(map(across, _ends(x)))
     top, bottom = sorted(map(up, _ends(y)))
     bars = (left, right, top, bottom)
-    return Point(setting, across(x.value), up(y.value), f"{setting[1]}/{setting[2]}: {text}", bars)
+    return Point(setting, across(x.value), up(y.value), f"{setting[1]}/{setting[2]}: {text}", bars, height)
+
+
+def _said(axis: Axis, value: Measured) -> str:
+    """A number with its measure, its interval and its denominator."""
+    ends = ", ".join(f"{end:.3g}" for end in _ends(value))
+    return f"{axis.label} {value.value:.4g} [{ends}] (over {value.over} of {value.of})"
 
 
 def _ends(measured: Measured) -> tuple[float, float]:

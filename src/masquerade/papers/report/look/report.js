@@ -145,6 +145,7 @@
     for (const plot of plots) {
       plot.hidden = selects.some((select) => plot.dataset[select.dataset.axis] !== select.value);
     }
+    if (selects.length) document.getElementById("no-plot").hidden = plots.some((plot) => !plot.hidden);
   };
   selects.forEach((select) => select.addEventListener("change", choose));
   choose();
