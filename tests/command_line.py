@@ -49,6 +49,7 @@ def tree() -> dict:
     common["caution"] = "Networks of a test."
     common["recovery"] |= {"judges": [], "cells": {}}
     common["attacks"] |= {"cells": {}}
+    common["informed"] |= {"cells": {}}
     common["target"] |= {"judges": []}
     return {**common, **rooms, "scale": "mini", "image": {"size": 64}, "matrix": matrix, "measure": measure}
 

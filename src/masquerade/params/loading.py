@@ -65,7 +65,7 @@ def _check_references(parameters: Parameters) -> None:
         "measure.judges": (parameters.measure.judges, parameters.judges),
         "target.judges": (parameters.target.judges, parameters.judges),
         "recovery.judges": (parameters.recovery.judges, parameters.judges),
-        "informed.judges": (parameters.informed.judges, parameters.judges),
+        "informed.judges": (parameters.informed.judges if parameters.informed.cells else [], parameters.judges),
         "attacks.judge": ([parameters.attacks.judge] if parameters.attacks.cells else [], parameters.judges),
     }
     for name, block in parameters.backbones.items():
