@@ -14,7 +14,7 @@ from typing import Any
 from PIL import Image
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("docs/results.md", "docs/identitydp.md", "README.md")
+PAGES = ("docs/results.md", "docs/identitydp.md", "docs/attackers.md", "README.md")
 PICTURES = {
     "figure7.jpg": "identitydp/figure7",
     "falco.jpg": "falco/figure3",
@@ -30,6 +30,8 @@ NONE = "–"
 
 SCALES = ("mini", "evening")
 """The scales of the table of claims and pairs."""
+OF_EVENING = "_evening"
+"""The end of the name of a table whose numbers are of scale evening, beside the given build."""
 CLAIMS = r"^\| `\w+` +\| +(\d+) \| +(\d+) \| +(\d+) \| +(\d+) \|$"
 """A paper's line on the page of claims."""
 PAIRS = (
@@ -98,6 +100,29 @@ BASELINES = {
     "Fawkes (evasion)": "fawkes/default",
     "CLIP2Protect (evasion)": "clip2protect/default",
 }
+ATTACKED = {
+    "Blur(19×19)": "gaussian_blur/size_19",
+    "Pixelization(16×16)": "pixelation/block_16",
+    "k-same (k = 5)": "k_same/k_5",
+    "**IdentityDP (ε = 6)**": "identitydp/eps_6",
+    "**FALCO (m = 0)**": "falco/m_0",
+    "**Cao et al., d = 9**": "cao21/d_9",
+    "**iFADIT**": "ifadit/full",
+    "**LReOrg**": "lreorg/default",
+    "DeepPrivacy": "deepprivacy/default",
+    "CIAGAN": "ciagan/default",
+    "Fawkes": "fawkes/default",
+}
+FURTHER_ATTACKED = {
+    "Noise(σ=15)": "gaussian_noise/sigma_15",
+    "FIT": "fit/default",
+    "RiDDLE": "riddle/default",
+    "DeepPrivacy2": "deepprivacy2/default",
+    "AnonymousNet": "anonymousnet/default",
+    "LDFA": "ldfa/default",
+    "DartBlur": "dartblur/default",
+    "CLIP2Protect": "clip2protect/default",
+}
 LREORG = {
     "**hides identity, keeps the rest**": "lreorg/default",
     "the same with Laplace noise, ε = 6": "lreorg/laplace",
@@ -124,6 +149,45 @@ def cosines(attempt: str) -> tuple[str, str]:
     return f"{attempt}:identity_similarity/recogniser_a", f"{attempt}:identity_similarity/recogniser_b"
 
 
+def ranks(*attackers: str) -> tuple[str, ...]:
+    return tuple(f"attack_rank1_rate/{attacker}" for attacker in attackers)
+
+
+INFORMED: Columns = {
+    "naive": ranks("naive"),
+    "adapted": ranks("adapted"),
+    "restoring": ranks("restoring"),
+    "insider": ranks("insider"),
+    "parrot (links)": ranks("parrot"),
+    "shuffled names": ranks("shuffled"),
+    "**worst**": ranks("worst"),
+    "accepted, worst": ("attack_true_acceptance_rate/worst",),
+}
+TWINS: Columns = {
+    "landmark error, % of the eye distance": ("twin_landmark_error/",),
+    "face in the right cell": ("twin_detection_rate/",),
+    "overlap of the boxes": ("twin_box_overlap/",),
+    "rank-1, worst attacker": ranks("worst"),
+}
+RESTORED: Columns = {
+    "PSNR: anonymized, network": ("restored_psnr/anonymized", "restored_psnr/restoring"),
+    "SSIM: anonymized, network": ("restored_ssim/anonymized", "restored_ssim/restoring"),
+    "cosine by `recogniser_a`: anonymized, network": (
+        "restored_similarity/anonymized.recogniser_a",
+        "restored_similarity/restoring.recogniser_a",
+    ),
+    "Wiener filter": ("restored_similarity/wiener.recogniser_a",),
+    "nearer to the original": ("restored_nearer/restoring.recogniser_a",),
+}
+POISONED: Columns = {
+    "baseline": ("poisoning_protection_rate/identity",),
+    "newer: `recogniser_a`, `recogniser_b`": (
+        "poisoning_protection_rate/recogniser_a",
+        "poisoning_protection_rate/recogniser_b",
+    ),
+    "adaptive": ("poisoning_protection_rate/adaptive",),
+    "**worst**": ("poisoning_protection_rate/worst",),
+}
 DISTANCE: Columns = {"identity distance, `recogniser_a`": ("identity_distance/recogniser_a",)}
 PSNR: Columns = {"PSNR": ("psnr/",)}
 HOG: Columns = {"faces found, HOG": ("detection_rate/dlib_face",)}
@@ -226,6 +290,15 @@ TABLES: dict[str, tuple[str, dict[str, str], Columns]] = {
             "two pictures linked, a key each": ("linkage_auc/own_keys",),
         },
     ),
+    "attackers": ("method", ATTACKED | CONTROLS, INFORMED),
+    "attackers_evening": ("method", ATTACKED | FURTHER_ATTACKED | CONTROLS, INFORMED),
+    "restored_evening": ("method", ATTACKED | FURTHER_ATTACKED | {"*control: blackout*": "blackout/control"}, RESTORED),
+    "poisoned_evening": (
+        "method",
+        {name: cell for name, cell in (ATTACKED | FURTHER_ATTACKED).items() if name in ("Fawkes", "CLIP2Protect")},
+        POISONED,
+    ),
+    "utility_evening": ("method", ATTACKED | FURTHER_ATTACKED | CONTROLS, TWINS),
     "lreorg": (
         "",
         LREORG,
@@ -305,7 +378,10 @@ def written(page: str, results: Path) -> str:
 
     def replaced(match: re.Match[str]) -> str:
         name, printed = match[2], match[0]
-        lines = standings(results, printed) if name == "standings" else table(results, *TABLES[name])
+        folder = results.parent / "evening" if name.endswith(OF_EVENING) else results
+        if not (folder / "metrics").is_dir():
+            return printed
+        lines = standings(results, printed) if name == "standings" else table(folder, *TABLES[name])
         return f"{match[1]}\n" + "\n".join(lines) + "\n"
 
     return re.sub(r"(<!-- results: (\w+) -->)\n(?:\|.*\n)+", replaced, page)
