@@ -209,6 +209,8 @@ def test_training_says_whether_it_learnt(bench, name):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_training_that_destroys_the_network_leaves_the_start(bench, tmp_path, monkeypatch, name, value):
     """A failed training must not look like privacy: the attack goes on untrained, and its answers say so."""
+    method, cls = method_of(name), discovery.load("attackers", name)
+    bench.trained(name, method)  # so that the pictures and backbones exist before trainings are replaced
 
     @torch.no_grad()
     def destroy(task, **_):
@@ -217,7 +219,6 @@ def test_training_that_destroys_the_network_leaves_the_start(bench, tmp_path, mo
                 weights.fill_(value)
 
     monkeypatch.setattr(loop, "fit", destroy)
-    method, cls = method_of(name), discovery.load("attackers", name)
     checkpoint, figures = bench.train(name, method, tmp_path)
     assert figures["learnt"] == 0
     (attack,) = bench.attacks(name, checkpoint)
@@ -234,6 +235,7 @@ def test_training_that_destroys_the_network_leaves_the_start(bench, tmp_path, mo
 @pytest.mark.parametrize(("name", "kernel_rate"), RESUMED)
 def test_interrupted_training_ends_with_the_same_bytes(bench, tmp_path, monkeypatch, name, kernel_rate):
     method, knobs = method_of(name), {"steps": 4, "kernel_rate": kernel_rate}
+    bench.trained(name, method)  # so that no other training is interrupted
     monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
     monkeypatch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "log_every": 1})
     whole, figures = bench.train(name, method, tmp_path / "whole", **knobs)
