@@ -66,12 +66,13 @@ def measured(probes: Shown, gallery: Shown, own_gallery: Shown | None = None) ->
 
 
 def separability(distances: Distances) -> float:
-    """The area under the ROC curve: how often the own person is nearer than a stranger (of any probe).
+    """How often the own person is nearer than a stranger (of any probe), the area under the ROC curve without ties.
 
-    A tie counts half. Probes without a distance to their person do not count; 0.5 if none is left.
+    A tie does not count, as in `Distances.ranks`: a network that gives one embedding for all pictures, or none, has 0.
+    Probes without a distance to their person do not count; 0 if none is left.
     """
     own, strangers = distances.own[np.isfinite(distances.own)], np.sort(distances.strangers.ravel())
     if not own.size or not strangers.size:
-        return 0.5
-    farther = len(strangers) - (np.searchsorted(strangers, own, "left") + np.searchsorted(strangers, own, "right")) / 2
+        return 0.0
+    farther = len(strangers) - np.searchsorted(strangers, own, "right")
     return float(farther.mean() / len(strangers))

@@ -99,11 +99,14 @@ def pairs_of(originals: FaceArchive, anonymized: FaceArchive, part: str) -> Pair
 
 def _pairs(originals: FaceArchive, anonymized: FaceArchive, rows: pd.DataFrame) -> Pairs:
     sources = originals.index.set_index("id", drop=False).loc[rows["source_id"]]
-    clear, changed = (
-        np.concatenate([to_uint8(part.images) for part in archive.batches(256, rows=chosen)])
-        for archive, chosen in ((originals, sources), (anonymized, rows))
-    )
+    clear, changed = _pictures(originals, sources), _pictures(anonymized, rows)
     return Pairs(clear, changed, sources["identity"].to_numpy(), sources["id"].to_numpy())
+
+
+def _pictures(archive: FaceArchive, rows: pd.DataFrame) -> np.ndarray:
+    """The pictures of rows, uint8 (N, H, W, 3); of no row, (0, 0, 0, 3)."""
+    none = np.empty((0, 0, 0, 3), np.uint8)
+    return np.concatenate([to_uint8(part.images) for part in archive.batches(256, rows=rows)]) if len(rows) else none
 
 
 def _ordered(names: Iterable[str]) -> list[str]:

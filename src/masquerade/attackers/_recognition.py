@@ -20,7 +20,7 @@ from masquerade.attackers._distances import Distances, Shown, measured, separabi
 from masquerade.attackers._lessons import Lesson, Pairs
 from masquerade.attackers._parameters import RecognitionParams
 from masquerade.backbones._recognition.training import EMBEDDING, Recogniser, augmented
-from masquerade.core import discovery, seeding
+from masquerade.core import discovery, fingerprints, seeding
 from masquerade.core.images import to_float
 from masquerade.networks.inputs import device, folded, piecewise, place
 from masquerade.networks.margin import ArcMargin
@@ -114,7 +114,7 @@ def train(
         curve.update(losses)
         job.log(step, losses)
 
-    fingerprint = json.dumps([params.model_dump(mode="json"), seed, lesson.digest])
+    fingerprint = json.dumps([params.model_dump(mode="json"), seed, lesson.digest, fingerprints.md5(start)])
     loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=log)
     learnt = embedder(recogniser.eval())
     figures = {

@@ -40,5 +40,6 @@ def denoised(images: np.ndarray, strength: float) -> np.ndarray:
     """Pictures float32 (N, 3, H, W) in [-1, 1] without noise; windows of 7 and 21 pixels."""
     import cv2
 
-    pictures = [cv2.fastNlMeansDenoisingColored(one, None, strength, strength, 7, 21) for one in to_uint8(images)]
-    return to_float(np.stack(pictures))
+    blue_first = np.ascontiguousarray(to_uint8(images)[..., ::-1])  # OpenCV's order, from which it computes lightness
+    pictures = [cv2.fastNlMeansDenoisingColored(one, None, strength, strength, 7, 21) for one in blue_first]
+    return to_float(np.stack(pictures)[..., ::-1])

@@ -5,7 +5,7 @@ from masquerade.attackers.adapted import Adapted
 
 
 class Shuffled(Attacker):
-    """The adapted attacker where there is nothing to find: each person of the gallery has the name of another one."""
+    """The adapted attacker where there is nothing to find: the names of the gallery's pictures are mixed."""
 
     title = "Shuffled names"
     source = "our control; Todt et al. 2023, A False Sense of Privacy (arXiv:2304.01635) compare with chance"

@@ -165,22 +165,23 @@ def attack(
 def _frames(
     each: Attack, scene: Scene, recognisers: Mapping[str, Recogniser], far: float, pixels: Pixelwise
 ) -> Iterator[pd.DataFrame]:
-    attacker = each.attacker
+    attacker, held_out = each.attacker, scene.lesson.held_out
     attacker.study(scene.lesson)
-    probes = [_probes(attacker, part) for part in (scene.tested, scene.lesson.held_out)]
+    others = _probes(attacker, held_out)
+    probes = _probes(attacker, scene.tested) if len(scene.tested) else None
     for name, recogniser in recognisers.items():
-        tested, held_out = (
-            _asked(attacker, part, images, recogniser)
-            for part, images in zip((scene.tested, scene.lesson.held_out), probes, strict=True)
-        )
-        threshold = threshold_at(far, np.sort(held_out.strangers.ravel()))
-        rows = pd.DataFrame({
-            "id": scene.tested.ids, "identity": scene.tested.people, "status": "ok",
-            "rank": np.where(np.isfinite(tested.own), tested.ranks, np.nan), "distance": tested.own,
-            "strangers": list(_spread(tested.strangers)), "people": tested.strangers.shape[1] + 1,
-        })  # fmt: skip
-        if attacker.restores:
-            rows = rows.assign(**_restored(scene.tested, probes[0], recogniser, pixels))
+        strangers = _asked(attacker, held_out, others, recogniser).strangers
+        threshold = threshold_at(far, np.sort(strangers.ravel()))
+        rows = pd.DataFrame(columns=["rank", "distance", "strangers", "people"], dtype=float)
+        if probes is not None:
+            tested = _asked(attacker, scene.tested, probes, recogniser)
+            rows = pd.DataFrame({
+                "id": scene.tested.ids, "identity": scene.tested.people, "status": "ok",
+                "rank": np.where(np.isfinite(tested.own), tested.ranks, np.nan), "distance": tested.own,
+                "strangers": list(_spread(tested.strangers)), "people": tested.strangers.shape[1] + 1,
+            })  # fmt: skip
+            if attacker.restores:
+                rows = rows.assign(**_restored(scene.tested, probes, recogniser, pixels))
         refused = scene.refused[["source_id", "identity", "status"]].rename(columns={"source_id": "id"})
         about = {
             "attacker": discovery.name_of(type(attacker)), "asks": attacker.asks, "recogniser": name,

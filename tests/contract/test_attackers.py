@@ -1,0 +1,303 @@
+"""The contract of every attacker: its answers and, if it learns, its training, on drawn faces at the tests' scale."""
+
+import contextlib
+import json
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from masquerade.attackers import _recognition
+from masquerade.core import discovery
+from masquerade.core.images import FaceArchive, to_float
+from masquerade.pipeline import anonymization, informed
+from masquerade.training import loop
+
+ATTACKERS = discovery.names("attackers")
+LEARNERS = [name for name in ATTACKERS if discovery.load("attackers", name).learns]
+RESTORERS = [name for name in ATTACKERS if discovery.load("attackers", name).restores]
+METHODS = "gaussian_blur", "cao21", "fawkes"
+"""A method of each kind: one without keys, one with keys, and one that poisons."""
+SEED = 3
+REPORT = "report.json"
+RESUMED = [*((name, 0.0) for name in LEARNERS), ("adapted", 0.01), ("restoring", 0.01)]
+"""Every training, and some with Muon for the kernels: attacker and ``kernel_rate``."""
+
+
+def method_of(name):
+    """The first of METHODS that the attacker attacks."""
+    applies = discovery.load("attackers", name).applies
+    return next(each for each in METHODS if applies(discovery.load("methods", each).capabilities))
+
+
+def refusing(rows):
+    """Rows of an index in which the first face of each split is refused, so that its person has one picture left."""
+    first = ~rows["split"].duplicated()
+    return rows.assign(
+        status=rows["status"].mask(first, "refused"), reason=rows["reason"].mask(first, "this test refuses it")
+    )
+
+
+class Bench:
+    """The anonymized pictures of METHODS and the checkpoints of the attackers, each made once."""
+
+    def __init__(self, workshop):
+        self.workshop, self.originals, self.parameters = workshop, workshop.archive, workshop.parameters
+
+    def own(self, method, keys):
+        """The pictures that an attacker anonymizes."""
+
+        def fill(folder):
+            made = self.workshop.method(method, observe=False)
+            own = informed.own_pictures(self.originals, made, self.parameters.informed, SEED, keys == "one")
+            self._anonymize(folder, made, own.rows, own.keys_of)
+
+        return FaceArchive(self.workshop.once(f"own pictures {method} {keys}", fill) / "faces.zip")
+
+    def tested(self, method):
+        def fill(folder):
+            rows = self.originals.select("test", status=None)
+            self._anonymize(folder, self.workshop.method(method, observe=False), rows, None)
+
+        return FaceArchive(self.workshop.once(f"tested pictures {method}", fill) / "faces.zip")
+
+    def _anonymize(self, folder, made, rows, keys_of):
+        anonymization.anonymize(
+            self.originals, folder / "faces.zip", made, "variant", None, SEED, 4, keys_of, rows=refusing(rows)
+        )
+
+    def lesson(self, method, keys):
+        return informed.lesson_of(self.originals, self.own(method, keys), self.parameters.informed)
+
+    def scenes(self, name):
+        """The pictures that the attacker ``name`` attacks."""
+        method, keys = method_of(name), discovery.load("attackers", name).keys
+        tested = self.own(method, keys) if keys == "one" else self.tested(method)
+        return {keys: informed.scene(self.originals, tested, self.lesson(method, keys))}
+
+    def train(self, name, method, folder, log=lambda step, losses: None, **knobs):
+        """Train the attacker ``name`` in ``folder``; returns the checkpoint and the figures."""
+        cls = discovery.load("attackers", name)
+        backbones = {need: self.workshop.backbone(need) for need in cls.needs}
+        path = folder / name / "dataset" / method / "variant" / str(SEED)
+        path.mkdir(parents=True, exist_ok=True)
+        job = replace(self.workshop.job("0", backbones, "attackers", path), log=log)
+        params = self.parameters.attackers[name].model_copy(update=knobs)
+        figures = cls(params, backbones).train(self.lesson(method, cls.keys), job)
+        return job.checkpoint, figures
+
+    def trained(self, name, method):
+        """The checkpoint, the figures, and the ids of the pictures that the training read."""
+        self.own(method, discovery.load("attackers", name).keys)
+        for need in discovery.load("attackers", name).needs:
+            self.workshop.backbone(need)
+
+        def fill(folder):
+            with self.workshop.noted_reading() as read:
+                _, figures = self.train(name, method, folder)
+            (folder / REPORT).write_text(json.dumps([figures, sorted(read)]))
+
+        folder = self.workshop.once(f"attacker {name} of {method}", fill)
+        (checkpoint,) = folder.rglob("0.safetensors")
+        return checkpoint, *json.loads((folder / REPORT).read_text())
+
+    def attacks(self, name, checkpoint=None):
+        """The attacker as `informed.attacks` makes it. ``checkpoint``: instead of that of its training."""
+        cls = discovery.load("attackers", name)
+        learner = name if cls.learns else cls.trained_as
+        trained = [checkpoint or self.trained(learner, method_of(name))[0]] if learner else []
+        backbones = {need: self.workshop.backbone(need) for need in cls.needs}
+        params = {f"attackers.{name}": self.parameters.attackers[name].model_dump()}
+        return informed.attacks([name], params, backbones, trained)
+
+    def attack(self, name):
+        judges = self.parameters.informed.judges
+        backbones = {judge: self.workshop.backbone(judge) for judge in judges}
+        params = {f"judges.{judge}": self.parameters.judges[judge].model_dump() for judge in judges}
+        clear = informed.recognisers(judges, params, backbones)
+        return informed.attack(self.attacks(name), self.scenes(name), clear, self.parameters.informed.far)
+
+
+@pytest.fixture(scope="module")
+def bench(workshop):
+    return Bench(workshop)
+
+
+@pytest.fixture(scope="module")
+def answers(bench):
+    """Attacker -> its answers."""
+    return cache(bench.attack)
+
+
+@pytest.mark.parametrize("name", ATTACKERS)
+def test_declared_attributes_agree(name):
+    cls = discovery.load("attackers", name)
+    assert cls.learns == ("train" in vars(cls))
+    assert cls.restores == ("restore" in vars(cls))
+    assert not (cls.restores and "recognisers" in vars(cls)), "clear recognisers see the restored pictures"
+    assert cls.learns or not cls.repeated
+    if cls.trained_as:
+        assert not cls.learns
+        assert discovery.load("attackers", cls.trained_as).learns
+        assert discovery.load("attackers", cls.trained_as).keys == cls.keys
+    if cls.learns or cls.trained_as:
+        assert cls.restores or "recognisers" in vars(cls), "what it learnt must be used"
+
+
+def test_some_attacker_is_a_control():
+    assert any(discovery.load("attackers", name).control for name in ATTACKERS)
+
+
+@pytest.mark.parametrize("name", ATTACKERS)
+def test_every_recogniser_answers_every_picture(bench, answers, name):
+    cls, test = discovery.load("attackers", name), bench.originals.select("test")
+    (attack,), people = bench.attacks(name), test["identity"].nunique()
+    recognisers = list(attack.attacker.recognisers() or bench.parameters.informed.judges)
+    assert answers(name)["recogniser"].unique().tolist() == recognisers
+    assert (answers(name)["attacker"] == name).all()
+    refused, one_left = test["id"].tolist()[:2]  # the first picture is refused, the second is of the same person
+    for _, rows in answers(name).groupby("recogniser"):
+        assert sorted(rows["id"]) == sorted(test["id"])  # each once
+        assert rows.set_index("id")["identity"].to_dict() == test.set_index("id")["identity"].to_dict()
+        rows = rows.set_index("id")
+        assert rows["status"].to_dict() == {each: "refused" if each == refused else "ok" for each in test["id"]}
+        assert np.isnan(rows.loc[refused, ["rank", "distance", "people"]].astype(float)).all()
+        usable = rows.drop(index=refused)
+        assert (usable["people"] == people).all()
+        ranks = usable["rank"].dropna()
+        assert ranks.between(1, people).all()
+        assert (ranks % 1 == 0).all()
+        assert (np.isfinite(usable["distance"]) == usable["rank"].notna()).all()
+        assert {len(strangers) for strangers in usable["strangers"]} == {people - 1}
+        if not cls.control:  # dealt names give other people one picture
+            assert usable.index[usable["rank"].isna()].tolist() == [one_left]
+            assert all(np.isfinite(strangers).all() for strangers in usable["strangers"])
+        restored = ["psnr", "ssim", "similarity", "before_psnr", "before_ssim", "before_similarity"]
+        assert (set(restored) <= set(rows)) == cls.restores
+        if cls.restores:
+            assert usable[restored].notna().all(axis=None)
+            assert usable["similarity"].between(-1.001, 1.001).all()
+
+
+@pytest.mark.parametrize("name", ATTACKERS)
+def test_attack_gives_the_same_answers_twice(bench, answers, name):
+    pd.testing.assert_frame_equal(bench.attack(name), answers(name))
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_training_reads_the_people_of_the_attackers_alone(bench, name):
+    _, _, read = bench.trained(name, method_of(name))
+    own = bench.originals.select("attackers")
+    assert set(read) <= set(own["id"])
+    # one picture is refused, and its person has too few left
+    assert own[own["id"].isin(read)]["identity"].nunique() == own["identity"].nunique() - 1
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_training_says_whether_it_learnt(bench, name):
+    checkpoint, figures, _ = bench.trained(name, method_of(name))
+    assert figures["learnt"] in (0.0, 1.0)
+    (attack,) = bench.attacks(name)
+    assert attack.learnt == bool(figures["learnt"])
+    assert attack.attacker.checkpoint == checkpoint
+
+
+@pytest.mark.parametrize("value", [0.0, np.nan])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_training_that_destroys_the_network_leaves_the_start(bench, tmp_path, monkeypatch, name, value):
+    """A failed training must not look like privacy: the attack goes on untrained, and its answers say so."""
+    method, cls = method_of(name), discovery.load("attackers", name)
+    bench.trained(name, method)  # so that the pictures and backbones exist before trainings are replaced
+
+    @torch.no_grad()
+    def destroy(task, **_):
+        for module in task.modules.values():
+            for weights in module.parameters():
+                weights.fill_(value)
+
+    monkeypatch.setattr(loop, "fit", destroy)
+    checkpoint, figures = bench.train(name, method, tmp_path)
+    assert figures["learnt"] == 0
+    (attack,) = bench.attacks(name, checkpoint)
+    assert not attack.learnt
+    images = to_float(bench.lesson(method, cls.keys).learn.anonymized)
+    if cls.restores:
+        assert np.array_equal(attack.attacker.restore(images), images)
+    else:
+        start = _recognition.clear(_recognition.START, bench.workshop.backbone(_recognition.START))
+        (own,) = attack.attacker.recognisers().values()
+        assert np.array_equal(own(images), start(images))
+
+
+@pytest.mark.parametrize(("name", "kernel_rate"), RESUMED)
+def test_interrupted_training_ends_with_the_same_bytes(bench, tmp_path, monkeypatch, name, kernel_rate):
+    method, knobs = method_of(name), {"steps": 4, "kernel_rate": kernel_rate}
+    bench.trained(name, method)  # so that no other training is interrupted
+    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+    monkeypatch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "log_every": 1})
+    whole, figures = bench.train(name, method, tmp_path / "whole", **knobs)
+    steps, stops, cut = [], [None, 2, 1], None
+
+    def log(step, losses):
+        steps.append(step)
+        if step == stops[-1]:
+            stops.pop()
+            raise KeyboardInterrupt
+
+    while cut is None:
+        with contextlib.suppress(KeyboardInterrupt):
+            cut, resumed = bench.train(name, method, tmp_path / "cut", log, **knobs)
+    assert steps == [0, 1, 1, 2, 2, 3]
+    assert resumed == figures
+    assert cut.read_bytes() == whole.read_bytes()
+    # the checkpoint is the start if the training did not help, but the last state has the trained networks
+    for expected, trained in zip(last_weights(whole), last_weights(cut), strict=True):
+        assert torch.equal(expected, trained)
+
+
+def last_weights(checkpoint):
+    state = torch.load(checkpoint.with_suffix(".state"), weights_only=True)
+    return [weights for module in state["modules"].values() for weights in module.values()]
+
+
+@pytest.mark.parametrize("name", RESTORERS)
+def test_restored_picture_is_valid_and_does_not_depend_on_its_batch(bench, name):
+    (attack,) = bench.attacks(name)
+    (scene,) = bench.scenes(name).values()
+    attack.attacker.study(scene.lesson)
+    images = to_float(scene.tested.anonymized)
+    before = images.copy()
+    restored = attack.attacker.restore(images)
+    assert np.array_equal(images, before), "the input is changed"
+    assert (restored.dtype, restored.shape) == (np.float32, images.shape)
+    assert np.abs(restored).max() <= 1 + 1e-6
+    rows = [3, 1]
+    np.testing.assert_allclose(attack.attacker.restore(images[rows]), restored[rows], atol=2e-5)
+
+
+@pytest.mark.parametrize("name", ATTACKERS)
+def test_samples_show_what_a_restorer_does(bench, name):
+    attacks, scenes, side = bench.attacks(name), bench.scenes(name), bench.parameters.image.size
+    for attack in attacks:
+        attack.attacker.study(scenes[attack.attacker.keys].lesson)
+    pictures = informed.samples(attacks, scenes, count=2)
+    expected = {name: (3 * side, 2 * side, 3)} if name in RESTORERS else {}
+    assert {attacker: picture.shape for attacker, picture in pictures.items()} == expected
+
+
+@pytest.mark.parametrize("name", ["naive", "interpolation"])
+def test_pictures_that_were_all_refused_have_a_row_each(bench, tmp_path, name):
+    rows = bench.originals.select("test").assign(status="refused", reason="this test refuses all")
+    method = bench.workshop.method("gaussian_blur", observe=False)
+    anonymization.anonymize(bench.originals, tmp_path / "faces.zip", method, "v", None, SEED, 4, rows=rows)
+    lesson = bench.lesson("gaussian_blur", "own")
+    scenes = {"own": informed.scene(bench.originals, FaceArchive(tmp_path / "faces.zip"), lesson)}
+    pixels = {"pixels": lambda images: images.reshape(len(images), -1)}
+    answers = informed.attack(bench.attacks(name), scenes, pixels, far=0.2)
+    assert answers["id"].tolist() == rows["id"].tolist()
+    assert (answers["status"] == "refused").all()
+    assert answers[["rank", "distance", "people"]].isna().all(axis=None)
+    assert informed.samples(bench.attacks(name), scenes) == {}
