@@ -1,6 +1,7 @@
 """The plan: its counts equal those by hand and those of PyTorch, need no files, and cover every step."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -11,11 +12,16 @@ from masquerade.cli.main import main
 from masquerade.core import discovery, execution
 from masquerade.core.errors import CheckpointError, MasqueradeError
 from masquerade.networks.ir_se import IRSE
+from masquerade.params.matrix import Cell
+from masquerade.params.parameters import Parameters
+from masquerade.params.paths import Paths
+from masquerade.pipeline.attacker_inputs import AttackerInputs
 from masquerade.pipeline.costs import pictures, table
 from masquerade.pipeline.costs.estimate import Estimate
 from masquerade.pipeline.costs.gpus import gpu
 from masquerade.pipeline.costs.meta import MetaExecution
 from masquerade.pipeline.costs.step import Step
+from masquerade.pipeline.costs.workload import Workload
 from masquerade.training import checkpoints, loop
 
 AT = table.Throughput("a GPU", peak=100.0, utilisation=0.5)
@@ -225,6 +231,47 @@ def test_the_plan_has_as_many_jobs_as_the_matrix(planned, tiny):
     assert jobs["anonymize"] == jobs["measure"] == jobs["metrics"] == len(runnable)
     assert jobs["backbone"] == len(tiny.backbones)
     assert jobs["recover"] == jobs["measure_attempts"] == len(matrix.matching(runnable, tiny.recovery.cells))
+    attackers = AttackerInputs(tiny, runnable, Paths(tiny.scale))
+    assert jobs["anonymize_attackers"] == len(attackers.archives())
+    assert 2 * jobs["attacker"] == len(attackers.trainings())  # a checkpoint and its quality
+    assert jobs["attacked"] == jobs["twins"] == len(attackers.cells)
+
+
+def test_every_rule_with_much_work_is_in_the_plan(planned, root):
+    small = {"imported", "backbones_table", "features", "metrics", "scores", "report", "table", "curves", "clusters",
+             "grid", "claims_table"}  # fmt: skip
+    of_another_name = {"faces": "data", "invert": "latents"}
+    shared = {"anonymize_neural"}  # only other rules use it
+    text = "".join(path.read_text() for path in sorted((root / "workflow" / "rules").glob("*.smk")))
+    rules = set(re.findall(r"^(?:use rule \w+ as|rule) (\w+)", text, re.MULTILINE)) - small - shared
+    assert {of_another_name.get(rule, rule) for rule in rules} <= {step["rule"] for step in planned["steps"]}
+
+
+def test_every_attacker_that_learns_is_counted(planned, tiny):
+    steps = {step["name"]: step for step in planned["steps"] if step["rule"] == "attacker"}
+    learning = [name for name in tiny.attackers if discovery.load("attackers", name).learns]
+    assert sorted(steps) == sorted(learning)
+    for step in steps.values():
+        assert step["flops"] > 0
+        assert step["disk"] > 0
+    assert steps["adapted"]["jobs"] == 3 + 1, "one cell has two trials"
+    assert steps["insider"]["jobs"] == 1, "one cell has a method with keys"
+
+
+def test_pictures_under_one_key_include_the_tested_ones(planned, tiny, tmp_path):
+    workload = Estimate(tiny, tmp_path, tmp_path).workload
+    own, tested = workload.learnt_by("attackers"), workload.test("synthetic_hq")
+    units = {step["name"]: step["units"] for step in planned["steps"] if step["rule"] == "anonymize_attackers"}
+    assert units == {"original": own, "cao21": own + own + tested, "fawkes": own}
+
+
+@pytest.mark.parametrize(("people", "pictures", "count"), [(0, 0, 12), (3, 0, 6), (0, 1, 6), (3, 1, 3), (100, 100, 12)])
+def test_attackers_anonymize_as_many_pictures_as_the_parameters_say(tiny, tmp_path, people, pictures, count):
+    own = {"fawkes": {"default": {"people": people, "pictures": pictures}}}
+    informed = tiny.informed.model_copy(update={"own": own})
+    workload = Workload(Parameters(tiny.typed.model_copy(update={"informed": informed})), tmp_path)
+    assert workload.learnt_by("attackers") == 12  # a tenth of 60 people, two pictures each
+    assert workload.attackers_pictures(Cell("synthetic_hq", "fawkes", "default", 0)) == count
 
 
 def test_uncounted_step_has_a_reason(tiny, tmp_path):

@@ -50,7 +50,7 @@ class AttackTask:
         self.recogniser, self.params, self.seed = recogniser, params, seed
         self.device = next(recogniser.parameters()).device
         self.pictures, self.labels = torch.from_numpy(pictures.images), torch.from_numpy(pictures.people)
-        self.head = ArcMargin(EMBEDDING, int(self.labels.max()) + 1, params.scale, params.margin).to(self.device)
+        self.head = ArcMargin(EMBEDDING, int(pictures.people.max()) + 1, params.scale, params.margin).to(self.device)
         self.head.weight.data.copy_(self._centres(pictures))
         self.modules = {"recogniser": recogniser.requires_grad_(True).train(), "head": self.head}
         self._optimisers = Optimisers.with_kernels(self.modules, params.learning_rate, params.kernel_rate, BETAS)

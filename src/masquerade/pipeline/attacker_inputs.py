@@ -51,10 +51,11 @@ class AttackerInputs:
 
     def insider_faces(self, wildcards: Any) -> list[str]:
         """Input function: the pictures under one key of the wildcards' cell; [] if its method takes no key."""
-        return self._pictures(ONE) if ONE in self._keys(wildcards) else []
+        return self._pictures(ONE) if ONE in self.keys(wildcards) else []
 
-    def _keys(self, cell: Any) -> set[str]:
-        return {_load(name).keys for name in self.of(cell)}
+    def keys(self, cell: Any) -> list[str]:
+        """The keys of the archives of a cell, one archive each: OWN, and ONE if an attacker has the key."""
+        return sorted({OWN} | {_load(name).keys for name in self.of(cell)})
 
     def _pictures(self, keys: str) -> list[str]:
         return with_index(self.paths.attackers_faces.replace("{under}", keys))
@@ -74,7 +75,7 @@ class AttackerInputs:
         return [
             self.paths.attackers_faces.format(under=keys, **vars(cell))
             for cell in self.cells
-            for keys in sorted({OWN} | self._keys(cell))
+            for keys in self.keys(cell)
         ]
 
     def trainings(self) -> list[str]:

@@ -14,23 +14,21 @@ from masquerade.pipeline.costs.workload import Workload
 
 
 def anonymized(workload: Workload, builder: Builder) -> Iterator[Step]:
-    """Every picture of every cell, anonymized once."""
+    """Every picture of every archive of every cell, anonymized once."""
     batch = FaceArchive(builder.archive).load("test")
     costs: dict[tuple[str, str], Cost] = {}
     reasons: dict[str, str] = {}
     for method, variant in dict.fromkeys((cell.method, cell.variant) for cell in workload.cells):
         costs[method, variant], reason = _anonymized(builder, method, variant, batch)
         reasons[method] = reasons.get(method) or reason
-    for rule, all_cells, pictures_of in workload.picture_sets():
-        for method in dict.fromkeys(cell.method for cell in all_cells):
-            cells = [cell for cell in all_cells if cell.method == method]
-            counts = [pictures_of(cell) for cell in cells]
-            each = [costs[method, cell.variant] for cell in cells]
+    for rule, archives in workload.picture_sets():
+        for method in dict.fromkeys(cell.method for cell, _ in archives):
+            counts = [(cell, count) for cell, count in archives if cell.method == method]
             yield Step(
-                rule, method, len(cells), sum(counts), "pictures",
-                round(sum(cost.flops / len(batch) * count for cost, count in zip(each, counts, strict=True))),
-                max(cost.peak for cost in each),
-                sum(workload.png[cell.dataset] * count for cell, count in zip(cells, counts, strict=True)),
+                rule, method, len(counts), sum(count for _, count in counts), "pictures",
+                round(sum(costs[method, cell.variant].flops / len(batch) * count for cell, count in counts)),
+                max(costs[method, cell.variant].peak for cell, _ in counts),
+                sum(workload.png[cell.dataset] * count for cell, count in counts),
                 note=reasons[method],
             )  # fmt: skip
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from masquerade.params.parameters import Parameters
-from masquerade.pipeline.costs import anonymizations, measurements, pictures, trainings
+from masquerade.pipeline.costs import anonymizations, attackers, measurements, pictures, trainings
 from masquerade.pipeline.costs.builder import Builder
 from masquerade.pipeline.costs.meta import MetaExecution
 from masquerade.pipeline.costs.step import Step
@@ -35,6 +35,7 @@ class Estimate:
             steps += anonymizations.anonymized(*work)
             recoveries, attempts = anonymizations.recovered(*work)
             steps += [*recoveries, *anonymizations.attacked(*work), *measurements.attributes(*work)]
+            steps += [*attackers.trained(*work), *attackers.attacked(*work), *attackers.twins(*work)]
             judged = {block: measurements.judges(*work, block) for block in ("measure", "target", "recovery")}
         measured = measurements.measured(self.workload, judged, attempts)
         return [*self.data(), *steps, *measured, *self._rest()]

@@ -74,3 +74,17 @@ def count(parameters: Parameters, dataset: str, built: Path) -> dict[str, int] |
         return splits[splits["status"] == "ok"]["split"].value_counts().to_dict()
     source: faces.Dataset = discovery.load("faces", dataset)(parameters.datasets[dataset])
     return source.count(parameters.data_seed)
+
+
+def people(parameters: Parameters, dataset: str, built: Path) -> int | None:
+    """Number of people in the train split, from the archive if it is built, else from a drawn dataset's parameters.
+
+    Returns None for other datasets.
+    """
+    if built.is_file():
+        import pandas as pd
+
+        rows = pd.read_parquet(built, columns=["split", "status", "identity"])
+        return rows[(rows["split"] == "train") & (rows["status"] == "ok")]["identity"].nunique()
+    source = discovery.load("faces", dataset)(parameters.datasets[dataset])
+    return source.params.identities.train if isinstance(source, Procedural) else None

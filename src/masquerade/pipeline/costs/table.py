@@ -17,7 +17,7 @@ COUNTED = (
     "Estimated: GPU hours = FLOPs / (peak of the data sheet x utilisation); the utilisation is an assumption: no step "
     "was measured on a GPU. Peak memory leaves out CUDA's context, workspaces and fragmentation. Disk: pictures x "
     "bytes of one PNG (a drawn face, or a photograph where the dataset is not drawn); measurements uncompressed. Core "
-    "hours: judges that are no networks, measured on two pictures on this machine.",
+    "hours: judges and attackers that are no networks, measured on a few pictures on this machine.",
     "Left out: judging of backbones, sample pictures, metrics, tables, the page, waiting, and what is not computed by "
     "PyTorch. What a training does before its first step is counted once a training picture.",
 )

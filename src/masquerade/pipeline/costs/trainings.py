@@ -30,8 +30,8 @@ def backbones(workload: Workload, builder: Builder) -> Iterator[Step]:
         cost, reason = builder.counted(name, lambda backbone=backbone, job=job: backbone.train(job))
         if backbone.published:
             cost, reason = Cost(), reason or f"published: {backbone.published.name}"
-        yield _step(workload, builder, "backbone", name, 1, cost, checkpoint, reason,
-                    workload.learnt_by(backbone.people))  # fmt: skip
+        yield step(workload, builder, "backbone", name, 1, cost, checkpoint, reason,
+                   workload.learnt_by(backbone.people))  # fmt: skip
 
 
 def codes(workload: Workload, builder: Builder) -> Iterator[Step]:
@@ -92,14 +92,14 @@ def _trained(
         cost, reason = Cost(), reason or f"published: {cards.weights_path(weights).name}"
     if rule == "method" and (role := workload.parameters.official(name)):
         cost, reason = Cost(), reason or f"published: {assets.path(role).name}"
-    return _step(workload, builder, rule, name, jobs, cost, checkpoint, reason, workload.learnt_by(cls.people))
+    return step(workload, builder, rule, name, jobs, cost, checkpoint, reason, workload.learnt_by(cls.people))
 
 
-def _step(
+def step(
     workload: Workload, builder: Builder, rule: str, name: str, jobs: int, cost: Cost, checkpoint: Path, reason: str,
-    known: int,
+    known: float,
 ) -> Step:  # fmt: skip
-    """``known``: number of pictures that it learns from."""
+    """The row of ``jobs`` trainings of ``cost`` each. ``known``: number of pictures that one learns from (mean)."""
     steps = sum(count for count, _ in cost.kinds)
     # work before the first step is done once for each picture
     flops = jobs * round(cost.repeated + cost.once * known / pictures.TRAIN)
