@@ -173,11 +173,11 @@ RESTORED: Columns = {
     "PSNR: anonymized, network": ("restored_psnr/anonymized", "restored_psnr/restoring"),
     "SSIM: anonymized, network": ("restored_ssim/anonymized", "restored_ssim/restoring"),
     "cosine by `recogniser_a`: anonymized, network": (
-        "restored_similarity/anonymized.recogniser_a",
-        "restored_similarity/restoring.recogniser_a",
+        "restored_similarity/recogniser_a.anonymized",
+        "restored_similarity/recogniser_a.restoring",
     ),
-    "Wiener filter": ("restored_similarity/wiener.recogniser_a",),
-    "nearer to the original": ("restored_nearer/restoring.recogniser_a",),
+    "Wiener filter": ("restored_similarity/recogniser_a.wiener",),
+    "nearer to the original": ("restored_nearer/recogniser_a.restoring",),
 }
 POISONED: Columns = {
     "baseline": ("poisoning_protection_rate/identity",),

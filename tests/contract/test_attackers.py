@@ -78,10 +78,14 @@ class Bench:
         tested = self.own(method, keys) if keys == "one" else self.tested(method)
         return {keys: informed.scene(self.originals, tested, self.lesson(method, keys))}
 
+    def backbones(self, name):
+        needs = discovery.load("attackers", name).needs(self.parameters.attackers[name])
+        return {need: self.workshop.backbone(need) for need in needs}
+
     def train(self, name, method, folder, log=lambda step, losses: None, **knobs):
         """Train the attacker ``name`` in ``folder``; returns the checkpoint and the figures."""
         cls = discovery.load("attackers", name)
-        backbones = {need: self.workshop.backbone(need) for need in cls.needs}
+        backbones = self.backbones(name)
         path = folder / name / "dataset" / method / "variant" / str(SEED)
         path.mkdir(parents=True, exist_ok=True)
         job = replace(self.workshop.job("0", backbones, "attackers", path), log=log)
@@ -92,8 +96,7 @@ class Bench:
     def trained(self, name, method):
         """The checkpoint, the figures, and the ids of the pictures that the training read."""
         self.own(method, discovery.load("attackers", name).keys)
-        for need in discovery.load("attackers", name).needs:
-            self.workshop.backbone(need)
+        self.backbones(name)
 
         def fill(folder):
             with self.workshop.noted_reading() as read:
@@ -109,7 +112,7 @@ class Bench:
         cls = discovery.load("attackers", name)
         learner = name if cls.learns else cls.trained_as
         trained = [checkpoint or self.trained(learner, method_of(name))[0]] if learner else []
-        backbones = {need: self.workshop.backbone(need) for need in cls.needs}
+        backbones = self.backbones(name)
         params = {f"attackers.{name}": self.parameters.attackers[name].model_dump()}
         return informed.attacks([name], params, backbones, trained)
 
@@ -227,7 +230,8 @@ def test_training_that_destroys_the_network_leaves_the_start(bench, tmp_path, mo
     if cls.restores:
         assert np.array_equal(attack.attacker.restore(images), images)
     else:
-        start = _recognition.clear(_recognition.START, bench.workshop.backbone(_recognition.START))
+        ((backbone, path),) = bench.backbones(name).items()
+        start = _recognition.clear(backbone, path)
         (own,) = attack.attacker.recognisers().values()
         assert np.array_equal(own(images), start(images))
 

@@ -264,9 +264,9 @@ class TestRestored:
 
     def test_identity_is_that_of_each_recogniser(self):
         assert self.values("restored_similarity") == pytest.approx(
-            {"restoring.a": 0.85, "restoring.b": 0.15, "anonymized.a": 0.75, "anonymized.b": 0.05}
+            {"a.restoring": 0.85, "b.restoring": 0.15, "a.anonymized": 0.75, "b.anonymized": 0.05}
         )
-        assert self.values("restored_nearer") == {"restoring.a": 0.5, "restoring.b": 1.0}
+        assert self.values("restored_nearer") == {"a.restoring": 0.5, "b.restoring": 1.0}
 
 
 def test_averages_of_twins_leave_out_what_is_missing():

@@ -44,10 +44,10 @@ class Attacker(ABC):
     """It changes the probe with `restore` before the recognisers see it."""
     control: ClassVar[bool] = False
     """It is no attack but shows what chance gives. It never counts as the worst attacker."""
-    needs: ClassVar[tuple[str, ...]] = ()
-    """The backbones that it starts from or uses."""
     keys: ClassVar[Literal["own", "one"]] = "own"
     """``own``: the attacker's pictures have keys of their own. ``one``: they and the tested pictures have one key."""
+    beside_clear: ClassVar[bool] = False
+    """The clear recognisers of the protocol attack beside its own."""
     trained_as: ClassVar[str] = ""
     """Another attacker with the same training, whose checkpoint it uses; '' for its own."""
 
@@ -63,6 +63,11 @@ class Attacker(ABC):
     def applies(cls, method: "Capabilities") -> bool:
         """Whether the attack is one on methods with these capabilities."""
         return True
+
+    @classmethod
+    def needs(cls, params: Any) -> tuple[str, ...]:
+        """The backbones that it starts from or uses, with these parameters."""
+        return ()
 
     def train(self, lesson: "Lesson", job: TrainingJob) -> dict[str, float]:
         """Learn from ``lesson``, write ``job.checkpoint`` and return the figures of `quality`.

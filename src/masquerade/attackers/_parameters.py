@@ -4,11 +4,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from masquerade.core.settings import Channels, Settings
+from masquerade.core.settings import Channels, Name, Settings
 
 
 class RecognitionParams(Settings):
     """How a recogniser learns the method's pictures."""
+
+    start: Name
+    """The backbone, a recogniser, from whose architecture and clear weights it starts. It changes a copy."""
 
     steps: Annotated[int, Field(ge=1)]
     """Batches."""

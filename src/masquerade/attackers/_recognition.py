@@ -28,8 +28,6 @@ from masquerade.training import checkpoints, loop
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, warmup_cosine_share
 
-START = "recogniser_a"
-"""The backbone whose architecture and clear weights an attack starts from. The attack changes a copy of them."""
 BETAS = (0.9, 0.999)
 """beta 1 and beta 2 of AdamW: the usual values."""
 AT_ONCE = 32
@@ -90,7 +88,7 @@ def clear(backbone: str, checkpoint: Path) -> EmbeddingsOf:
 
 def loaded(checkpoint: Path) -> EmbeddingsOf:
     """The recogniser of a checkpoint that `train` wrote."""
-    return clear(START, checkpoint)
+    return clear(checkpoints.load_checkpoint(checkpoint)[1]["start"], checkpoint)
 
 
 def train(
@@ -102,11 +100,11 @@ def train(
     clear pictures against clear ones. ``accuracy``: of the last batch, on people who were learnt.
     """
     torch.set_num_threads(job.threads)
-    start = job.backbones[START]
+    start = job.backbones[params.start]
     _, facts = checkpoints.load_checkpoint(start)
     seed = seeding.derive(job.seed, name)
-    untrained = clear(START, start)
-    recogniser = discovery.load("backbones", START).load(start).to(device())
+    untrained = clear(params.start, start)
+    recogniser = discovery.load("backbones", params.start).load(start).to(device())
     task = AttackTask(recogniser, params, pictures, seed)
     curve: dict[str, float] = {}
 
@@ -125,8 +123,10 @@ def train(
         "accuracy": curve.get("accuracy", math.nan),
     }
     better = figures["after"] > figures["before"]
-    network = recogniser.network if better else discovery.load("backbones", START).load(start).network
-    checkpoints.save_checkpoint(job.checkpoint, {"network": network}, {**facts, "learnt": better})
+    network = recogniser.network if better else discovery.load("backbones", params.start).load(start).network
+    checkpoints.save_checkpoint(
+        job.checkpoint, {"network": network}, {**facts, "start": params.start, "learnt": better}
+    )
     return {**figures, "learnt": float(better)}
 
 

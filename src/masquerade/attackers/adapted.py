@@ -20,10 +20,13 @@ class Adapted(Attacker):
     asks = "naming"
     learns = True
     repeated = True
-    needs = ("recogniser_a",)
 
     Params = RecognitionParams
     params: RecognitionParams
+
+    @classmethod
+    def needs(cls, params: RecognitionParams) -> tuple[str, ...]:
+        return (params.start,)
 
     def train(self, lesson: "Lesson", job: TrainingJob) -> dict[str, float]:
         from masquerade.attackers import _recognition

@@ -22,11 +22,14 @@ class Insider(Attacker):
     source = "Todt et al. 2022, Fantomas (arXiv:2210.10651): the attacker knows the anonymization and its parameters"
     asks = "naming"
     learns = True
-    needs = ("recogniser_a",)
     keys = "one"
 
     Params = RecognitionParams
     params: RecognitionParams
+
+    @classmethod
+    def needs(cls, params: RecognitionParams) -> tuple[str, ...]:
+        return (params.start,)
 
     @classmethod
     def applies(cls, method: "Capabilities") -> bool:

@@ -20,10 +20,13 @@ class Parrot(Attacker):
     source = "Newton et al. 2005, Preserving privacy by de-identifying face images (parrot recognition)"
     asks = "linking"
     learns = True
-    needs = ("recogniser_a",)
 
     Params = RecognitionParams
     params: RecognitionParams
+
+    @classmethod
+    def needs(cls, params: RecognitionParams) -> tuple[str, ...]:
+        return (params.start,)
 
     def train(self, lesson: "Lesson", job: TrainingJob) -> dict[str, float]:
         from masquerade.attackers import _recognition

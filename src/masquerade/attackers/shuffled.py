@@ -11,7 +11,6 @@ class Shuffled(Attacker):
     source = "our control; Todt et al. 2023, A False Sense of Privacy (arXiv:2304.01635) compare with chance"
     asks = "naming"
     control = True
-    needs = ("recogniser_a",)
     trained_as = "adapted"
 
     def recognisers(self) -> dict[str, Recogniser]:

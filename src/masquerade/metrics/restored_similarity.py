@@ -7,14 +7,14 @@ from masquerade.metrics._attacks import restored_mean, restorers
 class RestoredSimilarity(Metric):
     """Mean over probes of cos(e(R), e(X)) of the restored picture R and the original X, in [-1, 1]; lower is better.
 
-    ``similarity``: (N,), of embeddings e (N, D). Parts: ``<attacker>.<recogniser>``, and ``anonymized.<recogniser>``
+    ``similarity``: (N,), of embeddings e (N, D). Parts: ``<recogniser>.<attacker>``, and ``<recogniser>.anonymized``
     before the restoration.
     Reference: Todt et al. 2022 (Fantomas, arXiv:2210.10651), attackers who restore the face.
 
     >>> from masquerade.metrics._examples import attacked, values
     >>> answers = {"attacker": ["restoring"] * 2, "recogniser": ["net"] * 2, "ssim": [0.5, 0.7]}
     >>> values(RestoredSimilarity, attacked(answers | {"similarity": [0.6, 0.8], "before_similarity": [0.1, 0.3]}))
-    {'restoring.net': 0.7, 'anonymized.net': 0.2}
+    {'net.restoring': 0.7, 'net.anonymized': 0.2}
     """
 
     title = "identity similarity of restored faces"
@@ -25,7 +25,7 @@ class RestoredSimilarity(Metric):
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         restored, before = {}, {}
         for attack in restorers(evidence):
-            restored[f"{attack.attacker}.{attack.recogniser}"] = restored_mean(attack, "similarity")
-            name = f"anonymized.{attack.recogniser}"
+            restored[f"{attack.recogniser}.{attack.attacker}"] = restored_mean(attack, "similarity")
+            name = f"{attack.recogniser}.anonymized"
             before[name] = before.get(name) or restored_mean(attack, "before_similarity")
         return restored | before

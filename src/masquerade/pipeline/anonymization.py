@@ -58,14 +58,14 @@ def anonymize(
     faces, 0 for all (see `subset`). ``rows``: of the index, the faces instead of those of ``split``. ``key_id``: what
     the archive says of the keys of ``keys_of``. Raises ProtocolError if a result has a wrong shape or type.
     """
-    rows = subset(archive.select(split, status=None), most) if rows is None else rows
-    refused = refusals(rows)
+    chosen = rows if rows is not None else subset(archive.select(split, status=None), most)
+    refused = refusals(chosen)
     if method.capabilities.landmarks:
-        refused = {**dict.fromkeys(_without_landmarks(rows), NO_LANDMARKS), **refused}
+        refused = {**dict.fromkeys(_without_landmarks(chosen), NO_LANDMARKS), **refused}
     kind = method.capabilities.keys
     if kind and keys_of is None:
         keys_of, key_id = experiment_keys(kind, seed), f"experiment {seed}"
-    usable = rows[~rows["id"].isin(refused.keys())]
+    usable = chosen[~chosen["id"].isin(refused.keys())]
     if len(usable):
         method.observe(archive.batches(batch, rows=usable))
 
@@ -77,7 +77,7 @@ def anonymize(
     about = {"method": _name(method), "variant": variant, "key_id": key_id if kind else "", "seed": seed}
     statement = method.statement() if len(usable) else {}  # without a face the method has observed nothing
     facts = {**archive.facts, **about, "statement": statement}
-    write(output, rows, refused, results, about, facts)
+    write(output, chosen, refused, results, about, facts)
 
 
 def subset(rows: pd.DataFrame, most: int) -> pd.DataFrame:

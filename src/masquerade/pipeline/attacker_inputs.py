@@ -39,7 +39,10 @@ class AttackerInputs:
 
     def needs(self, attackers: Iterable[str]) -> list[str]:
         """The backbones that attackers use, each once."""
-        return list(dict.fromkeys(need for name in attackers for need in _load(name).needs))
+        return list(dict.fromkeys(need for name in attackers for need in self._needs(name)))
+
+    def _needs(self, name: str) -> tuple[str, ...]:
+        return _load(name).needs(self.parameters.attackers[name])
 
     def faces(self, wildcards: Any) -> list[str]:
         """Input function: the pictures from which an attacker learns."""

@@ -157,9 +157,15 @@ def attack(
     frames = [
         frame
         for each in attacks
-        for frame in _frames(each, scenes[each.attacker.keys], each.attacker.recognisers() or clear, far, pixels)
+        for frame in _frames(each, scenes[each.attacker.keys], _recognisers(each.attacker, clear), far, pixels)
     ]
     return pd.concat(frames, ignore_index=True)
+
+
+def _recognisers(attacker: Attacker, clear: Mapping[str, Recogniser]) -> Mapping[str, Recogniser]:
+    """The recognisers of an attack: its own, the clear ones, or both."""
+    own = attacker.recognisers()
+    return {**own, **clear} if attacker.beside_clear or not own else own
 
 
 def _frames(

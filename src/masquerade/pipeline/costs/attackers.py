@@ -38,7 +38,7 @@ def trained(workload: Workload, builder: Builder) -> Iterator[Step]:
             pictures[name] += workload.attackers_pictures(cell)
     for name, jobs in numbers.items():
         attacker = _attacker(builder, name)
-        job = builder.job(builder.path(f"attacker.{name}"), attacker.needs)
+        job = builder.job(builder.path(f"attacker.{name}"), attacker.needs(attacker.params))
         cost, reason = builder.counted(
             f"attacker {name}", lambda attacker=attacker, job=job: attacker.train(lesson, job)
         )
@@ -97,8 +97,9 @@ def twins(workload: Workload, builder: Builder) -> Iterator[Step]:
 def _attacker(builder: Builder, name: str) -> Attacker:
     """An attacker with its checkpoint, if it uses one."""
     cls = discovery.load("attackers", name)
-    needs = {need: builder.path(need) for need in cls.needs}
-    return cls(builder.parameters.attackers[name], needs, builder.path(f"attacker.{cls.trained_as or name}"))
+    params = builder.parameters.attackers[name]
+    needs = {need: builder.path(need) for need in cls.needs(params)}
+    return cls(params, needs, builder.path(f"attacker.{cls.trained_as or name}"))
 
 
 def _attacks(workload: Workload, cell: Cell) -> tuple[str, ...]:
