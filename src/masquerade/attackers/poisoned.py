@@ -17,7 +17,7 @@ class Poisoned(Attacker):
     """Each person in turn has protected pictures in a gallery of clear ones, and is looked up by a clear picture.
 
     ``identity`` is the recogniser against which the cloak was computed (baseline). The clear recognisers of the
-    protocol are others, as a newer service would have them. ``adaptive`` learnt from protected pictures of other people.
+    protocol are others, as a newer service would have them. ``adaptive`` learnt protected pictures of other people.
     """
 
     title = "Poisoned gallery"
