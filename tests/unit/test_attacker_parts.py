@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -74,6 +74,7 @@ class TestDistances:
         distances = Distances(np.array([2.0, 2.0, 2.0]), np.array([[3.0, 4.0], [2.0, 4.0], [1.0, 2.0]]))
         assert distances.ranks.tolist() == [1, 2, 3]
 
+    @settings(deadline=None)
     @given(st.integers(0, 4).flatmap(lambda people: st.lists(
         st.lists(st.integers(0, 5), min_size=people + 1, max_size=people + 1), min_size=1, max_size=5)))  # fmt: skip
     def test_ranks_are_those_of_a_slow_loop(self, rows):
