@@ -20,6 +20,7 @@ PICTURES = {
     "falco.jpg": "falco/figure3",
     "ifadit.jpg": "ifadit/figure3",
     "lreorg.jpg": "lreorg/figure9",
+    "attackers.jpg": "attackers/tradeoff",
 }
 WIDEST, LARGEST = 1500, 199_000
 """Largest width of a picture in pixels, and size in bytes."""
@@ -30,8 +31,6 @@ NONE = "–"
 
 SCALES = ("mini", "evening")
 """The scales of the table of claims and pairs."""
-OF_EVENING = "_evening"
-"""The end of the name of a table whose numbers are of scale evening, beside the given build."""
 CLAIMS = r"^\| `\w+` +\| +(\d+) \| +(\d+) \| +(\d+) \| +(\d+) \|$"
 """A paper's line on the page of claims."""
 PAIRS = (
@@ -112,16 +111,6 @@ ATTACKED = {
     "DeepPrivacy": "deepprivacy/default",
     "CIAGAN": "ciagan/default",
     "Fawkes": "fawkes/default",
-}
-FURTHER_ATTACKED = {
-    "Noise(σ=15)": "gaussian_noise/sigma_15",
-    "FIT": "fit/default",
-    "RiDDLE": "riddle/default",
-    "DeepPrivacy2": "deepprivacy2/default",
-    "AnonymousNet": "anonymousnet/default",
-    "LDFA": "ldfa/default",
-    "DartBlur": "dartblur/default",
-    "CLIP2Protect": "clip2protect/default",
 }
 LREORG = {
     "**hides identity, keeps the rest**": "lreorg/default",
@@ -291,14 +280,9 @@ TABLES: dict[str, tuple[str, dict[str, str], Columns]] = {
         },
     ),
     "attackers": ("method", ATTACKED | CONTROLS, INFORMED),
-    "attackers_evening": ("method", ATTACKED | FURTHER_ATTACKED | CONTROLS, INFORMED),
-    "restored_evening": ("method", ATTACKED | FURTHER_ATTACKED | {"*control: blackout*": "blackout/control"}, RESTORED),
-    "poisoned_evening": (
-        "method",
-        {name: cell for name, cell in (ATTACKED | FURTHER_ATTACKED).items() if name in ("Fawkes", "CLIP2Protect")},
-        POISONED,
-    ),
-    "utility_evening": ("method", ATTACKED | FURTHER_ATTACKED | CONTROLS, TWINS),
+    "restored": ("method", ATTACKED | {"*control: blackout*": "blackout/control"}, RESTORED),
+    "poisoned": ("method", {"Fawkes": "fawkes/default"}, POISONED),
+    "utility": ("method", ATTACKED | CONTROLS, TWINS),
     "lreorg": (
         "",
         LREORG,
@@ -378,10 +362,7 @@ def written(page: str, results: Path) -> str:
 
     def replaced(match: re.Match[str]) -> str:
         name, printed = match[2], match[0]
-        folder = results.parent / "evening" if name.endswith(OF_EVENING) else results
-        if not (folder / "metrics").is_dir():
-            return printed
-        lines = standings(results, printed) if name == "standings" else table(folder, *TABLES[name])
+        lines = standings(results, printed) if name == "standings" else table(results, *TABLES[name])
         return f"{match[1]}\n" + "\n".join(lines) + "\n"
 
     return re.sub(r"(<!-- results: (\w+) -->)\n(?:\|.*\n)+", replaced, page)
