@@ -124,6 +124,10 @@ class Bench:
         return informed.attack(self.attacks(name), self.scenes(name), clear, self.parameters.informed.far)
 
 
+def of_group(answers, group):
+    return answers[answers["group"] == group].reset_index(drop=True)
+
+
 @pytest.fixture(scope="module")
 def bench(workshop):
     return Bench(workshop)
@@ -131,8 +135,8 @@ def bench(workshop):
 
 @pytest.fixture(scope="module")
 def answers(bench):
-    """Attacker -> its answers."""
-    return cache(bench.attack)
+    """Attacker -> its answers about tested people."""
+    return cache(lambda name: of_group(bench.attack(name), "tested"))
 
 
 @pytest.mark.parametrize("name", ATTACKERS)
@@ -188,7 +192,13 @@ def test_every_recogniser_answers_every_picture(bench, answers, name):
 
 @pytest.mark.parametrize("name", ATTACKERS)
 def test_attack_gives_the_same_answers_twice(bench, answers, name):
-    pd.testing.assert_frame_equal(bench.attack(name), answers(name))
+    again = bench.attack(name)
+    pd.testing.assert_frame_equal(of_group(again, "tested"), answers(name))
+    held_out = bench.lesson(method_of(name), discovery.load("attackers", name).keys).held_out
+    for _, rows in of_group(again, "held_out").groupby("recogniser"):
+        assert rows["id"].tolist() == held_out.ids.tolist()
+        assert rows["identity"].tolist() == held_out.people.tolist()
+        assert rows["rank"].dropna().between(1, len(set(held_out.people))).all()
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -301,7 +311,7 @@ def test_pictures_that_were_all_refused_have_a_row_each(bench, tmp_path, name):
     lesson = bench.lesson("gaussian_blur", "own")
     scenes = {"own": informed.scene(bench.originals, FaceArchive(tmp_path / "faces.zip"), lesson)}
     pixels = {"pixels": lambda images: images.reshape(len(images), -1)}
-    answers = informed.attack(bench.attacks(name), scenes, pixels, far=0.2)
+    answers = of_group(informed.attack(bench.attacks(name), scenes, pixels, far=0.2), "tested")
     assert answers["id"].tolist() == rows["id"].tolist()
     assert (answers["status"] == "refused").all()
     assert answers[["rank", "distance", "people"]].isna().all(axis=None)

@@ -48,7 +48,8 @@ def test_cell_without_these_measurements_has_no_values(name):
 @pytest.mark.parametrize("name", OF_ATTACKS)
 def test_metric_without_an_attack_of_its_kind_has_no_values(name):
     asks = "naming" if name.startswith("poisoning") else "protecting"
-    assert compute(name, answers({"one": [1, 2]}, asks=[asks] * 2)) == {}
+    for group in ("tested", "held_out"):
+        assert compute(name, answers({"one": [1, 2]}, asks=[asks] * 2, group=[group] * 2)) == {}
 
 
 class TestRanks:
@@ -58,6 +59,13 @@ class TestRanks:
         assert compute("attack_rank5_rate", measurements)["naive"].value == 0.75
         assert compute("attack_rank1_rate", measurements)["naive"].note == "chance 0.100, recogniser net"
         assert compute("attack_rank5_rate", measurements)["naive"].note == "chance 0.500, recogniser net"
+
+    def test_held_out_people_count_apart(self):
+        measurements = answers({"naive": [1, 1, 9, 2]}, group=["tested", "tested", "held_out", "held_out"])
+        assert compute("attack_rank1_rate", measurements)["naive"].value == 1.0
+        held_out = compute("attack_held_out_rate", measurements)
+        assert list(held_out) == ["naive"]
+        assert (held_out["naive"].value, held_out["naive"].over) == (0.0, 2)
 
     def test_chance_of_a_small_gallery_is_at_most_one(self):
         value = compute("attack_rank5_rate", answers({"naive": [1, 2]}, people=[3.0, 3.0]))["naive"]

@@ -53,11 +53,15 @@ class Attack:
         )  # fmt: skip
 
 
-def attacks(evidence: Evidence, asks: tuple[str, ...]) -> list[Attack]:
-    """Every attacker that asks one of ``asks`` with each of its recognisers, in the order of the rows."""
-    if evidence.attacked is None:
+def attacks(evidence: Evidence, asks: tuple[str, ...], group: str = "tested") -> list[Attack]:
+    """Every attacker that asks one of ``asks`` with each of its recognisers, in the order of the rows.
+
+    ``group``: whose probes: ``tested`` people, or those of the attacker who were ``held_out``.
+    """
+    frame = evidence.attacked
+    if frame is None:
         return []
-    frame = evidence.attacked[evidence.attacked["asks"].isin(asks)].reset_index(drop=True)
+    frame = frame[frame["asks"].isin(asks) & (frame["group"] == group)].reset_index(drop=True)
     people, numbers = np.unique(
         people_of(frame["identity"].to_numpy(), frame["id"].to_numpy()), return_inverse=True
     )  # many rows show few people
@@ -97,21 +101,34 @@ def of_attackers(
 ) -> dict[str, Value]:
     """The value of each attacker that names or links people, and of the worst one.
 
-    ``extreme``: whether the highest or the lowest value is that of the strongest attacker. Of the recognisers of an
-    attacker the strongest one counts. ``worst`` is over all attackers that are no controls, ``worst_naming`` over
-    those of them that name people. ``remark``: what the note says of an attack.
+    ``extreme``: whether the highest or the lowest value is that of the strongest attacker. ``worst`` is over all
+    attackers that are no controls, ``worst_naming`` over those of them that name people.
     """
-    by_attacker: dict[str, dict[str, Value]] = {}
-    kinds: dict[str, Attack] = {}
-    for attack in attacks(evidence, NAMES_OR_LINKS):
-        value = noted(attack, attack.over_trainings(measure), f"{remark(attack)}, recogniser {attack.recogniser}")
-        by_attacker.setdefault(attack.attacker, {})[attack.recogniser] = value
-        kinds[attack.attacker] = attack
-    values = {attacker: strongest(recognisers, extreme)[1] for attacker, recognisers in by_attacker.items()}
+    kinds, values = each_attacker(evidence, measure, remark, extreme)
     real = {attacker: value for attacker, value in values.items() if not kinds[attacker].control}
     naming = {attacker: value for attacker, value in real.items() if kinds[attacker].asks == "naming"}
     sets = {"worst": real, "worst_naming": naming}
     return {part: worst(members, extreme) for part, members in sets.items() if members} | values
+
+
+def each_attacker(
+    evidence: Evidence,
+    measure: Callable[[Probes], Value],
+    remark: Callable[[Attack], str],
+    extreme: Literal["highest", "lowest"] = "highest",
+    group: str = "tested",
+) -> tuple[dict[str, Attack], dict[str, Value]]:
+    """One attack and the value of each attacker that names or links people; its strongest recogniser counts.
+
+    ``remark``: what the note says of an attack.
+    """
+    by_attacker: dict[str, dict[str, Value]] = {}
+    kinds: dict[str, Attack] = {}
+    for attack in attacks(evidence, NAMES_OR_LINKS, group):
+        value = noted(attack, attack.over_trainings(measure), f"{remark(attack)}, recogniser {attack.recogniser}")
+        by_attacker.setdefault(attack.attacker, {})[attack.recogniser] = value
+        kinds[attack.attacker] = attack
+    return kinds, {attacker: strongest(values, extreme)[1] for attacker, values in by_attacker.items()}
 
 
 def worst(values: Mapping[str, Value], extreme: Literal["highest", "lowest"]) -> Value:

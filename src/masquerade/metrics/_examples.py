@@ -23,13 +23,13 @@ def evidence(original: Columns, derived: Columns, **parts: Columns | int) -> Evi
 def attacked(answers: Columns) -> Evidence:
     """Evidence with the answers of attackers, one row a probe, as pipeline/informed.py gives them.
 
-    A probe belongs to one training of the attacker ``naive``, which names people with the recogniser ``net`` among ten
-    people, unless a column says otherwise.
+    A probe shows a tested person and belongs to one training of the attacker ``naive``, which names people with the
+    recogniser ``net`` among ten people, unless a column says otherwise.
     """
     count = len(next(iter(answers.values())))
     usual = {
         "attacker": "naive", "asks": "naming", "recogniser": "net", "trial": 0, "learnt": True, "control": False,
-        "status": "ok", "people": 10.0,
+        "group": "tested", "status": "ok", "people": 10.0,
     }  # fmt: skip
     columns = {name: [value] * count for name, value in usual.items()} | dict(answers)
     return evidence({"id": ["f0"]}, {"id": ["f0"]}, attacked=columns)

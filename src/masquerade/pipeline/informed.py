@@ -27,6 +27,8 @@ from masquerade.params.informed import AttackedPeople, InformedSettings
 from masquerade.pipeline import anonymization
 from masquerade.training.checkpoints import load_checkpoint
 
+TESTED, HELD_OUT = "tested", "held_out"
+"""The groups of people in the answers: those of the test split, and the attackers' own who were held out."""
 STRANGERS = 200
 """The most distances to strangers that are kept of a probe, evenly spread over all of them."""
 
@@ -147,11 +149,11 @@ def attack(
     key (``one``). ``clear``: recognisers that know clear faces alone, by name. ``far``: false-accept rate of the
     thresholds, which held-out people of the attackers set under the same condition. Columns:
 
-    - attacker, asks, recogniser, trial, learnt, control; id, identity and status of the probe,
+    - attacker, asks, recogniser, trial, learnt, control; group, id, identity and status of the probe,
     - ``rank`` of the right person among ``people`` in the gallery (see `Distances`), the ``distance`` to the person,
       the ``strangers``' distances, and the ``threshold`` (NaN if there are too few strangers for the rate),
-    - of an attacker who restores: psnr, ssim and ``similarity`` (cosine, by the recogniser) to the probe's own
-      original, and the same before the restoration (``before_...``).
+    - of an attacker who restores, for tested people: psnr, ssim and ``similarity`` (cosine, by the recogniser) to the
+      probe's own original, and the same before the restoration (``before_...``).
     """
     pixels = _Remembering(_pixels)
     frames = [
@@ -171,29 +173,31 @@ def _recognisers(attacker: Attacker, clear: Mapping[str, Recogniser]) -> Mapping
 def _frames(
     each: Attack, scene: Scene, recognisers: Mapping[str, Recogniser], far: float, pixels: Pixelwise
 ) -> Iterator[pd.DataFrame]:
-    attacker, held_out = each.attacker, scene.lesson.held_out
+    attacker = each.attacker
     attacker.study(scene.lesson)
-    others = _probes(attacker, held_out)
-    probes = _probes(attacker, scene.tested) if len(scene.tested) else None
+    groups = {TESTED: scene.tested, HELD_OUT: scene.lesson.held_out}
+    probes = {group: _probes(attacker, pairs) for group, pairs in groups.items() if len(pairs)}
+    refused = scene.refused[["source_id", "identity", "status"]].rename(columns={"source_id": "id"})
     for name, recogniser in recognisers.items():
-        strangers = _asked(attacker, held_out, others, recogniser).strangers
-        threshold = threshold_at(far, np.sort(strangers.ravel()))
-        rows = pd.DataFrame(columns=["rank", "distance", "strangers", "people"], dtype=float)
-        if probes is not None:
-            tested = _asked(attacker, scene.tested, probes, recogniser)
-            rows = pd.DataFrame({
-                "id": scene.tested.ids, "identity": scene.tested.people, "status": "ok",
-                "rank": np.where(np.isfinite(tested.own), tested.ranks, np.nan), "distance": tested.own,
-                "strangers": list(_spread(tested.strangers)), "people": tested.strangers.shape[1] + 1,
-            })  # fmt: skip
-            if attacker.restores:
-                rows = rows.assign(**_restored(scene.tested, probes, recogniser, pixels))
-        refused = scene.refused[["source_id", "identity", "status"]].rename(columns={"source_id": "id"})
+        asked = {group: _asked(attacker, groups[group], probes[group], recogniser) for group in probes}
+        frames = {group: _answers(groups[group], distances) for group, distances in asked.items()}
+        if attacker.restores and TESTED in probes:
+            frames[TESTED] = frames[TESTED].assign(**_restored(scene.tested, probes[TESTED], recogniser, pixels))
         about = {
             "attacker": discovery.name_of(type(attacker)), "asks": attacker.asks, "recogniser": name,
-            "trial": each.trial, "learnt": each.learnt, "control": attacker.control, "threshold": threshold,
+            "trial": each.trial, "learnt": each.learnt, "control": attacker.control,
+            "threshold": threshold_at(far, np.sort(asked[HELD_OUT].strangers.ravel())),
         }  # fmt: skip
-        yield pd.concat([rows, refused], ignore_index=True).assign(**about)
+        rows = [*(frame.assign(group=group) for group, frame in frames.items()), refused.assign(group=TESTED)]
+        yield pd.concat(rows, ignore_index=True).assign(**about)
+
+
+def _answers(pairs: Pairs, distances: Distances) -> pd.DataFrame:
+    return pd.DataFrame({
+        "id": pairs.ids, "identity": pairs.people, "status": OK,
+        "rank": np.where(np.isfinite(distances.own), distances.ranks, np.nan), "distance": distances.own,
+        "strangers": list(_spread(distances.strangers)), "people": distances.strangers.shape[1] + 1,
+    })  # fmt: skip
 
 
 def _probes(attacker: Attacker, pairs: Pairs) -> np.ndarray:
@@ -264,8 +268,8 @@ def _cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def found(answers: pd.DataFrame) -> dict[str, float]:
-    """Attack -> the share of its probes whose person is the nearest of the gallery."""
-    named = answers["attacker"] + "." + answers["recogniser"]
+    """``group.attacker.recogniser`` -> the share of its probes whose person is the nearest of the gallery."""
+    named = answers["group"] + "." + answers["attacker"] + "." + answers["recogniser"]
     known = answers["rank"].notna()
     return (answers["rank"] == 1)[known].groupby(named[known]).mean().to_dict()
 
