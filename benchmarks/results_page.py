@@ -1,7 +1,8 @@
 """Writes the tables of results in docs/ and README.md from a build, and the pictures beside them.
 
 `python benchmarks/results_page.py` after `make reproduce`. A table follows the line `<!-- results: NAME -->` and ends
-at an empty line; the prose around it is written by hand.
+at an empty line; the prose around it is written by hand. `<!-- results: NAME at SCALE -->` is of another scale, and
+stays as it is without a build of that scale.
 """
 
 import argparse
@@ -102,15 +103,23 @@ BASELINES = {
 ATTACKED = {
     "Blur(19×19)": "gaussian_blur/size_19",
     "Pixelization(16×16)": "pixelation/block_16",
+    "Noise(σ = 15)": "gaussian_noise/sigma_15",
     "k-same (k = 5)": "k_same/k_5",
     "**IdentityDP (ε = 6)**": "identitydp/eps_6",
     "**FALCO (m = 0)**": "falco/m_0",
     "**Cao et al., d = 9**": "cao21/d_9",
     "**iFADIT**": "ifadit/full",
     "**LReOrg**": "lreorg/default",
+    "FIT": "fit/default",
+    "RiDDLE": "riddle/default",
     "DeepPrivacy": "deepprivacy/default",
+    "DeepPrivacy2": "deepprivacy2/default",
     "CIAGAN": "ciagan/default",
+    "AnonymousNet": "anonymousnet/default",
+    "LDFA": "ldfa/default",
+    "DartBlur": "dartblur/default",
     "Fawkes": "fawkes/default",
+    "CLIP2Protect": "clip2protect/default",
 }
 LREORG = {
     "**hides identity, keeps the rest**": "lreorg/default",
@@ -151,6 +160,14 @@ INFORMED: Columns = {
     "shuffled names": ranks("shuffled"),
     "**worst**": ranks("worst"),
     "accepted, worst": ("attack_true_acceptance_rate/worst",),
+}
+HELD_OUT: Columns = {
+    "naive": ("attack_held_out_rate/naive",),
+    "adapted": ("attack_held_out_rate/adapted",),
+    "restoring": ("attack_held_out_rate/restoring",),
+    "insider": ("attack_held_out_rate/insider",),
+    "parrot (links)": ("attack_held_out_rate/parrot",),
+    "shuffled names": ("attack_held_out_rate/shuffled",),
 }
 TWINS: Columns = {
     "landmark error, % of the eye distance": ("twin_landmark_error/",),
@@ -280,8 +297,9 @@ TABLES: dict[str, tuple[str, dict[str, str], Columns]] = {
         },
     ),
     "attackers": ("method", ATTACKED | CONTROLS, INFORMED),
+    "held_out": ("method", ATTACKED | CONTROLS, HELD_OUT),
     "restored": ("method", ATTACKED | {"*control: blackout*": "blackout/control"}, RESTORED),
-    "poisoned": ("method", {"Fawkes": "fawkes/default"}, POISONED),
+    "poisoned": ("method", {"Fawkes": "fawkes/default", "CLIP2Protect": "clip2protect/default"}, POISONED),
     "utility": ("method", ATTACKED | CONTROLS, TWINS),
     "lreorg": (
         "",
@@ -301,7 +319,8 @@ def cell(results: Path, name: str, path: str) -> str:
     """The text of one value. ``path``: [attempt:]metric/part[/key_spread]."""
     attempt, _, rest = path.rpartition(":")
     first, *others = rest.split("/")
-    tree = json.loads((results / "metrics" / DATASET / name / "0.json").read_text())
+    file = results / "metrics" / DATASET / name / "0.json"
+    tree = json.loads(file.read_text()) if file.is_file() else {"metrics": {}, "attempts": {}}
     value: Any = tree["attempts"].get(attempt, {}) if attempt else tree["metrics"]
     for key in (first, *others):
         value = value.get(key) if isinstance(value, dict) else None
@@ -324,14 +343,15 @@ def number(value: float, digits: int) -> str:
 
 
 def table(results: Path, heading: str, rows: dict[str, str], columns: Columns) -> list[str]:
-    """The lines of a table."""
+    """The lines of a table. A row without any value, of a method to which this was not done, is left out."""
     lines = [f"| {heading} | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
     for label, name in rows.items():
         texts = []
         for paths in columns.values():
             found = [text for text in (cell(results, name, path) for path in paths) if text != NONE]
             texts.append(" / ".join(found) or NONE)
-        lines.append(f"| {label} | {' | '.join(texts)} |")
+        if set(texts) != {NONE}:
+            lines.append(f"| {label} | {' | '.join(texts)} |")
     return lines
 
 
@@ -361,11 +381,17 @@ def written(page: str, results: Path) -> str:
     """The text of a page with the tables of a build in their places."""
 
     def replaced(match: re.Match[str]) -> str:
-        name, printed = match[2], match[0]
-        lines = standings(results, printed) if name == "standings" else table(results, *TABLES[name])
-        return f"{match[1]}\n" + "\n".join(lines) + "\n"
+        line, name, scale, printed = match.groups()
+        folder = results.parent / scale if scale else results
+        if name == "standings":
+            lines = standings(results, printed)
+        elif scale and not (folder / "metrics").is_dir():
+            return match[0]
+        else:
+            lines = table(folder, *TABLES[name])
+        return f"{line}\n" + "\n".join(lines) + "\n"
 
-    return re.sub(r"(<!-- results: (\w+) -->)\n(?:\|.*\n)+", replaced, page)
+    return re.sub(r"(<!-- results: (\w+)(?: at (\w+))? -->)\n((?:\|.*\n)+)", replaced, page)
 
 
 def picture(source: Path, target: Path) -> None:

@@ -41,6 +41,7 @@ LEARNERS = {
     "backbones": 2,
     "judges": 2,
 }  # people of each group; cao21's passwords need 23 of the methods
+ATTACKERS = 4, 2  # people and pictures of each, from whom attackers learn
 HELD_OUT = [(50, 1), (50, 1), (51, 1), (60, 2), (61, 2)]  # person and part of the validation and test pictures
 PLACED = (
     "ir_se50", "facenet_vggface2", "facenet_casia", "adaface_ir50", "stylegan2_256", "stylegan2_1024", "e4e_1024",
@@ -72,7 +73,8 @@ def numbers_of(group: str, count: int) -> list[int]:
 def write_datasets(folder: Path) -> None:
     """Write small versions of all datasets in their published layouts."""
     learners = [(number, 0) for group, count in LEARNERS.items() for number in numbers_of(group, count)]
-    identities, parts = zip(*learners, *HELD_OUT, strict=True)  # CelebA-HQ numbers CelebA's pictures in reverse
+    attackers = [(number, 0) for number in numbers_of("attackers", ATTACKERS[0]) for _ in range(ATTACKERS[1])]
+    identities, parts = zip(*learners, *attackers, *HELD_OUT, strict=True)  # CelebA-HQ numbers CelebA's pictures in reverse
     count = len(identities)
     faces = drawn(count)
     large = [resized(face, 1024, 1024) for face in faces[:count]]
