@@ -162,7 +162,7 @@ def _value(metrics: Mapping[str, Any] | str, metric: str, name: str) -> Mapping[
     if not metrics[metric]:
         return {"value": None, "note": f"{metric} was not measured here"}
     if name not in metrics[metric]:
-        return {"value": None, "note": f"{metric} has no value by {name or 'itself'}"}
+        return {"value": None, "note": f"{metric} has no value by {name or 'itself'} for this method"}
     value = metrics[metric][name]
     if value["value"] is None or not math.isfinite(value["value"]):
         return {**value, "value": None}
