@@ -152,13 +152,13 @@ def ranks(*attackers: str) -> tuple[str, ...]:
 
 
 INFORMED: Columns = {
+    "**worst**": ranks("worst"),
     "naive": ranks("naive"),
     "adapted": ranks("adapted"),
     "restoring": ranks("restoring"),
     "insider": ranks("insider"),
     "parrot (links)": ranks("parrot"),
     "shuffled names": ranks("shuffled"),
-    "**worst**": ranks("worst"),
     "accepted, worst": ("attack_true_acceptance_rate/worst",),
 }
 HELD_OUT: Columns = {
@@ -186,13 +186,13 @@ RESTORED: Columns = {
     "nearer to the original": ("restored_nearer/recogniser_a.restoring",),
 }
 POISONED: Columns = {
+    "**worst**": ("poisoning_protection_rate/worst",),
     "baseline": ("poisoning_protection_rate/identity",),
     "newer: `recogniser_a`, `recogniser_b`": (
         "poisoning_protection_rate/recogniser_a",
         "poisoning_protection_rate/recogniser_b",
     ),
     "adaptive": ("poisoning_protection_rate/adaptive",),
-    "**worst**": ("poisoning_protection_rate/worst",),
 }
 DISTANCE: Columns = {"identity distance, `recogniser_a`": ("identity_distance/recogniser_a",)}
 PSNR: Columns = {"PSNR": ("psnr/",)}
