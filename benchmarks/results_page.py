@@ -299,7 +299,7 @@ TABLES: dict[str, tuple[str, dict[str, str], Columns]] = {
     "attackers": ("method", ATTACKED | CONTROLS, INFORMED),
     "held_out": ("method", ATTACKED | CONTROLS, HELD_OUT),
     "restored": ("method", ATTACKED | {"*control: blackout*": "blackout/control"}, RESTORED),
-    "poisoned": ("method", {"Fawkes": "fawkes/default", "CLIP2Protect": "clip2protect/default"}, POISONED),
+    "poisoned": ("method", {"Fawkes": "fawkes/default", "CLIP2Protect": "clip2protect/default"} | CONTROLS, POISONED),
     "utility": ("method", ATTACKED | CONTROLS, TWINS),
     "lreorg": (
         "",

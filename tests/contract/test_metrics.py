@@ -142,7 +142,14 @@ def attacked(original, derived):
                 rows[f"{prefix}ssim"], rows[f"{prefix}similarity"] = 1 - mse, (images * clear)[kept].sum(axis=1)
         missing = pd.DataFrame({"id": ids[~kept], "identity": people[~kept], "status": "refused"})
         rows = pd.concat([rows, missing], ignore_index=True)
-        about = {"attacker": attacker, "asks": asks, "control": control, "learnt": True, "threshold": 0.8}
+        about = {
+            "attacker": attacker,
+            "asks": asks,
+            "control": control,
+            "learnt": True,
+            "threshold": 0.8,
+            "comparisons": 500.0,
+        }
         frames += [
             rows.assign(**about, recogniser=name, trial=trial, group=group)
             for name, trial, group in product(recognisers, range(trials), ("tested", "held_out"))

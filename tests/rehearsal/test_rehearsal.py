@@ -74,7 +74,9 @@ def write_datasets(folder: Path) -> None:
     """Write small versions of all datasets in their published layouts."""
     learners = [(number, 0) for group, count in LEARNERS.items() for number in numbers_of(group, count)]
     attackers = [(number, 0) for number in numbers_of("attackers", ATTACKERS[0]) for _ in range(ATTACKERS[1])]
-    identities, parts = zip(*learners, *attackers, *HELD_OUT, strict=True)  # CelebA-HQ numbers CelebA's pictures in reverse
+    identities, parts = zip(
+        *learners, *attackers, *HELD_OUT, strict=True
+    )  # CelebA-HQ numbers CelebA's pictures in reverse
     count = len(identities)
     faces = drawn(count)
     large = [resized(face, 1024, 1024) for face in faces[:count]]

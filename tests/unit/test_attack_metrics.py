@@ -107,7 +107,7 @@ class TestRanks:
         measurements = answers({"one": [1, 2], "two": [2, 2]}, attacker=["adapted"] * 4, trial=[0, 0, 1, 1],
                                learnt=[1.0, 1.0, 0.0, 0.0])  # fmt: skip
         values = compute("attack_rank1_rate", measurements)
-        note = "chance 0.100, recogniser net; did not learn: it attacks untrained"
+        note = "chance 0.100, recogniser net; 1 of 2 trainings did not learn: they attack untrained"
         assert values["adapted"].note == note
         assert values["worst"].note == f"adapted: {note}"
 
@@ -144,12 +144,19 @@ class TestWorst:
         assert values["worst"].note.startswith("naive: ")
 
 
+def test_pictures_that_no_restoration_changed_are_not_compared():
+    similarity = {"similarity": [0.5, 0.2], "before_similarity": [0.5, 0.2]}
+    measurements = answers({"restoring": [1, 2]}, ssim=[0.5, 0.5], **similarity)
+    (value,) = compute("restored_nearer", measurements).values()
+    assert (value.over, value.note) == (0, "the attacker left every picture as it was")
+
+
 class TestAcceptance:
     def test_distance_below_the_threshold_is_accepted(self):
         measurements = answers({"naive": [1] * 4}, distance=[0.2, 0.5, 0.7, np.inf], threshold=[0.5] * 4)
         value = compute("attack_true_acceptance_rate", measurements)["naive"]
         assert (value.value, value.over, value.of) == (pytest.approx(1 / 3), 3, 4)
-        assert value.note == "threshold 0.500 of the attacker's held-out people, recogniser net"
+        assert value.note == "threshold 0.500 of 500 comparisons of the attacker's held-out people, recogniser net"
 
     def test_too_few_strangers_give_no_value(self):
         measurements = answers({"naive": [1, 1]}, distance=[0.2, 0.5], threshold=[np.nan] * 2)

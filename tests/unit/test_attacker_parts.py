@@ -49,13 +49,25 @@ class TestDistances:
         probes = shown([1, 1, 15], "aac", ["a0", "other", "c"])
         nearest, names = to_people(probes, self.gallery)
         assert names.tolist() == ["a", "b"]
-        assert nearest.tolist() == [[9, 3], [1, 3], [5, 5]]
+        assert nearest.tolist() == [[9, 19], [1, 3], [5, 5]]  # a0 leaves out b0 as well: one picture of each person
 
     def test_own_person_and_strangers_are_told_apart(self):
         distances = measured(shown([1, 1], "ab", ["a0", "b0"]), self.gallery)
         assert distances.own.tolist() == [9, 19]
-        assert distances.strangers.tolist() == [[3], [1]]
-        assert distances.ranks.tolist() == [2, 2]
+        assert distances.strangers.tolist() == [[19], [9]]
+        assert distances.ranks.tolist() == [1, 2]
+
+    def test_embeddings_without_information_name_people_by_chance(self):
+        people, pictures = 20, 3
+        names = np.repeat([f"p{number:02}" for number in range(people)], pictures)
+        ids = np.array([f"{row}" for row in range(len(names))])
+        draw = np.random.default_rng(0)
+        gallery = [Shown(draw.normal(size=(len(names), 16)), names, ids) for _ in range(60)]
+        probes = [Shown(draw.normal(size=(len(names), 16)), names, ids) for _ in gallery]
+        ranks = np.concatenate([measured(*pair).ranks for pair in zip(probes, gallery, strict=True)])
+        for places in (1, 5):
+            low, high = binom.interval(0.999, len(ranks), places / people)
+            assert low <= (ranks <= places).sum() <= high
 
     def test_person_without_another_picture_is_infinitely_far(self):
         distances = measured(shown([0], "a", ["a0"]), shown([0, 5], "ab", ["a0", "b0"]))
@@ -64,7 +76,7 @@ class TestDistances:
     def test_own_gallery_stands_for_the_own_person_alone(self):
         protected = shown([100, 101, 102, 103], "aabb", ["a0", "a1", "b0", "b1"])
         distances = measured(shown([1], "a", ["a0"]), self.gallery, protected)
-        assert (distances.own.tolist(), distances.strangers.tolist()) == ([100], [[3]])  # without a0: |101 - 1|
+        assert (distances.own.tolist(), distances.strangers.tolist()) == ([100], [[19]])  # without a0: |101 - 1|
 
     def test_probe_of_a_person_who_is_not_in_the_gallery_is_refused(self):
         with pytest.raises(ProtocolError, match="no picture of 2 people of the probes, such as c"):

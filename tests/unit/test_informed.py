@@ -45,7 +45,9 @@ def test_first_trial_keeps_the_seed_and_the_others_have_seeds_of_their_own():
 
 def test_attackers_of_a_cell_are_those_whom_its_method_concerns(inputs):
     assert {"naive", "adapted", "shuffled"} <= set(inputs.of(cell(PLAIN)))
-    assert not {"insider", "poisoned"} & set(inputs.of(cell(PLAIN)))
+    assert "insider" not in inputs.of(cell(PLAIN))
+    assert "poisoned" not in inputs.of(cell(KEYED))
+    assert "poisoned" in inputs.of(cell(PLAIN))  # a control: a gallery without a protection
     assert "insider" in inputs.of(cell(KEYED))
     assert "poisoned" in inputs.of(cell(POISONING))
 

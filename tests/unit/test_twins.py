@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from masquerade.attackers._lessons import in_hashed_order
+from masquerade.backbones._views import pictures_of
 from masquerade.backbones.landmarks.settings import LandmarksSettings
 from masquerade.core import measurements
 from masquerade.core.errors import ProtocolError
@@ -17,6 +19,7 @@ LANDMARKS = LandmarksSettings(
     weight_decay=0.0, wing_width=10.0, wing_epsilon=2.0, floor_share=0.0,
 )  # fmt: skip
 SETTINGS = TwinSettings(
+    pictures=0,
     landmark_size=32, landmark_widths=[4, 8, 8], landmark_kernel_rate=0.02, landmark_steps=60,
     detector_widths=[4, 8, 8], detector_steps=60, detector_batch=8, detector_rate=0.01,
 )  # fmt: skip
@@ -117,6 +120,16 @@ def test_interrupted_twins_give_the_same_rows(originals, copied, tmp_path, monke
     resumed = run(originals, copied, tmp_path / "cut")
     assert steps == [*range(last + 1), *range(last, 6)]  # no step was repeated
     pd.testing.assert_frame_equal(resumed, whole)
+
+
+def test_every_method_gives_as_many_pictures_of_the_first_people(originals, copied):
+    few = twins._learnt(originals, copied, 10)
+    first = in_hashed_order(originals.select("train")["identity"])[:5]  # two pictures each
+    of_first = originals.select("train")["identity"].isin(first)
+    assert len(few.pictures) == len(few.landmarks) == len(few.corners) == 10
+    expected = pictures_of(originals, originals.select("train")[of_first])
+    assert sorted(each.tobytes() for each in few.pictures) == sorted(each.tobytes() for each in expected)
+    assert len(twins._learnt(originals, copied, 0).pictures) == 40
 
 
 def test_too_few_pictures_are_refused_with_their_number(originals, tmp_path):

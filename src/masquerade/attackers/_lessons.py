@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,14 @@ PART = "train"
 """The part of an anonymized archive with the attackers' people: they are the only ones of the train split in it."""
 PEOPLE, PICTURES = 2, 2
 """The fewest people on either side of a lesson, and the fewest pictures of each, from which anything can be learnt."""
+
+
+class Photographs(NamedTuple):
+    """Clear pictures, uint8 (N, H, W, 3), and for each the person and the id, (N,)."""
+
+    images: np.ndarray
+    people: np.ndarray
+    ids: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,11 @@ class Pairs:
         return Pairs(self.clear[rows], self.anonymized[rows], self.people[rows], self.ids[rows])
 
     @property
+    def photographs(self) -> Photographs:
+        """The pictures before the anonymization."""
+        return Photographs(self.clear, self.people, self.ids)
+
+    @property
     def numbers(self) -> np.ndarray:
         """The number of the person in each picture, int64 (N,), from 0."""
         return np.unique(self.people, return_inverse=True)[1].astype(np.int64)
@@ -55,7 +69,7 @@ class Lesson:
 
 def people_rows(rows: pd.DataFrame, settings: AttackedPeople) -> pd.DataFrame:
     """The rows of the first people by a hash of their names, and of the first pictures of each; 0: all."""
-    names = _ordered(rows["identity"])
+    names = in_hashed_order(rows["identity"])
     chosen = rows[rows["identity"].isin(names[: settings.people or None])]
     return chosen.groupby("identity", sort=False).head(settings.pictures) if settings.pictures else chosen
 
@@ -77,7 +91,7 @@ def lesson(
         )
     counts = rows["identity"].value_counts()
     several = rows[rows["identity"].map(counts) >= PICTURES]
-    names = _ordered(several["identity"])
+    names = in_hashed_order(several["identity"])
     kept = max(PEOPLE, math.ceil(settings.held_out * len(names)))
     if len(names) < kept + PEOPLE:
         raise ProtocolError(
@@ -97,6 +111,12 @@ def pairs_of(originals: FaceArchive, anonymized: FaceArchive, part: str) -> Pair
     return _pairs(originals, anonymized, anonymized.select(part))
 
 
+def photographs_of(originals: FaceArchive, part: str) -> Photographs:
+    """All clear pictures of a part, also those whose anonymization was refused."""
+    rows = originals.select(part)
+    return Photographs(_pictures(originals, rows), rows["identity"].to_numpy(), rows["id"].to_numpy())
+
+
 def _pairs(originals: FaceArchive, anonymized: FaceArchive, rows: pd.DataFrame) -> Pairs:
     sources = originals.index.set_index("id", drop=False).loc[rows["source_id"]]
     clear, changed = _pictures(originals, sources), _pictures(anonymized, rows)
@@ -109,6 +129,6 @@ def _pictures(archive: FaceArchive, rows: pd.DataFrame) -> np.ndarray:
     return np.concatenate([to_uint8(part.images) for part in archive.batches(256, rows=rows)]) if len(rows) else none
 
 
-def _ordered(names: Iterable[str]) -> list[str]:
+def in_hashed_order(names: Iterable[str]) -> list[str]:
     """The different names in the order of a hash."""
     return sorted(set(names), key=lambda name: hashlib.sha256(name.encode()).digest())

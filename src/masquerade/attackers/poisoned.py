@@ -32,7 +32,7 @@ class Poisoned(Attacker):
 
     @classmethod
     def applies(cls, method: "Capabilities") -> bool:
-        return method.poisons
+        return method.poisons or method.control  # a gallery of clear pictures shows what fails without a protection
 
     def recognisers(self) -> dict[str, Recogniser]:
         from masquerade.attackers import _recognition

@@ -14,7 +14,6 @@ from masquerade.metrics._values import mean, mean_of_draws, share
 
 NAMES_OR_LINKS = ("naming", "linking")
 """What the attackers ask who look for the person in an anonymized picture."""
-UNTRAINED = "did not learn: it attacks untrained"
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,8 @@ class Attack:
     recogniser: str
     asks: str
     control: bool
-    learnt: bool
+    failed: int
+    """Trainings that did not make it better: it then attacks untrained."""
     trainings: tuple[Probes, ...]
 
     def over_trainings(self, measure: Callable[[Probes], Value]) -> Value:
@@ -48,7 +48,8 @@ class Attack:
             return (counted or values)[0]
         numbers, draws = [value.value for value in counted], [value.draws for value in counted]
         return replace(
-            counted[0], value=float(np.mean(numbers)), spread=float(np.std(numbers, ddof=1)), spread_of="trainings",
+            counted[0], value=float(np.mean(numbers)), spread=float(np.std(numbers, ddof=1)),
+            spread_of="deals of the names" if self.control else "trainings",
             draws=mean_of_draws([part for part in draws if part is not None]),
         )  # fmt: skip
 
@@ -71,7 +72,8 @@ def attacks(evidence: Evidence, asks: tuple[str, ...], group: str = "tested") ->
         about = rows.iloc[0]
         found.append(
             Attack(
-                str(attacker), str(recogniser), str(about["asks"]), bool(about["control"]), bool(rows["learnt"].all()),
+                str(attacker), str(recogniser), str(about["asks"]), bool(about["control"]),
+                sum(not part["learnt"].all() for part in parts),
                 tuple(Probes(part, weights[:, numbers[part.index]]) for part in parts),
             )
         )  # fmt: skip
@@ -141,7 +143,17 @@ def noted(attack: Attack, value: Value, note: str) -> Value:
     """``value`` with a note, which also says if a training failed. A missing value keeps its reason."""
     if not value.over:
         return value
-    return replace(value, note="; ".join([part for part in (note, "" if attack.learnt else UNTRAINED) if part]))
+    return replace(value, note="; ".join([part for part in (note, untrained(attack)) if part]))
+
+
+def untrained(attack: Attack) -> str:
+    """Which trainings of an attack failed, as a text; '' if none did."""
+    every = len(attack.trainings)
+    if not attack.failed:
+        return ""
+    if attack.failed == every:
+        return "did not learn: it attacks untrained"
+    return f"{attack.failed} of {every} trainings did not learn: they attack untrained"
 
 
 def among_first(places: int) -> Callable[[Probes], Value]:

@@ -29,7 +29,7 @@ def attacked(answers: Columns) -> Evidence:
     count = len(next(iter(answers.values())))
     usual = {
         "attacker": "naive", "asks": "naming", "recogniser": "net", "trial": 0, "learnt": True, "control": False,
-        "group": "tested", "status": "ok", "people": 10.0,
+        "group": "tested", "status": "ok", "people": 10.0, "comparisons": 500.0,
     }  # fmt: skip
     columns = {name: [value] * count for name, value in usual.items()} | dict(answers)
     return evidence({"id": ["f0"]}, {"id": ["f0"]}, attacked=columns)

@@ -45,4 +45,5 @@ def _thresholds(attack: Attack) -> str:
     low, high = f"{np.nanmin(thresholds):.3f}" if np.isfinite(thresholds).any() else "", ""
     if low and f"{np.nanmax(thresholds):.3f}" != low:
         high = f" to {np.nanmax(thresholds):.3f}"
-    return f"threshold {low}{high} of the attacker's held-out people"
+    comparisons = attack.trainings[0].numbers("comparisons")[0]
+    return f"threshold {low}{high} of {comparisons:,.0f} comparisons of the attacker's held-out people"

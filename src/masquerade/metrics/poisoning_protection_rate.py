@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._attacks import UNTRAINED, Attack, among_first, attacks, chance, worst
+from masquerade.metrics._attacks import Attack, among_first, attacks, chance, untrained, worst
 
 LEARNT = "adaptive"
 """The recogniser that learnt from protected pictures. The others are as they were."""
@@ -37,6 +37,7 @@ def _missed(attack: Attack) -> Value:
     found = attack.over_trainings(among_first(1))
     if not found.over:
         return found
-    untrained = "" if attack.learnt or attack.recogniser != LEARNT else f"; {UNTRAINED}"
+    failed = untrained(attack) if attack.recogniser == LEARNT else ""
     draws = None if found.draws is None else 1 - found.draws
-    return replace(found, value=1 - found.value, draws=draws, note=f"found by {chance(attack, 1)}{untrained}")
+    note = "; ".join(part for part in (f"found by {chance(attack, 1)}", failed) if part)
+    return replace(found, value=1 - found.value, draws=draws, note=note)

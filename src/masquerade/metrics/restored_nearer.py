@@ -3,7 +3,7 @@
 import numpy as np
 
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._attacks import Probes, noted, restorers
+from masquerade.metrics._attacks import Probes, noted, restorers, without
 from masquerade.metrics._values import share
 
 
@@ -35,4 +35,7 @@ class RestoredNearer(Metric):
 
 def _nearer(probes: Probes) -> Value:
     after, before = probes.numbers("similarity"), probes.numbers("before_similarity")
-    return share(np.where(np.isfinite(after) & np.isfinite(before), after > before, np.nan), probes.weights)
+    known = np.isfinite(after) & np.isfinite(before)
+    if known.any() and (after == before)[known].all():
+        return without(probes, "the attacker left every picture as it was")
+    return share(np.where(known, after > before, np.nan), probes.weights)

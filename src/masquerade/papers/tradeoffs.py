@@ -92,7 +92,7 @@ def _points(
             missing = x.reason if x.value is None else y.reason
             reasons[entry.title] = missing if key in cells else skipped.get(key, "it has no metrics")
             continue
-        over.add(y.of // y.seeds)
+        over.add(y.over // y.seeds)
         across, up = x.interval or (x.value, x.value), y.interval or (y.value, y.value)
         points.append(Point(entry.title, entry in figure.controls, x.value, y.value, across, up, naive.value))
     return points, reasons, tuple(sorted(over))

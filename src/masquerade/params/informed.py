@@ -56,6 +56,8 @@ class TwinSettings(Settings):
     The landmark network is trained as backbones.landmarks is, from nothing, except for the values here.
     """
 
+    pictures: Annotated[int, Field(ge=0)]
+    """Pictures from which both learn, as many of every method as the rows are to compare; 0: all."""
     landmark_size: Annotated[int, Field(ge=32)]
     """Side in pixels of the input of the landmark network."""
     landmark_widths: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1, max_length=7)]

@@ -15,7 +15,7 @@ import pandas as pd
 from masquerade.attackers import Attacker, Recogniser
 from masquerade.attackers._distances import Distances, Shown, measured
 from masquerade.attackers._lessons import PART as TRAIN
-from masquerade.attackers._lessons import Lesson, Pairs, lesson, pairs_of, people_rows
+from masquerade.attackers._lessons import Lesson, Pairs, Photographs, lesson, pairs_of, people_rows, photographs_of
 from masquerade.core import discovery, seeding
 from masquerade.core.images import OK, FaceArchive, to_float, to_uint8
 from masquerade.core.settings import NoParameters
@@ -29,6 +29,8 @@ from masquerade.training.checkpoints import load_checkpoint
 
 TESTED, HELD_OUT = "tested", "held_out"
 """The groups of people in the answers: those of the test split, and the attackers' own who were held out."""
+DEALS = 10
+"""How often the names of a gallery are dealt anew for a control."""
 STRANGERS = 200
 """The most distances to strangers that are kept of a probe, evenly spread over all of them."""
 
@@ -78,6 +80,8 @@ class Scene:
     """The pictures of one attack: those of the tested people, and the attackers' own."""
 
     tested: Pairs
+    photographs: Photographs
+    """All clear pictures of the tested people, also those whose anonymization was refused."""
     lesson: Lesson
     refused: pd.DataFrame
     """The rows of the tested pictures that the method refused."""
@@ -95,8 +99,8 @@ class Attack:
 
 def scene(originals: FaceArchive, tested: FaceArchive, lesson: Lesson) -> Scene:
     """``tested``: the archive with the anonymized pictures of the test split."""
-    rows = tested.select("test", status=None)
-    return Scene(pairs_of(originals, tested, "test"), lesson, rows[rows["status"] != OK])
+    rows, pairs = tested.select("test", status=None), pairs_of(originals, tested, "test")
+    return Scene(pairs, photographs_of(originals, "test"), lesson, rows[rows["status"] != OK])
 
 
 def lesson_of(originals: FaceArchive, anonymized: FaceArchive, settings: InformedSettings) -> Lesson:
@@ -149,9 +153,9 @@ def attack(
     key (``one``). ``clear``: recognisers that know clear faces alone, by name. ``far``: false-accept rate of the
     thresholds, which held-out people of the attackers set under the same condition. Columns:
 
-    - attacker, asks, recogniser, trial, learnt, control; group, id, identity and status of the probe,
+    - attacker, asks, recogniser, trial (a control: deal), learnt, control; group, id, identity, status of the probe,
     - ``rank`` of the right person among ``people`` in the gallery (see `Distances`), the ``distance`` to the person,
-      the ``strangers``' distances, and the ``threshold`` (NaN if there are too few strangers for the rate),
+      the ``strangers``' distances, the ``threshold`` (NaN: too few strangers) and the number of its ``comparisons``,
     - of an attacker who restores, for tested people: psnr, ssim and ``similarity`` (cosine, by the recogniser) to the
       probe's own original, and the same before the restoration (``before_...``).
     """
@@ -166,30 +170,38 @@ def attack(
 
 def _recognisers(attacker: Attacker, clear: Mapping[str, Recogniser]) -> Mapping[str, Recogniser]:
     """The recognisers of an attack: its own, the clear ones, or both."""
-    own = attacker.recognisers()
+    own = {name: _Remembering(recogniser) for name, recogniser in attacker.recognisers().items()}
     return {**own, **clear} if attacker.beside_clear or not own else own
 
 
 def _frames(
     each: Attack, scene: Scene, recognisers: Mapping[str, Recogniser], far: float, pixels: Pixelwise
 ) -> Iterator[pd.DataFrame]:
-    attacker = each.attacker
+    attacker, held_out = each.attacker, scene.lesson.held_out
     attacker.study(scene.lesson)
-    groups = {TESTED: scene.tested, HELD_OUT: scene.lesson.held_out}
-    probes = {group: _probes(attacker, pairs) for group, pairs in groups.items() if len(pairs)}
+    groups = {HELD_OUT: (held_out, held_out.photographs)}
+    if len(scene.tested):
+        groups[TESTED] = scene.tested, scene.photographs
+    probes = {group: _probes(attacker, pairs) for group, (pairs, _) in groups.items()}
     refused = scene.refused[["source_id", "identity", "status"]].rename(columns={"source_id": "id"})
     for name, recogniser in recognisers.items():
-        asked = {group: _asked(attacker, groups[group], probes[group], recogniser) for group in probes}
-        frames = {group: _answers(groups[group], distances) for group, distances in asked.items()}
-        if attacker.restores and TESTED in probes:
-            frames[TESTED] = frames[TESTED].assign(**_restored(scene.tested, probes[TESTED], recogniser, pixels))
-        about = {
-            "attacker": discovery.name_of(type(attacker)), "asks": attacker.asks, "recogniser": name,
-            "trial": each.trial, "learnt": each.learnt, "control": attacker.control,
-            "threshold": threshold_at(far, np.sort(asked[HELD_OUT].strangers.ravel())),
-        }  # fmt: skip
-        rows = [*(frame.assign(group=group) for group, frame in frames.items()), refused.assign(group=TESTED)]
-        yield pd.concat(rows, ignore_index=True).assign(**about)
+        for deal in range(DEALS if attacker.control else 1):
+            draw = seeding.generator(deal, "names", scene.lesson.digest) if attacker.control else None
+            asked = {
+                group: _asked(attacker, *shown, probes[group], recogniser, draw) for group, shown in groups.items()
+            }
+            frames = {group: _answers(groups[group][0], distances) for group, distances in asked.items()}
+            if attacker.restores and TESTED in frames:
+                restored = _restored(scene.tested, probes[TESTED], recogniser, pixels)
+                frames[TESTED] = frames[TESTED].assign(**restored)
+            strangers = asked[HELD_OUT].strangers
+            about = {
+                "attacker": discovery.name_of(type(attacker)), "asks": attacker.asks, "recogniser": name,
+                "trial": each.trial + deal, "learnt": each.learnt, "control": attacker.control,
+                "threshold": threshold_at(far, np.sort(strangers.ravel())), "comparisons": strangers.size,
+            }  # fmt: skip
+            rows = [*(frame.assign(group=group) for group, frame in frames.items()), refused.assign(group=TESTED)]
+            yield pd.concat(rows, ignore_index=True).assign(**about)
 
 
 def _answers(pairs: Pairs, distances: Distances) -> pd.DataFrame:
@@ -208,18 +220,28 @@ def _probes(attacker: Attacker, pairs: Pairs) -> np.ndarray:
     return to_float(to_uint8(attacker.restore(images))) if attacker.restores else images
 
 
-def _asked(attacker: Attacker, pairs: Pairs, images: np.ndarray, recogniser: Recogniser) -> Distances:
-    """The distances of the probes to the people of the gallery that the attack asks about."""
-    probes, clear = Shown(recogniser(images), pairs.people, pairs.ids), None
-    if attacker.asks != "linking":
-        clear = Shown(recogniser(to_float(pairs.clear)), pairs.people, pairs.ids)
+def _asked(
+    attacker: Attacker,
+    pairs: Pairs,
+    photographs: Photographs,
+    images: np.ndarray,
+    recogniser: Recogniser,
+    draw: np.random.Generator | None,
+) -> Distances:
+    """The distances of the probes to the people of the gallery that the attack asks about.
+
+    ``images``: the probes. ``draw``: deals the names of the gallery anew.
+    """
+    probes = Shown(recogniser(images), pairs.people, pairs.ids)
+    if attacker.asks == "linking":
+        gallery = probes
+    else:
+        gallery = Shown(recogniser(to_float(photographs.images)), photographs.people, photographs.ids)
     if attacker.asks == "protecting":
-        assert clear is not None
-        return measured(probes, clear, Shown(recogniser(to_float(pairs.anonymized)), pairs.people, pairs.ids))
-    gallery = clear or probes
-    if attacker.control:
-        dealt = np.random.default_rng(0).permutation(gallery.people)
-        gallery = Shown(gallery.embeddings, dealt, gallery.ids)
+        protected = Shown(recogniser(to_float(pairs.anonymized)), pairs.people, pairs.ids)
+        return measured(probes, gallery, protected)
+    if draw is not None:
+        gallery = Shown(gallery.embeddings, draw.permutation(gallery.people), gallery.ids)
     return measured(probes, gallery)
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from masquerade.attackers._lessons import in_hashed_order
 from masquerade.backbones._views import pictures_of
 from masquerade.backbones.landmarks import training as landmarks_training
 from masquerade.backbones.landmarks.settings import LandmarksSettings
@@ -112,7 +113,7 @@ def learn_and_test(
     from, or no test picture with landmarks.
     """
     torch.set_num_threads(threads)
-    learnt = _learnt(originals, anonymized)
+    learnt = _learnt(originals, anonymized, settings.pictures)
     rows = originals.select("test")
     points, corners = _annotations(rows, originals)
     known = _usable(points, corners)
@@ -140,9 +141,14 @@ def _own(landmarks: LandmarksSettings, settings: TwinSettings) -> LandmarksSetti
     return landmarks.model_copy(update=values)
 
 
-def _learnt(originals: FaceArchive, anonymized: FaceArchive) -> Annotated:
-    """The anonymized pictures whose originals have landmarks. Raises ProtocolError if there are too few."""
+def _learnt(originals: FaceArchive, anonymized: FaceArchive, most: int) -> Annotated:
+    """The first ``most`` anonymized pictures (0: all) whose originals have landmarks.
+
+    Raises ProtocolError if there are too few.
+    """
     rows = anonymized.select("train")
+    order = {name: place for place, name in enumerate(in_hashed_order(rows["identity"]))}
+    rows = rows.sort_values("identity", key=lambda names: names.map(order), kind="stable")  # as `people_rows` chooses
     points, corners = _annotations(originals.index.set_index("id").loc[rows["source_id"]], originals)
     known = _usable(points, corners)
     if known.sum() < FEWEST:
@@ -151,7 +157,8 @@ def _learnt(originals: FaceArchive, anonymized: FaceArchive) -> Annotated:
             f"an original with 68 landmarks. The twins need at least {FEWEST}: see the reasons of the refusals, or "
             "raise informed.people or informed.pictures."
         )
-    return Annotated(pictures_of(anonymized, rows[known]), points[known], corners[known])
+    chosen = rows[known].head(most or None)
+    return Annotated(pictures_of(anonymized, chosen), points[known][: most or None], corners[known][: most or None])
 
 
 def _annotations(rows: pd.DataFrame, archive: FaceArchive) -> tuple[np.ndarray, np.ndarray]:
