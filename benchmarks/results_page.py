@@ -22,7 +22,9 @@ PICTURES = {
     "ifadit.jpg": "ifadit/figure3",
     "lreorg.jpg": "lreorg/figure9",
     "attackers.jpg": "attackers/tradeoff",
+    "attackers_evening.jpg": "attackers/tradeoff at evening",
 }
+"""Name in docs/ -> paper and figure, and the scale if it is another one than that of the build."""
 WIDEST, LARGEST = 1500, 199_000
 """Largest width of a picture in pixels, and size in bytes."""
 DATASET = "synthetic_hq"
@@ -414,7 +416,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         page = ROOT / name
         page.write_text(written(page.read_text(encoding="utf-8"), given.results), encoding="utf-8")
     for target, source in PICTURES.items():
-        picture(given.results / "figures" / f"{source}.png", ROOT / "docs" / target)
+        name, _, scale = source.partition(" at ")
+        folder = given.results.parent / scale if scale else given.results
+        if not scale or (folder / "figures" / f"{name}.png").is_file():
+            picture(folder / "figures" / f"{name}.png", ROOT / "docs" / target)
 
 
 if __name__ == "__main__":
