@@ -321,8 +321,7 @@ def cell(results: Path, name: str, path: str) -> str:
     """The text of one value. ``path``: [attempt:]metric/part[/key_spread]."""
     attempt, _, rest = path.rpartition(":")
     first, *others = rest.split("/")
-    file = results / "metrics" / DATASET / name / "0.json"
-    tree = json.loads(file.read_text()) if file.is_file() else {"metrics": {}, "attempts": {}}
+    tree = json.loads((results / "metrics" / DATASET / name / "0.json").read_text())
     value: Any = tree["attempts"].get(attempt, {}) if attempt else tree["metrics"]
     for key in (first, *others):
         value = value.get(key) if isinstance(value, dict) else None
