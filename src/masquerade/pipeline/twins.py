@@ -148,7 +148,8 @@ def _learnt(originals: FaceArchive, anonymized: FaceArchive, most: int) -> Annot
     """
     rows = anonymized.select("train")
     order = {name: place for place, name in enumerate(in_hashed_order(rows["identity"]))}
-    rows = rows.sort_values("identity", key=lambda names: names.map(order), kind="stable")  # those of `people_rows` first
+    # the people whom `people_rows` chooses come first
+    rows = rows.sort_values("identity", key=lambda names: names.map(order), kind="stable")
     points, corners = _annotations(originals.index.set_index("id").loc[rows["source_id"]], originals)
     known = _usable(points, corners)
     if known.sum() < FEWEST:
