@@ -33,7 +33,7 @@ GENERATOR = {
                        "critic": 0.1},
     "sharpening": {
         "steps": 2, "batch": 8, "learning_rate": 0.003, "kernel_rate": 0.01, "texture": 1.5, "decoded": 0.02,
-        "samples": 0.02, "discriminator_rate": 0.002, "r1": 1.0, "r1_every": 2,
+        "samples": 0.02, "noise": "fresh", "projected": 0, "discriminator_rate": 0.002, "r1": 1.0, "r1_every": 2,
     },
     "mixed": False,
     "adversarial": {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from masquerade.backbones.generator import reconstruction, sharpening, training
+from masquerade.backbones.generator import adversaries, reconstruction, sharpening, training
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import ArchiveWriter
@@ -21,7 +21,7 @@ KNOBS = {
                        "critic": 0.1},
     "sharpening": {
         "steps": 4, "batch": 2, "learning_rate": 0.003, "kernel_rate": 0.01, "texture": 1.5, "decoded": 0.02,
-        "samples": 0.02, "discriminator_rate": 0.002, "r1": 1.0, "r1_every": 2,
+        "samples": 0.02, "noise": "none", "projected": 0, "discriminator_rate": 0.002, "r1": 1.0, "r1_every": 2,
     },
     "mixed": False,
     "adversarial": {
@@ -133,14 +133,47 @@ def test_critic_tells_the_codes_of_pictures_from_those_of_random_faces():
     assert critic(codes).mean() > critic(random).mean() + 0.1
 
 
-def test_sharpening_makes_decoded_pictures_sharper(folder):
+@pytest.mark.parametrize("kind", [{}, {"noise": "fresh", "projected": 32}])
+def test_sharpening_makes_decoded_pictures_sharper(folder, kind):
     figures = {}
     none = {**KNOBS["adversarial"], "steps": 0}
     first = {**KNOBS["reconstruction"], "steps": 40}
     for steps in (1, 40):
-        backbone = made(reconstruction=first, sharpening={**KNOBS["sharpening"], "steps": steps}, adversarial=none)
+        settings = {**KNOBS["sharpening"], **kind, "steps": steps}
+        backbone = made(reconstruction=first, sharpening=settings, adversarial=none)
         backbone.train(job(folder, "sharp", lambda step, values, steps=steps: figures.update({steps: values})))
     assert figures[40]["texture"] < figures[1]["texture"]
+
+
+def test_generator_learns_how_much_noise_its_pictures_have(folder):
+    for noise in ("none", "fresh"):
+        settings = {**KNOBS["sharpening"], "noise": noise, "steps": 4}
+        made(sharpening=settings, adversarial={**KNOBS["adversarial"], "steps": 0}).train(job(folder, noise))
+        strengths = [layer.noise.weight for layer in training.load(folder / f"{noise}.safetensors").convs]
+        assert any(weight.item() for weight in strengths) == (noise == "fresh")
+
+
+def test_moved_pictures_keep_their_size_and_differ_in_brightness_alone():
+    images = torch.zeros(4, 3, 32, 32)
+    found = adversaries.moved(images, np.random.default_rng(0))
+    assert found.shape == images.shape
+    assert torch.equal(found, found[:, :1, :1, :1].expand_as(found)), "an even picture stays even"
+    assert len({round(value, 6) for value in found[:, 0, 0, 0].tolist()}) == 4
+    assert found.abs().max() <= adversaries.BRIGHTNESS
+
+
+def test_discriminator_of_features_learns_from_pictures_and_not_from_the_generators_turn():
+    torch.manual_seed(0)
+    settings = CLS.Params(**{**KNOBS, "sharpening": {**KNOBS["sharpening"], "projected": 32}}).sharpening
+    adversary = adversaries.OnFeatures(settings, False, torch.device("cpu"))
+    draw = np.random.default_rng(0)
+    real, made = torch.rand(4, 3, 32, 32).round() * 2 - 1, torch.zeros(4, 3, 32, 32, requires_grad=True)
+    adversary.fooled(made, draw).backward()
+    assert made.grad is not None
+    assert made.grad.abs().sum() > 0
+    assert all(weight.grad is None for weight in adversary.heads.parameters())
+    losses = [adversary.learn(real, (made.detach(),), step, draw).item() for step in range(30)]
+    assert losses[-1] < losses[0]
 
 
 def test_mixed_training_stays_near_the_exact_one(folder):

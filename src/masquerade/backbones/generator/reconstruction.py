@@ -17,7 +17,7 @@ from masquerade.core import seeding
 from masquerade.core.images import FaceArchive
 from masquerade.networks.code_discriminator import CodeDiscriminator
 from masquerade.networks.linear_codes import LinearCodes, linear_side
-from masquerade.networks.stylegan2 import Generator
+from masquerade.networks.stylegan2 import Generator, Noise
 from masquerade.training import distributed, precision
 from masquerade.training.muon import Muon
 from masquerade.training.optimisers import cooldown_share
@@ -155,11 +155,11 @@ class Reconstruction:
 
 
 def decoding_losses(
-    generator: Generator, codes: Tensor, images: Tensor, weights: Tensor, mixed: bool
+    generator: Generator, codes: Tensor, images: Tensor, weights: Tensor, mixed: bool, noise: Noise = "none"
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The pictures of ``codes`` (N, width), and the losses that compare the pictures of every level with ``images``."""
     with precision.mixed(codes.device, mixed):
-        pyramid = generator.pyramid(generator.broadcast(codes), noise="none")
+        pyramid = generator.pyramid(generator.broadcast(codes), noise)
     pyramid = [made.float() for made in pyramid]
     pixels, edges = differences(pyramid[-1], images, weights)
     coarse = torch.stack([(made - reduced(images, made)).abs().mean() for made in pyramid[:-1]]).sum() / len(pyramid)

@@ -1,6 +1,6 @@
 """The parameters of the backbone `generator`."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -45,10 +45,15 @@ class SharpeningSettings(Settings):
     """Weight of the adversarial loss of decoded pictures; pixels have weight 1."""
     samples: Annotated[float, Field(ge=0)]
     """Weight of the adversarial loss of random faces."""
+    noise: Literal["none", "fresh"]
+    """Whether the generator draws with noise, which gives it what no code has: grain, single hairs."""
+    projected: Annotated[int, Field(ge=0, multiple_of=32)]
+    """Side in pixels at which a discriminator of EfficientNet-Lite1's features sees the pictures (256: Sauer et al.
+    2021); 0: one of pixels, as StyleGAN2's."""
     discriminator_rate: Annotated[float, Field(gt=0)]
     """Learning rate of the discriminator's Adam."""
     r1: Annotated[float, Field(ge=0)]
-    """gamma of the R1 penalty of the discriminator."""
+    """gamma of the R1 penalty of a discriminator of pixels."""
     r1_every: Annotated[int, Field(ge=1)]
     """Steps from one R1 penalty to the next."""
 

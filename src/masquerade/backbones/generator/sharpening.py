@@ -10,11 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from masquerade.backbones.generator.adversaries import Adversary, OnFeatures, OnPixels
 from masquerade.backbones.generator.reconstruction import COOLDOWN, WARMUP, Examples, Prior, Weights, decoding_losses
 from masquerade.backbones.generator.settings import GeneratorSettings
 from masquerade.core import seeding
 from masquerade.networks.stylegan2 import Generator
-from masquerade.networks.stylegan2_discriminator import Discriminator, group
+from masquerade.networks.stylegan2_discriminator import group
 from masquerade.training import distributed, precision
 from masquerade.training.optimisers import cooldown_share
 
@@ -31,27 +32,28 @@ class Sharpening:
         self.seed = seed
         self.weights = Weights(generator, settings.kernel_rate, settings.learning_rate)
         self.prior = Prior(params.reconstruction.critic, generator, examples)
-        self.discriminator = Discriminator(generator.size, params.channels).to(examples.device)
-        self.modules: dict[str, nn.Module] = {"discriminator": self.discriminator} | self.prior.modules
-        own = torch.optim.Adam(self.discriminator.parameters(), lr=settings.discriminator_rate, betas=(0.0, 0.99))
-        self.optimisers = self.weights.optimisers | self.prior.optimisers | {"discriminator": own}
+        self.adversary: Adversary = (
+            OnFeatures(settings, params.mixed, examples.device) if settings.projected
+            else OnPixels(settings, generator.size, params.channels, params.mixed, examples.device)
+        )  # fmt: skip
+        self.modules: dict[str, nn.Module] = self.adversary.modules | self.prior.modules
+        self.optimisers = self.weights.optimisers | self.prior.optimisers | self.adversary.optimisers
 
     def kind(self, step: int) -> bool:
-        """Whether the step has the R1 penalty."""
-        return self.settings.r1 > 0 and step % self.settings.r1_every == 0
+        """Whether the discriminator has more to compute than in other steps."""
+        return self.adversary.kind(step)
 
     def step(self, step: int) -> dict[str, float]:
         """One update of each network. Returns the losses."""
         settings, mixed = self.settings, self.params.mixed
         draw = seeding.generator(self.seed, "sharpening", step)
+        torch.manual_seed(seeding.derive(self.seed, "noise", step))
         images, weights, codes = self.examples.batch(draw, settings.batch)
-        made, values = decoding_losses(self.generator, codes, images, weights, mixed)
+        made, values = decoding_losses(self.generator, codes, images, weights, mixed, settings.noise)
         values["texture"] = ((texture(made) - texture(images)).abs() * weights).mean()
         sampled = self._samples(draw)
-        self.discriminator.requires_grad_(False)
-        values["decoded"] = functional.softplus(-self._scores(made)).mean()
-        values["samples"] = functional.softplus(-self._scores(sampled)).mean()
-        self.discriminator.requires_grad_(True)
+        values["decoded"] = self.adversary.fooled(made, draw)
+        values["samples"] = self.adversary.fooled(sampled, draw)
         values["prior"] = self.prior.loss(draw)
         loss = (
             values["pixels"] + self.params.reconstruction.edges * values["edges"] + values["coarse"] + values["prior"]
@@ -60,7 +62,7 @@ class Sharpening:
         )  # fmt: skip
         share = min(1.0, (step + 1) / WARMUP) * cooldown_share(step, settings.steps, COOLDOWN)
         self.weights.descend(loss, share)
-        values["discriminator"] = self._discriminate(images, (made.detach(), sampled.detach()), step)
+        values["discriminator"] = self.adversary.learn(images, (made.detach(), sampled.detach()), step, draw)
         return {name: value.item() for name, value in values.items()}
 
     def _samples(self, draw: np.random.Generator) -> Tensor:
@@ -68,30 +70,8 @@ class Sharpening:
         z = draw.standard_normal((self.settings.batch, self.generator.style_width), dtype=np.float32)
         z = distributed.rows(torch.from_numpy(z)).to(self.examples.device)
         with precision.mixed(z.device, self.params.mixed):
-            return self.generator.synthesize(self.generator.broadcast(self.generator.map(z)), "none").float()
-
-    def _scores(self, images: Tensor) -> Tensor:
-        with precision.mixed(images.device, self.params.mixed):
-            return self.discriminator(images).float()
-
-    def _discriminate(self, images: Tensor, made: tuple[Tensor, Tensor], step: int) -> Tensor:
-        """Update the discriminator on pictures and two kinds of made ones. Returns its loss."""
-        penalised = self.kind(step)
-        images.requires_grad_(penalised)
-        real = self.discriminator(images) if penalised else self._scores(images)
-        fakes = [functional.softplus(self._scores(kind)).mean() for kind in made]
-        loss = (fakes[0] + fakes[1]) / 2 + functional.softplus(-real).mean()
-        value = loss.detach()
-        if penalised:
-            slope = torch.autograd.grad(real.sum(), images, create_graph=True)[0]
-            penalty = slope.square().sum(dim=(1, 2, 3)).mean()  # R1: Mescheder et al. 2018, Eq. 9
-            loss = loss + self.settings.r1 / 2 * penalty * self.settings.r1_every
-        optimiser = self.optimisers["discriminator"]
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        distributed.average(weight.grad for weight in self.discriminator.parameters())
-        optimiser.step()
-        return value
+            codes = self.generator.broadcast(self.generator.map(z))
+            return self.generator.synthesize(codes, self.settings.noise).float()
 
 
 def texture(images: Tensor) -> Tensor:

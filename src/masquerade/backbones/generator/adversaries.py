@@ -1,0 +1,137 @@
+"""The two discriminators of the second phase: one of pixels, one of the features of a network that knows pictures."""
+
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.backbones.generator.settings import SharpeningSettings
+from masquerade.networks.projected_discriminator import Heads, Projection
+from masquerade.networks.stylegan2_discriminator import Discriminator
+from masquerade.training import distributed, precision
+
+SHIFT = 4  # pixels by which pictures are moved at most before they are judged by features
+BRIGHTNESS = 0.15  # added to all their pixels at most
+
+
+class Adversary(Protocol):
+    """What the generator works against: modules and optimisers whose state is kept, and two losses."""
+
+    modules: dict[str, nn.Module]
+    optimisers: dict[str, torch.optim.Optimizer]
+
+    def kind(self, step: int) -> bool:
+        """Whether the step has more to compute than others."""
+        ...
+
+    def fooled(self, images: Tensor, draw: np.random.Generator) -> Tensor:
+        """The loss of a generator that made ``images`` (N, 3, S, S)."""
+        ...
+
+    def learn(self, images: Tensor, made: tuple[Tensor, ...], step: int, draw: np.random.Generator) -> Tensor:
+        """One update on pictures and on kinds of made ones, each (N, 3, S, S). Returns the loss."""
+        ...
+
+
+class OnPixels:
+    """StyleGAN2's discriminator with the non-saturating logistic loss and R1 (Karras et al. 2020, appendix B)."""
+
+    def __init__(self, settings: SharpeningSettings, size: int, channels: list[int], mixed: bool, device: torch.device):
+        self.settings, self.mixed = settings, mixed
+        self.discriminator = Discriminator(size, channels).to(device)
+        self.modules: dict[str, nn.Module] = {"discriminator": self.discriminator}
+        self.optimiser = optimiser(self.discriminator, settings)
+        self.optimisers: dict[str, torch.optim.Optimizer] = {"discriminator": self.optimiser}
+
+    def kind(self, step: int) -> bool:
+        """Whether the step has the R1 penalty."""
+        return self.settings.r1 > 0 and step % self.settings.r1_every == 0
+
+    def fooled(self, images: Tensor, draw: np.random.Generator) -> Tensor:
+        self.discriminator.requires_grad_(False)
+        loss = functional.softplus(-self._scores(images)).mean()
+        self.discriminator.requires_grad_(True)
+        return loss
+
+    def learn(self, images: Tensor, made: tuple[Tensor, ...], step: int, draw: np.random.Generator) -> Tensor:
+        penalised = self.kind(step)
+        images.requires_grad_(penalised)
+        real = self.discriminator(images) if penalised else self._scores(images)
+        fakes = [functional.softplus(self._scores(kind)).mean() for kind in made]
+        loss = torch.stack(fakes).mean() + functional.softplus(-real).mean()
+        value = loss.detach()
+        if penalised:
+            slope = torch.autograd.grad(real.sum(), images, create_graph=True)[0]
+            penalty = slope.square().sum(dim=(1, 2, 3)).mean()  # R1: Mescheder et al. 2018, Eq. 9
+            loss = loss + self.settings.r1 / 2 * penalty * self.settings.r1_every
+        descend(self.optimiser, loss, self.discriminator)
+        return value
+
+    def _scores(self, images: Tensor) -> Tensor:
+        with precision.mixed(images.device, self.mixed):
+            return self.discriminator(images).float()
+
+
+class OnFeatures:
+    """A discriminator of features with the hinge loss (Sauer et al. 2021, section 3; Eq. 4, one sum over the scales).
+
+    All pictures are moved and made brighter or darker first, so that it does not learn pixels by heart (their
+    section 4.1 does so by Zhao et al. 2020).
+    """
+
+    def __init__(self, settings: SharpeningSettings, mixed: bool, device: torch.device):
+        self.mixed = mixed
+        self.projection, self.heads = Projection(settings.projected).to(device), Heads().to(device)
+        self.modules: dict[str, nn.Module] = {"discriminator": self.heads}
+        self.optimiser = optimiser(self.heads, settings)
+        self.optimisers: dict[str, torch.optim.Optimizer] = {"discriminator": self.optimiser}
+
+    def kind(self, step: int) -> bool:
+        """All steps do the same computations."""
+        return False
+
+    def fooled(self, images: Tensor, draw: np.random.Generator) -> Tensor:
+        self.heads.requires_grad_(False)
+        loss = -mean([scores.mean() for scores in self._scores(images, draw)])
+        self.heads.requires_grad_(True)
+        return loss
+
+    def learn(self, images: Tensor, made: tuple[Tensor, ...], step: int, draw: np.random.Generator) -> Tensor:
+        real = mean([functional.relu(1 - scores).mean() for scores in self._scores(images, draw)])
+        fakes = [mean([functional.relu(1 + scores).mean() for scores in self._scores(kind, draw)]) for kind in made]
+        loss = real + mean(fakes)
+        descend(self.optimiser, loss, self.heads)
+        return loss.detach()
+
+    def _scores(self, images: Tensor, draw: np.random.Generator) -> list[Tensor]:
+        with precision.mixed(images.device, self.mixed):
+            return [scores.float() for scores in self.heads(self.projection(moved(images, draw)))]
+
+
+def moved(images: Tensor, draw: np.random.Generator) -> Tensor:
+    """Pictures (N, 3, S, S), each with another brightness, all moved by the same few pixels; differentiable."""
+    size = images.shape[-1]
+    light = draw.uniform(-BRIGHTNESS, BRIGHTNESS, (len(images) * distributed.count(), 1, 1, 1)).astype(np.float32)
+    down, right = draw.integers(0, 2 * SHIFT + 1, 2)
+    padded = functional.pad(images, (SHIFT,) * 4, mode="reflect")
+    return padded[..., down : down + size, right : right + size] + distributed.rows(torch.from_numpy(light)).to(images)
+
+
+def optimiser(module: nn.Module, settings: SharpeningSettings) -> torch.optim.Optimizer:
+    """Adam with beta 0 and 0.99 (Karras et al. 2020 and Sauer et al. 2021)."""
+    return torch.optim.Adam(module.parameters(), lr=settings.discriminator_rate, betas=(0.0, 0.99))
+
+
+def descend(taken: torch.optim.Optimizer, loss: Tensor, module: nn.Module) -> None:
+    """One step on ``loss`` of the weights of ``module``."""
+    taken.zero_grad(set_to_none=True)
+    loss.backward()
+    distributed.average(weight.grad for weight in module.parameters())
+    taken.step()
+
+
+def mean(values: list[Any]) -> Tensor:
+    """The mean of scalars."""
+    return torch.stack(values).mean()

