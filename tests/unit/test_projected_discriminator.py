@@ -19,7 +19,15 @@ def test_maps_go_from_fine_to_coarse(projection):
     assert [tuple(scores.shape) for scores in Heads()(maps)] == [(2, 4)] * 4
 
 
-def test_fine_maps_know_the_coarse_ones(projection):
+def test_larger_pictures_are_averaged_down(projection):
+    """Columns of two white and two black pixels are grey at a quarter of the size; by two pixels alone, white."""
+    columns, grey = -torch.ones(1, 3, 256, 256), torch.zeros(1, 3, 256, 256)
+    columns[..., 1::4] = columns[..., 2::4] = 1.0
+    found, white, expected = (projection(images)[0] for images in (columns, grey + 1, grey))
+    assert (found - expected).abs().mean() < 0.5 * (found - white).abs().mean()
+
+
+def test_fine_maps_have_features_of_the_coarse_ones(projection):
     """A change in a corner reaches the opposite corner of the finest map through the coarser scales alone."""
     black = -torch.ones(1, 3, 64, 64)
     changed = black.clone()

@@ -143,7 +143,7 @@ class _Maker:
             self._thing(f"#asset-{used.package}", "SoftwareApplication", name=used.package, description=used.what,
                         softwareVersion=_version(used.package), license=self._licence(used.licence),
                         **({"usageInfo": used.note} if used.note else {}))
-            for used in ASSETS if judges & set(used.judges)
+            for used in ASSETS if not used.judges or judges & set(used.judges)
         ]  # fmt: skip
         workflow["softwareRequirements"] = [self.files["requirements.lock"], *packages]
         return workflow

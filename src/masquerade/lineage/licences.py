@@ -15,7 +15,7 @@ class Asset:
     package: str
     """Its name in requirements.lock."""
     judges: tuple[str, ...]
-    """The modules of judges/ that use it."""
+    """The modules of judges/ that use it; none: a training may use it."""
     what: str
     licence: str
     """An SPDX identifier."""

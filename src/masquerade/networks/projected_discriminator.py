@@ -1,7 +1,8 @@
-"""A discriminator of features (Sauer et al. 2021, Projected GANs Converge Faster, arXiv:2111.01007, section 3).
+"""A discriminator of features (Sauer et al. 2021, Projected GANs Converge Faster, arXiv:2111.01007).
 
-Pictures pass through a frozen network that learnt to see on ImageNet (EfficientNet-Lite1, their choice: section 4.1),
-and through fixed random layers that mix its channels and its scales. Only small heads learn, one a scale.
+Pictures pass through a frozen network that was trained on ImageNet (EfficientNet-Lite1, as in the paper), and through
+fixed random layers that mix its channels and its scales. Only small heads learn, one a scale. docs/generator.md lists
+what is simpler than in the published code.
 """
 
 from typing import Any
@@ -25,7 +26,7 @@ SLOPE = 0.2
 class Projection(nn.Module):
     """Pictures (N, 3, S, S) in [-1, 1] -> four maps of features, from fine to coarse. Nothing in it learns.
 
-    ``side``: pictures are enlarged to it, in pixels, a multiple of 32. The random layers depend on nothing else.
+    ``side``: pictures are resized to it, in pixels, a multiple of 32. The random layers depend on nothing else.
     """
 
     def __init__(self, side: int):
@@ -43,7 +44,8 @@ class Projection(nn.Module):
         self.requires_grad_(False)
 
     def forward(self, images: Tensor) -> list[Tensor]:
-        x = functional.interpolate(images, size=(self.side, self.side), mode="bilinear")
+        smaller = self.side < images.shape[-1]
+        x = functional.interpolate(images, size=(self.side, self.side), mode="bilinear", antialias=smaller)
         x = ((x + 1) / 2 - efficientnet_lite.MEAN[0]) / efficientnet_lite.STD[0]
         maps = []
         for number, block in enumerate(self.blocks):
@@ -51,7 +53,7 @@ class Projection(nn.Module):
             if number in TAPS:
                 maps.append(self.channels[len(maps)](x))
         mixed = [maps.pop()]
-        for layer in self.scales:  # from coarse to fine: each scale knows the coarser ones
+        for layer in self.scales:  # from coarse to fine: each scale gets the features of the coarser ones
             finer = maps.pop()
             coarser = functional.interpolate(layer(mixed[-1]), size=finer.shape[-2:], mode="bilinear")
             mixed.append(coarser + finer)

@@ -1,4 +1,4 @@
-"""The two discriminators of the second phase: one of pixels, one of the features of a network that knows pictures."""
+"""The two discriminators of the second phase: one of pixels, one of the features of a frozen network."""
 
 from typing import Any, Protocol
 
@@ -75,10 +75,10 @@ class OnPixels:
 
 
 class OnFeatures:
-    """A discriminator of features with the hinge loss (Sauer et al. 2021, section 3; Eq. 4, one sum over the scales).
+    """A discriminator of features with the hinge loss, the mean over the scales (Sauer et al. 2021 and their code).
 
-    All pictures are moved and made brighter or darker first, so that it does not learn pixels by heart (their
-    section 4.1 does so by Zhao et al. 2020).
+    All pictures are moved and made brighter or darker first, so that the heads do not learn pictures by heart: two of
+    the changes of Zhao et al. 2020 (arXiv:2006.10738).
     """
 
     def __init__(self, settings: SharpeningSettings, mixed: bool, device: torch.device):
@@ -124,12 +124,12 @@ def optimiser(module: nn.Module, settings: SharpeningSettings) -> torch.optim.Op
     return torch.optim.Adam(module.parameters(), lr=settings.discriminator_rate, betas=(0.0, 0.99))
 
 
-def descend(taken: torch.optim.Optimizer, loss: Tensor, module: nn.Module) -> None:
+def descend(used: torch.optim.Optimizer, loss: Tensor, module: nn.Module) -> None:
     """One step on ``loss`` of the weights of ``module``."""
-    taken.zero_grad(set_to_none=True)
+    used.zero_grad(set_to_none=True)
     loss.backward()
     distributed.average(weight.grad for weight in module.parameters())
-    taken.step()
+    used.step()
 
 
 def mean(values: list[Any]) -> Tensor:
