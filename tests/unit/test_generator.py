@@ -216,7 +216,7 @@ def test_reconstruction_lowers_its_loss_and_keeps_samples(folder):
     settings = {**KNOBS["reconstruction"], "steps": 60}
     backbone = made(
         reconstruction=settings, sharpening={**KNOBS["sharpening"], "steps": 0},
-        adversarial={**KNOBS["adversarial"], "steps": 0}, samples_every=60,
+        adversarial={**KNOBS["adversarial"], "steps": 0}, samples_every=60, quality_samples=8,
     )  # fmt: skip
     given = job(folder, "longer", lambda step, values: curve.update({step: values["pixels"]}), pictures.__setitem__)
     backbone.train(given)
@@ -224,6 +224,7 @@ def test_reconstruction_lowers_its_loss_and_keeps_samples(folder):
     assert next(iter(pictures.values())).shape == (4 * 32, 8 * 32, 3)
     figures = backbone.quality(given)
     assert set(figures) >= {"detection", "frechet_distance", "frechet_distance_of_real", "variety"}
+    assert figures["frechet_pictures"] == 4  # the validation split has four pictures, and eight faces are drawn
     assert figures["variety"] > 0
 
 

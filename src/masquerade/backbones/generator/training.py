@@ -243,8 +243,9 @@ def quality(generator: Generator, job: TrainingJob, count: int) -> dict[str, flo
 
     ``detection`` (truncated) and ``detection_untruncated``: share of faces that dlib's HOG detects.
     ``frechet_distance``: of untruncated faces to the faces of the training, on MobileNetV2's features.
-    ``frechet_distance_of_real``: of the validation split to the faces of the training, for comparison. ``variety``:
-    mean distance between the features of generated faces, over that between real faces (1: as varied).
+    ``frechet_distance_of_real``: of the validation split to the faces of the training, for comparison. Both are of
+    ``frechet_pictures`` pictures, because the distance grows when pictures are few. ``variety``: mean distance between
+    the features of generated faces, over that between real faces (1: as varied).
     """
     from masquerade.core.statistics import frechet
     from masquerade.networks.hog import detections
@@ -262,11 +263,13 @@ def quality(generator: Generator, job: TrainingJob, count: int) -> dict[str, flo
     real = np.concatenate([features(part.images) for part in archive.batches(64, rows=rows)])
     others = np.concatenate([features(part.images) for part in archive.batches(64, part="validation")])
     made = features(drawn)
+    compared = min(len(made), len(others))
     return {
         "detection": float(detections(truncated).mean()),
         "detection_untruncated": float(detections(drawn).mean()),
-        "frechet_distance": frechet(made, real),
-        "frechet_distance_of_real": frechet(others, real),
+        "frechet_distance": frechet(made[:compared], real),
+        "frechet_distance_of_real": frechet(others[:compared], real),
+        "frechet_pictures": float(compared),
         "variety": _spread(made) / _spread(real[:count]),
     }
 
