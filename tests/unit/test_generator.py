@@ -2,6 +2,7 @@
 
 import argparse
 import hashlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import torch
 from masquerade.backbones.generator import adversaries, reconstruction, sharpening, training
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, ParameterError
-from masquerade.core.images import ArchiveWriter
+from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.networks.linear_codes import LinearCodes
 from masquerade.training import distributed
 from masquerade.training.job import TrainingJob
@@ -85,29 +86,44 @@ def test_differences_weight_pixels_and_edges():
 
 def test_codes_are_uncorrelated_and_centred_and_linear_in_the_picture():
     draw = torch.Generator().manual_seed(0)
-    pictures = torch.randint(0, 256, (60, 32, 32, 3), generator=draw).to(torch.uint8)
+    images = torch.rand(60, 3, 32, 32, generator=draw) * 2 - 1
     linear = LinearCodes(32, 8)
-    codes = linear.learn(pictures, torch.rand(1, 32, 32, generator=draw), seed=0)
+    codes = linear.learn(images.split(25), torch.rand(1, 32, 32, generator=draw), seed=0)
     assert codes.shape == (60, 8)
     assert codes.mean(0).abs().max() < 1e-4
     correlation = torch.corrcoef(codes.T) - torch.eye(8)
     assert correlation.abs().max() < 1e-3
-    images = pictures.permute(0, 3, 1, 2).float() / 127.5 - 1.0
     torch.testing.assert_close(linear(images), codes, atol=1e-4, rtol=1e-4)
     mean = (linear(images[:1]) + linear(images[1:2])) / 2
     torch.testing.assert_close(linear(images[:2].mean(0, keepdim=True)), mean, atol=1e-4, rtol=1e-4)
-    few = LinearCodes(32, 8).learn(pictures[:3], torch.ones(1, 32, 32), seed=0)
+    few = LinearCodes(32, 8).learn([images[:3]], torch.ones(1, 32, 32), seed=0)
     assert few.shape == (3, 8)
     assert not few[:, 3:].any()
 
 
 def test_larger_pictures_have_the_codes_of_their_means():
     draw = torch.Generator().manual_seed(0)
-    pictures = torch.randint(0, 256, (20, 16, 16, 3), generator=draw).to(torch.uint8)
+    images = torch.rand(20, 3, 16, 16, generator=draw) * 2 - 1
     linear = LinearCodes(16, 4)
-    codes = linear.learn(pictures, torch.ones(1, 16, 16), seed=0)
-    larger = (pictures.permute(0, 3, 1, 2).float() / 127.5 - 1.0).repeat_interleave(2, 2).repeat_interleave(2, 3)
+    codes = linear.learn([images], torch.ones(1, 16, 16), seed=0)
+    larger = images.repeat_interleave(2, 2).repeat_interleave(2, 3)
     torch.testing.assert_close(linear(larger), codes, atol=1e-4, rtol=1e-4)
+
+
+def test_examples_have_mirror_images_with_weights_and_codes_of_their_own(folder):
+    generator, archive = training.build(KNOBS), FaceArchive(folder / "faces.zip")
+    pictures, linear = training.pictures_of(archive, "train", 32), reconstruction.linear_codes(generator)
+    examples = reconstruction.Examples(archive, "train", pictures, generator, 4.0, linear, seed=0)
+    assert examples.codes.shape == (16, 6)
+    asked = SimpleNamespace(integers=lambda low, high, count: np.array([3, 8 + 3]))
+    images, weights, codes = examples.batch(asked, 2)
+    torch.testing.assert_close(images[0].permute(1, 2, 0), pictures[3].float() / 127.5 - 1)
+    torch.testing.assert_close(images[1], images[0].flip(-1))
+    torch.testing.assert_close(weights[1], weights[0].flip(-1))
+    torch.testing.assert_close(codes, linear(images), atol=1e-4, rtol=1e-4)
+    # parts weigh 5 where other pixels weigh 1, and the pixels beside them count as parts
+    assert (weights.amax((1, 2, 3)) / weights.amin((1, 2, 3))).tolist() == pytest.approx([5.0, 5.0])
+    torch.testing.assert_close(weights.mean((1, 2, 3)), torch.ones(2))
 
 
 def test_texture_is_the_mean_magnitude_of_the_laplacian():

@@ -104,7 +104,7 @@ def backbone(name):
 def test_attributes_start_as_those_of_the_inversion_with_its_linear_codes():
     torch.manual_seed(0)
     linear, mean = LinearCodes(32, STYLE), torch.randn(8, STYLE)
-    linear.learn(torch.randint(0, 256, (20, 32, 32, 3), dtype=torch.uint8), torch.ones(1, 32, 32), seed=0)
+    linear.learn([torch.rand(20, 3, 32, 32) * 2 - 1], torch.ones(1, 32, 32), seed=0)
     encoder = Encoder4Editing(8, SIZE, STYLE, WIDTHS, UNITS)
     inverter = Inverter(encoder, mean, "its generator", linear).eval()
     images, identity = torch.rand(3, 3, 32, 32) * 2 - 1, torch.randn(3, 512)

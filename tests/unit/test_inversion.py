@@ -138,7 +138,7 @@ def test_linear_inversion_starts_as_the_linear_codes_and_learns_what_to_add(fold
     torch.manual_seed(0)
     generator = _generator.load(folder / "generator.safetensors")
     linear = LinearCodes(32, 6)
-    linear.learn(torch.randint(0, 256, (20, 32, 32, 3), dtype=torch.uint8), torch.ones(1, 32, 32), seed=0)
+    linear.learn([torch.rand(20, 3, 32, 32) * 2 - 1], torch.ones(1, 32, 32), seed=0)
     for name in ("faces.zip", "faces.parquet", "identity.safetensors"):
         (tmp_path / name).symlink_to(folder / name)
     _generator.save(tmp_path / "generator.safetensors", generator, ARCHITECTURE, linear)

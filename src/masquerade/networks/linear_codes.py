@@ -1,5 +1,7 @@
 """Codes of a picture that are linear in its pixels: its scaled principal components."""
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -33,8 +35,8 @@ class LinearCodes(nn.Module):
         return functional.adaptive_avg_pool2d(images, self.side).flatten(1)
 
     @torch.no_grad()
-    def learn(self, pictures: Tensor, by: Tensor, seed: int) -> Tensor:
-        """Set the map from pictures, uint8 (M, S, S, 3), and return their codes (M, width).
+    def learn(self, batches: Iterable[Tensor], by: Tensor, seed: int) -> Tensor:
+        """Set the map from M pictures, given in batches (N, 3, S, S) in [-1, 1], and return their codes (M, width).
 
         Pixels are weighted by the root of ``by`` (1, S, S). The codes have mean 0 and are uncorrelated. Their
         deviations are those of the components to the power of 2 SPREAD, with mean 1: components that change much of a
@@ -43,10 +45,9 @@ class LinearCodes(nn.Module):
         """
         torch.manual_seed(seed)
         scale = functional.adaptive_avg_pool2d(by.sqrt(), self.side).expand(3, -1, -1).flatten()
-        parts = (part.permute(0, 3, 1, 2).float() / 127.5 - 1.0 for part in pictures.split(512))
-        small = torch.cat([self._small(part) for part in parts])
+        small = torch.cat([self._small(batch) for batch in batches])
         mean = small.mean(dim=0)
-        centred = (small - mean) * scale
+        centred = (small - mean).mul_(scale)
         used = min(len(self.bias), *centred.shape)
         _, values, basis = torch.pca_lowrank(centred, q=used, center=False, niter=3)
         deviation = values / len(centred) ** 0.5

@@ -24,28 +24,62 @@ from masquerade.training.optimisers import cooldown_share
 
 PARTS = (2, 3, 4, 5, 6, 10, 11, 12, 13)  # brows, eyes, glasses, nose, mouth, lips: classes of the parsing masks
 SKIN = 1
+AT_ONCE = 512  # pictures of which the codes, and the weights of the pixels, are computed together
 OTHERS_RATE = 0.01  # learning rate of Adam, for all but the weights of convolutions and modulations
 PRIOR_RATE = 0.002  # learning rate of Adam, for the mapping network and its critic
 PRIOR = 256  # codes of a step with which the output of the mapping network is compared
 WARMUP, COOLDOWN = 30, 0.4  # steps over which the rate rises, and share of the steps over which it falls
 
 
+class PixelWeights:
+    """The weights of the pixels of a part of the faces, which follow from their parsing masks.
+
+    ``parts``: the extra weight of brows, eyes, nose and mouth; skin has half of it. Masks are kept, and weights are
+    computed when they are asked for, because they take four times the memory of masks.
+    """
+
+    def __init__(self, archive: FaceArchive, part: str, size: int, parts: float):
+        rows = archive.select(part)
+        self.size, self.parts = size, parts
+        self.masks = torch.from_numpy(archive.masks(rows)) if parts else None
+
+    def of(self, rows: Tensor) -> Tensor:
+        """The weights of the pictures with these numbers, float32 (N, 1, size, size), with mean 1 in a picture."""
+        if self.masks is None:
+            return torch.ones(len(rows), 1, self.size, self.size)
+        masks = self.masks[rows][:, None]
+        inner = torch.isin(masks, torch.tensor(PARTS, dtype=torch.uint8)).float()
+        weights = 1.0 + self.parts * functional.max_pool2d(inner, 3, 1, 1) + 0.5 * self.parts * (masks == SKIN)
+        return weights / weights.mean(dim=(1, 2, 3), keepdim=True)
+
+
 class Examples:
-    """The training pictures and their mirror images with the weights of their pixels and their linear codes."""
+    """The training pictures and their mirror images, the weights of their pixels, and their linear codes.
+
+    Of M pictures, number M + n is the mirror image of number n. It is made when it is asked for.
+    """
 
     def __init__(self, archive: FaceArchive, part: str, pictures: Tensor, generator: Generator, parts: float,
                  linear: LinearCodes, seed: int):  # fmt: skip
-        self.pictures = torch.cat([pictures, pictures.flip(2)])
-        weights = pixel_weights(archive, part, generator.size, parts)
-        self.weights = torch.cat([weights, weights.flip(-1)])
-        self.device = generator.latent_avg.device
-        self.codes = linear.cpu().learn(self.pictures, self.weights.mean(dim=0), seeding.derive(seed, "components"))
+        self.pictures, self.device = pictures, generator.latent_avg.device
+        self.weights = PixelWeights(archive, part, generator.size, parts)
+        numbers = torch.arange(2 * len(pictures)).split(AT_ONCE)
+        mean = torch.stack([self._weights(some).sum(dim=0) for some in numbers]).sum(dim=0) / (2 * len(pictures))
+        images = (self._images(some) for some in numbers)
+        self.codes = linear.cpu().learn(images, mean, seeding.derive(seed, "components"))
+
+    def _images(self, chosen: Tensor) -> Tensor:
+        images = self.pictures[chosen % len(self.pictures)].permute(0, 3, 1, 2).float() / 127.5 - 1.0
+        return mirrored(images, chosen >= len(self.pictures))
+
+    def _weights(self, chosen: Tensor) -> Tensor:
+        return mirrored(self.weights.of(chosen % len(self.pictures)), chosen >= len(self.pictures))
 
     def batch(self, draw: np.random.Generator, count: int) -> tuple[Tensor, Tensor, Tensor]:
         """``count`` pictures (N, 3, S, S) in [-1, 1], the weights (N, 1, S, S) of their pixels, and their codes."""
-        chosen = distributed.rows(torch.from_numpy(draw.integers(0, len(self.pictures), count)))
-        images = self.pictures[chosen].to(self.device).permute(0, 3, 1, 2).float() / 127.5 - 1.0
-        return images, self.weights[chosen].to(self.device), self.codes[chosen].to(self.device)
+        chosen = distributed.rows(torch.from_numpy(draw.integers(0, 2 * len(self.pictures), count)))
+        images, weights, codes = self._images(chosen), self._weights(chosen), self.codes[chosen]
+        return images.to(self.device), weights.to(self.device), codes.to(self.device)
 
     def some_codes(self, draw: np.random.Generator) -> Tensor:
         """PRIOR of the codes. Every process of a training has the same."""
@@ -193,15 +227,9 @@ def _within(sample: Tensor) -> Tensor:
     return torch.cdist(sample, sample).sum() / (count * (count - 1))
 
 
-def pixel_weights(archive: FaceArchive, part: str, size: int, parts: float) -> Tensor:
-    """The weight of each pixel, float32 (M, 1, size, size), with mean 1 in a picture; from the parsing masks."""
-    rows = archive.select(part)
-    if not parts:
-        return torch.ones(len(rows), 1, size, size)
-    masks = torch.from_numpy(archive.masks(rows))[:, None]
-    inner = torch.isin(masks, torch.tensor(PARTS, dtype=torch.uint8)).float()
-    weights = 1.0 + parts * functional.max_pool2d(inner, 3, 1, 1) + 0.5 * parts * (masks == SKIN)
-    return weights / weights.mean(dim=(1, 2, 3), keepdim=True)
+def mirrored(images: Tensor, where: Tensor) -> Tensor:
+    """Pictures (N, C, S, S), of which those are mirrored for which ``where`` (N,) is true."""
+    return torch.where(where[:, None, None, None], images.flip(-1), images)
 
 
 def linear_codes(generator: Generator) -> LinearCodes:

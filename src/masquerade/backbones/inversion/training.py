@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from masquerade import assets
 from masquerade.backbones.generator import layouts
-from masquerade.backbones.generator.reconstruction import differences, pixel_weights
+from masquerade.backbones.generator.reconstruction import PixelWeights, differences, mirrored
 from masquerade.backbones.generator.sharpening import texture
 from masquerade.backbones.generator.training import linear_map, pictures_of
 from masquerade.backbones.inversion.inverter import Inverter, build, load, save, start_from
@@ -40,7 +40,7 @@ class InversionTask:
     """Updates of the encoder and, if its loss has a weight, of the discriminator of codes."""
 
     def __init__(self, params: InversionSettings, inverter: Inverter, generator: Generator, identity: nn.Module,
-                 pictures: Tensor, weights: Tensor, seed: int):  # fmt: skip
+                 pictures: Tensor, weights: PixelWeights, seed: int):  # fmt: skip
         self.params, self.inverter, self.generator, self.identity = params, inverter, generator, identity
         self.pictures, self.weights, self.seed, self.device = pictures, weights, seed, inverter.latent_avg.device
         self.modules: dict[str, nn.Module] = {"inverter": inverter.train()}
@@ -109,9 +109,9 @@ class InversionTask:
         """Pictures of a batch, half of them mirrored, and the weights of their pixels."""
         chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
         images = self.pictures[chosen].to(self.device).permute(0, 3, 1, 2).float() / 127.5 - 1.0
-        weights = self.weights[chosen].to(self.device)
-        mirrored = torch.from_numpy(draw.random(len(images)) < 0.5).to(self.device)[:, None, None, None]
-        return torch.where(mirrored, images.flip(-1), images), torch.where(mirrored, weights.flip(-1), weights)
+        weights = self.weights.of(chosen).to(self.device)
+        turned = torch.from_numpy(draw.random(len(images)) < 0.5).to(self.device)
+        return mirrored(images, turned), mirrored(weights, turned)
 
     def _encode(self, images: Tensor, step: int) -> Tensor:
         return self.inverter(images, self.kind(step))
@@ -171,7 +171,7 @@ def train(params: InversionSettings, job: TrainingJob) -> None:
     if linear is not None:
         inverter.start_at_linear_codes()
     pictures = pictures_of(archive, job.people, generator.size)
-    weights = pixel_weights(archive, job.people, generator.size, params.parts)
+    weights = PixelWeights(archive, job.people, generator.size, params.parts)
     task = InversionTask(params, inverter, generator, identity, pictures, weights, seed)
     unseen = archive.load(rows=archive.select("validation").iloc[:SAMPLES])
 
