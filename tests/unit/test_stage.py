@@ -36,6 +36,8 @@ for number in range(int(sys.argv[1])):
 if len(sys.argv) > 2:
     time.sleep(60)
 """
+TEMPORARY = "temporary" * 12
+"""A name with which the path of a socket is longer than the kernel takes."""
 EVERYTHING = "--quiet rules progress --cores all --rerun-incomplete"
 WORDS = f"{EVERYTHING} --force --allowed-rules table -- out"
 BUILDER = """#!/usr/bin/env python
@@ -66,10 +68,10 @@ def dvc(tmp_path, root):
         (tmp_path / name).write_text(text)
     (tmp_path / "bin/snakemake").chmod(0o755)
     shutil.copy(root / "workflow/scripts/stage.py", tmp_path)
-    (tmp_path / "tmp").mkdir()
+    (tmp_path / TEMPORARY).mkdir()
 
     def start(*arguments: str, program: str = "dvc.py", **variables: str) -> subprocess.Popen:
-        environment = {**os.environ, "PYTHONPATH": str(root / "src"), "TMPDIR": str(tmp_path / "tmp"), **variables}
+        environment = {**os.environ, "PYTHONPATH": str(root / "src"), "TMPDIR": str(tmp_path / TEMPORARY)} | variables
         environment["PATH"] = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
         return subprocess.Popen(
             ["python", program, *arguments], cwd=tmp_path, env=environment, text=True, stdout=subprocess.PIPE
@@ -93,13 +95,13 @@ def test_later_stages_and_their_jobs_are_forks_and_the_server_ends_with_dvc(dvc,
     assert forked == [f"3 {[WORDS, 'True', 'True']}"] * 2
     psutil.wait_procs(servers(tmp_path), timeout=60)
     assert servers(tmp_path) == []
-    assert list((tmp_path / "tmp").glob("masquerade-*/*")) == []
+    assert list((tmp_path / TEMPORARY).glob("masquerade-*/*")) == []
 
 
 def test_stages_use_the_server_that_dvc_was_given(dvc, tmp_path):
     output = dvc("2", DVC_STAGE="table", MASQUERADE_GIVEN_SERVER=str(tmp_path / "ended")).communicate(timeout=120)[0]
     assert output.splitlines() == [f"3 {[WORDS, 'False', 'False']}"] * 2  # nothing listens there
-    assert list((tmp_path / "tmp").iterdir()) == []
+    assert list((tmp_path / TEMPORARY).iterdir()) == []
 
 
 def test_a_killed_dvc_leaves_no_server_behind(dvc, tmp_path):
@@ -115,7 +117,7 @@ def test_a_killed_dvc_leaves_no_server_behind(dvc, tmp_path):
 
 def test_by_hand_and_in_a_folder_of_others_a_stage_runs_by_itself(dvc, tmp_path):
     assert dvc("2").communicate(timeout=120)[0].splitlines() == [f"3 {[WORDS, 'False', 'False']}"] * 2
-    folder = tmp_path / f"tmp/masquerade-{os.getuid()}"
+    folder = tmp_path / TEMPORARY / f"masquerade-{os.getuid()}"
     folder.mkdir(mode=0o755)
     output = dvc("2", DVC_STAGE="table").communicate(timeout=120)[0]
     assert output.splitlines() == [f"3 {[WORDS, 'False', 'False']}"] * 2
@@ -157,7 +159,7 @@ def test_repro_of_everything_starts_snakemake_once_and_each_repro_anew(repro, tm
     assert repro() == (["0", "0"], [EVERYTHING])
     servers_of_dvc = (tmp_path / "given").read_text().splitlines()
     assert len(set(servers_of_dvc)) == 2
-    assert all(Path(address).is_relative_to(tmp_path / "tmp") for address in servers_of_dvc)
+    assert all(Path(address).is_relative_to(tmp_path / TEMPORARY) for address in servers_of_dvc)
 
 
 def test_file_that_is_not_what_its_job_wrote_is_made_again(repro, tmp_path):

@@ -115,10 +115,11 @@ def launch(address: Path, lifeline: int, *groups: str) -> subprocess.Popen:
     It lives until the file descriptor ``lifeline`` can be read. ``groups``: further libraries (`libraries.load`).
     """
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(address))
+        with forked_job.short(address) as name:
+            listener.bind(name)
         listener.listen(1024)
         return subprocess.Popen(
-            [sys.executable, "-m", __name__, str(listener.fileno()), str(lifeline), *groups],
+            [sys.executable, "-m", __name__, str(listener.fileno()), str(lifeline), str(address.parent), *groups],
             pass_fds=(listener.fileno(), lifeline),
             # A process with threads must not fork.
             env=os.environ | KEPT_MEMORY | dict.fromkeys(threads.VARIABLES, "1"),
@@ -129,10 +130,13 @@ def launch(address: Path, lifeline: int, *groups: str) -> subprocess.Popen:
 
 
 class _Server:
-    """The server in its own process. ``lifeline``: a file that can be read when the process of the build has ended."""
+    """The server in its own process.
 
-    def __init__(self, listener: socket.socket, lifeline: int):
-        self._listener, self._lifeline = listener, lifeline
+    ``lifeline``: a file that can be read when the process of the build has ended. ``folder``: of the socket.
+    """
+
+    def __init__(self, listener: socket.socket, lifeline: int, folder: Path):
+        self._listener, self._lifeline, self._folder = listener, lifeline, folder
         self._jobs: dict[socket.socket, BaseProcess] = {}
         """The connection of each running job to its program."""
 
@@ -184,7 +188,7 @@ class _Server:
         for program, job in list(self._jobs.items()):
             forked_job.send_signal(job.pid or 0, signal.SIGKILL)
             self._report(program, job)
-        shutil.rmtree(Path(self._listener.getsockname()).parent, ignore_errors=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _run(request: dict[str, Any], streams: list[int], inherited: list[socket.socket]) -> None:
@@ -234,16 +238,16 @@ def _show(error: BaseException) -> None:
 
 
 def main() -> None:
-    """The server: LISTENER LIFELINE [GROUP ...], two open files and the arguments of `libraries.load`."""
+    """The server: LISTENER LIFELINE FOLDER [GROUP ...], two open files and the arguments of `libraries.load`."""
     from masquerade.pipeline import libraries
 
     listener, lifeline = map(int, sys.argv[1:3])
     gc.disable()  # searching the objects of the libraries for garbage while they are imported takes a second
-    libraries.load(*sys.argv[3:])
+    libraries.load(*sys.argv[4:])
     gc.collect()
     gc.freeze()  # objects that are never searched stay shared between the jobs
     gc.enable()
-    _Server(socket.socket(fileno=listener), lifeline).run()
+    _Server(socket.socket(fileno=listener), lifeline, Path(sys.argv[3])).run()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ import socket
 import struct
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -39,7 +40,8 @@ def delegate(pass_on: bool = False) -> None:
         return
     with socket.socket(socket.AF_UNIX) as connection:
         try:
-            connection.connect(address)
+            with short(address) as name:
+                connection.connect(name)
             socket.send_fds(connection, [b"\0"], [0, 1, 2])
             request = json.dumps(_request({ADDRESS: address} if pass_on else {})).encode()
             connection.sendall(NUMBER.pack(len(request)) + request)
@@ -49,6 +51,16 @@ def delegate(pass_on: bool = False) -> None:
         status = _wait(connection, job)
     if status is not None:
         _end(status)
+
+
+@contextmanager
+def short(address: str | Path) -> Iterator[str]:
+    """Another path of the same socket, for a folder with a long name: the kernel takes at most 107 bytes."""
+    folder = os.open(Path(address).parent, os.O_RDONLY)
+    try:
+        yield f"/proc/self/fd/{folder}/{Path(address).name}"
+    finally:
+        os.close(folder)
 
 
 def _request(variables: dict[str, str]) -> dict[str, Any]:
