@@ -17,6 +17,8 @@ from masquerade.networks.unet import AttributeEncoder
 from masquerade.training import checkpoints, loop
 from masquerade.training.job import TrainingJob
 
+PIXELS = {"width": 4, "depth": 2, "scales": 2, "projected": 0}
+FEATURES = {**PIXELS, "projected": 32}
 PUBLISHED = (32, 64, 128, 256, 512, 1024, 1024)
 
 
@@ -24,7 +26,7 @@ def settings(**changes):
     small = {
         "encoder_widths": [4, 4, 4, 4],
         "generator_widths": [8, 8, 8, 4, 4],
-        "discriminator": {"width": 4, "depth": 2, "scales": 2},
+        "discriminator": PIXELS,
         "losses": {"adversarial": 1, "attributes": 10, "identity": 5, "reconstruction": 10},
         "squares": "means",
         "steps": 6,
@@ -88,9 +90,10 @@ def job(tmp_path):
 
 
 @pytest.fixture
-def stage1(identity):
+def stage1(identity, request):
     pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
-    return training.StageOneTask(settings(), identity, pictures, training.encode(identity, pictures), 7)
+    chosen = settings(discriminator=getattr(request, "param", PIXELS))
+    return training.StageOneTask(chosen, identity, pictures, training.encode(identity, pictures), 7)
 
 
 # The published sizes.
@@ -121,7 +124,8 @@ def test_the_published_and_the_small_network_are_one_class_with_different_widths
 
 
 def test_the_discriminator_judges_every_scale():
-    maps = discriminator(settings(discriminator={"width": 4, "depth": 3, "scales": 3}))(torch.zeros(2, 3, 64, 64))
+    seen, scored = discriminator(settings(discriminator={**PIXELS, "depth": 3, "scales": 3}).discriminator)
+    maps = scored(seen(torch.zeros(2, 3, 64, 64)))
     assert [tuple(scores.shape[:2]) for scores in maps] == [(2, 1)] * 3
     assert [scores.shape[-1] for scores in maps] == sorted((scores.shape[-1] for scores in maps), reverse=True)
 
@@ -260,6 +264,7 @@ def test_total_is_equation_18_and_the_identity_encoder_does_not_change(stage1, i
     assert torch.equal(identity.project.weight, before)
 
 
+@pytest.mark.parametrize("stage1", [PIXELS, FEATURES], indirect=True, ids=["pixels", "features"])
 def test_each_optimiser_changes_its_own_network_only(stage1):
     weights = {name: next(module.parameters()).clone() for name, module in stage1.modules.items()}
     images, vectors = torch.rand(4, 3, 32, 32), stage1.identities[:4]
@@ -270,6 +275,21 @@ def test_each_optimiser_changes_its_own_network_only(stage1):
     stage1._update_discriminator(images, made)
     assert torch.equal(next(stage1.network.parameters()), changed)
     assert not torch.equal(next(stage1.discriminator.parameters()), weights["discriminator"])
+
+
+@pytest.mark.parametrize("stage1", [FEATURES], indirect=True)
+def test_a_discriminator_of_features_learns_to_tell_pictures_apart(stage1):
+    """What is frozen in it stays as it is, and is in no state that a training resumes from."""
+    bright, dark = torch.full((4, 3, 32, 32), 0.5), torch.full((4, 3, 32, 32), -0.5)
+    frozen = [weight.clone() for weight in stage1._seen.parameters()]
+    values = [stage1._update_discriminator(bright, dark).item() for _ in range(20)]
+    assert values[0] == pytest.approx(2, abs=0.5)  # hinge, Eq. 14: each half gives 1 at a score of 0
+    assert values[-1] < 0.7 * values[0]
+    assert all(torch.equal(*pair) for pair in zip(stage1._seen.parameters(), frozen, strict=True))
+    assert stage1.modules.keys() == {"network", "discriminator"}
+    assert not any(
+        weight is other for weight in stage1.discriminator.parameters() for other in stage1._seen.parameters()
+    )
 
 
 def test_training_learns_to_reconstruct(identity, job):

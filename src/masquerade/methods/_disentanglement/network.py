@@ -6,9 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from masquerade.methods._disentanglement.settings import DisentanglementSettings
+from masquerade.methods._disentanglement.settings import DiscriminatorSettings, DisentanglementSettings
 from masquerade.networks.aad import FusionGenerator
 from masquerade.networks.patchgan import MultiScaleDiscriminator
+from masquerade.networks.projected_discriminator import Heads, Projection
 from masquerade.networks.unet import AttributeEncoder
 
 
@@ -47,6 +48,11 @@ class Disentanglement(nn.Module):
         self.basis.copy_(directions[:, -len(self.basis) :].mT)
 
 
-def discriminator(settings: DisentanglementSettings) -> MultiScaleDiscriminator:
-    """The multi-scale discriminator of Stage I."""
-    return MultiScaleDiscriminator(**settings.discriminator.model_dump())
+def discriminator(settings: DiscriminatorSettings) -> tuple[nn.Module, nn.Module]:
+    """The two parts of the discriminator of Stage I: what is frozen, from pictures to what is judged, and what learns.
+
+    The second part gives a map of scores for each scale.
+    """
+    if settings.projected:
+        return Projection(settings.projected), Heads()
+    return nn.Identity(), MultiScaleDiscriminator(settings.width, settings.depth, settings.scales)

@@ -11,7 +11,7 @@ Weight = Annotated[float, Field(ge=0)]
 
 
 class DiscriminatorSettings(Settings):
-    """Widths of the discriminator."""
+    """What the discriminator sees, and its widths."""
 
     width: Width
     """Channels after its first convolution; each of the next doubles them, up to 8 times (64: SPADE, appendix A)."""
@@ -19,6 +19,9 @@ class DiscriminatorSettings(Settings):
     """Convolutions before the last one, which gives the scores (4: SPADE, appendix A)."""
     scales: Annotated[int, Field(ge=1)]
     """Discriminators; each takes pictures half the size of the one before (3: FaceShifter; identitydp IV.D: none)."""
+    projected: Annotated[int, Field(ge=0, multiple_of=32)]
+    """Side in pixels at which a discriminator of EfficientNet-Lite1's features sees the pictures (Sauer et al. 2021, in
+    place of one of pixels and its three knobs); 0: one of pixels, as published."""
 
 
 class LossSettings(Settings):

@@ -52,7 +52,7 @@ class StageOneTask:
         self.network = Disentanglement(settings, identities.shape[1]).to(self.device)
         if settings.span:
             self.network.spanned(identities)
-        self.discriminator = discriminator(settings).to(self.device)
+        self._seen, self.discriminator = (part.to(self.device) for part in discriminator(settings.discriminator))
         self.modules = {"network": self.network, "discriminator": self.discriminator}
         self._generating = Optimisers.with_kernels(
             {"network": self.network}, settings.learning_rate, settings.kernel_rate, settings.betas, spared=SPARED
@@ -100,7 +100,7 @@ class StageOneTask:
         self.discriminator.requires_grad_(False)
         sums = self.settings.squares == "sums"
         values = {
-            "adversarial": losses.adversarial(self.discriminator(drawn)),
+            "adversarial": losses.adversarial(self._scores(drawn)),
             "attributes": losses.attributes(self.network.attributes(drawn), maps, sums),
             "identity": losses.identity(self.identity(drawn), identity),
             "reconstruction": losses.reconstruction(drawn, images, same, sums),
@@ -112,9 +112,12 @@ class StageOneTask:
         return values | {"total": total}, drawn.detach()
 
     def _update_discriminator(self, images: Tensor, drawn: Tensor) -> Tensor:
-        loss = losses.discrimination(self.discriminator(images), self.discriminator(drawn))
+        loss = losses.discrimination(self._scores(images), self._scores(drawn))
         self._discriminating.descend(loss, 1.0)
         return loss
+
+    def _scores(self, images: Tensor) -> list[Tensor]:
+        return self.discriminator(self._seen(images))
 
 
 def train(
