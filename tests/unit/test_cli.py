@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 import yaml
 from PIL import Image
+from typer.testing import CliRunner
 
 from command_line import (
     anonymize,
@@ -394,3 +397,20 @@ def test_the_doctor_counts_checkpoints(root):
 def test_the_doctor_shows_no_secret_of_a_tracking_server(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://someone:password@mlflow.example.org/path")
     assert doctor.store().state == "https://mlflow.example.org"
+
+
+def commands(group: typer.core.TyperGroup, *names: str) -> Iterator[tuple[str, ...]]:
+    yield names
+    for name, command in group.commands.items():
+        if isinstance(command, typer.core.TyperGroup):
+            yield from commands(command, *names, name)
+        else:
+            yield (*names, name)
+
+
+@pytest.mark.parametrize("names", commands(typer.main.get_command(main.app)), ids=" ".join)
+def test_each_command_prints_its_help(names):
+    """Brackets in a text are markup, unless they are escaped."""
+    result = CliRunner().invoke(main.app, [*names, "--help"])
+    assert result.exit_code == 0, result.exception
+    assert "Usage" in result.output

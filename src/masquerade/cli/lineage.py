@@ -16,7 +16,8 @@ app = typer.Typer(
 Address = Annotated[
     str,
     typer.Argument(
-        help="PAPER/ITEM, PAPER/ITEM:METHOD[/VARIANT][:COLUMN[:DATASET]], claims:PAPER:CLAIM, or a file of a build."
+        help="PAPER/ITEM, PAPER/ITEM:METHOD\\[/VARIANT]\\[:COLUMN\\[:DATASET]], claims:PAPER:CLAIM, or a file of a "
+        "build."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
