@@ -8,12 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from masquerade.backbones.landmarks.training import mirrored_points_order
-from masquerade.core.errors import PictureError
-from masquerade.core.images import Faces
+from masquerade.core.errors import ParameterError, PictureError
+from masquerade.core.images import ArchiveWriter, FaceArchive, Faces
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.training import People, Scenes, differences, jittered
+from masquerade.methods.ciagan.training import labelled
 from masquerade.methods.deepprivacy.settings import DeepPrivacySettings
 from masquerade.methods.deepprivacy.training import DeepPrivacyTask
+from masquerade.methods.deepprivacy2.settings import DeepPrivacy2Settings
+from masquerade.methods.deepprivacy2.training import DeepPrivacy2Task
 from masquerade.networks.ciagan import CiaganCritic, CiaganGenerator
 from masquerade.networks.dartblur import DartBlurUNet
 from masquerade.networks.grid_detector import grid_targets
@@ -159,6 +162,31 @@ def test_the_critic_learns_and_counts_from_its_step_on(root):
         values = task.step(step)
         changed = any(not torch.equal(a, b) for a, b in zip(before, task.critic.parameters(), strict=True))
         assert changed == ("critic" in values) == ("adversarial" in values) == (step == 1)
+
+
+def test_the_penalty_of_deepprivacy2_is_the_slope_of_the_picture_alone(root, monkeypatch):
+    """Not of the hidden picture that the critic sees beside it: scores with a slope of 2 and 5 cost R1 of 2."""
+    tree = loading.load(root, "tiny").tree["methods"]["deepprivacy2"]["params"]
+    pictures = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3), dtype=np.uint8)
+    known = People(pictures, np.repeat(face(32), 2, axis=0), ["a", "b"])
+    task = DeepPrivacy2Task(DeepPrivacy2Settings(**tree), known, seed=0)
+    weights, every = task.settings.losses, task.settings.r1_every
+    monkeypatch.setattr(task, "scores", lambda images, made: (2 * images + 5 * made.hidden).sum(dim=(1, 2, 3)))
+    made, pasted = scenes(0.5)
+    plain, penalised = (task.criticising(made, pasted, step).item() for step in (1, 0))
+    assert penalised - plain == pytest.approx(weights.r1 / 2 * every * 4 * 3 * 4 * 4)
+
+
+def test_people_without_landmarks_get_no_label_of_ciagan(tmp_path):
+    with ArchiveWriter(tmp_path / "faces.zip", {"dataset": "made up"}) as out:
+        for number in range(4):
+            row = {"id": f"{number}", "identity": f"person{number}", "split": "train"}
+            row["landmarks"] = face(32)[0].ravel() if number < 3 else None
+            out.add(np.zeros((32, 32, 3), np.uint8), row)
+    archive = FaceArchive(tmp_path / "faces.zip")
+    assert sorted(labelled(archive, "train", 3)) == ["person0", "person1", "person2"]
+    with pytest.raises(ParameterError, match=r"labels is 4, .* has 3 people with known landmarks"):
+        labelled(archive, "train", 4)
 
 
 def test_pictures_that_are_not_wanted_are_not_compared():

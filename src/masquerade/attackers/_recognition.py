@@ -5,7 +5,6 @@ docs/attackers.md.
 """
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -97,7 +96,8 @@ def train(
     """Train, write the checkpoint, and return the figures on held-out people (see `Attacker.train`).
 
     ``before`` and ``after``: `separability` under the condition of the attack. ``clear_before``, ``clear_after``: of
-    clear pictures against clear ones. ``accuracy``: of the last batch, on people who were learnt.
+    clear pictures against clear ones. ``accuracy``: of the last batch, on people who were learnt; missing if the
+    training was stopped after its last step.
     """
     torch.set_num_threads(job.threads)
     start = job.backbones[params.start]
@@ -120,8 +120,9 @@ def train(
         "after": separability(compared(learnt, lesson.held_out, linking)),
         "clear_before": separability(compared(untrained, _only_clear(lesson.held_out), True)),
         "clear_after": separability(compared(learnt, _only_clear(lesson.held_out), True)),
-        "accuracy": curve.get("accuracy", math.nan),
     }
+    if "accuracy" in curve:
+        figures["accuracy"] = curve["accuracy"]
     better = figures["after"] > figures["before"]
     network = recogniser.network if better else discovery.load("backbones", params.start).load(start).network
     checkpoints.save_checkpoint(

@@ -26,22 +26,20 @@ class LinearCodes(nn.Module):
         self.register_buffer("bias", torch.zeros(width))
 
     def forward(self, images: Tensor) -> Tensor:
-        return self._codes(self._small(images))
-
-    def _codes(self, small: Tensor) -> Tensor:
-        return small @ self.weight.float() + self.bias
+        return self._small(images) @ self.weight.float() + self.bias
 
     def _small(self, images: Tensor) -> Tensor:
         return functional.adaptive_avg_pool2d(images, self.side).flatten(1)
 
     @torch.no_grad()
-    def learn(self, batches: Iterable[Tensor], by: Tensor, seed: int) -> Tensor:
-        """Set the map from M pictures, given in batches (N, 3, S, S) in [-1, 1], and return their codes (M, width).
+    def learn(self, batches: Iterable[Tensor], by: Tensor, seed: int) -> None:
+        """Set the map from M pictures, given in batches (N, 3, S, S) in [-1, 1].
 
         Pixels are weighted by the root of ``by`` (1, S, S). The codes have mean 0 and are uncorrelated. Their
         deviations are those of the components to the power of 2 SPREAD, with mean 1: components that change much of a
         picture stay large, because they are easier to decode, and small components are not lost. If there are fewer
-        pictures than ``width``, the last codes are 0.
+        pictures than ``width``, the last codes are 0. The signs of the codes depend on the processor and on the
+        number of threads, so a training keeps its map.
         """
         torch.manual_seed(seed)
         scale = functional.adaptive_avg_pool2d(by.sqrt(), self.side).expand(3, -1, -1).flatten()
@@ -54,7 +52,6 @@ class LinearCodes(nn.Module):
         basis = basis / deviation.clamp(min=1e-6) * (deviation / deviation.mean()) ** (1 - 2 * SPREAD)
         self.weight[:, :used] = scale[:, None] * basis
         self.bias.copy_(-mean @ self.weight.float())
-        return self._codes(small)
 
 
 def linear_side(layers: int) -> int:

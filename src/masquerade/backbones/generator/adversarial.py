@@ -1,4 +1,4 @@
-"""The second phase of the training of a generator: that of StyleGAN2 (Karras et al. 2020, appendix B).
+"""The third phase of the training of a generator: that of StyleGAN2 (Karras et al. 2020, appendix B).
 
 Non-saturating logistic loss, R1 and path length penalties at some steps (lazy regularisation), style mixing.
 """

@@ -5,6 +5,7 @@ most of a picture linearly. They are uncorrelated, so random codes give faces. T
 codes, and the mapping network learns their distribution. docs/generator.md has the measurements.
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,18 @@ class Examples:
         numbers = torch.arange(2 * len(pictures)).split(AT_ONCE)
         mean = torch.stack([self._weights(some).sum(dim=0) for some in numbers]).sum(dim=0) / (2 * len(pictures))
         images = (self._images(some) for some in numbers)
-        self.codes = linear.cpu().learn(images, mean, seeding.derive(seed, "components"))
+        linear.cpu().learn(images, mean, seeding.derive(seed, "components"))
+        self.linear = linear.to(self.device)
+
+    @cached_property
+    def codes(self) -> Tensor:
+        """The codes of all pictures, float32 (2 M, width).
+
+        They are computed for the first batch, because the map may first be restored, or be copied from another process.
+        """
+        numbers = torch.arange(2 * len(self.pictures)).split(AT_ONCE)
+        with torch.no_grad():
+            return torch.cat([self.linear(self._images(some).to(self.device)).cpu() for some in numbers])
 
     def _images(self, chosen: Tensor) -> Tensor:
         images = self.pictures[chosen % len(self.pictures)].permute(0, 3, 1, 2).float() / 127.5 - 1.0

@@ -11,11 +11,12 @@ class ReconstructionSettings(Settings):
     """The first phase of the training: from the principal components of the training pictures to the pictures."""
 
     steps: Annotated[int, Field(ge=0)]
-    """Batches; 0: no such phase (the generators of the papers are trained by the second phase alone)."""
+    """Batches; 0: no such phase (the generators of the papers are trained by the third phase, `adversarial`, alone)."""
     batch: Annotated[int, Field(ge=1)]
     """Pictures in a batch."""
     learning_rate: Annotated[float, Field(gt=0)]
-    """Largest learning rate of Muon, for the weights of convolutions; it falls to 0 over the last 40 % of the steps."""
+    """Largest learning rate of Muon, for the weights of convolutions; it falls to a fiftieth over the
+    last 40 % of the steps."""
     modulation: Annotated[float, Field(gt=0)]
     """Initial factor of the modulation of the convolutions (1: StyleGAN2). A small factor makes the effect of the style
     codes on a picture almost linear, as that of its components is."""
@@ -36,7 +37,7 @@ class SharpeningSettings(Settings):
     batch: Annotated[int, Field(ge=2)]
     """Pictures in a batch, and random faces beside them."""
     learning_rate: Annotated[float, Field(gt=0)]
-    """Largest learning rate of Adam; it falls to 0 over the last 40 % of the steps, as the next one."""
+    """Largest learning rate of Adam; it falls to a fiftieth over the last 40 % of the steps, as the next one."""
     kernel_rate: Annotated[float, Field(gt=0)]
     """Largest learning rate of Muon, for the weights of convolutions and modulations."""
     texture: Annotated[float, Field(ge=0)]

@@ -27,7 +27,8 @@ class Sharpening:
 
     def __init__(self, params: GeneratorSettings, generator: Generator, examples: Examples, seed: int):
         settings = params.sharpening
-        distributed.check_batch(settings.batch, "backbones.generator.sharpening.batch", together=group(settings.batch))
+        together = 1 if settings.projected else group(settings.batch)
+        distributed.check_batch(settings.batch, "backbones.generator.sharpening.batch", together=together)
         self.params, self.settings, self.generator, self.examples = params, settings, generator, examples
         self.seed = seed
         self.weights = Weights(generator, settings.kernel_rate, settings.learning_rate)

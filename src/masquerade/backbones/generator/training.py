@@ -61,7 +61,7 @@ class GeneratorTask:
         self.phases: list[tuple[int, Phase]] = []  # steps and phase
         first, second, third = params.reconstruction, params.sharpening, params.adversarial
         if first.steps or second.steps:
-            self.linear = linear_codes(generator)
+            self.modules["linear"] = self.linear = linear_codes(generator)
             examples = Examples(archive, part, pictures, generator, first.parts, self.linear, seed)
             if first.steps:
                 self._add("reconstruction", first.steps, Reconstruction(first, generator, examples, params.mixed, seed))

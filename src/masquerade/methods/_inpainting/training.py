@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d
@@ -190,6 +191,12 @@ def jittered(corners: np.ndarray, share: float, size: int, draw: np.random.Gener
     return np.clip(moved, 0, size)
 
 
+def located(archive: FaceArchive, part: str) -> pd.DataFrame:
+    """The rows of a part whose landmarks are known."""
+    rows = archive.select(part)
+    return rows[~np.isnan(Faces(np.empty(0), rows).landmarks).any(axis=(1, 2))]
+
+
 def people(
     archive: FaceArchive, part: str, size: int, limit: int | None = None, names: Collection[str] | None = None
 ) -> People:
@@ -198,11 +205,10 @@ def people(
     ``names``: only these people. Larger pictures are averaged down. Raises ParameterError if fewer than two faces
     remain, or if pictures are smaller than ``size``.
     """
-    rows, own = archive.select(part), archive.facts["size"]
+    rows, own = located(archive, part), archive.facts["size"]
     if names is not None:
         rows = rows[rows["identity"].isin(set(names))]
-    known = ~np.isnan(Faces(np.empty(0), rows).landmarks).any(axis=(1, 2))
-    rows = rows[known].iloc[:limit]
+    rows = rows.iloc[:limit]
     if own < size:
         raise ParameterError(f"{archive.path} holds pictures of {own} pixels; this network needs {size}. Lower widths.")
     if len(rows) < 2:

@@ -132,12 +132,17 @@ def generator(settings: CiaganSettings) -> CiaganGenerator:
 
 
 def labelled(archive: FaceArchive, part: str, count: int) -> list[str]:
-    """``count`` people of a part, in the order of a hash of their names. Raises ParameterError if there are fewer."""
-    names = sorted(set(archive.select(part)["identity"]), key=lambda name: hashlib.sha256(name.encode()).digest())
+    """``count`` people of a part with known landmarks, in the order of a hash of their names.
+
+    Raises ParameterError if there are fewer.
+    """
+    names = sorted(
+        set(training.located(archive, part)["identity"]), key=lambda name: hashlib.sha256(name.encode()).digest()
+    )
     if len(names) < count:
         raise ParameterError(
-            f"methods.ciagan.params.labels is {count}, and the group {part} of {archive.path} has {len(names)} people. "
-            "Lower labels, or build a larger archive."
+            f"methods.ciagan.params.labels is {count}, and the group {part} of {archive.path} has {len(names)} people "
+            "with known landmarks. Lower labels, or build a larger archive."
         )
     return names[:count]
 

@@ -49,11 +49,11 @@ class DeepPrivacy2Task(InpaintingTask):
 
     def criticising(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
         weights, every, penalised = self.settings.losses, self.settings.r1_every, self.penalised(step)
-        scenes.images.requires_grad_(penalised)
-        real, fake = self.scores(scenes.images, scenes), self.scores(pasted, scenes)
+        images = scenes.images.detach().requires_grad_(penalised)  # what the scenes show beside them gets no slope
+        real, fake = self.scores(images, scenes), self.scores(pasted, scenes)
         loss = softplus(fake).mean() + softplus(-real).mean() + weights.drift * real.square().mean()
         if penalised:  # R1: Mescheder et al. 2018, Eq. 9
-            slope = torch.autograd.grad(real.sum(), scenes.images, create_graph=True)[0]
+            slope = torch.autograd.grad(real.sum(), images, create_graph=True)[0]
             loss = loss + weights.r1 / 2 * every * slope.square().sum(dim=(1, 2, 3)).mean()
         return loss
 

@@ -40,7 +40,9 @@ class Span(nn.Module):
     def fit(self, vectors: Tensor) -> Tensor:
         """Set ``basis`` to the directions with the most energy in unit vectors (M, 512). Returns their coordinates."""
         directions = torch.linalg.eigh(vectors.double().mT @ vectors.double())[1]  # of rising energy
-        self.basis.copy_(directions[:, -len(self.basis) :].mT)
+        rows = directions[:, -len(self.basis) :].mT
+        largest = rows.gather(1, rows.abs().argmax(dim=1, keepdim=True))
+        self.basis.copy_(rows * largest.sign())  # a direction has two signs, and processors differ in which they find
         return self(vectors)
 
     def forward(self, vectors: Tensor) -> Tensor:
