@@ -10,15 +10,17 @@ from torch import nn
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import ArchiveWriter
 from masquerade.methods._disentanglement import losses, training
-from masquerade.methods._disentanglement.network import Disentanglement, discriminator
+from masquerade.methods._disentanglement.network import Disentanglement
 from masquerade.methods._disentanglement.settings import DisentanglementSettings
 from masquerade.networks.aad import AAD
+from masquerade.networks.patchgan import MultiScaleDiscriminator
 from masquerade.networks.unet import AttributeEncoder
 from masquerade.training import checkpoints, loop
 from masquerade.training.job import TrainingJob
 
-PIXELS = {"width": 4, "depth": 2, "scales": 2, "projected": 0}
-FEATURES = {**PIXELS, "projected": 32}
+PIXELS = {"width": 4, "depth": 2, "scales": 2}
+REFINED = {"adversarial": 0.4, "attributes": 3.0, "identity": 25.0, "reconstruction": 100.0}
+REFINEMENT = {"steps": 0, "rate": 0.5, "projected": 32, "losses": REFINED, "noised": 0.5}
 PUBLISHED = (32, 64, 128, 256, 512, 1024, 1024)
 
 
@@ -27,6 +29,7 @@ def settings(**changes):
         "encoder_widths": [4, 4, 4, 4],
         "generator_widths": [8, 8, 8, 4, 4],
         "discriminator": PIXELS,
+        "refinement": REFINEMENT,
         "losses": {"adversarial": 1, "attributes": 10, "identity": 5, "reconstruction": 10},
         "squares": "means",
         "steps": 6,
@@ -92,7 +95,7 @@ def job(tmp_path):
 @pytest.fixture
 def stage1(identity, request):
     pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
-    chosen = settings(discriminator=getattr(request, "param", PIXELS))
+    chosen = settings(steps=2, refinement=REFINEMENT | getattr(request, "param", {}))
     return training.StageOneTask(chosen, identity, pictures, training.encode(identity, pictures), 7)
 
 
@@ -124,8 +127,7 @@ def test_the_published_and_the_small_network_are_one_class_with_different_widths
 
 
 def test_the_discriminator_judges_every_scale():
-    seen, scored = discriminator(settings(discriminator={**PIXELS, "depth": 3, "scales": 3}).discriminator)
-    maps = scored(seen(torch.zeros(2, 3, 64, 64)))
+    maps = MultiScaleDiscriminator(4, 3, 3)(torch.zeros(2, 3, 64, 64))
     assert [tuple(scores.shape[:2]) for scores in maps] == [(2, 1)] * 3
     assert [scores.shape[-1] for scores in maps] == sorted((scores.shape[-1] for scores in maps), reverse=True)
 
@@ -222,24 +224,24 @@ def test_the_share_of_same_pairs_is_exact_and_other_pairs_have_two_pictures(stag
 
 def test_a_share_of_the_identities_is_moved_to_random_directions(stage1):
     vectors = stage1.identities[:4]
-    moved = stage1._noised(vectors, 0)
+    moved = stage1._noised(vectors, 0.25, 0)
     assert torch.equal(moved[:3], vectors[:3])
     assert (moved[3] @ vectors[3]).item() < 0.999
     torch.testing.assert_close(moved.norm(dim=1), torch.ones(4))
-    assert torch.equal(stage1._noised(vectors, 0), moved)
-    assert not torch.equal(stage1._noised(vectors, 1), moved)
+    assert torch.equal(stage1._noised(vectors, 0.25, 0), moved)
+    assert not torch.equal(stage1._noised(vectors, 0.25, 1), moved)
 
 
 def test_the_generator_takes_the_span_of_the_people_alone(identity):
     """Vectors of two directions: what lies outside their plane changes no picture, and noise is drawn in the plane."""
     people = nn.functional.normalize(torch.cat([torch.randn(12, 2), torch.zeros(12, 6)], dim=1))
     pictures = np.zeros((12, 32, 32, 3), np.uint8)
-    task = training.StageOneTask(settings(span=2, noised=0.5), identity, pictures, people, 0)
+    task = training.StageOneTask(settings(span=2), identity, pictures, people, 0)
     network, images = task.network.eval(), torch.rand(4, 3, 32, 32)
     outside = torch.cat([torch.zeros(4, 2), torch.randn(4, 6)], dim=1)
     torch.testing.assert_close(network.projected(people), people)
     torch.testing.assert_close(network(people[:4] + outside, images), network(people[:4], images))
-    assert task._noised(people[:4], 0)[:, 2:].abs().max() < 1e-6
+    assert task._noised(people[:4], 0.5, 0)[:, 2:].abs().max() < 1e-6
     assert not torch.allclose(network(people[:1], images[:1]), network(people[1:2], images[:1]))
 
 
@@ -264,32 +266,67 @@ def test_total_is_equation_18_and_the_identity_encoder_does_not_change(stage1, i
     assert torch.equal(identity.project.weight, before)
 
 
-@pytest.mark.parametrize("stage1", [PIXELS, FEATURES], indirect=True, ids=["pixels", "features"])
-def test_each_optimiser_changes_its_own_network_only(stage1):
+@pytest.mark.parametrize("number", [0, 1], ids=["pixels", "features"])
+@pytest.mark.parametrize("stage1", [{"steps": 3}], indirect=True)
+def test_each_optimiser_changes_its_own_network_only(stage1, number):
+    phase = stage1.phases[number]
     weights = {name: next(module.parameters()).clone() for name, module in stage1.modules.items()}
+    own, other = ("discriminator", "refining_discriminator")[:: 1 if number == 0 else -1]
     images, vectors = torch.rand(4, 3, 32, 32), stage1.identities[:4]
-    _, made = stage1._update_generator(images, vectors, torch.tensor([True] * 4), 1.0)
-    assert torch.equal(next(stage1.discriminator.parameters()), weights["discriminator"])
+    _, made = stage1._update_generator(phase, images, vectors, torch.tensor([True] * 4), 1.0)
+    assert torch.equal(next(stage1.modules[own].parameters()), weights[own])
     changed = next(stage1.network.parameters()).clone()
     assert not torch.equal(changed, weights["network"])
-    stage1._update_discriminator(images, made)
+    stage1._update_discriminator(phase, images, made)
     assert torch.equal(next(stage1.network.parameters()), changed)
-    assert not torch.equal(next(stage1.discriminator.parameters()), weights["discriminator"])
+    assert not torch.equal(next(stage1.modules[own].parameters()), weights[own])
+    assert torch.equal(next(stage1.modules[other].parameters()), weights[other])
 
 
-@pytest.mark.parametrize("stage1", [FEATURES], indirect=True)
+@pytest.mark.parametrize("stage1", [{"steps": 3}], indirect=True)
 def test_a_discriminator_of_features_learns_to_tell_pictures_apart(stage1):
     """What is frozen in it stays as it is, and is in no state that a training resumes from."""
+    phase = stage1.phases[1]
     bright, dark = torch.full((4, 3, 32, 32), 0.5), torch.full((4, 3, 32, 32), -0.5)
-    frozen = [weight.clone() for weight in stage1._seen.parameters()]
-    values = [stage1._update_discriminator(bright, dark).item() for _ in range(20)]
+    frozen = [weight.clone() for weight in phase.seen.parameters()]
+    values = [stage1._update_discriminator(phase, bright, dark).item() for _ in range(20)]
     assert values[0] == pytest.approx(2, abs=0.5)  # hinge, Eq. 14: each half gives 1 at a score of 0
-    assert values[-1] < 0.7 * values[0]
-    assert all(torch.equal(*pair) for pair in zip(stage1._seen.parameters(), frozen, strict=True))
-    assert stage1.modules.keys() == {"network", "discriminator"}
-    assert not any(
-        weight is other for weight in stage1.discriminator.parameters() for other in stage1._seen.parameters()
-    )
+    assert values[-1] < 0.85 * values[0]
+    assert all(torch.equal(*pair) for pair in zip(phase.seen.parameters(), frozen, strict=True))
+    assert stage1.modules.keys() == {"network", "discriminator", "refining_discriminator"}
+    kept = {id(weight) for module in stage1.modules.values() for weight in module.parameters()}
+    assert not kept & {id(weight) for weight in phase.seen.parameters()}
+
+
+@pytest.mark.parametrize("stage1", [{"steps": 3}], indirect=True)
+def test_the_refinement_follows_with_its_own_losses_and_rates(stage1):
+    pixels, features = (next(phase.discriminator.parameters()) for phase in stage1.phases)
+    first = features.clone()
+    values = stage1.step(1)
+    assert values["total"] == pytest.approx(total(values, stage1.settings.losses), rel=1e-5)
+    assert torch.equal(features, first)  # the refinement begins at step 2
+    before = pixels.clone()
+    values = stage1.step(2)
+    assert values["total"] == pytest.approx(total(values, stage1.settings.refinement.losses), rel=1e-5)
+    assert torch.equal(pixels, before)
+    assert not torch.equal(features, first)
+    rates = {group["lr"] for group in stage1.optimisers["refining_adam"].param_groups}
+    assert rates == {0.5 * stage1.settings.learning_rate}
+
+
+def total(values, weights):
+    """Eq. 18."""
+    return sum(getattr(weights, name) * values[name] for name in REFINED)
+
+
+def test_a_training_without_refinement_is_the_start_of_one_with_it(identity):
+    pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
+    made = []
+    for refinement in (REFINEMENT, REFINEMENT | {"steps": 3}):
+        chosen = settings(steps=2, refinement=refinement)
+        task = training.StageOneTask(chosen, identity, pictures, training.encode(identity, pictures), 7)
+        made.append([task.step(step)["total"] for step in range(2)])
+    assert made[0] == made[1]
 
 
 def test_training_learns_to_reconstruct(identity, job):

@@ -19,7 +19,14 @@ METHOD = discovery.load("methods", "identitydp")
 PARAMS = METHOD.Params(
     encoder_widths=[4, 4, 4, 4],
     generator_widths=[8, 8, 8, 4, 4],
-    discriminator={"width": 4, "depth": 2, "scales": 2, "projected": 0},
+    discriminator={"width": 4, "depth": 2, "scales": 2},
+    refinement={
+        "steps": 0,
+        "rate": 0.3,
+        "projected": 32,
+        "noised": 0.0,
+        "losses": {"adversarial": 1.0, "attributes": 1.0, "identity": 1.0, "reconstruction": 1.0},
+    },
     losses={"adversarial": 1, "attributes": 10, "identity": 5, "reconstruction": 10},
     squares="means",
     steps=3,

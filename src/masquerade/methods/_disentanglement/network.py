@@ -6,10 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from masquerade.methods._disentanglement.settings import DiscriminatorSettings, DisentanglementSettings
+from masquerade.methods._disentanglement.settings import DisentanglementSettings
 from masquerade.networks.aad import FusionGenerator
-from masquerade.networks.patchgan import MultiScaleDiscriminator
-from masquerade.networks.projected_discriminator import Heads, Projection
 from masquerade.networks.unet import AttributeEncoder
 
 
@@ -46,13 +44,3 @@ class Disentanglement(nn.Module):
         """Sets ``basis``: the directions with the most energy in ``identities`` (M, D), unit vectors of people."""
         _, directions = torch.linalg.eigh(identities.mT @ identities)  # ascending
         self.basis.copy_(directions[:, -len(self.basis) :].mT)
-
-
-def discriminator(settings: DiscriminatorSettings) -> tuple[nn.Module, nn.Module]:
-    """The two parts of the discriminator of Stage I: what is frozen, from pictures to what is judged, and what learns.
-
-    The second part gives a map of scores for each scale.
-    """
-    if settings.projected:
-        return Projection(settings.projected), Heads()
-    return nn.Identity(), MultiScaleDiscriminator(settings.width, settings.depth, settings.scales)

@@ -19,9 +19,6 @@ class DiscriminatorSettings(Settings):
     """Convolutions before the last one, which gives the scores (4: SPADE, appendix A)."""
     scales: Annotated[int, Field(ge=1)]
     """Discriminators; each takes pictures half the size of the one before (3: FaceShifter; identitydp IV.D: none)."""
-    projected: Annotated[int, Field(ge=0, multiple_of=32)]
-    """Side in pixels at which a discriminator of EfficientNet-Lite1's features sees the pictures (Sauer et al. 2021, in
-    place of one of pixels and its three knobs); 0: one of pixels, as published."""
 
 
 class LossSettings(Settings):
@@ -35,6 +32,21 @@ class LossSettings(Settings):
     """lambda_id (5: identitydp, section V.C)."""
     reconstruction: Weight
     """lambda_rec (10: identitydp, section V.C)."""
+
+
+class RefinementSettings(Settings):
+    """The last updates, against a discriminator of features in the place of that of pixels (ours)."""
+
+    steps: Annotated[int, Field(ge=0)]
+    """Updates after the others (0: as published)."""
+    rate: Annotated[float, Field(gt=0, le=1)]
+    """The learning rates at its start, as a share of those of the other updates."""
+    projected: Annotated[int, Field(ge=32, multiple_of=32)]
+    """Side in pixels at which EfficientNet-Lite1 sees the pictures (Sauer et al. 2021)."""
+    losses: LossSettings
+    """The weights of Eq. 18."""
+    noised: Annotated[float, Field(ge=0, le=1)]
+    """As ``noised`` of the other updates."""
 
 
 class DisentanglementSettings(Settings):
@@ -69,6 +81,8 @@ class DisentanglementSettings(Settings):
     """Learning rate of Muon, for the kernels of the generator (0: Adam for these too, as published)."""
     cooldown: Annotated[float, Field(ge=0, le=1)]
     """Share of the steps, at the end, over which the generator's rates fall to a fiftieth (0: as published)."""
+    refinement: RefinementSettings
+    """The last updates."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
     """Betas of Adam (0, 0.999: identitydp, section V.C)."""
     ema: Annotated[float, Field(ge=0, lt=1)]
@@ -78,11 +92,17 @@ class DisentanglementSettings(Settings):
 
     @model_validator(mode="after")
     def _shares_fit(self) -> Self:
-        if self.same_pairs + self.noised > 1:
-            raise ValueError(
-                f"same_pairs {self.same_pairs:g} and noised {self.noised:g} are shares of one batch: together at most 1"
-            )
+        for noised in (self.noised, self.refinement.noised if self.refinement.steps else 0.0):
+            if self.same_pairs + noised > 1:
+                raise ValueError(
+                    f"same_pairs {self.same_pairs:g} and noised {noised:g} are shares of one batch: together at most 1"
+                )
         return self
+
+    @property
+    def updates(self) -> int:
+        """All updates of the generator."""
+        return self.steps + self.refinement.steps
 
     @property
     def size(self) -> int:

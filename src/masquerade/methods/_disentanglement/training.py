@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -15,9 +16,11 @@ from masquerade.core import fingerprints, seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods._disentanglement import losses
-from masquerade.methods._disentanglement.network import Disentanglement, discriminator
-from masquerade.methods._disentanglement.settings import DisentanglementSettings
+from masquerade.methods._disentanglement.network import Disentanglement
+from masquerade.methods._disentanglement.settings import DisentanglementSettings, LossSettings
 from masquerade.networks.inputs import device, place
+from masquerade.networks.patchgan import MultiScaleDiscriminator
+from masquerade.networks.projected_discriminator import Heads, Projection
 from masquerade.training import adoption, checkpoints, loop
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
@@ -30,9 +33,32 @@ Alter = Callable[[np.ndarray], np.ndarray]
 """Identity vectors (N, D) -> (N, D)."""
 
 
+@dataclass(frozen=True)
+class Phase:
+    """Consecutive steps with one discriminator, one set of weights of the losses, and optimisers of their own.
+
+    ``rate``: the learning rates at its start, as a share. ``seen``: frozen, from pictures to what the discriminator
+    judges. The discriminator gives a map of scores for each scale.
+    """
+
+    first: int
+    steps: int
+    rate: float
+    losses: LossSettings
+    noised: float
+    seen: nn.Module
+    discriminator: nn.Module
+    generating: Optimisers
+    discriminating: Optimisers
+
+    def scores(self, images: Tensor) -> list[Tensor]:
+        return self.discriminator(self.seen(images))
+
+
 class StageOneTask:
     """One update of the generator and one of the discriminator, on a batch of pairs of training faces.
 
+    First the updates of the paper, with a discriminator of pixels; then those of ``settings.refinement``.
     ``pictures`` uint8 (M, S, S, 3); ``identities`` their unit vectors (M, D). A pair takes its identity from one
     picture and its attributes from another, or both from one (a *same* pair). The batch depends only on the seed and
     the number of the step.
@@ -52,13 +78,41 @@ class StageOneTask:
         self.network = Disentanglement(settings, identities.shape[1]).to(self.device)
         if settings.span:
             self.network.spanned(identities)
-        self._seen, self.discriminator = (part.to(self.device) for part in discriminator(settings.discriminator))
-        self.modules = {"network": self.network, "discriminator": self.discriminator}
-        self._generating = Optimisers.with_kernels(
-            {"network": self.network}, settings.learning_rate, settings.kernel_rate, settings.betas, spared=SPARED
+        self.modules: dict[str, nn.Module] = {"network": self.network}
+        self.optimisers: dict[str, torch.optim.Optimizer] = {}
+        pixels, refinement = settings.discriminator, settings.refinement
+        scored = MultiScaleDiscriminator(pixels.width, pixels.depth, pixels.scales)
+        self.phases = [self._phase("", 0, settings.steps, 1.0, settings.losses, settings.noised, nn.Identity(), scored)]
+        if refinement.steps:
+            about = settings.steps, refinement.steps, refinement.rate, refinement.losses, refinement.noised
+            self.phases.append(self._phase("refining_", *about, Projection(refinement.projected), Heads()))
+
+    def _phase(
+        self,
+        prefix: str,
+        first: int,
+        steps: int,
+        rate: float,
+        losses: LossSettings,
+        noised: float,
+        seen: nn.Module,
+        discriminator: nn.Module,
+    ) -> Phase:
+        """A phase. The names of what the training's state keeps of it begin with ``prefix``."""
+        knobs = self.settings
+        seen, discriminator = seen.to(self.device), discriminator.to(self.device)
+        generating = Optimisers.with_kernels(
+            {"network": self.network}, knobs.learning_rate, knobs.kernel_rate, knobs.betas, spared=SPARED
         )
-        self._discriminating = Optimisers({"discriminator": self.discriminator}, settings.learning_rate, settings.betas)
-        self.optimisers = {**self._generating.named, "discriminator": self._discriminating.named["adam"]}
+        discriminating = Optimisers({"discriminator": discriminator}, knobs.learning_rate, knobs.betas)
+        self.modules[f"{prefix}discriminator"] = discriminator
+        self.optimisers |= {f"{prefix}{name}": optimiser for name, optimiser in generating.named.items()}
+        self.optimisers[f"{prefix}discriminator"] = discriminating.named["adam"]
+        return Phase(first, steps, rate, losses, noised, seen, discriminator, generating, discriminating)
+
+    def kind(self, step: int) -> int:
+        """The number of the step's phase."""
+        return int(step >= self.settings.steps)
 
     def pairs(self, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows for the identity, rows for the attributes, whether both are the same picture: (batch,) each."""
@@ -70,21 +124,22 @@ class StageOneTask:
         return np.where(same, attributes, others), attributes, same
 
     def step(self, step: int) -> dict[str, float]:
+        phase = self.phases[self.kind(step)]
         giver, rows, same = self.pairs(step)
         images = torch.from_numpy(to_float(self.pictures[rows])).to(self.device)
-        identity = self._noised(self.identities[torch.from_numpy(giver)], step)
-        share = cooldown_share(step, self.settings.steps, self.settings.cooldown)
-        values, drawn = self._update_generator(images, identity, torch.from_numpy(same).to(self.device), share)
-        values["discriminator"] = self._update_discriminator(images, drawn)
+        identity = self._noised(self.identities[torch.from_numpy(giver)], phase.noised, step)
+        share = phase.rate * cooldown_share(step - phase.first, phase.steps, self.settings.cooldown)
+        values, drawn = self._update_generator(phase, images, identity, torch.from_numpy(same).to(self.device), share)
+        values["discriminator"] = self._update_discriminator(phase, images, drawn)
         return {name: value.item() for name, value in values.items()}
 
-    def _noised(self, identity: Tensor, step: int) -> Tensor:
-        """The identity vectors (batch, D), of which the last ones are moved towards random directions of the span.
+    def _noised(self, identity: Tensor, noised: float, step: int) -> Tensor:
+        """The identity vectors (batch, D); the last ones, a share ``noised``, are moved towards random directions.
 
         Stage II gives vectors that are nobody's. A generator that saw people's alone draws stains for these. So it does
         if it is asked for a direction outside the span, which no picture gives.
         """
-        count = round(self.settings.noised * len(identity))
+        count = round(noised * len(identity))
         draw = seeding.generator(self.seed, "noise", step)
         drawn = torch.from_numpy(draw.standard_normal((count, identity.shape[1]), dtype=np.float32)).to(identity)
         directions = self.network.projected(normalize(drawn))
@@ -93,31 +148,27 @@ class StageOneTask:
         return torch.cat([kept, normalize(moved.lerp(directions, share))])
 
     def _update_generator(
-        self, images: Tensor, identity: Tensor, same: Tensor, share: float
+        self, phase: Phase, images: Tensor, identity: Tensor, same: Tensor, share: float
     ) -> tuple[dict[str, Tensor], Tensor]:
         maps = self.network.attributes(images)
         drawn = self.network.fuse(identity, maps)
-        self.discriminator.requires_grad_(False)
+        phase.discriminator.requires_grad_(False)
         sums = self.settings.squares == "sums"
         values = {
-            "adversarial": losses.adversarial(self._scores(drawn)),
+            "adversarial": losses.adversarial(phase.scores(drawn)),
             "attributes": losses.attributes(self.network.attributes(drawn), maps, sums),
             "identity": losses.identity(self.identity(drawn), identity),
             "reconstruction": losses.reconstruction(drawn, images, same, sums),
         }
-        weights = self.settings.losses
-        total = cast("Tensor", sum(getattr(weights, name) * value for name, value in values.items()))  # Eq. 18
-        self._generating.descend(total, share)
-        self.discriminator.requires_grad_(True)
+        total = cast("Tensor", sum(getattr(phase.losses, name) * value for name, value in values.items()))  # Eq. 18
+        phase.generating.descend(total, share)
+        phase.discriminator.requires_grad_(True)
         return values | {"total": total}, drawn.detach()
 
-    def _update_discriminator(self, images: Tensor, drawn: Tensor) -> Tensor:
-        loss = losses.discrimination(self._scores(images), self._scores(drawn))
-        self._discriminating.descend(loss, 1.0)
+    def _update_discriminator(self, phase: Phase, images: Tensor, drawn: Tensor) -> Tensor:
+        loss = losses.discrimination(phase.scores(images), phase.scores(drawn))
+        phase.discriminating.descend(loss, phase.rate)
         return loss
-
-    def _scores(self, images: Tensor) -> list[Tensor]:
-        return self.discriminator(self._seen(images))
 
 
 def train(
@@ -148,12 +199,12 @@ def train(
     sources = decoded(archive, "validation", settings.size, SAMPLES)
 
     def sample(step: int) -> None:
-        if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
+        if (step + 1) % settings.samples_every == 0 or step + 1 == settings.updates:
             job.picture(f"samples_{step + 1:06d}", samples(average.module, identity, sources, alter))
 
     loop.fit(
         task,
-        steps=settings.steps,
+        steps=settings.updates,
         state=job.state,
         fingerprint=digest,
         log=job.log,
