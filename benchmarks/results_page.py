@@ -90,15 +90,11 @@ KEYED = {
 }
 BASELINES = {
     "DeepPrivacy": "deepprivacy/default",
-    "DeepPrivacy, random code": "deepprivacy/random",
     "DeepPrivacy2": "deepprivacy2/default",
-    "DeepPrivacy2, random style": "deepprivacy2/random",
     "CIAGAN": "ciagan/default",
-    "LDFA, starts from the clear face": "ldfa/default",
-    "LDFA, starts from noise": "ldfa/filled",
+    "LDFA": "ldfa/default",
     "DartBlur": "dartblur/default",
     "AnonymousNet": "anonymousnet/default",
-    "AnonymousNet without perturbation": "anonymousnet/no_perturbation",
     "Fawkes (evasion)": "fawkes/default",
     "CLIP2Protect (evasion)": "clip2protect/default",
 }
