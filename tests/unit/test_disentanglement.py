@@ -254,6 +254,9 @@ def test_without_a_span_the_generator_takes_the_whole_vector(stage1):
 def test_shares_of_more_than_a_batch_are_refused():
     with pytest.raises(ValueError, match="are shares of one batch"):
         settings(same_pairs=0.8, noised=0.3)
+    with pytest.raises(ValueError, match=r"refinement\.noised 0\.5 are shares"):
+        settings(same_pairs=0.8, noised=0.0, refinement=REFINEMENT | {"steps": 1})
+    assert settings(same_pairs=0.8, noised=0.0).refinement.noised == 0.5  # not used: the refinement has no steps
 
 
 def test_total_is_equation_18_and_the_identity_encoder_does_not_change(stage1, identity):
@@ -266,12 +269,15 @@ def test_total_is_equation_18_and_the_identity_encoder_does_not_change(stage1, i
     assert torch.equal(identity.project.weight, before)
 
 
-@pytest.mark.parametrize("number", [0, 1], ids=["pixels", "features"])
+@pytest.mark.parametrize(
+    ("number", "own", "other"),
+    [(0, "discriminator", "refining_discriminator"), (1, "refining_discriminator", "discriminator")],
+    ids=["pixels", "features"],
+)
 @pytest.mark.parametrize("stage1", [{"steps": 3}], indirect=True)
-def test_each_optimiser_changes_its_own_network_only(stage1, number):
+def test_each_optimiser_changes_its_own_network_only(stage1, number, own, other):
     phase = stage1.phases[number]
     weights = {name: next(module.parameters()).clone() for name, module in stage1.modules.items()}
-    own, other = ("discriminator", "refining_discriminator")[:: 1 if number == 0 else -1]
     images, vectors = torch.rand(4, 3, 32, 32), stage1.identities[:4]
     _, made = stage1._update_generator(phase, images, vectors, torch.tensor([True] * 4), 1.0)
     assert torch.equal(next(stage1.modules[own].parameters()), weights[own])
@@ -310,8 +316,24 @@ def test_the_refinement_follows_with_its_own_losses_and_rates(stage1):
     assert values["total"] == pytest.approx(total(values, stage1.settings.refinement.losses), rel=1e-5)
     assert torch.equal(pixels, before)
     assert not torch.equal(features, first)
-    rates = {group["lr"] for group in stage1.optimisers["refining_adam"].param_groups}
-    assert rates == {0.5 * stage1.settings.learning_rate}
+
+
+@pytest.mark.parametrize("stage1", [{"steps": 3}], indirect=True)
+def test_the_rates_fall_at_the_end_of_each_phase(stage1):
+    """The first phase has 2 steps and the refinement 3, at half the rates; they fall over the last half of each."""
+    adam, kernels = stage1.settings.learning_rate, stage1.settings.kernel_rate
+    shares = []
+    for step in range(5):
+        stage1.step(step)
+        prefix = "" if step < 2 else "refining_"
+        rates = {name: stage1.optimisers[prefix + name].param_groups[0]["lr"] for name in ("adam", "muon")}
+        shares.append((rates["adam"] / adam, rates["muon"] / kernels))
+        judged = stage1.optimisers[prefix + "discriminator"].param_groups[0]["lr"] / adam
+        assert judged == pytest.approx(1.0 if step < 2 else 0.5)
+    # cooldown_share: (steps - step) / (0.5 steps), at most 1
+    expected = [1, 1, 0.5, 0.5, 0.5 / 1.5]
+    assert [share[0] for share in shares] == pytest.approx(expected)
+    assert [share[1] for share in shares] == pytest.approx(expected)
 
 
 def total(values, weights):

@@ -11,7 +11,7 @@ Weight = Annotated[float, Field(ge=0)]
 
 
 class DiscriminatorSettings(Settings):
-    """What the discriminator sees, and its widths."""
+    """The discriminator of pixels."""
 
     width: Width
     """Channels after its first convolution; each of the next doubles them, up to 8 times (64: SPADE, appendix A)."""
@@ -58,13 +58,14 @@ class DisentanglementSettings(Settings):
     generator_widths: Annotated[list[Width], Field(min_length=3)]
     """Input channels of the n AAD residual blocks, coarsest first (identitydp, Figure 3)."""
     discriminator: DiscriminatorSettings
-    """The discriminator (identitydp, Eq. 14)."""
+    """The discriminator of pixels (identitydp, Eq. 14)."""
     losses: LossSettings
     """The weights of Eq. 18."""
     squares: Literal["means", "sums"]
     """Whether a squared norm of Eq. 16 and 17 is a mean or a sum (sums: as printed; means: docs/identitydp.md)."""
     steps: Annotated[int, Field(ge=1)]
-    """Updates of the generator; an update of the discriminator follows each (the paper gives no number)."""
+    """Updates of the generator before the refinement; an update of the discriminator follows each (the paper gives no
+    number)."""
     batch: Annotated[int, Field(ge=2)]
     """Pairs in one update (the paper gives none; 16: FaceShifter re-implementations)."""
     same_pairs: Annotated[float, Field(ge=0, le=1)]
@@ -80,7 +81,8 @@ class DisentanglementSettings(Settings):
     kernel_rate: Annotated[float, Field(ge=0)]
     """Learning rate of Muon, for the kernels of the generator (0: Adam for these too, as published)."""
     cooldown: Annotated[float, Field(ge=0, le=1)]
-    """Share of the steps, at the end, over which the generator's rates fall to a fiftieth (0: as published)."""
+    """Share of the steps, at their end, over which the generator's rates fall to a fiftieth (0: as published); the same
+    share of the steps of the refinement."""
     refinement: RefinementSettings
     """The last updates."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
@@ -92,10 +94,13 @@ class DisentanglementSettings(Settings):
 
     @model_validator(mode="after")
     def _shares_fit(self) -> Self:
-        for noised in (self.noised, self.refinement.noised if self.refinement.steps else 0.0):
+        shares = {"noised": self.noised}
+        if self.refinement.steps:
+            shares["refinement.noised"] = self.refinement.noised
+        for name, noised in shares.items():
             if self.same_pairs + noised > 1:
                 raise ValueError(
-                    f"same_pairs {self.same_pairs:g} and noised {noised:g} are shares of one batch: together at most 1"
+                    f"same_pairs {self.same_pairs:g} and {name} {noised:g} are shares of one batch: together at most 1"
                 )
         return self
 

@@ -17,7 +17,7 @@ from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods._disentanglement import losses
 from masquerade.methods._disentanglement.network import Disentanglement
-from masquerade.methods._disentanglement.settings import DisentanglementSettings, LossSettings
+from masquerade.methods._disentanglement.settings import DisentanglementSettings, RefinementSettings
 from masquerade.networks.inputs import device, place
 from masquerade.networks.patchgan import MultiScaleDiscriminator
 from masquerade.networks.projected_discriminator import Heads, Projection
@@ -37,15 +37,13 @@ Alter = Callable[[np.ndarray], np.ndarray]
 class Phase:
     """Consecutive steps with one discriminator, one set of weights of the losses, and optimisers of their own.
 
-    ``rate``: the learning rates at its start, as a share. ``seen``: frozen, from pictures to what the discriminator
-    judges. The discriminator gives a map of scores for each scale.
+    ``rate``: the learning rates at its start, as a share of those of the training. ``seen``: frozen, from pictures to
+    what the discriminator judges. The discriminator gives a map of scores for each scale.
     """
 
     first: int
-    steps: int
     rate: float
-    losses: LossSettings
-    noised: float
+    settings: DisentanglementSettings | RefinementSettings
     seen: nn.Module
     discriminator: nn.Module
     generating: Optimisers
@@ -82,19 +80,17 @@ class StageOneTask:
         self.optimisers: dict[str, torch.optim.Optimizer] = {}
         pixels, refinement = settings.discriminator, settings.refinement
         scored = MultiScaleDiscriminator(pixels.width, pixels.depth, pixels.scales)
-        self.phases = [self._phase("", 0, settings.steps, 1.0, settings.losses, settings.noised, nn.Identity(), scored)]
+        self.phases = [self._phase("", 0, 1.0, settings, nn.Identity(), scored)]
         if refinement.steps:
-            about = settings.steps, refinement.steps, refinement.rate, refinement.losses, refinement.noised
-            self.phases.append(self._phase("refining_", *about, Projection(refinement.projected), Heads()))
+            seen = Projection(refinement.projected)
+            self.phases.append(self._phase("refining_", settings.steps, refinement.rate, refinement, seen, Heads()))
 
     def _phase(
         self,
         prefix: str,
         first: int,
-        steps: int,
         rate: float,
-        losses: LossSettings,
-        noised: float,
+        settings: DisentanglementSettings | RefinementSettings,
         seen: nn.Module,
         discriminator: nn.Module,
     ) -> Phase:
@@ -108,7 +104,7 @@ class StageOneTask:
         self.modules[f"{prefix}discriminator"] = discriminator
         self.optimisers |= {f"{prefix}{name}": optimiser for name, optimiser in generating.named.items()}
         self.optimisers[f"{prefix}discriminator"] = discriminating.named["adam"]
-        return Phase(first, steps, rate, losses, noised, seen, discriminator, generating, discriminating)
+        return Phase(first, rate, settings, seen, discriminator, generating, discriminating)
 
     def kind(self, step: int) -> int:
         """The number of the step's phase."""
@@ -127,8 +123,8 @@ class StageOneTask:
         phase = self.phases[self.kind(step)]
         giver, rows, same = self.pairs(step)
         images = torch.from_numpy(to_float(self.pictures[rows])).to(self.device)
-        identity = self._noised(self.identities[torch.from_numpy(giver)], phase.noised, step)
-        share = phase.rate * cooldown_share(step - phase.first, phase.steps, self.settings.cooldown)
+        identity = self._noised(self.identities[torch.from_numpy(giver)], phase.settings.noised, step)
+        share = phase.rate * cooldown_share(step - phase.first, phase.settings.steps, self.settings.cooldown)
         values, drawn = self._update_generator(phase, images, identity, torch.from_numpy(same).to(self.device), share)
         values["discriminator"] = self._update_discriminator(phase, images, drawn)
         return {name: value.item() for name, value in values.items()}
@@ -160,7 +156,8 @@ class StageOneTask:
             "identity": losses.identity(self.identity(drawn), identity),
             "reconstruction": losses.reconstruction(drawn, images, same, sums),
         }
-        total = cast("Tensor", sum(getattr(phase.losses, name) * value for name, value in values.items()))  # Eq. 18
+        weights = phase.settings.losses
+        total = cast("Tensor", sum(getattr(weights, name) * value for name, value in values.items()))  # Eq. 18
         phase.generating.descend(total, share)
         phase.discriminator.requires_grad_(True)
         return values | {"total": total}, drawn.detach()
