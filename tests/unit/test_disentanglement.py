@@ -295,9 +295,9 @@ def test_a_discriminator_of_features_learns_to_tell_pictures_apart(stage1):
     phase = stage1.phases[1]
     bright, dark = torch.full((4, 3, 32, 32), 0.5), torch.full((4, 3, 32, 32), -0.5)
     frozen = [weight.clone() for weight in phase.seen.parameters()]
-    values = [stage1._update_discriminator(phase, bright, dark).item() for _ in range(20)]
+    values = [stage1._update_discriminator(phase, bright, dark).item() for _ in range(40)]  # at half the rate
     assert values[0] == pytest.approx(2, abs=0.5)  # hinge, Eq. 14: each half gives 1 at a score of 0
-    assert values[-1] < 0.85 * values[0]
+    assert values[-1] < 0.7 * values[0]
     assert all(torch.equal(*pair) for pair in zip(phase.seen.parameters(), frozen, strict=True))
     assert stage1.modules.keys() == {"network", "discriminator", "refining_discriminator"}
     kept = {id(weight) for module in stage1.modules.values() for weight in module.parameters()}
