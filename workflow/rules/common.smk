@@ -20,8 +20,7 @@ os.environ.update(
 )
 
 from masquerade.core.errors import MasqueradeError
-from masquerade.lineage import snakemake_internals
-from masquerade.params import overlays
+from masquerade.lineage import local_records, snakemake_internals, versioning
 from masquerade.params.paths import index, with_index
 from masquerade.pipeline import checks, commands, fork_server, submission
 from masquerade.pipeline.graph import LATENT_BACKBONES, Graph, one_of
@@ -30,6 +29,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 try:
+    checks.check_experiment(ROOT)
     GRAPH = Graph(ROOT, config.get("scale"), lambda path: snakemake_internals.announce_file(workflow, path))
 except MasqueradeError as error:
     raise WorkflowError(str(error))
@@ -58,11 +58,11 @@ wildcard_constraints:
     item=r"[a-z0-9_]+",
 
 
-if "scale" not in config:
-    overlays.write(PARAMETERS.tree, ROOT / overlays.FILE)
 if PARAMETERS.rehearsal:
     logger.info(f"Scale {SCALE} is a rehearsal: it makes no tables, figures, claims, scores or report.")
 if workflow.is_main_process:
+    if settled := local_records.settle(SCALE, ROOT):
+        logger.info(settled)
     for text in checks.warnings(GRAPH):
         logger.warning(text)
 
@@ -86,9 +86,9 @@ def before_jobs():
 
 
 def after_jobs(outcome):
-    """Publish the runs. After a success, DVC also records the files, if it did not start this build itself."""
+    """Publish the runs. After a success, record the build, if DVC did not start it: then its stage does so."""
     own_scale = "scale" not in config and not PARAMETERS.rehearsal
-    record = outcome == "success" and own_scale and not os.environ.get("DVC_STAGE")
+    record = outcome == "success" and own_scale and versioning.OF_DVC not in os.environ
     commands = [[sys.executable, "workflow/scripts/finish.py", step] for step in ["publish", "record"][: 1 + record]]
     for process in [subprocess.Popen(command) for command in commands]:  # both at the same time
         process.wait()

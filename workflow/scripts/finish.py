@@ -1,4 +1,4 @@
-"""At the end of a build, `publish` its runs to MLflow, or `record` its files in DVC."""
+"""At the end of a build, `publish` its runs to MLflow, or `record` its files in git and DVC."""
 
 import logging
 import sys
@@ -23,9 +23,9 @@ def publish() -> None:
 
 def record() -> None:
     try:
-        logging.info("DVC: %d stages recorded", versioning.record())
+        logging.info("DVC: %d jobs recorded", versioning.record())
     except versioning.NotRecorded as reason:
-        logging.info("DVC: not recorded: %s", reason)
+        sys.exit(f"DVC: not recorded: {reason}")
 
 
 if __name__ == "__main__":

@@ -39,19 +39,18 @@ def show(
     """Print the chain of a number: table, metrics, measurements, anonymized faces, checkpoint, training, raw data."""
     from masquerade.lineage import chain, descriptions, drawing, publishing
     from masquerade.lineage.address import resolve
-    from masquerade.lineage.history import History
+    from masquerade.lineage.history import working_copy
 
-    scale = scale or _scale(root)
-    history = History(root)
-    resolved = resolve(address, scale, history.outputs(), history.read)
-    links = chain.follow(history, scale, resolved)
+    history = working_copy(root, scale)
+    resolved = resolve(address, history)
+    links = chain.follow(history, resolved)
     if graph is not None:
         drawing.draw(resolved, links, graph)
     runs = publishing.find(link.job.circumstances["run"] for link in links if link.job and link.job.circumstances)
     if as_json:
-        typer.echo(json.dumps(chain.tree(resolved, scale, links, runs), indent=1, ensure_ascii=False))
+        typer.echo(json.dumps(chain.tree(resolved, history.scale, links, runs), indent=1, ensure_ascii=False))
     else:
-        _print(descriptions.chain(resolved, scale, links, runs, full))
+        _print(descriptions.chain(resolved, history.scale, links, runs, full))
 
 
 @app.command()
@@ -65,15 +64,15 @@ def diff(
     """Print why a number changed between two commits: which parameter, code, data or environment."""
     from dataclasses import asdict
 
-    from masquerade.lineage import descriptions, difference
-    from masquerade.lineage.history import LineageError
-    from masquerade.lineage.revision import Revision
+    from masquerade.lineage import descriptions, difference, revision
+    from masquerade.lineage.history import LineageError, working_copy
 
     if not cell:
         raise LineageError(
             "--cell is missing. Give an address, as for `lineage show`: PAPER/ITEM:METHOD[/VARIANT][:COLUMN[:DATASET]]."
         )
-    compared = difference.compare(Revision(old, root), Revision(new, root), cell)
+    later = revision.at(new, root) if new else working_copy(root)
+    compared = difference.compare(revision.at(old, root), later, cell)
     if as_json:
         typer.echo(json.dumps(asdict(compared), indent=1, ensure_ascii=False))
     else:
@@ -99,12 +98,6 @@ def verify(
         _print(descriptions.verdict(verdict, every))
     if verdict.breaks:
         raise typer.Exit(1)
-
-
-def _scale(root: Path) -> str:
-    from masquerade.params import blocks, yaml_files
-
-    return yaml_files.read(root / blocks.PARAMS)["scale"]
 
 
 def _print(lines: Iterable[Text]) -> None:

@@ -18,7 +18,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from masquerade.cli import assets, faces, imported, lineage, params, plan, weights
+from masquerade.cli import assets, faces, imported, lineage, params, plan, records, weights
 from masquerade.core.errors import MasqueradeError
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ app = typer.Typer(
 )
 app.add_typer(params.app, name="params")
 app.add_typer(lineage.app, name="lineage")
+app.add_typer(records.app, name="records")
 app.add_typer(assets.app, name="assets")
 app.add_typer(weights.app, name="weights")
 app.command("export-faces")(imported.export_faces)

@@ -5,7 +5,7 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -136,12 +136,19 @@ def write_fingerprints(output: Path, roots: Iterable[Path], root: Path) -> Path:
     cache_file = output.with_name(CACHE)
     _recall(cache_file)
     known = len(_known)
-    files.write_if_changed(
-        output, json.dumps({_relative(path, root): fingerprint(path) for path in closure(*roots)}, indent=0)
-    )
+    files.write_if_changed(output, _text({_relative(path, root): fingerprint(path) for path in closure(*roots)}))
     if len(_known) > known:
         files.write_if_changed(cache_file, json.dumps(_known))
     return output
+
+
+def closure_sha256(fingerprints: Mapping[str, str]) -> str:
+    """The SHA-256 of the file that `write_fingerprints` writes for these fingerprints (source file -> fingerprint)."""
+    return hashlib.sha256(_text(fingerprints).encode()).hexdigest()
+
+
+def _text(fingerprints: Mapping[str, str]) -> str:
+    return json.dumps(fingerprints, indent=0)
 
 
 @cache
@@ -172,11 +179,12 @@ def sha256(path: Path) -> str:
 def commit() -> str:
     """The commit of the working copy, with ``+`` if it has uncommitted changes, or 'unknown' outside git.
 
-    Changes of a dvc.lock do not count, because a build writes these files.
+    Changes of dvc.lock and records/ do not count, because a build writes these files.
     """
     try:
         head = _git("rev-parse", "HEAD").stdout.strip()
-        changed = _git("diff", "--quiet", "HEAD", "--", ":/", ":(top,exclude,glob)**/dvc.lock", check=False).returncode
+        written = [f":(top,exclude){name}" for name in ("dvc.lock", "records")]
+        changed = _git("diff", "--quiet", "HEAD", "--", ":/", *written, check=False).returncode
     except (OSError, subprocess.SubprocessError):
         return "unknown"
     return f"{head}{'+' if changed else ''}"

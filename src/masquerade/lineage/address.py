@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from masquerade.core import suggestions
-from masquerade.lineage.history import LineageError
+from masquerade.lineage.history import History, LineageError
 from masquerade.params.paths import Paths
 
 FACT_COLUMNS = ("row", "group", "column", "metric", "part", "attempt", "judge", "printed", "measured", "spread",
@@ -49,22 +49,38 @@ class ResolvedAddress:
         return any(path.startswith(f"{Paths(scale).metrics_folder}/{folder}/") for folder in folders)
 
 
-def resolve(address: str, scale: str, outputs: Collection[str], read: Callable[[str], str]) -> ResolvedAddress:
-    """Find the file and the cells of ``address`` among the ``outputs`` of a build. ``read`` returns a file's text.
+def resolve(address: str, history: History) -> ResolvedAddress:
+    """Find the file and the cells of ``address`` in a build. If the bytes of a table are not here, its cells have no
+    values.
 
     Raises LineageError, which lists the known names, if the address matches nothing.
     """
-    if address in outputs:
+    if history.maker(address):
         return ResolvedAddress(address, address)
     item, *rest = address.split(":")
-    file = _file(outputs, scale, item)
+    file = _file(history.outputs(), history.scale, item)
     if not rest:
         return ResolvedAddress(address, file)
     if not file.endswith(".csv"):
         raise LineageError(f"{item} has no cells with an address. Use the address `{item}` for the whole item.")
-    records = list(csv.DictReader(io.StringIO(read(file))))
+    text = history.read(file)
+    if text is None:
+        return ResolvedAddress(address, file, (_cell_of_absent_table(address, file, item, rest, history),))
+    records = list(csv.DictReader(io.StringIO(text)))
     cells = _claims(address, records, rest) if item == "claims" else _cells(address, records, item, rest)
     return ResolvedAddress(address, file, tuple(cells))
+
+
+def _cell_of_absent_table(address: str, file: str, item: str, rest: list[str], history: History) -> AddressedCell:
+    """A cell without a value. It depends on the metrics of the method in the address, of a claim on all metrics."""
+    folder = f"{Paths(history.scale).metrics_folder}/"
+    cells = [path.removeprefix(folder).split("/")[:3] for path in history.outputs() if path.startswith(folder)]
+    method = "" if item == "claims" else rest[0]
+    places = dict.fromkeys((dataset, name, variant) for dataset, name, variant in cells
+                           if method in ("", name, f"{name}/{variant}"))  # fmt: skip
+    facts = {"metric": " ".join(rest[1:2]), "reason": f"its table is not on this machine; `dvc pull {file}` fetches it",
+             "source": "", "verdict": "", "margin": ""}  # fmt: skip
+    return AddressedCell(item, address, "", facts, tuple(places))
 
 
 def _file(outputs: Collection[str], scale: str, item: str) -> str:

@@ -31,7 +31,7 @@ class Link:
     """The kind of raw data at the end of the chain, or '' for a link in the middle."""
 
 
-def follow(history: History, scale: str, address: ResolvedAddress) -> list[Link]:
+def follow(history: History, address: ResolvedAddress) -> list[Link]:
     """Every link behind ``address``, numbered from 1. A link comes before the links that it was made from.
 
     The fingerprints of code and the environment are not links: they are facts of a job.
@@ -45,7 +45,7 @@ def follow(history: History, scale: str, address: ResolvedAddress) -> list[Link]
         if job is None or job.key in nodes:
             continue
         nodes[job.key] = Link(0, job.rule, job, _written(job), raw="drawn by the code" if job.drawn else "")
-        read = [p for p in job.inputs if path != address.file or address.depends(p, scale)]
+        read = [p for p in job.inputs if path != address.file or address.depends(p, history.scale)]
         made = {maker.key for p in read if (maker := history.maker(p))}
         raw = _raw({p: job.inputs[p] for p in read if history.maker(p) is None})
         nodes |= raw

@@ -20,7 +20,7 @@ import yaml
 from masquerade.assets.entries import asset
 from masquerade.assets.identity import identity, role_of
 from masquerade.core import files
-from masquerade.lineage.history import History, Job, LineageError
+from masquerade.lineage.history import History, Job, LineageError, working_copy
 from masquerade.lineage.licences import ASSETS, OURS, SPDX, of_faces
 from masquerade.params import loading, paths
 from masquerade.params import parameters as params
@@ -37,7 +37,8 @@ PROFILES = {
 WORKFLOW = "Snakefile"
 CITATION = "CITATION.cff"
 REPOSITORY = (CITATION, "LICENSE", "README.md", "params.yaml", "requirements.lock", "environment.yml", "dvc.yaml",
-              "dvc.lock", "pyproject.toml", "src", "workflow", "scales", "profiles", "reference")  # fmt: skip
+              "dvc.lock", "records", "pyproject.toml", "src", "workflow", "scales", "profiles",
+              "reference")  # fmt: skip
 """The files and folders of the repository that go into the crate, if they exist."""
 SUFFIXES = {
     ".csv": "text/csv", ".md": "text/markdown", ".tex": "application/x-tex", ".json": "application/json",
@@ -57,11 +58,10 @@ def export(output: Path, root: Path = Path(), scale: str | None = None, with_dat
     if output.suffix != ".zip":
         raise LineageError(f"{output} has the wrong suffix: a crate is a .zip. Give it a name that ends in .zip.")
     parameters = loading.load(root, scale)
-    history = History(root)
-    built = tuple(f"{folder}{parameters.scale}/" for folder in paths.BUILT)
-    jobs = {job.key: job for path in history.outputs() if path.startswith(built) and (job := history.maker(path))}
+    history = working_copy(root, parameters.scale)
+    jobs = history.jobs()
     if not jobs:
-        raise LineageError(f"There is no build of scale {parameters.scale}. Run `snakemake all` or `dvc pull`.")
+        raise LineageError(f"There is no build of scale {parameters.scale}. Run `snakemake all`, or `dvc pull`.")
     maker = _Maker(root, parameters, history, with_data)
     maker.describe(sorted(jobs.values(), key=lambda job: (job.started, job.key)))
     with files.written(output) as temporary:

@@ -95,9 +95,9 @@ def difference(result: Difference) -> Iterator[Text]:
     if not result.causes:
         same = "its file has the same bytes" if result.same_bytes else "only other parts of its file changed"
         yield Text(f"  nothing behind it changed; {same}", style="green")
-    for kind, what, stages in grouped(result.causes):
-        more = f" and {len(stages) - 2} more" if len(stages) > 3 else ""
-        names = ", ".join(stages[: 2 if more else 3])
+    for kind, what, jobs in grouped(result.causes):
+        more = f" and {len(jobs) - 2} more" if len(jobs) > 3 else ""
+        names = ", ".join(jobs[: 2 if more else 3])
         yield Text.assemble(f"  {kind:<12}", (what, "bold"), (f"  in {names}{more}", "dim"))
 
 

@@ -1,22 +1,23 @@
-"""Reads the records of a repository: every job that wrote a file, as it ran. It runs and hashes nothing.
+"""The jobs of a build, as they ran, from the text ``records/<scale>.jsonl``. Nothing is run, and no file is changed.
 
-Snakemake's record of an output gives the rule, the command, the parameters and the sha256 of every input as the job
-read it. `provenance` gives the md5 of every output as the job wrote it, and the circumstances. Both come with
-``dvc pull``.
+A record gives the rule, the command, the parameters and the sha256 of every input as the job read it, the md5 of every
+output as the job wrote it, and the circumstances. The text comes with git, so a clone has the history of every number.
 """
 
-import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from masquerade.core import fingerprints
 from masquerade.core.errors import MasqueradeError
-from masquerade.lineage import provenance, snakemake_internals
-from masquerade.lineage.snakemake_internals import OutputRecord
-from masquerade.params import paths
+from masquerade.lineage import records
+from masquerade.lineage.local_records import Build
+from masquerade.lineage.records import Closures, Record, Records
+from masquerade.lineage.snakemake_internals import OutputRecord, output_record
+from masquerade.params import blocks, yaml_files
 
 WORDS = ("name", "dataset", "method", "ablation", "variant", "seed", "split")
 """Arguments of a step's program that identify its subject."""
@@ -26,28 +27,12 @@ class LineageError(MasqueradeError):
     """A name that has no lineage here, or a damaged record."""
 
 
-@dataclass(frozen=True)
-class Job:
+@dataclass(frozen=True, kw_only=True)
+class Job(OutputRecord):
     """One job as it ran. A field that the records do not give is '' or empty."""
 
-    rule: str
     outputs: Mapping[str, str]
     """Path -> md5 of the file as the job wrote it."""
-    inputs: Mapping[str, str]
-    """Path -> sha256 of the file as the job read it, without the fingerprints of its code."""
-    code: str
-    """The file with the fingerprints of its code."""
-    code_sha256: str
-    params: Mapping[str, Any]
-    """Its slice of the parameters, by dotted keys."""
-    command: str
-    template: str
-    """The command of the rule, before names were filled in."""
-    declared_environment: str
-    """environment.yml as it was, base64."""
-    started: float
-    """Seconds since 1970, by Snakemake."""
-    ended: float
     circumstances: Mapping[str, Any]
     """What `provenance.write` recorded."""
 
@@ -71,70 +56,89 @@ class Job:
 
 
 class History:
-    """The jobs of a repository, by the files that they wrote."""
+    """The jobs of a build of one scale, by the files that they wrote.
 
-    def __init__(self, root: Path = Path()):
-        self.root = root
-        self._made: dict[str, Job] = {}
-        circumstances = {path: record for record in self._circumstances() for path in record["outputs"]}
-        jobs: dict[str, tuple[OutputRecord, list[str]]] = {}
-        for output, file in snakemake_internals.output_records(root):
-            record = snakemake_internals.output_record(_read(file))
-            jobs.setdefault(record.command or output, (record, []))[1].append(output)
-        for record, outputs in jobs.values():
-            job = _job(record, outputs, circumstances)
-            self._made |= dict.fromkeys(job.outputs, job)
+    ``title``: of the build, for a person. ``content``: path and md5 -> the bytes of a file, None if they are not here.
+    """
+
+    def __init__(
+        self, title: str, scale: str, makers: Mapping[str, Record], closures: Iterable[Closures],
+        content: Callable[[str, str], bytes | None],
+    ):  # fmt: skip
+        self.title, self.scale, self._closures, self._content = title, scale, list(closures), content
+        jobs = {id(record): _job(record) for record in makers.values()}
+        self._made = {path: jobs[id(record)] for path, record in makers.items()}
+
+    def __str__(self) -> str:
+        return self.title
 
     def maker(self, path: str) -> Job | None:
-        """The job that wrote a file, or None if no job of this repository did."""
+        """The job that wrote a file, or None if no job did."""
         return self._made.get(path)
 
     def outputs(self) -> list[str]:
         """Every file that a job wrote, sorted by name."""
         return sorted(self._made)
 
-    def read(self, path: str) -> str:
-        """The text of a file. Raises LineageError if the file is missing."""
-        file = self.root / path
-        if not file.is_file():
-            raise LineageError(f"{path} is missing. Build it with `snakemake {path}`, or fetch it with `dvc pull`.")
-        return file.read_text(encoding="utf-8")
+    def jobs(self) -> dict[str, Job]:
+        """Key -> every job."""
+        return {job.key: job for job in self._made.values()}
 
-    def _circumstances(self) -> Iterator[dict[str, Any]]:
-        folder = self.root / provenance.FOLDER
-        for path in sorted(folder.rglob("*.json")) if folder.is_dir() else ():
-            content = _read(path)
-            if not isinstance(content.get("outputs"), dict):
-                raise LineageError(f"{path} is damaged: it names no outputs. Fetch it again: `dvc checkout {path}`.")
-            yield content
+    def read(self, path: str) -> str | None:
+        """The text of a file that a job wrote, None if its bytes are not on this machine."""
+        content = self._content(path, self._made[path].outputs[path])
+        return None if content is None else content.decode()
+
+    def closure(self, job: Job) -> Mapping[str, str]:
+        """The source files of a job's code with their fingerprints. Empty if the closure that ran is not known."""
+        known = (closures.get(Path(job.code).stem, {}) for closures in self._closures)
+        return next((closure for closure in known if fingerprints.closure_sha256(closure) == job.code_sha256), {})
 
 
-def _read(path: Path) -> dict[str, Any]:
+def working_copy(root: Path = Path(), scale: str | None = None) -> History:
+    """The history of the files of a scale (default: that of params.yaml) in the working copy at ``root``.
+
+    A file that a job made after the text was written has the record of that job. Raises LineageError for a text that
+    is damaged.
+    """
+    scale = scale or yaml_files.read(root / blocks.PARAMS)["scale"]
+    build = Build(scale, root)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise LineageError(f"{path} is damaged ({error}). Fetch it again: `dvc checkout {path}`.") from error
-    if not isinstance(content, dict):
-        raise LineageError(f"{path} is damaged: it is no record. Fetch it again: `dvc checkout {path}`.")
-    return content
+        recorded = build.recorded
+    except (ValueError, KeyError, AttributeError) as error:
+        text = records.text_path(scale)
+        raise LineageError(f"{text} is damaged ({error}). Restore it: `git checkout {text}`.") from error
+    newer = {path: record for path, record in build.explained.items() if record}
+    closures = (recorded.closures, records.closures(root))
+
+    def content(path: str, _: str) -> bytes | None:
+        return (root / path).read_bytes() if (root / path).is_file() else _kept_by_dvc(path, None, root)
+
+    return History("the working copy", scale, {**recorded.makers, **newer}, closures, content)
 
 
-def _job(record: OutputRecord, outputs: list[str], circumstances: Mapping[str, Mapping[str, Any]]) -> Job:
-    known = next((circumstances[path] for path in outputs if path in circumstances), {})
-    md5s = known.get("outputs", {})
-    code = next((path for path in record.inputs if path.startswith(f"{paths.CODE}/")), "")
-    named = dict.fromkeys(word for word in record.command.split() if word in outputs)  # in the rule's order
-    return Job(
-        rule=record.rule,
-        outputs={path: md5s.get(path, "") for path in dict.fromkeys((*named, *outputs))},
-        inputs={path: sha256 for path, sha256 in record.inputs.items() if path != code},
-        code=code,
-        code_sha256=record.inputs.get(code, ""),
-        params=record.params,
-        command=record.command,
-        template=record.template,
-        declared_environment=record.environment,
-        started=record.started,
-        ended=record.ended,
-        circumstances=known,
-    )
+def of_text(text: str, scale: str, commit: str, root: Path = Path()) -> History:
+    """The history in the text of a commit. Bytes are read from the working copy if they are the same, else through DVC."""
+    recorded = Records.parse(text)
+
+    def content(path: str, digest: str) -> bytes | None:
+        file = root / path
+        same = file.is_file() and fingerprints.md5(file) == digest
+        return file.read_bytes() if same else _kept_by_dvc(path, commit, root)
+
+    return History(commit[:12], scale, recorded.makers, [recorded.closures], content)
+
+
+def _kept_by_dvc(path: str, commit: str | None, root: Path) -> bytes | None:
+    """The bytes of a file of a commit (None: of the working copy), from DVC's cache or the remote."""
+    import dvc.api
+    from dvc.exceptions import DvcException
+
+    try:
+        return dvc.api.read(path, repo=str(root), rev=commit, mode="rb")
+    except (DvcException, OSError):
+        return None
+
+
+def _job(record: Record) -> Job:
+    return Job(**output_record(record.snakemake), outputs=record.outputs, circumstances=record.circumstances)

@@ -7,10 +7,12 @@ import ast
 import json
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from masquerade.params import paths
 
 if TYPE_CHECKING:
     from snakemake.jobs import Job
@@ -22,6 +24,8 @@ RECORDS = Path(".snakemake/metadata")
 """Snakemake's records of outputs: JSON of format 6."""
 INCOMPLETE = Path(".snakemake/incomplete")
 """Marks of outputs whose job was interrupted."""
+LOCKS = Path(".snakemake/locks")
+"""Files that are here while a build runs, and after one that was killed."""
 _LONGEST_NAME = 254
 
 
@@ -94,19 +98,41 @@ def graph(force_all: bool = False) -> tuple[list["Job"], set["Job"]]:
         return jobs, {job for job in inner.dag.needrun_jobs() if job.output}
 
 
-def parameter_functions(job: "Job") -> Iterator[Any]:
-    """The functions behind the ``params`` of a job's rule."""
-    return (value for _, value in job.rule.params._allitems() if callable(value))
+def is_locked(root: Path) -> bool:
+    """Whether a build runs below ``root``, or was killed."""
+    return any((root / LOCKS).glob("*"))
+
+
+def any_incomplete(root: Path) -> bool:
+    """Whether an output has the mark of an interrupted job."""
+    return any(path.is_file() for path in (root / INCOMPLETE).rglob("*"))
 
 
 def record_path(output: str) -> str:
     """Where Snakemake keeps its record of an output."""
+    return _place(RECORDS, output)
+
+
+def incomplete_path(output: str) -> str:
+    """Where Snakemake marks an output whose job was interrupted."""
+    return _place(INCOMPLETE, output)
+
+
+def _place(folder: Path, output: str) -> str:
     encoded = urlsafe_b64encode(output.encode()).decode()
     parts = [encoded[start : start + _LONGEST_NAME] for start in range(0, len(encoded), _LONGEST_NAME)]
-    return "/".join([RECORDS.as_posix(), *(f"@{part}" for part in parts[:-1]), parts[-1]])
+    return "/".join([folder.as_posix(), *(f"@{part}" for part in parts[:-1]), parts[-1]])
 
 
-@dataclass(frozen=True)
+def recorded_outputs(root: Path) -> set[str]:
+    """Every output that has a record below ``root``."""
+    folder = root / RECORDS
+    names = (("".join(part.removeprefix("@") for part in path.relative_to(folder).parts), path)
+             for path in (folder.rglob("*") if folder.is_dir() else ()))  # fmt: skip
+    return {urlsafe_b64decode(name).decode() for name, path in names if path.is_file() and not name.startswith(".")}
+
+
+@dataclass(frozen=True, kw_only=True)
 class OutputRecord:
     """What Snakemake keeps of one output."""
 
@@ -115,38 +141,42 @@ class OutputRecord:
     template: str
     """The command of the rule, before names were filled in."""
     inputs: Mapping[str, str]
-    """Path -> sha256 of each input as the job read it; '' if Snakemake kept no hash."""
+    """Path -> sha256 of each input as the job read it, without the fingerprints of its code; '' if there is none."""
+    code: str
+    """The file with the fingerprints of its code, '' if it has none."""
+    code_sha256: str
     params: Mapping[str, Any]
     """The job's slice of the parameters, by dotted keys."""
-    environment: str
+    declared_environment: str
     """environment.yml as it was, base64."""
     started: float
     """Seconds since 1970."""
     ended: float
 
 
-def output_records(root: Path) -> Iterator[tuple[str, Path]]:
-    """(output, file of its record) of every output that has a record below ``root``, in the order of file names."""
-    folder = root / RECORDS
-    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
-        name = "".join(part.removeprefix("@") for part in path.relative_to(folder).parts)
-        if path.is_file() and not name.startswith("."):
-            yield urlsafe_b64decode(name).decode(), path
-
-
-def output_record(content: Mapping[str, Any]) -> OutputRecord:
-    """The JSON of a record, by the names of this project."""
+def output_record(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an `OutputRecord` from the JSON of Snakemake's record."""
     checksums = content["input_checksums"] or {}
-    return OutputRecord(
-        rule=content["rule"],
-        command=content["shellcmd"] or "",
-        template=content["code"] or "",
-        inputs={path: checksums.get(path, "").removeprefix("sha256:") for path in sorted(set(content["input"]))},
-        params=_slice(content["params"]),
-        environment=content["conda_env"] or "",
-        started=content["starttime"],
-        ended=content["endtime"],
-    )
+    inputs = {path: checksums.get(path, "").removeprefix("sha256:") for path in sorted(set(content["input"]))}
+    code = next((path for path in inputs if path.startswith(f"{paths.CODE}/")), "")
+    return {
+        "rule": content["rule"],
+        "command": content["shellcmd"] or "",
+        "template": content["code"] or "",
+        "code": code,
+        "code_sha256": inputs.pop(code, ""),
+        "inputs": inputs,
+        "params": _slice(content["params"]),
+        "declared_environment": content["conda_env"] or "",
+        "started": content["starttime"],
+        "ended": content["endtime"],
+    }
+
+
+def inputs_as_read(output: str) -> dict[str, str]:
+    """Path -> ``sha256:...`` of each input as the job of this output read it; empty if the output has no record."""
+    file = Path(record_path(output))
+    return json.loads(file.read_text(encoding="utf-8"))["input_checksums"] if file.is_file() else {}
 
 
 def _slice(params: list[str]) -> dict[str, Any]:

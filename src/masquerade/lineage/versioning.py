@@ -1,215 +1,125 @@
-"""DVC keeps the bytes: dvc.yaml is written from the Snakemake graph, and a finished build is recorded.
-
-Each job is one stage. Snakemake's record of each output is a DVC output beside it, so that Snakemake has nothing to do
-after ``git clone && dvc pull``. The circumstances of the job are a DVC output as well, for the lineage. Fingerprints of
-code and slices of the parameters are files too: the stages ``code`` and ``params`` write them, and other stages depend
-on them.
-"""
+"""DVC keeps the bytes of a finished build, and git its records. Each scale is one stage of DVC."""
 
 import hashlib
-import json
-import logging
-from collections.abc import Iterator, Sequence
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import yaml
 
-from masquerade import assets
-from masquerade.core.errors import MasqueradeError
-from masquerade.faces import MANIFESTS
-from masquerade.lineage import dvc_internals, provenance, snakemake_internals, stage_files
-from masquerade.lineage.snakemake_internals import graph, record_path
-from masquerade.params import blocks, loading, overlays, paths, slices, yaml_files
-from masquerade.params.parameters import Parameters
+from masquerade.lineage import local_records, records
+from masquerade.lineage.local_records import Build, NotRecorded
+from masquerade.lineage.records import Records
+from masquerade.lineage.snakemake_internals import graph, inputs_as_read
+from masquerade.params import blocks, loading, overlays, yaml_files
+from masquerade.params.paths import BUILT
 
 if TYPE_CHECKING:
     from snakemake.jobs import Job
 
-_RUN = "python workflow/scripts/stage.py {rule} {outputs}"
-_HEADER = "# Generated from the Snakemake graph by `make dvc.yaml`; do not edit.\n"
-_CODE_STAGE, _PARAMS_STAGE = "code", "params"
-_DECLARED = Path("reference")
-"""The folder with a folder of declared tables and figures for each paper."""
-_SLICES = "slices"
-"""Where the stage of the parameters holds the keys of each slice: in its ``meta``, which DVC leaves to its users."""
+STAGE = "build@{scale}"
+LOCK = Path("dvc.lock")
+OF_DVC = "DVC_STAGE"
+"""DVC sets this variable for the commands of its stage, and itself records what they wrote."""
+PARTIAL = ["snakemake all"]
+"""The command of the stage in the lock of an unfinished build. It differs from that of dvc.yaml, so DVC goes on."""
 
 
-class SliceConflict(MasqueradeError):
-    """Two rules give one name to different slices of the parameters."""
+def record(partial: bool = False) -> int:
+    """Record the build of the scale in params.yaml: its records as text, and its files by `dvc commit`.
 
-
-class NotRecorded(MasqueradeError):
-    """The build is not in a state that may be recorded."""
-
-
-def _circumstances_path(outputs: list[str]) -> str:
-    """Where the circumstances of the job with these outputs lie."""
-    return provenance.path_of(outputs[0]).as_posix()
-
-
-def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, dict[str, Any]]:
-    """Every dvc.yaml -> its content, for these jobs."""
-    over_paths = loading.layers_of(yaml_files.read(root / blocks.PARAMS)["scale"], root)
-    declared = slices_of(jobs)
-    read = {path for job in jobs for path in map(str, job.input)}
-    fingerprints = sorted(path for path in read if path.startswith(f"{paths.CODE}/"))
-    identities = sorted(path for path in read if assets.role_of(path))
-    manifests = sorted(path for path in read if Path(path).parent == MANIFESTS)
-    first: dict[str, Any] = {
-        # A comment changes a source file but not its fingerprint: DVC then stops here.
-        _CODE_STAGE: {
-            "cmd": "python workflow/scripts/fingerprints.py",
-            "deps": ["src/masquerade", "workflow/scripts", *([assets.LOCK.as_posix()] if identities else [])],
-            "outs": [{path: {"persist": True}} for path in (*fingerprints, *identities, *manifests)],
-        },
-        _PARAMS_STAGE: {
-            "cmd": f"python workflow/scripts/effective_params.py # slices {_short_hash(json.dumps(declared))}",
-            # The code determines the values that the files leave out.
-            "deps": [blocks.PARAMS, *over_paths, "src/masquerade"],
-            # The folder of the slices is one output, because DVC takes a millisecond for each.
-            "outs": [{path.as_posix(): {"persist": True}} for path in (overlays.FILE, slices.FOLDER)],
-            "meta": {_SLICES: declared},
-        },
-    }
-    outputs = sorted(str(path) for job in jobs for path in job.output)
-    contents: dict[str, dict[str, Any]] = {
-        stage_files.DVC_YAML: {
-            "stages": {},
-            # what `dvc params diff`, `metrics diff`, `plots diff` and `exp show` show
-            "params": [overlays.FILE.as_posix()],
-            "metrics": [path for path in outputs if path.endswith(f"/{paths.SCORES}")],
-            "plots": [path for path in outputs if path.startswith(paths.RESULTS) and path.endswith(".png")],
-        }
-    }
-    for name, stage in first.items():
-        file = stage_files.of_rule(name)
-        contents[file] = {"stages": {name: {"wdir": stage_files.root_from(file), **stage}}}
-    for job in sorted(jobs, key=stage_name):
-        if read.isdisjoint(map(str, job.output)):
-            contents[stage_files.DVC_YAML]["stages"][stage_name(job)] = _stage(job)
-        else:
-            words = job.wildcards_dict
-            file = stage_files.of_rule(job.rule.name, words.get("method") or words.get("paper") or "")
-            content = contents.setdefault(file, {"stages": {}})
-            content["stages"][stage_name(job)] = {"wdir": stage_files.root_from(file), **_stage(job)}
-    return contents
-
-
-def stage_name(job: "Job") -> str:
-    """The name of a job's stage: its rule and its wildcards."""
-    return "-".join([job.rule.name, *map(str, job.wildcards_dict.values())]).replace(".", "_")
-
-
-def _stage(job: "Job") -> dict[str, Any]:
-    outputs = [str(path) for path in job.output]
-    read = {str(path) for path in job.input} | {slices.path_of(name) for name, _ in _declared(job)}
-    return {
-        "cmd": _RUN.format(rule=job.rule.name, outputs=" ".join(outputs)) + f" # rule {_short_hash(job.rule.shellcmd)}",
-        "deps": sorted(_dependencies(read)),
-        "outs": [
-            {path: {"persist": True}} for path in [*outputs, *map(record_path, outputs), _circumstances_path(outputs)]
-        ],
-    }
-
-
-def _dependencies(read: set[str]) -> set[str]:
-    """The dependencies of a stage whose job reads these files: fewer, because DVC takes milliseconds for each.
-
-    An index holds the checksum of its archive and comes from the same stage, so it stands for both. A folder of
-    `_DECLARED` stands for its files if the job reads all of them.
+    Returns the number of jobs. ``partial``: a build that is not finished is recorded, too. Raises NotRecorded, saying
+    why, where a job was interrupted or is out of date, a file is missing or is not the one that its job wrote, or an
+    input changed behind Snakemake's back.
     """
-    read = {path for path in read if not (path.endswith(".zip") and paths.index(path) in read)}
-    for folder in (path for path in _DECLARED.iterdir() if path.is_dir()):
-        files = {path.as_posix() for path in folder.iterdir()}
-        if len(files) > 1 and files <= read:
-            read = read - files | {folder.as_posix()}
-    return read
-
-
-def _short_hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-def slices_of(jobs: list["Job"]) -> dict[str, list[str]]:
-    """Name of each slice of the parameters that these jobs read -> its keys. Raises SliceConflict."""
-    declared: dict[str, list[str]] = {}
-    for job in jobs:
-        for name, keys in _declared(job):
-            if declared.setdefault(name, sorted(keys)) != sorted(keys):
-                raise SliceConflict(
-                    f"Rule {job.rule.name}: another rule gives the name '{name}' to other keys of the parameters. Give "
-                    "`GRAPH.knobs` another `name`."
-                )
-    return dict(sorted(declared.items()))
-
-
-def _declared(job: "Job") -> Iterator[tuple[str, Sequence[str]]]:
-    """(name, keys) of each slice of the parameters that a job reads."""
-    for function in snakemake_internals.parameter_functions(job):
-        if isinstance(function, slices.Knobs):
-            yield function.declared(job.wildcards)
-
-
-def write_parameters(root: Path = Path()) -> Parameters:
-    """Write the files of the stage of the parameters, and return the parameters. Raises MasqueradeError."""
-    text = (root / stage_files.of_rule(_PARAMS_STAGE)).read_text(encoding="utf-8")
-    declared = stage_files.stages([text])[_PARAMS_STAGE]["meta"][_SLICES]
-    parameters = loading.load(root)
-    overlays.write(parameters.tree, root / overlays.FILE)
-    slices.write(parameters, declared, root)
-    return parameters
-
-
-def documents(jobs: list["Job"]) -> dict[str, str]:
-    """Every dvc.yaml as it should be: path -> text, of every job of `rule all`."""
-    return {
-        path: _HEADER + yaml.safe_dump(content, sort_keys=False, width=1000)
-        for path, content in build_stages(jobs).items()
-    }
-
-
-def record() -> int:
-    """Put a finished build under DVC (`dvc commit`); returns the number of stages.
-
-    Raises NotRecorded, saying why, where a job was interrupted or is out of date, an output has no record, an input
-    changed behind Snakemake's back, or dvc.yaml is not that of the graph.
-    """
-    if any(path.is_file() for path in snakemake_internals.INCOMPLETE.rglob("*")):
-        raise NotRecorded("a job was interrupted; run `snakemake all` first")
+    scale = yaml_files.read(Path(blocks.PARAMS))["scale"]
+    if os.environ.get(OF_DVC):
+        return _keep(scale)
     jobs, out_of_date = graph()
-    if out_of_date:
+    if out_of_date and not partial:
         raise NotRecorded(f"{len(out_of_date)} jobs are out of date; run `snakemake all` first")
-    lost = [path for job in jobs for path in map(str, job.output) if not Path(record_path(path)).is_file()]
-    lost += [path for job in jobs for path in [str(job.output[0])] if not provenance.path_of(path).is_file()]
-    if lost:
-        raise NotRecorded(
-            f"{len(lost)} outputs have no record (the first: {lost[0]}); `dvc checkout`, or rebuild them: "
-            f"`snakemake all --forcerun {' '.join(lost[:4])}{' ...' if len(lost) > 4 else ''}`"
-        )
-    stale = sorted(set(_changed_inputs(jobs)))
-    if stale:
+    made = [job for job in jobs if job not in out_of_date]
+    if stale := sorted(set(_changed_inputs(made))):
         raise NotRecorded(f"inputs changed behind Snakemake's back; run `snakemake all --forcerun {' '.join(stale)}`")
-    present = stage_files.present(stage_files.DVC_YAML)
-    if {path.as_posix(): path.read_text(encoding="utf-8") for path in present} != documents(jobs):
-        raise NotRecorded(
-            "dvc.yaml is not that of the graph; run `make dvc.yaml`, then `python workflow/scripts/finish.py record`"
-        )
-    write_parameters()
-    _commit()
-    return len(jobs) + 2
+    kept = _keep(scale, {str(path) for job in jobs for path in job.output})
+    _run("dvc", "commit", "--quiet", "--force", "--no-relink", STAGE.format(scale=scale))
+    if out_of_date:
+        lock = yaml.safe_load(LOCK.read_text(encoding="utf-8"))
+        lock["stages"][STAGE.format(scale=scale)]["cmd"] = PARTIAL
+        LOCK.write_text(yaml.safe_dump(lock, sort_keys=False), encoding="utf-8")
+    return kept
 
 
-def _commit() -> None:
-    """Commit the stages that changed. Raises NotRecorded."""
+def _keep(scale: str, planned: frozenset[str] | set[str] = frozenset()) -> int:
+    for folder in BUILT:  # a rehearsal makes no results, and DVC needs the folder
+        Path(f"{folder}{scale}").mkdir(parents=True, exist_ok=True)
+    kept = local_records.keep(scale, needed=planned)
+    overlays.write(loading.load(Path()).tree, records.params_path(scale))
+    return kept
+
+
+def strays() -> list[str]:
+    """The files of the scale in params.yaml that no job of the graph makes: those of variants that were removed."""
+    scale = yaml_files.read(Path(blocks.PARAMS))["scale"]
+    planned = {str(path) for job in graph(force_all=True)[0] for path in job.output}
+    return sorted(Build(scale).files.keys() - planned)
+
+
+def merge() -> int:
+    """After ``git merge``: put the records and files of both sides together. Returns the number of files from theirs.
+
+    A job that one side changed is taken from that side. A job that both sides changed is taken from ours. dvc.lock
+    stays ours until the build is recorded. Raises NotRecorded if no merge is under way, or the bytes of the other side
+    are neither in DVC's cache nor in a remote.
+    """
+    import dvc.api
     from dvc.exceptions import DvcException
 
-    logging.getLogger("dvc").setLevel(logging.WARNING)
+    scale = yaml_files.read(Path(blocks.PARAMS))["scale"]
+    text = records.text_path(scale).as_posix()
+    base, ours, theirs = (Records.parse(_of_commit(commit, text)) for commit in _sides())
+    merged = records.merged(base, ours, theirs)
+    taken = {path: record.outputs[path] for path, record in merged.makers.items()
+             if path not in ours.makers or ours.makers[path].outputs[path] != record.outputs[path]}  # fmt: skip
+    other = dvc.api.DVCFileSystem(".", rev="MERGE_HEAD")
     try:
-        dvc_internals.commit_changed()
-    except DvcException as error:
-        raise NotRecorded(f"`dvc commit` failed: {error}") from error
+        for path in taken:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            other.get_file(path, path)
+    except (DvcException, OSError) as error:
+        raise NotRecorded(f"the files of the other side cannot be read ({error}). Both sides must have pushed: "
+                          "`dvc push` there, then run this again") from error  # fmt: skip
+    for path in ours.makers.keys() - merged.makers.keys():
+        Path(path).unlink(missing_ok=True)
+    Path(text).write_text(merged.text(), encoding="utf-8")
+    _run("git", "checkout", "--ours", "--", LOCK.as_posix(), records.params_path(scale).as_posix())
+    return len(taken)
+
+
+def _sides() -> tuple[str, str, str]:
+    """The common ancestor, our commit and their commit of the merge that is under way."""
+    theirs = _run("git", "rev-parse", "--verify", "MERGE_HEAD", problem="no merge is under way: run `git merge` first")
+    return _run("git", "merge-base", "HEAD", theirs), "HEAD", theirs
+
+
+def _of_commit(commit: str, path: str) -> str:
+    done = subprocess.run(["git", "show", f"{commit}:{path}"], capture_output=True, text=True, check=False)
+    return done.stdout if not done.returncode else ""
+
+
+def _run(program: str, *arguments: str, problem: str = "") -> str:
+    """What a program prints. Raises NotRecorded if it fails."""
+    command = [sys.executable, "-m", "dvc"] if program == "dvc" else [program]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NotRecorded(
+            problem or f"`{program} {' '.join(arguments)}` failed: {(done.stderr or done.stdout).strip()}"
+        )
+    return done.stdout.strip()
 
 
 def _changed_inputs(jobs: list["Job"]) -> Iterator[str]:
@@ -220,6 +130,6 @@ def _changed_inputs(jobs: list["Job"]) -> Iterator[str]:
 
     for job in jobs:
         for output in map(str, job.output):
-            seen = json.loads(Path(record_path(output)).read_text(encoding="utf-8"))["input_checksums"]
+            seen = inputs_as_read(output)
             if any(seen.get(path) != sha256(path) for path in map(str, job.input)):
                 yield output

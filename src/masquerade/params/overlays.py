@@ -11,8 +11,6 @@ from masquerade.core.errors import ParameterError
 from masquerade.core.suggestions import nearest
 from masquerade.params import blocks
 
-FILE = Path(".masquerade/params.yaml")
-"""The effective parameters: params.yaml with the overlay of its scale, in one file that DVC compares."""
 MISSING = object()
 """The value of a key that a tree does not have."""
 BASE = "base"

@@ -1,13 +1,19 @@
-"""Checks before a build runs: files from outside that are missing or damaged, and cells that are left out."""
+"""Checks before a build runs: files from outside that are missing or damaged, cells that are left out, hidden knobs."""
 
+import os
+import subprocess
 from collections.abc import Iterable
+from pathlib import Path
 
 from masquerade import assets
 from masquerade.core import discovery
 from masquerade.core.errors import AssetError
+from masquerade.params import blocks, loading, overlays, yaml_files
 from masquerade.pipeline.graph import Graph
 
 COMMAND = "`masquerade assets list`"
+BASELINE = "DVC_EXP_BASELINE_REV"
+"""`dvc exp run` sets this variable: the commit from which the experiment starts."""
 
 
 def check_assets(paths: Iterable[str]) -> None:
@@ -15,6 +21,19 @@ def check_assets(paths: Iterable[str]) -> None:
     roles = sorted({role for path in paths if (role := assets.role_of(path))})
     if problems := _problems(roles):
         raise AssetError(f"Files from outside are not ready ({COMMAND}):\n" + "\n".join(problems))
+
+
+def check_experiment(root: Path) -> None:
+    """Raise ParameterError if an experiment of DVC changes a knob that an overlay of the scale hides."""
+    baseline = os.environ.get(BASELINE)
+    if not baseline:
+        return
+    shown = subprocess.run(
+        ["git", "show", f"{baseline}:./{blocks.PARAMS}"], cwd=root, capture_output=True, text=True, check=True
+    )
+    before, now = yaml_files.parse(shown.stdout, blocks.PARAMS), yaml_files.read(root / blocks.PARAMS)
+    for file, layer in reversed(loading.layers_of(now["scale"], root).items()):
+        overlays.check(before, now, layer, file)
 
 
 def warnings(graph: Graph) -> list[str]:

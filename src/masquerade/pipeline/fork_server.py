@@ -32,8 +32,6 @@ from masquerade.pipeline import forked_job
 
 SOCKET = "jobs"
 """The name of the server's socket in its folder."""
-PROCESS = "process"
-"""The name of the file beside it with the process id of a server that several builds use."""
 WORTHWHILE = 4
 """The fewest jobs for which the 3 seconds of importing pay."""
 KEPT_MEMORY = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(1 << 32))
@@ -54,15 +52,13 @@ class ForkServer:
         self._announce = announce
         self._lifeline: int | None = None
         self._process: subprocess.Popen | None = None
-        self._given = False
 
     def start(self, jobs: int) -> None:
         """Start the server if it pays for this number of jobs, and let the programs of this build find it.
 
-        A running server that the build is to use (`forked_job.GIVEN`) takes its place, for any number of jobs.
+        A server that the environment names already serves this build, too.
         """
-        given = os.environ.pop(forked_job.GIVEN, None)
-        if (given and self._use(Path(given))) or jobs < WORTHWHILE:
+        if jobs < WORTHWHILE or forked_job.ADDRESS in os.environ:
             return
         folder = Path(tempfile.mkdtemp(prefix="masquerade-"))  # only this user may enter it
         lifeline, self._lifeline = os.pipe()
@@ -71,25 +67,6 @@ class ForkServer:
         os.environ[forked_job.ADDRESS] = str(folder / SOCKET)
         threading.Thread(target=self._watch, args=[self._process, folder], daemon=True).start()
 
-    def _use(self, address: Path) -> bool:
-        """Let the programs find the running server at ``address``. Returns False if it has ended."""
-        try:
-            process = os.pidfd_open(int(address.with_name(PROCESS).read_text()))
-        except OSError:
-            return False
-        if connections.wait([process], timeout=0):  # it has ended, and nobody has waited for it yet
-            os.close(process)
-            return False
-        self._given = True
-        os.environ[forked_job.ADDRESS] = str(address)
-        threading.Thread(target=self._watch_given, args=[process], daemon=True).start()
-        return True
-
-    def _watch_given(self, process: int) -> None:
-        connections.wait([process])
-        if self._given:
-            self._announce(ENDED.format(""))
-
     def _watch(self, process: subprocess.Popen, folder: Path) -> None:
         status = process.wait()
         shutil.rmtree(folder, ignore_errors=True)
@@ -97,10 +74,7 @@ class ForkServer:
             self._announce(ENDED.format(f" (status {status})"))
 
     def stop(self) -> None:
-        """End the server that this build started, and every job that still runs. One that was given stays."""
-        if self._given:
-            self._given = False
-            os.environ.pop(forked_job.ADDRESS, None)
+        """End the server that this build started, and every job that still runs."""
         if self._process is None or self._lifeline is None:
             return
         os.environ.pop(forked_job.ADDRESS, None)
@@ -109,17 +83,17 @@ class ForkServer:
         self._process.wait()
 
 
-def launch(address: Path, lifeline: int, *groups: str) -> subprocess.Popen:
+def launch(address: Path, lifeline: int) -> subprocess.Popen:
     """Start a server that listens at ``address``, in a folder of its own that it removes when it ends.
 
-    It lives until the file descriptor ``lifeline`` can be read. ``groups``: further libraries (`libraries.load`).
+    It lives until the file descriptor ``lifeline`` can be read.
     """
     with socket.socket(socket.AF_UNIX) as listener:
         with forked_job.short(address) as name:
             listener.bind(name)
         listener.listen(1024)
         return subprocess.Popen(
-            [sys.executable, "-m", __name__, str(listener.fileno()), str(lifeline), str(address.parent), *groups],
+            [sys.executable, "-m", __name__, str(listener.fileno()), str(lifeline), str(address.parent)],
             pass_fds=(listener.fileno(), lifeline),
             # A process with threads must not fork.
             env=os.environ | KEPT_MEMORY | dict.fromkeys(threads.VARIABLES, "1"),
@@ -238,12 +212,12 @@ def _show(error: BaseException) -> None:
 
 
 def main() -> None:
-    """The server: LISTENER LIFELINE FOLDER [GROUP ...], two open files and the arguments of `libraries.load`."""
+    """The server: LISTENER LIFELINE FOLDER, two open files and the folder of the socket."""
     from masquerade.pipeline import libraries
 
     listener, lifeline = map(int, sys.argv[1:3])
     gc.disable()  # searching the objects of the libraries for garbage while they are imported takes a second
-    libraries.load(*sys.argv[4:])
+    libraries.load()
     gc.collect()
     gc.freeze()  # objects that are never searched stay shared between the jobs
     gc.enable()

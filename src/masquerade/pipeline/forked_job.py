@@ -1,6 +1,6 @@
 """Hands a program of workflow/scripts/ to the fork server of its build, which has imported the libraries already.
 
-The command line is the same with and without the server. Without one (DVC, SLURM, by hand) the program runs in its own
+The command line is the same with and without the server. Without one (SLURM, by hand) the program runs in its own
 process. `masquerade.pipeline.fork_server` is the other side. This module imports only what costs no time.
 """
 
@@ -18,18 +18,14 @@ from typing import Any, NoReturn
 
 ADDRESS = "MASQUERADE_FORK_SERVER"
 """The environment variable with the path of the server's socket."""
-GIVEN = "MASQUERADE_GIVEN_SERVER"
-"""The environment variable with the socket of a running server that a build uses instead of starting its own."""
 NUMBER = struct.Struct("!q")
 """What the two sides send beside the request: its length, the process id of the job, and its exit status."""
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _ENDED = ConnectionError("the fork server has ended")
 
 
-def delegate(pass_on: bool = False) -> None:
+def delegate() -> None:
     """Run this program in a fork of the server, and end this process with the status of that job.
-
-    ``pass_on``: programs that the job starts reach the server too.
 
     Returns if this process is to run the program itself: no server, a server of another Python, or one that has died.
     If the server dies while the job runs, the job is killed first. The job gets this process's arguments, environment,
@@ -43,7 +39,7 @@ def delegate(pass_on: bool = False) -> None:
             with short(address) as name:
                 connection.connect(name)
             socket.send_fds(connection, [b"\0"], [0, 1, 2])
-            request = json.dumps(_request({ADDRESS: address} if pass_on else {})).encode()
+            request = json.dumps(_request()).encode()
             connection.sendall(NUMBER.pack(len(request)) + request)
             job = receive_number(connection)
         except OSError:
@@ -63,13 +59,13 @@ def short(address: str | Path) -> Iterator[str]:
         os.close(folder)
 
 
-def _request(variables: dict[str, str]) -> dict[str, Any]:
+def _request() -> dict[str, Any]:
     return {
         "python": python(),
         "argv": sys.argv,
         "path": sys.path,
         "directory": str(Path.cwd()),
-        "environment": {**os.environ, **variables},
+        "environment": dict(os.environ),
         "ignored": [number for number in _FORWARDED if signal.getsignal(number) is signal.SIG_IGN],
     }
 

@@ -9,11 +9,8 @@ import sys
 from masquerade.networks import dlib_models, torchvision_internals
 
 
-def load(*groups: str) -> None:
-    """Load them into this process. None that starts a thread belongs here: a process with threads must not fork.
-
-    ``groups``: ``workflow`` also loads what a stage of DVC needs beside its job.
-    """
+def load() -> None:
+    """Load them into this process. None that starts a thread belongs here: a process with threads must not fork."""
     torchvision_internals.ensure()
     import cv2
     import dlib
@@ -39,14 +36,6 @@ def load(*groups: str) -> None:
     from skimage.metrics import structural_similarity  # scikit-image imports a metric when its name is asked for
 
     PIL.Image.preinit()  # imports the plugins of the common formats
-
-    if "workflow" in groups:
-        import mlflow.tracking.client
-        import smart_open
-        import snakemake.api
-        import snakemake.cli
-
-        snakemake.cli.get_argument_parser()  # imports its plugins, once for all stages
 
     dlib_models.frontal_face_detector()
     dlib_models.landmark_predictor()

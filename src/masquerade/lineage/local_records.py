@@ -1,0 +1,197 @@
+"""Brings the records in ``.snakemake`` and the text ``records/<scale>.jsonl`` into agreement with the bytes.
+
+A file and the record of the job that made it may come apart: git brings another text, DVC brings other bytes, a job is
+killed, a file is edited. `settle` runs whenever Snakemake starts. A file whose md5 is that of its line in the text gets
+its record from the line. A file that no record explains is marked as incomplete, so that Snakemake makes it again.
+`keep` writes the text when a build has ended.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from masquerade.core import files, fingerprints
+from masquerade.core.errors import MasqueradeError
+from masquerade.lineage import provenance, records, snakemake_internals
+from masquerade.lineage.records import Record, Records
+from masquerade.lineage.snakemake_internals import incomplete_path, record_path
+from masquerade.params.paths import BUILT
+
+STATE = Path(".masquerade/records")
+"""For each scale: the text that was settled last, and the md5 of files with the size and time that they had."""
+UNUSED = ("job_hash", "incomplete", "external_jobid")
+"""Fields of Snakemake's record that hold for one process only."""
+
+
+class NotRecorded(MasqueradeError):
+    """The build is not in a state that may be recorded."""
+
+
+class Build:
+    """The files of a scale in the working copy at ``root``, and the records that explain them."""
+
+    def __init__(self, scale: str, root: Path = Path()):
+        self.scale, self.root = scale, root
+        self.files = dict(_files(scale, root))
+        """Path -> (size, time in nanoseconds) of every file of the scale."""
+        self._state_file = root / STATE / f"{scale}.json"
+        state = _json(self._state_file) or {"text": "", "md5s": {}}
+        self._settled_text: str = state["text"]
+        self._md5s: dict[str, list[Any]] = state["md5s"]
+
+    @cached_property
+    def recorded(self) -> Records:
+        """The records in the text."""
+        return Records.read(self.scale, self.root)
+
+    @cached_property
+    def local(self) -> dict[str, Record]:
+        """Output -> the record of its job in ``.snakemake``, for the files of the scale."""
+        found: dict[str, Record] = {}
+        for folder in BUILT:
+            for path in sorted((self.root / provenance.FOLDER / f"{folder}{self.scale}").rglob("*.json")):
+                circumstances = _json(path) or {}
+                outputs = circumstances.pop("outputs", {})
+                own = {output: _json(self.root / record_path(output)) for output in outputs}
+                if not outputs or not all(own.values()):
+                    continue
+                record = Record(outputs, circumstances, _lasting(own[next(iter(outputs))]))
+                found |= dict.fromkeys(outputs, record)
+                for output, content in own.items():
+                    self._note_if_untouched(output, outputs[output], content)
+        return found
+
+    def _note_if_untouched(self, path: str, md5: str, content: Mapping[str, Any]) -> None:
+        """Note the md5 of a file without reading it, if it has the time that Snakemake saw when the job had ended."""
+        facts = self.files.get(path)
+        if facts and path not in self._md5s and (self.root / path).stat().st_mtime == content["endtime"]:
+            self._md5s[path] = [*facts, md5]
+
+    def md5(self, path: str) -> str:
+        """The md5 of a file of the scale. A file is read again if its size or time has changed."""
+        known = self._md5s.get(path)
+        if not known or tuple(known[:2]) != self.files[path]:
+            known = self._md5s[path] = [*self.files[path], fingerprints.md5(self.root / path)]
+        return known[2]
+
+    @cached_property
+    def explained(self) -> dict[str, Record | None]:
+        """Every file of the scale -> the record of the job that wrote its bytes, None if there is none.
+
+        If a line of the text and a local record both fit the bytes, a text that is new here counts: git brought it.
+        Otherwise the local record counts: a job ran after the text was written.
+        """
+        makers, new = self.recorded.makers, self._settled_text != self._text_hash()
+        explained = {}
+        for path in self.files:
+            fitting = [record for record in (self.local.get(path), makers.get(path))
+                       if record and record.outputs[path] == self.md5(path)]  # fmt: skip
+            explained[path] = fitting[-1 if new else 0] if fitting else None
+        return explained
+
+    def is_settled(self) -> bool:
+        """Whether nothing changed since `settle`: the text, the files, and the existence of their records."""
+        known = (path in self._md5s and tuple(self._md5s[path][:2]) == facts for path, facts in self.files.items())
+        present = snakemake_internals.recorded_outputs(self.root)
+        return self._settled_text == self._text_hash() and present >= self.files.keys() and all(known)
+
+    def save_state(self) -> None:
+        """Note that text and records agree now."""
+        md5s = {path: self._md5s[path] for path in self.files if path in self._md5s}
+        files.write_text(self._state_file, json.dumps({"text": self._text_hash(), "md5s": md5s}))
+
+    def _text_hash(self) -> str:
+        file = self.root / records.text_path(self.scale)
+        return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+
+
+def settle(scale: str, root: Path = Path()) -> str:
+    """Bring the records of a scale into agreement with its files. Returns a sentence on what was done, or ''.
+
+    Does nothing while a build runs.
+    """
+    build = Build(scale, root)
+    if snakemake_internals.is_locked(root) or (build.is_settled() and not snakemake_internals.any_incomplete(root)):
+        return ""
+    taken, unexplained = 0, []
+    for path, record in build.explained.items():
+        mark = root / incomplete_path(path)
+        if record is None:
+            unexplained.append(path)
+            files.write_text(mark, json.dumps({"external_jobid": None}))
+            continue
+        if record != build.local.get(path):
+            taken += 1
+            _write(path, record, root)
+        if build.recorded.makers.get(path) == record:
+            mark.unlink(missing_ok=True)  # a job was interrupted here, and DVC brought the file back
+    build.save_state()
+    texts = []
+    if taken:
+        texts.append(f"{taken} files came with git and DVC: their records are those of {records.text_path(scale)}.")
+    if unexplained:
+        texts.append(
+            f"{len(unexplained)} files have other bytes than a job wrote (the first: {unexplained[0]}); they are made "
+            "again if a job of the graph makes them."
+        )
+    return " ".join(texts)
+
+
+def keep(scale: str, root: Path = Path(), needed: Collection[str] = ()) -> int:
+    """Write the records of every file of a scale as text, and return the number of jobs.
+
+    ``needed``: files that may not be missing if the present text has them. Raises NotRecorded if a file is missing, was
+    not written by a job, or belongs to an interrupted job.
+    """
+    settle(scale, root)
+    build = Build(scale, root)
+    if unexplained := [path for path, record in build.explained.items() if record is None]:
+        raise NotRecorded(
+            f"{len(unexplained)} files have other bytes than a job wrote (the first: {unexplained[0]}). "
+            "`snakemake all` makes them again; remove those that are no job's."
+        )
+    if interrupted := [path for path in build.files if (root / incomplete_path(path)).is_file()]:
+        raise NotRecorded(f"{len(interrupted)} files are of interrupted jobs (the first: {interrupted[0]}); "
+                          "run `snakemake all` first")  # fmt: skip
+    jobs = {record.key: record for record in build.explained.values() if record}
+    written = {path for record in jobs.values() for path in record.outputs}
+    missing = sorted((written | (build.recorded.makers.keys() & set(needed))) - build.files.keys())
+    if missing:
+        raise NotRecorded(f"{len(missing)} files are missing (the first: {missing[0]}); run `snakemake all` or "
+                          "`dvc pull` first")  # fmt: skip
+    files.write_if_changed(root / records.text_path(scale), Records(jobs, records.closures(root)).text())
+    build.save_state()
+    return len(jobs)
+
+
+def _write(path: str, record: Record, root: Path) -> None:
+    """Write the record of an output where Snakemake and the lineage look for it."""
+    files.write_text(root / record_path(path), json.dumps(record.snakemake))
+    circumstances = {"outputs": record.outputs, **record.circumstances}
+    files.write_text(root / provenance.path_of(record.key), json.dumps(circumstances, indent=1) + "\n")
+
+
+def _files(scale: str, root: Path) -> Iterator[tuple[str, tuple[int, int]]]:
+    for folder in BUILT:
+        for parent, _, names in os.walk(root / f"{folder}{scale}"):
+            for name in names:
+                if not name.startswith("."):  # the temporary file of a killed job (`core.files.written`)
+                    path = Path(parent, name)
+                    facts = path.stat()
+                    yield path.relative_to(root).as_posix(), (facts.st_size, facts.st_mtime_ns)
+
+
+def _json(path: Path) -> Any:
+    """The content of a JSON file, None if it is missing or damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _lasting(content: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in content.items() if key not in UNUSED}
