@@ -9,9 +9,10 @@ from pathlib import Path
 
 import yaml
 
-from masquerade.lineage import difference, provenance
+from masquerade.core import fingerprints
+from masquerade.lineage import local_records, provenance
 from masquerade.lineage.snakemake_internals import record_path
-from masquerade.params import loading, slices
+from masquerade.params import loading
 
 ROOT = Path(__file__).parents[1]
 TABLE = "results/tiny/tables/toy/table1.csv"
@@ -33,7 +34,6 @@ class Toy:
 
     def __init__(self, root: Path):
         self.root = root
-        self.stages: dict[str, dict] = {}
         for name in ("params.yaml", "scales/tiny.yaml", "CITATION.cff", "requirements.lock"):
             self.write(name, (ROOT / name).read_text())
         self.edit("params.yaml", lambda tree: tree.update(scale="tiny"))
@@ -42,8 +42,7 @@ class Toy:
             self.write(f"photographs/{number}.png", f"portrait {number}")
         for step in ("data", "train", "metrics", "table"):
             self.write(f"src/{step}.py", f"STEP = {step!r}\n")
-            known = {f"src/{step}.py": difference.Revision.fingerprint(Reader(root), f"src/{step}.py")}
-            self.write(f".masquerade/code/{step}.json", json.dumps(known))
+            self.plan(step)
         self.write(PRINTED, "title: Table 1\n")
         photographs = [f"photographs/{number}.png" for number in range(6)]
         self.job("faces", "data", [FACES], photographs, ("data_seed",), "faces of six people", "--dataset folder")
@@ -52,6 +51,12 @@ class Toy:
         self.job("table", "table", [TABLE, TABLE.replace(".csv", ".md")], [METRICS, PRINTED], ("scale", "seeds"), CSV)
         self.write("Snakefile", "rule all:\n")
         self.record()
+
+    def plan(self, step: str) -> None:
+        """Writes the fingerprints of the code of a step, as planning does."""
+        source = f"src/{step}.py"
+        known = {source: fingerprints.fingerprint_of((self.root / source).read_text())}
+        self.write(f".masquerade/code/{step}.json", json.dumps(known, indent=0))
 
     def write(self, name: str, text: str) -> None:
         path = self.root / name
@@ -84,30 +89,10 @@ class Toy:
             "started": "2026-11-21T20:00:00+00:00", "seconds": 1.5, "threads": 1,
         }  # fmt: skip
         self.write(provenance.path_of(outputs[0]).as_posix(), json.dumps(circumstances))
-        written = [*outputs, *map(record_path, outputs), provenance.path_of(outputs[0]).as_posix()]
-        rule_hash = hashlib.sha256(template.encode()).hexdigest()[:8]
-        self.write(slices.path_of(rule), json.dumps(known))
-        self.stages[rule] = {
-            "cmd": f"snakemake # rule {rule_hash}",
-            "deps": [code, slices.path_of(rule), *inputs],
-            "outs": written,
-        }
 
     def record(self) -> None:
-        """dvc.yaml, dvc.lock and DVC's cache, as `snakemake all` leaves them."""
-        declared, locked = {}, {}
-        for name, stage in self.stages.items():
-            declared[name] = {"cmd": stage["cmd"], "outs": [{path: {"persist": True}} for path in stage["outs"]]}
-            locked[name] = {
-                kind: [{"path": path, "md5": self.hash(path)} for path in stage[kind]] for kind in ("deps", "outs")
-            } | {"cmd": stage["cmd"]}
-            for item in (*locked[name]["deps"], *locked[name]["outs"]):
-                place = self.root / ".dvc/cache/files/md5" / item["md5"][:2] / item["md5"][2:]
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes((self.root / item["path"]).read_bytes())
-        self.write(".dvc/config", "")
-        self.write("dvc.yaml", yaml.dump({"stages": declared}, Dumper=yaml.CSafeDumper))
-        self.write("dvc.lock", yaml.dump({"stages": locked}, Dumper=yaml.CSafeDumper))
+        """The text of the records, as `snakemake all` leaves it."""
+        local_records.keep("tiny", self.root)
 
     def hash(self, path: str, kind: str = "md5") -> str:
         return hashlib.new(kind, (self.root / path).read_bytes()).hexdigest()
@@ -115,7 +100,7 @@ class Toy:
     def copy(self, root: Path) -> "Toy":
         shutil.copytree(self.root, root)
         twin = copy.copy(self)
-        twin.root, twin.stages = root, copy.deepcopy(self.stages)
+        twin.root = root
         return twin
 
     def git(self, *arguments: str) -> None:
@@ -127,17 +112,7 @@ class Toy:
     def commit(self) -> None:
         if not (self.root / ".git").is_dir():
             self.git("init", "--quiet")
-            self.write(".gitignore", ".dvc/cache\n")
+            self.write(".gitignore", "data\ncheckpoints\nresults\n.snakemake\n.masquerade\n")
         self.record()
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message", "built")
-
-
-class Reader:
-    """Reads a file for `Revision.fingerprint`."""
-
-    def __init__(self, root: Path):
-        self.root = root
-
-    def _text(self, path: str) -> str:
-        return (self.root / path).read_text()

@@ -2,14 +2,16 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from masquerade.lineage import address, chain, drawing, provenance, verify
-from masquerade.lineage.history import History, LineageError
+from masquerade.core.errors import MasqueradeError
+from masquerade.lineage import address, chain, drawing, provenance, records, verify
+from masquerade.lineage.history import LineageError, working_copy
 from masquerade.lineage.snakemake_internals import record_path
 from toy_lineage import CHECKPOINT, FACES, METRICS, PRINTED, TABLE, Toy
 
@@ -25,8 +27,7 @@ def toy(built, tmp_path) -> Toy:
 
 
 def resolved(toy: Toy, name: str) -> address.ResolvedAddress:
-    history = History(toy.root)
-    return address.resolve(name, "tiny", history.outputs(), history.read)
+    return address.resolve(name, working_copy(toy.root))
 
 
 class TestAddress:
@@ -63,7 +64,7 @@ class TestAddress:
 
 class TestChain:
     def test_chain_ends_at_photographs_and_at_printed_values(self, toy):
-        links = chain.follow(History(toy.root), "tiny", resolved(toy, "toy/table1:fit:psnr"))
+        links = chain.follow(working_copy(toy.root), resolved(toy, "toy/table1:fit:psnr"))
         assert [link.name for link in links] == ["table", "metrics", "method", "faces", "files", "file"]
         photographs, printed = links[4], links[5]
         assert photographs.raw == "files from outside"
@@ -73,17 +74,35 @@ class TestChain:
         assert links[2].job.words == {"method": "fit", "seed": "0"}
 
     def test_cell_that_was_not_run_has_no_metrics_in_its_chain(self, toy):
-        links = chain.follow(History(toy.root), "tiny", resolved(toy, "toy/table1:gaussian_noise:psnr"))
+        links = chain.follow(working_copy(toy.root), resolved(toy, "toy/table1:gaussian_noise:psnr"))
         assert [link.name for link in links] == ["table", "file"]
 
     def test_file_without_a_record_is_of_unknown_origin(self, toy):
         (toy.root / record_path(FACES)).unlink()
-        links = chain.follow(History(toy.root), "tiny", resolved(toy, "toy/table1"))
+        text = toy.root / records.text_path("tiny")
+        text.write_text("".join(line for line in text.open() if f'{{"outputs": {{"{FACES}"' not in line))
+        links = chain.follow(working_copy(toy.root), resolved(toy, "toy/table1"))
         assert [link.raw.split(":")[0] for link in links if FACES in link.files] == ["of unknown origin"]
+
+    def test_chain_of_a_clone_without_any_file_of_the_build_is_whole(self, toy, tmp_path):
+        toy.commit()
+        toy.git("clone", "--quiet", str(toy.root), str(tmp_path / "clone"))
+        clone = Toy.__new__(Toy)
+        clone.root = tmp_path / "clone"
+        names = ("toy/table1:fit:psnr", "toy/table1:gaussian_noise:psnr", CHECKPOINT)
+        for name in names:
+            whole = chain.follow(working_copy(toy.root), resolved(toy, name))
+            assert chain.follow(working_copy(clone.root), resolved(clone, name)) == whole
+        (cell,) = resolved(clone, names[0]).cells
+        assert "dvc pull" in cell.facts["reason"]
+
+    def test_job_that_ran_since_the_build_was_recorded_is_in_the_chain(self, toy):
+        toy.job("metrics", "metrics", [METRICS], [FACES, CHECKPOINT], ("scale",), '{"psnr": 30}')
+        assert working_copy(toy.root).maker(METRICS).params == {"scale": "tiny"}
 
     def test_json_of_a_chain_holds_runs_files_parameters_and_packages(self, toy):
         name = resolved(toy, "toy/table1:fit:psnr")
-        links = chain.follow(History(toy.root), "tiny", name)
+        links = chain.follow(working_copy(toy.root), name)
         plain = json.loads(json.dumps(chain.tree(name, "tiny", links, {"run of method": "1a2b"})))
         method = plain["links"][2]
         assert method["mlflow_run"] == "1a2b"
@@ -95,7 +114,7 @@ class TestChain:
 
     def test_picture_holds_every_link_and_other_formats_are_refused(self, toy, tmp_path):
         name = resolved(toy, "toy/table1:fit")
-        links = chain.follow(History(toy.root), "tiny", name)
+        links = chain.follow(working_copy(toy.root), name)
         layout = drawing._layout(links, cells=2)
         assert set(layout.corners) >= {link.number for link in links}
         column = {link.number: layout.corners[link.number][0] for link in links}
@@ -154,48 +173,46 @@ class TestVerify:
         (broken,) = verify.verify(toy.root).breaks
         assert (broken.path, "src/train.py" in broken.what) == (CHECKPOINT, True)
 
-    def test_changed_rule_is_detected(self, toy):
-        toy.edit("dvc.yaml", lambda tree: tree["stages"]["metrics"].update(cmd="snakemake # rule 0badf00d"))
-        (broken,) = verify.verify(toy.root).breaks
-        assert broken.path == METRICS
-        assert "rule metrics changed" in broken.what
+    def test_a_missing_record_of_snakemake_is_no_break_because_the_text_has_it(self, toy):
+        (toy.root / provenance.path_of(CHECKPOINT)).unlink()
+        (toy.root / record_path(FACES)).unlink()
+        assert verify.verify(toy.root).breaks == ()
 
-    def test_job_without_a_provenance_file_is_detected(self, toy):
-        record = provenance.path_of(CHECKPOINT).as_posix()
-        (toy.root / record).unlink()
+    def test_altered_record_is_detected(self, toy):
+        path = toy.root / record_path(CHECKPOINT)
+        path.write_text(path.read_text().replace('"rule": "method"', '"rule": "Method"'))
         (broken,) = verify.verify(toy.root).breaks
-        assert broken.path == record
+        assert broken.path == record_path(CHECKPOINT)
         assert CHECKPOINT in broken.what
 
-    def test_forged_bytes_and_records_are_detected_with_the_lock(self, toy):
+    def test_forged_bytes_and_records_are_detected_with_the_text(self, toy):
         toy.write(TABLE, "forged")
         path = toy.root / provenance.path_of(TABLE)
         circumstances = json.loads(path.read_text())
         circumstances["outputs"][TABLE] = toy.hash(TABLE)
         path.write_text(json.dumps(circumstances))
-        broken = {link.path: link.what for link in verify.verify(toy.root).breaks}
-        assert "dvc.lock" in broken[TABLE]
-        assert "record" in broken[path.relative_to(toy.root).as_posix()]
+        (broken,) = verify.verify(toy.root).breaks
+        assert broken.path == TABLE
+        assert "records/tiny.jsonl" in broken.what
 
-    def test_build_without_a_dvc_lock_is_checked_and_noted(self, toy):
-        (toy.root / "dvc.lock").unlink()
+    def test_build_that_was_not_recorded_is_checked_and_noted(self, toy):
+        (toy.root / records.text_path("tiny")).unlink()
         verification = verify.verify(toy.root)
         assert verification.breaks == ()
-        assert "dvc.lock is missing" in verification.notes[0]
+        assert "records/tiny.jsonl is missing" in verification.notes[0]
         toy.write(TABLE, "edited")
         assert [broken.path for broken in verify.verify(toy.root).breaks] == [TABLE]
 
-    def test_error_for_a_damaged_record_is_readable(self, toy):
-        toy.write(record_path(FACES), "{")
-        with pytest.raises(LineageError, match="dvc checkout"):
+    def test_error_for_a_damaged_text_is_readable(self, toy):
+        toy.write(records.text_path("tiny").as_posix(), "<<<<<<< HEAD\n")
+        with pytest.raises(MasqueradeError, match="masquerade records merge"):
             verify.verify(toy.root)
 
-    def test_error_for_a_missing_build_is_readable(self, tmp_path):
-        Toy(tmp_path)
-        for path in (tmp_path / ".snakemake/metadata").iterdir():
-            path.unlink()
+    def test_error_for_a_missing_build_is_readable(self, toy):
+        shutil.rmtree(toy.root / ".snakemake")
+        (toy.root / records.text_path("tiny")).unlink()
         with pytest.raises(LineageError, match="snakemake all"):
-            verify.verify(tmp_path)
+            verify.verify(toy.root)
 
 
 class TestProvenance:

@@ -61,8 +61,11 @@ wildcard_constraints:
 if PARAMETERS.rehearsal:
     logger.info(f"Scale {SCALE} is a rehearsal: it makes no tables, figures, claims, scores or report.")
 if workflow.is_main_process:
-    if settled := local_records.settle(SCALE, ROOT):
-        logger.info(settled)
+    try:
+        if settled := local_records.settle(SCALE, ROOT):
+            logger.info(settled)
+    except MasqueradeError as error:
+        raise WorkflowError(str(error))
     for text in checks.warnings(GRAPH):
         logger.warning(text)
 

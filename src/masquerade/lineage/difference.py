@@ -101,7 +101,8 @@ def _md5(build: History, target: ResolvedAddress | None) -> str:
 
 
 def _values(old: ResolvedAddress | None, new: ResolvedAddress | None) -> tuple[tuple[str, str, str], ...]:
-    before, after = ({cell.title: cell.value for cell in target.cells} if target else {} for target in (old, new))
+    before, after = ({cell.title: cell.value for cell in target.cells if cell.title != target.address} if target else {}
+                     for target in (old, new))  # fmt: skip
     return tuple((title, before.get(title, ""), after.get(title, "")) for title in dict.fromkeys((*before, *after)))
 
 

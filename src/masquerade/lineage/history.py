@@ -98,27 +98,23 @@ class History:
 def working_copy(root: Path = Path(), scale: str | None = None) -> History:
     """The history of the files of a scale (default: that of params.yaml) in the working copy at ``root``.
 
-    A file that a job made after the text was written has the record of that job. Raises LineageError for a text that
-    is damaged.
+    A file that a job made after the text was written has the record of that job. Raises `records.DamagedText`.
     """
     scale = scale or yaml_files.read(root / blocks.PARAMS)["scale"]
     build = Build(scale, root)
-    try:
-        recorded = build.recorded
-    except (ValueError, KeyError, AttributeError) as error:
-        text = records.text_path(scale)
-        raise LineageError(f"{text} is damaged ({error}). Restore it: `git checkout {text}`.") from error
+    recorded = build.recorded
+    claimed = {path: record for path, record in build.local.items() if path in build.files}
     newer = {path: record for path, record in build.explained.items() if record}
     closures = (recorded.closures, records.closures(root))
 
     def content(path: str, _: str) -> bytes | None:
         return (root / path).read_bytes() if (root / path).is_file() else _kept_by_dvc(path, None, root)
 
-    return History("the working copy", scale, {**recorded.makers, **newer}, closures, content)
+    return History("the working copy", scale, {**claimed, **recorded.makers, **newer}, closures, content)
 
 
 def of_text(text: str, scale: str, commit: str, root: Path = Path()) -> History:
-    """The history in the text of a commit. Bytes are read from the working copy if they are the same, else through DVC."""
+    """The history in the text of a commit. Bytes come from the working copy if they are the same, else through DVC."""
     recorded = Records.parse(text)
 
     def content(path: str, digest: str) -> bytes | None:

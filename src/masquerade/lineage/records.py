@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from masquerade.core.errors import MasqueradeError
 from masquerade.params.paths import CODE
 
 FOLDER = Path("records")
@@ -30,6 +31,10 @@ def text_path(scale: str) -> Path:
 def params_path(scale: str) -> Path:
     """The parameters that took effect in the recorded build of a scale, as one file that DVC compares."""
     return FOLDER / f"{scale}.yaml"
+
+
+class DamagedText(MasqueradeError):
+    """A text of records that cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +69,19 @@ class Records:
 
     @classmethod
     def read(cls, scale: str, root: Path = Path()) -> "Records":
-        """The records in the working copy; none if there is no text."""
+        """The records in the working copy; none if there is no text. Raises DamagedText."""
         file = root / text_path(scale)
-        return cls.parse(file.read_text(encoding="utf-8") if file.is_file() else "")
+        try:
+            return cls.parse(file.read_text(encoding="utf-8") if file.is_file() else "")
+        except (ValueError, KeyError, TypeError) as error:
+            raise DamagedText(
+                f"{text_path(scale)} cannot be read ({error}). After a `git merge` with conflicts, run `masquerade "
+                f"records merge`. Otherwise restore it: `git checkout {text_path(scale)}`."
+            ) from error
 
     @classmethod
     def parse(cls, text: str) -> "Records":
-        """The records in a text of `text`. Raises ValueError if it is none."""
+        """The records in what `text` returned."""
         shared: dict[str, Any] = {}
         jobs: dict[str, Record] = {}
         closures: dict[str, dict[str, str]] = {}
