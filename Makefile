@@ -93,10 +93,6 @@ benchmark: environment
 	python benchmarks/falco.py
 	python benchmarks/command_line.py
 
-dvc.yaml: environment
-	python workflow/scripts/dvc_yaml.py
-.PHONY: dvc.yaml
-
 environment: $(BIN)/.installed
 
 define NO_PYTHON

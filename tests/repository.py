@@ -13,6 +13,7 @@ import yaml
 from numba.core.caching import UserProvidedCacheLocator
 
 import programs
+from masquerade.lineage.records import Records
 
 KEPT = ("data/tiny", "checkpoints/tiny", "results/tiny")
 """The folders of the built files."""
@@ -60,13 +61,31 @@ class Repository:
         self.git("commit", "--quiet", "--allow-empty", "--message", message)
 
     def out_of_date(self) -> set[str]:
-        """The jobs that Snakemake would run, by their DVC stage names."""
+        """The jobs that Snakemake would run, each by its rule and wildcards."""
+        return {name for name, _ in self._out_of_date()}
+
+    def files_out_of_date(self) -> set[str]:
+        """The jobs that Snakemake would run, each by its first output."""
+        return {output for _, output in self._out_of_date()}
+
+    def _out_of_date(self) -> list[list[str]]:
         program = (
-            "import json; from masquerade.lineage import versioning\n"
-            "print('JOBS', json.dumps(sorted(versioning.stage_name(job) for job in versioning.graph()[1])))"
+            "import json; from masquerade.lineage.snakemake_internals import graph\n"
+            "names = [['-'.join([job.rule.name, *map(str, job.wildcards_dict.values())]).replace('.', '_'),\n"
+            "          str(job.output[0])] for job in graph()[1]]\n"
+            "print('JOBS', json.dumps(names))"
         )
         output = self.run(sys.executable, "-c", program)
-        return set(json.loads(output.split("JOBS ")[-1].splitlines()[0]))
+        return json.loads(output.split("JOBS ")[-1].splitlines()[0])
+
+    def runs(self) -> dict[str, str]:
+        """First output of each recorded job of scale tiny -> its run, which is another one when the job runs again."""
+        recorded = Records.read("tiny", self.path)
+        return {key: record.circumstances["run"] for key, record in recorded.jobs.items()}
+
+    def made_since(self, runs: Mapping[str, str]) -> set[str]:
+        """The recorded jobs that ran since `runs` was called, each by its first output."""
+        return {key for key, run in self.runs().items() if runs.get(key) != run}
 
     def edit_params(self, change, file: str = "params.yaml") -> None:
         tree = yaml.safe_load((self.path / file).read_text())
@@ -104,14 +123,13 @@ class Repository:
     def of_sources(cls, root: Path, path: Path, scale: str) -> "Repository":
         """A new repository at ``path``: the sources of the working tree at ``root``, at ``scale``, nothing built."""
         for name in sources(root):
-            if not name.endswith("dvc.lock"):  # it belongs to another build
+            if name != "dvc.lock" and not name.startswith("records/"):  # of another build
                 (path / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(root / name, path / name)
         copy_kernels(root, path)
         repository = cls(path)
         repository.edit("params.yaml", "scale: mini", f"scale: {scale}")
         repository.git("init", "--quiet", "--initial-branch", "main")
-        repository.run("python", "workflow/scripts/dvc_yaml.py")
         # Tables name their commit, so every process that makes this repository must create the same commit.
         dates = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-01-01T00:00:00Z")
         cls(path, repository.environment | dates).commit(scale)

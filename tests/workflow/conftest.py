@@ -16,9 +16,8 @@ def job_server() -> Iterator[str]:
     """The socket of a running fork server for the builds of this test process, which need not start their own."""
     address = Path(tempfile.mkdtemp(prefix="masquerade-")) / fork_server.SOCKET
     lifeline, held = os.pipe()
-    server = fork_server.launch(address, lifeline, "workflow")
+    server = fork_server.launch(address, lifeline)
     os.close(lifeline)
-    address.with_name(fork_server.PROCESS).write_text(str(server.pid))
     yield str(address)
     os.close(held)
     server.wait()
@@ -26,7 +25,7 @@ def job_server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def fresh(fresh, job_server) -> Repository:
-    return Repository(fresh.path, fresh.environment | {forked_job.GIVEN: job_server})
+    return Repository(fresh.path, fresh.environment | {forked_job.ADDRESS: job_server})
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +34,7 @@ def built_once(fresh, once, tmp_path_factory) -> Repository:
 
     def build(folder: Path) -> None:
         repository = fresh.copy(folder / "repository")
-        del repository.environment[forked_job.GIVEN]  # as a user builds
+        del repository.environment[forked_job.ADDRESS]  # as a user builds
         (folder / "output").write_text(repository.snakemake("all"))
         repository.commit("built")
 

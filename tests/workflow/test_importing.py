@@ -43,8 +43,7 @@ def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(b
     assert not other_tables & out_of_date
 
     built.edit_params(lambda tree: tree.update(papers=["falco", "ifadit", "lreorg"]))  # fewer tables to build
-    built.run("python", "workflow/scripts/dvc_yaml.py")
-    assert "stages recorded" in built.snakemake("all")
+    assert "jobs recorded" in built.snakemake("all")
     stored = built.path / "imported/tiny/synthetic_hq/deepprivacy_official/default.zip"
     place = "synthetic_hq/deepprivacy_official/default/0.json"
     cell = json.loads((built.path / "results/tiny/metrics" / place).read_text())

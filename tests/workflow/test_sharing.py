@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 from tracing import follow
 
-from masquerade.lineage import stage_files
 from repository import KEPT, Repository
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
@@ -53,6 +52,15 @@ def clone(shared, tmp_path_factory) -> Repository:
     return shared.clone(tmp_path_factory.mktemp("clone") / "repository")
 
 
+def test_the_whole_chain_of_a_number_is_in_a_clone_without_any_pull(shared, tmp_path):
+    shared.git("clone", "--quiet", str(shared.path), str(tmp_path / "clone"))
+    unpulled = Repository(tmp_path / "clone", shared.environment)
+    unpulled.run("dvc", "remote", "modify", "--local", "lab", "url", str(tmp_path / "nowhere"))
+    for address in ("falco/table1:falco/m_0:fid", "checkpoints/tiny/methods/fit/0.safetensors"):
+        assert follow(unpulled, address)[1] == follow(shared, address)[1]
+    assert not unpulled.files(*KEPT)
+
+
 def test_after_clone_and_pull_everything_is_traced_and_intact(shared, clone):
     assert "Every link holds" in clone.run("masquerade", "lineage", "verify")
     original, cloned = (follow(repository, "falco/table1:falco/m_0:fid") for repository in (shared, clone))
@@ -65,7 +73,9 @@ def test_after_clone_and_pull_everything_is_traced_and_intact(shared, clone):
 def test_clone_and_pull_have_nothing_to_do(shared, clone):
     assert "Nothing to be done" in clone.snakemake("all")
     assert "up to date" in clone.run("dvc", "status")
+    assert "up to date" in clone.run("dvc", "repro")
     assert clone.files(*KEPT) == shared.files(*KEPT)
+    assert clone.git("status", "--porcelain") == ""
     assert any(path.endswith("tables/falco/table1.md") for path in clone.files(*KEPT))
 
 
@@ -97,11 +107,12 @@ def test_files_are_pushed_to_s3_and_pulled_from_it(built, s3, tmp_path):
     built.run("dvc", "remote", "add", "--default", "lab", "s3://lab/masquerade")
     built.run("dvc", "remote", "modify", "lab", "endpointurl", s3)
     built.commit("remote")
-    tables = stage_files.of_rule("table", "falco")
-    assert "pushed" in built.run("dvc", "push", tables)
+    assert "pushed" in built.run("dvc", "push")
     built.git("clone", "--quiet", str(built.path), str(tmp_path / "clone"))
     clone = Repository(tmp_path / "clone", built.environment)
-    clone.run("dvc", "pull", tables)
+    clone.run("dvc", "pull", "results/tiny/tables/falco")
     pulled, own = clone.files(*KEPT), built.files(*KEPT)
-    assert "results/tiny/tables/falco/table1.md" in pulled
+    assert sorted(pulled) == sorted(path for path in own if path.startswith("results/tiny/tables/falco/"))
     assert {path: own[path] for path in pulled} == pulled
+    output = clone.run("masquerade", "records", "save", "--partial", fails=True)
+    assert "`dvc pull` first" in output, "what was not pulled is not forgotten"

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from tracing import follow
 
-from masquerade.lineage import drawing, stage_files
-from masquerade.lineage.history import History
+from masquerade.lineage import drawing
+from masquerade.lineage.history import working_copy
 from masquerade.lineage.snakemake_internals import record_path
 from masquerade.lineage.verify import verify
 
@@ -48,7 +48,7 @@ def test_every_kind_of_number_is_traced_to_raw_data(built_once, address):
     resolved, links = follow(built_once, address)
     assert ":" not in address or resolved.cells
     assert {"faces"} | ADDRESSES[address] <= {link.name for link in links}
-    made_by = built_once.git("rev-parse", "HEAD~1").strip()  # the commit that was built; its dvc.lock came after
+    made_by = built_once.git("rev-parse", "HEAD~1").strip()  # the commit that was built; its records came after
     for link in links:
         assert bool(link.raw) == (not link.made_from), "only raw data is made from nothing"
         assert all(need > link.number for need in link.made_from)
@@ -136,24 +136,14 @@ def test_one_flipped_bit_is_found_in_every_kind_of_artifact(built):
     assert verify(built.path).breaks == ()
 
 
-def test_altered_record_is_found(built):
-    checkpoint = "checkpoints/tiny/methods/fit/0.safetensors"
-    for record in (record_path(checkpoint), f".masquerade/provenance/{checkpoint}.json"):
-        path = built.path / record
-        content = path.read_text()
-        path.write_text(content.replace('"rule": "method"', '"rule": "Method"').replace('"cores": ', '"cores": 1'))
-        (broken,) = verify(built.path).breaks
-        assert (broken.path, "record" in broken.what) == (record, True)
-        path.write_text(content)
-
-
-def test_missing_file_and_missing_record_are_found(built):
+def test_altered_record_and_missing_file_are_found(built):
     table, checkpoint = "results/tiny/tables/falco/table2.md", "checkpoints/tiny/methods/fit/0.safetensors"
+    path = built.path / record_path(checkpoint)
+    path.write_text(path.read_text().replace('"rule": "method"', '"rule": "Method"'))
     (built.path / table).unlink()
-    (built.path / record_path(checkpoint)).unlink()
     broken = {broken_link.path: broken_link.what for broken_link in verify(built.path).breaks}
+    assert broken.keys() == {table, record_path(checkpoint)}
     assert "missing" in broken[table]
-    assert "no record" in broken[checkpoint]
 
 
 def test_hand_edited_table_is_named(built):
@@ -169,14 +159,14 @@ def test_hand_edited_table_is_named(built):
 
 
 def test_checkpoint_of_other_parameters_is_found_even_with_correct_records(built):
-    """The checkpoint has correct records and is in dvc.lock, but it was trained with other parameters."""
+    """The checkpoint has correct records and was committed, but it was trained with other parameters."""
     checkpoint, overlay = "checkpoints/tiny/methods/fit/0.safetensors", "scales/tiny.yaml"
     kept = (built.path / overlay).read_text()
     steps = yaml.safe_load(kept)["methods"]["fit"]["params"]["steps"]
     built.edit_params(lambda tree: tree["methods"]["fit"]["params"].update(steps=steps + 1), overlay)
     built.snakemake(checkpoint)
     (built.path / overlay).write_text(kept)
-    built.run("dvc", "commit", "--force", f"{stage_files.of_rule('method', 'fit')}:method-fit-0")
+    built.run("masquerade", "records", "save", "--partial")
     first = verify(built.path).breaks[0]
     assert first.path == checkpoint
     assert f"methods.fit.params.steps: {steps + 1} -> {steps}" in first.what
@@ -203,10 +193,10 @@ def test_difference_names_the_parameter_and_then_the_code_that_changed(built):
 
     louder, doubled = "methods.gaussian_noise.variants.sigma_9.sigma", "src/masquerade/methods/gaussian_noise.py"
     built.edit_params(lambda tree: tree["methods"]["gaussian_noise"]["variants"]["sigma_9"].update(sigma=30.0))
-    built.run("dvc", "repro", f"{stage_files.of_rule('table', 'identitydp')}:table-identitydp-table1")
+    built.run("dvc", "repro")
     built.commit("louder")
     built.edit(doubled, "region + sigma * noise", "region + 2 * sigma * noise")
-    built.run("dvc", "repro", f"{stage_files.of_rule('table', 'identitydp')}:table-identitydp-table1")
+    built.snakemake("results/tiny/tables/identitydp/table1.csv")
 
     committed = diff("HEAD~1", "HEAD")
     assert [(cause["kind"], cause["what"], cause["effect"]) for cause in committed["causes"]] == [
@@ -217,7 +207,9 @@ def test_difference_names_the_parameter_and_then_the_code_that_changed(built):
     assert float(before) > float(after)
     since = diff("HEAD")  # the working copy
     assert {(cause["kind"], cause["what"]) for cause in since["causes"]} == {("code", doubled)}
-    assert {cause["stage"] for cause in since["causes"]} == {"anonymize-synthetic_hq-gaussian_noise-sigma_9-0"}
+    assert {cause["job"] for cause in since["causes"]} == {
+        "data/tiny/anonymized/synthetic_hq/gaussian_noise/sigma_9/0.zip"
+    }
     both = built.run("masquerade", "lineage", "diff", "HEAD~1", "--cell", NOISY)
     assert louder in both
     assert doubled in both
@@ -229,7 +221,7 @@ def test_difference_names_the_parameter_and_then_the_code_that_changed(built):
 
 def test_difference_gives_advice_if_no_build_was_committed(built_once):
     output = built_once.run("masquerade", "lineage", "diff", "HEAD~1", "--cell", NOISY, fails=True)
-    assert "dvc.lock is not in" in output
+    assert "records/tiny.jsonl is not in" in output
     assert "snakemake all" in output
     output = built_once.run("masquerade", "lineage", "diff", "nobody", "--cell", NOISY, fails=True)
     assert "no revision 'nobody'" in output
@@ -237,8 +229,7 @@ def test_difference_gives_advice_if_no_build_was_committed(built_once):
 
 def test_run_is_exported_as_a_crate_that_holds_what_it_names(built):
     output = built.run("masquerade", "export", "run.zip")
-    history = History(built.path)
-    jobs = {history.maker(path).key for path in history.outputs()}
+    jobs = working_copy(built.path).jobs()
     assert f"{len(jobs)} jobs" in output
     with zipfile.ZipFile(built.path / "run.zip") as crate:
         graph = {item["@id"]: item for item in json.loads(crate.read("ro-crate-metadata.json"))["@graph"]}
@@ -249,7 +240,14 @@ def test_run_is_exported_as_a_crate_that_holds_what_it_names(built):
             assert item["@id"] in inside
             kind, _, known = item.get("identifier", "").partition(":")
             assert not known or hashlib.new(kind, crate.read(item["@id"])).hexdigest() == known
-    assert {"CITATION.cff", "LICENSE", "Snakefile", "dvc.lock", "results/tiny/tables/falco/table1.md"} <= inside
+    assert {
+        "CITATION.cff",
+        "LICENSE",
+        "Snakefile",
+        "dvc.lock",
+        "records/tiny.jsonl",
+        "results/tiny/tables/falco/table1.md",
+    } <= inside
     assert not any(name.startswith(("data/", "checkpoints/", ".masquerade/", ".snakemake/")) for name in inside)
     actions = [item for item in graph.values() if item["@type"] == "CreateAction"]
     assert len(actions) == len(jobs) + 1

@@ -86,7 +86,7 @@ def import_method(
     typer.echo(f"{overlay}: imported.{name}.variants.{variant}.{dataset}")
     if (root / ".dvc").is_dir():
         _add(root, file)
-    typer.echo("Next: `make dvc.yaml`, `snakemake all`, `git add --all && git commit`, `dvc push`.")
+    typer.echo("Next: `snakemake all`, `git add --all && git commit`, `dvc push`.")
 
 
 def _faces(parameters: "Parameters", root: Path, dataset: str) -> "FaceArchive":
