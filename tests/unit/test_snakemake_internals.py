@@ -44,10 +44,12 @@ def test_record_of_an_output_is_where_snakemake_keeps_it(tmp_path, monkeypatch, 
     persistence._max_len = None
     path = snakemake_internals.record_path(output)
     assert path == persistence._record_path(str(snakemake_internals.RECORDS), output)
+    mark = persistence._record_path(str(snakemake_internals.INCOMPLETE), output)
+    assert mark == snakemake_internals.incomplete_path(output)
     record = tmp_path / path
     record.parent.mkdir(parents=True, exist_ok=True)
     record.write_text("{}")
-    assert list(snakemake_internals.output_records(tmp_path)) == [(output, record)]
+    assert snakemake_internals.recorded_outputs(tmp_path) == {output}
 
 
 def test_parameters_of_a_record_are_its_json_mapping():
@@ -56,6 +58,6 @@ def test_parameters_of_a_record_are_its_json_mapping():
         "params": ["'text'", "'{\"x.y\": 1}'"], "conda_env": None, "starttime": 1.0, "endtime": 2.0,
     }  # fmt: skip
     read = snakemake_internals.output_record(record)
-    assert read.params == {"x.y": 1}
-    assert read.inputs == {"a": "12", "b": ""}
-    assert read.command == read.template == read.environment == ""
+    assert read["params"] == {"x.y": 1}
+    assert read["inputs"] == {"a": "12", "b": ""}
+    assert read["command"] == read["template"] == read["declared_environment"] == read["code"] == ""
