@@ -4,6 +4,7 @@ A record gives the rule, the command, the parameters and the sha256 of every inp
 output as the job wrote it, and the circumstances. The text comes with git, so a clone has the history of every number.
 """
 
+import logging
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from masquerade.lineage.local_records import Build
 from masquerade.lineage.records import Closures, Record, Records
 from masquerade.lineage.snakemake_internals import OutputRecord, output_record
 from masquerade.params import blocks, yaml_files
+
+logger = logging.getLogger(__name__)
 
 WORDS = ("name", "dataset", "method", "ablation", "variant", "seed", "split")
 """Arguments of a step's program that identify its subject."""
@@ -126,13 +129,13 @@ def of_text(text: str, scale: str, commit: str, root: Path = Path()) -> History:
 
 
 def _kept_by_dvc(path: str, commit: str | None, root: Path) -> bytes | None:
-    """The bytes of a file of a commit (None: of the working copy), from DVC's cache or the remote."""
+    """The bytes of a file of a commit (None: of the working copy), from DVC's cache or remote; None if not there."""
     import dvc.api
-    from dvc.exceptions import DvcException
 
     try:
         return dvc.api.read(path, repo=str(root), rev=commit, mode="rb")
-    except (DvcException, OSError):
+    except Exception as error:  # noqa: BLE001 - DVC and the file systems of its remotes raise many kinds
+        logger.info("%s is not to be had from DVC: %s", path, error)
         return None
 
 

@@ -77,7 +77,6 @@ def merge() -> int:
     are neither in DVC's cache nor in a remote.
     """
     import dvc.api
-    from dvc.exceptions import DvcException
 
     scale = yaml_files.read(Path(blocks.PARAMS))["scale"]
     text = records.text_path(scale).as_posix()
@@ -90,7 +89,7 @@ def merge() -> int:
         for path in taken:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             other.get_file(path, path)
-    except (DvcException, OSError) as error:
+    except Exception as error:  # DVC and the file systems of its remotes raise many kinds
         raise NotRecorded(f"the files of the other side cannot be read ({error}). Both sides must have pushed: "
                           "`dvc push` there, then run this again") from error  # fmt: skip
     for path in ours.makers.keys() - merged.makers.keys():
