@@ -15,7 +15,7 @@ from masquerade.core.fingerprints import fingerprint_of, md5
 from masquerade.lineage import stage_files
 from masquerade.lineage.history import LineageError
 from masquerade.lineage.stage_files import LOCK
-from masquerade.params import blocks, overlays, paths, slices
+from masquerade.params import blocks, overlays, paths
 
 
 class Revision:
@@ -131,4 +131,4 @@ def is_code(path: str) -> bool:
 
 def is_slice(path: str) -> bool:
     """Whether a dependency is the file of a slice of the parameters."""
-    return path.startswith(f"{slices.FOLDER.as_posix()}/")
+    return path.startswith(".masquerade/params/")

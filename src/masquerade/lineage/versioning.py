@@ -9,7 +9,7 @@ on them.
 import hashlib
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from masquerade.core.errors import MasqueradeError
 from masquerade.faces import MANIFESTS
 from masquerade.lineage import dvc_internals, provenance, snakemake_internals, stage_files
 from masquerade.lineage.snakemake_internals import graph, record_path
-from masquerade.params import blocks, loading, overlays, paths, slices, yaml_files
+from masquerade.params import blocks, loading, overlays, paths, yaml_files
 from masquerade.params.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -32,12 +32,6 @@ _HEADER = "# Generated from the Snakemake graph by `make dvc.yaml`; do not edit.
 _CODE_STAGE, _PARAMS_STAGE = "code", "params"
 _DECLARED = Path("reference")
 """The folder with a folder of declared tables and figures for each paper."""
-_SLICES = "slices"
-"""Where the stage of the parameters holds the keys of each slice: in its ``meta``, which DVC leaves to its users."""
-
-
-class SliceConflict(MasqueradeError):
-    """Two rules give one name to different slices of the parameters."""
 
 
 class NotRecorded(MasqueradeError):
@@ -52,7 +46,6 @@ def _circumstances_path(outputs: list[str]) -> str:
 def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, dict[str, Any]]:
     """Every dvc.yaml -> its content, for these jobs."""
     over_paths = loading.layers_of(yaml_files.read(root / blocks.PARAMS)["scale"], root)
-    declared = slices_of(jobs)
     read = {path for job in jobs for path in map(str, job.input)}
     fingerprints = sorted(path for path in read if path.startswith(f"{paths.CODE}/"))
     identities = sorted(path for path in read if assets.role_of(path))
@@ -65,12 +58,10 @@ def build_stages(jobs: list["Job"], root: Path = Path()) -> dict[str, dict[str, 
             "outs": [{path: {"persist": True}} for path in (*fingerprints, *identities, *manifests)],
         },
         _PARAMS_STAGE: {
-            "cmd": f"python workflow/scripts/effective_params.py # slices {_short_hash(json.dumps(declared))}",
+            "cmd": "python workflow/scripts/effective_params.py",
             # The code determines the values that the files leave out.
             "deps": [blocks.PARAMS, *over_paths, "src/masquerade"],
-            # The folder of the slices is one output, because DVC takes a millisecond for each.
-            "outs": [{path.as_posix(): {"persist": True}} for path in (overlays.FILE, slices.FOLDER)],
-            "meta": {_SLICES: declared},
+            "outs": [{overlays.FILE.as_posix(): {"persist": True}}],
         },
     }
     outputs = sorted(str(path) for job in jobs for path in job.output)
@@ -104,7 +95,7 @@ def stage_name(job: "Job") -> str:
 
 def _stage(job: "Job") -> dict[str, Any]:
     outputs = [str(path) for path in job.output]
-    read = {str(path) for path in job.input} | {slices.path_of(name) for name, _ in _declared(job)}
+    read = {str(path) for path in job.input}
     return {
         "cmd": _RUN.format(rule=job.rule.name, outputs=" ".join(outputs)) + f" # rule {_short_hash(job.rule.shellcmd)}",
         "deps": sorted(_dependencies(read)),
@@ -132,33 +123,10 @@ def _short_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def slices_of(jobs: list["Job"]) -> dict[str, list[str]]:
-    """Name of each slice of the parameters that these jobs read -> its keys. Raises SliceConflict."""
-    declared: dict[str, list[str]] = {}
-    for job in jobs:
-        for name, keys in _declared(job):
-            if declared.setdefault(name, sorted(keys)) != sorted(keys):
-                raise SliceConflict(
-                    f"Rule {job.rule.name}: another rule gives the name '{name}' to other keys of the parameters. Give "
-                    "`GRAPH.knobs` another `name`."
-                )
-    return dict(sorted(declared.items()))
-
-
-def _declared(job: "Job") -> Iterator[tuple[str, Sequence[str]]]:
-    """(name, keys) of each slice of the parameters that a job reads."""
-    for function in snakemake_internals.parameter_functions(job):
-        if isinstance(function, slices.Knobs):
-            yield function.declared(job.wildcards)
-
-
 def write_parameters(root: Path = Path()) -> Parameters:
-    """Write the files of the stage of the parameters, and return the parameters. Raises MasqueradeError."""
-    text = (root / stage_files.of_rule(_PARAMS_STAGE)).read_text(encoding="utf-8")
-    declared = stage_files.stages([text])[_PARAMS_STAGE]["meta"][_SLICES]
+    """Write the effective parameters, and return them. Raises MasqueradeError."""
     parameters = loading.load(root)
     overlays.write(parameters.tree, root / overlays.FILE)
-    slices.write(parameters, declared, root)
     return parameters
 
 
