@@ -10,6 +10,7 @@ from masquerade.core import discovery, rehearsal
 from masquerade.core.settings import Settings
 from masquerade.params.blocks import AttackSettings, AttributeSettings, RecoverySettings
 from masquerade.params.informed import InformedSettings, TwinSettings
+from masquerade.params.model import ROOMS
 from masquerade.params.overlays import MISSING, at
 from masquerade.params.parameters import Parameters, trained_with
 
@@ -19,8 +20,6 @@ PROTOCOLS: dict[str, type[Settings]] = {
     "informed": InformedSettings, "twins": TwinSettings,
 }  # fmt: skip
 """Block of params.yaml -> the part of it that jobs read. The rest selects cells and judges."""
-ROOMS = {"datasets": "faces"}
-"""The blocks of params.yaml that have another name than the room of their modules."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Slice:
 
     def build(self, block: str, name: str, *arguments: Any) -> Any:
         """The module ``name`` of a block such as ``judges``, made of its parameters and further arguments."""
-        cls = discovery.load(ROOMS.get(block, block), name)
+        cls = discovery.load(ROOMS[block], name)
         return cls(cls.Params(**self[f"{block}.{name}"]), *arguments)
 
     def trained(self, method: str, variant: str = "") -> Settings:

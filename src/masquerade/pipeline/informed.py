@@ -45,7 +45,7 @@ Pixelwise = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]
 class Own:
     """The faces that an attacker anonymizes, rows of the index, and the keys of faces (None: each its own)."""
 
-    rows: pd.DataFrame | None
+    rows: pd.DataFrame
     keys_of: anonymization.KeysOf | None
 
 
