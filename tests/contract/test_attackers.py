@@ -13,6 +13,7 @@ import torch
 from masquerade.attackers import _recognition
 from masquerade.core import discovery
 from masquerade.core.images import FaceArchive, to_float
+from masquerade.params.slices import Slice
 from masquerade.pipeline import anonymization, informed
 from masquerade.training import loop
 
@@ -113,13 +114,13 @@ class Bench:
         learner = name if cls.learns else cls.trained_as
         trained = [checkpoint or self.trained(learner, method_of(name))[0]] if learner else []
         backbones = self.backbones(name)
-        params = {f"attackers.{name}": self.parameters.attackers[name].model_dump()}
+        params = Slice.of(self.parameters, [f"attackers.{name}"])
         return informed.attacks([name], params, backbones, trained)
 
     def attack(self, name):
         judges = self.parameters.informed.judges
         backbones = {judge: self.workshop.backbone(judge) for judge in judges}
-        params = {f"judges.{judge}": self.parameters.judges[judge].model_dump() for judge in judges}
+        params = Slice.of(self.parameters, [f"judges.{judge}" for judge in judges])
         clear = informed.recognisers(judges, params, backbones)
         return informed.attack(self.attacks(name), self.scenes(name), clear, self.parameters.informed.far)
 

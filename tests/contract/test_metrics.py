@@ -13,7 +13,7 @@ from masquerade.core.annotations import ATTRIBUTES
 from masquerade.metrics import Evidence
 from masquerade.metrics.key_attack_rate import ATTACKS
 from masquerade.metrics.linkage_auc import PICTURES as LINKED
-from masquerade.pipeline import attacks, evaluation
+from masquerade.pipeline import evaluation, key_attacks
 
 METRICS = discovery.names("metrics")
 PEOPLE, PICTURES = 30, 3
@@ -85,8 +85,8 @@ def keys_attacked(original, derived):
     embeddings, known = (np.stack(faces["dlib_face.embedding"].to_list()) for faces in (derived, original))
     distances = np.linalg.norm(embeddings - known, axis=1)
     near = np.where(np.isfinite(distances), distances < 0.7, np.nan)
-    share = attacks._share(near, np.ones((0, len(near))))
-    linked = attacks.linkage(embeddings, derived["identity"].to_numpy(), draws=0)
+    share = key_attacks._share(near, np.ones((0, len(near))))
+    linked = key_attacks.linkage(embeddings, derived["identity"].to_numpy(), draws=0)
     facts = {"judge": "dlib_face", "far": 0.01, "keys": None, "guesses": 1, "averaged": 1}
     found = {attack: {"person": share, "another": share} for attack in ATTACKS}
     return facts | {"found": found, "linked": dict.fromkeys(LINKED, linked)}

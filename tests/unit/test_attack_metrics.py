@@ -310,10 +310,8 @@ def test_answers_of_attackers_are_read_from_their_file(tmp_path):
     faces = pd.DataFrame({"id": ["f0"], "source_id": ["f0"], "identity": ["a"], "split": ["test"], "status": ["ok"]})
     table = pa.Table.from_pandas(faces).replace_schema_metadata({"masquerade": json.dumps({"size": 8})})
     pq.write_table(table, tmp_path / "faces.parquet")
-    measured = evaluation.evidence(
-        tmp_path / "faces.parquet", tmp_path / "faces.parquet", "test",
-        attacked=tmp_path / "attacked.parquet", twins=tmp_path / "twins.parquet", draws=DRAWS,
-    )  # fmt: skip
+    faces, attacked, twins = (tmp_path / f"{name}.parquet" for name in ("faces", "attacked", "twins"))
+    measured = evaluation.evidence(evaluation.CellFiles(faces, faces, answers=attacked, twins=twins), "test", DRAWS)
     for name in ("attack_rank1_rate", "attack_true_acceptance_rate", "attack_equal_error_rate"):
         assert compute(name, measured) == compute(name, measurements)
         assert "did not learn" in compute(name, measured)["worst"].note

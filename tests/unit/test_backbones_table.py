@@ -1,13 +1,14 @@
 """The table of backbones: it shows figures beside their floors, and leaves details to the JSON."""
 
 from masquerade.papers import backbones_table
+from masquerade.params.slices import Slice
 
 QUALITY = {
     "backbone": "generator", "title": "generator (StyleGAN2)", "published": "", "sha256": "",
     "quality": {"detection": 0.98, "pictures": 120.0, "zero_shot.Male": 0.5}, "floors": {"detection": 0.95},
 }  # fmt: skip
-MINI = {"scale": "mini", "caution": "Small networks."}
-PAPER = {"scale": "paper", "caution": ""}
+MINI = Slice({"scale": "mini", "caution": "Small networks."})
+PAPER = Slice({"scale": "paper", "caution": ""})
 
 
 def test_figures_stand_beside_their_floors():
@@ -28,7 +29,7 @@ def test_published_weights_are_named():
 
 def test_figures_of_a_card_and_adopted_methods_are_named():
     quality = {**QUALITY, "published": "weights:generator", "figures_of": "evening"}
-    params = {**MINI, "methods.riddle.published": "weights:riddle", "methods.fit.published": ""}
+    params = Slice({**MINI.values, "methods.riddle.published": "weights:riddle", "methods.fit.published": ""})
     params |= {"methods.ifadit.published_ablations": {"without_img": "weights:ifadit.without_img"}}
     page = backbones_table.markdown([quality], params, "abc")
     assert "those of the cards: scale evening measured them" in page
@@ -42,7 +43,9 @@ def test_rates_at_a_false_accept_rate_are_figures_and_not_details():
 
 
 def test_data_of_an_official_file_of_a_method_are_named():
-    page = backbones_table.markdown([QUALITY], {**PAPER, "methods.ciagan.published": "asset:ciagan"}, "abc")
+    page = backbones_table.markdown(
+        [QUALITY], Slice({**PAPER.values, "methods.ciagan.published": "asset:ciagan"}), "abc"
+    )
     assert "not trained here: `ciagan` (`asset:ciagan`)." in page
     assert "Official files of methods: `ciagan` (CIAGAN, 128 pixels, 1,200 people of CelebA)." in page
     assert "may have seen people who are tested here" in page

@@ -3,14 +3,16 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
 import pytest
 
-from masquerade.core.errors import AssetError, ParameterError
+from masquerade.core.errors import AssetError
 from masquerade.params import paths
 from masquerade.params.paths import Paths
+from masquerade.params.slices import Slice
 from masquerade.pipeline import checks, commands, submission
 from masquerade.pipeline.graph import Graph, one_of
 from masquerade.pipeline.targets import Targets
@@ -57,24 +59,24 @@ class TestPaths:
         patterns = list(vars(Paths("tiny")).values())
         assert len(set(patterns)) == len(patterns)
 
+    @pytest.mark.parametrize(("kind", "words"), [
+        ("metrics", CELL), ("attackers_faces", CELL | {"under": "one"}),
+        ("attacker", CELL | {"attacker": "adapted", "trial": 2}), ("faces", {"dataset": "synthetic_hq"}),
+    ])  # fmt: skip
+    def test_path_is_parsed_into_what_it_was_built_of(self, kind, words, tmp_path):
+        path = getattr(Paths("tiny"), kind).format(**words)
+        expected = {name: str(value) for name, value in words.items()} | {"scale": "tiny"}
+        assert Paths.parse(kind, Path(path)) == Paths.parse(kind, tmp_path / path) == expected
+
+    def test_path_of_another_kind_is_refused(self):
+        with pytest.raises(ValueError, match="is no path of the kind 'metrics'"):
+            Paths.parse("metrics", Path(Paths("tiny").anonymized.format(**CELL)))
+
 
 class TestParameters:
-    def test_slice_is_canonical_json_and_names_its_file_and_keys_for_dvc(self, graph):
-        knobs = graph.knobs("methods.{method}.params", "measure.batch", name="train.{method}")
-        assert knobs.declared(wildcards()) == ("train.ifadit", ("methods.ifadit.params", "measure.batch"))
-        text = knobs(wildcards())
-        assert text == json.dumps(json.loads(text), sort_keys=True)
-        assert set(json.loads(text)) == {"methods.ifadit.params", "measure.batch"}
-
-    def test_key_with_a_question_mark_may_be_missing_and_another_may_not(self, graph):
-        knobs = graph.knobs("methods.{method}.ablations.{variant}?", name="a")
-        assert json.loads(knobs(wildcards(variant="none"))) == {}
-        with pytest.raises(ParameterError, match=r"no 'methods.ifadit.nothing'"):
-            graph.knobs("methods.{method}.nothing", name="a")(wildcards())
-
-    def test_parameters_of_a_protocol_exclude_those_that_only_select_cells(self, graph):
-        assert "recovery.wrong_keys" in graph.recovery_knobs
-        assert not [key for key in graph.recovery_knobs if key.endswith(("cells", "judges"))]
+    def test_slice_of_a_job_has_the_keys_of_its_wildcards(self, graph):
+        text = graph.knobs("methods.{method}.params", "measure.batch")(wildcards())
+        assert set(Slice.parse(text).values) == {"methods.ifadit.params", "measure.batch"}
 
     def test_pattern_matches_only_the_given_names(self):
         assert one_of(["b", "a", "b"]) == "a|b"
@@ -83,7 +85,7 @@ class TestParameters:
 
 class TestCode:
     def test_code_of_a_method_holds_its_own_modules_and_no_other_method(self, graph, root, announced):
-        file = graph.method_code("anonymize")(wildcards())
+        file = graph.methods.code("anonymize")(wildcards())
         assert announced[-1] == file == ".masquerade/code/anonymize.ifadit.json"
         files = set(json.loads((root / file).read_text()))
         assert {"workflow/scripts/anonymize.py", "src/masquerade/methods/ifadit/method.py"} <= files
@@ -92,48 +94,49 @@ class TestCode:
 
     def test_one_step_is_computed_once(self, graph, announced):
         before = len(announced)
-        assert graph.code("table") == graph.code("table")
+        assert graph.planned.code("table")(wildcards()) == graph.planned.code("table")(wildcards())
         assert len(announced) <= before + 1
 
 
 class TestMethods:
     def test_an_ablation_uses_the_checkpoint_of_its_method_if_there_is_one(self, graph):
-        assert graph.checkpoint(wildcards()) == graph.paths.method
-        assert graph.checkpoint(wildcards(method="gaussian_blur")) == []
+        assert graph.methods.checkpoint(wildcards()) == graph.paths.method
+        assert graph.methods.checkpoint(wildcards(method="gaussian_blur")) == []
         method, ablations = next(
             (name, variants) for name in graph.parameters.methods if (variants := graph.parameters.ablations(name))
         )
-        assert graph.checkpoint(wildcards(method=method, variant=next(iter(ablations)))) == graph.paths.ablation
+        assert graph.methods.checkpoint(wildcards(method=method, variant=next(iter(ablations)))) == graph.paths.ablation
 
     def test_method_gets_the_inputs_of_its_capabilities(self, graph):
-        falco = graph.method_inputs(wildcards(method="falco"))
+        falco = graph.methods.files(wildcards(method="falco"))
         assert falco["fakes"] == "data/tiny/fakes.safetensors"
         assert falco["latents"] == graph.paths.latents
         assert falco["gallery"] == []
-        k_same = graph.method_inputs(wildcards(method="k_same"))
-        assert k_same["gallery"] == ["data/tiny/faces/synthetic_hq.zip", "data/tiny/faces/synthetic_hq.parquet"]
+        k_same = graph.methods.files(wildcards(method="k_same"))
+        assert k_same["gallery"] == "data/tiny/faces/synthetic_hq.zip"
+        assert k_same["gallery_index"] == "data/tiny/faces/synthetic_hq.parquet"
         assert k_same["backbones"] == k_same["checkpoint"] == []
 
     def test_related_method_gives_its_checkpoint_if_both_share_one_training(self, graph):
-        assert graph.kin_checkpoint(wildcards(method="cao21")) in (
+        assert graph.methods.kin_checkpoint(wildcards(method="cao21")) in (
             [],
             "checkpoints/tiny/methods/identitydp/0.safetensors",
         )
-        assert graph.kin_checkpoint(wildcards(method="falco")) == []
+        assert graph.methods.kin_checkpoint(wildcards(method="falco")) == []
 
     def test_official_file_of_a_method_replaces_its_training_and_not_that_of_an_ablation(self, root, monkeypatch):
         graph = Graph(root, "tiny", lambda message: None)
-        assert graph.weights(wildcards(method="ciagan")) == []
+        assert graph.methods.weights(wildcards(method="ciagan")) == []
         parameters = mock.Mock(wraps=graph.parameters)
         parameters.official = lambda method: "ciagan"
         parameters.ablations = lambda method: {"ablated": {}}
-        monkeypatch.setattr(graph, "parameters", parameters)
-        assert graph.weights(wildcards(method="ciagan")) == [".masquerade/assets/ciagan.json"]
-        assert graph.weights(wildcards(method="ciagan", variant="ablated")) == []
+        monkeypatch.setattr(graph.methods, "parameters", parameters)
+        assert graph.methods.weights(wildcards(method="ciagan")) == [".masquerade/assets/ciagan.json"]
+        assert graph.methods.weights(wildcards(method="ciagan", variant="ablated")) == []
 
     def test_methods_without_networks_are_not_neural(self, graph):
-        assert {"falco", "ifadit", "identitydp"} <= graph.neural
-        assert not {"blackout", "gaussian_blur", "original"} & graph.neural
+        assert {"falco", "ifadit", "identitydp"} <= graph.methods.neural
+        assert not {"blackout", "gaussian_blur", "original"} & graph.methods.neural
 
 
 class TestTargets:
@@ -235,11 +238,11 @@ def test_graph_is_planned_without_torch_and_without_snakemake(root):
 
 def test_command_of_a_launched_step_is_that_of_the_step_behind_its_launcher():
     local, launched = (
-        commands.local("attack", "--seed {wildcards.seed}"),
-        commands.launched("attack", "--seed {wildcards.seed}"),
+        commands.local("twins", "--seed {wildcards.seed}"),
+        commands.launched("twins", "--seed {wildcards.seed}"),
     )
     assert local == (
-        "python workflow/scripts/attack.py --params {params.cfg:q} --code {input.code} --threads {threads} "
+        "python workflow/scripts/twins.py --params {params.cfg:q} --code {input.code} --threads {threads} "
         "--seed {wildcards.seed} --outputs {output} > {log} 2>&1"
     )
     launcher = "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q} "

@@ -6,7 +6,9 @@ import pytest
 
 from masquerade.core.errors import ParameterError
 from masquerade.params import matrix
+from masquerade.params.informed import AttackedPeople, InformedSettings
 from masquerade.params.paths import Paths
+from masquerade.params.slices import Slice, protocol_keys
 from masquerade.pipeline import informed
 from masquerade.pipeline.attacker_inputs import AttackerInputs
 
@@ -23,17 +25,15 @@ def inputs(tiny):
     return AttackerInputs(tiny, matrix.cells(tiny, as_if_placed=True), Paths("tiny"))
 
 
-def test_cell_has_its_own_numbers_of_people_and_pictures(tiny, inputs):
-    keys = [key.format(method="fawkes", variant="default") for key in inputs.knobs]
-    shared = informed.settings(tiny.slice(tuple(keys)), "fawkes", "default")
+def test_cell_has_its_own_numbers_of_people_and_pictures(tiny):
+    keys = [key.format(method="fawkes", variant="default") for key in protocol_keys("informed")]
+    values = Slice.of(tiny, keys).values
+    shared = Slice(values).settings("informed", InformedSettings, "fawkes", "default")
     assert (shared.people, shared.pictures, shared.held_out) == (0, 0, tiny.informed.held_out)
-    own = {"informed.own.fawkes.default": {"people": 7}}
-    assert informed.people(tiny.slice(tuple(keys)) | own, "fawkes", "default").model_dump() == {
-        "people": 7,
-        "pictures": 0,
-    }
-    assert informed.settings(tiny.slice(tuple(keys)) | own, "fawkes", "default").people == 7
-    assert informed.settings(tiny.slice(tuple(keys)) | own, "fawkes", "other").people == 0
+    own = Slice(values | {"informed.own.fawkes.default": {"people": 7}})
+    for block in (AttackedPeople, InformedSettings):
+        assert own.settings("informed", block, "fawkes", "default").people == 7
+        assert own.settings("informed", block, "fawkes", "other").people == 0
 
 
 def test_first_trial_keeps_the_seed_and_the_others_have_seeds_of_their_own():

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from masquerade.core import discovery, measurements
+from masquerade.core import measurements
 from masquerade.core.errors import ArchiveError, ProtocolError
 from masquerade.core.images import ArchiveWriter, to_float
 from masquerade.core.measurements import stack
@@ -18,6 +18,7 @@ from masquerade.judges import Judge
 from masquerade.metrics import Metric
 from masquerade.metrics._values import mean
 from masquerade.pipeline import evaluation, measuring
+from masquerade.pipeline.evaluation import CellFiles
 
 RNG = np.random.default_rng(0)
 PICTURES = RNG.integers(0, 256, (5, 16, 16, 3), dtype=np.uint8)
@@ -123,7 +124,7 @@ def test_originals_keep_their_annotations_and_derived_faces_have_none(source, de
     assert originals["attribute.Young"].tolist() == [1.0, 0.0, 1.0, 0.0, 1.0]
     assert "attribute.age" not in originals, "an annotation is true or false"
     assert not [name for name in others if name.startswith("attribute.")], "derived faces have no annotations"
-    evidence = evaluation.evidence(tmp_path / "m_source.parquet", tmp_path / "m_derived.parquet", "train")
+    evidence = evaluation.evidence(CellFiles(tmp_path / "m_source.parquet", tmp_path / "m_derived.parquet"), "train")
     assert evidence.original["attribute.Young"].tolist() == [0.0, 1.0, 0.0, 1.0]
     assert evidence.judges == ("means",)
 
@@ -290,7 +291,7 @@ def test_attempts_are_measured_and_evaluated_beside_the_anonymized_set(source, d
         other = source if name != "source" else None
         measuring.measure(archive, tmp_path / f"m_{name}.parquet", means(), parts=["test"], source=other)
     paths = {name: tmp_path / f"m_{name}.parquet" for name in files}
-    evidence = evaluation.evidence(paths["source"], paths["derived"], "test", attempts=paths["attempts"])
+    evidence = evaluation.evidence(CellFiles(**paths), "test")
     assert evidence.size == 16
     assert evidence.attempts["number"].tolist() == [0, 0, 1, 0, 0, 1]
     metrics = {"recovered": Recovered(None)}
@@ -303,12 +304,8 @@ def test_attempts_are_measured_and_evaluated_beside_the_anonymized_set(source, d
     assert row["measurements"][str(paths["derived"])] == hashlib.md5(paths["derived"].read_bytes()).hexdigest()
     assert json.loads(json.dumps(row))["attempts"] == values
     assert "attempts" not in evaluation.row({"seed": 0}, {}, {})
-    assert evaluation.evaluate_attempts(metrics, evaluation.evidence(paths["source"], paths["derived"], "test")) == {}
-
-
-def test_metrics_of_a_job_are_those_with_a_block_in_its_parameters():
-    metrics = evaluation.build_metrics({"metrics.psnr": {}, "matrix.calibrate_on": "validation"})
-    assert [type(metric) for metric in metrics.values()] == [discovery.load("metrics", "psnr")]
+    without = evaluation.evidence(CellFiles(paths["source"], paths["derived"]), "test")
+    assert evaluation.evaluate_attempts(metrics, without) == {}
 
 
 def test_numbers_of_a_run_are_named_by_metric_and_judge_without_missing_ones():
@@ -325,11 +322,11 @@ def test_attempts_at_other_faces_and_of_other_sizes_are_refused(source, derived,
     measuring.measure(source, tmp_path / "m_source.parquet", means(), parts=["test"])
     measuring.measure(small, tmp_path / "m_small.parquet", means())
     with pytest.raises(ArchiveError, match="different sizes"):
-        evaluation.evidence(tmp_path / "m_source.parquet", tmp_path / "m_small.parquet", "test")
+        evaluation.evidence(CellFiles(tmp_path / "m_source.parquet", tmp_path / "m_small.parquet"), "test")
     measuring.measure(attempts, tmp_path / "m_attempts.parquet", means(), source=source)
     with ArchiveWriter(tmp_path / "one.zip") as out:
         out.add(PICTURES[0], row)
     measuring.measure(tmp_path / "one.zip", tmp_path / "m_one.parquet", means(), source=source)
+    files = {name: tmp_path / f"m_{file}.parquet" for name, file in (("source", "source"), ("derived", "one"))}
     with pytest.raises(ArchiveError, match="attempts at faces that are not in"):
-        evaluation.evidence(tmp_path / "m_source.parquet", tmp_path / "m_one.parquet", "test",
-                            attempts=tmp_path / "m_attempts.parquet")  # fmt: skip
+        evaluation.evidence(CellFiles(**files, attempts=tmp_path / "m_attempts.parquet"), "test")

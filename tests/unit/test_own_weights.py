@@ -13,7 +13,7 @@ from masquerade.methods import Resources
 from masquerade.methods._disentanglement import training as stage_one
 from masquerade.params import loading, yaml_files
 from masquerade.params.paths import Paths
-from masquerade.pipeline import adopted_networks, method_builder
+from masquerade.pipeline import adopted_networks
 from masquerade.pipeline.graph import Graph
 from masquerade.training import adoption, cards, checkpoints, half_precision
 from own_weights import adopt_backbone, adopting_repository, edit, job_of, tensors_of, train_and_export
@@ -106,7 +106,7 @@ class TestAdoption:
         block, cls = loading.load(repository, "tiny").methods["identitydp"], discovery.load("methods", "identitydp")
         resources = Resources(checkpoint=checkpoint, backbones={"identity": identity})
         variant = block.variants["eps_6"]
-        assert method_builder.build(cls, block.params.model_dump(mode="json"), None, variant, resources)
+        assert cls(block.params, variant, resources)
 
     def test_kin_takes_the_generator_of_an_adopted_method(self, repository):
         adopt_backbone(repository, "identity")

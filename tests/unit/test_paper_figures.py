@@ -24,6 +24,7 @@ from masquerade.papers import (
     tables,
     tradeoffs,
 )
+from masquerade.params.matrix import Cell
 from paper_cells import CELLS, CONTEXT, CURVES, SKIPPED, TABLE, cell, number, tar, written
 
 GRID = """
@@ -280,9 +281,9 @@ class TestGrids:
         source = measured(tmp_path / "source.parquet", {"a": [0.0, 0.0], "b": [1.0, 0.0]})
         derived = measured(tmp_path / "derived.parquet", {"b": [1.0, 2.0], "a": [3.0, 4.0], "c": None})
         with pytest.raises(ArchiveError, match="does not measure every source"):
-            face_selection.distances(source, {("ours", "eps_6", 0): derived}, "judge")
+            face_selection.distances(source, {Cell("faces", "ours", "eps_6", 0): derived}, "judge")
         source = measured(tmp_path / "source.parquet", {"a": [0.0, 0.0], "b": [1.0, 0.0], "c": [1.0, 1.0]})
-        apart = face_selection.distances(source, {("ours", "eps_6", 0): derived}, "judge")
+        apart = face_selection.distances(source, {Cell("faces", "ours", "eps_6", 0): derived}, "judge")
         assert apart["source_id"].tolist() == ["b", "a", "c"]
         assert apart["distance"].tolist() == pytest.approx([2.0, 5.0, np.nan], nan_ok=True)
         with pytest.raises(ArchiveError, match=r"holds no other.embedding: is 'other' among measure.judges"):

@@ -234,7 +234,7 @@ def test_the_plan_has_as_many_jobs_as_the_matrix(planned, tiny):
     attackers = AttackerInputs(tiny, runnable, Paths(tiny.scale))
     assert jobs["anonymize_attackers"] == len(attackers.archives())
     assert 2 * jobs["attacker"] == len(attackers.trainings())  # a checkpoint and its quality
-    assert jobs["attacked"] == jobs["twins"] == len(attackers.cells)
+    assert jobs["answers"] == jobs["twins"] == len(attackers.cells)
 
 
 def test_every_rule_with_much_work_is_in_the_plan(planned, root):

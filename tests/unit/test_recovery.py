@@ -169,8 +169,9 @@ def test_set_of_refused_faces_has_no_attempts_and_no_error(originals, method, tm
         measuring.measure(
             tmp_path / f"{name}.zip", tmp_path / f"{name}.measured", judges, source=source, progress=False
         )
+    files = (tmp_path / f"{name}.measured" for name in ("faces", "none", "attempts"))
     evidence = evaluation.evidence(
-        tmp_path / "faces.measured", tmp_path / "none.measured", "validation", attempts=tmp_path / "attempts.measured"
+        evaluation.CellFiles(**dict(zip(("source", "derived", "attempts"), files, strict=True))), "validation"
     )
     assert evidence.attempts is None
     assert evaluation.evaluate_attempts({}, evidence) == {}

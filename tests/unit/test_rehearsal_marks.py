@@ -14,6 +14,7 @@ from masquerade.core import features_file, files, measurements, rehearsal
 from masquerade.core.errors import RehearsalError
 from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.papers.context import Context
+from masquerade.params.slices import Slice
 from masquerade.pipeline import features, measuring
 from masquerade.pipeline import program as steps
 from masquerade.training import checkpoints
@@ -100,7 +101,7 @@ def test_every_json_of_a_rehearsal_is_marked(rehearsing, tmp_path):
 
 def test_only_the_parameters_of_a_job_make_it_a_rehearsal(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["job", "--params", '{"seed": 1, "rehearsal": true}', "--outputs", "x"])
-    assert steps.arguments("").params == {"seed": 1}
+    assert steps.arguments("").params.values == {"seed": 1}
     assert rehearsal.on()
     monkeypatch.setattr(sys, "argv", ["job", "--params", '{"seed": 1}', "--outputs", "x"])
     steps.arguments("")
@@ -109,7 +110,7 @@ def test_only_the_parameters_of_a_job_make_it_a_rehearsal(monkeypatch, tmp_path)
 
 def test_a_rehearsal_has_no_tables(rehearsing):
     with pytest.raises(RehearsalError, match="no tables, figures, claims or report"):
-        Context.of(ABOUT)
+        Context.of(Slice(ABOUT))
 
 
 PROGRAMS = {
@@ -119,7 +120,7 @@ PROGRAMS = {
     "claims": ("--skipped", "[]", "--declared", "reference/claims.yaml", "--metrics"),
     "report": (
         *("--skipped", "[]", "--declared", "reference/claims.yaml", "--claims", "reference/claims.yaml"),
-        *("--derived", "data", "--metrics"),
+        "--metrics",
     ),
     "backbones_table": ("--qualities",),
 }

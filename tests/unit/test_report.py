@@ -19,9 +19,12 @@ from masquerade.papers.declarations import Table
 from masquerade.papers.measured import Cells
 from masquerade.papers.report import chain, explorer, page, reading, tradeoff
 from masquerade.papers.report.chain import Files, chain_of
+from masquerade.params.matrix import Cell
+from masquerade.params.paths import Paths
 from report_cells import CELLS, CLAIM, CONTEXT, KNOBS, SKIPPED, TABLE
 
 MEASUREMENTS = {"data/tiny/measurements/synthetic_hq/identitydp/eps_6/0.parquet": "0f" * 16}
+CHECKPOINT = "checkpoints/tiny/methods/identitydp/0.safetensors"
 REFUSAL = "no <i>landmarks</i> were found"
 
 
@@ -49,25 +52,26 @@ def pixels(url: str) -> np.ndarray:
 def files(tmp_path, monkeypatch):
     """A made-up build in the working directory, paths as the graph has them."""
     monkeypatch.chdir(tmp_path)
-    metrics, derived = [], []
+    cells = []
     for record in CELLS:
         place = "/".join(str(record["cell"][key]) for key in ("dataset", "method", "variant", "seed"))
-        metrics.append(Path(f"results/tiny/metrics/{place}.json"))
-        metrics[-1].parent.mkdir(parents=True, exist_ok=True)
-        metrics[-1].write_text(json.dumps(record))
+        metrics = Path(f"results/tiny/metrics/{place}.json")
+        metrics.parent.mkdir(parents=True, exist_ok=True)
+        metrics.write_text(json.dumps(record))
+        cells.append(Cell.of("metrics", metrics))
         facts = {key: record["cell"][key] for key in ("method", "variant", "seed")} | {"statement": {"epsilon": 6.0}}
         pictures = faces(40) | {"face-1": None}
-        derived.append(archive(Path(f"data/tiny/anonymized/{place}.zip"), pictures, **facts))
-    for name in ("c/methods/identitydp/0.safetensors", "c/identity.safetensors"):
+        archive(Path(f"data/tiny/anonymized/{place}.zip"), pictures, **facts)
+    for name in (CHECKPOINT, "checkpoints/tiny/backbones/identity.safetensors"):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(name)
     return Files(
+        paths=Paths("tiny"),
+        cells=tuple(cells),
         faces=(archive(Path("data/tiny/faces/synthetic_hq.zip"), faces(200)),),
-        metrics=tuple(metrics),
-        derived=tuple(derived),
         attempts=(),
-        checkpoints=(Path("c/methods/identitydp/0.safetensors"),),
-        backbones=(Path("c/identity.safetensors"),),
+        checkpoints=(Path(CHECKPOINT),),
+        backbones=(Path("checkpoints/tiny/backbones/identity.safetensors"),),
     )
 
 
@@ -78,10 +82,6 @@ def built():
 
 class TestChain:
     CELL = ("synthetic_hq", "identitydp", "eps_6")
-
-    def test_files_of_a_build_have_the_places_of_their_metrics(self, files):
-        lists = {name: paths for name, paths in vars(files).items() if name != "derived"}
-        assert Files.of_build(Path("data/tiny/anonymized"), **lists) == files
 
     def test_chain_lists_every_step_with_the_hash_of_its_files(self, files):
         links = chain_of(self.CELL, files, MEASUREMENTS, KNOBS["identitydp"]["eps_6"])
@@ -97,7 +97,7 @@ class TestChain:
                                      "seed": "0, 1"}  # fmt: skip
 
     def test_chain_of_an_ablation_has_its_own_checkpoint(self, files):
-        own = Path("c/ablations/identitydp/eps_6/0.safetensors")
+        own = Path("checkpoints/tiny/ablations/identitydp/eps_6/0.safetensors")
         own.parent.mkdir(parents=True)
         own.write_text("other")
         links = chain_of(self.CELL, replace(files, checkpoints=(*files.checkpoints, own)), {}, {})

@@ -17,6 +17,7 @@ from masquerade.papers.ordering import Order
 from masquerade.papers.printed import Printed
 from masquerade.papers.report import addresses, comparison, reading, tradeoff, variants
 from masquerade.papers.table_result import Entry
+from masquerade.params.slices import Slice
 from report_cells import CELLS, CLAIM, CONTEXT, FACENET, KNOBS, SKIPPED, TABLE, cell, number
 
 
@@ -195,7 +196,7 @@ class TestVariants:
         assert variants.natural({str(v): {"epsilon": v} for v in values}) == [str(v) for v in sorted(values)]
 
     def test_knobs_come_from_the_blocks_of_the_variants(self):
-        params = {"scale": "tiny", "methods.original.variants": {"control": {}}}
+        params = Slice({"scale": "tiny", "methods.original.variants": {"control": {}}})
         assert variants.of_params(params) == {"original": {"control": {}}}
 
     def test_label_names_the_knob_that_differs(self):

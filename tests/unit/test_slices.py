@@ -1,16 +1,13 @@
-"""Slices of the parameters as files, which DVC compares."""
+"""Slices of the parameters: a job reads what its rule declares, typed, and nothing else."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
 from masquerade.core.errors import ParameterError
-from masquerade.lineage import versioning
-from masquerade.params import loading, slices
-from masquerade.params.slices import Knobs
-
-DECLARED = {"train.fit": ["methods.fit.params"], "tables": ["scale", "seeds"]}
+from masquerade.params import loading
+from masquerade.params.blocks import RecoverySettings, StandIns
+from masquerade.params.slices import Slice, protocol_keys
 
 
 @pytest.fixture(scope="module")
@@ -18,55 +15,64 @@ def parameters(root):
     return loading.load(root, "tiny")
 
 
-def files(root) -> dict[str, str]:
-    return {path.name: path.read_text() for path in (root / slices.FOLDER).iterdir()}
+def test_text_is_canonical_and_parse_is_its_inverse(parameters):
+    declared = Slice.of(parameters, ["seeds", "scale"])
+    assert declared.text() == '{"scale": "tiny", "seeds": [0]}'
+    assert Slice.parse(declared.text()) == declared
 
 
-def test_each_slice_has_one_file_with_the_text_that_its_job_gets(parameters, tmp_path):
-    slices.write(parameters, DECLARED, tmp_path)
-    assert files(tmp_path) == {
-        "train.fit.json": slices.text_of(parameters, ["methods.fit.params"]) + "\n",
-        "tables.json": '{"scale": "tiny", "seeds": [0]}\n',
-    }
+def test_job_cannot_read_a_knob_that_its_rule_did_not_declare(parameters):
+    declared = Slice.of(parameters, ["methods.fit.params", "measure.batch"])
+    assert declared["measure.batch"] == parameters.measure.batch
+    assert declared["methods.fit.params"] == declared["methods"]["fit"]["params"]
+    for key in ("data_seed", "measure.judges", "methods.falco.params"):
+        assert declared.get(key, "none") == "none"
+        with pytest.raises(KeyError, match=f"does not declare the parameter '{key}'"):
+            declared[key]
 
 
-def test_equal_file_keeps_its_time_and_the_file_of_a_lost_slice_is_removed(parameters, tmp_path):
-    slices.write(parameters, DECLARED | {"gone": ["scale"]}, tmp_path)
-    file = tmp_path / slices.path_of("tables")
-    before = file.stat().st_mtime_ns
-    slices.write(parameters, DECLARED, tmp_path)
-    assert file.stat().st_mtime_ns == before
-    assert set(files(tmp_path)) == {"train.fit.json", "tables.json"}
-
-
-def test_nothing_is_written_if_a_key_is_missing(parameters, tmp_path):
-    slices.write(parameters, DECLARED, tmp_path)
-    before = files(tmp_path)
+def test_key_with_a_question_mark_may_be_missing_and_another_may_not(parameters):
+    assert Slice.of(parameters, ["methods.fit.ablations.none?"]).text() == "{}"
     with pytest.raises(ParameterError, match=r"no 'methods.fit.nothing'"):
-        slices.write(parameters, {"tables": ["scale"], "train.fit": ["methods.fit.nothing"]}, tmp_path)
-    assert files(tmp_path) == before
+        Slice.of(parameters, ["methods.fit.nothing"])
 
 
-def test_key_with_a_question_mark_may_be_missing(parameters):
-    assert slices.text_of(parameters, ["methods.fit.ablations.none?"]) == "{}"
+def test_slice_of_a_rehearsal_holds_its_mark_beside_its_values():
+    rehearsing = Slice({"a": 1}, rehearsal=True)
+    assert json.loads(rehearsing.text()) == {"a": 1, "rehearsal": True}
+    assert Slice.parse(rehearsing.text()) == rehearsing
 
 
-def test_slice_of_a_rehearsal_holds_its_mark(parameters):
-    rehearsing = SimpleNamespace(rehearsal=True, slice=lambda keys: dict.fromkeys(keys, 1))
-    assert json.loads(slices.text_of(rehearsing, ["a"])) == {"a": 1, "rehearsal": 1}
+def test_values_of_one_variant_replace_those_of_the_block(parameters):
+    keys = [key.format(method="ifadit", variant="full") for key in protocol_keys("recovery")]
+    values = Slice.of(parameters, keys).values | {"recovery.own.ifadit.full": {"pictures": 3}}
+    shared = Slice(values).settings("recovery", RecoverySettings)
+    assert shared.wrong_keys == parameters.recovery.wrong_keys
+    own = Slice(values).settings("recovery", RecoverySettings, "ifadit", "full")
+    assert own == shared.model_copy(update={"pictures": 3})
+    assert Slice(values).settings("recovery", RecoverySettings, "ifadit", "other") == shared
 
 
-def job(rule: str, name: str, *keys: str) -> SimpleNamespace:
-    knobs = Knobs(name, keys, lambda keys: "")
-    params = SimpleNamespace(_allitems=lambda: [("cfg", knobs), ("split", "test"), ("state", lambda wildcards: "")])
-    return SimpleNamespace(rule=SimpleNamespace(name=rule, params=params), wildcards={"method": "fit"})
+def test_block_in_one_value_and_in_values_of_its_own_are_the_same():
+    whole, parts = {"stand_ins": {"datasets": {}, "judges": {}}}, {"stand_ins.datasets": {}, "stand_ins.judges": {}}
+    assert Slice(whole).settings("stand_ins", StandIns) == Slice(parts).settings("stand_ins", StandIns)
 
 
-def test_jobs_with_the_same_keys_share_a_slice():
-    jobs = [job("anonymize", "{method}", "m.{method}", "b"), job("features", "{method}", "b", "m.{method}")]
-    assert versioning.slices_of(jobs) == {"fit": ["b", "m.fit"]}
+def test_keys_of_a_protocol_exclude_those_that_only_select_cells():
+    assert "recovery.wrong_keys" in protocol_keys("recovery")
+    assert not [key for key in protocol_keys("recovery") if key.endswith(("cells", "judges"))]
 
 
-def test_one_name_for_two_slices_is_refused():
-    with pytest.raises(versioning.SliceConflict, match="Rule features: another rule gives the name 'fit'"):
-        versioning.slices_of([job("anonymize", "{method}", "b"), job("features", "{method}", "c")])
+def test_module_is_built_with_its_parameters(parameters):
+    declared = Slice.of(parameters, ["metrics.psnr", "datasets.folder"])
+    assert type(declared.build("metrics", "psnr")).__name__ == "Psnr"
+    assert declared.build("datasets", "folder").params == parameters.datasets["folder"]
+
+
+def test_training_of_an_ablation_has_its_own_knobs(parameters):
+    name, ablations = next((name, found) for name in parameters.methods if (found := parameters.ablations(name)))
+    variant = next(iter(ablations))
+    keys = [f"methods.{name}.params", f"methods.{name}.ablations.{variant}"]
+    trained = Slice.of(parameters, keys).trained(name, variant)
+    assert trained == parameters.trained(name, variant) != parameters.methods[name].params
+    assert Slice.of(parameters, keys[:1]).trained(name, variant) == parameters.methods[name].params

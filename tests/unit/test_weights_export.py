@@ -13,7 +13,7 @@ from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError
 from masquerade.lineage import provenance
 from masquerade.params import loading, overlays
-from masquerade.pipeline import method_builder, method_files, weights_export
+from masquerade.pipeline import method_files, weights_export
 from masquerade.pipeline.graph import Graph
 from masquerade.training import adoption, cards, checkpoints
 from own_weights import (
@@ -156,9 +156,9 @@ class TestGraph:
     def test_weight_file_and_card_are_inputs_of_the_job_that_adopts(self, repository):
         graph = Graph(repository, "tiny")
         wildcards = type("Wildcards", (), {"method": "identitydp", "seed": "0"})
-        assert graph.weights(wildcards) == ["weights/identitydp.safetensors", "weights/identitydp.yaml"]
-        assert graph.published("identity") == ["weights/identity.safetensors", "weights/identity.yaml"]
-        assert graph.published("semantics") == []
+        assert graph.methods.weights(wildcards) == ["weights/identitydp.safetensors", "weights/identitydp.yaml"]
+        assert graph.backbones.published("identity") == ["weights/identity.safetensors", "weights/identity.yaml"]
+        assert graph.backbones.published("semantics") == []
 
     def test_ablation_is_trained_unless_it_names_weights(self, repository):
         edit(repository, {"methods": {"ifadit": {"published": "weights:ifadit"}}})
@@ -185,8 +185,7 @@ class TestCommandLine:
         resources = method_files.resources(repository, parameters, "identitydp", "eps_6", sentences.append)
         assert resources.checkpoint == repository / ".masquerade/adopted/tiny/methods/identitydp/0.safetensors"
         block, cls = parameters.methods["identitydp"], discovery.load("methods", "identitydp")
-        knobs = block.params.model_dump(mode="json")
-        assert method_builder.build(cls, knobs, None, block.variants["eps_6"], resources)
+        assert cls(block.params, block.variants["eps_6"], resources)
         assert len(sentences) == 1
         assert re.search(
             r"those of weights/ are used: identity, identitydp\. .*procedural people.*no photogr", sentences[0]

@@ -13,6 +13,7 @@ import numpy as np
 
 from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import publishing, tracking
+from masquerade.params.slices import Slice
 from masquerade.pipeline import program
 
 POINTS = 24
@@ -97,7 +98,7 @@ def main(kind: str, number: int) -> None:
     if kind == "dies with its node":
         socket.gethostname = lambda: "node7"
     given = Namespace(
-        params={"methods.toy": {"rate": 0.1, "steps": POINTS}, "seed": number},
+        params=Slice({"methods.toy": {"rate": 0.1, "steps": POINTS}, "seed": number}),
         code=None,
         threads=1,
         inputs=[Path("faces")],

@@ -38,7 +38,7 @@ ADDRESSES = {
     "identitydp/figure4": {"curves", "method"},
     "lreorg/figure7": {"method"},
     "backbones": {"backbones_table", "backbone"},
-    "attackers/keys:cao21": {"table", "attack", "method"},
+    "attackers/keys:cao21": {"table", "key_attacks", "method"},
     "checkpoints/tiny/methods/fit/0.safetensors": {"method", "backbone"},
 }
 

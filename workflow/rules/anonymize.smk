@@ -1,8 +1,8 @@
 # Each cell has one archive: the anonymized test split of its dataset. Methods with networks may run on a GPU.
 rule anonymize_neural:
     input:
-        unpack(GRAPH.method_inputs),
-        code=GRAPH.method_code("anonymize"),
+        unpack(METHODS.files),
+        code=METHODS.code("anonymize"),
         faces=with_index(PATHS.faces),
     output:
         with_index(PATHS.anonymized),
@@ -11,7 +11,7 @@ rule anonymize_neural:
     benchmark:
         f"{BENCHMARKS}/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     wildcard_constraints:
-        method=one_of(GRAPH.neural),
+        method=one_of(METHODS.neural),
     retries: 0
     localrule: True
     conda:
@@ -20,22 +20,16 @@ rule anonymize_neural:
     resources:
         **submitted("inference", lambda w: w.method, "anonymize"),
     params:
-        cfg=GRAPH.knobs(*GRAPH.variant_knobs, "measure.batch", name="anonymize.{method}.{variant}"),
-        split="test",
-        attacker_keys="",
+        cfg=GRAPH.knobs(*VARIANT_KEYS, "measure.batch"),
+        program="anonymize",
     shell:
-        commands.launched(
-            "anonymize",
-            "--split {params.split} --attacker_keys {params.attacker_keys:q} --method {wildcards.method} --variant {wildcards.variant}",
-            "--seed {wildcards.seed} --faces {input.faces[0]}",
-            commands.METHOD_OPTIONS,
-        )
+        commands.launched("{params.program}", "--faces {input.faces[0]}", commands.METHOD_OPTIONS)
 
 
 # Methods without networks take a processor a few seconds.
 use rule anonymize_neural as anonymize with:
     wildcard_constraints:
-        method=one_of({*PARAMETERS.methods} - GRAPH.neural),
+        method=one_of({*PARAMETERS.methods} - METHODS.neural),
     group:
         "anonymize"
     localrule: False
@@ -48,7 +42,7 @@ use rule anonymize_neural as anonymize with:
 # Pictures that another program made of the same faces. They are compared with their originals.
 rule imported:
     input:
-        code=lambda w: GRAPH.code("imported"),
+        code=CODE("imported"),
         faces=with_index(PATHS.faces),
         pictures=PATHS.imported,
     output:
@@ -69,7 +63,6 @@ rule imported:
         cfg=GRAPH.knobs(
             "imported.{method}.variants.{variant}.{dataset}",
             "imported.{method}.source",
-            name="imported.{method}.{variant}.{dataset}",
         ),
     shell:
         commands.local(
@@ -81,6 +74,10 @@ rule imported:
 
 # The part of the methods' people from which a classifier of attributes learns.
 use rule anonymize_neural as anonymize_train with:
+    input:
+        unpack(METHODS.files),
+        code=METHODS.code("anonymize_train"),
+        faces=with_index(PATHS.faces),
     output:
         with_index(PATHS.anonymized_train),
     log:
@@ -91,11 +88,5 @@ use rule anonymize_neural as anonymize_train with:
         method=one_of(PARAMETERS.methods),
     localrule: True
     params:
-        cfg=GRAPH.knobs(
-            *GRAPH.variant_knobs,
-            "measure.batch",
-            "attributes.train_pictures",
-            name="anonymize_train.{method}.{variant}",
-        ),
-        split="methods",
-        attacker_keys="",
+        cfg=GRAPH.knobs(*VARIANT_KEYS, "measure.batch", "attributes.train_pictures"),
+        program="anonymize_train",

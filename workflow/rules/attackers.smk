@@ -1,5 +1,9 @@
 # Attackers who know the method: their own pictures, their trainings, their attacks on the tested people.
 use rule anonymize_neural as anonymize_attackers with:
+    input:
+        unpack(METHODS.files),
+        code=METHODS.code("anonymize_attackers"),
+        faces=with_index(PATHS.faces),
     output:
         with_index(PATHS.attackers_faces),
     log:
@@ -12,28 +16,22 @@ use rule anonymize_neural as anonymize_attackers with:
     localrule: True
     params:
         cfg=GRAPH.knobs(
-            *GRAPH.variant_knobs,
+            *VARIANT_KEYS,
             "measure.batch",
             "informed.people",
             "informed.pictures",
             "informed.own.{method}.{variant}?",
-            name="anonymize_attackers.{method}.{variant}",
         ),
-        split="attackers",
-        attacker_keys=lambda w: w.under,
+        program="anonymize_attackers",
 
 
 # Each attacker that learns has one training for each cell, and several for some.
 rule attacker:
     input:
-        code=lambda w: GRAPH.code(
-            f"attacker.{w.attacker}",
-            *GRAPH.modules("attackers", [w.attacker]),
-            *GRAPH.modules("backbones", GRAPH.attackers.needs([w.attacker])),
-        ),
+        code=CODE("attacker.{attacker}", attackers=["{attacker}"], backbones=lambda w: ATTACKERS.needs([w.attacker])),
         faces=with_index(PATHS.faces),
-        anonymized=GRAPH.attackers.faces,
-        backbones=lambda w: GRAPH.checkpoints(GRAPH.attackers.needs([w.attacker])),
+        anonymized=ATTACKERS.faces,
+        backbones=lambda w: BACKBONES.checkpoints(ATTACKERS.needs([w.attacker])),
     output:
         checkpoint=PATHS.attacker,
         quality=PATHS.attacker_quality,
@@ -52,7 +50,7 @@ rule attacker:
     resources:
         **submitted("training", lambda w: w.attacker, "train"),
     params:
-        cfg=GRAPH.knobs("attackers.{attacker}", *GRAPH.attackers.knobs, name="attacker.{attacker}.{method}.{variant}"),
+        cfg=GRAPH.knobs("attackers.{attacker}", *protocol_keys("informed")),
         state=f"{PATHS.states}/attackers/{{attacker}}/{{dataset}}/{{method}}/{{variant}}/{{seed}}/{{trial}}.pt",
     shell:
         commands.launched(
@@ -65,27 +63,25 @@ rule attacker:
 
 
 # What every attacker answers about every tested picture.
-rule attacked:
+rule answers:
     input:
-        code=lambda w: GRAPH.code(
-            "attacked",
-            *GRAPH.modules("attackers", PARAMETERS.attackers),
-            *GRAPH.modules("judges", GRAPH.judges("informed")),
-            *GRAPH.modules(
-                "backbones", {*GRAPH.attackers.needs(PARAMETERS.attackers), *GRAPH.judges_need("informed")}
-            ),
+        code=CODE(
+            "answers",
+            attackers=PARAMETERS.attackers,
+            judges=JUDGES.names("informed"),
+            backbones=lambda w: dict.fromkeys([*ATTACKERS.needs(PARAMETERS.attackers), *JUDGES.needs("informed")]),
         ),
         faces=with_index(PATHS.faces),
         anonymized=with_index(PATHS.anonymized),
-        own=GRAPH.attackers.own_faces(),
-        one=GRAPH.attackers.insider_faces,
-        attackers=lambda w: GRAPH.attackers.trained(w, PATHS.attacker),
-        backbones=lambda w: GRAPH.checkpoints(
-            dict.fromkeys([*GRAPH.attackers.needs(GRAPH.attackers.of(w)), *GRAPH.judges_need("informed")])
+        own=ATTACKERS.own_faces(),
+        one=ATTACKERS.insider_faces,
+        attackers=lambda w: ATTACKERS.trained(w, PATHS.attacker),
+        backbones=lambda w: BACKBONES.checkpoints(
+            dict.fromkeys([*ATTACKERS.needs(ATTACKERS.of(w)), *JUDGES.needs("informed")])
         ),
-        weights=lambda w: GRAPH.judge_assets(GRAPH.judges("informed")),
+        weights=JUDGES.assets("informed"),
     output:
-        PATHS.attacked,
+        PATHS.answers,
     log:
         f"{LOGS}/attacked/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
@@ -96,18 +92,17 @@ rule attacked:
         "../../environment.yml"
     threads: COMPUTE.threads["measure"]
     resources:
-        **submitted("inference", "attacked", "measure"),
+        **submitted("inference", "answers", "measure"),
     params:
         cfg=GRAPH.knobs(
             *[f"attackers.{name}" for name in PARAMETERS.attackers],
-            *GRAPH.judge_knobs("informed"),
-            *GRAPH.attackers.knobs,
-            name="attacked.{method}.{variant}",
+            *JUDGES.keys("informed"),
+            *protocol_keys("informed"),
         ),
-        names=lambda w: ",".join(GRAPH.attackers.of(w)),
+        names=lambda w: ",".join(ATTACKERS.of(w)),
     shell:
         commands.launched(
-            "attacked",
+            "answers",
             "--names {params.names} --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}",
             "--faces {input.faces[0]} --anonymized {input.anonymized[0]} --own {input.own[0]} --one {input.one}",
             "--attackers {input.attackers} --backbones {input.backbones}",
@@ -117,9 +112,9 @@ rule attacked:
 # How useful the pictures are: networks that learn from them, tested on clear pictures.
 rule twins:
     input:
-        code=lambda w: GRAPH.code("twins", *GRAPH.modules("backbones", ["landmarks"])),
+        code=CODE("twins", backbones=["landmarks"]),
         faces=with_index(PATHS.faces),
-        anonymized=GRAPH.attackers.own_faces(),
+        anonymized=ATTACKERS.own_faces(),
     output:
         PATHS.twins,
     log:
@@ -134,7 +129,7 @@ rule twins:
     resources:
         **submitted("training", "twins", "train"),
     params:
-        cfg=GRAPH.knobs("backbones.landmarks", *GRAPH.attackers.twin_knobs, name="twins"),
+        cfg=GRAPH.knobs("backbones.landmarks", *protocol_keys("twins")),
         state=f"{PATHS.states}/twins/{{dataset}}/{{method}}/{{variant}}/{{seed}}.pt",
     shell:
         commands.launched(

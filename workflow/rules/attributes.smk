@@ -1,7 +1,7 @@
 # FALCO's attribute protocol: a classifier learns from anonymized faces and is tested on real faces.
 rule pseudo_labels:
     input:
-        code=lambda w: GRAPH.code("pseudo_labels"),
+        code=CODE("pseudo_labels"),
         train=PATHS.faces.format(dataset=GRAPH.train_on),
         faces=GRAPH.of_datasets(GRAPH.attribute_datasets, PATHS.faces),
         indexes=[index(archive) for archive in GRAPH.of_datasets(GRAPH.attribute_datasets, PATHS.faces)],
@@ -20,7 +20,7 @@ rule pseudo_labels:
     resources:
         **submitted("inference", "pseudo_labels", "backbone"),
     params:
-        cfg=GRAPH.knobs(*GRAPH.attribute_knobs, "data_seed", name="pseudo_labels"),
+        cfg=GRAPH.knobs(*protocol_keys("attributes"), "data_seed"),
     shell:
         commands.launched(
             "pseudo_labels",
@@ -31,7 +31,7 @@ rule pseudo_labels:
 
 rule attributes:
     input:
-        code=lambda w: GRAPH.code("attributes"),
+        code=CODE("attributes"),
         anonymized=lambda w: with_index(
             (PATHS.anonymized_train if GRAPH.has_train_split(w.dataset) else PATHS.anonymized).format(**dict(w))
         ),
@@ -51,7 +51,7 @@ rule attributes:
     resources:
         **submitted("inference", "attributes", "measure"),
     params:
-        cfg=GRAPH.knobs(*GRAPH.attribute_knobs, name="attributes"),
+        cfg=GRAPH.knobs(*protocol_keys("attributes")),
         split=lambda w: "train" if GRAPH.has_train_split(w.dataset) else "test",
     shell:
         commands.launched(

@@ -1,12 +1,10 @@
 # Frozen networks by role. Each is trained on the faces of the scale, and stops the build if its quality is below a floor.
 rule backbone:
     input:
-        code=lambda w: GRAPH.code(
-            f"backbone.{w.backbone}", *GRAPH.modules("backbones", [w.backbone, *GRAPH.backbone_needs(w.backbone)])
-        ),
+        code=CODE("backbone.{backbone}", backbones=lambda w: [w.backbone, *BACKBONES.needs(w.backbone)]),
         faces=with_index(PATHS.faces.format(dataset=GRAPH.train_on)),
-        backbones=lambda w: GRAPH.checkpoints(GRAPH.backbone_needs(w.backbone)),
-        published=lambda w: GRAPH.published(w.backbone),
+        backbones=lambda w: BACKBONES.checkpoints(BACKBONES.needs(w.backbone)),
+        published=lambda w: BACKBONES.published(w.backbone),
     output:
         checkpoint=PATHS.backbone,
         quality=PATHS.backbone_quality,
@@ -24,7 +22,7 @@ rule backbone:
     resources:
         **submitted("training", lambda w: w.backbone, "backbone"),
     params:
-        cfg=GRAPH.knobs("backbones.{backbone}", "data_seed", name="backbone.{backbone}"),
+        cfg=GRAPH.knobs("backbones.{backbone}", "data_seed"),
         state=f"{PATHS.states}/backbones/{{backbone}}.pt",
     shell:
         commands.launched(
@@ -37,7 +35,7 @@ rule backbone:
 
 rule backbones_table:
     input:
-        code=lambda w: GRAPH.code("backbones_table"),
+        code=CODE("backbones_table"),
         qualities=[PATHS.backbone_quality.format(backbone=name) for name in PARAMETERS.backbones],
     output:
         PATHS.backbones_table,
@@ -52,7 +50,7 @@ rule backbones_table:
     resources:
         **BRIEF,
     params:
-        cfg=GRAPH.knobs("scale", "caution", *GRAPH.published_knobs, name="backbones_table"),
+        cfg=GRAPH.knobs("scale", "caution", *METHODS.published_keys),
     shell:
         commands.local(
             "backbones_table",

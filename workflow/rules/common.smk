@@ -22,8 +22,10 @@ os.environ.update(
 from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import local_records, snakemake_internals, versioning
 from masquerade.params.paths import index, with_index
+from masquerade.params.slices import protocol_keys
 from masquerade.pipeline import checks, commands, fork_server, submission
 from masquerade.pipeline.graph import LATENT_BACKBONES, Graph, one_of
+from masquerade.pipeline.method_inputs import VARIANT_KEYS
 from masquerade.pipeline.targets import Targets
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
@@ -34,11 +36,18 @@ try:
 except MasqueradeError as error:
     raise WorkflowError(str(error))
 
-PARAMETERS, PATHS, PAPERS, SCALE = GRAPH.parameters, GRAPH.paths, GRAPH.papers, GRAPH.scale
+PARAMETERS, PATHS, SCALE, CODE = GRAPH.parameters, GRAPH.paths, GRAPH.scale, GRAPH.planned.code
+BACKBONES, METHODS, JUDGES, ATTACKERS, PAPERS = (
+    GRAPH.backbones,
+    GRAPH.methods,
+    GRAPH.judges,
+    GRAPH.attackers,
+    GRAPH.papers,
+)
 COMPUTE, TARGETS = PARAMETERS.compute, Targets(GRAPH)
 LOGS, BENCHMARKS = PATHS.logs, f"{PATHS.logs}/benchmarks"
 LIGHT, BRIEF = submission.light(COMPUTE), submission.brief(COMPUTE)
-ABOUT = GRAPH.knobs("scale", "seeds", "stand_ins", "caution", name="tables")
+ABOUT = GRAPH.knobs("scale", "seeds", "stand_ins", "caution")
 FORK_SERVER = fork_server.ForkServer(logger.warning)
 
 

@@ -1,7 +1,7 @@
 # Each dataset has one archive of faces.
 rule faces:
     input:
-        code=lambda w: GRAPH.code(f"data.{w.dataset}", *GRAPH.modules("faces", [w.dataset])),
+        code=CODE("data.{dataset}", faces=["{dataset}"]),
         sources=lambda w: GRAPH.sources(w.dataset),
     output:
         with_index(PATHS.faces),
@@ -15,7 +15,7 @@ rule faces:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs("datasets.{dataset}", "image.size", "data_seed", "people", name="faces.{dataset}"),
+        cfg=GRAPH.knobs("datasets.{dataset}", "image.size", "data_seed", "people"),
     shell:
         commands.local(
             "data",

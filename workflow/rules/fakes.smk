@@ -1,8 +1,8 @@
 # The set of generated faces: their codes and features in one file.
 rule fakes:
     input:
-        code=lambda w: GRAPH.code("fakes", *GRAPH.modules("backbones", ["generator", "semantics"])),
-        backbones=GRAPH.checkpoints(["generator", "semantics"]),
+        code=CODE("fakes", backbones=["generator", "semantics"]),
+        backbones=BACKBONES.checkpoints(["generator", "semantics"]),
     output:
         PATHS.fakes,
     log:
@@ -19,7 +19,7 @@ rule fakes:
     resources:
         **submitted("inference", "fakes", "anonymize"),
     params:
-        cfg=GRAPH.knobs("fakes", "data_seed", name="fakes"),
+        cfg=GRAPH.knobs("fakes", "data_seed"),
     shell:
         commands.launched(
             "fakes",

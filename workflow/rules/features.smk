@@ -1,8 +1,8 @@
 # The features into which a method separates the test faces, for figures that show how they cluster.
 rule features:
     input:
-        unpack(GRAPH.method_inputs),
-        code=GRAPH.method_code("features"),
+        unpack(METHODS.files),
+        code=METHODS.code("features"),
         faces=with_index(PATHS.faces),
     output:
         PATHS.features,
@@ -18,15 +18,10 @@ rule features:
     resources:
         **submitted("inference", lambda w: w.method, "anonymize"),
     params:
-        cfg=GRAPH.knobs(
-            *GRAPH.variant_knobs,
-            "measure.batch",
-            name="anonymize.{method}.{variant}",
-        ),
+        cfg=GRAPH.knobs(*VARIANT_KEYS, "measure.batch"),
     shell:
         commands.launched(
             "features",
-            "--method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}",
             "--faces {input.faces[0]}",
             commands.METHOD_OPTIONS,
         )

@@ -1,9 +1,9 @@
 # The codes of real faces: every face of a dataset is inverted once, into one file.
 rule invert:
     input:
-        code=lambda w: GRAPH.code("invert", *GRAPH.modules("backbones", LATENT_BACKBONES)),
+        code=CODE("invert", backbones=LATENT_BACKBONES),
         faces=with_index(PATHS.faces),
-        backbones=GRAPH.checkpoints(LATENT_BACKBONES),
+        backbones=BACKBONES.checkpoints(LATENT_BACKBONES),
     output:
         PATHS.latents,
     log:
@@ -20,7 +20,7 @@ rule invert:
     resources:
         **submitted("inference", "invert", "anonymize"),
     params:
-        cfg=GRAPH.knobs("scale", name="scale"),
+        cfg=GRAPH.knobs("scale"),
     shell:
         commands.launched(
             "invert",

@@ -1,10 +1,10 @@
 # Every judge measures every picture once. Each set of faces has one file of measurements.
 rule measure_source:
     input:
-        code=lambda w: GRAPH.judges_code("measure"),
+        code=JUDGES.code("measure"),
         faces=with_index(PATHS.faces),
-        backbones=GRAPH.checkpoints(GRAPH.judges_need("measure")),
-        weights=lambda w: GRAPH.judge_assets(GRAPH.judges("measure")),
+        backbones=JUDGES.checkpoints("measure"),
+        weights=JUDGES.assets("measure"),
     output:
         PATHS.measured_source,
     log:
@@ -17,22 +17,24 @@ rule measure_source:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs(*GRAPH.judge_knobs("measure"), "measure.judges", "measure.batch", name="measure"),
+        cfg=GRAPH.knobs(*JUDGES.keys("measure"), "measure.judges", "measure.batch"),
+        block="measure",
         parts=f"{PARAMETERS.matrix.calibrate_on},test",
     shell:
         commands.local(
             "measure",
-            "--faces {input.faces[0]} --backbones {input.backbones} --parts {params.parts}",
+            "--faces {input.faces[0]} --backbones {input.backbones}",
+            "--block {params.block} --parts {params.parts}",
         )
 
 
 # Pictures of the people that methods learn from, for Frechet distances to them.
 use rule measure_source as measure_target with:
     input:
-        code=lambda w: GRAPH.judges_code("target"),
+        code=JUDGES.code("target"),
         faces=with_index(PATHS.faces),
-        backbones=GRAPH.checkpoints(GRAPH.judges_need("target")),
-        weights=lambda w: GRAPH.judge_assets(GRAPH.judges("target")),
+        backbones=JUDGES.checkpoints("target"),
+        weights=JUDGES.assets("target"),
     output:
         PATHS.measured_target,
     log:
@@ -40,19 +42,18 @@ use rule measure_source as measure_target with:
     benchmark:
         f"{BENCHMARKS}/measure_target/{{dataset}}.tsv"
     params:
-        cfg=GRAPH.knobs(
-            *GRAPH.judge_knobs("target"), "target.judges", "target.pictures", "measure.batch", name="measure_target"
-        ),
+        cfg=GRAPH.knobs(*JUDGES.keys("target"), "target.judges", "target.pictures", "measure.batch"),
+        block="target",
         parts="methods",
 
 
 rule measure:
     input:
-        code=lambda w: GRAPH.judges_code("measure"),
+        code=JUDGES.code("measure"),
         faces=with_index(PATHS.anonymized),
         source=with_index(PATHS.faces),
-        backbones=GRAPH.checkpoints(GRAPH.judges_need("measure")),
-        weights=lambda w: GRAPH.judge_assets(GRAPH.judges("measure")),
+        backbones=JUDGES.checkpoints("measure"),
+        weights=JUDGES.assets("measure"),
     output:
         PATHS.measured,
     log:
@@ -67,10 +68,11 @@ rule measure:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs(*GRAPH.judge_knobs("measure"), "measure.judges", "measure.batch", name="measure"),
+        cfg=GRAPH.knobs(*JUDGES.keys("measure"), "measure.judges", "measure.batch"),
+        block="measure",
     shell:
         commands.local(
             "measure",
             "--faces {input.faces[0]} --source {input.source[0]} --backbones {input.backbones}",
-            "--parts test",
+            "--block {params.block} --parts test",
         )

@@ -1,15 +1,15 @@
 # Every metric of a cell, computed from its measurements.
 rule metrics:
     input:
-        code=lambda w: GRAPH.code("metrics", *GRAPH.modules("metrics", PARAMETERS.metrics)),
+        code=CODE("metrics", metrics=PARAMETERS.metrics),
         source=PATHS.measured_source,
         derived=PATHS.measured,
         target=PATHS.measured_target.format(dataset=GRAPH.train_on),
         attributes=GRAPH.only(GRAPH.attributed, PATHS.attributes),
         attempts=GRAPH.only(GRAPH.attempted, PATHS.measured_attempts),
-        keys_attacked=GRAPH.only(GRAPH.attacked, PATHS.attacks),
-        attacked=GRAPH.only(GRAPH.attackers.cells, PATHS.attacked),
-        twins=GRAPH.only(GRAPH.attackers.cells, PATHS.twins),
+        key_attacks=GRAPH.only(GRAPH.key_attacked, PATHS.key_attacks),
+        answers=GRAPH.only(ATTACKERS.cells, PATHS.answers),
+        twins=GRAPH.only(ATTACKERS.cells, PATHS.twins),
     output:
         PATHS.metrics,
     log:
@@ -27,7 +27,6 @@ rule metrics:
             *[f"metrics.{name}" for name in PARAMETERS.metrics],
             "matrix.calibrate_on",
             "bootstrap.draws",
-            name="metrics",
         ),
     shell:
         commands.local(
@@ -35,14 +34,14 @@ rule metrics:
             "--dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}",
             "--seed {wildcards.seed} --source {input.source} --derived {input.derived}",
             "--target {input.target} --attributes {input.attributes} --attempts {input.attempts}",
-            "--keys_attacked {input.keys_attacked} --attacked {input.attacked} --twins {input.twins}",
+            "--key_attacks {input.key_attacks} --answers {input.answers} --twins {input.twins}",
         )
 
 
 # The means of all metrics in one file, which DVC lists as its metrics.
 rule scores:
     input:
-        code=lambda w: GRAPH.code("scores"),
+        code=CODE("scores"),
         metrics=GRAPH.of(GRAPH.cells, PATHS.metrics),
     output:
         PATHS.scores,
@@ -57,7 +56,7 @@ rule scores:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs("scale", name="scale"),
+        cfg=GRAPH.knobs("scale"),
     shell:
         commands.local(
             "scores",

@@ -1,8 +1,8 @@
 # The faces that invertible methods recover: with the right key and with wrong keys; and attacks.
 rule recover:
     input:
-        unpack(GRAPH.method_inputs),
-        code=GRAPH.method_code("recover"),
+        unpack(METHODS.files),
+        code=METHODS.code("recover"),
         faces=with_index(PATHS.faces),
         anonymized=with_index(PATHS.anonymized),
     output:
@@ -20,16 +20,13 @@ rule recover:
         **submitted("inference", lambda w: w.method, "anonymize"),
     params:
         cfg=GRAPH.knobs(
-            *GRAPH.variant_knobs,
+            *VARIANT_KEYS,
             "measure.batch",
-            *GRAPH.recovery_knobs,
-            "recovery.own.{method}.{variant}?",
-            name="recover.{method}.{variant}",
+            *protocol_keys("recovery"),
         ),
     shell:
         commands.launched(
             "recover",
-            "--method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}",
             "--faces {input.faces[0]} --anonymized {input.anonymized[0]}",
             commands.METHOD_OPTIONS,
         )
@@ -37,11 +34,11 @@ rule recover:
 
 use rule measure as measure_attempts with:
     input:
-        code=lambda w: GRAPH.judges_code("recovery"),
+        code=JUDGES.code("recovery"),
         faces=with_index(PATHS.attempts),
         source=with_index(PATHS.faces),
-        backbones=GRAPH.checkpoints(GRAPH.judges_need("recovery")),
-        weights=lambda w: GRAPH.judge_assets(GRAPH.judges("recovery")),
+        backbones=JUDGES.checkpoints("recovery"),
+        weights=JUDGES.assets("recovery"),
     output:
         PATHS.measured_attempts,
     log:
@@ -49,25 +46,27 @@ use rule measure as measure_attempts with:
     benchmark:
         f"{BENCHMARKS}/measure_attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
     params:
-        cfg=GRAPH.knobs(*GRAPH.judge_knobs("recovery"), "recovery.judges", "measure.batch", name="measure_attempts"),
+        cfg=GRAPH.knobs(*JUDGES.keys("recovery"), "recovery.judges", "measure.batch"),
+        block="recovery",
 
 
-rule attack:
+# Attacks on keys, which need no training.
+rule key_attacks:
     input:
-        unpack(GRAPH.method_inputs),
-        code=lambda w: GRAPH.code(
-            f"attack.{w.method}",
-            *GRAPH.modules("methods", [w.method]),
-            *GRAPH.modules("judges", [PARAMETERS.attacks.judge]),
-            *GRAPH.modules("backbones", {*GRAPH.needs(w.method), *GRAPH.attacker.needs}),
+        unpack(METHODS.files),
+        code=CODE(
+            "key_attacks.{method}",
+            methods=["{method}"],
+            judges=JUDGES.names("attacks"),
+            backbones=lambda w: dict.fromkeys([*METHODS.needs(w.method), *JUDGES.needs("attacks")]),
         ),
         faces=with_index(PATHS.faces),
         anonymized=with_index(PATHS.anonymized),
         source=PATHS.measured_source,
-        judged=GRAPH.checkpoints(GRAPH.attacker.needs),
-        weights=lambda w: GRAPH.judge_assets([PARAMETERS.attacks.judge]),
+        judged=JUDGES.checkpoints("attacks"),
+        weights=JUDGES.assets("attacks"),
     output:
-        PATHS.attacks,
+        PATHS.key_attacks,
     log:
         f"{LOGS}/attack/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:
@@ -81,19 +80,16 @@ rule attack:
         **submitted("inference", lambda w: w.method, "anonymize"),
     params:
         cfg=GRAPH.knobs(
-            *GRAPH.variant_knobs,
+            *VARIANT_KEYS,
             "matrix.calibrate_on",
             "bootstrap.draws",
-            f"judges.{PARAMETERS.attacks.judge}",
-            *GRAPH.attack_knobs,
-            name="attack.{method}.{variant}",
+            *JUDGES.keys("attacks"),
+            *protocol_keys("attacks"),
         ),
     shell:
         commands.launched(
-            "attack",
-            "--dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}",
-            "--seed {wildcards.seed} --faces {input.faces[0]} --anonymized {input.anonymized[0]}",
-            "--source {input.source}",
-            "--judged {input.judged}",
+            "key_attacks",
+            "--dataset {wildcards.dataset} --faces {input.faces[0]} --anonymized {input.anonymized[0]}",
+            "--source {input.source} --judged {input.judged}",
             commands.METHOD_OPTIONS,
         )

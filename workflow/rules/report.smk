@@ -2,23 +2,19 @@
 # One list of files is passed as a folder, because the command could become longer than the system allows.
 rule report:
     input:
-        code=lambda w: GRAPH.code(
-            "report",
-            *GRAPH.modules("metrics", PARAMETERS.metrics),
-            *GRAPH.modules("methods", PARAMETERS.methods),
-        ),
+        code=CODE("report", metrics=PARAMETERS.metrics, methods=PARAMETERS.methods),
         look=[str(path) for path in sorted(Path("src/masquerade/papers/report/look").iterdir())],
         declared="reference/claims.yaml",
         references=[f"reference/{item.key}.yaml" for item in PAPERS.items.values()],
         claims=f"{PATHS.claims_table}.csv",
-        built=[f"{GRAPH.item_path(item)}.{item.endings[0]}" for item in PAPERS.items.values()],
+        built=[PAPERS.outputs(item)[0] for item in PAPERS.items.values()],
         further=[PATHS.backbones_table],
         faces=GRAPH.of_datasets(GRAPH.datasets, PATHS.faces),
         metrics=lambda w: GRAPH.of(GRAPH.cells, PATHS.metrics),
         derived=lambda w: GRAPH.of(GRAPH.cells, PATHS.anonymized),
         attempts=GRAPH.of(GRAPH.attempted, PATHS.attempts),
         checkpoints=TARGETS.of("train"),
-        backbones=GRAPH.checkpoints(PARAMETERS.backbones),
+        backbones=BACKBONES.checkpoints(PARAMETERS.backbones),
         indexes=lambda w: [
             index(archive)
             for archive in (
@@ -45,7 +41,6 @@ rule report:
             "caution",
             "papers",
             *(f"methods.{name}.variants" for name in PARAMETERS.methods),
-            name="report",
         ),
         skipped=lambda w: PAPERS.reasons(PAPERS.all_settings()),
     shell:
@@ -53,6 +48,6 @@ rule report:
             "report",
             "--skipped {params.skipped:q} --declared {input.declared} --claims {input.claims}",
             "--built {input.built} --further {input.further} --faces {input.faces}",
-            f"--metrics {{input.metrics}} --derived {PATHS.data}/anonymized",
-            "--attempts {input.attempts} --checkpoints {input.checkpoints} --backbones {input.backbones}",
+            "--metrics {input.metrics} --attempts {input.attempts} --checkpoints {input.checkpoints}",
+            "--backbones {input.backbones}",
         )

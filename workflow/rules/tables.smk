@@ -1,7 +1,7 @@
 # The tables and figures of the papers: tables, curves and trade-offs from metrics, grids from pictures, and the page of claims.
 rule table:
     input:
-        code=lambda w: GRAPH.code("table"),
+        code=CODE("table"),
         declared="reference/{paper}/{item}.yaml",
         metrics=PAPERS.shown(PATHS.metrics),
     output:
@@ -21,7 +21,7 @@ rule table:
     params:
         cfg=ABOUT,
         skipped=PAPERS.not_shown,
-        imported=PAPERS.imported(),
+        imported=PAPERS.imported,
     shell:
         commands.local(
             "table",
@@ -32,7 +32,7 @@ rule table:
 
 rule curves:
     input:
-        code=lambda w: GRAPH.code("curves"),
+        code=CODE("curves"),
         declared="reference/{paper}/{item}.yaml",
         metrics=PAPERS.shown(PATHS.metrics),
     output:
@@ -61,7 +61,7 @@ rule curves:
 
 rule clusters:
     input:
-        code=lambda w: GRAPH.code("clusters"),
+        code=CODE("clusters"),
         declared="reference/{paper}/{item}.yaml",
         features=PAPERS.shown(PATHS.features),
     output:
@@ -90,7 +90,7 @@ rule clusters:
 
 rule grid:
     input:
-        code=lambda w: GRAPH.code("grid"),
+        code=CODE("grid"),
         declared="reference/{paper}/{item}.yaml",
         faces=PAPERS.source(PATHS.faces),
         derived=PAPERS.shown(PATHS.anonymized),
@@ -125,7 +125,7 @@ rule grid:
 
 rule claims_table:
     input:
-        code=lambda w: GRAPH.code("claims"),
+        code=CODE("claims"),
         declared="reference/claims.yaml",
         metrics=lambda w: PAPERS.files(PATHS.metrics, PAPERS.claimed_settings()),
     output:
@@ -141,7 +141,7 @@ rule claims_table:
     resources:
         **BRIEF,
     params:
-        cfg=GRAPH.knobs("scale", "seeds", "stand_ins", "caution", "papers", name="claims"),
+        cfg=GRAPH.knobs("scale", "seeds", "stand_ins", "caution", "papers"),
         skipped=lambda w: PAPERS.reasons(PAPERS.claimed_settings()),
     shell:
         commands.local(

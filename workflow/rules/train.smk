@@ -1,11 +1,11 @@
 # Each method that trains has one checkpoint for each seed. All its variants share it. It may be adopted from weights/.
 rule method:
     input:
-        code=GRAPH.method_code("train"),
+        code=METHODS.code("train"),
         faces=with_index(PATHS.faces.format(dataset=GRAPH.train_on)),
-        backbones=lambda w: GRAPH.checkpoints(GRAPH.needs(w.method)),
-        base=GRAPH.kin_checkpoint,
-        published=GRAPH.weights,
+        backbones=lambda w: BACKBONES.checkpoints(METHODS.needs(w.method)),
+        base=METHODS.kin_checkpoint,
+        published=METHODS.weights,
     output:
         PATHS.method,
     log:
@@ -22,7 +22,7 @@ rule method:
     resources:
         **submitted("training", lambda w: w.method, "train"),
     params:
-        cfg=GRAPH.knobs("methods.{method}.params", "methods.{method}.published", name="train.{method}"),
+        cfg=GRAPH.knobs("methods.{method}.params", "methods.{method}.published"),
         ablation="",
         state=f"{PATHS.states}/methods/{{method}}/{{seed}}.pt",
     shell:
@@ -36,11 +36,11 @@ rule method:
 # A training with the other parameters of one ablation (params.yaml, `ablations`).
 use rule method as ablation with:
     input:
-        code=GRAPH.method_code("train"),
+        code=METHODS.code("train"),
         faces=with_index(PATHS.faces.format(dataset=GRAPH.train_on)),
-        backbones=lambda w: GRAPH.checkpoints(GRAPH.needs(w.method)),
+        backbones=lambda w: BACKBONES.checkpoints(METHODS.needs(w.method)),
         base=PATHS.method,
-        published=GRAPH.weights,
+        published=METHODS.weights,
     output:
         PATHS.ablation,
     log:
@@ -54,7 +54,6 @@ use rule method as ablation with:
             "methods.{method}.params",
             "methods.{method}.published_ablations.{variant}?",
             "methods.{method}.ablations.{variant}",
-            name="ablation.{method}.{variant}",
         ),
         ablation=lambda w: w.variant,
         state=f"{PATHS.states}/ablations/{{method}}/{{variant}}/{{seed}}.pt",

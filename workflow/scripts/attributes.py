@@ -20,8 +20,8 @@ def work(_) -> None:
         FaceArchive(given.faces),
         given.split == "train",
         pseudo[pseudo["dataset"] == given.faces.stem],
-        AttributeSettings(**program.block(given.params, "attributes")),
-        int(given.seed),
+        given.params.settings("attributes", AttributeSettings),
+        given.seed,
     )
     protocol.write(predictions, given.outputs[0])
 

@@ -7,12 +7,10 @@ given = program.arguments(__doc__, words=("dataset",))
 
 def work(_) -> None:
     from masquerade import faces
-    from masquerade.core import discovery
 
-    source = discovery.load("faces", given.dataset)
-    params = source.Params(**given.params[f"datasets.{given.dataset}"])
+    source = given.params.build("datasets", given.dataset)
     size, seed, shares = (given.params[name] for name in ("image.size", "data_seed", "people"))
-    faces.build(source(params), given.outputs[0], size, seed, shares, given.threads)
+    faces.build(source, given.outputs[0], size, seed, shares, given.threads)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, lists=("backbones",))
+given = program.arguments(__doc__, named=("backbones",))
 
 
 def work(run) -> None:
@@ -11,11 +11,11 @@ def work(run) -> None:
     from masquerade.core.images import to_uint8
     from masquerade.methods._latent import fakes
     from masquerade.methods._latent.space import LatentSpace
+    from masquerade.params.blocks import FakesSettings
 
     torch.set_num_threads(given.threads)
-    settings = given.params["fakes"]
-    space = LatentSpace({path.stem: path for path in given.backbones})
-    samples = fakes.write(space, given.outputs[0], settings["count"], settings["psi"], given.params["data_seed"])
+    settings, space = given.params.settings("fakes", FakesSettings), LatentSpace(given.backbones)
+    samples = fakes.write(space, given.outputs[0], settings.count, settings.psi, given.params["data_seed"])
     run.picture("fakes", program.row(to_uint8(samples.numpy())))
 
 

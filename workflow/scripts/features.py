@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, files=("faces",), lists=program.METHOD_FILES, words=("method", "variant", "seed"))
+given = program.arguments(__doc__, files=("faces",), method=True)
 
 
 def work(_) -> None:
@@ -12,7 +12,7 @@ def work(_) -> None:
     from masquerade.pipeline import features
 
     torch.set_num_threads(given.threads)
-    cell = {"method": given.method, "variant": given.variant, "seed": int(given.seed)}
+    cell = {"method": given.method, "variant": given.variant, "seed": given.seed}
     batch = given.params["measure.batch"]
     features.write(FaceArchive(given.faces), given.outputs[0], program.method(given), "test", batch, cell)
 

@@ -3,7 +3,11 @@
 from masquerade.pipeline import program
 
 given = program.arguments(
-    __doc__, files=("declared", "faces"), lists=("derived", "source", "measured", "attempts"), words=("skipped",)
+    __doc__,
+    files=("declared", "faces"),
+    optional=("source",),
+    lists=("derived", "measured", "attempts"),
+    words=("skipped",),
 )
 
 
@@ -11,12 +15,13 @@ def work(run) -> None:
     from masquerade.core.images import FaceArchive
     from masquerade.papers import face_selection, figures, reference
     from masquerade.papers.context import Context, skip_reasons
+    from masquerade.params.matrix import Cell
 
     figure, context = reference.load(given.declared), Context.of(given.params)
     distances = None
     if given.source:
-        measured = {(*path.parts[-3:-1], int(path.stem)): path for path in given.measured}
-        distances = face_selection.distances(given.source[0], measured, context.judge(figure.judge))
+        measured = {Cell.of("measured", path): path for path in given.measured}
+        distances = face_selection.distances(given.source, measured, context.judge(figure.judge))
     derived, attempts = ([FaceArchive(path) for path in paths] for paths in (given.derived, given.attempts))
     skipped = skip_reasons(given.skipped)
     figures.grid(figure, FaceArchive(given.faces), derived, skipped, context, given.outputs, distances, attempts)

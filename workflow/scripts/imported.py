@@ -8,18 +8,15 @@ given = program.arguments(__doc__, files=("faces", "pictures"), words=("dataset"
 def work(run) -> None:
     from masquerade.core.images import FaceArchive
     from masquerade.params.imported import ImportedSet
-    from masquerade.pipeline import anonymization
     from masquerade.pipeline.imported import pictures
 
     block = f"imported.{given.method}"
-    knobs = ImportedSet(**given.params[f"{block}.variants.{given.variant}.{given.dataset}"])
-    cell = {"method": given.method, "variant": given.variant, "seed": int(given.seed)}
+    knobs = given.params.settings(f"{block}.variants.{given.variant}.{given.dataset}", ImportedSet)
+    cell = {"method": given.method, "variant": given.variant, "seed": given.seed}
     pictures.import_cell(
         FaceArchive(given.faces), given.pictures, given.outputs[0], knobs, given.params[f"{block}.source"], cell
     )
-    sample = anonymization.sample(given.faces, given.outputs[0])
-    if sample is not None:
-        run.picture("sample", sample)
+    program.show_anonymized(run, given)
     run.tag({"imported": f"sha256:{knobs.sha256}"})
 
 

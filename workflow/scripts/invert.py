@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, files=("faces",), lists=("backbones",))
+given = program.arguments(__doc__, files=("faces",), named=("backbones",))
 
 
 def work(run) -> None:
@@ -14,7 +14,7 @@ def work(run) -> None:
     from masquerade.methods._latent.space import LatentSpace
 
     torch.set_num_threads(given.threads)
-    space = LatentSpace({path.stem: path for path in given.backbones})
+    space = LatentSpace(given.backbones)
     samples = codes.write(space, FaceArchive(given.faces), given.outputs[0])
     run.picture("reconstructions", np.concatenate([program.row(to_uint8(part)) for part in samples]))
 

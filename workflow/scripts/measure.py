@@ -2,23 +2,21 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, files=("faces",), lists=("source", "backbones"), words=("parts",))
+given = program.arguments(
+    __doc__, files=("faces",), optional=("source",), named=("backbones",), words=("block", "parts")
+)
 
 
 def work(_) -> None:
-    from masquerade.core import discovery
     from masquerade.pipeline import measuring
 
-    backbones = {path.stem: path for path in given.backbones}
-    judges = {}
-    (names,) = (value for key, value in given.params.items() if key.endswith(".judges"))
-    for name in names:
-        cls = discovery.load("judges", name)
-        judges[name] = cls(cls.Params(**given.params[f"judges.{name}"]), backbones)
+    params = given.params
+    names = params[f"{given.block}.judges"]
+    judges = {name: params.build("judges", name, given.backbones) for name in names}
+    most = params["target.pictures"] if given.block == "target" else 0
     measuring.measure(
-        given.faces, given.outputs[0], judges, given.parts.split(","), given.params["measure.batch"],
-        next(iter(given.source), None), given.params.get("target.pictures", 0),
-    )  # fmt: skip
+        given.faces, given.outputs[0], judges, given.parts.split(","), params["measure.batch"], given.source, most
+    )
 
 
 if __name__ == "__main__":

@@ -5,34 +5,28 @@ from masquerade.pipeline import program
 given = program.arguments(
     __doc__,
     files=("source", "derived", "target"),
-    lists=("attributes", "attempts", "keys_attacked", "attacked", "twins"),
+    optional=("attributes", "attempts", "key_attacks", "answers", "twins"),
     words=("dataset", "method", "variant", "seed"),
 )
 
 
 def work(run) -> None:
+    from dataclasses import fields
+
     from masquerade.core import files, measurements
     from masquerade.pipeline import evaluation
+    from masquerade.pipeline.evaluation import CellFiles
 
-    metrics = evaluation.build_metrics(given.params)
-    measured = evaluation.evidence(
-        given.source,
-        given.derived,
-        given.params["matrix.calibrate_on"],
-        given.target,
-        next(iter(given.attributes), None),
-        next(iter(given.attempts), None),
-        next(iter(given.attacked), None),
-        next(iter(given.twins), None),
-        given.params["bootstrap.draws"],
-        next(iter(given.keys_attacked), None),
+    params, cell_files = (
+        given.params,
+        CellFiles(**{field.name: getattr(given, field.name) for field in fields(CellFiles)}),
     )
+    metrics = {name: params.build("metrics", name) for name in params["metrics"]}
+    measured = evaluation.evidence(cell_files, params["matrix.calibrate_on"], params["bootstrap.draws"])
     values, attempts = evaluation.evaluate(metrics, measured), evaluation.evaluate_attempts(metrics, measured)
     statement = measurements.statement(given.derived) | evaluation.counts(measured.derived)
-    read = [
-        given.derived, *given.attempts, *given.keys_attacked, *given.attacked, *given.twins, given.source,
-    ]  # fmt: skip
-    files.write_json(given.outputs[0], evaluation.row(program.cell(given), statement, values, attempts, read))
+    row = evaluation.row(program.cell(given), statement, values, attempts, cell_files.own())
+    files.write_json(given.outputs[0], row)
     run.log(0, evaluation.numbers(values))
 
 

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, files=("train",), lists=("faces",))
+given = program.arguments(__doc__, files=("train",), named=("faces",))
 
 
 def work(run) -> None:
@@ -14,8 +14,8 @@ def work(run) -> None:
     from masquerade.pipeline.attributes import protocol
 
     torch.set_num_threads(given.threads)
-    settings = AttributeSettings(**program.block(given.params, "attributes"))
-    datasets = {path.stem: FaceArchive(path) for path in given.faces}
+    settings = given.params.settings("attributes", AttributeSettings)
+    datasets = {name: FaceArchive(path) for name, path in given.faces.items()}
     train = datasets[given.train.stem]
     labels, quality = protocol.pseudo_labels(train, datasets, settings, given.params["data_seed"])
     protocol.write(labels, given.outputs[0])

@@ -2,24 +2,19 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(
-    __doc__, files=("faces", "anonymized"), lists=program.METHOD_FILES, words=("method", "variant", "seed")
-)
+given = program.arguments(__doc__, files=("faces", "anonymized"), method=True)
 
 
 def work(run) -> None:
     from masquerade.core.images import FaceArchive
-    from masquerade.params import blocks
+    from masquerade.params.blocks import RecoverySettings
     from masquerade.pipeline import recovery
 
-    own = f"recovery.own.{given.method}.{given.variant}"
-    shared = {name: value for name, value in program.block(given.params, "recovery").items() if "." not in name}
-    settings = blocks.RecoverySettings(**shared | given.params.get(own, {}))
-    recovery.attempt_all(
-        FaceArchive(given.faces), FaceArchive(given.anonymized), given.outputs[0], program.method(given), settings,
-        given.params["measure.batch"],
-    )  # fmt: skip
-    sample = recovery.sample(FaceArchive(given.faces), FaceArchive(given.outputs[0]))
+    settings = given.params.settings("recovery", RecoverySettings, given.method, given.variant)
+    originals, anonymized, output = FaceArchive(given.faces), FaceArchive(given.anonymized), given.outputs[0]
+    batch = given.params["measure.batch"]
+    recovery.attempt_all(originals, anonymized, output, program.method(given), settings, batch)
+    sample = recovery.sample(originals, FaceArchive(output))
     if sample is not None:
         run.picture("attempts", sample)
 

@@ -3,9 +3,7 @@
 from masquerade.pipeline import program
 
 LISTS = ("faces", "metrics", "attempts", "checkpoints", "backbones")
-given = program.arguments(
-    __doc__, files=("declared", "claims", "derived"), lists=("built", "further", *LISTS), words=("skipped",)
-)
+given = program.arguments(__doc__, files=("declared", "claims"), lists=("built", "further", *LISTS), words=("skipped",))
 
 
 def work(_) -> None:
@@ -20,7 +18,7 @@ def work(_) -> None:
     records = reading.records(given.claims.read_text(encoding="utf-8"))
     judged = reading.assertions(claims.load(given.declared), records)
     papers = page.all_papers(given.params["papers"], given.declared.parent, given.built, judged, cells, context)
-    build = Files.of_build(given.derived, **{name: getattr(given, name) for name in LISTS})
+    build = Files.of_build(context.scale, **{name: getattr(given, name) for name in LISTS})
     methods, skipped = variants.of_params(given.params), skip_reasons(given.skipped)
     html = page.render(papers, build, cells, methods, skipped, given.claims, given.further, context)
     files.write_text(given.outputs[0], html)

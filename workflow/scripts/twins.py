@@ -12,14 +12,14 @@ def work(run) -> None:
     from masquerade.params.informed import TwinSettings
     from masquerade.pipeline import twins
 
-    settings = TwinSettings(**program.block(given.params, "twins"))
+    settings = given.params.settings("twins", TwinSettings)
     frame = twins.learn_and_test(
         FaceArchive(given.faces),
         FaceArchive(given.anonymized),
-        LandmarksSettings(**given.params["backbones.landmarks"]),
+        given.params.settings("backbones.landmarks", LandmarksSettings),
         settings,
         given.state,
-        int(given.seed),
+        given.seed,
         given.threads,
         run.log,
     )

@@ -22,7 +22,7 @@ from masquerade.methods import Method
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
-from masquerade.pipeline import method_builder, method_files, salts
+from masquerade.pipeline import method_files, salts
 from masquerade.pipeline.inspection import Inspector, Threshold, threshold
 from masquerade.pipeline.method_files import Say
 from masquerade.pipeline.release import Anonymized, Recovered, Row, originals_of
@@ -83,9 +83,8 @@ def method(
         knobs = type(knobs)(**{**knobs.model_dump(), **changes})
     if hide is not None or keep is not None:
         knobs = _with_keywords(name, cls, knobs, hide, keep)
-    trained, ablation = parameters.tree["methods"][name]["params"], parameters.ablations(name).get(variant)
     resources = method_files.resources(root, parameters, name, variant, say)
-    return method_builder.build(cls, trained, ablation, knobs, resources), variant
+    return cls(parameters.trained(name, variant), knobs, resources), variant
 
 
 def _with_keywords(

@@ -42,7 +42,7 @@ class Evidence:
 
     The columns ``attempt``, ``number`` and ``source_id`` say which."""
     keys_attacked: Mapping[str, Any] | None = None
-    """What attacks on the keys found (pipeline/attacks.py), if the cell was attacked."""
+    """What attacks on the keys found (pipeline/key_attacks.py), if the cell was attacked."""
     attacked: pd.DataFrame | None = None
     """What attackers who know the method answered: one row a probe of an attack (pipeline/informed.py)."""
     twins: pd.DataFrame | None = None

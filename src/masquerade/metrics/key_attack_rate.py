@@ -20,7 +20,7 @@ class KeyAttackRate(Metric):
     calibration split.
     ``<attack>.another`` is the control: the same attack, compared with the original of another person. By chance it is
     the false-accept rate, and more for `any_guess`. A method that leaks nothing has the same share in both.
-    Reference: Huang et al. 2007 (LFW) for the decision; the attacks are ours (pipeline/attacks.py).
+    Reference: Huang et al. 2007 (LFW) for the decision; the attacks are ours (pipeline/key_attacks.py).
 
     >>> from dataclasses import replace
     >>> from masquerade.metrics._examples import evidence, values

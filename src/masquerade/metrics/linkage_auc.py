@@ -13,7 +13,7 @@ class LinkageAuc(Metric):
     That is the area under the ROC curve. The pictures X are the `originals` (what can be linked without anonymization),
     anonymized with a key each (`own_keys`), and anonymized under one key (`one_key`). `shuffled` is the control: the
     pictures under one key belong to people at random. ``over`` of ``of`` pairs of one person were measured.
-    Reference: ours; no paper links pictures. Hanley and McNeil 1982 (the area). pipeline/attacks.py compares the
+    Reference: ours; no paper links pictures. Hanley and McNeil 1982 (the area). pipeline/key_attacks.py compares the
     pictures, this module reads what it found.
 
     >>> from dataclasses import replace

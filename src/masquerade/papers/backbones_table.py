@@ -6,11 +6,12 @@ from typing import Any
 from masquerade import assets
 from masquerade.core import own_weights
 from masquerade.papers import layout
+from masquerade.params.slices import Slice
 
 HEAD = ["Backbone", "Network", "Weights", "Figure", "Value", "Floor"]
 
 
-def markdown(qualities: Iterable[Mapping[str, Any]], params: Mapping[str, Any], commit: str) -> str:
+def markdown(qualities: Iterable[Mapping[str, Any]], params: Slice, commit: str) -> str:
     """One line for each figure. Details of a figure (``zero_shot.Male``) stay in the JSON beside the checkpoint.
 
     ``params`` has the ``scale``, its ``caution``, and the weights that methods adopt.
@@ -29,7 +30,7 @@ def markdown(qualities: Iterable[Mapping[str, Any]], params: Mapping[str, Any], 
     return "\n\n".join(parts) + "\n"
 
 
-def _adopted(qualities: Iterable[Mapping[str, Any]], params: Mapping[str, Any]) -> list[str]:
+def _adopted(qualities: Iterable[Mapping[str, Any]], params: Slice) -> list[str]:
     """The remarks on adopted networks: whose figures these are, which methods adopt, and from what they learnt."""
     remarks = []
     if scales := sorted({quality.get("figures_of", "") for quality in qualities} - {""}):
@@ -38,12 +39,9 @@ def _adopted(qualities: Iterable[Mapping[str, Any]], params: Mapping[str, Any]) 
             "on its own people."
         )
     named: dict[str, str] = {}
-    for key, value in params.items():
-        _, name, knob = f"{key}..".split(".")[:3]
-        if knob == "published":
-            named[name] = value
-        elif knob == "published_ablations":
-            named |= {f"{name}/{variant}": weights for variant, weights in value.items()}
+    for name, block in params.get("methods", {}).items():
+        named[name] = block["published"]
+        named |= {f"{name}/{variant}": weights for variant, weights in block.get("published_ablations", {}).items()}
     if listed := [f"`{name}` (`{weights}`)" for name, weights in named.items() if weights]:
         remarks.append(f"Methods that were adopted and not trained here: {', '.join(listed)}.")
     official = {role: assets.asset(role).title for weights in named.values() if (role := own_weights.role_of(weights))}

@@ -1,9 +1,7 @@
 """What tables, figures and pages state about their run, from the parameters that the graph passes to a job."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from masquerade.core import fingerprints, rehearsal
 from masquerade.papers.declarations import Named
@@ -11,6 +9,7 @@ from masquerade.papers.figure_declarations import Figure
 from masquerade.papers.reference import stand_in
 from masquerade.params.blocks import StandIns
 from masquerade.params.matrix import Setting
+from masquerade.params.slices import Slice
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Context:
     caution: str = ""
 
     @classmethod
-    def of(cls, params: Mapping[str, Any]) -> "Context":
+    def of(cls, params: Slice) -> "Context":
         """The context of a job, from its slice of the parameters and the commit of the code.
 
         Raises RehearsalError in a rehearsal, which has no tables and no figures.
@@ -36,7 +35,7 @@ class Context:
         return cls(
             scale=params["scale"],
             seeds=tuple(params["seeds"]),
-            stand_ins=StandIns(**params["stand_ins"]),
+            stand_ins=params.settings("stand_ins", StandIns),
             commit=fingerprints.commit(),
             caution=params["caution"],
         )

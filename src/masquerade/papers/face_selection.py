@@ -12,6 +12,7 @@ from masquerade.core.errors import ArchiveError
 from masquerade.core.images import OK, FaceArchive
 from masquerade.core.measurements import stack
 from masquerade.papers.figure_declarations import Grid, Picture
+from masquerade.params.matrix import Cell
 
 Archives = Mapping[tuple[str, str], Sequence[FaceArchive]]
 """(method, variant) -> its archives, by seed."""
@@ -27,26 +28,26 @@ def by_variant(archives: Sequence[FaceArchive]) -> Archives:
     return grouped
 
 
-def distances(source: Path, derived: Mapping[tuple[str, str, int], Path], judge: str) -> Distances:
+def distances(source: Path, derived: Mapping[Cell, Path], judge: str) -> Distances:
     """Euclidean distance between the embeddings of every original and each of its draws.
 
-    ``source``: measurements of the originals; ``derived``: those of each (method, variant, seed). A draw has NaN if it
+    ``source``: measurements of the originals; ``derived``: those of each cell. A draw has NaN if it
     was refused or if the judge finds no face in it. Raises ArchiveError when the judge or an original was not measured.
     """
     column = f"{judge}.embedding"
     original = measurements.read(source)
-    tables = {key: measurements.read(path) for key, path in derived.items()}
-    for path, table in [(source, original), *((derived[key], table) for key, table in tables.items())]:
+    tables = {cell: measurements.read(path) for cell, path in derived.items()}
+    for path, table in [(source, original), *((derived[cell], table) for cell, table in tables.items())]:
         if column not in table:
             raise ArchiveError(f"{path} holds no {column}: is '{judge}' among measure.judges of params.yaml?")
     originals = original.set_index("id")[column]
     frames = []
-    for (method, variant, seed), draws in tables.items():
+    for cell, draws in tables.items():
         if not draws["source_id"].isin(originals.index).all():
-            raise ArchiveError(f"{source} does not measure every source of {derived[method, variant, seed]}.")
+            raise ArchiveError(f"{source} does not measure every source of {derived[cell]}.")
         differences = stack(draws[column]) - stack(originals.loc[draws["source_id"]])
         frames.append(draws[["source_id"]].assign(
-            method=method, variant=variant, seed=seed, distance=np.linalg.norm(differences, axis=1)
+            method=cell.method, variant=cell.variant, seed=cell.seed, distance=np.linalg.norm(differences, axis=1)
         ))  # fmt: skip
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
+from pathlib import PurePath
 
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError
 from masquerade.params.parameters import Parameters
+from masquerade.params.paths import CELL, Paths
 
 Setting = tuple[str, str, str]
 """(dataset, method, variant). A table combines the cells of all seeds of a setting in one number."""
@@ -23,6 +25,12 @@ class Cell:
     seed: int
     reason: str = ""
 
+    @classmethod
+    def of(cls, kind: str, path: PurePath) -> "Cell":
+        """The cell whose file of this kind lies at ``path`` (`Paths.parse`)."""
+        names = Paths.parse(kind, path)
+        return cls(names["dataset"], names["method"], names["variant"], int(names["seed"]))
+
     @property
     def runnable(self) -> bool:
         return not self.reason
@@ -34,7 +42,7 @@ class Cell:
     @property
     def path(self) -> str:
         """The path of the cell below every folder that has one file for each cell."""
-        return f"{self.dataset}/{self.method}/{self.variant}/{self.seed}"
+        return CELL.format(**vars(self))
 
 
 def cells(parameters: Parameters, as_if_placed: bool = False) -> list[Cell]:

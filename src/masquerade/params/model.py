@@ -10,6 +10,16 @@ from masquerade.core.own_weights import OwnOrOfficialWeights, OwnWeights
 from masquerade.core.settings import Name, Settings
 from masquerade.params.blocks import Common
 
+ROOMS = {
+    "datasets": "faces",
+    "backbones": "backbones",
+    "judges": "judges",
+    "metrics": "metrics",
+    "methods": "methods",
+    "attackers": "attackers",
+}
+"""Block of params.yaml -> the room whose modules it configures."""
+
 
 def _method_block(name: str) -> type[Settings]:
     method = discovery.load("methods", name)
@@ -52,13 +62,5 @@ def _room_block(room: str) -> type[Settings]:
 @cache
 def model() -> type[Common]:
     """The type of the whole of params.yaml, for the modules that exist now."""
-    rooms = {
-        "datasets": "faces",
-        "backbones": "backbones",
-        "judges": "judges",
-        "metrics": "metrics",
-        "methods": "methods",
-        "attackers": "attackers",
-    }
-    fields: dict[str, Any] = {key: (_room_block(room), ...) for key, room in rooms.items()}
+    fields: dict[str, Any] = {key: (_room_block(room), ...) for key, room in ROOMS.items()}
     return create_model("Parameters", __base__=Common, **fields)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from masquerade.core import own_weights
+from masquerade.core import discovery, own_weights
 from masquerade.core.errors import ParameterError
 from masquerade.core.settings import Settings
 from masquerade.params.blocks import Common
@@ -79,6 +79,11 @@ class Parameters:
     def ablations(self, method: str) -> dict[str, dict[str, Any]]:
         """Variant -> the knobs in which its training differs from that of the method's other variants."""
         return getattr(self.methods[method], "ablations", None) or {}
+
+    def trained(self, method: str, variant: str = "") -> Settings:
+        """The Params of a method's training. ``variant``: one of its ablations; any other variant changes nothing."""
+        knobs, ablation = self.tree["methods"][method]["params"], self.ablations(method).get(variant)
+        return trained_with(discovery.load("methods", method), knobs, ablation)
 
 
 def trained_with(cls: type, knobs: Mapping[str, Any], ablation: Mapping[str, Any] | None = None) -> Settings:

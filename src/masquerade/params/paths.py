@@ -1,6 +1,8 @@
 """Where each file of a scale lies, relative to the root of the repository. No other module builds these paths."""
 
-from pathlib import PurePosixPath
+import re
+from functools import cache
+from pathlib import PurePath, PurePosixPath
 
 CELL = "{dataset}/{method}/{variant}/{seed}"
 """The path of a cell below every folder that has one file for each cell."""
@@ -38,7 +40,7 @@ class Paths:
         self.measured_target = f"{data}/measurements/{{dataset}}/target.parquet"
         self.measured = f"{data}/measurements/{CELL}.parquet"
         self.measured_attempts = f"{data}/measurements_of_attempts/{CELL}.parquet"
-        self.attacked = f"{data}/attacked/{CELL}.parquet"
+        self.answers = f"{data}/attacked/{CELL}.parquet"
         self.twins = f"{data}/twins/{CELL}.parquet"
         # checkpoints
         self.backbone = f"{checkpoints}/backbones/{{backbone}}.safetensors"
@@ -50,7 +52,7 @@ class Paths:
         # results
         self.metrics_folder = f"{results}/metrics"
         self.metrics = f"{self.metrics_folder}/{CELL}.json"
-        self.attacks = f"{results}/attacks/{CELL}.json"
+        self.key_attacks = f"{results}/attacks/{CELL}.json"
         self.pseudo_label_quality = f"{results}/attributes/pseudo_labels.json"
         self.scores = f"{results}/{SCORES}"
         self.tables, self.figures = f"{results}/tables", f"{results}/figures"
@@ -59,6 +61,24 @@ class Paths:
         self.backbones_table = f"{self.tables}/backbones.md"
         self.claims_table = f"{self.tables}/claims"
         self.report = f"{results}/report/index.html"
+
+    @staticmethod
+    def parse(kind: str, path: PurePath) -> dict[str, str]:
+        """The ``scale`` and the wildcards of a path of this kind, such as ``metrics``: an attribute of this class.
+
+        The path may begin with the root of the repository. Raises ValueError for a path of another kind.
+        """
+        match = _expression(kind).fullmatch(path.as_posix())
+        if match is None:
+            raise ValueError(f"{path} is no path of the kind '{kind}'")
+        return match.groupdict()
+
+
+@cache
+def _expression(kind: str) -> re.Pattern[str]:
+    """What matches the paths of a kind, with one group for each wildcard."""
+    pattern = getattr(Paths("{scale}"), kind)
+    return re.compile("(?:.*/)?" + re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(pattern)))
 
 
 def index(archive: str) -> str:

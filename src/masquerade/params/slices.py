@@ -1,62 +1,93 @@
-"""Slices of the parameters: the values that one job may read, by dotted keys, as one canonical JSON text.
-
-Snakemake gives the text to the job and keeps it in its record. DVC compares files with the same text, one for each
-distinct slice, which the DVC stage ``params`` writes.
-"""
+"""Slices of the parameters: what one job may read. Snakemake gives it to the job, and keeps it in its record."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
+from typing import Any, TypeVar
 
-from masquerade.core import files, rehearsal
-from masquerade.params.parameters import Parameters
+from masquerade.core import discovery, rehearsal
+from masquerade.core.settings import Settings
+from masquerade.params.blocks import AttackSettings, AttributeSettings, RecoverySettings
+from masquerade.params.informed import InformedSettings, TwinSettings
+from masquerade.params.model import ROOMS
+from masquerade.params.overlays import MISSING, at
+from masquerade.params.parameters import Parameters, trained_with
 
-FOLDER = Path(".masquerade/params")
-"""The folder with one file for each slice."""
+Block = TypeVar("Block", bound=Settings)
+PROTOCOLS: dict[str, type[Settings]] = {
+    "attributes": AttributeSettings, "recovery": RecoverySettings, "attacks": AttackSettings,
+    "informed": InformedSettings, "twins": TwinSettings,
+}  # fmt: skip
+"""Block of params.yaml -> the part of it that jobs read. The rest selects cells and judges."""
 
 
 @dataclass(frozen=True)
-class Knobs:
-    """A function that gives a job its slice of the parameters. Name and keys may hold wildcards in braces."""
+class Slice:
+    """The parameters that one job may read. A job cannot read a knob that its rule did not declare."""
 
-    name: str
-    """The name of the slice's file."""
-    keys: tuple[str, ...]
-    text: Callable[[tuple[str, ...]], str]
-    """Keys without wildcards -> the text of the slice."""
+    values: Mapping[str, Any]
+    """Dotted key, as the rule declares it -> plain JSON value."""
+    rehearsal: bool = False
+    """Whether the job is one of a rehearsal."""
 
-    def __call__(self, wildcards: Mapping[str, str]) -> str:
-        return self.text(self.declared(wildcards)[1])
+    @classmethod
+    def of(cls, parameters: Parameters, keys: Iterable[str]) -> "Slice":
+        """The slice of these keys. A key that ends with ``?`` may be missing. Raises ParameterError for another one."""
+        return cls(parameters.slice(tuple(keys)), parameters.rehearsal)
 
-    def declared(self, wildcards: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-        """The name and the keys of the slice of the job with these wildcards."""
-        filled = dict(wildcards.items())
-        return self.name.format(**filled), tuple(key.format(**filled) for key in self.keys)
+    @classmethod
+    def parse(cls, text: str) -> "Slice":
+        """The inverse of `text`."""
+        values = json.loads(text)
+        return cls(values, values.pop(rehearsal.MARK, False))
+
+    def text(self) -> str:
+        """The slice as JSON with sorted keys. In a rehearsal it holds the mark of rehearsals."""
+        return json.dumps({**self.values, **({rehearsal.MARK: True} if self.rehearsal else {})}, sort_keys=True)
+
+    @cached_property
+    def _tree(self) -> dict[str, Any]:
+        tree: dict[str, Any] = {}
+        for key, value in self.values.items():
+            *above, name = key.split(".")
+            block = tree
+            for part in above:
+                block = block.setdefault(part, {})
+            block[name] = value
+        return tree
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a dotted key, or a mapping with all values below it; ``default`` if there is none."""
+        value = at(self._tree, key)
+        return default if value is MISSING else value
+
+    def __getitem__(self, key: str) -> Any:
+        value = self.get(key, MISSING)
+        if value is MISSING:
+            raise KeyError(f"the rule of this job does not declare the parameter '{key}'")
+        return value
+
+    def settings(self, key: str, block: type[Block], method: str = "", variant: str = "") -> Block:
+        """The block ``key`` as ``block``, which may have fewer fields.
+
+        The values under its key ``own`` for this method and variant replace those of the block.
+        """
+        values = {name: self[key][name] for name in block.model_fields if name in self[key]}
+        return block(**values | self.get(f"{key}.own.{method}.{variant}", {}))
+
+    def build(self, block: str, name: str, *arguments: Any) -> Any:
+        """The module ``name`` of a block such as ``judges``, made of its parameters and further arguments."""
+        cls = discovery.load(ROOMS[block], name)
+        return cls(cls.Params(**self[f"{block}.{name}"]), *arguments)
+
+    def trained(self, method: str, variant: str = "") -> Settings:
+        """The Params of a method's training. ``variant``: one of its ablations; any other variant changes nothing."""
+        block = self[f"methods.{method}"]
+        return trained_with(discovery.load("methods", method), block["params"], block.get("ablations", {}).get(variant))
 
 
-def text_of(parameters: Parameters, keys: Iterable[str]) -> str:
-    """The slice of these keys as JSON with sorted keys. In a rehearsal it holds the mark of rehearsals.
-
-    ``keys``: as `Parameters.slice` takes them. Raises ParameterError.
-    """
-    mark = (rehearsal.MARK,) * parameters.rehearsal
-    return json.dumps(parameters.slice((*keys, *mark)), sort_keys=True)
-
-
-def path_of(name: str) -> str:
-    """The file of a slice, relative to the root of the repository."""
-    return (FOLDER / f"{name}.json").as_posix()
-
-
-def write(parameters: Parameters, slices: Mapping[str, Iterable[str]], root: Path = Path()) -> None:
-    """Write the file of each slice (name -> keys) if it changed, and remove the files of slices that do not exist.
-
-    Raises ParameterError before anything is written.
-    """
-    texts = {root / path_of(name): f"{text_of(parameters, keys)}\n" for name, keys in slices.items()}
-    for path in (root / FOLDER).glob("*.json"):
-        if path not in texts:
-            path.unlink()
-    for path, text in texts.items():
-        files.write_if_changed(path, text)
+def protocol_keys(block: str) -> list[str]:
+    """The keys of a block of PROTOCOLS that jobs read, those of a single method with wildcards in braces."""
+    own = [f"{block}.own.{{method}}.{{variant}}?"] if block in ("informed", "recovery") else []
+    return [*(f"{block}.{name}" for name in sorted(PROTOCOLS[block].model_fields)), *own]

@@ -7,7 +7,6 @@ from masquerade.attackers import Attacker
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError
 from masquerade.params import matrix
-from masquerade.params.informed import InformedSettings, TwinSettings
 from masquerade.params.matrix import Cell
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths, with_index
@@ -85,16 +84,6 @@ class AttackerInputs:
         """The checkpoints of all attackers and their quality."""
         patterns = self.paths.attacker, self.paths.attacker_quality
         return [file for cell in self.cells for pattern in patterns for file in self.trained(cell, pattern)]
-
-    @property
-    def knobs(self) -> list[str]:
-        """The parameters of the protocol, with the wildcards of a cell."""
-        own = "informed.own.{method}.{variant}?"
-        return [*(f"informed.{name}" for name in sorted(InformedSettings.model_fields)), own]
-
-    @property
-    def twin_knobs(self) -> list[str]:
-        return [f"twins.{name}" for name in sorted(TwinSettings.model_fields)]
 
 
 def _load(attacker: str) -> type[Attacker]:

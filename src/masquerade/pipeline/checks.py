@@ -40,8 +40,8 @@ def warnings(graph: Graph) -> list[str]:
     """What a person must know of a graph before it runs: files that are not ready, and cells that are left out."""
     parameters = graph.parameters
     backbones = [discovery.load("backbones", name)(block).asset for name, block in parameters.backbones.items()]
-    attacker = [parameters.attacks.judge] if graph.attacked else []
-    judges = [*(name for block in ("measure", "target", "recovery") for name in graph.judges(block)), *attacker]
+    blocks = ["measure", "target", "recovery", *(["attacks"] if graph.key_attacked else [])]
+    judges = [name for block in blocks for name in graph.judges.names(block)]
     trained = [
         role
         for name, block in parameters.methods.items()

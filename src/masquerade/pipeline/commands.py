@@ -1,10 +1,11 @@
 """The shell commands of the rules. Names in braces are filled in by Snakemake."""
 
 METHOD_OPTIONS = (
+    "--method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed} "
     "--checkpoint {input.checkpoint} --backbones {input.backbones} --gallery {input.gallery} "
     "--fakes {input.fakes} --latents {input.latents}"
 )
-"""The options of a program that gets `Graph.method_inputs`."""
+"""The options of a program that uses a method; its rule has the inputs `MethodInputs.files`."""
 
 
 def local(script: str, *options: str, outputs: str = "{output}") -> str:

@@ -1,14 +1,14 @@
 """Computes the metrics of one cell from its measurements, as plain JSON."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from masquerade.core import discovery, files, fingerprints, measurements
+from masquerade.core import files, fingerprints, measurements
 from masquerade.core.errors import ArchiveError, ProtocolError
 from masquerade.core.statistics import encoded
 from masquerade.metrics import Evidence, Metric, Value
@@ -18,27 +18,40 @@ SAME_FACES = "anonymized"
 """The name, among the attempts, of the anonymized pictures of the faces that were attempted: all faces or a part."""
 
 
-def evidence(
-    source: Path,
-    derived: Path,
-    calibrate_on: str,
-    target: Path | None = None,
-    attributes: Path | None = None,
-    attempts: Path | None = None,
-    attacked: Path | None = None,
-    twins: Path | None = None,
-    draws: int = 0,
-    keys_attacked: Path | None = None,
-) -> Evidence:
+@dataclass(frozen=True)
+class CellFiles:
+    """The files from which the metrics of a cell are computed. None: the cell has no such file."""
+
+    source: Path
+    """Measurements of the dataset's own pictures (test and calibration splits)."""
+    derived: Path
+    """Measurements of the anonymized test split."""
+    target: Path | None = None
+    """Measurements of pictures of the training set."""
+    attributes: Path | None = None
+    """Predictions of attributes."""
+    attempts: Path | None = None
+    """Measurements of the attempts to recover the same faces."""
+    key_attacks: Path | None = None
+    """The results of attacks on the keys."""
+    answers: Path | None = None
+    """The answers of attackers who know the method."""
+    twins: Path | None = None
+    """Results on clear pictures of networks that learnt from the anonymized ones."""
+
+    def own(self) -> list[Path]:
+        """Those whose hashes stand beside the metrics."""
+        files = (self.derived, self.attempts, self.key_attacks, self.answers, self.twins, self.source)
+        return [path for path in files if path]
+
+
+def evidence(given: CellFiles, calibrate_on: str, draws: int = 0) -> Evidence:
     """Pair the measurements of an anonymized set with those of its sources.
 
-    ``source``: measurements of the dataset's own pictures (test and calibration splits). ``derived``: of the anonymized
-    test split. ``target``: of the pictures of the training set. ``attempts``: of the attempts to recover the same
-    faces. ``attributes``: predictions of attributes. ``attacked``: the answers of attackers who know the method.
-    ``twins``: results on clear pictures of networks that learnt from the anonymized ones. ``draws``: bootstrap samples
-    of the people. ``keys_attacked``: the results of attacks on the keys.
-    Raises ArchiveError if a source was not measured, or if pictures and their sources differ in size.
+    ``calibrate_on``: the split whose identities set thresholds. ``draws``: bootstrap samples of the people. Raises
+    ArchiveError if a source was not measured, or if pictures and their sources differ in size.
     """
+    source, derived, attempts = given.source, given.derived, given.attempts
     originals, anonymized = measurements.read(source), measurements.read(derived)
     tried = measurements.read(attempts) if attempts else None
     if tried is not None and tried.empty:  # every face was refused, so there was nothing to recover
@@ -59,12 +72,12 @@ def evidence(
         derived=anonymized.reset_index(drop=True),
         calibration=calibration.reset_index(drop=True),
         judges=_judges(anonymized),
-        target=measurements.read(target) if target else None,
-        attributes=predictions.read(attributes) if attributes else None,
+        target=measurements.read(given.target) if given.target else None,
+        attributes=predictions.read(given.attributes) if given.attributes else None,
         attempts=tried,
-        keys_attacked=files.read_json(keys_attacked)["attacks"] if keys_attacked else None,
-        attacked=measurements.read(attacked) if attacked else None,
-        twins=measurements.read(twins) if twins else None,
+        keys_attacked=files.read_json(given.key_attacks)["attacks"] if given.key_attacks else None,
+        attacked=measurements.read(given.answers) if given.answers else None,
+        twins=measurements.read(given.twins) if given.twins else None,
         size=size,
         draws=draws,
     )
@@ -84,17 +97,6 @@ def _size(*files: Path) -> int | None:
             f"Pictures of different sizes cannot be compared ({listed}). Measure pictures of the same image.size."
         )
     return next(iter(sizes.values()), None)
-
-
-def build_metrics(params: Mapping[str, Any]) -> dict[str, Metric]:
-    """The metrics with a block ``metrics.<name>`` in a job's slice of the parameters, by name."""
-    metrics = {}
-    for key, knobs in params.items():
-        room, name = key.split(".")
-        if room == "metrics":
-            cls = discovery.load(room, name)
-            metrics[name] = cls(cls.Params(**knobs))
-    return metrics
 
 
 def evaluate(metrics: Mapping[str, Metric], measured: Evidence) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,8 @@ from masquerade.judges import Judge
 from masquerade.judges.pixels import Pixels
 from masquerade.methods import Method
 from masquerade.params.informed import AttackedPeople, InformedSettings
+from masquerade.params.paths import Paths
+from masquerade.params.slices import Slice
 from masquerade.pipeline import anonymization
 from masquerade.training.checkpoints import load_checkpoint
 
@@ -43,20 +45,8 @@ Pixelwise = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]
 class Own:
     """The faces that an attacker anonymizes, rows of the index, and the keys of faces (None: each its own)."""
 
-    rows: pd.DataFrame | None
+    rows: pd.DataFrame
     keys_of: anonymization.KeysOf | None
-
-
-def people(params: Mapping[str, Any], method: str, variant: str) -> AttackedPeople:
-    """The numbers of people and pictures of a cell, from a job's slice of the parameters."""
-    shared = {name: params[f"informed.{name}"] for name in AttackedPeople.model_fields}
-    return AttackedPeople(**shared | params.get(f"informed.own.{method}.{variant}", {}))
-
-
-def settings(params: Mapping[str, Any], method: str, variant: str) -> InformedSettings:
-    """The protocol of a cell, from a job's slice of the parameters."""
-    shared = {name: params[f"informed.{name}"] for name in InformedSettings.model_fields}
-    return InformedSettings(**shared | people(params, method, variant).model_dump())
 
 
 def seed_of(seed: int, trial: int) -> int:
@@ -110,7 +100,7 @@ def lesson_of(originals: FaceArchive, anonymized: FaceArchive, settings: Informe
 
 
 def attacks(
-    names: Iterable[str], params: Mapping[str, Any], backbones: Mapping[str, Path], trained: Iterable[Path]
+    names: Iterable[str], params: Slice, backbones: Mapping[str, Path], trained: Iterable[Path]
 ) -> list[Attack]:
     """The attackers ``names``, each once for each of its trainings.
 
@@ -118,26 +108,20 @@ def attacks(
     """
     checkpoints: dict[str, list[Path]] = {}
     for path in trained:
-        checkpoints.setdefault(path.parts[-6], []).append(path)
+        checkpoints.setdefault(Paths.parse("attacker", path)["attacker"], []).append(path)
     made = []
     for name in names:
         cls = discovery.load("attackers", name)
         mine = checkpoints.get(name) or checkpoints.get(cls.trained_as, [])[:1] or [None]
         for trial, checkpoint in enumerate(mine):
-            attacker = cls(cls.Params(**params[f"attackers.{name}"]), backbones, checkpoint)
+            attacker = params.build("attackers", name, backbones, checkpoint)
             made.append(Attack(attacker, trial, checkpoint is None or bool(load_checkpoint(checkpoint)[1]["learnt"])))
     return made
 
 
-def recognisers(
-    judges: Iterable[str], params: Mapping[str, Any], backbones: Mapping[str, Path]
-) -> dict[str, Recogniser]:
+def recognisers(judges: Iterable[str], params: Slice, backbones: Mapping[str, Path]) -> dict[str, Recogniser]:
     """The embeddings of judges, by name."""
-    made = {}
-    for name in judges:
-        cls = discovery.load("judges", name)
-        made[name] = _embedding(cls(cls.Params(**params[f"judges.{name}"]), backbones))
-    return made
+    return {name: _embedding(params.build("judges", name, backbones)) for name in judges}
 
 
 def _embedding(judge: Judge) -> Recogniser:

@@ -13,7 +13,7 @@ from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, index_path
 from masquerade.core.settings import Settings
 from masquerade.methods import Resources
-from masquerade.params.parameters import Parameters, trained_with
+from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
 from masquerade.pipeline import adopted_networks
 from masquerade.training.cards import Card
@@ -75,14 +75,12 @@ class _Finder:
 
     def _checkpoint(self, name: str, variant: str, backbones: dict[str, Path]) -> Path | None:
         """The checkpoint of a method or of an ablation, as `_backbone`."""
-        ablation = self.parameters.ablations(name).get(variant)
-        pattern = self.paths.method if ablation is None else self.paths.ablation
+        pattern = self.paths.ablation if variant in self.parameters.ablations(name) else self.paths.method
         path = pattern.format(method=name, variant=variant, seed=self.parameters.seeds[0])
         if self._built(path):
             return self.root / path
-        cls = discovery.load("methods", name)
-        params = trained_with(cls, self.parameters.tree["methods"][name]["params"], ablation)
-        return self._adopted(path, f"methods.{name}", self.parameters.weights(name, variant), params, backbones)
+        params, weights = self.parameters.trained(name, variant), self.parameters.weights(name, variant)
+        return self._adopted(path, f"methods.{name}", weights, params, backbones)
 
     def _adopted(self, path: str, block: str, weights: str, params: Settings, others: dict[str, Path]) -> Path | None:
         from masquerade.training import adoption

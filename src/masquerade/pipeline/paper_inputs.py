@@ -10,6 +10,7 @@ from masquerade.papers.figure_declarations import Reference
 from masquerade.params import matrix
 from masquerade.params.matrix import Cell, Setting
 from masquerade.params.parameters import Parameters
+from masquerade.params.paths import Paths
 
 
 class PaperInputs:
@@ -18,8 +19,8 @@ class PaperInputs:
     Raises ReferenceFileError if a file of reference/ is wrong.
     """
 
-    def __init__(self, parameters: Parameters, cells: Sequence[Cell], attempted: Sequence[Cell]):
-        self.parameters = parameters
+    def __init__(self, parameters: Parameters, paths: Paths, cells: Sequence[Cell], attempted: Sequence[Cell]):
+        self.parameters, self.paths = parameters, paths
         self.datasets = parameters.stand_ins.datasets
         declared = [item for paper in parameters.papers for item in reference.find(paper)]
         self.items: dict[str, Any] = {
@@ -43,6 +44,11 @@ class PaperInputs:
     def item(self, wildcards: Any) -> Any:
         """The table or figure of the wildcards ``paper`` and ``item``."""
         return self.items[f"{wildcards.paper}/{wildcards.item}"]
+
+    def outputs(self, item: Any) -> list[str]:
+        """The files of a table or figure. The report reads the first one."""
+        pattern = self.paths.table if item.kind == "table" else self.paths.figure
+        return [f"{pattern}.{ending}".format(paper=item.paper, item=item.name) for ending in item.endings]
 
     def settings(self, item: Reference, needs: Callable[..., list[Need]] = reference.needs) -> list[Setting]:
         """The (dataset, method, variant) that an item shows, with the datasets that stand in at this scale."""
@@ -88,18 +94,8 @@ class PaperInputs:
         """The `reasons` for the wildcards' table or figure."""
         return self.reasons(self.settings(self.item(wildcards)))
 
-    def imported(self) -> Callable[[Any], str]:
-        """A function that gives a table the blocks of the imported methods in its rows, as one JSON string.
-
-        The attribute ``keys`` serves the export to DVC.
-        """
-
-        def keys(wildcards: Any) -> tuple[str, ...]:
-            methods = {row.method for row in self.item(wildcards).rows}
-            return tuple(f"imported.{name}" for name in self.parameters.imported if name in methods)
-
-        def value(wildcards: Any) -> str:
-            return json.dumps(self.parameters.slice(keys(wildcards)), sort_keys=True)
-
-        setattr(value, "keys", keys)  # noqa: B010 - functions have no such attribute for a type checker
-        return value
+    def imported(self, wildcards: Any) -> str:
+        """The blocks of the imported methods in the rows of the wildcards' table, as one JSON string."""
+        methods = {row.method for row in self.item(wildcards).rows}
+        keys = tuple(f"imported.{name}" for name in self.parameters.imported if name in methods)
+        return json.dumps(self.parameters.slice(keys), sort_keys=True)

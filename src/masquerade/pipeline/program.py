@@ -1,11 +1,10 @@
 """Code that all programs of workflow/scripts/ share: arguments, the tracked run, and the format of errors.
 
-A program declares the files that it reads and writes. It gets its slice of the parameters as one JSON string, so it
-cannot read a knob that its rule did not declare. At its top a program imports this module alone, and this module at its
-top imports little: a program that hands its job to the fork server needs nothing else.
+A program declares the files that it reads and writes. It gets its slice of the parameters, so it cannot read a knob
+that its rule did not declare. At its top a program imports this module alone, and this module at its top imports
+little: a program that hands its job to the fork server needs nothing else.
 """
 
-import json
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -22,45 +21,54 @@ if TYPE_CHECKING:
 
     from masquerade.lineage.tracking import Run
     from masquerade.methods import Method
+    from masquerade.training.job import TrainingJob
 
 
 def arguments(
     description: str,
     files: Sequence[str] = (),
+    optional: Sequence[str] = (),
     lists: Sequence[str] = (),
+    named: Sequence[str] = (),
     words: Sequence[str] = (),
-    options: Sequence[str] = (),
+    method: bool = False,
 ) -> Namespace:
     """Parse ``--params JSON``, ``--threads N``, ``--code FILE``, ``--outputs FILE ...``, and the named arguments.
 
-    ``files``: one path each. ``lists``: any number of paths each. ``words``: one string each. ``options``: words that
-    may be left out. ``inputs`` of the result: every file among ``files`` and ``lists`` that exists.
+    ``files``: one path each. ``optional``: one path each, or None. ``lists``: any number of paths each. ``named``: the
+    same, as a mapping from the name of each file to its path. ``words``: one string each. ``method``: also the
+    arguments that `method` needs. In the result, ``params`` is a `Slice`, and ``inputs`` are all files that exist.
 
     In a build with a fork server, a fork of it runs the program, and this call does not return.
     """
     forked_job.delegate()
+    from masquerade.params.slices import Slice
+
     parser = ArgumentParser(description=description)
-    parser.add_argument("--params", type=json.loads, required=True, help="the step's slice of the parameters, JSON")
+    parser.add_argument("--params", type=Slice.parse, required=True, help="the step's slice of the parameters, JSON")
     parser.add_argument("--code", type=Path, help="fingerprints of the code of this step")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--outputs", type=Path, nargs="+", required=True)
+    if method:
+        optional, named = (*optional, "checkpoint", "gallery", "fakes", "latents"), (*named, "backbones")
+        words = (*words, "method", "variant", "seed")
     for name in files:
         parser.add_argument(f"--{name}", type=Path, required=True)
-    for name in lists:
+    for name in optional:
+        parser.add_argument(f"--{name}", type=Path, nargs="?")
+    for name in (*lists, *named):
         parser.add_argument(f"--{name}", type=Path, nargs="*", default=[])
     for name in words:
-        parser.add_argument(f"--{name}", required=True)
-    for name in options:
-        parser.add_argument(f"--{name}", nargs="?", default="", const="")
+        parser.add_argument(f"--{name}", type=int if name == "seed" else str, required=True)
     parsed = parser.parse_args()
-    rehearsal.declare(parsed.params.pop(rehearsal.MARK, False))
-    parsed.inputs = [path for name in (*files, *lists) for path in _as_list(getattr(parsed, name)) if path.is_file()]
+    rehearsal.declare(parsed.params.rehearsal)
+    read = [path for name in (*files, *optional) if (path := getattr(parsed, name))]
+    read += [path for name in (*lists, *named) for path in getattr(parsed, name)]
+    parsed.inputs = [path for path in read if path.is_file()]
+    for name in named:
+        setattr(parsed, name, {path.stem: path for path in getattr(parsed, name)})
     threads.limit(parsed.threads)
     return parsed
-
-
-def _as_list(value: Path | list[Path]) -> list[Path]:
-    return value if isinstance(value, list) else [value]
 
 
 def main(name: str, given: Namespace, work: Callable[["Run"], None]) -> None:
@@ -76,7 +84,7 @@ def main(name: str, given: Namespace, work: Callable[["Run"], None]) -> None:
     began = time.time()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     try:
-        with tracking.run(name, given.params, tags(given), publishing.publish) as run:
+        with tracking.run(name, given.params.values, tags(given), publishing.publish) as run:
             work(run)
             if process.current().rank == 0:
                 hashes = {str(path): fingerprints.md5(path) for path in given.outputs}
@@ -100,40 +108,54 @@ def tags(given: Namespace) -> dict[str, str]:
 
 def cell(given: Namespace) -> dict[str, Any]:
     """The cell of the arguments ``dataset``, ``method``, ``variant`` and ``seed``."""
-    return {"dataset": given.dataset, "method": given.method, "variant": given.variant, "seed": int(given.seed)}
-
-
-METHOD_FILES = ("checkpoint", "backbones", "gallery", "fakes", "latents")
-"""Further ``lists`` of a program that uses a method. `method` reads these files."""
+    return {name: getattr(given, name) for name in ("dataset", "method", "variant", "seed")}
 
 
 def method(given: Namespace) -> "Method":
-    """The method of the arguments ``method`` and ``variant``, built with the files of METHOD_FILES."""
+    """The method of a program whose `arguments` are those of a ``method``, built with its files."""
     from masquerade.core import discovery
     from masquerade.core.images import FaceArchive
     from masquerade.methods import Resources
-    from masquerade.pipeline import method_builder
 
-    cls, block = discovery.load("methods", given.method), f"methods.{given.method}"
+    cls, params = discovery.load("methods", given.method), given.params
     resources = Resources(
-        checkpoint=next(iter(given.checkpoint), None),
-        backbones={path.stem: path for path in given.backbones},
-        gallery=FaceArchive(given.gallery[0]) if given.gallery else None,
-        fakes=next(iter(given.fakes), None),
-        latents=next(iter(given.latents), None),
+        checkpoint=given.checkpoint,
+        backbones=given.backbones,
+        gallery=FaceArchive(given.gallery) if given.gallery else None,
+        fakes=given.fakes,
+        latents=given.latents,
     )
-    return method_builder.build(
-        cls,
-        given.params[f"{block}.params"],
-        given.params.get(f"{block}.ablations.{given.variant}"),
-        cls.Variant(**given.params[f"{block}.variants.{given.variant}"]),
-        resources,
+    variant = cls.Variant(**params[f"methods.{given.method}.variants.{given.variant}"])
+    return cls(params.trained(given.method, given.variant), variant, resources)
+
+
+def training(given: Namespace, run: "Run", people: str, seed: int, **more: Any) -> "TrainingJob":
+    """The training of a program with the arguments ``faces``, ``backbones`` and ``state``."""
+    from masquerade.training.job import TrainingJob
+
+    return TrainingJob(
+        faces=given.faces,
+        people=people,
+        backbones=given.backbones,
+        checkpoint=given.outputs[0],
+        state=given.state,
+        seed=seed,
+        threads=given.threads,
+        log=run.log,
+        picture=run.picture,
+        **more,
     )
 
 
-def block(params: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """The knobs ``<prefix>.<knob>`` of a step's slice, as {knob: value}."""
-    return {key.removeprefix(f"{prefix}."): value for key, value in params.items() if key.startswith(f"{prefix}.")}
+def show_anonymized(run: "Run", given: Namespace, method: "Method | None" = None) -> None:
+    """Record a sample of the faces and anonymized pictures of a program, and the statement of its method."""
+    from masquerade.pipeline import anonymization
+
+    pictures = anonymization.sample(given.faces, given.outputs[0])
+    if pictures is not None:
+        run.picture("sample", pictures)
+    if method is not None:
+        run.tag({f"statement.{key}": str(value) for key, value in method.statement().items()})
 
 
 def row(pictures: "np.ndarray", most: int = 8) -> "np.ndarray":

@@ -29,15 +29,15 @@ class Targets:
 
     def latents(self) -> list[str]:
         """The set of fakes, and the codes of each dataset that a method anonymizes in latent space."""
-        able = {cell.method: self._graph.capabilities(cell.method) for cell in self._graph.built}
+        able = {cell.method: self._graph.methods.capabilities(cell.method) for cell in self._graph.built}
         fakes = [self._paths.fakes] if any(capabilities.fakes for capabilities in able.values()) else []
         datasets = {cell.dataset for cell in self._graph.built if able[cell.method].latents}
         return fakes + self._graph.of_datasets(sorted(datasets), self._paths.latents)
 
     def train(self) -> list[str]:
         """The checkpoints of the methods and their ablations."""
-        trained = [cell for cell in self._graph.built if self._graph.capabilities(cell.method).trains]
-        return sorted({str(self._graph.checkpoint(cell)).format(**vars(cell)) for cell in trained})
+        trained = [cell for cell in self._graph.built if self._graph.methods.capabilities(cell.method).trains]
+        return sorted({str(self._graph.methods.checkpoint(cell)).format(**vars(cell)) for cell in trained})
 
     def anonymize(self) -> list[str]:
         """The anonymized test faces of every cell, and the train faces that the attribute protocol needs."""
@@ -57,17 +57,17 @@ class Targets:
 
     def recovery(self) -> list[str]:
         """Attempts to recover faces, their measurements, and attacks on keys."""
-        attempted, attacked = self._graph.attempted, self._graph.attacked
+        attempted, attacked = self._graph.attempted, self._graph.key_attacked
         return (
             _with_indexes(self._graph.of(attempted, self._paths.attempts))
             + self._graph.of(attempted, self._paths.measured_attempts)
-            + self._graph.of(attacked, self._paths.attacks)
+            + self._graph.of(attacked, self._paths.key_attacks)
         )
 
     def attackers(self) -> list[str]:
         """The pictures and trainings of attackers who know the method, their answers, and the utility twins."""
         inputs, paths = self._graph.attackers, self._paths
-        answers = [file for pattern in (paths.attacked, paths.twins) for file in self._graph.of(inputs.cells, pattern)]
+        answers = [file for pattern in (paths.answers, paths.twins) for file in self._graph.of(inputs.cells, pattern)]
         return _with_indexes(inputs.archives()) + inputs.trainings() + answers
 
     def features(self) -> list[str]:
@@ -80,8 +80,8 @@ class Targets:
 
     def tables(self) -> list[str]:
         """Every table and figure, and the page of claims."""
-        items = self._graph.papers.items.values()
-        files = [f"{self._graph.item_path(item)}.{ending}" for item in items for ending in item.endings]
+        papers = self._graph.papers
+        files = [path for item in papers.items.values() for path in papers.outputs(item)]
         claims = [f"{self._paths.claims_table}.{ending}" for ending in ("csv", "md", "tex")]
         return self._graph.results(*files, *claims)
 

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from masquerade.core import discovery, fingerprints, images
-from masquerade.params.matrix import Setting
+from masquerade.params.matrix import Cell, Setting
+from masquerade.params.paths import Paths
 
 Link = dict[str, Any]
 """``step``, ``files`` (path -> md5 of its content), ``facts`` (name -> value)."""
@@ -15,31 +16,30 @@ Link = dict[str, Any]
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a build, by kind. An archive is named by its .zip; its index has a checksum of its pictures."""
+    """The files of a build. An archive is named by its .zip; its index has a checksum of its pictures."""
 
+    paths: Paths
+    cells: tuple[Cell, ...]
+    """The cells that have metrics, in the order of their files."""
     faces: tuple[Path, ...]
-    metrics: tuple[Path, ...]
-    derived: tuple[Path, ...]
     attempts: tuple[Path, ...]
     checkpoints: tuple[Path, ...]
     backbones: tuple[Path, ...]
 
     @classmethod
-    def of_build(cls, derived: Path, metrics: Sequence[Path], **further: Sequence[Path]) -> "Files":
-        """The files of a build, of which ``derived`` is a folder.
-
-        A file in this folder has the same place as its metrics: ``<dataset>/<method>/<variant>/<seed>``.
-        """
-        return cls(
-            metrics=tuple(metrics),
-            derived=tuple(derived / Path(*path.parts[-4:]).with_suffix(".zip") for path in metrics),
-            **{name: tuple(paths) for name, paths in further.items()},
-        )
+    def of_build(cls, scale: str, metrics: Sequence[Path], **further: Sequence[Path]) -> "Files":
+        """The files of a build: those of its ``metrics``, and further ones by the names of the fields."""
+        cells = tuple(Cell.of("metrics", path) for path in metrics)
+        return cls(Paths(scale), cells, **{name: tuple(paths) for name, paths in further.items()})
 
     @property
     def settings(self) -> list[Setting]:
         """Every (dataset, method, variant) that has metrics, in the order of the files."""
-        return [cast("Setting", parts) for parts in dict.fromkeys(path.parts[-4:-1] for path in self.metrics)]
+        return list(dict.fromkeys(cell.setting for cell in self.cells))
+
+    def of(self, cells: Iterable[Cell], pattern: str) -> list[Path]:
+        """The files of cells."""
+        return [Path(pattern.format(**vars(cell))) for cell in cells]
 
 
 def chain_of(setting: Setting, files: Files, measurements: Mapping[str, str], knobs: Mapping[str, Any]) -> list[Link]:
@@ -48,22 +48,23 @@ def chain_of(setting: Setting, files: Files, measurements: Mapping[str, str], kn
     ``measurements``: path -> md5 of what its metrics were computed from. ``knobs``: the parameters of its variant.
     """
     dataset, method, variant = setting
-    metrics = _of_setting(setting, files.metrics)
-    derived = _of_setting(setting, files.derived)
-    attempts = _of_setting(setting, files.attempts)
-    own = [path for path in files.checkpoints if path.parts[-4:-1] == ("ablations", method, variant)]
-    shared = [path for path in files.checkpoints if path.parts[-3:-1] == ("methods", method)]
-    faces = [path for path in files.faces if path.stem == dataset]
-    seeds = ", ".join(path.stem for path in metrics)
+    cells, paths = [cell for cell in files.cells if cell.setting == setting], files.paths
+    derived = files.of(cells, paths.anonymized)
+    attempts = [path for path in files.of(cells, paths.attempts) if path in files.attempts]
+    own, shared = (
+        [path for path in files.of(cells, pattern) if path in files.checkpoints]
+        for pattern in (paths.ablation, paths.method)
+    )
+    seeds = ", ".join(str(cell.seed) for cell in cells)
     links = [
-        _link("metrics", metrics),
+        _link("metrics", files.of(cells, paths.metrics)),
         {"step": "measurements", "files": dict(measurements), "facts": {}},
         _link("anonymized faces", _indexes(derived), _statement(derived)),
         _link("further pictures: recovered, wrong keys, further keys", _indexes(attempts)),
         _link("checkpoint", own or shared),
         _link("networks that it uses", [path for path in files.backbones if path.stem in _needs(method)]),
         _link("parameters and seed", [], {"of": f"methods.{method}.variants.{variant}", **knobs, "seed": seeds}),
-        _link("raw data", _indexes(faces), {"faces": dataset}),
+        _link("raw data", _indexes([Path(paths.faces.format(dataset=dataset))]), {"faces": dataset}),
     ]
     return [link for link in links if link["files"] or link["facts"]]
 
@@ -71,10 +72,6 @@ def chain_of(setting: Setting, files: Files, measurements: Mapping[str, str], kn
 @cache
 def _needs(method: str) -> tuple[str, ...]:
     return discovery.load("methods", method).needs if method in discovery.names("methods") else ()
-
-
-def _of_setting(setting: Setting, paths: Iterable[Path]) -> list[Path]:
-    return [path for path in paths if path.parts[-4:-1] == setting]
 
 
 def _indexes(archives: Iterable[Path]) -> list[Path]:

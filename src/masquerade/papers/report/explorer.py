@@ -9,7 +9,6 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -101,21 +100,18 @@ def boards(files: Files, methods: Methods, skipped: Mapping[Setting, str]) -> li
 
     ``skipped``: (dataset, method, variant) -> why it was not run. Raises ArchiveError when an archive is damaged.
     """
-    derived, attempts = (_first(paths) for paths in (files.derived, files.attempts))
+    first = sorted(files.cells, key=lambda cell: cell.seed, reverse=True)
+    derived, attempts = (
+        dict(zip((cell.setting for cell in first), files.of(first, pattern), strict=True))
+        for pattern in (files.paths.anonymized, files.paths.attempts)
+    )
+    attempts = {setting: path for setting, path in attempts.items() if path in files.attempts}
     every = []
     for path in files.faces:
         own = {setting: archive for setting, archive in derived.items() if setting[0] == path.stem}
         if own:
             every.append(_board(path, own, attempts, methods, skipped))
     return every
-
-
-def _first(paths: Iterable[Path]) -> dict[Setting, Path]:
-    """(dataset, method, variant) -> its archive of the first seed."""
-    return {
-        cast("Setting", path.parts[-4:-1]): path
-        for path in sorted(paths, key=lambda path: int(path.stem), reverse=True)
-    }
 
 
 def _board(

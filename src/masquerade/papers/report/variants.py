@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from masquerade.params.matrix import Setting
+from masquerade.params.slices import Slice
 
 Knobs = Mapping[str, Any]
 """Knob -> its value, for one variant."""
@@ -11,9 +12,9 @@ Methods = Mapping[str, Mapping[str, Knobs]]
 """Method -> variant -> its knobs, in the order of params.yaml."""
 
 
-def of_params(params: Mapping[str, Any]) -> Methods:
+def of_params(params: Slice) -> Methods:
     """The variants of every method, from the blocks ``methods.<name>.variants`` of a job's parameters."""
-    return {key.split(".")[1]: variants for key, variants in params.items() if key.endswith(".variants")}
+    return {name: block["variants"] for name, block in params["methods"].items()}
 
 
 def natural(variants: Mapping[str, Knobs]) -> list[str]:

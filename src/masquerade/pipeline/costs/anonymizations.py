@@ -94,4 +94,4 @@ def attacked(workload: Workload, builder: Builder) -> Iterator[Step]:
         cells = [cell for cell in all_cells if (cell.method, cell.variant) == (method, variant)]
         total = sum(min(settings.pictures, workload.test(cell.dataset)) * settings.guesses for cell in cells)
         flops = round(cost.flops / len(batch) * total)
-        yield Step("attack", f"{method}/{variant}", len(cells), total, "pictures", flops, cost.peak, note=reason)
+        yield Step("key_attacks", f"{method}/{variant}", len(cells), total, "pictures", flops, cost.peak, note=reason)

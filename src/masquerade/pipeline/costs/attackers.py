@@ -15,6 +15,7 @@ from masquerade.core import discovery
 from masquerade.core.images import FaceArchive, to_float
 from masquerade.params.informed import InformedSettings
 from masquerade.params.matrix import Cell
+from masquerade.params.slices import Slice
 from masquerade.pipeline import informed
 from masquerade.pipeline.attacker_inputs import ONE, OWN
 from masquerade.pipeline.costs import trainings
@@ -56,7 +57,7 @@ def attacked(workload: Workload, builder: Builder) -> Iterator[Step]:
     scene = replace(scene, tested=_few(_changed(scene.tested)))
     few = len(scene.tested) + len(scene.lesson.held_out)
     settings, counted = workload.parameters.informed, {}
-    knobs = {f"judges.{name}": workload.parameters.judges[name].model_dump() for name in settings.judges}
+    params = Slice.of(workload.parameters, [f"judges.{name}" for name in settings.judges])
     backbones = {need: builder.path(need) for name in settings.judges for need in discovery.load("judges", name).needs}
     totals = {cell: workload.test(cell.dataset) + round(settings.held_out * workload.attackers_pictures(cell))
               for cell in cells}  # fmt: skip
@@ -64,13 +65,13 @@ def attacked(workload: Workload, builder: Builder) -> Iterator[Step]:
 
         def work(attacks: tuple[str, ...] = attacks) -> None:
             made = [informed.Attack(_attacker(builder, name), 0, True) for name in attacks]
-            clear = informed.recognisers(settings.judges, knobs, backbones)
+            clear = informed.recognisers(settings.judges, params, backbones)
             informed.attack(made, dict.fromkeys((OWN, ONE), scene), clear, settings.far)
 
         counted[attacks] = builder.counted(f"attacks by {', '.join(attacks)}", work)
     each = [counted[_attacks(workload, cell)] for cell in cells]
     flops = sum(cost.flops / few * totals[cell] for cell, (cost, _) in zip(cells, each, strict=True))
-    yield Step("attacked", "", len(cells), sum(totals.values()), "pictures", round(flops),
+    yield Step("answers", "", len(cells), sum(totals.values()), "pictures", round(flops),
                max(cost.peak for cost, _ in each), processor=_seconds(workload, builder, scene.lesson, totals),
                note="; ".join(dict.fromkeys(reason for _, reason in each if reason)))  # fmt: skip
 

@@ -14,7 +14,7 @@ from masquerade.judges import Judge
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.metrics import Evidence
 from masquerade.params import blocks
-from masquerade.pipeline import anonymization, attacks, measuring
+from masquerade.pipeline import anonymization, key_attacks, measuring
 
 PEOPLE, PICTURES, SIDE = 8, 3, 8
 SETTINGS = blocks.AttackSettings(judge="angle", far=0.1, pictures=24, guesses=12, averaged=12, linked=0)
@@ -81,11 +81,11 @@ def attacked(originals, tmp_path, cls=Turn, **changes):
     judge = Angle(Angle.Params(), {})
     source = tmp_path / "source.parquet"
     measuring.measure(originals.path, source, {"angle": judge}, ["validation", "test"], progress=False)
-    attacker = attacks.Attacker(
+    attacks = key_attacks.KeyAttacks(
         originals, FaceArchive(tmp_path / "hidden.zip"), method, judge, measurements.read(source), "validation",
         SETTINGS.model_copy(update=changes), draws=50,
     )  # fmt: skip
-    return attacker.attack()
+    return attacks.results()
 
 
 def test_the_right_key_finds_the_person_and_nobody_else(originals, tmp_path):
@@ -153,14 +153,14 @@ def test_linkage_equals_the_comparison_of_every_pair_with_every_pair():
                     total += weight
         return area / total
 
-    result = attacks.linkage(embeddings, people, draws=1)
+    result = key_attacks.linkage(embeddings, people, draws=1)
     assert result["value"] == pytest.approx(by_hand(np.ones(len(names))))
     assert result["low"] == result["high"] == pytest.approx(by_hand(people_weights(names, 1)[0]))
 
 
 def test_linkage_leaves_out_pictures_without_an_embedding():
     embeddings = np.array([[0.0], [1.0], [np.nan], [5.0], [6.5]])
-    result = attacks.linkage(embeddings, np.array(["a", "a", "a", "b", "b"]), draws=20)
+    result = key_attacks.linkage(embeddings, np.array(["a", "a", "a", "b", "b"]), draws=20)
     assert (result["value"], result["over"], result["of"]) == (1.0, 2, 4)
 
 

@@ -1,11 +1,13 @@
-"""Attack one anonymized set with every attacker who knows the method."""
+"""Attack one anonymized set with every attacker who knows the method, and write their answers."""
 
 from masquerade.pipeline import program
 
 given = program.arguments(
     __doc__,
     files=("faces", "anonymized", "own"),
-    lists=("one", "attackers", "backbones"),
+    optional=("one",),
+    lists=("attackers",),
+    named=("backbones",),
     words=("names", "method", "variant", "seed"),
 )
 
@@ -13,17 +15,18 @@ given = program.arguments(
 def work(run) -> None:
     from masquerade.core import measurements
     from masquerade.core.images import FaceArchive
+    from masquerade.params.informed import InformedSettings
     from masquerade.pipeline import informed
 
-    settings = informed.settings(given.params, given.method, given.variant)
-    originals, backbones = FaceArchive(given.faces), {path.stem: path for path in given.backbones}
+    settings = given.params.settings("informed", InformedSettings, given.method, given.variant)
+    originals, anonymized = FaceArchive(given.faces), FaceArchive(given.anonymized)
     own = informed.lesson_of(originals, FaceArchive(given.own), settings)
-    scenes = {"own": informed.scene(originals, FaceArchive(given.anonymized), own)}
+    scenes = {"own": informed.scene(originals, anonymized, own)}
     if given.one:
-        one = FaceArchive(given.one[0])
+        one = FaceArchive(given.one)
         scenes["one"] = informed.scene(originals, one, informed.lesson_of(originals, one, settings))
-    attacks = informed.attacks(given.names.split(","), given.params, backbones, given.attackers)
-    clear = informed.recognisers(settings.judges, given.params, backbones)
+    attacks = informed.attacks(given.names.split(","), given.params, given.backbones, given.attackers)
+    clear = informed.recognisers(settings.judges, given.params, given.backbones)
     answers = informed.attack(attacks, scenes, clear, settings.far)
     measurements.write(answers, given.outputs[0])
     run.log(0, informed.found(answers))
@@ -32,4 +35,4 @@ def work(run) -> None:
 
 
 if __name__ == "__main__":
-    program.main(f"attacked {given.method}/{given.variant} seed {given.seed}", given, work)
+    program.main(f"attackers' answers on {given.method}/{given.variant} seed {given.seed}", given, work)

@@ -30,11 +30,12 @@ from masquerade.params.blocks import AttackSettings
 from masquerade.pipeline import anonymization
 
 
-class Attacker:
-    """Attacks one anonymized set. ``source``: the measurements of its originals, with the embeddings of ``judge``.
+class KeyAttacks:
+    """The attacks on the keys of one anonymized set.
 
-    The judge accepts a picture for a person if its embedding is nearer to that of the person's original than a
-    threshold, which accepts a share ``settings.far`` of the pairs of different people in the split ``calibrate_on``.
+    ``source``: the measurements of its originals, with the embeddings of ``judge``. The judge accepts a picture
+    for a person if its embedding is nearer to that of the person's original than a threshold, which accepts a share
+    ``settings.far`` of the pairs of different people in the split ``calibrate_on``.
     Raises ProtocolError if the method takes no key.
     """
 
@@ -62,7 +63,7 @@ class Attacker:
         known = np.isfinite(embeddings).all(axis=1)
         self.threshold = threshold_at(settings.far, np.sort(between(embeddings[known], names[known])))
 
-    def attack(self) -> dict[str, Any]:
+    def results(self) -> dict[str, Any]:
         """The results of all attacks as plain values; nothing is ``found`` if there is no threshold.
 
         The metrics `key_attack_rate` and `linkage_auc` say what each one means.

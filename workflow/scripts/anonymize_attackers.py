@@ -1,0 +1,26 @@
+"""Anonymize the pictures that attackers who know the method make for themselves."""
+
+from masquerade.pipeline import program
+
+given = program.arguments(__doc__, files=("faces",), method=True)
+
+
+def work(run) -> None:
+    from masquerade.core.images import FaceArchive
+    from masquerade.params.informed import AttackedPeople
+    from masquerade.params.paths import Paths
+    from masquerade.pipeline import anonymization, informed
+
+    method, archive, params = program.method(given), FaceArchive(given.faces), given.params
+    people = params.settings("informed", AttackedPeople, given.method, given.variant)
+    one_key = Paths.parse("attackers_faces", given.outputs[0])["under"] == "one"
+    own = informed.own_pictures(archive, method, people, given.seed, one_key)
+    anonymization.anonymize(
+        archive, given.outputs[0], method, given.variant, None, given.seed, params["measure.batch"],
+        own.keys_of, rows=own.rows, key_id=f"experiment {given.seed}, one key",
+    )  # fmt: skip
+    program.show_anonymized(run, given, method)
+
+
+if __name__ == "__main__":
+    program.main(f"anonymize attackers' faces with {given.method}/{given.variant} seed {given.seed}", given, work)

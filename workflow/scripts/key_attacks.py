@@ -1,0 +1,30 @@
+"""Attack the keys of one anonymized set: guessed and averaged keys, a flipped sign, linked pictures."""
+
+from masquerade.pipeline import program
+
+given = program.arguments(
+    __doc__, files=("faces", "anonymized", "source"), named=("judged",), words=("dataset",), method=True
+)
+
+
+def work(run) -> None:
+    from masquerade.core import files, measurements
+    from masquerade.core.images import FaceArchive
+    from masquerade.params.blocks import AttackSettings
+    from masquerade.pipeline.key_attacks import KeyAttacks
+
+    params = given.params
+    settings = params.settings("attacks", AttackSettings)
+    attacks = KeyAttacks(
+        FaceArchive(given.faces), FaceArchive(given.anonymized), program.method(given),
+        params.build("judges", settings.judge, given.judged), measurements.read(given.source),
+        params["matrix.calibrate_on"], settings, params["bootstrap.draws"],
+    )  # fmt: skip
+    results = attacks.results()
+    files.write_json(given.outputs[0], {"cell": program.cell(given), "attacks": results})
+    shares = {name: each["person"]["value"] for name, each in results["found"].items()}
+    run.log(0, {name: value for name, value in shares.items() if value is not None})
+
+
+if __name__ == "__main__":
+    program.main(f"attack the keys of {given.method}/{given.variant} seed {given.seed}", given, work)
