@@ -279,16 +279,16 @@ def test_a_backbone_takes_its_file_from_the_registry(toys):
 
 def test_parameters_with_an_unknown_role_are_refused(tmp_path):
     root = Path(assets.__file__).parents[3]
-    for name in ("params.yaml", "scales/mini.yaml"):
+    for name in ("params.yaml", "scales/evening.yaml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text((root / name).read_text())
-    overlay = tmp_path / "scales" / "mini.yaml"
+    overlay = tmp_path / "scales" / "evening.yaml"
     # celeba is a dataset and not a file of a backbone
     for role, advice in {"bisenett": "Did you mean 'bisenet'", "celeba": "Known: .*fan4"}.items():
         block = {"backbones": {"parsing": {"published": f"asset:{role}"}}}
-        overlay.write_text(yaml.safe_dump(overlays.overlay(yaml_files.read(root / "scales/mini.yaml"), block)))
+        overlay.write_text(yaml.safe_dump(overlays.overlay(yaml_files.read(root / "scales/evening.yaml"), block)))
         with pytest.raises(ParameterError, match=f"backbones.parsing.published names '{role}'.*{advice}"):
-            loading.load(tmp_path, "mini")
+            loading.load(tmp_path, "evening")
 
 
 def test_the_doctor_looks_for_the_files_that_losses_read():

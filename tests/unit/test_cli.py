@@ -1,5 +1,6 @@
 """The command line: it reports results, refusals and errors, and never outputs keys or originals."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -355,10 +356,11 @@ def test_params_show_check_and_schema(root, capsys):
     assert yaml.safe_load(capsys.readouterr().out)["image"] == {"size": 64}
     assert run("params", "check", "--root", root) == 0
     assert "mini: valid" in capsys.readouterr().out
-    assert run("params", "schema", "--root", root) == 1
-    assert "--fix" in capsys.readouterr().err
-    assert run("params", "schema", "--fix", "--root", root) == 0
-    assert run("params", "schema", "--root", root) == 0
+    assert run("params", "schema") == 0
+    printed = capsys.readouterr().out
+    assert run("params", "schema", "--output", root / "schema.json") == 0
+    assert (root / "schema.json").read_text() == printed
+    assert "image" in json.loads(printed)["required"]
     assert run("params", "template", "gaussian_noise") == 0
     assert "gaussian_noise:" in capsys.readouterr().out
 

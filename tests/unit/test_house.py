@@ -1,4 +1,4 @@
-"""The repository is in order: format, lint, environment, schema, licence, and no path of one machine."""
+"""The repository is in order: format, lint, environment, licence, and no path of one machine."""
 
 import os
 import re
@@ -9,7 +9,6 @@ from pathlib import Path
 import yaml
 
 from masquerade.cli import installation
-from masquerade.params import blocks, schema
 from masquerade.training import cards
 from repository import sources
 
@@ -75,11 +74,6 @@ def test_installed_packages_are_those_of_the_locks(root):
     assert {name: installed.get(name) for name in locked_pins} == locked_pins
 
 
-def test_schema_is_that_of_the_types(root):
-    committed = (root / blocks.SCHEMA).read_text()
-    assert committed == schema.schema_text(), "run `masquerade params schema --fix`"
-
-
 def test_licence_and_citation_are_there(root):
     assert "Apache License" in (root / "LICENSE").read_text()
     citation = yaml.safe_load((root / "CITATION.cff").read_text())
@@ -106,7 +100,6 @@ def test_tracked_files_are_small(root):
     head = root / "src/masquerade/faces/_drawn/head.npz"  # its bytes are held by test_head.py
     files = [root / name for name in sources(root) if root / name != head]
     limited = [path for path in files if path.parent != root / cards.FOLDER]  # these have a limit together
-    limited.remove(root / "schemas/params.schema.json")  # generated from the parameters
     assert head.stat().st_size < 2_000_000
     assert [path for path in limited if path.stat().st_size > 200_000] == []
 

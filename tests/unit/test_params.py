@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.core.errors import ParameterError
-from masquerade.params import loading, overlays
+from masquerade.params import loading, origins, overlays, yaml_files
 from masquerade.params import parameters as params
 from masquerade.params import schema as schema_module
 
@@ -53,6 +53,12 @@ def test_error_for_an_unknown_method_gives_the_nearest(repository):
 def test_error_for_a_mistake_in_an_overlay_names_the_overlay(repository):
     edit(repository, lambda tree: tree.setdefault("image", {}).update(sise=3), "scales/mini.yaml")
     with pytest.raises(ParameterError, match=r"scales/mini.yaml: unknown parameter 'image.sise'"):
+        loading.load(repository, "mini")
+
+
+def test_error_for_a_mistake_in_a_list_names_the_overlay_that_sets_the_list(repository):
+    edit(repository, lambda tree: tree.update(seeds=[0, "one"]), "scales/mini.yaml")
+    with pytest.raises(ParameterError, match=r"scales/mini.yaml: 'seeds.1' is 'one'"):
         loading.load(repository, "mini")
 
 
@@ -209,3 +215,50 @@ def test_null_removes_what_the_base_sets(repository):
     edit(repository, lambda tree: tree.update(methods={"fit": None}), "scales/upper.yaml")
     with pytest.raises(ParameterError, match=r"scales/upper.yaml: 'methods.fit' is null"):
         loading.load(repository, "upper")
+
+
+@pytest.mark.parametrize("scale", ["mini", "evening"])
+def test_a_value_stands_in_the_scale_that_sets_it_and_not_again_above_it(root, scale):
+    below = yaml_files.read(root / "params.yaml")
+    for file, layer in loading.layers_of(scale, root).items():
+        assert [key for key, value in origins.leaves(layer) if overlays.at(below, key) == value] == [], file
+        below = overlays.overlay(below, layer)
+
+
+def test_origin_names_the_file_that_sets_a_value_and_those_that_it_replaced(repository):
+    based(repository, upper="lower", lower="tiny")
+    values = {"scales/upper.yaml": 10, "scales/lower.yaml": 11, "scales/tiny.yaml": 4, "params.yaml": 32}
+    found = origins.origins("measure.batch", repository, "upper")
+    assert found == {"measure.batch": values}
+    assert list(found["measure.batch"]) == list(values), "the file that decides stands first"
+
+
+def test_origins_of_a_block_hold_each_value_that_takes_effect_and_each_that_is_removed(repository):
+    tree = {"people": {"methods": 0.1}, "methods": {"fit": None}, "seeds": [0, 1]}
+    (repository / "scales/mine.yaml").write_text(yaml.safe_dump(tree))
+    shares = origins.origins("people", repository, "mine")
+    assert shares["people.methods"] == {"scales/mine.yaml": 0.1, "params.yaml": 0.17}
+    assert shares["people.judges"] == {"params.yaml": 0.3}
+    removed = origins.origins("methods.fit", repository, "mine")
+    assert origins.origins("methods.fit.params.steps", repository, "mine") == removed
+    (gone,) = removed.values()
+    assert gone["scales/mine.yaml"] is None
+    assert gone["params.yaml"]["params"]["steps"] == 284000
+
+
+def test_origin_of_an_unknown_key_is_an_error_that_gives_the_nearest(repository):
+    with pytest.raises(ParameterError, match=r"'image' has no key 'sise' at scale mini. Did you mean 'size'"):
+        origins.origins("image.sise", repository, "mini")
+    with pytest.raises(ParameterError, match=r"no parameter 'imge' at scale mini. Did you mean 'image'"):
+        origins.origins("imge.size", repository, "mini")
+    with pytest.raises(ParameterError, match=r"'image.size' has no key 'x' at scale mini. It is a value"):
+        origins.origins("image.size.x", repository, "mini")
+
+
+@pytest.mark.parametrize("scale", ["mini", "paper_1024"])
+def test_the_first_file_of_an_origin_sets_the_value_that_takes_effect(root, scale):
+    tree = loading.load(root, scale).tree
+    for block in ("compute", "backbones", "methods"):
+        for key, values in origins.origins(block, root, scale).items():
+            value = overlays.at(tree, key)
+            assert next(iter(values.values())) == (None if value is overlays.MISSING else value), key

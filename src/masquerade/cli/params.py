@@ -1,26 +1,38 @@
 """The commands ``masquerade params show | check | schema | template``."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from masquerade.core.errors import ParameterError
-
-app = typer.Typer(no_args_is_help=True, help="Show params.yaml, check it, and keep its schema.")
+app = typer.Typer(no_args_is_help=True, help="Show and check params.yaml; its schema, and the block of a new method.")
 
 Scale = Annotated[str | None, typer.Option("--scale", help="The scale. Default: `scale:` in params.yaml.")]
 Root = Annotated[Path, typer.Option("--root", help="The repository, with params.yaml and scales/.")]
 
 
 @app.command()
-def show(scale: Scale = None, root: Root = Path()) -> None:
+def show(
+    scale: Scale = None,
+    origin: Annotated[
+        str | None,
+        typer.Option("--origin", help="A dotted key: print it, or each value below it, with the file that sets it."),
+    ] = None,
+    root: Root = Path(),
+) -> None:
     """Print the parameters of a scale, with its overlay, as YAML."""
     import yaml
 
-    from masquerade.params import loading
+    from masquerade.params import loading, origins
 
-    typer.echo(yaml.safe_dump(loading.load(root, scale).tree, sort_keys=False, allow_unicode=True), nl=False)
+    if origin is None:
+        typer.echo(yaml.safe_dump(loading.load(root, scale).tree, sort_keys=False, allow_unicode=True), nl=False)
+        return
+    for key, values in origins.origins(origin, root, scale).items():
+        (file, value), *replaced = ((file, json.dumps(value, ensure_ascii=False)) for file, value in values.items())
+        before = ", ".join(f"{value} ({file})" for file, value in replaced)
+        typer.echo(f"{key}: {value}  # {file}" + (f", in place of {before}" if before else ""))
 
 
 @app.command()
@@ -34,19 +46,16 @@ def check(root: Root = Path()) -> None:
 
 
 @app.command("schema")
-def check_schema(
-    fix: Annotated[bool, typer.Option("--fix", help="Write the schema again.")] = False, root: Root = Path()
+def print_schema(
+    output: Annotated[Path | None, typer.Option("--output", help="The file to write. Default: print it.")] = None,
 ) -> None:
-    """Check that the committed JSON schema is up to date with the code."""
-    from masquerade.params import blocks, schema
+    """Print the JSON schema of params.yaml, with which an editor completes and checks it."""
+    from masquerade.params import schema
 
-    file, text = root / blocks.SCHEMA, schema.schema_text()
-    if fix:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    elif not file.is_file() or file.read_text(encoding="utf-8") != text:
-        raise ParameterError(f"{file} is not the schema of the code. Run `masquerade params schema --fix`.")
-    typer.echo(f"{file}: {'written' if fix else 'up to date'}")
+    if output is None:
+        typer.echo(schema.schema_text(), nl=False)
+    else:
+        output.write_text(schema.schema_text(), encoding="utf-8")
 
 
 @app.command()

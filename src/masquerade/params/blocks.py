@@ -9,7 +9,7 @@ from masquerade.core.settings import Name, Settings
 from masquerade.params.imported import ImportedMethod
 from masquerade.params.informed import InformedProtocol, TwinSettings
 
-PARAMS, SCALES, SCHEMA = "params.yaml", "scales", "schemas/params.schema.json"
+PARAMS, SCALES = "params.yaml", "scales"
 
 
 class ImageSettings(Settings):

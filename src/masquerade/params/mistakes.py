@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 from masquerade.core.suggestions import nearest
 from masquerade.params.blocks import PARAMS
 from masquerade.params.model import model
+from masquerade.params.overlays import MISSING, at
 
 
 def explain(error: ValidationError, layers: Mapping[str, Mapping[str, Any]]) -> str:
@@ -19,8 +20,9 @@ def explain(error: ValidationError, layers: Mapping[str, Mapping[str, Any]]) -> 
     lines = []
     for item in error.errors():
         names = [part for part in item["loc"] if not (isinstance(part, str) and part.startswith("function-"))]
-        file = next((file for file in reversed([*layers]) if _sets(layers[file], names)), PARAMS)
         key = ".".join(map(str, names))
+        stated = ".".join(name for name in names if isinstance(name, str))  # a list, not a position in it
+        file = next((file for file in reversed([*layers]) if at(layers[file], stated) is not MISSING), PARAMS)
         if item["type"] == "extra_forbidden":
             lines.append(f"{file}: unknown parameter '{key}'. {nearest(str(names[-1]), _fields(names[:-1]))}")
         elif item["type"] == "missing":
@@ -28,15 +30,6 @@ def explain(error: ValidationError, layers: Mapping[str, Mapping[str, Any]]) -> 
         else:
             lines.append(f"{file}: '{key}' is {item['input']!r}: {item['msg'][0].lower() + item['msg'][1:]}.")
     return "\n".join(dict.fromkeys(lines))
-
-
-def _sets(tree: Any, names: Sequence[Any]) -> bool:
-    """Whether a tree has the key."""
-    for name in names:
-        if not isinstance(tree, Mapping) or name not in tree:
-            return False
-        tree = tree[name]
-    return True
 
 
 def _fields(names: Sequence[Any]) -> list[str]:

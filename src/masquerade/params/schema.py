@@ -8,7 +8,7 @@ from masquerade.params.model import model
 
 
 def schema_text() -> str:
-    """The JSON schema of params.yaml, as committed in schemas/."""
+    """The JSON schema of params.yaml."""
     return json.dumps(model().model_json_schema(), indent=1, sort_keys=True) + "\n"
 
 
