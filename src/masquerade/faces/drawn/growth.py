@@ -1,5 +1,7 @@
 """Growth of guide strands over the head: combed, pulled down, held off the skin and out of the face."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from masquerade.faces.drawn.kernels import kernel
@@ -36,35 +38,35 @@ def probe(p, distance, origin, cell, out):
     return d0 + z * (d1 - d0)
 
 
+class Combing(NamedTuple):
+    """How each of g guides grows: float32 (g, 3) or (g,), and ``aimed`` bool (g,). Lengths in metres."""
+
+    root: np.ndarray
+    normal: np.ndarray  # away from the skin at the root
+    start: np.ndarray  # the direction in which the strand leaves
+    comb: np.ndarray  # the direction that it follows
+    hold: np.ndarray  # the length over which it follows it
+    gravity: np.ndarray
+    cling: np.ndarray  # how strongly it is drawn to the skin
+    lift: np.ndarray  # its distance from the skin
+    length: np.ndarray
+    floor: np.ndarray  # the height below which it ends
+    clear: np.ndarray  # how strongly it is kept out of the face
+    tuck: np.ndarray  # how strongly it is put behind the ears
+    aim: np.ndarray  # the point to which it goes, where it is ``aimed``
+    aimed: np.ndarray
+
+
 @kernel
-def fall(
-    root,
-    normal,
-    start,
-    comb,
-    hold,
-    gravity,
-    cling,
-    lift,
-    length,
-    floor,
-    clear,
-    tuck,
-    aim,
-    aimed,
-    steps,
-    points,
-    distance,
-    origin,
-    cell,
-):
+def fall(combing, steps, points, distance, origin, cell):
     """Guides (g, points, 3) and the directions away from the skin along them (g, points, 3).
 
-    All of ``start`` ... ``clear`` have one row a guide. A strand leaves along ``start``, follows ``comb`` (or, where
-    ``aimed``, the way to the point ``aim``) over ``hold`` metres, falls with ``gravity``, is drawn to the skin by
-    ``cling``, keeps ``lift`` metres away from it, and ends after ``length`` metres or below the height ``floor``.
-    ``clear`` keeps it out of the face; ``tuck`` puts it behind the ears.
+    A guide has ``steps`` steps at most. The signed distance from the skin is given as for `probe`.
     """
+    # once: each access counts references
+    start, comb, hold, gravity, cling = combing.start, combing.comb, combing.hold, combing.gravity, combing.cling
+    lift, length, floor, clear, tuck = combing.lift, combing.length, combing.floor, combing.clear, combing.tuck
+    root, normal, aim, aimed = combing.root, combing.normal, combing.aim, combing.aimed
     count = len(root)
     out, away = np.empty((count, points, 3), np.float32), np.empty((count, points, 3), np.float32)
     path, side = np.empty((steps + 1, 3), np.float32), np.empty((steps + 1, 3), np.float32)
@@ -82,13 +84,8 @@ def fall(
             follow = max(zero, one - way / hold[s]) * min(one, h / F(0.010))
             bend = min(one, h / F(0.014))
             if aimed[s]:
-                tx, ty, tz = aim[s, 0] - p[0], aim[s, 1] - p[1], aim[s, 2] - p[2]
-                r = one / (np.sqrt(tx * tx + ty * ty + tz * tz) + F(1e-6))
-                if r > 60:
+                if _arrives(p, e, aim[s], min(one, h / F(0.012))):
                     break
-                e[0] += F(1.5) * (tx * r - e[0]) * min(one, h / F(0.012))
-                e[1] += F(1.5) * (ty * r - e[1]) * min(one, h / F(0.012))
-                e[2] += F(1.5) * (tz * r - e[2]) * min(one, h / F(0.012))
             else:
                 for c in range(3):
                     e[c] += follow * (comb[s, c] - e[c])
@@ -96,20 +93,8 @@ def fall(
             room = cling[s] * bend * min(one, max(zero, d - lift[s]) / F(0.012))
             for c in range(3):
                 e[c] -= room * n[c]
-            if clear[s] > 0 and p[1] < F(-0.015) and p[2] < F(0.815):
-                # half width of the face that the hair leaves free at this height; less at the forehead and the chin
-                wide = min(F(0.062), F(0.050) + F(0.50) * (F(0.795) - p[2]))
-                wide = min(wide, F(0.062) - F(0.30) * max(zero, F(0.685) - p[2]))
-                if p[2] > F(0.795):
-                    wide = F(0.050) - F(2.0) * (p[2] - F(0.795))
-                across = p[0] if p[0] > 0 else -p[0]
-                gap = wide - across
-                if gap > F(-0.012):
-                    push = (
-                        clear[s] * bend * min(one, (gap + F(0.012)) / F(0.014)) * min(one, (F(-0.015) - p[1]) / F(0.03))
-                    )
-                    e[0] += push * F(1.4) * (one if comb[s, 0] > 0 else -one)
-                    e[1] += push * F(0.55)
+            if clear[s] > 0:
+                _leave_the_face(p, e, clear[s] * bend, comb[s, 0])
             if tuck[s] > 0 and p[2] < F(0.755) and p[2] > F(0.655) and p[1] < F(0.004):
                 e[1] += tuck[s] * bend * F(2.2)
             r = one / (np.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2]) + F(1e-6))
@@ -121,25 +106,69 @@ def fall(
                 d = max(d, abs(p[0]) - F(0.077))
             off = lift[s] * min(one, (F(k) + one) * h / F(0.012))
             if d < off:
-                into = e[0] * n[0] + e[1] * n[1] + e[2] * n[2]
-                for c in range(3):
-                    p[c] += n[c] * min(off - d, F(0.008))
-                    if into < 0:
-                        e[c] -= into * n[c]
+                _stay_off_the_skin(p, e, n, off - d)
             done = k + 1
             for c in range(3):
                 path[done, c], side[done, c] = p[c], n[c]
             if p[2] < floor[s]:
                 break
-        for k in range(points):
-            at = F(k) * F(done) / F(points - 1)
-            i = min(int(at), max(done - 1, 0))
-            f = at - F(i)
-            j = min(i + 1, done)
-            for c in range(3):
-                out[s, k, c] = path[i, c] + f * (path[j, c] - path[i, c])
-                away[s, k, c] = side[i, c] + f * (side[j, c] - side[i, c])
+        _spaced(path, done, out[s])
+        _spaced(side, done, away[s])
     return out, away
+
+
+@kernel
+def _arrives(p, e, aim, share):
+    """Turn the direction ``e`` towards ``aim`` by ``share``, or return True near to it."""
+    tx, ty, tz = aim[0] - p[0], aim[1] - p[1], aim[2] - p[2]
+    r = F(1) / (np.sqrt(tx * tx + ty * ty + tz * tz) + F(1e-6))
+    if r > 60:
+        return True
+    e[0] += F(1.5) * (tx * r - e[0]) * share
+    e[1] += F(1.5) * (ty * r - e[1]) * share
+    e[2] += F(1.5) * (tz * r - e[2]) * share
+    return False
+
+
+@kernel
+def _leave_the_face(p, e, strength, side):
+    """Turn the direction ``e`` outwards (to ``side``: its sign) and backwards before the face."""
+    if p[1] >= F(-0.015) or p[2] >= F(0.815):
+        return
+    one, zero = F(1), F(0)
+    # half width of the face that the hair leaves free at this height; less at the forehead and the chin
+    wide = min(F(0.062), F(0.050) + F(0.50) * (F(0.795) - p[2]))
+    wide = min(wide, F(0.062) - F(0.30) * max(zero, F(0.685) - p[2]))
+    if p[2] > F(0.795):
+        wide = F(0.050) - F(2.0) * (p[2] - F(0.795))
+    gap = wide - abs(p[0])
+    if gap > F(-0.012):
+        push = strength * min(one, (gap + F(0.012)) / F(0.014)) * min(one, (F(-0.015) - p[1]) / F(0.03))
+        e[0] += push * F(1.4) * (one if side > 0 else -one)
+        e[1] += push * F(0.55)
+
+
+@kernel
+def _stay_off_the_skin(p, e, n, missing):
+    """Move ``p`` away from the skin by the ``missing`` metres, at most 8 mm, and let ``e`` not lead into the skin."""
+    into = e[0] * n[0] + e[1] * n[1] + e[2] * n[2]
+    for c in range(3):
+        p[c] += n[c] * min(missing, F(0.008))
+        if into < 0:
+            e[c] -= into * n[c]
+
+
+@kernel
+def _spaced(path, last, out):
+    """Fill ``out`` (k, 3) with evenly spaced points of ``path`` up to its point number ``last``."""
+    points = len(out)
+    for k in range(points):
+        at = F(k) * F(last) / F(points - 1)
+        i = min(int(at), max(last - 1, 0))
+        f = at - F(i)
+        j = min(i + 1, last)
+        for c in range(3):
+            out[k, c] = path[i, c] + f * (path[j, c] - path[i, c])
 
 
 @kernel

@@ -52,16 +52,12 @@ def scalp_hair(person: Person, dense: float = 1.0) -> list[Strands]:
     rows = rows[draw.random(len(rows)) < 0.9]
     plan = cut(person, table.points[guides], table.normals[guides], draw)
     head = template()
-    combing = [
-        roots.unit(plan.start), roots.unit(plan.comb), plan.hold, plan.gravity, plan.cling, plan.lift, plan.length,
-        plan.floor, plan.clear, plan.tuck, plan.aim,
+    combed = [
+        table.points[guides], table.normals[guides], roots.unit(plan.start), roots.unit(plan.comb), plan.hold,
+        plan.gravity, plan.cling, plan.lift, plan.length, plan.floor, plan.clear, plan.tuck, plan.aim,
     ]  # fmt: skip
-    arguments = [
-        table.points[guides], table.normals[guides], *map(single, combing),
-        np.ascontiguousarray(plan.aimed), plan.steps, plan.points, single(head.distance), single(GRID0),
-        np.float32(CELL),
-    ]  # fmt: skip
-    points, away = growth.fall(*arguments)
+    combing = growth.Combing(*map(single, combed), np.ascontiguousarray(plan.aimed))
+    points, away = growth.fall(combing, plan.steps, plan.points, single(head.distance), single(GRID0), np.float32(CELL))
     most = int(plan.strands * person.dense * dense)
     edge = (height[rows] < 0.016) & (table.points[rows, 1] < -0.05)  # the hairline is where the scalp is seen
     rows = np.concatenate([rows[:most], rows[most:][edge[most:]][: most // 6]])
