@@ -137,10 +137,10 @@ def glaze(canvas, head: Head, light: Light) -> None:
     surface, number = (canvas.image, canvas.depth, canvas.label), LABEL["eye_g"]
     for points in flat[:2]:
         _lens(*surface, points, light.key, light.sky, strength, slant, at, number)
-    colour, four = np.asarray(shot.frame, F), np.stack([light.direction, light.key, light.sky, light.ground])
+    colour, rows = np.asarray(shot.frame, F), light.rows
     for points, radii in zip(flat, made.radii, strict=True):
         cover.fill(0)
-        _tube(*surface, points, radii / metres, colour, four, made.metal, cover, number)
+        _tube(*surface, points, radii / metres, colour, rows, made.metal, cover, number)
 
 
 @kernel

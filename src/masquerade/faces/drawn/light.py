@@ -38,6 +38,16 @@ class Light:
         self.block(head.points, triangles)
         self.hair = np.full((SIDE, SIDE), F(1), F)
 
+    @property
+    def rows(self) -> np.ndarray:
+        """Direction, key, sky and ground, float32 (4, 3)."""
+        return np.stack([self.direction, self.key, self.sky, self.ground])
+
+    @property
+    def maps(self) -> np.ndarray:
+        """``surface`` and ``hair``, float32 (2, SIDE, SIDE)."""
+        return np.stack([self.surface, self.hair])
+
     def block(self, points: np.ndarray, triangles: np.ndarray) -> None:
         """Put a mesh with points (n, 3) into the map ``surface``: it throws a shadow."""
         numbers, shares = np.full((SIDE, SIDE), -1, np.int32), np.zeros((SIDE, SIDE, 3), F)

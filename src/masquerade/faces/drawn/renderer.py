@@ -16,6 +16,7 @@ from masquerade.faces.drawn.shape import Body, Head
 from masquerade.faces.drawn.shot import Shot
 from masquerade.faces.drawn.strands import Strands
 from masquerade.faces.drawn.template import CLOTH, LASH, SKIN, template
+from masquerade.faces.drawn.visible import Visible
 
 F = np.float32
 INSIDE = F(0.008)
@@ -116,28 +117,24 @@ def _surfaces(
     seen, uv = interpolate(triangles, ids, bary, values, corners)
     at = np.flatnonzero(ids.ravel() >= 0)
     number = ids.ravel()[at]
-    points, normal, place, cover = seen[:, :3].copy(), seen[:, 3:6].copy(), seen[:, 6:9].copy(), seen[:, 9]
     maps, own = seen[:, 10:-4].copy(), seen[:, -4:]
     material = np.concatenate([base.material[: base.solid], np.full(len(triangles) - len(solid), THING, np.int32)])
     material = material[number]
-    material[(material == SKIN) & (cover > 0)] = CLOTH
-    albedo, tilt, gloss = np.zeros((len(at), 3), F), np.zeros((len(at), 3), F), np.zeros(len(at), F)
+    material[(material == SKIN) & (seen[:, 9] > 0)] = CLOTH
+    cloth, worn = material == CLOTH, material == THING
+    visible = Visible(
+        seen[:, :3].copy(), seen[:, 3:6].copy(), seen[:, 6:9].copy(), material, np.where(worn, F(0.9), maps[:, 0]),
+        albedo=np.zeros((len(at), 3), F), tilt=np.zeros((len(at), 3), F), gloss=np.zeros(len(at), F),
+    )  # fmt: skip
     masks = base.masks_at(uv)
     offset = np.array([person.texture % 997, person.texture // 997 % 991], F)
     speckle = bilinear(skin.noise(), uv[:, 0] * F(3072) + offset[0], uv[:, 1] * F(3072) + offset[1])
-    skin.paint(
-        place, maps, masks, speckle, material, *hair.under(person, place, masks[:, 0]), tone, albedo, tilt, gloss
-    )
-    skin.paint_eyes(points, place, material, head.eyes, _aim(head), tone.iris, albedo, normal, gloss)
-    cloth, worn = material == CLOTH, material == THING
-    albedo[cloth] = garment.colour(place[cloth], uv[cloth])
-    albedo[worn], gloss[worn] = own[worn, :3], own[worn, 3]
-    occlusion = np.where(worn, F(0.9), maps[:, 0])
-    lit = shade(
-        points, normal, tilt, occlusion, material, albedo, gloss, light, head.camera.eye, head.camera.metres, at, n
-    )
-    canvas.image.reshape(-1, 3)[at] = lit
-    label = regions.parts(place, material, masks)
+    skin.paint(visible, maps, masks, speckle, *hair.under(person, visible.place, masks[:, 0]), tone)
+    skin.paint_eyes(visible, head.eyes, _aim(head), tone.iris)
+    visible.albedo[cloth] = garment.colour(visible.place[cloth], uv[cloth])
+    visible.albedo[worn], visible.gloss[worn] = own[worn, :3], own[worn, 3]
+    canvas.image.reshape(-1, 3)[at] = shade(visible, light, head.camera.eye, head.camera.metres, at, n)
+    label = regions.parts(visible.place, material, masks)
     labels = [np.zeros(len(solid), np.uint8), *(np.full(len(t.triangles), t.label, np.uint8) for t in things)]
     label[worn] = np.concatenate(labels)[number[worn]]
     canvas.label.ravel()[at] = label

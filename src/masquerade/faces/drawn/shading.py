@@ -5,6 +5,7 @@ import numpy as np
 from masquerade.faces.drawn.kernels import blur, exp32, kernel, log32, pow32
 from masquerade.faces.drawn.light import Light, shadowed
 from masquerade.faces.drawn.template import EYE, MOUTH, SKIN, TEETH
+from masquerade.faces.drawn.visible import Visible
 
 F = np.float32
 SCATTER = (0.0030, 0.0013, 0.0007)
@@ -12,14 +13,14 @@ SCATTER = (0.0030, 0.0013, 0.0007)
 
 
 @kernel
-def illuminate(
-    points, normal, tilt, occlusion, material, albedo, gloss, seen, light, maps, camera, irradiance, mirrored
-):
-    """Fill irradiance (N, 3) and mirrored (N, 3).
+def illuminate(visible, seen, light, maps, camera, irradiance, mirrored):
+    """Fill irradiance (N, 3) and mirrored (N, 3) of the `Visible` points.
 
     ``seen`` (N, 3): the points in the depth maps ``maps`` (2, q, q) of surfaces and hair; ``light`` (4, 3): direction,
     key, sky and ground; ``camera`` (3,): its place. Diffuse light wraps around the edge of a shadow, red furthest.
     """
+    points, normal, tilt = visible.points, visible.normal, visible.tilt
+    occlusion, material, gloss = visible.occlusion, visible.material, visible.gloss
     for i in range(points.shape[0]):
         kind = material[i]
         nx, ny, nz = normal[i, 0] + tilt[i, 0], normal[i, 1] + tilt[i, 1], normal[i, 2] + tilt[i, 2]
@@ -54,51 +55,54 @@ def illuminate(
             elif kind == TEETH:
                 value = max(value, F(0.5) * (light[2, c] + F(0.4) * light[1, c]))
             irradiance[i, c] = value
-        # two lobes of a rough surface, and the sky at grazing angles (Schlick 1994)
+        # the lobes of a rough surface, and the sky at grazing angles (Schlick 1994)
         hx, hy, hz = lx + vx, ly + vy, lz + vz
         r = F(1) / F(np.sqrt(hx * hx + hy * hy + hz * hz + F(1e-12)))
         half = max((nx * hx + ny * hy + nz * hz) * r, F(0))
         graze = F(1) - max(nx * vx + ny * vy + nz * vz, F(0))
         fresnel = F(0.3) + F(0.7) * graze * graze * graze
-        h4 = half * half
-        h4 = h4 * h4
-        h16 = h4 * h4 * h4 * h4
-        h64 = h16 * h16 * h16 * h16
-        shine = gloss[i] * fresnel * (h16 * F(0.6) + h64 * F(0.7))
+        shine = gloss[i] * fresnel * _lobes(half)
         if kind == EYE:
-            h512 = h64 * h64 * h64 * h64
-            h512 = h512 * h512
-            shine += h512 * F(2.2) + F(0.5) * h512 * h512
+            shine += _glint(half)
         shine *= lit if facing > F(-0.1) else F(0)
         around = (gloss[i] * F(0.25) + (F(0.035) if soft else F(0))) * fresnel * ao
         for c in range(3):
             mirrored[i, c] = shine * light[1, c] + around * light[2, c]
 
 
-def shade(points, normal, tilt, occlusion, material, albedo, gloss, light: Light, camera, metres: float, at, side: int):
+@kernel
+def _power16(x):
+    """x**16."""
+    x = x * x
+    x = x * x
+    return x * x * x * x
+
+
+@kernel
+def _lobes(half):
+    """What a rough surface mirrors at this cosine of the half angle: a wide and a narrow lobe."""
+    h16 = _power16(half)
+    return h16 * F(0.6) + h16 * h16 * h16 * h16 * F(0.7)
+
+
+@kernel
+def _glint(half):
+    """The small bright spots on a wet eyeball."""
+    h16 = _power16(half)
+    h64 = h16 * h16 * h16 * h16
+    h512 = h64 * h64 * h64 * h64
+    h512 = h512 * h512
+    return h512 * F(2.2) + F(0.5) * h512 * h512
+
+
+def shade(visible: Visible, light: Light, camera, metres: float, at, side: int) -> np.ndarray:
     """Linear light float32 (N, 3) of the visible points; ``at``: their places in a picture of ``side``^2 samples.
 
-    ``metres``: size of a sample at the face.
+    ``camera`` (3,): its place. ``metres``: size of a sample at the face.
     """
-    irradiance, mirrored = np.empty(points.shape, F), np.empty(points.shape, F)
-    four = np.stack([light.direction, light.key, light.sky, light.ground])
-    maps = np.stack([light.surface, light.hair])
-    illuminate(
-        points,
-        normal,
-        tilt,
-        occlusion,
-        material,
-        albedo,
-        gloss,
-        light.seen(points),
-        four,
-        maps,
-        camera,
-        irradiance,
-        mirrored,
-    )
-    skin = material == SKIN
+    irradiance, mirrored = np.empty(visible.points.shape, F), np.empty(visible.points.shape, F)
+    illuminate(visible, light.seen(visible.points), light.rows, light.maps, camera, irradiance, mirrored)
+    skin = visible.material == SKIN
     if SCATTER[0] / metres > 0.35 and skin.any():
         places = at[skin]
         buffer, weight = np.zeros((3, side, side), F), np.zeros((side, side), F)
@@ -109,4 +113,4 @@ def shade(points, normal, tilt, occlusion, material, albedo, gloss, light: Light
                 buffer[c].ravel()[places] = irradiance[skin, c]
                 spread = blur(buffer[c], sigma).ravel()[places]
                 irradiance[skin, c] = spread / np.maximum(blur(weight, sigma).ravel()[places], F(1e-3))
-    return albedo * irradiance + mirrored
+    return visible.albedo * irradiance + mirrored

@@ -155,13 +155,14 @@ def crease(x, z, creases, depths):
 
 
 @kernel
-def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, tilt, gloss):
-    """Fill albedo (N, 3), tilt (N, 3; what the unevenness of the skin adds to the normal) and gloss (N,).
+def paint(visible, maps, masks, speckle, scalp, beard, tone):
+    """Fill albedo, tilt and gloss of the `Visible` points; eyes and clothes are left alone.
 
-    ``place`` (N, 3) on the template, ``maps`` (N, len(MAPS)), ``masks`` (N, 3) of lips, lids and ears, ``speckle``
-    (N, 4) of `noise`, ``scalp`` and ``beard`` (N,) shares that have the colour of hair, ``tone`` a `Complexion`. Eyes
-    and clothes are left alone.
+    ``maps`` (N, len(MAPS)), ``masks`` (N, 3) of lips, lids and ears, ``speckle`` (N, 4) of `noise`, ``scalp`` and
+    ``beard`` (N,) shares that have the colour of hair, ``tone`` a `Complexion`.
     """
+    place, material = visible.place, visible.material
+    albedo, tilt, gloss = visible.albedo, visible.tilt, visible.gloss
     base, lips, hair, teeth = tone.base, tone.lips, tone.hair, tone.teeth  # once: each access counts references
     creases, depths = tone.creases, tone.depths
     for i in range(place.shape[0]):
@@ -225,8 +226,10 @@ def paint(place, maps, masks, speckle, material, scalp, beard, tone, albedo, til
 
 
 @kernel
-def paint_eyes(points, place, material, eyes, aim, iris, albedo, normal, gloss):
+def paint_eyes(visible, eyes, aim, iris):
     """Fill albedo, normal and gloss of the eyeballs. ``eyes`` (2, 3): centres, the left one first; ``aim`` (2, 3)."""
+    points, place, material = visible.points, visible.place, visible.material
+    albedo, normal, gloss = visible.albedo, visible.normal, visible.gloss
     for i in range(points.shape[0]):
         if material[i] != EYE:
             continue

@@ -90,9 +90,11 @@ def glint(sine2, power):
 
 
 @kernel
-def shade(h, normals, parent, tone, colour, seen, surface, hair, light, key, sky, ground, shine, root_dark, is_hair):
-    """Colours (s, k, 3) of strands h; ``seen``: the same points in the depth maps of the light."""
+def shade(h, normals, parent, tone, colour, seen, maps, rows, shine, root_dark, is_hair):
+    """Colours (s, k, 3) of strands h; ``seen``: the same points in the depth ``maps`` of the light (`Light.rows`)."""
     count, points = h.shape[0], h.shape[1]
+    light, key, sky, ground = rows[0], rows[1], rows[2], rows[3]
+    surface, hair = maps[0], maps[1]
     out = np.empty_like(h)
     size = surface.shape[0]
     one, zero, half = F(1), F(0), F(0.5)

@@ -53,8 +53,7 @@ def lit(strands: Strands, carried: np.ndarray, head, light) -> np.ndarray:
     """Colours (s, k, 3) of carried strands in linear light: Kajiya and Kay (1989) with two highlights."""
     return kernels.shade(
         carried, turned(strands, head), strands.parent, strands.tone, strands.colour, light.seen(carried),
-        light.surface, light.hair, light.direction, light.key, light.sky, light.ground,
-        np.float32(strands.shine), np.float32(strands.root_dark), strands.kind == "hair",
+        light.maps, light.rows, np.float32(strands.shine), np.float32(strands.root_dark), strands.kind == "hair",
     )  # fmt: skip
 
 
