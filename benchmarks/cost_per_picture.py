@@ -19,8 +19,8 @@ from masquerade.core import discovery, execution
 from masquerade.core.images import FaceArchive, Faces
 from masquerade.core.seeding import derive
 from masquerade.methods import Method, Resources
-from masquerade.methods._latent import fakes
-from masquerade.methods._latent.space import LatentSpace
+from masquerade.methods.latent import fakes
+from masquerade.methods.latent.space import LatentSpace
 from masquerade.papers import printed_costs
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters, trained_with

@@ -35,13 +35,13 @@ def published(folder: Path) -> tuple[Resources, Faces, Falco.Params, Falco.Varia
     """The published architectures with random weights: their speed and memory are those of the trained ones."""
     import pandas as pd
 
-    from masquerade.backbones._recognition import training as _recognition
     from masquerade.backbones.generator import training as _generator
     from masquerade.backbones.inversion import training as _inversion
+    from masquerade.backbones.recognition import training as _recognition
     from masquerade.backbones.semantics import network
     from masquerade.core import fingerprints
-    from masquerade.methods._latent import fakes
-    from masquerade.methods._latent.space import LatentSpace
+    from masquerade.methods.latent import fakes
+    from masquerade.methods.latent.space import LatentSpace
     from masquerade.networks.ir_se import IRSE, UNITS_50, WIDTHS_50
     from masquerade.networks.stylegan2 import CHANNELS
 

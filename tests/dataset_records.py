@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from masquerade.core import discovery
-from masquerade.faces._drawn.procedural import render
-from masquerade.faces._drawn.shot import Conditions
+from masquerade.faces.drawn.procedural import render
+from masquerade.faces.drawn.shot import Conditions
 from masquerade.params import blocks, yaml_files
 
 SIZE = 64

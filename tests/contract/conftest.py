@@ -85,8 +85,8 @@ class Workshop:
         return set(json.loads((checkpoint.parent / READ).read_text()))
 
     def fakes(self) -> Path:
-        from masquerade.methods._latent import fakes
-        from masquerade.methods._latent.space import LatentSpace
+        from masquerade.methods.latent import fakes
+        from masquerade.methods.latent.space import LatentSpace
 
         settings = self.parameters.fakes
         space = {name: self.backbone(name) for name in ("generator", "semantics")}

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from masquerade.attackers._distances import Shown, measured
+from masquerade.attackers.study.distances import Shown, measured
 from masquerade.core import discovery
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.metrics import Evidence

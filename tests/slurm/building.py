@@ -50,7 +50,7 @@ def slowed(repository: Repository, seconds: float) -> Repository:
     The log of its last run is deleted.
     """
     (repository.path / LOG).unlink(missing_ok=True)
-    source = "src/masquerade/backbones/_recognition/training.py"
+    source = "src/masquerade/backbones/recognition/training.py"
     slow = f"""        import pathlib, time
         logger.info('in step %d', step)
         end = time.monotonic() + {seconds}

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from masquerade.attackers import _restoration
-from masquerade.attackers._distances import Distances, Shown, measured, separability, to_people
-from masquerade.attackers._lessons import lesson, pairs_of, people_rows
 from masquerade.attackers._parameters import RestorationParams
 from masquerade.attackers.interpolation import Interpolation, enlarged
 from masquerade.attackers.naive import Naive
 from masquerade.attackers.nonlocal_means import NonlocalMeans, denoised
 from masquerade.attackers.shuffled import Shuffled
+from masquerade.attackers.study.distances import Distances, Shown, measured, separability, to_people
+from masquerade.attackers.study.lessons import lesson, pairs_of, people_rows
 from masquerade.attackers.wiener import Wiener, sharpened
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint8

@@ -9,7 +9,7 @@ from masquerade.core import discovery
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import ArchiveWriter, to_float
-from masquerade.faces._drawn.attributes import NAMES
+from masquerade.faces.drawn.attributes import NAMES
 from masquerade.networks.strided_vgg import StridedVGG
 from masquerade.training import checkpoints
 from masquerade.training.job import TrainingJob

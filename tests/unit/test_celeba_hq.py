@@ -26,9 +26,9 @@ from masquerade.core.annotations import CLASSES
 from masquerade.core.errors import DatasetError, ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.faces import build
-from masquerade.faces._drawn.procedural import render
-from masquerade.faces._photographs import alignment, celeba_lists, people_splits, published_dataset
 from masquerade.faces.celeba_hq import PARTS
+from masquerade.faces.drawn.procedural import render
+from masquerade.faces.photographs import alignment, celeba_lists, people_splits, published_dataset
 
 
 @pytest.fixture(scope="module")

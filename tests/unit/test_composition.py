@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from masquerade.faces._photographs import alignment, composition
-from masquerade.faces._photographs.alignment import Square
+from masquerade.faces.photographs import alignment, composition
+from masquerade.faces.photographs.alignment import Square
 
 
 def smooth(height: int, width: int) -> np.ndarray:

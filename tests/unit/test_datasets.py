@@ -222,7 +222,7 @@ def test_the_record_of_casia_is_read_without_mxnet(tmp_path):
 
 
 def test_a_record_that_holds_the_magic_number_is_joined_again(tmp_path):
-    from masquerade.faces._photographs.records import RecordTree
+    from masquerade.faces.photographs.records import RecordTree
 
     magic = b"\x0a\x23\xd7\xce"
     contents = [b"\xff\xd8" + bytes(6) + magic + b"rest" + magic + b"e", magic, b"", b"\xff" + magic]

@@ -8,11 +8,11 @@ import pytest
 
 from masquerade.core import discovery
 from masquerade.core.annotations import CLASSES
-from masquerade.faces._drawn.attributes import INNER, NAMES, NOT_DRAWN, OUTER
-from masquerade.faces._drawn.labels import LABEL
-from masquerade.faces._drawn.procedural import person_of, render
-from masquerade.faces._drawn.sampling import OLDEST, YOUNGEST
-from masquerade.faces._drawn.shot import STUDIO, WILD, Conditions
+from masquerade.faces.drawn.attributes import INNER, NAMES, NOT_DRAWN, OUTER
+from masquerade.faces.drawn.labels import LABEL
+from masquerade.faces.drawn.procedural import person_of, render
+from masquerade.faces.drawn.sampling import OLDEST, YOUNGEST
+from masquerade.faces.drawn.shot import STUDIO, WILD, Conditions
 from masquerade.params import loading
 
 CALM = Conditions(yaw=4.0, pitch=2.0, roll=1.0, jitter=0.0, light=0.2, noise=0.0, blur=0.0, occlusion=0.0)
@@ -168,7 +168,7 @@ def test_wild_has_people_with_one_picture_and_people_with_several():
 
 def test_page_names_every_module_and_attribute(root):
     page = (root / "docs" / "faces.md").read_text(encoding="utf-8")
-    folder = root / "src" / "masquerade" / "faces" / "_drawn"
+    folder = root / "src" / "masquerade" / "faces" / "drawn"
     modules = {path.name for path in folder.glob("*.py")} - {"__init__.py"}
     assert set(re.findall(r"`(\w+\.py)`", page)) == modules
     assert f"{len(NAMES)} of CelebA's 40" in page

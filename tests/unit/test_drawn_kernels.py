@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import ndimage
 
-from masquerade.faces._drawn import kernels, mesh_kernels
+from masquerade.faces.drawn import kernels, mesh_kernels
 
 F = np.float32
 

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from masquerade.backbones.semantics.network import words_of
 from masquerade.core.seeding import generator
-from masquerade.faces._drawn.attributes import INNER, NAMES, OUTER, attributes, caption
-from masquerade.faces._drawn.expressions import FACES, sample_actions
-from masquerade.faces._drawn.features import CHANGES, CROOKED, LIMIT, SIDES
-from masquerade.faces._drawn.person import STYLES
-from masquerade.faces._drawn.sampling import BEARDS, OLDEST, YOUNGEST, sample_person
-from masquerade.faces._drawn.shape import Body, action_weights
-from masquerade.faces._drawn.shot import PITCH, RANGES, ROLL, YAW, Conditions, sample_shot
-from masquerade.faces._drawn.skin import skin_tone
-from masquerade.faces._drawn.surroundings import HATS, OCCLUDERS, PLACES
-from masquerade.faces._drawn.template import template
+from masquerade.faces.drawn.attributes import INNER, NAMES, OUTER, attributes, caption
+from masquerade.faces.drawn.expressions import FACES, sample_actions
+from masquerade.faces.drawn.features import CHANGES, CROOKED, LIMIT, SIDES
+from masquerade.faces.drawn.person import STYLES
+from masquerade.faces.drawn.sampling import BEARDS, OLDEST, YOUNGEST, sample_person
+from masquerade.faces.drawn.shape import Body, action_weights
+from masquerade.faces.drawn.shot import PITCH, RANGES, ROLL, YAW, Conditions, sample_shot
+from masquerade.faces.drawn.skin import skin_tone
+from masquerade.faces.drawn.surroundings import HATS, OCCLUDERS, PLACES
+from masquerade.faces.drawn.template import template
 from masquerade.params import loading
 
 STUDIO = Conditions(yaw=9.0, pitch=4.5, roll=2.0, jitter=0.008, light=0.25, noise=0.008, blur=0.0, occlusion=0.0)

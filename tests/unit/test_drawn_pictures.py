@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 from masquerade.cli.main import app
 from masquerade.core.images import to_float
 from masquerade.core.seeding import generator
-from masquerade.faces._drawn.labels import LABEL
-from masquerade.faces._drawn.renderer import Drawing, Figure, draw
-from masquerade.faces._drawn.sampling import sample_person
-from masquerade.faces._drawn.sheet import sheet
-from masquerade.faces._drawn.shot import STUDIO, WILD, sample_shot
+from masquerade.faces.drawn.labels import LABEL
+from masquerade.faces.drawn.renderer import Drawing, Figure, draw
+from masquerade.faces.drawn.sampling import sample_person
+from masquerade.faces.drawn.sheet import sheet
+from masquerade.faces.drawn.shot import STUDIO, WILD, sample_shot
 
 RECORDED = "1c4851910fb2787ab087c62fae0a822ee5c105ff8cfe823f683f4cde863a9c9f"
 """SHA-256 of pictures, masks and landmarks of six people. Numba's code for a processor without AVX gives the same."""

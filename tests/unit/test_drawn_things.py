@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from masquerade.core.seeding import generator
-from masquerade.faces._drawn import clothes, glasses, hats, occluders, places, props
-from masquerade.faces._drawn.labels import LABEL
-from masquerade.faces._drawn.renderer import Figure, draw
-from masquerade.faces._drawn.sampling import sample_person
-from masquerade.faces._drawn.shape import Body, Head
-from masquerade.faces._drawn.shot import Conditions, Shot, sample_shot
-from masquerade.faces._drawn.template import template
+from masquerade.faces.drawn import clothes, glasses, hats, occluders, places, props
+from masquerade.faces.drawn.labels import LABEL
+from masquerade.faces.drawn.renderer import Figure, draw
+from masquerade.faces.drawn.sampling import sample_person
+from masquerade.faces.drawn.shape import Body, Head
+from masquerade.faces.drawn.shot import Conditions, Shot, sample_shot
+from masquerade.faces.drawn.template import template
 
 F = np.float32
 CALM = Conditions(yaw=4.0, pitch=2.0, roll=1.0, jitter=0.0, light=0.2, noise=0.0, blur=0.0, occlusion=0.0)
@@ -203,9 +203,9 @@ SCRIPT = """
 import hashlib
 from dataclasses import replace
 from masquerade.core.seeding import generator
-from masquerade.faces._drawn import places
-from masquerade.faces._drawn.sampling import sample_person
-from masquerade.faces._drawn.shot import Conditions, sample_shot
+from masquerade.faces.drawn import places
+from masquerade.faces.drawn.sampling import sample_person
+from masquerade.faces.drawn.shot import Conditions, sample_shot
 calm = Conditions(yaw=4.0, pitch=2.0, roll=1.0, jitter=0.0, light=0.2, noise=0.0, blur=0.0, occlusion=0.0)
 person = sample_person(generator(3, "person"))
 shot = sample_shot(generator(3, "shot"), person, calm)

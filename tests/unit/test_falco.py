@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from masquerade.backbones._recognition import training as _recognition
 from masquerade.backbones.generator import training as _generator
 from masquerade.backbones.inversion import training as _inversion
+from masquerade.backbones.recognition import training as _recognition
 from masquerade.backbones.semantics import network
 from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import CheckpointError, ParameterError, PictureError
 from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.methods import Resources
-from masquerade.methods._latent import codes, fakes, pairing
-from masquerade.methods._latent.space import LatentSpace
 from masquerade.methods.falco import Falco, attribute_loss, identity_loss, scaled
+from masquerade.methods.latent import codes, fakes, pairing
+from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.ir_se import IRSE
 from masquerade.params import loading
 from masquerade.pipeline import anonymization

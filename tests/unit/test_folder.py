@@ -16,8 +16,8 @@ from masquerade.core import people
 from masquerade.core.errors import PictureError
 from masquerade.core.images import FaceArchive
 from masquerade.faces import build
-from masquerade.faces._photographs import alignment, decoding
 from masquerade.faces.folder import Folder, files, safe_id
+from masquerade.faces.photographs import alignment, decoding
 
 PARAMS = {
     "path": "",

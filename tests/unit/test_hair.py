@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from masquerade.core.seeding import generator
-from masquerade.faces._drawn import growth, hair, roots, strand_kernels, strands
-from masquerade.faces._drawn.labels import LABEL
-from masquerade.faces._drawn.person import STYLES
-from masquerade.faces._drawn.sampling import sample_person
-from masquerade.faces._drawn.template import CELL, GRID0, template
+from masquerade.faces.drawn import growth, hair, roots, strand_kernels, strands
+from masquerade.faces.drawn.labels import LABEL
+from masquerade.faces.drawn.person import STYLES
+from masquerade.faces.drawn.sampling import sample_person
+from masquerade.faces.drawn.template import CELL, GRID0, template
 
 F = np.float32
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from masquerade.core.seeding import generator
-from masquerade.faces._drawn.kernels import EMPTY, raster
-from masquerade.faces._drawn.measures import measure
-from masquerade.faces._drawn.sampling import sample_person
-from masquerade.faces._drawn.shape import Body, Head, share_of_head
-from masquerade.faces._drawn.shot import Conditions, sample_shot
-from masquerade.faces._drawn.template import EYE, FILE, LASH, SKIN, TEETH, template
+from masquerade.faces.drawn.kernels import EMPTY, raster
+from masquerade.faces.drawn.measures import measure
+from masquerade.faces.drawn.sampling import sample_person
+from masquerade.faces.drawn.shape import Body, Head, share_of_head
+from masquerade.faces.drawn.shot import Conditions, sample_shot
+from masquerade.faces.drawn.template import EYE, FILE, LASH, SKIN, TEETH, template
 
 LEFT_EYE, RIGHT_EYE = slice(36, 42), slice(42, 48)
 STUDIO = Conditions(yaw=9.0, pitch=4.5, roll=2.0, jitter=0.0, light=0.25, noise=0.0, blur=0.0, occlusion=0.0)
@@ -314,7 +314,7 @@ def test_shot_outside_its_range_is_refused_by_name(change, text):
 
 
 def test_derivation_keeps_what_acts_on_the_head():
-    from masquerade.faces._drawn.derivation import kept, sparse
+    from masquerade.faces.drawn.derivation import kept, sparse
 
     assert kept("race:asian-male-young")
     assert kept("local_change:l-ear-lobe-incr")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from masquerade.backbones._recognition import training as _recognition
 from masquerade.backbones.generator import training as _generator
 from masquerade.backbones.inversion import inverter
 from masquerade.backbones.inversion import training as _inversion
+from masquerade.backbones.recognition import training as _recognition
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import ArchiveWriter

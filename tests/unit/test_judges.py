@@ -208,8 +208,8 @@ def test_trained_judges_receive_pictures_of_the_image_contract(name, orange, mon
 def test_folding_a_trained_network_changes_nothing_but_float_noise(architecture):
     import torch
 
-    from masquerade.backbones._recognition.training import Recogniser
     from masquerade.backbones.attribute_classifier.training import Classifier
+    from masquerade.backbones.recognition.training import Recogniser
     from masquerade.networks.inception_resnet import InceptionResnetV1
 
     torch.manual_seed(0)

@@ -21,10 +21,10 @@ from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import ArchiveWriter
 from masquerade.core.seeding import generator
-from masquerade.faces._drawn.sampling import sample_person
-from masquerade.faces._drawn.shape import Body, Head
-from masquerade.faces._drawn.shot import Conditions, sample_shot
-from masquerade.faces._drawn.template import template
+from masquerade.faces.drawn.sampling import sample_person
+from masquerade.faces.drawn.shape import Body, Head
+from masquerade.faces.drawn.shot import Conditions, sample_shot
+from masquerade.faces.drawn.template import template
 from masquerade.networks.landmark_net import LandmarkNet, wing_loss
 from masquerade.training import checkpoints
 from masquerade.training.job import TrainingJob

@@ -8,16 +8,16 @@ import torch
 from pydantic import ValidationError
 from torch.nn import functional
 
-from masquerade.backbones._recognition import training as _recognition
 from masquerade.backbones.generator import training as _generator
 from masquerade.backbones.inversion import training as _inversion
+from masquerade.backbones.recognition import training as _recognition
 from masquerade.backbones.semantics import network as _semantics
 from masquerade.core import discovery, fingerprints, seeding
 from masquerade.core.errors import CheckpointError, ParameterError, PictureError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
 from masquerade.methods import Resources
-from masquerade.methods._latent.space import LatentSpace
-from masquerade.methods._latent.store import Table
+from masquerade.methods.latent.space import LatentSpace
+from masquerade.methods.latent.store import Table
 from masquerade.methods.lreorg import reader, training
 from masquerade.methods.lreorg.keywords import Vocabulary
 from masquerade.methods.lreorg.method import LReOrg

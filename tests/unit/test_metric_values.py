@@ -161,7 +161,7 @@ def test_distance_without_a_target_has_no_values():
 
 def test_regions_are_those_of_the_drawn_attributes():
     from masquerade.core import annotations
-    from masquerade.faces._drawn import attributes as _attributes
+    from masquerade.faces.drawn import attributes as _attributes
 
     assert set(_attributes.INNER) == set(annotations.INNER)
     assert set(annotations.OUTER) - set(_attributes.OUTER) == {

@@ -21,7 +21,7 @@ from masquerade.core import discovery
 from masquerade.core.annotations import CLASSES, FACE
 from masquerade.core.errors import ArchiveError, CheckpointError
 from masquerade.core.images import ArchiveWriter
-from masquerade.faces._drawn.labels import LABEL
+from masquerade.faces.drawn.labels import LABEL
 from masquerade.networks.bisenet import BiSeNet
 from masquerade.training import checkpoints
 from masquerade.training.job import TrainingJob

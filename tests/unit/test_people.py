@@ -8,13 +8,13 @@ from pydantic import ValidationError
 
 import published
 from masquerade import faces
-from masquerade.backbones._recognition.training import chosen_identities
+from masquerade.backbones.recognition.training import chosen_identities
 from masquerade.core import discovery, people
 from masquerade.core.errors import ArchiveError
 from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.faces import Dataset, Record
-from masquerade.faces._drawn.procedural import SERIES, Procedural
-from masquerade.faces._photographs.published_dataset import PublishedDataset
+from masquerade.faces.drawn.procedural import SERIES, Procedural
+from masquerade.faces.photographs.published_dataset import PublishedDataset
 from masquerade.params import loading
 from masquerade.params.blocks import PeopleSettings
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from masquerade.backbones._recognition.training import Recogniser, chosen_identities, verification
+from masquerade.backbones.recognition.training import Recogniser, chosen_identities, verification
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import ArchiveWriter

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import stats
 
-from masquerade.backbones._recognition import training as _recognition
 from masquerade.backbones.generator import training as _generator
 from masquerade.backbones.inversion import training as _inversion
+from masquerade.backbones.recognition import training as _recognition
 from masquerade.backbones.semantics import network as _semantics
 from masquerade.core import fingerprints, keys
 from masquerade.core.errors import CheckpointError, PictureError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint8
 from masquerade.methods import Resources
-from masquerade.methods._latent.space import LatentSpace
+from masquerade.methods.latent.space import LatentSpace
 from masquerade.methods.riddle import losses, password, training
 from masquerade.methods.riddle.method import Riddle
 from masquerade.methods.riddle.optimiser import EVERY, Ranger

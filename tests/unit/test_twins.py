@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from masquerade.attackers._lessons import in_hashed_order
-from masquerade.backbones._views import pictures_of
 from masquerade.backbones.landmarks.settings import LandmarksSettings
 from masquerade.core import measurements
 from masquerade.core.errors import ProtocolError
-from masquerade.core.images import ArchiveWriter, FaceArchive
+from masquerade.core.images import ArchiveWriter, FaceArchive, pictures_of
+from masquerade.core.people import in_hashed_order
 from masquerade.params.informed import TwinSettings
 from masquerade.pipeline import twins
 

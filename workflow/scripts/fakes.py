@@ -9,8 +9,8 @@ def work(run) -> None:
     import torch
 
     from masquerade.core.images import to_uint8
-    from masquerade.methods._latent import fakes
-    from masquerade.methods._latent.space import LatentSpace
+    from masquerade.methods.latent import fakes
+    from masquerade.methods.latent.space import LatentSpace
     from masquerade.params.blocks import FakesSettings
 
     torch.set_num_threads(given.threads)

@@ -10,8 +10,8 @@ def work(run) -> None:
     import torch
 
     from masquerade.core.images import FaceArchive, to_uint8
-    from masquerade.methods._latent import codes
-    from masquerade.methods._latent.space import LatentSpace
+    from masquerade.methods.latent import codes
+    from masquerade.methods.latent.space import LatentSpace
 
     torch.set_num_threads(given.threads)
     space = LatentSpace(given.backbones)

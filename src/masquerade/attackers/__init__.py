@@ -15,7 +15,7 @@ from masquerade.core.settings import NoParameters, Settings
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
-    from masquerade.attackers._lessons import Lesson
+    from masquerade.attackers.study.lessons import Lesson
     from masquerade.methods import Capabilities
 
 Asks = Literal["naming", "linking", "protecting"]

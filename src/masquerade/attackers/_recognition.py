@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.attackers import Recogniser as EmbeddingsOf
-from masquerade.attackers._distances import Distances, Shown, measured, separability
-from masquerade.attackers._lessons import Lesson, Pairs
 from masquerade.attackers._parameters import RecognitionParams
-from masquerade.backbones._recognition.training import EMBEDDING, Recogniser, augmented
+from masquerade.attackers.study.distances import Distances, Shown, measured, separability
+from masquerade.attackers.study.lessons import Lesson, Pairs
+from masquerade.backbones.recognition.training import EMBEDDING, Recogniser, augmented
 from masquerade.core import discovery, fingerprints, seeding
 from masquerade.core.images import to_float
 from masquerade.networks.inputs import device, folded, piecewise, place

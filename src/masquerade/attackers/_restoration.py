@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from masquerade.attackers._lessons import Lesson, Pairs
 from masquerade.attackers._parameters import RestorationParams
+from masquerade.attackers.study.lessons import SEARCHED, Lesson, Pairs
 from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.core.settings import NoParameters
@@ -23,8 +23,6 @@ from masquerade.training.optimisers import Optimisers, warmup_cosine_share
 
 BETAS = (0.9, 0.999)
 """beta 1 and beta 2 of Adam: the usual values."""
-SEARCHED = 24
-"""Pictures on which the strength of a filter is chosen."""
 Pictures = Callable[[np.ndarray], np.ndarray]
 """Pictures float32 (N, 3, H, W) in [-1, 1] -> pictures of the same shape."""
 Strength = TypeVar("Strength")

@@ -8,7 +8,7 @@ from masquerade.attackers.adapted import Adapted
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
-    from masquerade.attackers._lessons import Lesson
+    from masquerade.attackers.study.lessons import Lesson
     from masquerade.methods import Capabilities
 
 

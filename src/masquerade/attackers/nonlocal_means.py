@@ -10,7 +10,7 @@ from masquerade.core.images import to_float, to_uint8
 from masquerade.core.settings import Settings
 
 if TYPE_CHECKING:
-    from masquerade.attackers._lessons import Lesson
+    from masquerade.attackers.study.lessons import Lesson
 
 
 class NonlocalMeans(Attacker):

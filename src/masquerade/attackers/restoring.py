@@ -9,7 +9,7 @@ from masquerade.attackers._parameters import RestorationParams
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
-    from masquerade.attackers._lessons import Lesson
+    from masquerade.attackers.study.lessons import Lesson
 
 
 class Restoring(Attacker):

@@ -9,7 +9,7 @@ from masquerade.attackers import Attacker
 from masquerade.core.settings import Settings
 
 if TYPE_CHECKING:
-    from masquerade.attackers._lessons import Lesson
+    from masquerade.attackers.study.lessons import Lesson
 
 
 class Wiener(Attacker):

@@ -12,7 +12,6 @@ from torch.nn import functional
 
 from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError
-from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.training import checkpoints
 from masquerade.training.optimisers import Optimisers, warmup_cosine_share
 
@@ -148,8 +147,3 @@ def load(build: Callable[[Mapping], Any], checkpoint: Path) -> Any:
         raise CheckpointError(f"{checkpoint} is not a checkpoint of this backbone: it has no {error}.") from error
     checkpoints.load_into(module.network, weights, checkpoint)
     return module.eval().requires_grad_(False)
-
-
-def pictures_of(archive: FaceArchive, rows) -> np.ndarray:
-    """uint8 (N, H, W, 3) of the given rows."""
-    return np.concatenate([to_uint8(part.images) for part in archive.batches(64, rows=rows)])

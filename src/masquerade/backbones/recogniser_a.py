@@ -1,6 +1,6 @@
 """Recogniser A: it only judges. Neither methods nor other networks are trained on its identities."""
 
-from masquerade.backbones._recognition.inception import InceptionRecogniser
+from masquerade.backbones.recognition.inception import InceptionRecogniser
 
 
 class RecogniserA(InceptionRecogniser):

@@ -17,7 +17,7 @@ def faces(
     from PIL import Image
 
     from masquerade.core.files import written
-    from masquerade.faces._drawn.sheet import sheet
+    from masquerade.faces.drawn.sheet import sheet
 
     picture = Image.fromarray(sheet(people, size, seed, wild))
     with written(output) as path:

@@ -1,5 +1,6 @@
-"""Names that the rooms share for what is known of a face: attributes, parsing classes, and the face box."""
+"""What the rooms share of what is known of a face: names of attributes and parsing classes, and the face box."""
 
+import numpy as np
 import pandas as pd
 
 ANNOTATION = "attribute."
@@ -44,3 +45,20 @@ FACE_BOX = (0.23, 0.32, 0.76, 0.85)
 From brows to chin, as dlib's HOG detector draws it. Alignment fixes this box, so an attacker can use it too when a
 detector finds no face.
 """
+FOREHEAD = 0.5
+"""Height of the forehead as a share of the height from brows to chin. The 68 landmarks end at the brows.
+
+Hairline to brows, brows to nose base and nose base to chin are each about a third of a face (neoclassical canon)."""
+
+
+def boxes_of(landmarks: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The face in pictures of ``shape`` (height, width), from brows to chin and with the forehead: int (N, 4).
+
+    ``landmarks``: (N, 68, 2). Left, top, right, bottom in pixels; right and bottom are exclusive. A box is clipped to
+    the picture, and empty if its landmarks lie outside of it.
+    """
+    height, width = shape
+    low, high = landmarks.min(axis=1), landmarks.max(axis=1)
+    low[:, 1] -= FOREHEAD * (high[:, 1] - low[:, 1])
+    corners = np.concatenate([np.floor(low), np.ceil(high) + 1], axis=1)
+    return np.clip(corners, 0, [width, height, width, height]).astype(int)

@@ -27,7 +27,8 @@ CONTENTS = {
 def names(room: str) -> list[str]:
     """The public names of ``masquerade.<room>``, sorted: its files and its folders. No module is imported.
 
-    A name that begins with an underscore is shared code and is left out. A process lists a room once.
+    Left out is shared code: a folder without that module, and a name that begins with an underscore, which only its
+    own room imports. A process lists a room once.
     """
     return list(_listed(PACKAGE / room, f"{CONTENTS[room]}.py"))
 

@@ -219,5 +219,11 @@ class FaceArchive:
             raise ArchiveError(_damaged(self.path, f"{folder}/{name}.png: {error}")) from error
 
 
+def pictures_of(archive: FaceArchive, rows: pd.DataFrame) -> np.ndarray:
+    """The pictures of the given rows of an archive, uint8 (N, H, W, 3); of no row, (0, 0, 0, 3)."""
+    none = np.empty((0, 0, 0, 3), np.uint8)
+    return np.concatenate([to_uint8(part.images) for part in archive.batches(256, rows=rows)]) if len(rows) else none
+
+
 def _damaged(path: Path, why: object) -> str:
     return f"{path} is damaged ({why}). Delete it and run `snakemake {path}` again, or fetch it with `dvc pull`."

@@ -4,7 +4,7 @@ A group is named after those who learn from its people. What is tested and what 
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 GROUPS = ("backbones", "judges", "methods", "attackers")
 """The networks in losses; the networks that only judge; the methods, their galleries and what learns from their
@@ -14,6 +14,11 @@ results; the attackers. The order in which the shares are dealt."""
 def place(person: str) -> float:
     """The place of a person in [0, 1): a hash of the name."""
     return int.from_bytes(hashlib.sha256(person.encode()).digest()[:8], "big") / 2**64
+
+
+def in_hashed_order(names: Iterable[str]) -> list[str]:
+    """The different names in the order of a hash."""
+    return sorted(set(names), key=lambda name: hashlib.sha256(name.encode()).digest())
 
 
 def group_of(person: str, shares: Mapping[str, float]) -> str:

@@ -10,15 +10,15 @@ from pydantic import Field
 
 from masquerade.core.errors import DatasetError
 from masquerade.core.settings import Settings
-from masquerade.faces._photographs import people_splits
-from masquerade.faces._photographs.published_dataset import (
+from masquerade.faces.photographs import people_splits
+from masquerade.faces.photographs.published_dataset import (
     Detection,
     ListedPicture,
     PublishedDataset,
     read_photograph,
 )
-from masquerade.faces._photographs.records import RecordTree
-from masquerade.faces._photographs.trees import FolderTree, Tree, first_existing
+from masquerade.faces.photographs.records import RecordTree
+from masquerade.faces.photographs.trees import FolderTree, Tree, first_existing
 
 TOP = "CASIA-WebFace"
 FILE = re.compile(r"(\d{7})/(\d{3,4})\.jpg")

@@ -8,14 +8,14 @@ from pydantic import Field
 
 from masquerade.core.errors import DatasetError
 from masquerade.core.settings import Settings
-from masquerade.faces._photographs import celeba_lists, lists, people_splits
-from masquerade.faces._photographs.published_dataset import (
+from masquerade.faces.photographs import celeba_lists, lists, people_splits
+from masquerade.faces.photographs.published_dataset import (
     Detection,
     ListedPicture,
     PublishedDataset,
     read_photograph,
 )
-from masquerade.faces._photographs.trees import FolderTree, Tree, ZipTree, check_files, first_existing
+from masquerade.faces.photographs.trees import FolderTree, Tree, ZipTree, check_files, first_existing
 
 OFFICIAL = {"train": 162770, "validation": 19867, "test": 19962}  # list_eval_partition.txt
 ATTRIBUTES = "list_attr_celeba.txt"

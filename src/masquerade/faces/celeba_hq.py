@@ -10,9 +10,9 @@ from pydantic import Field
 from masquerade.core.annotations import CLASSES
 from masquerade.core.errors import DatasetError
 from masquerade.core.settings import Settings
-from masquerade.faces._photographs import celeba_lists, lists, people_splits
-from masquerade.faces._photographs.published_dataset import ListedPicture, PublishedDataset, read_aligned
-from masquerade.faces._photographs.trees import FolderTree, Tree, ZipTree, check_files, first_existing
+from masquerade.faces.photographs import celeba_lists, lists, people_splits
+from masquerade.faces.photographs.published_dataset import ListedPicture, PublishedDataset, read_aligned
+from masquerade.faces.photographs.trees import FolderTree, Tree, ZipTree, check_files, first_existing
 
 TOP, PICTURES, MASKS = "CelebAMask-HQ", "CelebA-HQ-img", "CelebAMask-HQ-mask-anno"
 MAPPING, ATTRIBUTES = "CelebA-HQ-to-CelebA-mapping.txt", "CelebAMask-HQ-attribute-anno.txt"

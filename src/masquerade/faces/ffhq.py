@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from masquerade.core.settings import Settings
-from masquerade.faces._photographs.published_dataset import ListedPicture, PublishedDataset, read_aligned
-from masquerade.faces._photographs.trees import FolderTree, Tree, check_files, first_existing
+from masquerade.faces.photographs.published_dataset import ListedPicture, PublishedDataset, read_aligned
+from masquerade.faces.photographs.trees import FolderTree, Tree, check_files, first_existing
 
 A_FOLDER = 1000  # pictures in one folder
 LICENCE = "LICENSE.txt"  # beside the pictures, from download_ffhq.py of the dataset's repository

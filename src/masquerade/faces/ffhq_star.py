@@ -82,7 +82,7 @@ class FFHQStar(Dataset):
                     yield record
 
     def _record(self, number: int, picture: np.ndarray) -> Record:
-        from masquerade.faces._photographs import alignment
+        from masquerade.faces.photographs import alignment
 
         points, detected = alignment.aligned_landmarks(picture)
         name = f"ffhq_star-{number:05d}"

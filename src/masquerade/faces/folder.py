@@ -19,8 +19,8 @@ from masquerade.core.images import REFUSED
 from masquerade.core.seeding import derive
 from masquerade.core.settings import Settings
 from masquerade.faces import DETAIL, Dataset, Record
-from masquerade.faces._photographs import decoding
-from masquerade.faces._photographs.decoding import resized
+from masquerade.faces.photographs import decoding
+from masquerade.faces.photographs.decoding import resized
 
 TURNS = (0, 1, 3, 2)
 """Quarter turns in which faces are searched: upright first, upside down last."""
@@ -170,7 +170,7 @@ def _faces(picture: np.ndarray, params: "Folder.Params", size: int) -> list[_Fac
     """The faces to keep, from left to right. Raises PictureError if the whole photograph is refused."""
     if params.alignment == "none":
         return [_Face(resized(picture, size), {})]
-    from masquerade.faces._photographs import alignment
+    from masquerade.faces.photographs import alignment
 
     for quarters in TURNS if params.turn else TURNS[:1]:
         upright = np.ascontiguousarray(np.rot90(picture, quarters))
@@ -188,7 +188,7 @@ def _faces(picture: np.ndarray, params: "Folder.Params", size: int) -> list[_Fac
 
 def _aligned(picture: np.ndarray, box: np.ndarray, smallest: float, size: int, quarters: int) -> _Face:
     """The face in ``box``. The photograph lies under ``picture`` turned by ``quarters``."""
-    from masquerade.faces._photographs import alignment
+    from masquerade.faces.photographs import alignment
 
     try:
         face, points = alignment.square_of(picture, box, smallest)

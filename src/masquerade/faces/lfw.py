@@ -10,14 +10,14 @@ from pydantic import Field
 
 from masquerade.core.errors import DatasetError, ParameterError
 from masquerade.core.settings import Settings
-from masquerade.faces._photographs import celeba_lists, lists, people_splits
-from masquerade.faces._photographs.published_dataset import (
+from masquerade.faces.photographs import celeba_lists, lists, people_splits
+from masquerade.faces.photographs.published_dataset import (
     Detection,
     ListedPicture,
     PublishedDataset,
     read_photograph,
 )
-from masquerade.faces._photographs.trees import FolderTree, TarTree, Tree, check_files, first_existing
+from masquerade.faces.photographs.trees import FolderTree, TarTree, Tree, check_files, first_existing
 
 PEOPLE, PAIRS = "people.txt", "pairs.txt"
 VERSIONS = {

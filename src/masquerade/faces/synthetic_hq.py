@@ -1,6 +1,6 @@
 """Synthetic HQ: drawn faces under studio conditions, which take the place of CelebA-HQ."""
 
-from masquerade.faces._drawn.procedural import Procedural, ProceduralParams, SplitCounts
+from masquerade.faces.drawn.procedural import Procedural, ProceduralParams, SplitCounts
 
 
 class SyntheticHQ(Procedural):

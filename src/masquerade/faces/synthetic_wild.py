@@ -1,7 +1,7 @@
 """Synthetic Wild: drawn faces in the wild, which take the place of LFW."""
 
 from masquerade.core.seeding import generator
-from masquerade.faces._drawn.procedural import SERIES, Procedural, ProceduralParams
+from masquerade.faces.drawn.procedural import SERIES, Procedural, ProceduralParams
 
 
 class SyntheticWild(Procedural):

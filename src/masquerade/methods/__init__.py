@@ -1,6 +1,7 @@
-"""One file or folder an anonymizer, named as its key under ``methods:`` in params.yaml; shared code has an underscore.
+"""One file or folder an anonymizer, named as its key under ``methods:`` in params.yaml.
 
-The base class below specifies an anonymizer. Frozen networks (backbones/) and metrics (metrics/) are not here.
+The base class below specifies an anonymizer. Shared code is in latent/, which other rooms may import, and in modules
+and folders with an underscore. Frozen networks (backbones/) and metrics (metrics/) are not here.
 """
 
 from abc import ABC, abstractmethod

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from masquerade.core.annotations import boxes_of
 from masquerade.core.errors import ParameterError, PictureError
 from masquerade.core.images import Faces
 
@@ -13,11 +14,6 @@ REFERENCE_SIZE = 256
 
 Area = Literal["face", "picture"]
 """The area to hide: the face region (IdentityDP, section V.E) or the whole picture (cao21, Figure 1)."""
-
-FOREHEAD = 0.5
-"""Height of the forehead as a share of the height from brows to chin. The 68 landmarks end at the brows.
-
-Hairline to brows, brows to nose base and nose base to chin are each about a third of a face (neoclassical canon)."""
 
 
 def boxes(faces: Faces) -> np.ndarray:
@@ -31,18 +27,6 @@ def boxes(faces: Faces) -> np.ndarray:
     corners = boxes_of(points, faces.images.shape[-2:])
     _refuse(faces, (corners[:, 2:] <= corners[:, :2]).any(axis=1), "its landmarks lie outside of the picture")
     return corners
-
-
-def boxes_of(landmarks: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The boxes of landmarks (N, 68, 2) in pictures of ``shape`` (height, width): int (N, 4), as `boxes`.
-
-    A box is empty if its landmarks lie outside of the picture.
-    """
-    height, width = shape
-    low, high = landmarks.min(axis=1), landmarks.max(axis=1)
-    low[:, 1] -= FOREHEAD * (high[:, 1] - low[:, 1])
-    corners = np.concatenate([np.floor(low), np.ceil(high) + 1], axis=1)
-    return np.clip(corners, 0, [width, height, width, height]).astype(int)
 
 
 def edit(faces: Faces, change: Callable[[np.ndarray, str], np.ndarray], area: Area = "face") -> np.ndarray:

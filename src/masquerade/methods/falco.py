@@ -71,9 +71,9 @@ class Falco(Method):
     variant: Variant
 
     def __init__(self, params: Params, variant: Variant, resources: Resources):
-        from masquerade.methods._latent import fakes
-        from masquerade.methods._latent.codes import Codes
-        from masquerade.methods._latent.space import LatentSpace
+        from masquerade.methods.latent import fakes
+        from masquerade.methods.latent.codes import Codes
+        from masquerade.methods.latent.space import LatentSpace
         from masquerade.networks.inputs import differentiated
 
         super().__init__(params, variant, resources)
@@ -114,7 +114,7 @@ class Falco(Method):
         """The fake from which each face starts: rows of the fakes, int64 (N,) (Eq. 1)."""
         import torch
 
-        from masquerade.methods._latent.pairing import nearest
+        from masquerade.methods.latent.pairing import nearest
 
         if self.variant.start == "nearest":
             return nearest(features, self._fakes.features)

@@ -18,8 +18,8 @@ class Inverted(Method):
     needs = ("generator", "inversion", "semantics")
 
     def __init__(self, params: Settings, variant: Settings, resources: Resources):
-        from masquerade.methods._latent.codes import Codes
-        from masquerade.methods._latent.space import LatentSpace
+        from masquerade.methods.latent.codes import Codes
+        from masquerade.methods.latent.space import LatentSpace
 
         super().__init__(params, variant, resources)
         self._space = LatentSpace(resources.backbones)

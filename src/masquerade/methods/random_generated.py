@@ -30,7 +30,7 @@ class RandomGenerated(Method):
     params: Params
 
     def __init__(self, params: Params, variant: Settings, resources: Resources):
-        from masquerade.methods._latent.space import LatentSpace
+        from masquerade.methods.latent.space import LatentSpace
 
         super().__init__(params, variant, resources)
         self._space = LatentSpace(resources.backbones)

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from masquerade.attackers import Attacker, Recogniser
-from masquerade.attackers._distances import Distances, Shown, measured
-from masquerade.attackers._lessons import PART as TRAIN
-from masquerade.attackers._lessons import Lesson, Pairs, Photographs, lesson, pairs_of, people_rows, photographs_of
+from masquerade.attackers.study.distances import Distances, Shown, measured
+from masquerade.attackers.study.lessons import PART as TRAIN
+from masquerade.attackers.study.lessons import Lesson, Pairs, Photographs, lesson, pairs_of, people_rows, photographs_of
 from masquerade.core import discovery, seeding
 from masquerade.core.images import OK, FaceArchive, to_float, to_uint8
 from masquerade.core.settings import NoParameters
@@ -94,7 +94,7 @@ def scene(originals: FaceArchive, tested: FaceArchive, lesson: Lesson) -> Scene:
 
 
 def lesson_of(originals: FaceArchive, anonymized: FaceArchive, settings: InformedSettings) -> Lesson:
-    """The lesson of an archive of the attackers' pictures. Raises ProtocolError as `_lessons.lesson` does."""
+    """The lesson of an archive of the attackers' pictures. Raises ProtocolError as `lesson` does."""
     tested = originals.index.loc[originals.index["split"] != TRAIN, "identity"]
     return lesson(originals, anonymized, settings, tested)
 

@@ -102,8 +102,8 @@ class _Finder:
         if self.missing or not self.cards:
             self.missing.append(self.paths.fakes)
             return None
-        from masquerade.methods._latent import fakes
-        from masquerade.methods._latent.space import LatentSpace
+        from masquerade.methods.latent import fakes
+        from masquerade.methods.latent.space import LatentSpace
 
         settings, seed = self.parameters.fakes, self.parameters.data_seed
         files = {name: backbones[name] for name in ("generator", "semantics")}

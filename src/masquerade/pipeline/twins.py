@@ -15,15 +15,14 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from masquerade.attackers._lessons import in_hashed_order
-from masquerade.backbones._views import pictures_of
 from masquerade.backbones.landmarks import training as landmarks_training
 from masquerade.backbones.landmarks.settings import LandmarksSettings
 from masquerade.backbones.landmarks.training import Landmarker, LandmarksTask, normalised_mean_error, to_shares
 from masquerade.core import seeding
+from masquerade.core.annotations import boxes_of
 from masquerade.core.errors import ProtocolError
-from masquerade.core.images import FaceArchive, Faces, to_float
-from masquerade.methods._region import boxes_of
+from masquerade.core.images import FaceArchive, Faces, pictures_of, to_float
+from masquerade.core.people import in_hashed_order
 from masquerade.networks.grid_detector import GridDetector, detection, found, grid_targets, views
 from masquerade.networks.inputs import device
 from masquerade.params.informed import TwinSettings

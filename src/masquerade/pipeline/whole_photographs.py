@@ -15,9 +15,9 @@ from masquerade.core import files
 from masquerade.core.errors import PictureError
 from masquerade.core.images import OK
 from masquerade.faces import DETAIL
-from masquerade.faces._photographs import alignment, composition, decoding
-from masquerade.faces._photographs.alignment import Square
 from masquerade.faces.folder import TURNS, Folder
+from masquerade.faces.photographs import alignment, composition, decoding
+from masquerade.faces.photographs.alignment import Square
 from masquerade.pipeline import inspection
 from masquerade.pipeline.inspection import Inspector, Threshold
 

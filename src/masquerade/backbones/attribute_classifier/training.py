@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones._recognition.training import augmented
-from masquerade.backbones._views import pictures_of, resized
+from masquerade.backbones._views import resized
 from masquerade.backbones.attribute_classifier.settings import AttributeClassifierSettings
+from masquerade.backbones.recognition.training import augmented
 from masquerade.core import seeding
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.errors import CheckpointError, ParameterError
-from masquerade.core.images import FaceArchive
+from masquerade.core.images import FaceArchive, pictures_of
 from masquerade.networks.inputs import device
 from masquerade.networks.strided_vgg import StridedVGG
 from masquerade.training import checkpoints, loop

@@ -8,7 +8,7 @@ from masquerade.backbones.identity.settings import IdentitySettings
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
-    from masquerade.backbones._recognition.training import Recogniser
+    from masquerade.backbones.recognition.training import Recogniser
 
 
 class Identity(Backbone):
@@ -26,7 +26,7 @@ class Identity(Backbone):
     params: IdentitySettings
 
     def train(self, job: TrainingJob) -> None:
-        from masquerade.backbones._recognition import training
+        from masquerade.backbones.recognition import training
         from masquerade.networks.ir_se import IRSE
 
         facts: dict[str, Any] = {"widths": self.params.widths, "units": self.params.units}
@@ -39,13 +39,13 @@ class Identity(Backbone):
         published_weights.adopt(self.params, published, job.checkpoint)
 
     def quality(self, job: TrainingJob) -> dict[str, float]:
-        from masquerade.backbones._recognition import training
+        from masquerade.backbones.recognition import training
 
         return training.quality(self.load(job.checkpoint), job)
 
     @classmethod
     def load(cls, checkpoint: Path) -> "Recogniser":
-        from masquerade.backbones._recognition import training
+        from masquerade.backbones.recognition import training
         from masquerade.networks.ir_se import IRSE
 
         return training.load(lambda facts: IRSE(facts["input_size"], facts["widths"], facts["units"]), checkpoint)

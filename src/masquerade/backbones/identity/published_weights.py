@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from masquerade.backbones._recognition.training import Crop, Recogniser
 from masquerade.backbones.identity.settings import IdentitySettings
+from masquerade.backbones.recognition.training import Crop, Recogniser
 from masquerade.networks.ir_se import IRSE
 from masquerade.training import checkpoints, weight_files
 

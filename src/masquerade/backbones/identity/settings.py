@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from masquerade.backbones._recognition.settings import RecognitionSettings
+from masquerade.backbones.recognition.settings import RecognitionSettings
 from masquerade.core.settings import Channels, Settings
 
 

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from masquerade.backbones import _views
-from masquerade.backbones._views import DenseTask, Views, pictures_of, resized
+from masquerade.backbones._views import DenseTask, Views, resized
 from masquerade.backbones.landmarks.settings import LandmarksSettings
 from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
-from masquerade.core.images import FaceArchive, Faces
+from masquerade.core.images import FaceArchive, Faces, pictures_of
 from masquerade.networks.inputs import device
 from masquerade.networks.landmark_net import LandmarkNet, wing_loss
 from masquerade.training import checkpoints, loop

@@ -13,12 +13,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.backbones import _views
-from masquerade.backbones._views import DenseTask, Views, pictures_of, resized
+from masquerade.backbones._views import DenseTask, Views, resized
 from masquerade.backbones.parsing.settings import ParsingSettings
 from masquerade.core import seeding
 from masquerade.core.annotations import CLASSES, FACE
 from masquerade.core.errors import ArchiveError
-from masquerade.core.images import FaceArchive
+from masquerade.core.images import FaceArchive, pictures_of
 from masquerade.networks.bisenet import BiSeNet
 from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD, device
 from masquerade.training import checkpoints, loop

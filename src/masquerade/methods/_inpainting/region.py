@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw
 
+from masquerade.core.annotations import boxes_of
 from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces
-from masquerade.methods import _region
 
 KEYPOINTS = 7
 """Nose, eyes, ears and shoulders, in the order of COCO, as DeepPrivacy's code has them."""
@@ -20,8 +20,8 @@ BROWS = (19, 24)  # the points whose heights end the polygon of CIAGAN
 
 
 def boxes(landmarks: np.ndarray, size: int) -> np.ndarray:
-    """The boxes of landmarks in square pictures: int (N, 4), as `_region.boxes`."""
-    return _region.boxes_of(landmarks, (size, size))
+    """The boxes of landmarks in square pictures: int (N, 4), as `boxes_of`."""
+    return boxes_of(landmarks, (size, size))
 
 
 def scaled(landmarks: np.ndarray, own: int, size: int) -> np.ndarray:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones._recognition.training import augmented
 from masquerade.backbones.attribute_classifier.training import Classifier, annotations, class_weights
+from masquerade.backbones.recognition.training import augmented
 from masquerade.core import discovery, fingerprints, seeding
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.images import FaceArchive, to_float, to_uint8

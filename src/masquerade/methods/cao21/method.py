@@ -66,7 +66,7 @@ class Cao21(Method):
     def train(cls, params: Params, job: TrainingJob) -> None:
         """Raises ParameterError if there are too few training identities for one reference a password."""
         from masquerade.methods._disentanglement import training
-        from masquerade.methods._latent.store import Table
+        from masquerade.methods.latent.store import Table
         from masquerade.networks.inputs import place
 
         identity = place(discovery.load("backbones", "identity").load(job.backbones["identity"]))

@@ -34,9 +34,9 @@ class CLIP2Protect(Method):
 
     def __init__(self, params: Params, variant: Variant, resources: Resources):
         from masquerade.backbones.semantics import prompts
-        from masquerade.methods._latent.codes import Codes
-        from masquerade.methods._latent.space import LatentSpace
         from masquerade.methods.clip2protect.search import Search
+        from masquerade.methods.latent.codes import Codes
+        from masquerade.methods.latent.space import LatentSpace
 
         super().__init__(params, variant, resources)
         space = LatentSpace(resources.backbones)

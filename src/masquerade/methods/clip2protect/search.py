@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from masquerade.core import execution
-from masquerade.methods._latent.space import LatentSpace
 from masquerade.methods.clip2protect.settings import CLIP2ProtectSettings, CLIP2ProtectVariant
 from masquerade.methods.falco import PUBLISHED_LAYERS
+from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.inputs import differentiated
 
 

@@ -83,9 +83,9 @@ class LReOrg(Method):
 
     def __init__(self, params: Params, variant: Variant, resources: Resources):
         """Raises ParameterError for a keyword that is not defined, or that has no contents and is to be hidden."""
-        from masquerade.methods._latent import fakes
-        from masquerade.methods._latent.codes import Codes
-        from masquerade.methods._latent.space import LatentSpace
+        from masquerade.methods.latent import fakes
+        from masquerade.methods.latent.codes import Codes
+        from masquerade.methods.latent.space import LatentSpace
         from masquerade.methods.lreorg import training
         from masquerade.methods.lreorg.keywords import Vocabulary
 

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from masquerade.backbones._recognition.training import Recogniser
 from masquerade.backbones.generator.reconstruction import energy_distance
+from masquerade.backbones.recognition.training import Recogniser
 from masquerade.core import discovery, execution, fingerprints, seeding
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
-from masquerade.methods._latent.codes import diverged
-from masquerade.methods._latent.space import BATCH, LatentSpace
+from masquerade.methods.latent.codes import diverged
+from masquerade.methods.latent.space import BATCH, LatentSpace
 from masquerade.methods.lreorg import losses, reader
 from masquerade.methods.lreorg.keywords import Vocabulary
 from masquerade.methods.lreorg.settings import IDENTITY, LReOrgSettings

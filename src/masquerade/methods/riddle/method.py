@@ -42,8 +42,8 @@ class Riddle(Method):
     variant: Variant
 
     def __init__(self, params: Params, variant: Variant, resources: Resources):
-        from masquerade.methods._latent.codes import Codes
-        from masquerade.methods._latent.space import LatentSpace
+        from masquerade.methods.latent.codes import Codes
+        from masquerade.methods.latent.space import LatentSpace
         from masquerade.methods.riddle import training
 
         super().__init__(params, variant, resources)

@@ -14,7 +14,7 @@ from masquerade.backbones.inversion.training import perceptual
 from masquerade.core import discovery, execution, fingerprints, seeding
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
-from masquerade.methods._latent.space import LatentSpace
+from masquerade.methods.latent.space import LatentSpace
 from masquerade.methods.riddle import losses
 from masquerade.methods.riddle.optimiser import Ranger
 from masquerade.methods.riddle.settings import RiddleSettings

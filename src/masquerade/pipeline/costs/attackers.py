@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from masquerade.attackers import Attacker
-from masquerade.attackers._lessons import Lesson, Pairs
-from masquerade.attackers._restoration import SEARCHED
+from masquerade.attackers.study.lessons import SEARCHED, Lesson, Pairs
 from masquerade.backbones.landmarks.settings import LandmarksSettings
 from masquerade.core import discovery
 from masquerade.core.images import FaceArchive, to_float

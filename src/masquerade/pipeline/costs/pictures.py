@@ -10,8 +10,8 @@ from masquerade import faces
 from masquerade.core import discovery
 from masquerade.core.images import ArchiveWriter
 from masquerade.faces import Record
-from masquerade.faces._drawn.procedural import Procedural, render
-from masquerade.faces._drawn.shot import STUDIO
+from masquerade.faces.drawn.procedural import Procedural, render
+from masquerade.faces.drawn.shot import STUDIO
 from masquerade.methods import Method
 from masquerade.params.parameters import Parameters
 

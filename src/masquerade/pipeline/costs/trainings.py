@@ -36,8 +36,8 @@ def backbones(workload: Workload, builder: Builder) -> Iterator[Step]:
 
 def codes(workload: Workload, builder: Builder) -> Iterator[Step]:
     """The fakes of the generator, and the latent codes of each dataset whose cells need them."""
-    from masquerade.methods._latent import codes, fakes
-    from masquerade.methods._latent.space import LatentSpace
+    from masquerade.methods.latent import codes, fakes
+    from masquerade.methods.latent.space import LatentSpace
 
     able = {cell.method: discovery.load("methods", cell.method).capabilities for cell in workload.cells}
     backbones = {name: builder.path(name) for name in ("generator", "inversion", "semantics")}

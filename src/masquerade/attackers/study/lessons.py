@@ -1,0 +1,126 @@
+"""What an attacker learns from: clear and anonymized pictures of its own people, some of whom are held out."""
+
+import hashlib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from masquerade.core.errors import ProtocolError
+from masquerade.core.images import FaceArchive, pictures_of
+from masquerade.core.people import in_hashed_order
+from masquerade.params.informed import AttackedPeople, InformedSettings
+
+PART = "train"
+"""The part of an anonymized archive with the attackers' people: they are the only ones of the train split in it."""
+PEOPLE, PICTURES = 2, 2
+"""The fewest people on either side of a lesson, and the fewest pictures of each, from which anything can be learnt."""
+SEARCHED = 24
+"""Pictures of a lesson on which the strength of a filter is chosen."""
+
+
+class Photographs(NamedTuple):
+    """Clear pictures, uint8 (N, H, W, 3), and for each the person and the id, (N,)."""
+
+    images: np.ndarray
+    people: np.ndarray
+    ids: np.ndarray
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pictures before and after the anonymization, row by row: uint8 (N, H, W, 3) each.
+
+    ``people`` and ``ids``: (N,), the person in each picture and the id of the original.
+    """
+
+    clear: np.ndarray
+    anonymized: np.ndarray
+    people: np.ndarray
+    ids: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def of(self, rows: np.ndarray) -> "Pairs":
+        """The rows of a mask, bool (N,)."""
+        return Pairs(self.clear[rows], self.anonymized[rows], self.people[rows], self.ids[rows])
+
+    @property
+    def photographs(self) -> Photographs:
+        """The pictures before the anonymization."""
+        return Photographs(self.clear, self.people, self.ids)
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The number of the person in each picture, int64 (N,), from 0."""
+        return np.unique(self.people, return_inverse=True)[1].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """The attackers' people: those from whom an attack learns, and those who are held out."""
+
+    learn: Pairs
+    held_out: Pairs
+    digest: str
+    """Of all pictures, for what is learnt from them."""
+
+
+def people_rows(rows: pd.DataFrame, settings: AttackedPeople) -> pd.DataFrame:
+    """The rows of the first people by a hash of their names, and of the first pictures of each; 0: all."""
+    names = in_hashed_order(rows["identity"])
+    chosen = rows[rows["identity"].isin(names[: settings.people or None])]
+    return chosen.groupby("identity", sort=False).head(settings.pictures) if settings.pictures else chosen
+
+
+def lesson(
+    originals: FaceArchive, anonymized: FaceArchive, settings: InformedSettings, tested: Iterable[str]
+) -> Lesson:
+    """The lesson of the attackers' pictures in ``anonymized``; ``originals`` has their sources.
+
+    ``tested``: the people of the validation and test splits. Refused pictures are left out. Raises ProtocolError if an
+    attacker's person is among them, or if there are too few people with several pictures.
+    """
+    rows = anonymized.select(PART)
+    strangers = sorted(set(rows["identity"]) & set(tested))
+    if strangers:
+        raise ProtocolError(
+            f"{anonymized.path}: {len(strangers)} people of the attackers are also tested (the first: {strangers[0]}). "
+            "An attack may not learn from a person on whom it is tested. Give the dataset splits without common people."
+        )
+    counts = rows["identity"].value_counts()
+    several = rows[rows["identity"].map(counts) >= PICTURES]
+    names = in_hashed_order(several["identity"])
+    kept = max(PEOPLE, math.ceil(settings.held_out * len(names)))
+    if len(names) < kept + PEOPLE:
+        raise ProtocolError(
+            f"{anonymized.path} has {len(names)} people of the attackers with {PICTURES} usable pictures or more, and "
+            f"an attack needs {kept + PEOPLE}: {PEOPLE} to learn from and {kept} to measure it on. Raise "
+            "informed.people, informed.pictures or the train split of the dataset, or take the cell out of "
+            "informed.cells."
+        )
+    pairs = _pairs(originals, anonymized, several)
+    held = np.isin(pairs.people, names[:kept])
+    digest = hashlib.sha256(" ".join([originals.facts["checksum"], anonymized.facts["checksum"], *pairs.ids]).encode())
+    return Lesson(pairs.of(~held), pairs.of(held), digest.hexdigest())
+
+
+def pairs_of(originals: FaceArchive, anonymized: FaceArchive, part: str) -> Pairs:
+    """All usable pictures of a part of ``anonymized`` with their sources."""
+    return _pairs(originals, anonymized, anonymized.select(part))
+
+
+def photographs_of(originals: FaceArchive, part: str) -> Photographs:
+    """All clear pictures of a part, also those whose anonymization was refused."""
+    rows = originals.select(part)
+    return Photographs(pictures_of(originals, rows), rows["identity"].to_numpy(), rows["id"].to_numpy())
+
+
+def _pairs(originals: FaceArchive, anonymized: FaceArchive, rows: pd.DataFrame) -> Pairs:
+    sources = originals.index.set_index("id", drop=False).loc[rows["source_id"]]
+    clear, changed = pictures_of(originals, sources), pictures_of(anonymized, rows)
+    return Pairs(clear, changed, sources["identity"].to_numpy(), sources["id"].to_numpy())

@@ -1,0 +1,210 @@
+"""ArcFace training on a part of the identities, and verification of unseen ones."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.backbones.recognition.settings import RecognitionSettings
+from masquerade.core import seeding
+from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.images import FaceArchive, to_uint8
+from masquerade.networks.inputs import device
+from masquerade.networks.margin import ArcMargin
+from masquerade.training import checkpoints, loop
+from masquerade.training.job import TrainingJob
+from masquerade.training.optimisers import Optimisers, warmup_cosine_share
+
+logger = logging.getLogger(__name__)
+
+EMBEDDING = 512
+BETAS = (0.9, 0.999)
+"""beta 1 and beta 2 of AdamW: the usual values."""
+
+
+class Crop(NamedTuple):
+    """The crop of a picture of ``of`` x ``of`` pixels that a published network sees; edges in pixels."""
+
+    of: int
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+class Recogniser(nn.Module):
+    """(N, 3, H, W) in [-1, 1], any size -> unit embeddings (N, 512). Differentiable in the pictures.
+
+    ``crop``: of a published network. Pictures are resized to ``crop.of``, cropped, and resized to the input size, both
+    times by averages over areas, as its authors do. Without a crop the whole picture is resized.
+    """
+
+    def __init__(self, network: nn.Module, input_size: int, crop: Crop | None = None):
+        super().__init__()
+        self.network, self.input_size, self.crop = network, input_size, crop
+
+    def forward(self, images: Tensor) -> Tensor:
+        if self.crop is not None:
+            images = self._cropped(images, self.crop)
+        elif images.shape[-2:] != (self.input_size,) * 2:
+            images = functional.interpolate(
+                images, size=(self.input_size,) * 2, mode="bilinear", align_corners=False, antialias=True
+            )
+        return functional.normalize(self.network(images))
+
+    def _cropped(self, images: Tensor, crop: Crop) -> Tensor:
+        if images.shape[-2:] != (crop.of, crop.of):
+            images = functional.adaptive_avg_pool2d(images, crop.of)
+        face = images[..., crop.top : crop.bottom, crop.left : crop.right]
+        return functional.adaptive_avg_pool2d(face, self.input_size)
+
+
+class RecognitionTask:
+    """ArcFace on the pictures of some identities (Deng et al. 2019)."""
+
+    def __init__(
+        self, recogniser: Recogniser, params: RecognitionSettings, pictures: np.ndarray, labels: np.ndarray, seed: int
+    ):
+        self.recogniser, self.params, self.seed = recogniser, params, seed
+        self.device = next(recogniser.parameters()).device
+        self.pictures, self.labels = torch.from_numpy(pictures), torch.from_numpy(labels)
+        self.head = ArcMargin(EMBEDDING, int(labels.max()) + 1, params.scale, params.margin).to(self.device)
+        self.modules = {"recogniser": recogniser.train(), "head": self.head}
+        self._optimisers = Optimisers.with_kernels(
+            self.modules, params.learning_rate, params.kernel_rate, BETAS, decay=params.weight_decay
+        )
+        self.optimisers = self._optimisers.named
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update. Returns the loss and other curves."""
+        share = warmup_cosine_share(step, self.params.steps)
+        draw = seeding.generator(self.seed, "recognition", step)
+        torch.manual_seed(seeding.derive(self.seed, "dropout", step))
+        chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
+        images, labels = augmented(self.pictures[chosen], draw).to(self.device), self.labels[chosen].to(self.device)
+        logits = self.head(self.recogniser(images), labels)
+        loss = functional.cross_entropy(logits, labels)
+        self._optimisers.descend(loss, share)
+        right = (logits.argmax(1) == labels).float().mean()
+        return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": self.params.learning_rate * share}
+
+
+def augmented(pictures: Tensor, draw: np.random.Generator) -> Tensor:
+    """uint8 (N, H, W, 3) -> float (N, 3, H, W) in [-1, 1], mirrored, shifted by up to 3 %, brighter or darker."""
+    images = pictures.permute(0, 3, 1, 2).float() / 127.5 - 1.0
+    count, size = len(images), images.shape[-1]
+    mirrored = torch.from_numpy(draw.random(count) < 0.5)
+    images = torch.where(mirrored[:, None, None, None], images.flip(-1), images)
+    reach = max(1, round(0.03 * size))
+    across, down = (int(value) for value in draw.integers(-reach, reach + 1, 2))
+    images = functional.pad(images, (reach,) * 4, mode="replicate")
+    images = images[..., reach + down : reach + down + size, reach + across : reach + across + size]
+    gain = torch.from_numpy(draw.uniform(0.8, 1.2, (count, 1, 1, 1))).float()
+    lift = torch.from_numpy(draw.uniform(-0.15, 0.15, (count, 1, 1, 1))).float()
+    return (images * gain + lift).clamp(-1, 1)
+
+
+def chosen_identities(identities: list[str], part: tuple[float, float]) -> list[str]:
+    """A part of the identities, as shares [first, last) of them in the order of a hash of their names."""
+    ordered = sorted(set(identities), key=lambda name: hashlib.sha256(name.encode()).digest())
+    return ordered[round(part[0] * len(ordered)) : round(part[1] * len(ordered))]
+
+
+def train(
+    name: str, build: Callable[[], nn.Module], params: RecognitionSettings, job: TrainingJob, facts: Mapping
+) -> None:
+    """Train on the job's people and write the checkpoint.
+
+    ``name`` is part of the seed, so that two judges of the same architecture start from different weights.
+    """
+    torch.set_num_threads(job.threads)
+    archive = FaceArchive(job.faces)
+    rows = archive.select(job.people)
+    chosen = chosen_identities(rows["identity"].tolist(), params.identities)
+    if len(chosen) < 2:
+        raise ParameterError(
+            f"identities {list(params.identities)} leaves {len(chosen)} identities to train on; 2 are needed. Widen "
+            "the range or train on more people."
+        )
+    if not archive.select("validation")["identity"].duplicated().any():
+        raise ParameterError(
+            f"{job.faces}: verification needs a person with two pictures in the validation split, and there is none. "
+            "Give it more people."
+        )
+    rows = rows[rows["identity"].isin(chosen)]
+    labels = rows["identity"].map({name: number for number, name in enumerate(chosen)}).to_numpy(np.int64, copy=True)
+    logger.info("training on %d pictures of %d identities", len(rows), len(chosen))
+    pictures = np.concatenate([to_uint8(part.images) for part in archive.batches(64, rows=rows)])
+    seed = seeding.derive(job.seed, name)
+    torch.manual_seed(seeding.derive(seed, "weights"))
+    recogniser = Recogniser(build(), params.input_size).to(device())
+    task = RecognitionTask(recogniser, params, pictures, labels, seed)
+    fingerprint = json.dumps([params.model_dump(mode="json"), dict(facts), seed, archive.digest(job.people)])
+    loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
+    checkpoints.save_checkpoint(
+        job.checkpoint,
+        {"network": recogniser.network},
+        {**facts, "input_size": params.input_size, "identities": len(chosen)},
+    )
+
+
+def quality(recogniser: Recogniser, job: TrainingJob) -> dict[str, float]:
+    """`verification` on the validation split."""
+    torch.set_num_threads(job.threads)
+    recogniser = recogniser.to(device())
+    parts, names = [], []
+    with torch.inference_mode():
+        for faces in FaceArchive(job.faces).batches(64, part="validation"):
+            parts.append(recogniser(torch.from_numpy(faces.images).to(device())).cpu().numpy())
+            names += faces.index["identity"].tolist()
+    return verification(np.concatenate(parts), names)
+
+
+def load(build: Callable[[dict], nn.Module], checkpoint: Path) -> Recogniser:
+    """The recogniser of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
+    tensors, facts = checkpoints.load_checkpoint(checkpoint)
+    try:
+        crop = Crop(**facts["crop"]) if "crop" in facts else None
+        recogniser = Recogniser(build(facts), facts["input_size"], crop)
+    except KeyError as error:
+        raise CheckpointError(
+            f"{checkpoint} is not a checkpoint of this backbone: it does not state its {error}."
+        ) from error
+    checkpoints.load_into(recogniser.network, tensors["network"], checkpoint)
+    # on a CPU, convolutions in the channels-last order are a sixth faster
+    return recogniser.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+
+
+def verification(embeddings: np.ndarray, identities: list[str]) -> dict[str, float]:
+    """Verification figures of unit embeddings (N, D), over all pairs.
+
+    ``auc``: area under the ROC curve. ``tar_at_far_0.01`` and ``tar_at_far_0.001``: largest true-accept rate of a
+    threshold whose false-accept rate is at most that number. ``rank1``: share of the pictures, of people with several,
+    whose nearest other picture is of the same person. ``genuine_pairs``, ``impostor_pairs``: numbers of pairs.
+    """
+    from sklearn.metrics import roc_auc_score, roc_curve
+
+    cosine = embeddings @ embeddings.T
+    names = np.asarray(identities)
+    same = names[:, None] == names[None, :]
+    above = np.triu_indices(len(names), 1)
+    scores, truth = cosine[above], same[above]
+    far, tar, _ = roc_curve(truth, scores, drop_intermediate=False)
+    np.fill_diagonal(cosine, -np.inf)
+    several = same.sum(1) > 1
+    nearest = names[cosine.argmax(1)]
+    return {
+        "auc": float(roc_auc_score(truth, scores)),
+        "tar_at_far_0.01": float(tar[far <= 0.01].max()),
+        "tar_at_far_0.001": float(tar[far <= 0.001].max()),
+        "rank1": float((nearest == names)[several].mean()),
+        "genuine_pairs": float(truth.sum()),
+        "impostor_pairs": float((~truth).sum()),
+    }

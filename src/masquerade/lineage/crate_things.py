@@ -1,0 +1,99 @@
+"""What a crate says of single things: files with their licences and hashes, people, and whatever else has a name."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from masquerade.assets.entries import asset
+from masquerade.assets.identity import identity, role_of
+from masquerade.lineage.history import History, LineageError
+from masquerade.lineage.licences import SPDX, of_faces
+from masquerade.params import paths
+
+if TYPE_CHECKING:
+    from rocrate.model import Entity
+
+SUFFIXES = {
+    ".csv": "text/csv", ".md": "text/markdown", ".tex": "application/x-tex", ".json": "application/json",
+    ".png": "image/png", ".svg": "image/svg+xml", ".yaml": "application/yaml", ".py": "text/x-python",
+    ".zip": "application/zip", ".parquet": "application/vnd.apache.parquet",
+}  # fmt: skip
+
+
+class Things:
+    """The things of a crate, each added once. ``with_data``: the files of data/ and checkpoints/ are inside."""
+
+    def __init__(self, root: Path, history: History, with_data: bool):
+        from rocrate.rocrate import ROCrate
+
+        self.root, self.history, self.with_data = root, history, with_data
+        self.crate = ROCrate(version="1.1")
+        self.files: dict[str, Entity] = {}
+
+    def add(self, identifier: str, kind: str, /, **properties: Any) -> "Entity":
+        """A thing of this kind of schema.org."""
+        from rocrate.model import ContextEntity
+
+        return self.crate.add(ContextEntity(self.crate, identifier, properties={"@type": kind, **properties}))
+
+    def licence(self, identifier: str) -> "Entity":
+        """A licence by its SPDX identifier."""
+        place = f"{SPDX}{identifier}"
+        return self.crate.get(place) or self.add(place, "CreativeWork", name=identifier, identifier=place)
+
+    def person(self, number: int, author: dict[str, str]) -> "Entity":
+        """The author with this number of CITATION.cff, a person or an organization."""
+        if "name" in author:
+            return self.add(f"#author-{number}", "Organization", name=author["name"])
+        name = f"{author.get('given-names', '')} {author.get('family-names', '')}".strip()
+        return self.add(author.get("orcid", f"#author-{number}"), "Person", name=name)
+
+    def file(self, path: str, licence: str | None = None) -> "Entity":
+        """A file of the run. Files of data/ and checkpoints/ are outside the crate, with their hashes, by default."""
+        if path in self.files:
+            return self.files[path]
+        if role := role_of(path):
+            self.files[path] = self._outside(role)
+            return self.files[path]
+        kind = SUFFIXES.get(Path(path).suffix, "application/octet-stream" if self.history.maker(path) else "text/plain")
+        about: dict[str, Any] = {"name": path, "encodingFormat": kind}
+        job = self.history.maker(path)
+        if job and job.outputs[path]:
+            about["identifier"] = f"md5:{job.outputs[path]}"
+        stated = licence or of_faces("the datasets", self._drawn)
+        about["license"] = self.licence(stated) if " " not in stated else stated
+        source = self.root / path
+        folders = paths.BUILT if self.with_data else (paths.RESULTS,)
+        inside = licence is not None or path.startswith(folders)
+        if source.is_file():
+            about["contentSize"] = str(source.stat().st_size)
+        elif inside:
+            raise LineageError(f"{path} is missing. Build it with `snakemake {path}`, or fetch it with `dvc pull`.")
+        self.files[path] = (
+            self.crate.add_file(source, path, properties=about)
+            if inside
+            else self.add(f"#{path}", "CreativeWork", **about)
+        )
+        return self.files[path]
+
+    def _outside(self, role: str) -> "Entity":
+        """A weight file or dataset from outside, with the hashes of its parts. It never goes into the crate."""
+        entry = asset(role)
+        hashes = [f"sha256:{sha256}" for sha256 in identity(role, self.root).values() if sha256]
+        return self.add(
+            f"#outside-{role}", "CreativeWork", name=f"{role}: {entry.title}", description=entry.source,
+            license=entry.licence if " " in entry.licence else self.licence(entry.licence),
+            conditionsOfAccess=f"Redistribution: {entry.redistribution}.",
+            **({"identifier": one(hashes)} if hashes else {}), **({"usageInfo": entry.terms} if entry.terms else {}),
+        )  # fmt: skip
+
+    @cached_property
+    def _drawn(self) -> bool:
+        """Whether all datasets of this run are drawn, so that none was made from files."""
+        jobs = (self.history.maker(path) for path in self.history.outputs())
+        return all(job.drawn for job in jobs if job and job.rule == "faces")
+
+
+def one(values: list[Any]) -> Any:
+    """A list with one value becomes the value, as RO-Crate writes it."""
+    return values[0] if len(values) == 1 else values

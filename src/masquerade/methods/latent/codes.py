@@ -1,0 +1,76 @@
+"""Codes of real pictures: each face of a dataset is inverted and described once, in one file."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from masquerade.core.errors import PictureError
+from masquerade.core.images import FaceArchive, Faces
+from masquerade.methods.latent.space import BATCH, LatentSpace
+from masquerade.methods.latent.store import Table
+from masquerade.training import checkpoints
+
+FARTHEST = 20.0  # an inversion has diverged if its code is this many times farther from the mean of W than W is
+SAMPLES = 8  # faces of a sample picture
+
+
+class Codes:
+    """W+ and class-token features of real faces, read from the file ``stored`` if it has them, else computed."""
+
+    def __init__(self, space: LatentSpace, stored: Path | None = None):
+        self._space = space
+        self._rows: dict[str, int] = {}
+        if stored is not None:
+            self._table = Table.read(stored, "codes", space.generator_md5)
+            _, facts = checkpoints.load_checkpoint(stored)
+            self._rows = {name: row for row, name in enumerate(json.loads(facts["ids"]))}
+
+    def of(self, faces: Faces) -> tuple[Tensor, Tensor]:
+        """W+ (N, layers, style) and features (N, D). Raises PictureError if an inversion diverged."""
+        if all(name in self._rows for name in faces.ids):
+            rows = torch.tensor([self._rows[name] for name in faces.ids])
+            codes, features = self._table["w_plus"][rows], self._table["features"][rows]
+        else:
+            codes, features = self._space.invert(faces.images), self._space.describe(torch.from_numpy(faces.images))
+        if diverged(codes, self._space).any():
+            raise PictureError(
+                "its inversion diverged: the encoder found no code of the generator's latent space for it"
+            )
+        return codes, features
+
+
+def diverged(codes: Tensor, space: LatentSpace) -> Tensor:
+    """Whether the inversion of each face diverged: W+ (N, layers, style) -> bool (N,)."""
+    generator = space.generator
+    with torch.no_grad():
+        codes_of_w = generator.map(
+            torch.randn(256, generator.style_width, generator=torch.Generator().manual_seed(0)).to(space.device)
+        )
+        usual = (codes_of_w - generator.latent_avg).square().mean().sqrt().cpu()
+    distance = (codes - generator.latent_avg.cpu()).square().mean(dim=(1, 2)).sqrt()
+    return ~torch.isfinite(distance) | (distance > FARTHEST * usual)
+
+
+def write(space: LatentSpace, archive: FaceArchive, output: Path) -> np.ndarray:
+    """Invert the ok faces of ``archive``. Returns the first faces and their reconstructions, (2, N, 3, S, S)."""
+    rows = archive.select()
+    codes, features, samples = [], [], None
+    for faces in tqdm(archive.batches(BATCH, rows=rows), total=-(-len(rows) // BATCH), desc="inversion", mininterval=5):
+        codes.append(space.invert(faces.images))
+        features.append(space.describe(torch.from_numpy(faces.images)))
+        if samples is None:
+            samples = np.stack([faces.images[:SAMPLES], space.draw(codes[0][:SAMPLES]).numpy()])
+    w_plus = torch.cat(codes)
+    columns = {"w_plus": w_plus, "features": torch.cat(features), "diverged": diverged(w_plus, space)}
+    facts = {
+        "generator": space.generator_md5,
+        "archive": archive.facts["checksum"],
+        "ids": json.dumps(rows["id"].tolist()),
+    }
+    checkpoints.save_checkpoint(output, {"codes": Table(columns)}, facts)
+    assert samples is not None
+    return samples

@@ -1,0 +1,60 @@
+"""The set of fakes: generated faces, as codes and features in one file (Barattin et al. 2023, section 3.2)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from masquerade.core.errors import ParameterError
+from masquerade.methods.latent.space import BATCH, LatentSpace
+from masquerade.methods.latent.store import Table
+from masquerade.training import checkpoints
+
+
+@dataclass(frozen=True)
+class Fakes:
+    """``codes``: truncated W of each fake, float32 (M, style). ``features``: their class tokens, (M, D)."""
+
+    codes: Tensor
+    features: Tensor
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def check_more_than(self, count: int) -> None:
+        """Raises ParameterError unless there are more than ``count`` fakes, the number of real faces (section 3.2)."""
+        if len(self) <= count:
+            raise ParameterError(
+                f"There are {len(self)} fakes for {count} faces to anonymize; there must be more fakes than faces. "
+                "Raise `fakes.count` in params.yaml."
+            )
+
+
+def write(space: LatentSpace, output: Path, count: int, psi: float, seed: int) -> torch.Tensor:
+    """Draw ``count`` fakes, truncated by ``psi``, and write their codes and features. Returns the first pictures."""
+    from masquerade.backbones.generator.training import normal
+
+    generator = space.generator
+    codes, features, samples = [], [], None
+    with torch.no_grad():
+        every = normal(seed, "fakes", count, generator.style_width)
+        for z in tqdm(every.split(BATCH), desc="fakes", mininterval=5):
+            w = generator.truncate(generator.map(z.to(space.device)), psi).cpu()
+            images = space.draw(generator.broadcast(w))
+            samples = images if samples is None else samples
+            codes.append(w)
+            features.append(space.describe(images))
+    table = Table({"codes": torch.cat(codes), "features": torch.cat(features)})
+    checkpoints.save_checkpoint(
+        output, {"fakes": table}, {"generator": space.generator_md5, "psi": psi, "count": count}
+    )
+    assert samples is not None
+    return samples
+
+
+def load(path: Path, space: LatentSpace) -> Fakes:
+    """The fakes of a file. Raises CheckpointError if it is damaged or belongs to another generator."""
+    tensors = Table.read(path, "fakes", space.generator_md5)
+    return Fakes(tensors["codes"], tensors["features"])
