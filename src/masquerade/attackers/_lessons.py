@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from masquerade.core.errors import ProtocolError
-from masquerade.core.images import FaceArchive, to_uint8
+from masquerade.core.images import FaceArchive
 from masquerade.params.informed import AttackedPeople, InformedSettings
 
 PART = "train"
@@ -114,19 +114,13 @@ def pairs_of(originals: FaceArchive, anonymized: FaceArchive, part: str) -> Pair
 def photographs_of(originals: FaceArchive, part: str) -> Photographs:
     """All clear pictures of a part, also those whose anonymization was refused."""
     rows = originals.select(part)
-    return Photographs(_pictures(originals, rows), rows["identity"].to_numpy(), rows["id"].to_numpy())
+    return Photographs(originals.pictures(rows), rows["identity"].to_numpy(), rows["id"].to_numpy())
 
 
 def _pairs(originals: FaceArchive, anonymized: FaceArchive, rows: pd.DataFrame) -> Pairs:
     sources = originals.index.set_index("id", drop=False).loc[rows["source_id"]]
-    clear, changed = _pictures(originals, sources), _pictures(anonymized, rows)
+    clear, changed = originals.pictures(sources), anonymized.pictures(rows)
     return Pairs(clear, changed, sources["identity"].to_numpy(), sources["id"].to_numpy())
-
-
-def _pictures(archive: FaceArchive, rows: pd.DataFrame) -> np.ndarray:
-    """The pictures of rows, uint8 (N, H, W, 3); of no row, (0, 0, 0, 3)."""
-    none = np.empty((0, 0, 0, 3), np.uint8)
-    return np.concatenate([to_uint8(part.images) for part in archive.batches(256, rows=rows)]) if len(rows) else none
 
 
 def in_hashed_order(names: Iterable[str]) -> list[str]:
