@@ -404,7 +404,7 @@ def test_a_checkpoint_of_other_widths_is_refused(trained):
 def test_a_checkpoint_of_another_identity_encoder_is_refused(trained, tmp_path):
     other = tmp_path / "other.safetensors"
     other.write_bytes(b"another encoder")
-    with pytest.raises(CheckpointError, match="another identity encoder"):
+    with pytest.raises(CheckpointError, match="another backbone 'identity'"):
         method(trained, backbones={"identity": other})
 
 

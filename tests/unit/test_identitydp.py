@@ -185,7 +185,7 @@ def test_a_checkpoint_of_another_identity_encoder_is_refused(folder, tmp_path):
     other = tmp_path / "identity.safetensors"
     other.write_bytes(b"another encoder")
     variant = METHOD.Variant(epsilon=6.0, sensitivity="bound", sampler="seeded")
-    with pytest.raises(CheckpointError, match="another identity encoder"):
+    with pytest.raises(CheckpointError, match="another backbone 'identity'"):
         METHOD(PARAMS, variant, Resources(folder / "checkpoint.safetensors", {"identity": other}))
 
 

@@ -339,7 +339,7 @@ class TestMethod:
     def test_checkpoint_of_other_backbones_is_refused(self, folder, trained, tmp_path, name):
         files, other = backbones(folder), tmp_path / "other.safetensors"
         other.write_bytes(files[name].read_bytes() + b" ")
-        with pytest.raises(CheckpointError, match=f"another {name}"):
+        with pytest.raises(CheckpointError, match=f"another backbone '{name}'"):
             training.load(knobs(), trained, {**files, name: other}, LatentSpace(backbones(folder)))
 
     def test_checkpoint_of_another_width_is_refused(self, folder, trained):

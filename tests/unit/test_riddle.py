@@ -352,7 +352,7 @@ def test_statement_names_the_groups_and_not_the_key(method, faces):
 def test_checkpoint_of_other_backbones_is_refused(folder, method, tmp_path, name):
     files, other = backbones(folder), tmp_path / "other.safetensors"
     other.write_bytes(files[name].read_bytes() + b" ")
-    with pytest.raises(CheckpointError, match=f"another {name}"):
+    with pytest.raises(CheckpointError, match=f"another backbone '{name}'"):
         training.load(
             method.params, method.resources.checkpoint, {**files, name: other}, LatentSpace(backbones(folder))
         )

@@ -7,7 +7,7 @@ import pytest
 from masquerade.backbones.landmarks.settings import LandmarksSettings
 from masquerade.core import measurements
 from masquerade.core.errors import ProtocolError
-from masquerade.core.images import ArchiveWriter, FaceArchive, pictures_of
+from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.core.people import in_hashed_order
 from masquerade.params.informed import TwinSettings
 from masquerade.pipeline import twins
@@ -104,7 +104,7 @@ def test_interrupted_twins_give_the_same_rows(originals, copied, tmp_path, monke
     """An interruption in the training of the first network, and one in that of the second."""
     whole = run(originals, copied, tmp_path / "whole")
     monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-    task_step, steps = twins.TwinsTask.step, []
+    task_step, steps = twins.Phases.step, []
 
     def step(task, number):
         if number == last and number not in steps:
@@ -113,7 +113,7 @@ def test_interrupted_twins_give_the_same_rows(originals, copied, tmp_path, monke
         steps.append(number)
         return task_step(task, number)
 
-    monkeypatch.setattr(twins.TwinsTask, "step", step)
+    monkeypatch.setattr(twins.Phases, "step", step)
     with pytest.raises(KeyboardInterrupt):
         run(originals, copied, tmp_path / "cut")
     resumed = run(originals, copied, tmp_path / "cut")
@@ -126,7 +126,7 @@ def test_every_method_gives_as_many_pictures_of_the_first_people(originals, copi
     first = in_hashed_order(originals.select("train")["identity"])[:5]  # two pictures each
     of_first = originals.select("train")["identity"].isin(first)
     assert len(few.pictures) == len(few.landmarks) == len(few.corners) == 10
-    expected = pictures_of(originals, originals.select("train")[of_first])
+    expected = originals.pictures(originals.select("train")[of_first])
     assert sorted(each.tobytes() for each in few.pictures) == sorted(each.tobytes() for each in expected)
     assert len(twins._learnt(originals, copied, 0).pictures) == 40
 

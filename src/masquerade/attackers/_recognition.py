@@ -4,7 +4,6 @@ The centres of the classes start at the mean embeddings of their people, so that
 docs/attackers.md.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -18,14 +17,16 @@ from masquerade.attackers import Recogniser as EmbeddingsOf
 from masquerade.attackers._parameters import RecognitionParams
 from masquerade.attackers.study.distances import Distances, Shown, measured, separability
 from masquerade.attackers.study.lessons import Lesson, Pairs
+from masquerade.backbones import loaded as loaded_backbone
 from masquerade.backbones.recognition.training import EMBEDDING, Recogniser, augmented
-from masquerade.core import discovery, fingerprints, seeding
+from masquerade.core import seeding
 from masquerade.core.images import to_float
-from masquerade.networks.inputs import device, folded, piecewise, place
+from masquerade.networks.inputs import device, folded, piecewise
 from masquerade.networks.margin import ArcMargin
-from masquerade.training import checkpoints, loop
+from masquerade.training import checkpoints
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, warmup_cosine_share
+from masquerade.training.training import Training
 
 BETAS = (0.9, 0.999)
 """beta 1 and beta 2 of AdamW: the usual values."""
@@ -50,8 +51,8 @@ class AttackTask:
         self.head = ArcMargin(EMBEDDING, int(pictures.people.max()) + 1, params.scale, params.margin).to(self.device)
         self.head.weight.data.copy_(self._centres(pictures))
         self.modules = {"recogniser": recogniser.requires_grad_(True).train(), "head": self.head}
-        self._optimisers = Optimisers.with_kernels(self.modules, params.learning_rate, params.kernel_rate, BETAS)
-        self.optimisers = self._optimisers.named
+        rates = params.learning_rate, params.kernel_rate
+        self.optimisers = {"all": Optimisers.with_kernels(self.modules, *rates, BETAS)}
 
     def _centres(self, pictures: Pictures) -> Tensor:
         """The mean embedding of each person, by the recogniser as it is now."""
@@ -67,7 +68,7 @@ class AttackTask:
         images, labels = augmented(self.pictures[chosen], draw).to(self.device), self.labels[chosen].to(self.device)
         logits = self.head(self.recogniser(images), labels)
         loss = functional.cross_entropy(logits, labels)
-        self._optimisers.descend(loss, warmup_cosine_share(step, self.params.steps))
+        self.optimisers["all"].descend(loss, warmup_cosine_share(step, self.params.steps))
         return {"loss": loss.item(), "accuracy": (logits.argmax(1) == labels).float().mean().item()}
 
 
@@ -82,7 +83,7 @@ def embedder(network: nn.Module) -> EmbeddingsOf:
 
 def clear(backbone: str, checkpoint: Path) -> EmbeddingsOf:
     """The recogniser of a backbone that knows clear faces alone."""
-    return embedder(place(folded(discovery.load("backbones", backbone).load(checkpoint))))
+    return embedder(folded(loaded_backbone(backbone, {backbone: checkpoint})))
 
 
 def loaded(checkpoint: Path) -> EmbeddingsOf:
@@ -99,21 +100,19 @@ def train(
     clear pictures against clear ones. ``accuracy``: of the last batch, on people who were learnt; missing if the
     training was stopped after its last step.
     """
-    torch.set_num_threads(job.threads)
+    training = Training(job, params, name, lesson.digest)
     start = job.backbones[params.start]
     _, facts = checkpoints.load_checkpoint(start)
-    seed = seeding.derive(job.seed, name)
     untrained = clear(params.start, start)
-    recogniser = discovery.load("backbones", params.start).load(start).to(device())
-    task = AttackTask(recogniser, params, pictures, seed)
+    recogniser = loaded_backbone(params.start, job.backbones)
+    task = AttackTask(recogniser, params, pictures, training.seed)
     curve: dict[str, float] = {}
 
     def log(step: int, losses: Mapping[str, float]) -> None:
         curve.update(losses)
         job.log(step, losses)
 
-    fingerprint = json.dumps([params.model_dump(mode="json"), seed, lesson.digest, fingerprints.md5(start)])
-    loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=log)
+    training.fit(task, params.steps, log=log)
     learnt = embedder(recogniser.eval())
     figures = {
         "before": separability(compared(untrained, lesson.held_out, linking)),
@@ -124,10 +123,8 @@ def train(
     if "accuracy" in curve:
         figures["accuracy"] = curve["accuracy"]
     better = figures["after"] > figures["before"]
-    network = recogniser.network if better else discovery.load("backbones", params.start).load(start).network
-    checkpoints.save_checkpoint(
-        job.checkpoint, {"network": network}, {**facts, "start": params.start, "learnt": better}
-    )
+    network = recogniser.network if better else loaded_backbone(params.start, job.backbones).network
+    training.save({"network": network}, {**facts, "start": params.start, "learnt": better})
     return {**figures, "learnt": float(better)}
 
 

@@ -1,6 +1,5 @@
 """The training of the network that undoes a method, and the search for the strength of a filter that does."""
 
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
@@ -15,11 +14,12 @@ from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.core.settings import NoParameters
 from masquerade.judges.pixels import Pixels
-from masquerade.networks.inputs import device, piecewise, place
+from masquerade.networks.inputs import AT_ONCE, in_batches, place
 from masquerade.networks.restorer import Restorer
-from masquerade.training import checkpoints, loop
+from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, warmup_cosine_share
+from masquerade.training.training import Training
 
 BETAS = (0.9, 0.999)
 """beta 1 and beta 2 of Adam: the usual values."""
@@ -36,8 +36,8 @@ class RestorationTask:
         self.device = next(network.parameters()).device
         self.anonymized, self.clear = (torch.from_numpy(to_float(part)) for part in (pairs.anonymized, pairs.clear))
         self.modules = {"network": network.train()}
-        self._optimisers = Optimisers.with_kernels(self.modules, params.learning_rate, params.kernel_rate, BETAS)
-        self.optimisers = self._optimisers.named
+        rates = params.learning_rate, params.kernel_rate
+        self.optimisers = {"all": Optimisers.with_kernels(self.modules, *rates, BETAS)}
 
     def step(self, step: int) -> dict[str, float]:
         """One update on pictures of which half are mirrored."""
@@ -50,7 +50,7 @@ class RestorationTask:
         )
         made = self.network(given)
         pixels, edges = (made - wanted).abs().mean(), (_edges(made) - _edges(wanted)).abs().mean()
-        self._optimisers.descend(pixels + self.params.edges * edges, warmup_cosine_share(step, self.params.steps))
+        self.optimisers["all"].descend(pixels + self.params.edges * edges, warmup_cosine_share(step, self.params.steps))
         return {"pixels": pixels.item(), "edges": edges.item()}
 
 
@@ -66,35 +66,26 @@ def train(params: RestorationParams, lesson: Lesson, job: TrainingJob) -> dict[s
 
     ``before`` and ``after``: mean absolute error of the anonymized and of the restored pictures, in [0, 2].
     """
-    torch.set_num_threads(job.threads)
-    seed = seeding.derive(job.seed, "restoring")
-    torch.manual_seed(seeding.derive(seed, "weights"))
-    network = Restorer(params.widths).to(device())
-    task = RestorationTask(network, params, lesson.learn, seed)
-    fingerprint = json.dumps([params.model_dump(mode="json"), seed, lesson.digest])
-    loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
+    training = Training(job, params, "restoring", lesson.digest)
+    training.start()
+    network = place(Restorer(params.widths))
+    training.fit(RestorationTask(network, params, lesson.learn, training.seed), params.steps)
     given, wanted = to_float(lesson.held_out.anonymized), to_float(lesson.held_out.clear)
     before, after = (float(np.abs(made - wanted).mean()) for made in (given, _function(network.eval())(given)))
     better = after < before
-    start = Restorer(params.widths)
-    facts = {"widths": list(params.widths), "learnt": better}
-    checkpoints.save_checkpoint(job.checkpoint, {"network": network if better else start}, facts)
+    kept = network if better else Restorer(params.widths)
+    training.save({"network": kept}, {"widths": list(params.widths), "learnt": better})
     return {"before": before, "after": after, "learnt": float(better)}
 
 
 def loaded(checkpoint: Path) -> Pictures:
     """The network of a checkpoint that `train` wrote."""
-    tensors, facts = checkpoints.load_checkpoint(checkpoint)
-    network = Restorer(facts["widths"])
-    checkpoints.load_into(network, tensors["network"], checkpoint)
-    return _function(place(network.eval().requires_grad_(False)))
+    saved = Saved(checkpoint)
+    return _function(place(saved.frozen("network", Restorer(saved.facts["widths"]))))
 
 
 def _function(network: Restorer) -> Pictures:
-    def restore(part: np.ndarray) -> dict[str, np.ndarray]:
-        return {"images": network(torch.from_numpy(part).to(device())).cpu().numpy()}
-
-    return lambda images: piecewise(restore, images)["images"]
+    return lambda images: in_batches(network, AT_ONCE, images).numpy()
 
 
 def strongest(

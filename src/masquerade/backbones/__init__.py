@@ -9,12 +9,13 @@ and quality figures with floors below which the run stops.
 import logging
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from masquerade import assets
-from masquerade.core import files, fingerprints, own_weights
+from masquerade.core import discovery, files, fingerprints, own_weights
 from masquerade.core.errors import BelowFloor, CheckpointError
 from masquerade.core.settings import NoParameters, Settings
 from masquerade.networks.inputs import place
@@ -105,8 +106,11 @@ class Backbone(ABC):
         Weights of weights/ have the figures of their card. Of several processes, the first one measures. If a figure is
         below its floor, the checkpoint is deleted and BelowFloor is raised.
         """
+        import torch
+
         from masquerade.training import distributed
 
+        torch.set_num_threads(job.threads)
         about = {"backbone": job.checkpoint.stem, "title": self.title, "published": "", "sha256": "", "figures_of": ""}
         card = None
         with distributed.processes() as first:
@@ -195,6 +199,11 @@ class TrainedBackbone(Backbone):
     @classmethod
     def load(cls, checkpoint: Path) -> "nn.Module":
         return cls.training().load(checkpoint)
+
+
+def loaded(name: str, checkpoints: Mapping[str, Path]) -> Any:
+    """The network of the backbone ``name``, frozen, on the GPU if there is one. ``checkpoints``: name -> checkpoint."""
+    return place(discovery.load("backbones", name).load(checkpoints[name]))
 
 
 BASE = Backbone

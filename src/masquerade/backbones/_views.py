@@ -1,9 +1,7 @@
 """Code that parsing and landmarks share: augmented views of pictures with their labels or points, and the training."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -11,8 +9,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.core import seeding
-from masquerade.core.errors import CheckpointError
-from masquerade.training import checkpoints
 from masquerade.training.optimisers import Optimisers, warmup_cosine_share
 
 TURN, ZOOM, SHIFT = 5.0, 0.05, 0.04
@@ -113,10 +109,8 @@ class DenseTask:
         self.device = next(network.parameters()).device
         self.pictures, self.targets = torch.from_numpy(pictures), torch.from_numpy(targets)
         self.modules = {"network": network}
-        self._optimisers = Optimisers.with_kernels(
-            self.modules, params.learning_rate, params.kernel_rate, BETAS, decay=params.weight_decay
-        )
-        self.optimisers = self._optimisers.named
+        rates = params.learning_rate, params.kernel_rate
+        self.optimisers = {"all": Optimisers.with_kernels(self.modules, *rates, BETAS, decay=params.weight_decay)}
 
     def losses(self, views: Views, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:
         """The losses by name; "loss" is the one that is minimised."""
@@ -129,21 +123,7 @@ class DenseTask:
         views = Views.sampled(draw, len(chosen))
         losses = self.losses(views, self.pictures[chosen], self.targets[chosen])
         share = warmup_cosine_share(step, self.params.steps)
-        self._optimisers.descend(losses["loss"], share)
+        self.optimisers["all"].descend(losses["loss"], share)
         return {name: value.item() for name, value in losses.items()} | {
             "learning_rate": self.params.learning_rate * share
         }
-
-
-def load(build: Callable[[Mapping], Any], checkpoint: Path) -> Any:
-    """The module ``build(facts)`` with the weights of a checkpoint in its ``network``, frozen.
-
-    Raises CheckpointError if the checkpoint does not fit.
-    """
-    tensors, facts = checkpoints.load_checkpoint(checkpoint)
-    try:
-        module, weights = build(facts), tensors["network"]
-    except KeyError as error:
-        raise CheckpointError(f"{checkpoint} is not a checkpoint of this backbone: it has no {error}.") from error
-    checkpoints.load_into(module.network, weights, checkpoint)
-    return module.eval().requires_grad_(False)

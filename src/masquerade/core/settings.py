@@ -3,9 +3,9 @@
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -27,6 +27,9 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    sources: ClassVar[Mapping[str, str]] = {}
+    """Inherited knob -> its value in the paper and the source, or what else is special: the end of its description."""
+
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler(core_schema)
@@ -46,6 +49,8 @@ def descriptions(block: type[Settings]) -> dict[str, str]:
             except OSError:  # `create_model` composed it of other blocks
                 continue
             texts |= dict(_described_fields(ast.parse(textwrap.dedent(source)).body[0]))
+            for name, text in vars(base).get("sources", {}).items():
+                texts[name] = f"{texts[name].removesuffix('.')} ({text})."
     return texts
 
 

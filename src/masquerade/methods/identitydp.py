@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from masquerade.core import discovery
+from masquerade.backbones import loaded
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
@@ -51,7 +51,7 @@ class IdentityDP(Method):
 
         super().__init__(params, variant, resources)
         assert resources.checkpoint is not None
-        self._networks = FrozenStageOne(params, resources.checkpoint, resources.backbones["identity"])
+        self._networks = FrozenStageOne(params, resources.checkpoint, resources.backbones)
         self._mechanism: _privacy.LaplaceMechanism | None = None
         if variant.sensitivity == "bound":
             self._calibrate(_privacy.sensitivity_bound(self._networks.network.identity_width))
@@ -60,14 +60,12 @@ class IdentityDP(Method):
     def train(cls, params: Params, job: TrainingJob) -> None:
         from masquerade.methods._disentanglement import training
 
-        identity = discovery.load("backbones", "identity").load(job.backbones["identity"])
-
         def noised(vectors: np.ndarray) -> np.ndarray:
             bound = _privacy.sensitivity_bound(vectors.shape[1])
             mechanism = _privacy.LaplaceMechanism(SAMPLE_EPSILON, bound, "bound", "seeded")
             return np.stack([mechanism.perturb(row, job.seed, str(name)) for name, row in enumerate(vectors)])
 
-        training.train(params, job, identity, noised)
+        training.train(params, job, loaded("identity", job.backbones), noised)
 
     @property
     def observes(self) -> bool:

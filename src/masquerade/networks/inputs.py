@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from masquerade.core.errors import CheckpointError
-from masquerade.core.images import to_uint8
+from masquerade.core.images import to_float, to_uint8
 
 if TYPE_CHECKING:
     import torch
@@ -102,6 +102,33 @@ def piecewise(
             for start in range(0, len(images[0]), at_once)
         ]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def in_batches(function: Callable[..., Any], size: int, *batch: "np.ndarray | torch.Tensor") -> Any:
+    """Apply ``function`` to ``size`` rows of each of ``batch`` at a time, on `device`, without gradients.
+
+    ``function`` returns a tensor or a sequence of tensors with one row for each row of its input. Returns the same,
+    joined, on the CPU.
+    """
+    import torch
+
+    results, single = [], False
+    with torch.no_grad():
+        for parts in zip(*(torch.as_tensor(array).split(size) for array in batch), strict=True):
+            made = function(*(part.to(device()) for part in parts))
+            single = isinstance(made, torch.Tensor)
+            results.append([part.cpu() for part in ([made] if single else made)])
+    joined = [torch.cat(parts) for parts in zip(*results, strict=True)]
+    return joined[0] if single else joined
+
+
+def embedded(network: Callable[..., "torch.Tensor"], pictures: np.ndarray, size: int = 256) -> "torch.Tensor":
+    """The results of a network for pictures uint8 (N, H, W, 3), ``size`` at a time, without gradients; on the CPU."""
+    import torch
+
+    parts = (to_float(pictures[start : start + size]) for start in range(0, len(pictures), size))
+    with torch.no_grad():
+        return torch.cat([network(torch.from_numpy(part).to(device())).cpu() for part in parts])
 
 
 def pictures_at_once(side: int) -> int:

@@ -5,15 +5,13 @@ landmarks, the other one finds the box of a face. Both learn from the anonymized
 the landmarks of the clear originals.
 """
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from masquerade.backbones.landmarks import training as landmarks_training
 from masquerade.backbones.landmarks.settings import LandmarksSettings
@@ -21,13 +19,15 @@ from masquerade.backbones.landmarks.training import Landmarker, LandmarksTask, n
 from masquerade.core import seeding
 from masquerade.core.annotations import boxes_of
 from masquerade.core.errors import ProtocolError
-from masquerade.core.images import FaceArchive, Faces, pictures_of, to_float
+from masquerade.core.images import FaceArchive, Faces, to_float
 from masquerade.core.people import in_hashed_order
 from masquerade.networks.grid_detector import GridDetector, detection, found, grid_targets, views
-from masquerade.networks.inputs import device
+from masquerade.networks.inputs import in_batches, place
 from masquerade.params.informed import TwinSettings
 from masquerade.training import loop
 from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.phases import Phases
+from masquerade.training.training import digest_of
 
 FEWEST = 2
 """The fewest pictures from which the networks learn."""
@@ -51,8 +51,7 @@ class DetectorTask:
     def __init__(self, detector: GridDetector, settings: TwinSettings, learnt: Annotated, seed: int):
         self.detector, self.settings, self.learnt, self.seed = detector.train(), settings, learnt, seed
         self.modules = {"detector": detector}
-        self._optimisers = Optimisers(self.modules, settings.detector_rate, BETAS)
-        self.optimisers = self._optimisers.named
+        self.optimisers = {"all": Optimisers(self.modules, settings.detector_rate, BETAS)}
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the loss."""
@@ -62,29 +61,8 @@ class DetectorTask:
         answers = self.detector(images)
         truth = grid_targets(torch.from_numpy(corners).float().to(images), images.shape[-1], answers.shape[-1])
         loss = detection(answers, truth)
-        self._optimisers.descend(loss, cooldown_share(step, self.settings.detector_steps, COOLDOWN))
+        self.optimisers["all"].descend(loss, cooldown_share(step, self.settings.detector_steps, COOLDOWN))
         return {"detection": loss.item()}
-
-
-class TwinsTask:
-    """All updates of the landmark network, then all of the detector: one training, which resumes in either part."""
-
-    def __init__(self, landmarks: LandmarksTask, detector: DetectorTask):
-        self.landmarks, self.detector, self.first = landmarks, detector, landmarks.params.steps
-        self.modules: Mapping[str, nn.Module] = {"landmarks": landmarks.network, "detector": detector.detector}
-        self.optimisers: Mapping[str, torch.optim.Optimizer] = {
-            f"{name}.{key}": optimiser
-            for name, task in (("landmarks", landmarks), ("detector", detector))
-            for key, optimiser in task.optimisers.items()
-        }
-
-    def kind(self, step: int) -> bool:
-        """Whether the step trains the landmark network."""
-        return step < self.first
-
-    def step(self, step: int) -> dict[str, float]:
-        """One update of one of the networks. Returns its losses."""
-        return self.landmarks.step(step) if self.kind(step) else self.detector.step(step - self.first)
 
 
 def learn_and_test(
@@ -123,12 +101,13 @@ def learn_and_test(
         )
     landmarks = _own(landmarks, settings)
     seed = seeding.derive(seed, "twins")
-    task = _task(landmarks, settings, learnt, seed)
+    finder, detector = _tasks(landmarks, settings, learnt, seed)
+    task = Phases({"landmarks": (settings.landmark_steps, finder), "detector": (settings.detector_steps, detector)})
     knobs = [of.model_dump(mode="json") for of in (landmarks, settings)]
-    parts = [*knobs, seed, originals.facts["checksum"], anonymized.digest("train")]
-    steps = settings.landmark_steps + settings.detector_steps
-    loop.fit(task, steps=steps, state=state, fingerprint=json.dumps(parts), log=log)
-    return _tested(task, Annotated(pictures_of(originals, rows[known]), points[known], corners[known]), rows, known)
+    digest = digest_of(*knobs, seed, originals.facts["checksum"], anonymized.digest("train"))
+    loop.fit(task, steps=task.steps, state=state, fingerprint=digest, log=log)
+    test = Annotated(originals.pictures(rows[known]), points[known], corners[known])
+    return _tested(finder.landmarker, detector.detector, test, rows, known)
 
 
 def _own(landmarks: LandmarksSettings, settings: TwinSettings) -> LandmarksSettings:
@@ -158,7 +137,7 @@ def _learnt(originals: FaceArchive, anonymized: FaceArchive, most: int) -> Annot
             "raise informed.people or informed.pictures."
         )
     chosen = rows[known].head(most or None)
-    return Annotated(pictures_of(anonymized, chosen), points[known][: most or None], corners[known][: most or None])
+    return Annotated(anonymized.pictures(chosen), points[known][: most or None], corners[known][: most or None])
 
 
 def _annotations(rows: pd.DataFrame, archive: FaceArchive) -> tuple[np.ndarray, np.ndarray]:
@@ -174,26 +153,27 @@ def _usable(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     return np.logical_and(points.any(axis=(1, 2)), (corners[:, 2:] > corners[:, :2]).all(axis=1))
 
 
-def _task(landmarks: LandmarksSettings, settings: TwinSettings, learnt: Annotated, seed: int) -> TwinsTask:
+def _tasks(
+    landmarks: LandmarksSettings, settings: TwinSettings, learnt: Annotated, seed: int
+) -> tuple[LandmarksTask, DetectorTask]:
     torch.manual_seed(seeding.derive(seed, "weights"))
     facts = {"input_size": landmarks.input_size, "widths": landmarks.widths, "hidden": landmarks.hidden}
     landmarker = landmarks_training.build(facts)
     landmarker.network.start_at(to_shares(torch.from_numpy(learnt.landmarks.mean(0)), learnt.pictures.shape[1:3]))
-    detector = GridDetector(settings.detector_widths).to(device())
-    return TwinsTask(
-        LandmarksTask(landmarker.to(device()), landmarks, learnt.pictures, learnt.landmarks, seed),
+    detector = place(GridDetector(settings.detector_widths))
+    return (
+        LandmarksTask(place(landmarker), landmarks, learnt.pictures, learnt.landmarks, seed),
         DetectorTask(detector, settings, learnt, seeding.derive(seed, "detector")),
     )
 
 
-@torch.inference_mode()
-def _tested(task: TwinsTask, test: Annotated, rows: pd.DataFrame, known: np.ndarray) -> pd.DataFrame:
+def _tested(
+    landmarker: Landmarker, detector: GridDetector, test: Annotated, rows: pd.DataFrame, known: np.ndarray
+) -> pd.DataFrame:
     images, size = to_float(test.pictures), test.pictures.shape[1]
-    landmarker: Landmarker = task.landmarks.landmarker.eval()
-    points = torch.cat([landmarker(part.to(device())).cpu() for part in torch.from_numpy(images).split(AT_ONCE)])
+    points = in_batches(landmarker.eval(), AT_ONCE, images)
     moved, corners = views(seeding.generator(0, "twins", "test"), images, test.corners)
-    detector = task.detector.detector.eval()
-    answers = torch.cat([detector(part).cpu() for part in moved.split(AT_ONCE)])
+    answers = in_batches(detector.eval(), AT_ONCE, moved)
     right, overlap = found(answers, torch.from_numpy(corners), size)
     columns: dict[str, np.ndarray | Tensor] = {
         "landmark_error": normalised_mean_error(points.numpy(), test.landmarks),

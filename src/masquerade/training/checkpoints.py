@@ -1,16 +1,20 @@
 """Checkpoints: safetensors files with facts beside the tensors. No code from a file is ever executed."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
 
 import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from masquerade.core import execution, files, rehearsal
+from masquerade.core import execution, files, fingerprints, rehearsal
 from masquerade.core.errors import CheckpointError
 from masquerade.training import distributed
+
+Network = TypeVar("Network", bound=nn.Module)
 
 BUFFERS = "buffers"
 """The entry of the metadata, beside the facts, with the names of the buffers."""
@@ -97,3 +101,36 @@ def load_into(module: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> N
         listed = "; ".join(problems[:4]) + (f"; and {len(problems) - 4} more" if len(problems) > 4 else "")
         raise CheckpointError(f"{path} does not fit {type(module).__name__}: {listed}.")
     module.load_state_dict(dict(tensors))
+
+
+class Saved:
+    """A checkpoint that was read: ``tensors`` {module: {key: tensor}} and ``facts``.
+
+    ``tied``: the names of those of ``backbones`` that it belongs to. Raises CheckpointError if it is missing, damaged
+    or was trained with another backbone, or if a fact is looked up that it does not state.
+    """
+
+    def __init__(self, path: Path, backbones: Mapping[str, Path] = MappingProxyType({}), tied: Iterable[str] = ()):
+        self.path = path
+        self.tensors, facts = load_checkpoint(path)
+        self.facts = _Facts(path, facts)
+        for name in tied:
+            if facts.get(name) != fingerprints.md5(backbones[name]):
+                raise CheckpointError(
+                    f"{path} was trained with another backbone '{name}' than {backbones[name]}, and fits that one "
+                    f"alone. Use that backbone, or run `snakemake {path}` again."
+                )
+
+    def frozen(self, name: str, network: Network) -> Network:
+        """Load a module of the checkpoint into ``network``, strictly; returns it frozen, in evaluation mode."""
+        load_into(network, self.tensors.get(name, {}), self.path)
+        return network.eval().requires_grad_(False)
+
+
+class _Facts(dict):
+    def __init__(self, path: Path, facts: Mapping):
+        super().__init__(facts)
+        self.path = path
+
+    def __missing__(self, name: str) -> None:
+        raise CheckpointError(f"{self.path} is not a checkpoint of this network: it does not state its {name}.")

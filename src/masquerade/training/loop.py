@@ -39,6 +39,14 @@ class Diverged(MasqueradeError):
     """A loss is no longer a number."""
 
 
+class Kept(Protocol):
+    """An optimiser, or several: something whose state the loop saves and restores."""
+
+    def state_dict(self) -> dict: ...
+
+    def load_state_dict(self, state_dict: dict, /) -> object: ...
+
+
 class Task(Protocol):
     """What is trained. ``modules`` have all weights and buffers to keep, ``optimisers`` all optimisers with a state.
 
@@ -50,7 +58,7 @@ class Task(Protocol):
     def modules(self) -> Mapping[str, nn.Module]: ...
 
     @property
-    def optimisers(self) -> Mapping[str, torch.optim.Optimizer]: ...
+    def optimisers(self) -> Mapping[str, Kept]: ...
 
     def step(self, step: int) -> dict[str, float]:
         """Take one optimisation step on the batch of this step; returns name -> loss."""
@@ -143,7 +151,8 @@ def fit(
 
 def _code(task: Task) -> str:
     """A digest of the code of the task, its networks and all that they import, so that no training mixes two codes."""
-    kinds = {type(task), *(type(part) for module in task.modules.values() for part in module.modules())}
+    tasks = (task, *getattr(task, "tasks", ()))
+    kinds = {*map(type, tasks), *(type(part) for module in task.modules.values() for part in module.modules())}
     modules = {getattr(sys.modules.get(kind.__module__), "__file__", None) for kind in kinds}
     ours = (Path(name) for name in modules if name and Path(name).is_relative_to(fingerprints.SOURCE))
     return hashlib.sha256("".join(map(fingerprints.fingerprint, fingerprints.closure(*ours))).encode()).hexdigest()

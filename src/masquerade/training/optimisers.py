@@ -11,7 +11,7 @@ from masquerade.training.muon import Muon
 
 
 class Optimisers:
-    """Optimises all weights of some modules. ``named``: the optimisers by name, whose state a training keeps.
+    """Optimises all weights of some modules. ``named``: the optimisers by name. A training keeps the state of all.
 
     ``muon``: the numbers of dimensions of the weights that Muon optimises: 2 for matrices, 4 for the kernels of
     convolutions, which Muon gets as matrices in the same memory. Weights whose name contains a word of ``spared`` stay
@@ -68,6 +68,13 @@ class Optimisers:
         """
         rate = kernel_rate or learning_rate
         return cls(modules, rate, betas, muon if kernel_rate else (), learning_rate / rate, **more)
+
+    def state_dict(self) -> dict[str, dict]:
+        return {name: optimiser.state_dict() for name, optimiser in self.named.items()}
+
+    def load_state_dict(self, state: Mapping[str, dict]) -> None:
+        for name, optimiser in self.named.items():
+            optimiser.load_state_dict(state[name])
 
     def descend(self, loss: Tensor, share: float, clip: float | None = None) -> None:
         """Take one step on ``loss`` at ``share`` of the largest learning rates.

@@ -5,14 +5,18 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from masquerade.core.own_weights import OwnWeights
-from masquerade.core.settings import Settings
+from masquerade.training.settings import Updates
 
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class AttributeClassifierSettings(Settings):
+class AttributeClassifierSettings(Updates):
     """The network, its training and its floor."""
+
+    sources = {
+        "learning_rate": "or of Muon",
+    }
 
     published: OwnWeights
     """Weights to adopt instead of a training: ``weights:<name>``; '': trained here."""
@@ -26,14 +30,8 @@ class AttributeClassifierSettings(Settings):
     """Convolutions of each stage (2, 2, 3, 3, 3: VGG-16)."""
     dropout: Annotated[float, Field(ge=0, lt=1)]
     """Share of the last features that a training step sets to 0 (0.5: VGG-16)."""
-    steps: Count
-    """Batches."""
-    batch: Annotated[int, Field(ge=2)]
-    """Pictures in a batch."""
     optimiser: Literal["adam", "muon"]
     """muon: for the weights of convolutions and the last layer, with Adam for the rest; it needs fewer pictures."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Largest learning rate."""
     cooldown: Share
     """Last share of the steps, over which the learning rate falls to a fiftieth."""
     balance: Share

@@ -1,6 +1,5 @@
 """The classifier of attributes: its training on annotated faces, and its quality."""
 
-import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,12 +16,13 @@ from masquerade.backbones.recognition.training import augmented
 from masquerade.core import seeding
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.errors import CheckpointError, ParameterError
-from masquerade.core.images import FaceArchive, pictures_of
-from masquerade.networks.inputs import device
+from masquerade.core.images import FaceArchive
+from masquerade.networks.inputs import in_batches, place
 from masquerade.networks.strided_vgg import StridedVGG
-from masquerade.training import checkpoints, loop
+from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)
 
@@ -71,8 +71,7 @@ class AttributeTask:
         self.weights = class_weights(labels, params.balance)
         self.modules = {"classifier": classifier}
         muon, others = ((2, 4), ADAM_RATE) if params.optimiser == "muon" else ((), 1.0)
-        self._optimisers = Optimisers(self.modules, params.learning_rate, BETAS, muon, others)
-        self.optimisers = self._optimisers.named
+        self.optimisers = {"all": Optimisers(self.modules, params.learning_rate, BETAS, muon, others)}
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the loss, the accuracy and the learning rate."""
@@ -84,7 +83,7 @@ class AttributeTask:
         logits = self.classifier(images)
         loss = functional.binary_cross_entropy_with_logits(logits, labels, weights)
         share = cooldown_share(step, self.params.steps, self.params.cooldown)
-        self._optimisers.descend(loss, share)
+        self.optimisers["all"].descend(loss, share)
         right = ((logits > 0) == (labels > 0.5)).float().mean()
         rate = self.params.learning_rate * share
         return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": rate}
@@ -99,20 +98,16 @@ def class_weights(labels: np.ndarray, balance: float) -> Tensor:
 
 def train(params: AttributeClassifierSettings, job: TrainingJob) -> None:
     """Train on the annotations of the job's people and write the checkpoint."""
-    torch.set_num_threads(job.threads)
-    archive = FaceArchive(job.faces)
-    rows = archive.select(job.people)
-    labels = annotations(rows, job.faces)
-    pictures = pictures_of(archive, rows)
+    training = Training(job, params, "attribute_classifier")
+    labels = annotations(training.archive.select(job.people), job.faces)
+    pictures = training.pictures()
     logger.info("training on %d pictures", len(pictures))
-    seed = seeding.derive(job.seed, "attribute_classifier")
-    torch.manual_seed(seeding.derive(seed, "weights"))
+    training.start()
     facts = {name: getattr(params, name) for name in ARCHITECTURE}
-    classifier = Classifier(**facts).to(device())
-    task = AttributeTask(classifier, params, pictures, labels, seed)
-    fingerprint = json.dumps([params.model_dump(mode="json"), seed, archive.digest(job.people)])
-    loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
-    checkpoints.save_checkpoint(job.checkpoint, {"classifier": classifier}, {**facts, "attributes": list(ATTRIBUTES)})
+    classifier = place(Classifier(**facts))
+    task = AttributeTask(classifier, params, pictures, labels, training.seed)
+    training.fit(task, params.steps)
+    training.save({"classifier": classifier}, {**facts, "attributes": list(ATTRIBUTES)})
 
 
 def annotations(rows: pd.DataFrame, archive: Path) -> np.ndarray:
@@ -130,29 +125,22 @@ def annotations(rows: pd.DataFrame, archive: Path) -> np.ndarray:
 
 def load(checkpoint: Path) -> Classifier:
     """The classifier of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
-    tensors, facts = checkpoints.load_checkpoint(checkpoint)
-    try:
-        known, weights = facts["attributes"], tensors["classifier"]
-        classifier = Classifier(**{name: facts[name] for name in ARCHITECTURE})
-    except KeyError as error:
-        raise CheckpointError(f"{checkpoint} is not a checkpoint of this backbone: it has no {error}.") from error
+    saved = Saved(checkpoint)
+    known = saved.facts["attributes"]
     if known != list(ATTRIBUTES):
         raise CheckpointError(
             f"{checkpoint} is of the attributes {', '.join(known)}, not {', '.join(ATTRIBUTES)}. Train it again."
         )
-    checkpoints.load_into(classifier, weights, checkpoint)
-    return classifier.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+    classifier = Classifier(**{name: saved.facts[name] for name in ARCHITECTURE})
+    return saved.frozen("classifier", classifier).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
 def quality(classifier: Classifier, job: TrainingJob) -> dict[str, float]:
     """`agreement` with the annotations of the validation split."""
-    torch.set_num_threads(job.threads)
-    classifier = classifier.to(device())
     predicted, true = [], []
-    with torch.inference_mode():
-        for faces in FaceArchive(job.faces).batches(32, part="validation"):
-            predicted.append((classifier(torch.from_numpy(faces.images).to(device())) > 0).cpu().numpy())
-            true.append(annotations(faces.index, job.faces))
+    for faces in FaceArchive(job.faces).batches(32, part="validation"):
+        predicted.append((in_batches(classifier, len(faces), faces.images) > 0).numpy())
+        true.append(annotations(faces.index, job.faces))
     return agreement(np.concatenate(true), np.concatenate(predicted), job.faces)
 
 

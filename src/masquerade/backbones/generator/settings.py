@@ -5,18 +5,26 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from masquerade.core.settings import Settings
+from masquerade.training.settings import Updates
 
 
-class ReconstructionSettings(Settings):
-    """The first phase of the training: from the principal components of the training pictures to the pictures."""
+class PhaseSettings(Updates):
+    """What the phases of the training share."""
 
     steps: Annotated[int, Field(ge=0)]
-    """Batches; 0: no such phase (the generators of the papers are trained by the third phase, `adversarial`, alone)."""
+    """Updates; 0: no such phase."""
+
+
+class ReconstructionSettings(PhaseSettings):
+    """The first phase of the training: from the principal components of the training pictures to the pictures."""
+
+    sources = {
+        "steps": "the generators of the papers are trained by the third phase, `adversarial`, alone",
+        "learning_rate": "here of Muon, for convolutions; it falls to a fiftieth over the last 40 % of the steps",
+    }
+
     batch: Annotated[int, Field(ge=1)]
     """Pictures in a batch."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Largest learning rate of Muon, for the weights of convolutions; it falls to a fiftieth over the
-    last 40 % of the steps."""
     modulation: Annotated[float, Field(gt=0)]
     """Initial factor of the modulation of the convolutions (1: StyleGAN2). A small factor makes the effect of the style
     codes on a picture almost linear, as that of its components is."""
@@ -29,15 +37,14 @@ class ReconstructionSettings(Settings):
     alone."""
 
 
-class SharpeningSettings(Settings):
+class SharpeningSettings(PhaseSettings):
     """The phase between both: decoding goes on, and a discriminator and a measure of texture keep it from blurring."""
 
-    steps: Annotated[int, Field(ge=0)]
-    """Batches; 0: no such phase."""
-    batch: Annotated[int, Field(ge=2)]
-    """Pictures in a batch, and random faces beside them."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Largest learning rate of Adam; it falls to a fiftieth over the last 40 % of the steps, as the next one."""
+    sources = {
+        "batch": "and random faces beside them",
+        "learning_rate": "it falls to a fiftieth over the last 40 % of the steps, as the next one",
+    }
+
     kernel_rate: Annotated[float, Field(gt=0)]
     """Largest learning rate of Muon, for the weights of convolutions and modulations."""
     texture: Annotated[float, Field(ge=0)]
@@ -59,15 +66,14 @@ class SharpeningSettings(Settings):
     """Steps from one R1 penalty to the next."""
 
 
-class AdversarialSettings(Settings):
+class AdversarialSettings(PhaseSettings):
     """The last phase: the training of StyleGAN2 (Karras et al. 2020, appendix B)."""
 
-    steps: Annotated[int, Field(ge=0)]
-    """Batches; 0: no such phase."""
-    batch: Annotated[int, Field(ge=2)]
-    """Pictures in a batch (32: Karras et al. 2020, appendix B)."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Learning rate of Adam, beta 0 and 0.99, for both networks (0.002: Karras et al. 2020, appendix B)."""
+    sources = {
+        "batch": "32: Karras et al. 2020, appendix B",
+        "learning_rate": "beta 0 and 0.99, for both networks; 0.002: Karras et al. 2020, appendix B",
+    }
+
     r1: Annotated[float, Field(ge=0)]
     """gamma of the R1 penalty of the discriminator (10: Karras et al. 2020, appendix B)."""
     r1_every: Annotated[int, Field(ge=1)]

@@ -1,10 +1,8 @@
 """The generator: training, adoption of a published file, loading, and quality."""
 
-import json
 import logging
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -23,8 +21,12 @@ from masquerade.networks.linear_codes import LinearCodes
 from masquerade.networks.linear_codes import of_state as linear_codes_of
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.stylegan2 import Generator
-from masquerade.training import checkpoints, loop
+from masquerade.training import checkpoints
+from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
+from masquerade.training.loop import Task
+from masquerade.training.phases import Phases
+from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)
 
@@ -34,18 +36,7 @@ SAMPLES = 8  # faces in a row of a sample picture
 ARCHITECTURE = ("channels", "style", "mapping", "mapping_rate")
 
 
-class Phase(Protocol):
-    """One of the phases of the training: its own steps start at 0."""
-
-    modules: dict[str, nn.Module]
-    optimisers: dict[str, torch.optim.Optimizer]
-
-    def kind(self, step: int) -> Hashable: ...
-
-    def step(self, step: int) -> dict[str, float]: ...
-
-
-class GeneratorTask:
+class GeneratorTask(Phases):
     """The phases of a training, one after another. A batch depends on the number of its step alone.
 
     ``linear``: the map of which the generator learns to decode the codes; None without the phases that do so.
@@ -55,43 +46,20 @@ class GeneratorTask:
 
     def __init__(self, params: GeneratorSettings, generator: Generator, archive: FaceArchive, part: str, seed: int):
         pictures = pictures_of(archive, part, generator.size)
-        self.modules: dict[str, nn.Module] = {"generator": generator}
-        self.optimisers: dict[str, torch.optim.Optimizer] = {}
+        shared: dict[str, nn.Module] = {"generator": generator}
         self.linear: LinearCodes | None = None
-        self.phases: list[tuple[int, Phase]] = []  # steps and phase
+        phases: dict[str, tuple[int, Task]] = {}
         first, second, third = params.reconstruction, params.sharpening, params.adversarial
         if first.steps or second.steps:
-            self.modules["linear"] = self.linear = linear_codes(generator)
+            shared["linear"] = self.linear = linear_codes(generator)
             examples = Examples(archive, part, pictures, generator, first.parts, self.linear, seed)
             if first.steps:
-                self._add("reconstruction", first.steps, Reconstruction(first, generator, examples, params.mixed, seed))
+                phases["reconstruction"] = first.steps, Reconstruction(first, generator, examples, params.mixed, seed)
             if second.steps:
-                self._add("sharpening", second.steps, Sharpening(params, generator, examples, seed))
+                phases["sharpening"] = second.steps, Sharpening(params, generator, examples, seed)
         if third.steps:
-            self._add("adversarial", third.steps, Adversarial(third, generator, params.channels, pictures, seed))
-
-    def _add(self, name: str, steps: int, phase: Phase) -> None:
-        self.phases.append((steps, phase))
-        self.modules |= {f"{name}.{key}": module for key, module in phase.modules.items()}
-        self.optimisers |= {f"{name}.{key}": optimiser for key, optimiser in phase.optimisers.items()}
-
-    def _at(self, step: int) -> tuple[int, Phase, int]:
-        """The number of the phase of a step, the phase, and the number of the step in it."""
-        for number, (steps, phase) in enumerate(self.phases):
-            if step < steps:
-                return number, phase, step
-            step -= steps
-        raise ValueError("the training has fewer steps")
-
-    def kind(self, step: int) -> Hashable:
-        """Which computations the step does: steps of one kind have the same ones."""
-        number, phase, own = self._at(step)
-        return number, phase.kind(own)
-
-    def step(self, step: int) -> dict[str, float]:
-        """One update of the phase to which the step belongs. Returns its losses."""
-        _, phase, own = self._at(step)
-        return phase.step(own)
+            phases["adversarial"] = third.steps, Adversarial(third, generator, params.channels, pictures, seed)
+        super().__init__(phases, shared)
 
 
 def pictures_of(archive: FaceArchive, part: str, size: int) -> Tensor:
@@ -101,7 +69,7 @@ def pictures_of(archive: FaceArchive, part: str, size: int) -> Tensor:
             f"{archive.path} holds pictures of {archive.facts['size']} pixels, and backbones.generator.channels makes "
             f"a generator of {size}. Give it log2(pixels) - 1 numbers."
         )
-    return torch.from_numpy(np.concatenate([to_uint8(faces.images) for faces in archive.batches(256, part)]))
+    return torch.from_numpy(archive.pictures(archive.select(part)))
 
 
 def build(facts: Mapping, pictures: int | None = None) -> Generator:
@@ -127,36 +95,24 @@ def train(params: GeneratorSettings, job: TrainingJob) -> None:
 
     If codes of pictures were decoded, the checkpoint also has their linear map.
     """
-    torch.set_num_threads(job.threads)
     steps = params.reconstruction.steps + params.sharpening.steps + params.adversarial.steps
     if not steps:
         raise ParameterError(
             "backbones.generator: reconstruction.steps, sharpening.steps and adversarial.steps are all 0. Set at least "
             "one of them."
         )
-    device = inputs.device()
-    seed = seeding.derive(job.seed, "generator")
-    torch.manual_seed(seeding.derive(seed, "weights"))
-    archive = FaceArchive(job.faces)
-    generator = build(params.model_dump()).to(device)
-    task = GeneratorTask(params, generator, archive, job.people, seed)
-    average = loop.Average(generator, params.ema)
+    training = Training(job, params, "generator")
+    training.start()
+    generator = inputs.place(build(params.model_dump()))
+    task = GeneratorTask(params, generator, training.archive, job.people, training.seed)
+    average = training.averaged(generator)
 
-    def sample(step: int) -> None:
-        if (step + 1) % params.samples_every == 0 or step + 1 == steps:
-            measure_mean(average.module, seed)
-            job.picture(f"samples_{step + 1:06d}", samples(average.module, seed))
+    def sample() -> np.ndarray:
+        measure_mean(average, training.seed)
+        return samples(average, training.seed)
 
-    loop.fit(
-        task,
-        steps=steps,
-        state=job.state,
-        fingerprint=json.dumps([params.model_dump(mode="json"), seed, archive.digest(job.people)]),
-        log=job.log,
-        averages={"generator": average},
-        after=sample,
-    )
-    save(job.checkpoint, average.module, params.model_dump(), task.linear)
+    training.fit(task, steps, sample)
+    save(job.checkpoint, average, params.model_dump(), task.linear)
 
 
 def adopt(params: GeneratorSettings, published: Path, job: TrainingJob) -> None:
@@ -190,7 +146,7 @@ def linear_map(checkpoint: Path) -> LinearCodes:
 
     Raises CheckpointError if it learnt from random codes alone, or is a published one.
     """
-    tensors, _ = checkpoints.load_checkpoint(checkpoint)
+    tensors = Saved(checkpoint).tensors
     if "linear" not in tensors:
         raise CheckpointError(
             f"{checkpoint} has no linear codes: its generator was not trained by reconstruction. Set "
@@ -201,13 +157,8 @@ def linear_map(checkpoint: Path) -> LinearCodes:
 
 def load(checkpoint: Path) -> Generator:
     """The generator of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
-    tensors, facts = checkpoints.load_checkpoint(checkpoint)
-    try:
-        generator = build(facts, facts["pictures"])
-    except (KeyError, ValueError) as error:
-        raise CheckpointError(f"{checkpoint} is not a checkpoint of a generator ({error}).") from error
-    checkpoints.load_into(generator, tensors.get("generator", {}), checkpoint)
-    return generator.eval().requires_grad_(False)
+    saved = Saved(checkpoint)
+    return saved.frozen("generator", build(saved.facts, saved.facts["pictures"]))
 
 
 @torch.no_grad()
@@ -223,11 +174,9 @@ def normal(seed: int, name: str, count: int, width: int) -> Tensor:
     return torch.from_numpy(seeding.generator(seed, "z", name).standard_normal((count, width), dtype=np.float32))
 
 
-@torch.no_grad()
 def faces(generator: Generator, z: Tensor, psi: float) -> Tensor:
     """Generated faces, float32 (N, 3, size, size) in [-1, 1] on the CPU."""
-    device = generator.latent_avg.device
-    return torch.cat([generator(part.to(device), psi).clamp(-1, 1).cpu() for part in z.split(generator.at_once)])
+    return inputs.in_batches(lambda part: generator(part, psi).clamp(-1, 1), generator.at_once, z)
 
 
 def samples(generator: Generator, seed: int) -> np.ndarray:
@@ -250,7 +199,6 @@ def quality(generator: Generator, job: TrainingJob, count: int) -> dict[str, flo
     from masquerade.core.statistics import frechet
     from masquerade.networks.hog import detections
 
-    torch.set_num_threads(job.threads)
     z = normal(job.seed, "quality", count, generator.style_width)
     drawn, truncated = (faces(generator, z, psi).numpy() for psi in (1.0, PSI))
     network = MobileNetFeatures(min(max(generator.size, 64), 224))

@@ -13,6 +13,7 @@ from masquerade.core.errors import CheckpointError
 from masquerade.networks.linear_codes import LinearCodes, of_state
 from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
 from masquerade.training import checkpoints
+from masquerade.training.checkpoints import Saved
 
 logger = logging.getLogger(__name__)
 
@@ -80,13 +81,11 @@ def save(checkpoint: Path, inverter: Inverter, params: InversionSettings) -> Non
 
 def load(checkpoint: Path) -> Inverter:
     """The inverter of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
-    tensors, facts = checkpoints.load_checkpoint(checkpoint)
-    try:
-        own = tensors["inverter"]
-        linear = {name.removeprefix("linear."): own[name] for name in own if name.startswith("linear.")}
-        mean = torch.zeros_like(own["latent_avg"])
-        inverter = build(facts, facts["generator"], mean, of_state(linear) if facts["linear"] else None)
-    except KeyError as error:
-        raise CheckpointError(f"{checkpoint} is not a checkpoint of an inversion: it has no {error}.") from error
-    checkpoints.load_into(inverter, tensors["inverter"], checkpoint)
-    return inverter.eval().requires_grad_(False)
+    saved = Saved(checkpoint)
+    facts, own = saved.facts, saved.tensors.get("inverter", {})
+    linear = {name.removeprefix("linear."): own[name] for name in own if name.startswith("linear.")}
+    if "latent_avg" not in own:
+        raise CheckpointError(f"{checkpoint} is not a checkpoint of an inversion: it has no mean codes.")
+    mean = torch.zeros_like(own["latent_avg"])
+    inverter = build(facts, facts["generator"], mean, of_state(linear) if facts["linear"] else None)
+    return saved.frozen("inverter", inverter)

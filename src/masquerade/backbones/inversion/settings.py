@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from masquerade.core.settings import Channels, Settings
+from masquerade.training.settings import Updates
 
 
 class InversionWeights(Settings):
@@ -43,8 +44,12 @@ class CodeDiscriminatorSettings(Settings):
     """Decay of the means of the gradient and of its square (0.9, 0.999, Adam's defaults: e4e's published code)."""
 
 
-class InversionSettings(Settings):
+class InversionSettings(Updates):
     """The encoder, its training and its floors."""
+
+    sources = {
+        "learning_rate": "or of Muon; it falls over the last 40 % of the steps; 0.0001 and constant: appendix A",
+    }
 
     published: str
     """A published e4e or pSp file to adopt instead of a training: ``asset:<role>`` of `masquerade assets list`,
@@ -60,12 +65,8 @@ class InversionSettings(Settings):
     """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
     units: Annotated[list[int], Field(min_length=4, max_length=4)]
     """Blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""
-    steps: Annotated[int, Field(ge=1)]
-    """Batches."""
     batch: Annotated[int, Field(ge=1)]
     """Real pictures in a batch (8: Tov et al. 2021, appendix A)."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Largest learning rate; it falls to 0 over the last 40 % of the steps (0.0001 and constant: appendix A)."""
     optimiser: Literal["adam", "muon"]
     """muon: for the weights of convolutions, with Adam for the rest; it needs fewer pictures."""
     offsets_from: Annotated[int, Field(ge=0)]

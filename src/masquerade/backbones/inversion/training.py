@@ -1,6 +1,5 @@
 """The inversion: training, adoption of a published file, loading, and quality (Tov et al. 2021, sections 4.1-4.3)."""
 
-import json
 import logging
 from pathlib import Path
 from typing import Literal, cast
@@ -11,22 +10,24 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade import assets
+from masquerade.backbones import loaded
 from masquerade.backbones.generator import layouts
 from masquerade.backbones.generator.reconstruction import PixelWeights, differences, mirrored
 from masquerade.backbones.generator.sharpening import texture
 from masquerade.backbones.generator.training import linear_map, pictures_of
 from masquerade.backbones.inversion.inverter import Inverter, build, load, save, start_from
 from masquerade.backbones.inversion.settings import InversionSettings
-from masquerade.core import discovery, fingerprints, seeding
+from masquerade.core import fingerprints, seeding
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.networks import inputs
 from masquerade.networks.code_discriminator import CodeDiscriminator
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.stylegan2 import Generator
-from masquerade.training import checkpoints, loop, precision
+from masquerade.training import checkpoints, precision
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.training import Training
 
 __all__ = ["adopt", "load", "quality", "train"]
 logger = logging.getLogger(__name__)
@@ -45,17 +46,15 @@ class InversionTask:
         self.pictures, self.weights, self.seed, self.device = pictures, weights, seed, inverter.latent_avg.device
         self.modules: dict[str, nn.Module] = {"inverter": inverter.train()}
         kernels = (4,) if params.optimiser == "muon" else ()
-        self._encoding = Optimisers({"inverter": inverter}, params.learning_rate, (0.9, 0.99), kernels)
-        self.optimisers = dict(self._encoding.named)
+        self.optimisers = {"inverter": Optimisers({"inverter": inverter}, params.learning_rate, (0.9, 0.99), kernels)}
         self.discriminator = None
         if params.weights.adversarial:
             own = params.code_discriminator
             self.discriminator = CodeDiscriminator(generator.style_width, own.layers, own.equalised).to(self.device)
             self.modules["discriminator"] = self.discriminator
-            self._discriminating = Optimisers(
+            self.optimisers["discriminator"] = Optimisers(
                 {"discriminator": self.discriminator}, own.learning_rate, (own.betas[0], own.betas[1])
             )
-            self.optimisers["discriminator"] = self._discriminating.named["adam"]
         self.lpips = perceptual(self.device, "backbones.inversion.weights.lpips") if params.weights.lpips else None
 
     def stage(self, step: int) -> int:
@@ -86,7 +85,7 @@ class InversionTask:
         if self.discriminator is not None:
             values["adversarial"] = self._adversarial_loss(codes)
         total = cast("Tensor", sum(getattr(params.weights, name) * value for name, value in values.items()))
-        self._encoding.descend(total, cooldown_share(step, params.steps, COOLDOWN))
+        self.optimisers["inverter"].descend(total, cooldown_share(step, params.steps, COOLDOWN))
         if self.discriminator is not None:
             values["discriminator"] = self._update_discriminator(codes.detach(), real, step)
         return {name: value.item() for name, value in (values | {"total": total}).items()}
@@ -137,7 +136,7 @@ class InversionTask:
         if step % R1_EVERY == 0:
             slope = torch.autograd.grad(logits.sum(), real, create_graph=True)[0]
             loss = loss + R1 / 2 * R1_EVERY * slope.square().sum(1).mean()
-        self._discriminating.descend(loss, 1.0)
+        self.optimisers["discriminator"].descend(loss, 1.0)
         return loss.detach()
 
 
@@ -156,49 +155,35 @@ def perceptual(device: torch.device, knob: str, trunk: Literal["alex", "vgg"] = 
 
 def train(params: InversionSettings, job: TrainingJob) -> None:
     """Train on the job's people and write the checkpoint."""
-    torch.set_num_threads(job.threads)
-    device = inputs.device()
-    seed = seeding.derive(job.seed, "inversion")
-    torch.manual_seed(seeding.derive(seed, "weights"))
-    generator, identity = (
-        discovery.load("backbones", name).load(job.backbones[name]).to(device) for name in ("generator", "identity")
-    )
-    archive = FaceArchive(job.faces)
+    training = Training(job, params, "inversion")
+    training.start()
+    generator, identity = (loaded(name, job.backbones) for name in ("generator", "identity"))
+    archive = training.archive
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
     linear = linear_map(job.backbones["generator"]) if params.linear else None
-    inverter = build(params.model_dump(), fingerprints.md5(job.backbones["generator"]), mean, linear).to(device)
+    inverter = inputs.place(build(params.model_dump(), training.ties("generator")["generator"], mean, linear))
     start_from(identity, inverter.encoder)
     if linear is not None:
         inverter.start_at_linear_codes()
     pictures = pictures_of(archive, job.people, generator.size)
     weights = PixelWeights(archive, job.people, generator.size, params.parts)
-    task = InversionTask(params, inverter, generator, identity, pictures, weights, seed)
-    unseen = archive.load(rows=archive.select("validation").iloc[:SAMPLES])
+    task = InversionTask(params, inverter, generator, identity, pictures, weights, training.seed)
+    unseen = archive.load(rows=archive.select("validation").iloc[:SAMPLES]).images
 
-    def sample(step: int) -> None:
-        if (step + 1) % params.samples_every == 0 or step + 1 == params.steps:
-            inverter.eval()
-            job.picture(f"samples_{step + 1:06d}", samples(inverter, generator, unseen.images))
-            inverter.train()
+    def sample() -> np.ndarray:
+        inverter.eval()
+        picture = samples(inverter, generator, unseen)
+        inverter.train()
+        return picture
 
-    parts = [params.model_dump(mode="json"), seed, archive.digest(job.people)]
-    loop.fit(
-        task,
-        steps=params.steps,
-        state=job.state,
-        fingerprint=json.dumps(
-            [*parts, *(fingerprints.md5(job.backbones[name]) for name in ("generator", "identity"))]
-        ),
-        log=job.log,
-        after=sample,
-    )
+    training.fit(task, params.steps, sample)
     save(job.checkpoint, inverter, params)
 
 
 def adopt(params: InversionSettings, published: Path, job: TrainingJob) -> None:
     """Write the checkpoint from a published file. Raises CheckpointError if it or its generator does not fit."""
     encoder, decoder, mean = layouts.encoder(layouts.read(published), published)
-    generator = discovery.load("backbones", "generator").load(job.backbones["generator"])
+    generator = loaded("generator", job.backbones)
     if mean.shape != (generator.layers, generator.style_width):
         raise CheckpointError(
             f"{published} is for a generator with {len(mean)} style layers; {job.backbones['generator']} has "
@@ -216,12 +201,13 @@ def adopt(params: InversionSettings, published: Path, job: TrainingJob) -> None:
     save(job.checkpoint, inverter, params)
 
 
-@torch.no_grad()
 def reconstruct(inverter: Inverter, generator: Generator, images: np.ndarray) -> np.ndarray:
     """float32 (N, 3, size, size) in [-1, 1] -> the pictures that the generator makes of their codes, in that form."""
-    device = inverter.latent_avg.device
-    parts = torch.from_numpy(images).split(generator.at_once)
-    return torch.cat([generator.synthesize(inverter(part.to(device))).clamp(-1, 1).cpu() for part in parts]).numpy()
+
+    def made(part: Tensor) -> Tensor:
+        return generator.synthesize(inverter(part)).clamp(-1, 1)
+
+    return inputs.in_batches(made, generator.at_once, images).numpy()
 
 
 def samples(inverter: Inverter, generator: Generator, images: np.ndarray) -> np.ndarray:
@@ -232,17 +218,13 @@ def samples(inverter: Inverter, generator: Generator, images: np.ndarray) -> np.
 
 def quality(inverter: Inverter, job: TrainingJob) -> dict[str, float]:
     """Means over the validation split: ``identity`` (cosine), ``psnr`` (dB), ``perceptual`` (`MobileNetFeatures`)."""
-    torch.set_num_threads(job.threads)
-    generator, identity = (
-        inputs.place(discovery.load("backbones", name).load(job.backbones[name])) for name in ("generator", "identity")
-    )
+    generator, identity = (loaded(name, job.backbones) for name in ("generator", "identity"))
     network = MobileNetFeatures(min(max(generator.size, 64), 224))
     figures: dict[str, list[np.ndarray]] = {"identity": [], "psnr": [], "perceptual": []}
     for faces in FaceArchive(job.faces).batches(32, part="validation"):
         made = reconstruct(inverter, generator, faces.images)
-        with torch.inference_mode():
-            vectors = [identity(torch.from_numpy(part).to(inputs.device())) for part in (made, faces.images)]
-        figures["identity"].append((vectors[0] * vectors[1]).sum(1).cpu().numpy())
+        vectors = [inputs.in_batches(identity, len(part), part) for part in (made, faces.images)]
+        figures["identity"].append((vectors[0] * vectors[1]).sum(1).numpy())
         figures["psnr"].append(10 * np.log10(4.0 / np.square(made - faces.images).mean(axis=(1, 2, 3))))
         figures["perceptual"].append(network.measure(made, faces.images)["perceptual"])
     return {name: float(np.concatenate(values).mean()) for name, values in figures.items()}

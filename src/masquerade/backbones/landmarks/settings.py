@@ -5,12 +5,12 @@ from typing import Annotated
 from pydantic import Field
 
 from masquerade.core.own_weights import OwnWeights
-from masquerade.core.settings import Settings
+from masquerade.training.settings import RisingUpdates
 
 Count = Annotated[int, Field(ge=1)]
 
 
-class LandmarksSettings(Settings):
+class LandmarksSettings(RisingUpdates):
     """The network, its training and its floor."""
 
     published: OwnWeights
@@ -21,16 +21,6 @@ class LandmarksSettings(Settings):
     """Channels of the convolutions; each halves the picture (32, 64, 128, 256, 512: CNN-6)."""
     hidden: Count
     """Units of the hidden layer (1024: CNN-6)."""
-    steps: Count
-    """Batches."""
-    batch: Annotated[int, Field(ge=2)]
-    """Pictures in a batch."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Largest learning rate of AdamW; it rises over the first tenth of the steps and falls as a cosine."""
-    kernel_rate: Annotated[float, Field(ge=0)]
-    """Largest learning rate of Muon, for the kernels, with the same rise and fall (0: AdamW for these too)."""
-    weight_decay: Annotated[float, Field(ge=0)]
-    """Weight decay of AdamW."""
     wing_width: Annotated[float, Field(gt=0)]
     """w of the Wing loss in pixels of the input: below w the loss is logarithmic (10: Feng et al. 2018)."""
     wing_epsilon: Annotated[float, Field(gt=0)]

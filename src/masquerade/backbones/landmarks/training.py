@@ -1,6 +1,5 @@
 """The landmark network: from pictures to points, its training, and its quality."""
 
-import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,16 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from masquerade.backbones import _views
 from masquerade.backbones._views import DenseTask, Views, resized
 from masquerade.backbones.landmarks.settings import LandmarksSettings
-from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
-from masquerade.core.images import FaceArchive, Faces, pictures_of
-from masquerade.networks.inputs import device
+from masquerade.core.images import FaceArchive, Faces
+from masquerade.networks.inputs import in_batches, place
 from masquerade.networks.landmark_net import LandmarkNet, wing_loss
-from masquerade.training import checkpoints, loop
+from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
+from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)
 
@@ -79,21 +77,19 @@ class LandmarksTask(DenseTask):
 
 def train(params: LandmarksSettings, job: TrainingJob) -> None:
     """Train on the landmarks of the job's people and write the checkpoint."""
-    torch.set_num_threads(job.threads)
-    archive = FaceArchive(job.faces)
+    training = Training(job, params, "landmarks")
+    archive = training.archive
     rows = archive.select(job.people)
-    pictures = pictures_of(archive, rows)
+    pictures = archive.pictures(rows)
     points = known_points(Faces(pictures, rows), job.faces)
     logger.info("training on %d pictures", len(pictures))
-    seed = seeding.derive(job.seed, "landmarks")
-    torch.manual_seed(seeding.derive(seed, "weights"))
+    training.start()
     facts = {"input_size": params.input_size, "widths": params.widths, "hidden": params.hidden}
     landmarker = build(facts)
     landmarker.network.start_at(to_shares(torch.from_numpy(points.mean(0)), pictures.shape[1:3]))
-    task = LandmarksTask(landmarker.to(device()), params, pictures, points, seed)
-    fingerprint = json.dumps([params.model_dump(mode="json"), seed, archive.digest(job.people)])
-    loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
-    checkpoints.save_checkpoint(job.checkpoint, {"network": task.network}, facts)
+    task = LandmarksTask(place(landmarker), params, pictures, points, training.seed)
+    training.fit(task, params.steps)
+    training.save({"network": task.network}, facts)
 
 
 def known_points(faces: Faces, archive: Path) -> np.ndarray:
@@ -115,18 +111,18 @@ def build(facts: Mapping) -> Landmarker:
 
 def load(checkpoint: Path) -> Landmarker:
     """The network of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
-    return _views.load(build, checkpoint)
+    saved = Saved(checkpoint)
+    module = build(saved.facts)
+    saved.frozen("network", module.network)
+    return module.eval().requires_grad_(False)
 
 
 def quality(landmarker: Landmarker, job: TrainingJob) -> dict[str, float]:
     """`accuracy` on the validation split."""
-    torch.set_num_threads(job.threads)
-    landmarker = landmarker.to(device())
     predicted, true = [], []
-    with torch.inference_mode():
-        for faces in FaceArchive(job.faces).batches(64, part="validation"):
-            predicted.append(landmarker(torch.from_numpy(faces.images).to(device())).cpu().numpy())
-            true.append(known_points(faces, job.faces))
+    for faces in FaceArchive(job.faces).batches(64, part="validation"):
+        predicted.append(in_batches(landmarker, len(faces), faces.images).numpy())
+        true.append(known_points(faces, job.faces))
     return accuracy(np.concatenate(predicted), np.concatenate(true))
 
 

@@ -4,14 +4,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from masquerade.core.settings import Channels, Settings
+from masquerade.core.settings import Channels
+from masquerade.training.settings import RisingUpdates
 
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class ParsingSettings(Settings):
+class ParsingSettings(RisingUpdates):
     """The network, its training and its floors."""
+
+    sources = {
+        "steps": "80,000: the published code",
+        "batch": "16 on each of two GPUs: the published code",
+        "weight_decay": "0.0005: the published code",
+    }
 
     published: str
     """79999_iter.pth (or parsing_bisenet.pth) to adopt instead of a training: ``asset:bisenet``, ``path`` or
@@ -22,16 +29,6 @@ class ParsingSettings(Settings):
     """Channels of the stem; all others are multiples of it (64: ResNet-18, the published weights)."""
     stride: Literal[2, 4, 8]
     """Pixels of the input per position of the finest features (8: the published weights)."""
-    steps: Count
-    """Batches (80,000: the published code)."""
-    batch: Annotated[int, Field(ge=2)]
-    """Pictures in a batch (16 on each of two GPUs: the published code)."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Largest learning rate of AdamW; it rises over the first tenth of the steps and falls as a cosine."""
-    kernel_rate: Annotated[float, Field(ge=0)]
-    """Largest learning rate of Muon, for the kernels, with the same rise and fall (0: AdamW for these too)."""
-    weight_decay: Annotated[float, Field(ge=0)]
-    """Weight decay of AdamW (0.0005: the published code)."""
     auxiliary: Annotated[float, Field(ge=0)]
     """Weight of the losses at 1/8 and 1/16 of the context path (1: Yu et al. 2018, Eq. 2); 0: not trained."""
     ohem_probability: Annotated[float, Field(gt=0, le=1)]

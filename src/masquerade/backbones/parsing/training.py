@@ -1,6 +1,5 @@
 """The face parser: from pictures to labels, its training, and its quality."""
 
-import json
 import logging
 import math
 from collections.abc import Mapping
@@ -12,17 +11,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones import _views
 from masquerade.backbones._views import DenseTask, Views, resized
 from masquerade.backbones.parsing.settings import ParsingSettings
-from masquerade.core import seeding
 from masquerade.core.annotations import CLASSES, FACE
 from masquerade.core.errors import ArchiveError
-from masquerade.core.images import FaceArchive, pictures_of
+from masquerade.core.images import FaceArchive
 from masquerade.networks.bisenet import BiSeNet
-from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD, device
-from masquerade.training import checkpoints, loop
+from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD, in_batches, place
+from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
+from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)
 
@@ -108,18 +106,16 @@ class ParsingTask(DenseTask):
 
 def train(params: ParsingSettings, job: TrainingJob) -> None:
     """Train on the masks of the job's people and write the checkpoint."""
-    torch.set_num_threads(job.threads)
-    archive = FaceArchive(job.faces)
+    training = Training(job, params, "parsing")
+    archive = training.archive
     rows = archive.select(job.people)
-    pictures, masks = pictures_of(archive, rows), known_masks(archive, rows)
+    pictures, masks = archive.pictures(rows), known_masks(archive, rows)
     logger.info("training on %d pictures", len(pictures))
-    seed = seeding.derive(job.seed, "parsing")
-    torch.manual_seed(seeding.derive(seed, "weights"))
+    training.start()
     facts = architecture(params)
-    task = ParsingTask(build(facts).to(device()), params, pictures, masks, seed)
-    fingerprint = json.dumps([params.model_dump(mode="json"), seed, archive.digest(job.people)])
-    loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
-    checkpoints.save_checkpoint(job.checkpoint, {"network": task.network}, facts)
+    task = ParsingTask(place(build(facts)), params, pictures, masks, training.seed)
+    training.fit(task, params.steps)
+    training.save({"network": task.network}, facts)
 
 
 def known_masks(archive: FaceArchive, rows) -> np.ndarray:
@@ -147,18 +143,19 @@ def build(facts: Mapping) -> Parser:
 
 def load(checkpoint: Path) -> Parser:
     """The parser of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
-    return _views.load(build, checkpoint)
+    saved = Saved(checkpoint)
+    module = build(saved.facts)
+    saved.frozen("network", module.network)
+    return module.eval().requires_grad_(False)
 
 
 def quality(parser: Parser, job: TrainingJob) -> dict[str, float]:
     """`agreement` with the masks of the validation split, at the size of the pictures."""
-    torch.set_num_threads(job.threads)
     archive = FaceArchive(job.faces)
-    parser = parser.to(device())
     counts = np.zeros((len(CLASSES), len(CLASSES)), np.int64)
     pictures = 0
     for faces in archive.batches(32, part="validation"):
-        predicted = parser.labels(torch.from_numpy(faces.images).to(device())).cpu().numpy()
+        predicted = in_batches(parser.labels, len(faces), faces.images).numpy()
         counts += confusion(known_masks(archive, faces.index), predicted)
         pictures += len(faces)
     return agreement(counts) | {"pictures": float(pictures)}

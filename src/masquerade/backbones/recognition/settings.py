@@ -4,26 +4,19 @@ from typing import Annotated
 
 from pydantic import Field
 
-from masquerade.core.settings import Settings
+from masquerade.training.settings import RisingUpdates
 
 
-class RecognitionSettings(Settings):
+class RecognitionSettings(RisingUpdates):
     """What a training of a recogniser takes."""
 
+    sources = {
+        "weight_decay": "0.0005: Deng et al. 2019, section 3.1",
+    }
     input_size: Annotated[int, Field(ge=32)]
     """Side in pixels of the network's input; the network resizes pictures to it."""
     identities: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]]
     """Part of the people of its group, in the order of a hash of their names: [0, 0.5] is the first half."""
-    steps: Annotated[int, Field(ge=1)]
-    """Batches."""
-    batch: Annotated[int, Field(ge=2)]
-    """Pictures in a batch."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Largest learning rate of AdamW; it rises over the first tenth of the steps and falls as a cosine."""
-    kernel_rate: Annotated[float, Field(ge=0)]
-    """Largest learning rate of Muon, for the kernels, with the same rise and fall (0: AdamW for these too)."""
-    weight_decay: Annotated[float, Field(ge=0)]
-    """Weight decay of AdamW (0.0005: Deng et al. 2019, section 3.1)."""
     scale: Annotated[float, Field(gt=0)]
     """s of ArcFace (64: Deng et al. 2019, section 3.1)."""
     margin: Annotated[float, Field(ge=0, le=1.5)]

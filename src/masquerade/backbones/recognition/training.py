@@ -1,7 +1,6 @@
 """ArcFace training on a part of the identities, and verification of unseen ones."""
 
 import hashlib
-import json
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,13 +13,14 @@ from torch.nn import functional
 
 from masquerade.backbones.recognition.settings import RecognitionSettings
 from masquerade.core import seeding
-from masquerade.core.errors import CheckpointError, ParameterError
-from masquerade.core.images import FaceArchive, to_uint8
-from masquerade.networks.inputs import device
+from masquerade.core.errors import ParameterError
+from masquerade.core.images import FaceArchive
+from masquerade.networks.inputs import in_batches, place
 from masquerade.networks.margin import ArcMargin
-from masquerade.training import checkpoints, loop
+from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, warmup_cosine_share
+from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)
 
@@ -77,10 +77,8 @@ class RecognitionTask:
         self.pictures, self.labels = torch.from_numpy(pictures), torch.from_numpy(labels)
         self.head = ArcMargin(EMBEDDING, int(labels.max()) + 1, params.scale, params.margin).to(self.device)
         self.modules = {"recogniser": recogniser.train(), "head": self.head}
-        self._optimisers = Optimisers.with_kernels(
-            self.modules, params.learning_rate, params.kernel_rate, BETAS, decay=params.weight_decay
-        )
-        self.optimisers = self._optimisers.named
+        rates = params.learning_rate, params.kernel_rate
+        self.optimisers = {"all": Optimisers.with_kernels(self.modules, *rates, BETAS, decay=params.weight_decay)}
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the loss and other curves."""
@@ -91,7 +89,7 @@ class RecognitionTask:
         images, labels = augmented(self.pictures[chosen], draw).to(self.device), self.labels[chosen].to(self.device)
         logits = self.head(self.recogniser(images), labels)
         loss = functional.cross_entropy(logits, labels)
-        self._optimisers.descend(loss, share)
+        self.optimisers["all"].descend(loss, share)
         right = (logits.argmax(1) == labels).float().mean()
         return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": self.params.learning_rate * share}
 
@@ -124,8 +122,8 @@ def train(
 
     ``name`` is part of the seed, so that two judges of the same architecture start from different weights.
     """
-    torch.set_num_threads(job.threads)
-    archive = FaceArchive(job.faces)
+    training = Training(job, params, name)
+    archive = training.archive
     rows = archive.select(job.people)
     chosen = chosen_identities(rows["identity"].tolist(), params.identities)
     if len(chosen) < 2:
@@ -141,43 +139,29 @@ def train(
     rows = rows[rows["identity"].isin(chosen)]
     labels = rows["identity"].map({name: number for number, name in enumerate(chosen)}).to_numpy(np.int64, copy=True)
     logger.info("training on %d pictures of %d identities", len(rows), len(chosen))
-    pictures = np.concatenate([to_uint8(part.images) for part in archive.batches(64, rows=rows)])
-    seed = seeding.derive(job.seed, name)
-    torch.manual_seed(seeding.derive(seed, "weights"))
-    recogniser = Recogniser(build(), params.input_size).to(device())
-    task = RecognitionTask(recogniser, params, pictures, labels, seed)
-    fingerprint = json.dumps([params.model_dump(mode="json"), dict(facts), seed, archive.digest(job.people)])
-    loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
-    checkpoints.save_checkpoint(
-        job.checkpoint,
-        {"network": recogniser.network},
-        {**facts, "input_size": params.input_size, "identities": len(chosen)},
-    )
+    training.start()
+    recogniser = place(Recogniser(build(), params.input_size))
+    task = RecognitionTask(recogniser, params, archive.pictures(rows), labels, training.seed)
+    training.fit(task, params.steps, None, dict(facts))
+    facts = {**facts, "input_size": params.input_size, "identities": len(chosen)}
+    training.save({"network": recogniser.network}, facts)
 
 
 def quality(recogniser: Recogniser, job: TrainingJob) -> dict[str, float]:
     """`verification` on the validation split."""
-    torch.set_num_threads(job.threads)
-    recogniser = recogniser.to(device())
     parts, names = [], []
-    with torch.inference_mode():
-        for faces in FaceArchive(job.faces).batches(64, part="validation"):
-            parts.append(recogniser(torch.from_numpy(faces.images).to(device())).cpu().numpy())
-            names += faces.index["identity"].tolist()
+    for faces in FaceArchive(job.faces).batches(64, part="validation"):
+        parts.append(in_batches(place(recogniser), len(faces), faces.images).numpy())
+        names += faces.index["identity"].tolist()
     return verification(np.concatenate(parts), names)
 
 
 def load(build: Callable[[dict], nn.Module], checkpoint: Path) -> Recogniser:
     """The recogniser of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
-    tensors, facts = checkpoints.load_checkpoint(checkpoint)
-    try:
-        crop = Crop(**facts["crop"]) if "crop" in facts else None
-        recogniser = Recogniser(build(facts), facts["input_size"], crop)
-    except KeyError as error:
-        raise CheckpointError(
-            f"{checkpoint} is not a checkpoint of this backbone: it does not state its {error}."
-        ) from error
-    checkpoints.load_into(recogniser.network, tensors["network"], checkpoint)
+    saved = Saved(checkpoint)
+    crop = Crop(**saved.facts["crop"]) if "crop" in saved.facts else None
+    network = saved.frozen("network", build(saved.facts))
+    recogniser = Recogniser(network, saved.facts["input_size"], crop)
     # on a CPU, convolutions in the channels-last order are a sixth faster
     return recogniser.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 

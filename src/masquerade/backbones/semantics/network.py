@@ -15,7 +15,7 @@ from masquerade.backbones.semantics.settings import SemanticsSettings
 from masquerade.core.errors import ArchiveError, CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.networks import torchvision_internals
-from masquerade.training import checkpoints
+from masquerade.training.checkpoints import Saved
 
 logger = logging.getLogger(__name__)
 
@@ -231,12 +231,7 @@ def captions_of(archive: FaceArchive, rows) -> list[str]:
 
 def load(checkpoint: Path) -> SemanticEncoder:
     """The encoder of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
-    tensors, facts = checkpoints.load_checkpoint(checkpoint)
-    try:
-        encoder = SemanticEncoder(build(facts), facts)
-        checkpoints.load_into(encoder.network, tensors["clip"], checkpoint)
-    except (KeyError, TypeError) as error:
-        raise CheckpointError(
-            f"{checkpoint} is not a checkpoint of this backbone: it does not state its {error}."
-        ) from error
+    saved = Saved(checkpoint)
+    encoder = SemanticEncoder(build(saved.facts), saved.facts)
+    saved.frozen("clip", encoder.network)
     return encoder.eval().requires_grad_(False)

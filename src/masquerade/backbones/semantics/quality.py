@@ -85,8 +85,7 @@ def quality(encoder: SemanticEncoder, job: TrainingJob, floors: Mapping[str, flo
     Always `neighbour`; `zero_shot` if the network has a text encoder; `retrieval` if the faces also have captions.
     Raises ParameterError if a figure has a floor and cannot be measured.
     """
-    torch.set_num_threads(job.threads)
-    encoder = encoder.to(inputs.device())
+    encoder = inputs.place(encoder)
     archive = FaceArchive(job.faces)
     rows = archive.select("validation")
     with torch.inference_mode():

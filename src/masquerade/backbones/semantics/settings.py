@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from masquerade.core.settings import Settings
+from masquerade.training.settings import Betas, RisingUpdates
 
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -25,8 +26,15 @@ class TextSettings(Settings):
     """Attention heads; their number divides the width (8: Radford et al. 2021, Table 20)."""
 
 
-class SemanticsSettings(Settings):
+class SemanticsSettings(RisingUpdates):
     """The network, its training and its floors."""
+
+    sources = {
+        "batch": "with their captions; 32,768 of 400 million: Radford et al. 2021, Table 18",
+        "learning_rate": "0.0005: Radford et al. 2021, Table 20",
+        "kernel_rate": "here for matrices too; 0 as published",
+        "weight_decay": "not for gains and biases; 0.2: Radford et al. 2021, Table 18",
+    }
 
     published: str
     """An official weight file (FaRL, CLIP or OpenCLIP) to adopt instead of a training: ``asset:<role>`` of `masquerade
@@ -49,24 +57,14 @@ class SemanticsSettings(Settings):
     """quick_gelu: x sigmoid(1.702 x), in OpenAI's and FaRL's weights; gelu: in OpenCLIP's. No file states it."""
     text: TextSettings
     """The text transformer."""
-    steps: Count
-    """Batches."""
-    batch: Annotated[int, Field(ge=2)]
-    """Pictures, with their captions, in a batch (32,768 of 400 million: Radford et al. 2021, Table 18)."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Largest learning rate of AdamW (0.0005: Radford et al. 2021, Table 20); it rises, then falls as a cosine."""
-    kernel_rate: Annotated[float, Field(ge=0)]
-    """Largest learning rate of Muon, for matrices and kernels (0: AdamW for these too, as published)."""
     per_person: Annotated[int, Field(ge=0)]
     """Pictures of each person in a batch, so that captions in it differ little (0: no such rule, as in CLIP)."""
     warmup: Annotated[int, Field(ge=0)]
     """Steps over which the learning rate rises (2,000: Radford et al. 2021, Table 18)."""
-    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
+    betas: Betas
     """beta 1 and beta 2 of AdamW (0.9, 0.98: Radford et al. 2021, Table 18)."""
     epsilon: Annotated[float, Field(gt=0)]
     """epsilon of AdamW (1e-6: Radford et al. 2021, Table 18)."""
-    weight_decay: Annotated[float, Field(ge=0)]
-    """Weight decay of AdamW, not for gains and biases (0.2: Radford et al. 2021, Table 18)."""
     temperature: Annotated[float, Field(gt=0)]
     """Initial temperature of the loss; it is trained, and at least 0.01 (0.07: Radford et al. 2021, 2.5)."""
     position_std: Annotated[float, Field(gt=0)]

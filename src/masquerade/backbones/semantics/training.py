@@ -1,6 +1,5 @@
 """Contrastive training of a CLIP on faces and their captions."""
 
-import json
 import logging
 import math
 import re
@@ -24,11 +23,10 @@ from masquerade.backbones.semantics.network import (
 from masquerade.backbones.semantics.settings import SemanticsSettings
 from masquerade.core import seeding
 from masquerade.core.errors import ArchiveError
-from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.networks import inputs
-from masquerade.training import checkpoints, loop
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers
+from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)
 
@@ -72,11 +70,9 @@ class ContrastiveTask:
             self.holds = torch.stack([holding(part, words) for part in both])  # (2, N, V)
             numbers = encoder.facts["width"] * (encoder.image_size // encoder.facts["patch"]) ** 2
             self.modules["words"] = WordLosses(self.holds[0].mean(0), numbers).to(self.device)
-        self._optimisers = Optimisers.with_kernels(
-            self.modules, params.learning_rate, params.kernel_rate, params.betas, (2, 4),
-            spared=SPARED, decay=params.weight_decay, epsilon=params.epsilon,
-        )  # fmt: skip
-        self.optimisers = self._optimisers.named
+        rates = params.learning_rate, params.kernel_rate
+        more: dict[str, Any] = {"spared": SPARED, "decay": params.weight_decay, "epsilon": params.epsilon}
+        self.optimisers = {"all": Optimisers.with_kernels(self.modules, *rates, params.betas, (2, 4), **more)}
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses and other curves."""
@@ -96,7 +92,7 @@ class ContrastiveTask:
             words = self.modules["words"](features, patches, encode_sentences(network, self.words), holds)
             losses["words"] = words.item()
             loss = loss + self.params.word_weight * words
-        self._optimisers.descend(loss, share)
+        self.optimisers["all"].descend(loss, share)
         with torch.no_grad():
             network.logit_scale.clamp_(max=math.log(_LARGEST_SCALE))
         right = (logits.argmax(1) == torch.arange(len(logits), device=self.device)).float().mean()
@@ -194,8 +190,8 @@ def start(visual: Any, position_std: float, attention_gain: float) -> None:
 
 def train(params: SemanticsSettings, job: TrainingJob) -> None:
     """Train on the pictures and captions of the job's people and write the checkpoint."""
-    torch.set_num_threads(job.threads)
-    archive = FaceArchive(job.faces)
+    training = Training(job, params, "semantics")
+    archive = training.archive
     rows = archive.select(job.people)
     captions = captions_of(archive, rows)
     if len(rows) < 2:
@@ -203,15 +199,13 @@ def train(params: SemanticsSettings, job: TrainingJob) -> None:
             f"{job.faces} has {len(rows)} usable training pictures; the loss needs 2. Train on more faces."
         )
     logger.info("training on %d pictures with %d different captions", len(rows), len(set(captions)))
-    pictures = np.concatenate([to_uint8(part.images) for part in archive.batches(64, rows=rows)])
     facts = architecture(params, vocabulary(captions)) | OURS
-    seed = seeding.derive(job.seed, "semantics")
-    torch.manual_seed(seeding.derive(seed, "weights"))
-    device = inputs.device()
-    encoder = SemanticEncoder(build(facts, params.temperature), facts).to(device)
+    training.start()
+    encoder = inputs.place(SemanticEncoder(build(facts, params.temperature), facts))
     start(encoder.network.visual, params.position_std, params.attention_gain)
-    encoder.network.set_grad_checkpointing(device.type == "cuda")  # a large batch is worth the extra time
-    task = ContrastiveTask(encoder, params, pictures, captions, rows["identity"].to_numpy(), seed)
-    fingerprint = json.dumps([params.model_dump(mode="json"), facts, seed, archive.digest(job.people)])
-    loop.fit(task, steps=params.steps, state=job.state, fingerprint=fingerprint, log=job.log)
-    checkpoints.save_checkpoint(job.checkpoint, {"clip": encoder.network}, facts)
+    # a large batch is worth the extra time
+    encoder.network.set_grad_checkpointing(inputs.device().type == "cuda")
+    people = rows["identity"].to_numpy()
+    task = ContrastiveTask(encoder, params, archive.pictures(rows), captions, people, training.seed)
+    training.fit(task, params.steps, None, facts)
+    training.save({"clip": encoder.network}, facts)

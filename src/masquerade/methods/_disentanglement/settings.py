@@ -5,9 +5,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from masquerade.core.settings import Settings
+from masquerade.training.settings import AdversarialUpdates, Weight
 
 Width = Annotated[int, Field(ge=4)]
-Weight = Annotated[float, Field(ge=0)]
 
 
 class DiscriminatorSettings(Settings):
@@ -49,8 +49,18 @@ class RefinementSettings(Settings):
     """As ``noised`` of the other updates."""
 
 
-class DisentanglementSettings(Settings):
+class DisentanglementSettings(AdversarialUpdates):
     """All knobs of Stage I."""
+
+    sources = {
+        "steps": "of the generator, each followed by one of the discriminator; the paper gives no number",
+        "batch": "here pairs; the paper gives none; 16: FaceShifter re-implementations",
+        "learning_rate": "of the generator and the discriminator; 0.0004: identitydp, section V.C",
+        "kernel_rate": "of the generator; 0 as published",
+        "cooldown": "the generator's; 0 as published; the same share of the steps of the refinement",
+        "betas": "0, 0.999: identitydp, section V.C",
+        "ema": "0 as the paper",
+    }
 
     encoder_widths: Annotated[list[Width], Field(min_length=2)]
     """Channels after each halving of the attribute encoder. There is one attribute map more than entries, and pictures
@@ -63,11 +73,6 @@ class DisentanglementSettings(Settings):
     """The weights of Eq. 18."""
     squares: Literal["means", "sums"]
     """Whether a squared norm of Eq. 16 and 17 is a mean or a sum (sums: as printed; means: docs/identitydp.md)."""
-    steps: Annotated[int, Field(ge=1)]
-    """Updates of the generator before the refinement; an update of the discriminator follows each (the paper gives no
-    number)."""
-    batch: Annotated[int, Field(ge=2)]
-    """Pairs in one update (the paper gives none; 16: FaceShifter re-implementations)."""
     same_pairs: Annotated[float, Field(ge=0, le=1)]
     """Share of a batch whose identity and attributes come from one picture (identitydp IV.D gives no number)."""
     noised: Annotated[float, Field(ge=0, le=1)]
@@ -76,21 +81,8 @@ class DisentanglementSettings(Settings):
     span: Annotated[int, Field(ge=0, le=512)]
     """Dimensions that the generator takes of an identity vector: those with the most energy in the vectors of the
     training's people. 0: the whole vector (the paper). An encoder of few people fills few of its 512 dimensions."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Learning rate of Adam, for the generator and the discriminator (0.0004: identitydp, section V.C)."""
-    kernel_rate: Annotated[float, Field(ge=0)]
-    """Learning rate of Muon, for the kernels of the generator (0: Adam for these too, as published)."""
-    cooldown: Annotated[float, Field(ge=0, le=1)]
-    """Share of the steps, at their end, over which the generator's rates fall to a fiftieth (0: as published); the same
-    share of the steps of the refinement."""
     refinement: RefinementSettings
     """The last updates."""
-    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
-    """Betas of Adam (0, 0.999: identitydp, section V.C)."""
-    ema: Annotated[float, Field(ge=0, lt=1)]
-    """Decay of the average of the weights, which is saved (0: the last weights, as the paper)."""
-    samples_every: Annotated[int, Field(ge=1)]
-    """Updates between two sample pictures."""
 
     @model_validator(mode="after")
     def _shares_fit(self) -> Self:

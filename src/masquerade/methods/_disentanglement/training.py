@@ -1,6 +1,5 @@
 """Training Stage I: IdentityDP (Wen et al. 2022), section IV.D and Eq. 18."""
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,22 +11,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from masquerade.core import fingerprints, seeding
+from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
-from masquerade.core.images import FaceArchive, to_float, to_uint8
+from masquerade.core.images import FaceArchive, to_float
 from masquerade.methods._disentanglement import losses
 from masquerade.methods._disentanglement.network import Disentanglement
 from masquerade.methods._disentanglement.settings import DisentanglementSettings, RefinementSettings
-from masquerade.networks.inputs import device, place
+from masquerade.networks.inputs import device, embedded
 from masquerade.networks.patchgan import MultiScaleDiscriminator
 from masquerade.networks.projected_discriminator import Heads, Projection
-from masquerade.training import adoption, checkpoints, loop
+from masquerade.training import adoption
+from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.training import Training, side_by_side
 
+TIED = ("identity",)  # the backbones that a checkpoint belongs to
+KNOBS = DisentanglementSettings.model_fields  # of Stage I: those of a method beside them change no training
 SAMPLES = 6  # rows of a sample picture
 SPARED = ("start",)  # the layer from r_id to 2 x 2: its kernel is so large that Muon is not worth its cost
-DECODED = 256  # pictures that are decoded, or encoded to identity vectors, at a time
 
 Alter = Callable[[np.ndarray], np.ndarray]
 """Identity vectors (N, D) -> (N, D)."""
@@ -77,7 +79,7 @@ class StageOneTask:
         if settings.span:
             self.network.spanned(identities)
         self.modules: dict[str, nn.Module] = {"network": self.network}
-        self.optimisers: dict[str, torch.optim.Optimizer] = {}
+        self.optimisers: dict[str, Optimisers] = {}
         pixels, refinement = settings.discriminator, settings.refinement
         scored = MultiScaleDiscriminator(pixels.width, pixels.depth, pixels.scales)
         self.phases = [self._phase("", 0, 1.0, settings, nn.Identity(), scored)]
@@ -102,8 +104,7 @@ class StageOneTask:
         )
         discriminating = Optimisers({"discriminator": discriminator}, knobs.learning_rate, knobs.betas)
         self.modules[f"{prefix}discriminator"] = discriminator
-        self.optimisers |= {f"{prefix}{name}": optimiser for name, optimiser in generating.named.items()}
-        self.optimisers[f"{prefix}discriminator"] = discriminating.named["adam"]
+        self.optimisers |= {f"{prefix}network": generating, f"{prefix}discriminator": discriminating}
         return Phase(first, rate, settings, seen, discriminator, generating, discriminating)
 
     def kind(self, step: int) -> int:
@@ -182,33 +183,15 @@ def train(
     was adopted from weights/, its generator is taken and no training runs. Raises ParameterError if pictures and widths
     do not fit.
     """
-    torch.set_num_threads(job.threads)
-    archive = FaceArchive(job.faces)
-    pictures = decoded(archive, job.people, settings.size)
-    place(identity)
+    training = Training(job, DisentanglementSettings(**settings.model_dump(include=set(KNOBS))))
+    pictures = decoded(training.archive, job.people, settings.size)
     task = StageOneTask(settings, identity, pictures, encode(identity, pictures).to(device()), job.seed)
-    average = loop.Average(task.network, settings.ema)
-    digest = fingerprint(settings, job, archive)
-    facts = {"identity": fingerprints.md5(job.backbones["identity"]), "size": settings.size, "training": digest}
-    if job.base is not None and _taken_over(job.base, digest, average.module):
-        checkpoints.save_checkpoint(job.checkpoint, {"network": average.module, **(beside or {})}, facts)
-        return
-    sources = decoded(archive, "validation", settings.size, SAMPLES)
-
-    def sample(step: int) -> None:
-        if (step + 1) % settings.samples_every == 0 or step + 1 == settings.updates:
-            job.picture(f"samples_{step + 1:06d}", samples(average.module, identity, sources, alter))
-
-    loop.fit(
-        task,
-        steps=settings.updates,
-        state=job.state,
-        fingerprint=digest,
-        log=job.log,
-        averages={"network": average},
-        after=sample,
-    )
-    checkpoints.save_checkpoint(job.checkpoint, {"network": average.module, **(beside or {})}, facts)
+    network, digest = training.averaged(task.network), training.digest()
+    if job.base is None or not _taken_over(job.base, digest, network):
+        sources = decoded(training.archive, "validation", settings.size, SAMPLES)
+        training.fit(task, settings.updates, lambda: samples(network, identity, sources, alter))
+    modules = {"network": network, **(beside or {})}
+    training.save(modules, {"size": settings.size, "training": digest}, TIED)
 
 
 def _taken_over(base: Path, digest: str, network: nn.Module) -> bool:
@@ -216,11 +199,11 @@ def _taken_over(base: Path, digest: str, network: nn.Module) -> bool:
 
     The graph gives a base only if its parameters are the same. Weights of weights/ learnt from other people.
     """
-    tensors, facts = checkpoints.load_checkpoint(base)
-    if facts.get("training") != digest and adoption.ADOPTED not in facts:
-        return False
-    checkpoints.load_into(network, tensors["network"], base)
-    return True
+    saved = Saved(base)
+    same = saved.facts.get("training") == digest or adoption.ADOPTED in saved.facts
+    if same:
+        saved.frozen("network", network)
+    return same
 
 
 def people(job: TrainingJob, identity: nn.Module, size: int) -> Tensor:
@@ -232,15 +215,8 @@ def people(job: TrainingJob, identity: nn.Module, size: int) -> Tensor:
     return normalize(sums)
 
 
-def fingerprint(settings: DisentanglementSettings, job: TrainingJob, archive: FaceArchive) -> str:
-    """A digest of all that the training depends on. An unfinished training goes on only if its digest is the same."""
-    knobs = settings.model_dump_json(include=set(DisentanglementSettings.model_fields))
-    parts = (knobs, job.seed, archive.digest(job.people), fingerprints.md5(job.backbones["identity"]))
-    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
-
-
 def decoded(archive: FaceArchive, part: str, size: int, limit: int | None = None) -> np.ndarray:
-    """The pictures of a part (at most ``limit``), uint8 (M, size, size, 3). 27,000 of 256 x 256 pixels take 5.3 GB.
+    """The pictures of a part (at most ``limit``), uint8 (M, size, size, 3).
 
     Raises ParameterError if the archive holds another size or fewer than two faces.
     """
@@ -254,18 +230,12 @@ def decoded(archive: FaceArchive, part: str, size: int, limit: int | None = None
         raise ParameterError(
             f"{archive.path} holds {len(rows)} usable faces in part {part}; two are needed. Build a larger archive."
         )
-    pictures = np.empty((len(rows), size, size, 3), dtype=np.uint8)
-    for start, faces in enumerate(archive.batches(DECODED, rows=rows)):
-        pictures[start * DECODED : start * DECODED + len(faces)] = to_uint8(faces.images)
-    return pictures
+    return archive.pictures(rows)
 
 
-@torch.no_grad()
 def encode(identity: nn.Module, pictures: np.ndarray) -> Tensor:
     """r_id of pictures, uint8 (M, S, S, 3) -> float32 (M, D) unit vectors on the CPU (Eq. 7)."""
-    where = next(identity.parameters()).device
-    parts = np.split(pictures, range(DECODED, len(pictures), DECODED))
-    return torch.cat([identity(torch.from_numpy(to_float(part)).to(where)).cpu() for part in parts])
+    return embedded(identity, pictures)
 
 
 @torch.no_grad()
@@ -278,4 +248,4 @@ def samples(network: Disentanglement, identity: nn.Module, pictures: np.ndarray,
     if alter is not None:
         vectors.append(torch.from_numpy(alter(own.numpy())).to(own.dtype))
     columns = [images, *(network(vector.to(where), images) for vector in vectors)]
-    return np.concatenate([np.concatenate(list(to_uint8(column.cpu().numpy()))) for column in columns], axis=1)
+    return side_by_side(columns)

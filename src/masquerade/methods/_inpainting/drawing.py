@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
@@ -13,8 +12,8 @@ from masquerade.core.images import Faces
 from masquerade.methods import _region
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.region import scaled
-from masquerade.networks.inputs import device, place
-from masquerade.training import checkpoints
+from masquerade.networks.inputs import in_batches, place
+from masquerade.training.checkpoints import Saved
 
 BATCH = 32  # pictures at a time
 OfLandmarks = Callable[[np.ndarray, int], np.ndarray]
@@ -29,9 +28,7 @@ class Drawing:
 
     def __init__(self, network: nn.Module, size: int, checkpoint: Path):
         self.size = size
-        tensors, _ = checkpoints.load_checkpoint(checkpoint)
-        checkpoints.load_into(network, tensors.get("network", {}), checkpoint)
-        self._network = place(network.eval().requires_grad_(False))
+        self._network = place(Saved(checkpoint).frozen("network", network))
 
     def drawn(self, faces: Faces, masks: OfLandmarks, guide: OfLandmarks, codes: np.ndarray) -> np.ndarray:
         """The pictures (N, 3, H, W) with a region drawn anew.
@@ -50,10 +47,7 @@ class Drawing:
         region.check(faces, places)
         hidden = np.where(places[:, None], 0.0, images).astype(np.float32)  # the face is gone from here on
         guides = guide(scaled(faces.landmarks, width, self.size), self.size)
-        arrays = (hidden, places[:, None].astype(np.float32), guides, codes)
-        parts = zip(*(torch.from_numpy(array).split(BATCH) for array in arrays), strict=True)
-        with torch.inference_mode():
-            drawn = torch.cat([self._drawn(*(part.to(device()) for part in some)).cpu() for some in parts])
+        drawn = in_batches(self._drawn, BATCH, hidden, places[:, None].astype(np.float32), guides, codes)
         return region.pasted(images, drawn.numpy(), places)
 
     def _drawn(self, hidden: Tensor, masks: Tensor, guide: Tensor, codes: Tensor) -> Tensor:

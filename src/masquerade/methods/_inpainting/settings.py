@@ -5,9 +5,9 @@ from typing import Annotated
 from pydantic import Field
 
 from masquerade.core.settings import Settings
+from masquerade.training.settings import AdversarialUpdates, Weight
 
 Width = Annotated[int, Field(ge=4)]
-Weight = Annotated[float, Field(ge=0)]
 
 
 class LossSettings(Settings):
@@ -24,27 +24,18 @@ class LossSettings(Settings):
     """Weight of the same error of local sharpness, `sharpening.texture` (0: none of the papers has it; ours)."""
 
 
-class InpaintingSettings(Settings):
+class InpaintingSettings(AdversarialUpdates):
     """The knobs of the training."""
 
-    steps: Annotated[int, Field(ge=1)]
-    """Updates of the generator."""
+    sources = {
+        "steps": "of the generator",
+        "learning_rate": "of the generator and the critic",
+        "kernel_rate": "of the generator; 0 as published",
+        "cooldown": "the generator's; 0 as published",
+    }
+
     critic_from: Annotated[int, Field(ge=0)]
     """Updates of the generator without the critic and without the adversarial loss, before those with both (ours:
     docs/inpainting.md; 0: all published codes)."""
-    batch: Annotated[int, Field(ge=2)]
-    """Pictures of one update."""
     jitter: Annotated[float, Field(ge=0, le=0.2)]
     """Largest shift of each side of the region while training, as a share of its size."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Learning rate of Adam, for the generator and the critic."""
-    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
-    """Betas of Adam."""
-    kernel_rate: Annotated[float, Field(ge=0)]
-    """Learning rate of Muon, for the kernels of the generator (0: Adam for these too, as published)."""
-    cooldown: Annotated[float, Field(ge=0, le=1)]
-    """Share of the steps, at the end, over which the generator's rates fall to a fiftieth (0: as published)."""
-    ema: Annotated[float, Field(ge=0, lt=1)]
-    """Decay of the average of the weights, which is saved (0: the last weights)."""
-    samples_every: Annotated[int, Field(ge=1)]
-    """Updates between two sample pictures."""

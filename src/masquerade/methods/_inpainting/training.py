@@ -1,8 +1,7 @@
 """The training that all inpainters share: hide a region, draw it, paste it, and compare it with real faces."""
 
-import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -18,9 +17,9 @@ from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.settings import InpaintingSettings
-from masquerade.training import loop
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.training import Training, side_by_side
 
 DECODED = 256  # pictures that are decoded at a time
 SAMPLES = 6  # rows of a sample picture
@@ -70,11 +69,11 @@ class InpaintingTask(ABC):
         self._order = mirrored_points_order().numpy()
         self.modules = {"network": network, "critic": critic}
         knobs: InpaintingSettings = settings
-        self._generating = Optimisers.with_kernels(
-            {"network": network}, knobs.learning_rate, knobs.kernel_rate, knobs.betas
-        )
-        self._criticising = Optimisers({"critic": critic}, knobs.learning_rate, knobs.betas)
-        self.optimisers = {**self._generating.named, "critic": self._criticising.named["adam"]}
+        rate, betas = knobs.learning_rate, knobs.betas
+        self.optimisers = {
+            "network": Optimisers.with_kernels({"network": network}, rate, knobs.kernel_rate, betas),
+            "critic": Optimisers({"critic": critic}, rate, betas),
+        }
 
     @abstractmethod
     def region(self, landmarks: np.ndarray, draw: np.random.Generator) -> np.ndarray:
@@ -142,7 +141,7 @@ class InpaintingTask(ABC):
         values, pasted = self._update_generator(scenes, step, criticised)
         if criticised:
             values["critic"] = self.criticising(scenes, pasted, step)
-            self._criticising.descend(values["critic"], 1.0)
+            self.optimisers["critic"].descend(values["critic"], 1.0)
         return {name: value.item() for name, value in values.items()}
 
     def _update_generator(self, scenes: Scenes, step: int, criticised: bool) -> tuple[dict[str, Tensor], Tensor]:
@@ -152,7 +151,7 @@ class InpaintingTask(ABC):
             self.critic.requires_grad_(False)
             values["adversarial"] = self.generating(self.scores(pasted, scenes))
         total = cast("Tensor", sum(getattr(self.settings.losses, name) * value for name, value in values.items()))
-        self._generating.descend(total, cooldown_share(step, self.settings.steps, self.settings.cooldown))
+        self.optimisers["network"].descend(total, cooldown_share(step, self.settings.steps, self.settings.cooldown))
         self.critic.requires_grad_(True)
         return values | {"total": total}, pasted.detach()
 
@@ -227,35 +226,31 @@ def reduced(images: np.ndarray, size: int) -> np.ndarray:
     return adaptive_avg_pool2d(torch.from_numpy(images), size).numpy()
 
 
-def fit(task: InpaintingTask, job: TrainingJob, archive: FaceArchive, *parts: object) -> nn.Module:
-    """Train the task and return the averaged generator. ``parts``: what else the training depends on."""
-    settings, average = task.settings, loop.Average(task.network, task.settings.ema)
-    known = people(archive, "validation", task.size, SAMPLES)
-    draw = seeding.generator(task.seed, "samples")
+def train(
+    settings: InpaintingSettings,
+    job: TrainingJob,
+    size: int,
+    task_of: Callable[[People], InpaintingTask],
+    names: Callable[[FaceArchive], Collection[str]] | None = None,
+) -> None:
+    """Train the task of the people of the job, and write ``job.checkpoint`` (the averaged generator).
+
+    ``size``: side in pixels of the pictures. ``names``: chooses among the people of an archive; None: all.
+    """
+    training = Training(job, settings)
+    archive = training.archive
+    task = task_of(people(archive, job.people, size, names=names and names(archive)))
+    network = training.averaged(task.network)
+    known = people(archive, "validation", size, SAMPLES)
+    draw = seeding.generator(job.seed, "samples")
     with torch.no_grad():
         scenes = task.scenes_of(to_float(known.pictures), known.landmarks, np.arange(len(known.pictures)), draw)
-
-    def sample(step: int) -> None:
-        if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
-            job.picture(f"samples_{step + 1:06d}", samples(average.module, scenes))
-
-    digest = "\n".join(map(str, (settings.model_dump_json(), job.seed, archive.digest(job.people), *parts)))
-    loop.fit(
-        task,
-        steps=settings.steps,
-        state=job.state,
-        fingerprint=hashlib.sha256(digest.encode()).hexdigest(),
-        log=job.log,
-        averages={"network": average},
-        after=sample,
-    )
-    return average.module
+    training.fit(task, settings.steps, lambda: samples(network, scenes))
+    training.save({"network": network}, {"size": size})
 
 
 @torch.no_grad()
 def samples(network: nn.Module, scenes: Scenes) -> np.ndarray:
     """uint8 (rows, columns, 3): original | hidden | drawn | drawn with the code of the row above."""
     draws = [scenes, scenes._replace(code=scenes.code.roll(1, dims=0))]
-    columns = (scenes.images, scenes.hidden, *(drawn(network, each) for each in draws))
-    pictures = [np.concatenate(list(to_uint8(column.cpu().numpy()))) for column in columns]
-    return np.concatenate(pictures, axis=1)
+    return side_by_side([scenes.images, scenes.hidden, *(drawn(network, each) for each in draws)])

@@ -7,8 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from masquerade.core import seeding
-from masquerade.core.errors import PictureError
-from masquerade.core.images import Faces
+from masquerade.core.images import Faces, check_size
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods.anonymousnet.settings import AnonymousNetSettings
@@ -49,23 +48,21 @@ class AnonymousNet(Method):
 
         from masquerade.methods.anonymousnet import training
         from masquerade.networks.inputs import place
-        from masquerade.training import checkpoints
+        from masquerade.training.checkpoints import Saved
 
         super().__init__(params, variant, resources)
         assert resources.checkpoint is not None
-        tensors, facts = checkpoints.load_checkpoint(resources.checkpoint)
-        self._size, self._chosen = facts["size"], training.columns(params)
-        estimator, network = training.estimator(params), training.generator(params)
-        shape = (facts["labels"], len(self._chosen))
+        saved = Saved(resources.checkpoint)
+        self._size, self._chosen = saved.facts["size"], training.columns(params)
+        shape = (saved.facts["labels"], len(self._chosen))
         population = training.Population(
             torch.zeros(shape, dtype=torch.bool),
             torch.zeros(shape[:1], dtype=torch.int64),
             torch.zeros(3, *[self._size] * 2),
         )
-        for module, name in ((estimator, "estimator"), (network, "network"), (population, "population")):
-            checkpoints.load_into(module, tensors.get(name, {}), resources.checkpoint)
-        self._estimator, self._network = (place(part.eval().requires_grad_(False)) for part in (estimator, network))
-        self._population = population
+        self._estimator = place(saved.frozen("estimator", training.estimator(params)))
+        self._network = place(saved.frozen("network", training.generator(params)))
+        self._population = saved.frozen("population", population)
 
     @classmethod
     def train(cls, params: Params, job: TrainingJob) -> None:
@@ -77,19 +74,14 @@ class AnonymousNet(Method):
         """Stages I to IV. Raises PictureError if the pictures do not have the size of the training pictures."""
         import torch
 
-        from masquerade.networks.inputs import device
+        from masquerade.networks.inputs import in_batches
 
-        if faces.images.shape[-2:] != (self._size, self._size):
-            height, width = faces.images.shape[-2:]
-            raise PictureError(f"is {width} x {height} pixels; this network takes {self._size} x {self._size}")
-        images = torch.from_numpy(faces.images)
-        with torch.inference_mode():
-            own = torch.cat([self._estimator(part.to(device())).cpu() for part in images.split(BATCH)])
-            wanted = torch.from_numpy(self.labels((own[:, self._chosen] > 0).numpy(), faces.ids, seed)).float()
-            pairs = zip(images.split(BATCH), wanted.split(BATCH), strict=True)
-            made = torch.cat([self._network(*(part.to(device()) for part in pair)).cpu() for pair in pairs])
-            if self.variant.perturbation:
-                made = (made + self._population.perturbation).clamp(-1, 1)
+        check_size(faces.images, self._size)
+        own = in_batches(self._estimator, BATCH, faces.images)[:, self._chosen] > 0
+        wanted = torch.from_numpy(self.labels(own.numpy(), faces.ids, seed)).float()
+        made = in_batches(self._network, BATCH, faces.images, wanted)
+        if self.variant.perturbation:
+            made = (made + self._population.perturbation).clamp(-1, 1)
         return made.numpy()
 
     def labels(self, own: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:

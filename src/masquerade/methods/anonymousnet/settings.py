@@ -6,24 +6,22 @@ from pydantic import Field, model_validator
 
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.settings import Settings
+from masquerade.training.settings import AdversarialUpdates, Updates, Weight
 
 Width = Annotated[int, Field(ge=4)]
-Weight = Annotated[float, Field(ge=0)]
 
 
-class EstimatorSettings(Settings):
+class EstimatorSettings(Updates):
     """Stage I: the classifier of attributes. Ours; it has the form of the backbone ``attribute_classifier``."""
+
+    sources = {
+        "learning_rate": "here of Muon; Adam has a share of it",
+    }
 
     input_size: Annotated[int, Field(ge=8)]
     """Side in pixels of its input."""
     widths: Annotated[list[Width], Field(min_length=1)]
     """Channels of its stages, which each halve the picture and have one convolution."""
-    steps: Annotated[int, Field(ge=1)]
-    """Updates."""
-    batch: Annotated[int, Field(ge=2)]
-    """Pictures of one update."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Largest learning rate of Muon."""
 
 
 class GeneratorSettings(Settings):
@@ -69,8 +67,17 @@ class AnonymousNetLosses(Settings):
     """Weight of the mean absolute error after drawing the own label again (10)."""
 
 
-class AnonymousNetSettings(Settings):
+class AnonymousNetSettings(AdversarialUpdates):
     """All knobs of AnonymousNet."""
+
+    sources = {
+        "steps": "of the generator; 40,000: 200,000 of the critic",
+        "batch": "16",
+        "learning_rate": "of the generator; 0.0001",
+        "betas": "0.5, 0.999",
+        "kernel_rate": "of the generator; 0 as published",
+        "cooldown": "the generator's; 0.5",
+    }
 
     selected: Annotated[list[str], Field(min_length=1)]
     """The attributes that are chosen anew (Black_Hair, Blond_Hair, Brown_Hair, Male, Young)."""
@@ -86,26 +93,10 @@ class AnonymousNetSettings(Settings):
     """Updates of the critic before one of the generator (5)."""
     penalty_every: Annotated[int, Field(ge=1)]
     """Updates of the critic between two with the gradient penalty, which then counts as often (1)."""
-    steps: Annotated[int, Field(ge=1)]
-    """Updates of the generator (40,000: 200,000 of the critic)."""
-    batch: Annotated[int, Field(ge=2)]
-    """Pictures of one update (16)."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Learning rate of Adam, for the generator (0.0001)."""
-    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
-    """Betas of Adam (0.5, 0.999)."""
-    kernel_rate: Annotated[float, Field(ge=0)]
-    """Learning rate of Muon, for the kernels of the generator (0: Adam for these too, as published)."""
-    cooldown: Annotated[float, Field(ge=0, le=1)]
-    """Share of the steps, at the end, over which the generator's rates fall to a fiftieth (0.5)."""
-    ema: Annotated[float, Field(ge=0, lt=1)]
-    """Decay of the average of the weights, which is saved (0: the last weights)."""
     perturbation: Annotated[float, Field(ge=0, le=1)]
     """Stage IV: largest magnitude of the universal perturbation, in [-1, 1] (0.063, 8 of 255: ours)."""
     perturbation_steps: Annotated[int, Field(ge=1)]
     """Stage IV: updates of the perturbation (ours)."""
-    samples_every: Annotated[int, Field(ge=1)]
-    """Updates between two sample pictures."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:

@@ -1,6 +1,5 @@
 """The training of AnonymousNet: the classifier of stage I, the generator of stage III, the perturbation of stage IV."""
 
-import hashlib
 from typing import cast
 
 import numpy as np
@@ -8,23 +7,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from masquerade.backbones import loaded
 from masquerade.backbones.attribute_classifier.training import Classifier, annotations, class_weights
 from masquerade.backbones.recognition.training import augmented
-from masquerade.core import discovery, fingerprints, seeding
+from masquerade.core import seeding
 from masquerade.core.annotations import ATTRIBUTES
-from masquerade.core.images import FaceArchive, to_float, to_uint8
+from masquerade.core.images import to_float
 from masquerade.methods.anonymousnet.settings import AnonymousNetSettings
 from masquerade.networks.inputs import device
 from masquerade.networks.stargan import StarGanCritic, StarGanGenerator
-from masquerade.training import checkpoints, loop
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.training import Training, side_by_side
 
 CROP = (0.0, 0.0, 1.0, 1.0)  # the classifier sees the whole picture, as hair is among the attributes
 DROPOUT, BALANCE, COOLDOWN = 0.3, 0.5, 0.5  # of stage I
 ADAM_RATE = 0.3  # of stage I: the rate of Adam as a share of Muon's
 SAMPLES = 6  # rows of a sample picture
-DECODED = 256  # pictures at a time
 
 
 class AnonymousNetTask:
@@ -41,15 +40,11 @@ class AnonymousNetTask:
         chosen = settings.critic
         self.critic = StarGanCritic(pictures.shape[1], len(self.chosen), chosen.width, chosen.depth).to(self.device)
         self.modules = {"estimator": self.estimator, "network": self.network, "critic": self.critic}
-        self._estimating = Optimisers(
-            {"estimator": self.estimator}, settings.estimator.learning_rate, (0.9, 0.99), (2, 4), ADAM_RATE
-        )
-        self._generating, self._criticising = (
-            Optimisers.with_kernels({name: self.modules[name]}, of.learning_rate, of.kernel_rate, settings.betas)
+        rate, own = settings.estimator.learning_rate, {"estimator": self.estimator}
+        self.optimisers = {"estimator": Optimisers(own, rate, (0.9, 0.99), (2, 4), ADAM_RATE)} | {
+            name: Optimisers.with_kernels({name: self.modules[name]}, of.learning_rate, of.kernel_rate, settings.betas)
             for name, of in (("network", settings), ("critic", settings.critic))
-        )
-        named = {"estimator": self._estimating, "network": self._generating, "critic": self._criticising}
-        self.optimisers = {f"{name}.{key}": each for name, of in named.items() for key, each in of.named.items()}
+        }
 
     def kind(self, step: int) -> tuple[bool, bool, bool]:
         """Whether the step is of stage I, or of the critic's labels, and whether the gradient is penalised."""
@@ -76,14 +71,14 @@ class AnonymousNetTask:
         images = augmented(torch.from_numpy(self.pictures[rows.numpy()]), draw).to(self.device)
         labels, weights = self.labels[rows].to(self.device), self.weights[rows].to(self.device)
         loss = functional.binary_cross_entropy_with_logits(self.estimator(images), labels, weights)
-        self._estimating.descend(loss, cooldown_share(step, self.settings.estimator.steps, COOLDOWN))
+        self.optimisers["estimator"].descend(loss, cooldown_share(step, self.settings.estimator.steps, COOLDOWN))
         return loss
 
     def _learn_labels(self, step: int) -> Tensor:
         """An update of the critic by the labels of real pictures alone (Choi et al. 2018, Eq. 2)."""
         images, own, _ = self._batch(step, 0)
         loss = functional.binary_cross_entropy_with_logits(self.critic(images)[1], own)
-        self._criticising.descend(loss, 1.0)
+        self.optimisers["critic"].descend(loss, 1.0)
         return loss
 
     def _synthesise(self, step: int) -> dict[str, Tensor]:
@@ -102,7 +97,7 @@ class AnonymousNetTask:
         }
         total = cast("Tensor", sum(getattr(weights, name) * value for name, value in values.items()))  # Eq. 6
         share = cooldown_share(step - first_drawn(self.settings), self.settings.steps, self.settings.cooldown)
-        self._generating.descend(total, share)
+        self.optimisers["network"].descend(total, share)
         self.critic.requires_grad_(True)
         return values | {"critic": criticism[-1]}
 
@@ -120,7 +115,7 @@ class AnonymousNetTask:
             slope = torch.autograd.grad(self.critic(mixed)[0].sum(), mixed, create_graph=True)[0]
             penalty = (slope.flatten(1).norm(dim=1) - 1).square().mean()  # Eq. 7
             loss = loss + weights.gradient_penalty * settings.penalty_every * penalty
-        self._criticising.descend(loss, 1.0)
+        self.optimisers["critic"].descend(loss, 1.0)
         return loss.detach()
 
     def _batch(self, step: int, number: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -175,42 +170,20 @@ class Population(nn.Module):
 
 def train(settings: AnonymousNetSettings, job: TrainingJob) -> None:
     """Train stages I, III and IV on the people of the job and write ``job.checkpoint``."""
-    torch.set_num_threads(job.threads)
-    archive = FaceArchive(job.faces)
-    rows = archive.select(job.people)
-    labels = annotations(rows, job.faces)
-    pictures = np.concatenate([to_uint8(faces.images) for faces in archive.batches(DECODED, rows=rows)])
+    training = Training(job, settings)
+    archive, pictures = training.archive, training.pictures()
+    labels = annotations(archive.select(job.people), job.faces)
     task = AnonymousNetTask(settings, pictures, labels, job.seed)
-    average = loop.Average(task.network, settings.ema)
+    network = training.averaged(task.network)
     sources = archive.load(rows=archive.select("validation").iloc[:SAMPLES]).images
-
-    def sample(step: int) -> None:
-        done = step + 1 - first_drawn(settings)
-        if done > 0 and (done % settings.samples_every == 0 or done == settings.steps):
-            job.picture(f"samples_{done:06d}", samples(average.module, sources, len(task.chosen)))
-
-    parts = (
-        settings.model_dump_json(),
-        job.seed,
-        archive.digest(job.people),
-        fingerprints.md5(job.backbones["identity"]),
-    )
-    loop.fit(
-        task,
-        steps=first_drawn(settings) + settings.steps,
-        state=job.state,
-        fingerprint=hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest(),
-        log=job.log,
-        averages={"network": average},
-        after=sample,
-    )
-    identity = discovery.load("backbones", "identity").load(job.backbones["identity"]).to(task.device)
-    perturbation = universal(identity, pictures, settings, job.seed)
+    first = first_drawn(settings)
+    training.fit(task, first + settings.steps, lambda: samples(network, sources, len(task.chosen)), first=first)
+    perturbation = universal(loaded("identity", job.backbones), pictures, settings, job.seed)
     population = np.unique(labels[:, task.chosen], axis=0, return_counts=True)
     known, counts = (torch.from_numpy(array) for array in population)
     kept = Population(known, counts, perturbation)
-    modules = {"estimator": task.estimator, "network": average.module, "population": kept}
-    checkpoints.save_checkpoint(job.checkpoint, modules, {"size": pictures.shape[1], "labels": len(known)})
+    modules = {"estimator": task.estimator, "network": network, "population": kept}
+    training.save(modules, {"size": pictures.shape[1], "labels": len(known)})
 
 
 def universal(identity: nn.Module, pictures: np.ndarray, settings: AnonymousNetSettings, seed: int) -> Tensor:
@@ -240,5 +213,4 @@ def samples(network: nn.Module, images: np.ndarray, labels: int) -> np.ndarray:
     where = next(network.parameters()).device
     pictures = torch.from_numpy(images).to(where)
     drawn = [network(pictures, label.expand(len(pictures), -1)) for label in torch.eye(labels, device=where)]
-    shown = [to_uint8(column.cpu().numpy()) for column in (pictures, *drawn)]
-    return np.concatenate([np.concatenate(list(column)) for column in shown], axis=1)
+    return side_by_side([pictures, *drawn])

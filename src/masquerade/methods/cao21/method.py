@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from masquerade.core import discovery, seeding
+from masquerade.backbones import loaded
+from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import Faces
 from masquerade.core.keys import Digits, stacked
@@ -55,7 +56,7 @@ class Cao21(Method):
 
         super().__init__(params, variant, resources)
         assert resources.checkpoint is not None
-        self._networks = FrozenStageOne(params, resources.checkpoint, resources.backbones["identity"])
+        self._networks = FrozenStageOne(params, resources.checkpoint, resources.backbones)
         if "references" not in self._networks.rest:
             raise CheckpointError(f"{resources.checkpoint} holds no library of reference identities. Train it again.")
         library = self._networks.rest["references"]["identities"].numpy()
@@ -67,9 +68,8 @@ class Cao21(Method):
         """Raises ParameterError if there are too few training identities for one reference a password."""
         from masquerade.methods._disentanglement import training
         from masquerade.methods.latent.store import Table
-        from masquerade.networks.inputs import place
 
-        identity = place(discovery.load("backbones", "identity").load(job.backbones["identity"]))
+        identity = loaded("identity", job.backbones)
         library = training.people(job, identity, params.size)
         try:
             references = rotation.References(library.numpy(), params.combined, PASSWORD.count)

@@ -7,19 +7,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize, relu
 
-from masquerade.core import discovery, fingerprints, seeding
+from masquerade.backbones import loaded
+from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float
 from masquerade.methods._inpainting import region, training
 from masquerade.methods._inpainting.training import InpaintingTask, People, Scenes
 from masquerade.methods.ciagan.settings import CiaganSettings
 from masquerade.networks.ciagan import CiaganCritic, CiaganGenerator, siamese
-from masquerade.networks.inputs import device
-from masquerade.training import checkpoints
+from masquerade.networks.inputs import device, embedded
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers
-
-ENCODED = 256  # pictures whose identity vectors are computed at a time
 
 
 class CiaganTask(InpaintingTask):
@@ -38,8 +36,8 @@ class CiaganTask(InpaintingTask):
         if encoder is None:
             self.siamese = siamese(settings.embedding).to(device())
             self.modules |= {"siamese": self.siamese}
-            self._comparing = Optimisers({"siamese": self.siamese}, settings.learning_rate, settings.betas)
-            self.optimisers |= {"siamese": self._comparing.named["adam"]}
+            own = {"siamese": self.siamese}
+            self.optimisers |= {"siamese": Optimisers(own, settings.learning_rate, settings.betas)}
         else:
             self.centres = centres(encoder, people.pictures, self.owners)
 
@@ -90,7 +88,8 @@ class CiaganTask(InpaintingTask):
         """One update of the siamese network on real pairs, of which half are of one person."""
         others = self._pictures(self._labels(scenes).cpu().numpy(), seeding.generator(self.seed, "pairs", step))
         first, second = self.siamese(scenes.images), self.siamese(others)
-        self._comparing.descend(contrastive(first, second, self.wanted(scenes), self.settings.margin), 1.0)
+        loss = contrastive(first, second, self.wanted(scenes), self.settings.margin)
+        self.optimisers["siamese"].descend(loss, 1.0)
 
     def _pictures(self, labels: np.ndarray, draw: np.random.Generator) -> Tensor:
         """A picture of each labelled person, (N, 3, S, S)."""
@@ -120,8 +119,7 @@ def one_hot(labels: np.ndarray, count: int) -> np.ndarray:
 def centres(encoder: nn.Module, pictures: np.ndarray, owners: np.ndarray) -> Tensor:
     """The mean identity vector of each person, unit (people, D). ``owners`` int64 (M,): the person of each picture."""
     where = next(encoder.parameters()).device
-    parts = np.split(pictures, range(ENCODED, len(pictures), ENCODED))
-    vectors = torch.cat([encoder(torch.from_numpy(to_float(part)).to(where)) for part in parts])
+    vectors = embedded(encoder, pictures).to(where)
     sums = torch.zeros(owners.max() + 1, vectors.shape[1], device=where)
     return normalize(sums.index_add_(0, torch.from_numpy(owners).to(where), vectors))
 
@@ -149,13 +147,9 @@ def labelled(archive: FaceArchive, part: str, count: int) -> list[str]:
 
 def train(settings: CiaganSettings, job: TrainingJob) -> None:
     """Train on the people of the job and write ``job.checkpoint`` (the averaged generator)."""
-    torch.set_num_threads(job.threads)
-    archive = FaceArchive(job.faces)
-    names = labelled(archive, job.people, settings.labels)
-    people = training.people(archive, job.people, settings.size, names=names)
-    encoder = None
-    if settings.compared_by == "identity":
-        encoder = discovery.load("backbones", "identity").load(job.backbones["identity"]).to(device())
-    task = CiaganTask(settings, people, encoder, job.seed)
-    network = training.fit(task, job, archive, fingerprints.md5(job.backbones["identity"]))
-    checkpoints.save_checkpoint(job.checkpoint, {"network": network}, {"size": settings.size})
+
+    def task(people: People) -> CiaganTask:
+        encoder = loaded("identity", job.backbones) if settings.compared_by == "identity" else None
+        return CiaganTask(settings, people, encoder, job.seed)
+
+    training.train(settings, job, settings.size, task, lambda archive: labelled(archive, job.people, settings.labels))

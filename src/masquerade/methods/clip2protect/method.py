@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from masquerade.core import discovery, seeding
+from masquerade.backbones import loaded
+from masquerade.core import seeding
 from masquerade.core.images import Faces
 from masquerade.methods import Capabilities, Method, Resources, _gallery
 from masquerade.methods.clip2protect.settings import CLIP2ProtectSettings, CLIP2ProtectVariant
@@ -41,9 +42,8 @@ class CLIP2Protect(Method):
         super().__init__(params, variant, resources)
         space = LatentSpace(resources.backbones)
         prompts.refuse_unknown([params.source, variant.prompt, *params.templates], space.semantics.tokenizer)
-        identity = discovery.load("backbones", "identity").load(resources.backbones["identity"])
         self._codes = Codes(space, resources.latents)
-        self._search = Search(space, identity, params, variant)
+        self._search = Search(space, loaded("identity", resources.backbones), params, variant)
         self._gallery, self._rows = _gallery.of(resources)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:

@@ -42,14 +42,11 @@ class DartBlur(Method):
     def __init__(self, params: Params, variant: Variant, resources: Resources):
         from masquerade.networks.dartblur import DartBlurUNet
         from masquerade.networks.inputs import place
-        from masquerade.training import checkpoints
+        from masquerade.training.checkpoints import Saved
 
         super().__init__(params, variant, resources)
         assert resources.checkpoint is not None
-        tensors, _ = checkpoints.load_checkpoint(resources.checkpoint)
-        network = DartBlurUNet(params.widths)
-        checkpoints.load_into(network, tensors.get("network", {}), resources.checkpoint)
-        self._network = place(network.eval().requires_grad_(False))
+        self._network = place(Saved(resources.checkpoint).frozen("network", DartBlurUNet(params.widths)))
 
     @classmethod
     def train(cls, params: Params, job: TrainingJob) -> None:
@@ -68,10 +65,8 @@ class DartBlur(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if landmarks are unknown, or if the network cannot halve the pictures often enough."""
-        import torch
-
         from masquerade.methods.dartblur.blurring import blurred
-        from masquerade.networks.inputs import device
+        from masquerade.networks.inputs import in_batches
 
         height, width = faces.images.shape[-2:]
         if height != width or width % 2**HALVINGS:
@@ -82,8 +77,5 @@ class DartBlur(Method):
         plain, masks = blurred(faces.images, corners), region.masks_of(corners, width)
         if self.variant.plain:
             return plain
-        arrays = (plain, masks[:, None].astype(np.float32))
-        parts = zip(*(torch.from_numpy(array).split(BATCH) for array in arrays), strict=True)
-        with torch.inference_mode():
-            made = torch.cat([self._network(*(part.to(device()) for part in some)).cpu() for some in parts])
+        made = in_batches(self._network, BATCH, plain, masks[:, None].astype(np.float32))
         return region.pasted(plain, made.numpy(), masks)

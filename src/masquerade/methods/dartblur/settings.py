@@ -5,23 +5,22 @@ from typing import Annotated
 from pydantic import Field
 
 from masquerade.core.settings import Settings
+from masquerade.training.settings import Averaged, Betas, Updates, Weight
 
 Width = Annotated[int, Field(ge=4)]
-Weight = Annotated[float, Field(ge=0)]
 HALVINGS = 5  # of the U-Net
 
 
-class DetectorSettings(Settings):
+class DetectorSettings(Updates):
     """The detectors. They are ours; the published ones are RetinaFaces."""
+
+    sources = {
+        "steps": "on clear pictures, before the training of the U-Net",
+        "learning_rate": "0.0005",
+    }
 
     widths: Annotated[list[Width], Field(min_length=2)]
     """Channels after each halving of the picture."""
-    steps: Annotated[int, Field(ge=1)]
-    """Updates on clear pictures, before the training of the U-Net."""
-    batch: Annotated[int, Field(ge=2)]
-    """Pictures of one of these updates."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Learning rate of Adam (0.0005)."""
 
 
 class DartBlurLosses(Settings):
@@ -37,8 +36,15 @@ class DartBlurLosses(Settings):
     """Weight of the loss of that detector on clear pictures, after one more step on the results (1)."""
 
 
-class DartBlurSettings(Settings):
+class DartBlurSettings(Updates, Averaged):
     """All knobs of DartBlur."""
+
+    sources = {
+        "steps": "of the U-Net, each followed by one of the second detector",
+        "batch": "8",
+        "learning_rate": "0.0002",
+        "cooldown": "the rate of the U-Net",
+    }
 
     widths: Annotated[list[Width], Field(min_length=HALVINGS, max_length=HALVINGS)]
     """Channels of the U-Net after each halving (32, 64, 128, 256, 512)."""
@@ -50,17 +56,5 @@ class DartBlurSettings(Settings):
     """Mean distance to the plain blur that costs nothing, in units of 255 (20)."""
     inner_rate: Annotated[float, Field(gt=0)]
     """Learning rate of the differentiated step of the cyclic loss."""
-    steps: Annotated[int, Field(ge=1)]
-    """Updates of the U-Net, each followed by one of the second detector."""
-    batch: Annotated[int, Field(ge=2)]
-    """Pictures of one update (8)."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Learning rate of Adam (0.0002)."""
-    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
+    betas: Betas
     """Betas of Adam (0.5, 0.999)."""
-    cooldown: Annotated[float, Field(ge=0, le=1)]
-    """Share of the steps, at the end, over which the rate of the U-Net falls to a fiftieth."""
-    ema: Annotated[float, Field(ge=0, lt=1)]
-    """Decay of the average of the weights, which is saved (0: the last weights)."""
-    samples_every: Annotated[int, Field(ge=1)]
-    """Updates between two sample pictures."""

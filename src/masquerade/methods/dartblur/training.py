@@ -1,6 +1,5 @@
 """The training of DartBlur: a detector of clear pictures, then the U-Net with a second detector beside it."""
 
-import hashlib
 from typing import cast
 
 import numpy as np
@@ -9,18 +8,18 @@ from torch import Tensor
 from torch.func import functional_call
 
 from masquerade.core import seeding
-from masquerade.core.images import FaceArchive, to_float, to_uint8
-from masquerade.methods._inpainting import region, training
-from masquerade.methods._inpainting.training import People
+from masquerade.core.images import to_float
+from masquerade.methods._inpainting import region
+from masquerade.methods._inpainting.training import People, people
 from masquerade.methods.dartblur import losses
 from masquerade.methods.dartblur.blurring import blurred
 from masquerade.methods.dartblur.settings import DartBlurSettings
 from masquerade.networks.dartblur import DartBlurUNet
 from masquerade.networks.grid_detector import GridDetector, detection, grid_targets, views
 from masquerade.networks.inputs import device
-from masquerade.training import checkpoints, loop
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.training import Training, side_by_side
 
 CLIP = 500.0  # largest norm of the gradient of the U-Net: published code
 SMOOTHED = 0.1  # label smoothing of the second detector's targets
@@ -38,12 +37,11 @@ class DartBlurTask:
         self.second = GridDetector(settings.detector.widths).to(device())
         self.modules = {"network": self.network, "clear": self.clear, "second": self.second}
         rate, betas = settings.detector.learning_rate, (0.9, 0.999)
-        self._optimisers = {
+        self.optimisers = {
             "network": Optimisers({"network": self.network}, settings.learning_rate, settings.betas),
             "clear": Optimisers({"clear": self.clear}, rate, betas),
             "second": Optimisers({"second": self.second}, rate, betas),
         }
-        self.optimisers = {name: of.named["adam"] for name, of in self._optimisers.items()}
 
     def kind(self, step: int) -> bool:
         """Whether the step trains the first detector."""
@@ -56,7 +54,7 @@ class DartBlurTask:
         if self.kind(step):
             images, corners = self._views(draw, self.settings.detector.batch)
             loss = detection(self.clear(images), self._truth(corners))
-            self._optimisers["clear"].descend(loss, cooldown_share(step, first, 0.5))
+            self.optimisers["clear"].descend(loss, cooldown_share(step, first, 0.5))
             return {"detection": loss.item()}
         if step == first:
             self.second.load_state_dict(self.clear.state_dict())
@@ -66,7 +64,7 @@ class DartBlurTask:
         share = cooldown_share(step - first, self.settings.steps, self.settings.cooldown)
         values, made = self._update_network(images, plain, masks, corners, share)
         second = detection(self.second(made), self._truth(corners))
-        self._optimisers["second"].descend(second, 1.0)
+        self.optimisers["second"].descend(second, 1.0)
         return {name: value.item() for name, value in (values | {"second": second}).items()}
 
     def _update_network(
@@ -86,7 +84,7 @@ class DartBlurTask:
         }
         weights = self.settings.losses
         total = cast("Tensor", sum(getattr(weights, name) * value for name, value in values.items()))
-        self._optimisers["network"].descend(total, share, clip=CLIP)
+        self.optimisers["network"].descend(total, share, clip=CLIP)
         return values, made.detach()
 
     def _after_a_step(self, made: Tensor, truth: Tensor, images: Tensor) -> Tensor:
@@ -113,29 +111,14 @@ class DartBlurTask:
 
 def train(settings: DartBlurSettings, job: TrainingJob) -> None:
     """Train on the people of the job and write ``job.checkpoint`` (the averaged U-Net)."""
-    torch.set_num_threads(job.threads)
-    archive = FaceArchive(job.faces)
-    size = archive.facts["size"]
-    task = DartBlurTask(settings, training.people(archive, job.people, size), job.seed)
-    average = loop.Average(task.network, settings.ema)
-    known = training.people(archive, "validation", size, SAMPLES)
-
-    def sample(step: int) -> None:
-        done = step + 1 - settings.detector.steps
-        if done > 0 and (done % settings.samples_every == 0 or done == settings.steps):
-            job.picture(f"samples_{done:06d}", samples(average.module, known))
-
-    parts = (settings.model_dump_json(), job.seed, archive.digest(job.people))
-    loop.fit(
-        task,
-        steps=settings.detector.steps + settings.steps,
-        state=job.state,
-        fingerprint=hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest(),
-        log=job.log,
-        averages={"network": average},
-        after=sample,
-    )
-    checkpoints.save_checkpoint(job.checkpoint, {"network": average.module}, {"size": size})
+    training = Training(job, settings)
+    archive = training.archive
+    size, first = archive.facts["size"], settings.detector.steps
+    task = DartBlurTask(settings, people(archive, job.people, size), job.seed)
+    network = training.averaged(task.network)
+    known = people(archive, "validation", size, SAMPLES)
+    training.fit(task, first + settings.steps, lambda: samples(network, known), first=first)
+    training.save({"network": network}, {"size": size})
 
 
 @torch.no_grad()
@@ -146,5 +129,4 @@ def samples(network: DartBlurUNet, people: People) -> np.ndarray:
     plain, masks = blurred(images, corners), region.masks_of(corners, size)[:, None].astype(np.float32)
     where = next(network.parameters()).device
     made = network(torch.from_numpy(plain).to(where), torch.from_numpy(masks).to(where)).cpu().numpy()
-    columns = (images, plain, plain * (1 - masks) + made * masks)
-    return np.concatenate([np.concatenate(list(to_uint8(column))) for column in columns], axis=1)
+    return side_by_side([images, plain, plain * (1 - masks) + made * masks])

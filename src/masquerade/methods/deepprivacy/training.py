@@ -5,13 +5,11 @@ import torch
 from torch import Tensor
 
 from masquerade.core import seeding
-from masquerade.core.images import FaceArchive
 from masquerade.methods._inpainting import region, training
 from masquerade.methods._inpainting.training import InpaintingTask, People, Scenes
 from masquerade.methods.deepprivacy.settings import DeepPrivacySettings
 from masquerade.networks.inpainting_unet import SMALLEST, InpaintingCritic, InpaintingUNet
 from masquerade.networks.inputs import device
-from masquerade.training import checkpoints
 from masquerade.training.job import TrainingJob
 
 
@@ -70,7 +68,4 @@ def generator(settings: DeepPrivacySettings) -> InpaintingUNet:
 
 def train(settings: DeepPrivacySettings, job: TrainingJob) -> None:
     """Train on the people of the job and write ``job.checkpoint`` (the averaged generator)."""
-    torch.set_num_threads(job.threads)
-    archive = FaceArchive(job.faces)
-    task = DeepPrivacyTask(settings, training.people(archive, job.people, settings.size), job.seed)
-    checkpoints.save_checkpoint(job.checkpoint, {"network": training.fit(task, job, archive)}, {"size": settings.size})
+    training.train(settings, job, settings.size, lambda people: DeepPrivacyTask(settings, people, job.seed))

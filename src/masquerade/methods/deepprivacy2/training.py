@@ -6,14 +6,12 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from masquerade.core import seeding
-from masquerade.core.images import FaceArchive
 from masquerade.methods._inpainting import region, training
 from masquerade.methods._inpainting.training import InpaintingTask, People, Scenes
 from masquerade.methods.deepprivacy2.settings import DeepPrivacy2Settings
 from masquerade.networks.inputs import device
 from masquerade.networks.style_unet import StyleUNet
 from masquerade.networks.stylegan2_discriminator import Discriminator
-from masquerade.training import checkpoints
 from masquerade.training.job import TrainingJob
 
 CONDITION = 4  # channels of the hidden picture and of its mask
@@ -65,7 +63,4 @@ def generator(settings: DeepPrivacy2Settings) -> StyleUNet:
 
 def train(settings: DeepPrivacy2Settings, job: TrainingJob) -> None:
     """Train on the people of the job and write ``job.checkpoint`` (the averaged generator)."""
-    torch.set_num_threads(job.threads)
-    archive, size = FaceArchive(job.faces), settings.generator.size
-    task = DeepPrivacy2Task(settings, training.people(archive, job.people, size), job.seed)
-    checkpoints.save_checkpoint(job.checkpoint, {"network": training.fit(task, job, archive)}, {"size": size})
+    training.train(settings, job, settings.generator.size, lambda people: DeepPrivacy2Task(settings, people, job.seed))

@@ -1,23 +1,18 @@
 """FIT: a face identity transformer with a password."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from masquerade.core import discovery
-from masquerade.core.errors import CheckpointError, KeyFormatError, PictureError
-from masquerade.core.images import Faces
+from masquerade.core.errors import KeyFormatError
+from masquerade.core.images import Faces, check_size
 from masquerade.core.keys import Bits, stacked
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods.fit.passwords import BITS, of_key
 from masquerade.methods.fit.settings import FitSettings
-from masquerade.networks.inputs import device, place
+from masquerade.networks.inputs import in_batches, place
 from masquerade.training.job import TrainingJob
-
-if TYPE_CHECKING:
-    from torch import nn
 
 BATCH = 32  # pictures at a time
 
@@ -46,28 +41,20 @@ class FIT(Method):
     variant: Variant
 
     def __init__(self, params: Params, variant: Variant, resources: Resources):
-        from masquerade.core import fingerprints
-        from masquerade.methods.fit.training import transformer
-        from masquerade.training import checkpoints
+        from masquerade.methods.fit.training import TIED, transformer
+        from masquerade.training.checkpoints import Saved
 
         super().__init__(params, variant, resources)
         assert resources.checkpoint is not None
-        tensors, facts = checkpoints.load_checkpoint(resources.checkpoint)
-        if facts.get("identity") != fingerprints.md5(resources.backbones["identity"]):
-            raise CheckpointError(
-                f"{resources.checkpoint} was trained with another identity encoder than "
-                f"{resources.backbones['identity']}. Use that encoder, or train again."
-            )
-        self._size = facts["size"]
-        network = transformer(params).eval().requires_grad_(False)
-        checkpoints.load_into(network, tensors.get("network", {}), resources.checkpoint)
-        self._network: nn.Module = place(network)
+        saved = Saved(resources.checkpoint, resources.backbones, TIED)
+        self._size: int = saved.facts["size"]
+        self._network = place(saved.frozen("network", transformer(params)))
 
     @classmethod
     def train(cls, params: Params, job: TrainingJob) -> None:
         from masquerade.methods.fit import training
 
-        training.train(params, job, discovery.load("backbones", "identity").load(job.backbones["identity"]))
+        training.train(params, job)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """T(I, p). Raises PictureError if the pictures do not have the size of the training pictures."""
@@ -89,13 +76,5 @@ class FIT(Method):
         return stacked(keys, of_key)
 
     def _transformed(self, images: np.ndarray, passwords: np.ndarray) -> np.ndarray:
-        import torch
-
-        if images.shape[-2:] != (self._size, self._size):
-            height, width = images.shape[-2:]
-            raise PictureError(f"is {width} x {height} pixels; this network takes {self._size} x {self._size}")
-        with torch.inference_mode():
-            batches = (torch.from_numpy(array).split(BATCH) for array in (images, passwords))
-            pairs = ([part.to(device()) for part in pair] for pair in zip(*batches, strict=True))
-            parts = [self._network(*pair).cpu() for pair in pairs]
-        return torch.cat(parts).numpy()
+        check_size(images, self._size)
+        return in_batches(self._network, BATCH, images, passwords).numpy()

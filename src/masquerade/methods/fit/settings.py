@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from masquerade.core.settings import Settings
+from masquerade.training.settings import AdversarialUpdates, Weight
 
 Width = Annotated[int, Field(ge=4)]
-Weight = Annotated[float, Field(ge=0)]
 
 
 class DiscriminatorSettings(Settings):
@@ -60,8 +60,18 @@ class LossSettings(Settings):
     """Weight of L_rec, the mean absolute difference between recovered and original (100)."""
 
 
-class FitSettings(Settings):
+class FitSettings(AdversarialUpdates):
     """All knobs of FIT."""
+
+    sources = {
+        "steps": "each after one of the discriminators; 284,000: 30 epochs of CASIA-WebFace, the published code",
+        "batch": "each is drawn five times; 48: the published code",
+        "learning_rate": "0.0001: the published code",
+        "betas": "0.5, 0.999: the published code",
+        "kernel_rate": "of the transformer; 0 as published",
+        "cooldown": "of the transformer; 0 as published",
+        "ema": "0 as published",
+    }
 
     width: Width
     """Channels of the transformer before its first halving; each halving doubles them (64: the published code)."""
@@ -85,20 +95,3 @@ class FitSettings(Settings):
     published code); both: all four (ours)."""
     grey: Annotated[float, Field(ge=0, le=1)]
     """Share of the faces that the identity encoder takes in grey, so that colour alone cannot hide (0: the paper)."""
-    steps: Annotated[int, Field(ge=1)]
-    """Updates of the transformer, each after an update of the discriminators (284,000: 30 epochs of some 0.45 million
-    pictures of CASIA-WebFace in batches of 48; the published code)."""
-    batch: Annotated[int, Field(ge=2)]
-    """Faces in one update; each is drawn five times (48: the published code)."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Learning rate of Adam (0.0001: the published code)."""
-    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
-    """Betas of Adam (0.5, 0.999: the published code)."""
-    kernel_rate: Annotated[float, Field(ge=0)]
-    """Learning rate of Muon, for the kernels of the transformer (0: Adam for these too, as published)."""
-    cooldown: Annotated[float, Field(ge=0, le=1)]
-    """Share of the steps, at the end, over which the transformer's rates fall to a fiftieth (0: as published)."""
-    ema: Annotated[float, Field(ge=0, lt=1)]
-    """Decay of the average of the weights, which is saved (0: the last weights, as published)."""
-    samples_every: Annotated[int, Field(ge=1)]
-    """Updates between two sample pictures."""

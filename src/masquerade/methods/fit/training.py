@@ -1,24 +1,25 @@
 """Training the face identity transformer: Gu et al. 2020, section 3."""
 
-import hashlib
 from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from masquerade.core import fingerprints, seeding
+from masquerade.backbones import loaded
+from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods.fit import losses, passwords
 from masquerade.methods.fit.settings import FitSettings
 from masquerade.networks.identity_transformer import IdentityTransformer, PasswordClassifier, discriminators
-from masquerade.training import checkpoints, distributed, loop
+from masquerade.training import distributed
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.training import Training, side_by_side
 
+TIED = ("identity",)  # the backbones that a checkpoint belongs to
 SAMPLES = 6  # rows of a sample picture
-DECODED = 256  # pictures decoded at a time
 KINDS = ("anonymized", "recovered", "wrong")  # of pictures; each has its discriminator
 
 
@@ -48,9 +49,10 @@ class TransformerTask:
         }
         rate, betas = settings.learning_rate, settings.betas
         hiding = {"network": self.network, "classifier": self.classifier}
-        self._hiding = Optimisers.with_kernels(hiding, rate, settings.kernel_rate, betas, spared=("classifier.",))
-        self._discriminating = Optimisers({"discriminators": self.discriminators}, rate, betas)
-        self.optimisers = {**self._hiding.named, "discriminators": self._discriminating.named["adam"]}
+        self.optimisers = {
+            "hiding": Optimisers.with_kernels(hiding, rate, settings.kernel_rate, betas, spared=("classifier.",)),
+            "discriminating": Optimisers({"discriminators": self.discriminators}, rate, betas),
+        }
 
     def step(self, step: int) -> dict[str, float]:
         torch.manual_seed(seeding.derive(self.seed, "grey", step))
@@ -90,7 +92,7 @@ class TransformerTask:
         by_kind = [losses.discrimination(self.discriminators[kind](images), self.discriminators[kind](fake[kind]))
                  for kind in KINDS]  # fmt: skip
         loss = torch.stack(by_kind).mean()
-        self._discriminating.descend(loss, 1.0)
+        self.optimisers["discriminating"].descend(loss, 1.0)
         return loss
 
     def _update_transformer(
@@ -100,7 +102,7 @@ class TransformerTask:
         values = self._values(images, made, numbers)
         self.discriminators.requires_grad_(True)
         total = cast("Tensor", sum(getattr(self.settings.losses, name) * value for name, value in values.items()))
-        self._hiding.descend(total, share)
+        self.optimisers["hiding"].descend(total, share)
         return values | {"total": total}
 
     def _values(self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
@@ -146,46 +148,20 @@ def stored(drawn: Tensor) -> Tensor:
     return drawn + (saved - drawn.detach())
 
 
-def train(settings: FitSettings, job: TrainingJob, identity: nn.Module) -> None:
+def train(settings: FitSettings, job: TrainingJob) -> None:
     """Train on the people of the job and write ``job.checkpoint`` (the averaged transformer).
 
-    ``identity``: the frozen identity encoder. Raises ParameterError if pictures and ``halvings`` do not fit.
+    Raises ParameterError if pictures and ``halvings`` do not fit.
     """
-    torch.set_num_threads(job.threads)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    archive = FaceArchive(job.faces)
+    training = Training(job, settings)
+    archive = training.archive
     pictures = decoded(archive, job.people, settings.halvings)
     check_classifier(settings, pictures.shape[1])
-    task = TransformerTask(settings, identity.to(device), pictures, job.seed)
-    average = loop.Average(task.network, settings.ema)
+    task = TransformerTask(settings, loaded("identity", job.backbones), pictures, job.seed)
+    network = training.averaged(task.network)
     sources = to_float(decoded(archive, "validation", settings.halvings, SAMPLES))
-
-    def sample(step: int) -> None:
-        if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
-            job.picture(f"samples_{step + 1:06d}", samples(average.module, sources, job.seed))
-
-    loop.fit(
-        task,
-        steps=settings.steps,
-        state=job.state,
-        fingerprint=fingerprint(settings, job, archive),
-        log=job.log,
-        averages={"network": average},
-        after=sample,
-    )
-    facts = {"identity": fingerprints.md5(job.backbones["identity"]), "size": archive.facts["size"]}
-    checkpoints.save_checkpoint(job.checkpoint, {"network": average.module}, facts)
-
-
-def fingerprint(settings: FitSettings, job: TrainingJob, archive: FaceArchive) -> str:
-    """A digest of all that the training depends on. An unfinished training goes on only if its digest is the same."""
-    parts = (
-        settings.model_dump_json(),
-        job.seed,
-        archive.digest(job.people),
-        fingerprints.md5(job.backbones["identity"]),
-    )
-    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
+    training.fit(task, settings.steps, lambda: samples(network, sources, job.seed))
+    training.save({"network": network}, {"size": archive.facts["size"]}, TIED)
 
 
 def check_classifier(settings: FitSettings, size: int) -> None:
@@ -211,7 +187,7 @@ def decoded(archive: FaceArchive, part: str, halvings: int, limit: int | None = 
         )
     if rows.empty:
         raise ParameterError(f"{archive.path} holds no usable face in part {part}; one is needed. Build it again.")
-    return np.concatenate([to_uint8(faces.images) for faces in archive.batches(DECODED, rows=rows)])
+    return archive.pictures(rows)
 
 
 @torch.no_grad()
@@ -227,4 +203,4 @@ def samples(network: IdentityTransformer, images: np.ndarray, seed: int) -> np.n
     hidden = transformed(images, "anonymized")
     columns = [images, hidden, transformed(images, "other")]
     columns += [transformed(hidden, name) for name in ("recovered", "wrong", "wrong_too")]
-    return np.concatenate([np.concatenate(list(to_uint8(column))) for column in columns], axis=1)
+    return side_by_side(columns)

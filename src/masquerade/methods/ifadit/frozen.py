@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from masquerade.backbones import loaded
 from masquerade.backbones.landmarks.training import to_shares
-from masquerade.core import discovery
 from masquerade.core.images import to_float
 from masquerade.methods.ifadit.refinement import soft_mask
-from masquerade.networks.inputs import device, place
+from masquerade.networks.inputs import device, embedded, place
 
 BATCH = 32  # pictures at a time
 
@@ -39,10 +39,7 @@ class FrozenNetworks:
         self.region = region
         self.device = device()
         for name in names:
-            setattr(self, name, self._load(name, checkpoints[name]))
-
-    def _load(self, name: str, checkpoint: Path) -> nn.Module:
-        return place(discovery.load("backbones", name).load(checkpoint))
+            setattr(self, name, loaded(name, checkpoints))
 
     def spanned(self, span: nn.Module) -> None:
         """From now on ``identity`` gives the results of ``span`` (N, D) for identity vectors (N, 512)."""
@@ -81,13 +78,8 @@ class TrainingPictures:
 
     def __init__(self, networks: FrozenNetworks, pictures: np.ndarray, masks: bool):
         self.networks, self.pictures, self.masks = networks, pictures, masks
-        parts: dict[str, list[Tensor]] = {"identity": [], "points": []}
-        with torch.no_grad():
-            for start in range(0, len(pictures), BATCH):
-                images = torch.from_numpy(to_float(pictures[start : start + BATCH])).to(networks.device)
-                parts["identity"].append(networks.identity(images).cpu())
-                parts["points"].append(networks.points(images).cpu())
-        self.identity, self.points = torch.cat(parts["identity"]), torch.cat(parts["points"])
+        self.identity = embedded(networks.identity, pictures, BATCH)
+        self.points = embedded(networks.points, pictures, BATCH)
 
     def __len__(self) -> int:
         return len(self.pictures)

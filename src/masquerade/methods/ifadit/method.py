@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from masquerade.core.errors import CheckpointError, PictureError
-from masquerade.core.images import Faces, to_float, to_uint8
+from masquerade.core.images import Faces, check_size, to_float, to_uint8
 from masquerade.core.keys import Secret, expanded, stacked
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
@@ -57,31 +56,20 @@ class Ifadit(Method):
     params: Params
 
     def __init__(self, params: Params, variant: Settings, resources: Resources):
-        from masquerade.core import fingerprints
         from masquerade.methods.ifadit.frozen import TIED, FrozenNetworks
         from masquerade.methods.ifadit.network import Disentangler, Span, Transform
-        from masquerade.training import checkpoints
+        from masquerade.networks.inputs import place
+        from masquerade.training.checkpoints import Saved
 
         super().__init__(params, variant, resources)
         self._networks = FrozenNetworks(resources.backbones, TIED, params.region)
         assert resources.checkpoint is not None
-        tensors, facts = checkpoints.load_checkpoint(resources.checkpoint)
-        for name in TIED:
-            if facts.get(name) != fingerprints.md5(resources.backbones[name]):
-                raise CheckpointError(
-                    f"{resources.checkpoint} was trained with another backbone '{name}' than "
-                    f"{resources.backbones[name]}. Use that backbone, or train again."
-                )
+        saved = Saved(resources.checkpoint, resources.backbones, TIED)
         disentangler = Disentangler(params, self._networks.mean.cpu())
-        transform = Transform(params, self._networks.generator.style_width)
-        checkpoints.load_into(disentangler, tensors.get("disentangler", {}), resources.checkpoint)
-        checkpoints.load_into(transform, tensors.get("transform", {}), resources.checkpoint)
+        self._disentangler = place(saved.frozen("disentangler", disentangler))
+        self._transform = place(saved.frozen("transform", Transform(params, self._networks.generator.style_width)))
         if params.span:
-            span = Span(params)
-            checkpoints.load_into(span, tensors.get("span", {}), resources.checkpoint)
-            self._networks.spanned(span)
-        self._disentangler = disentangler.eval().requires_grad_(False).to(self._networks.device)
-        self._transform = transform.eval().requires_grad_(False).to(self._networks.device)
+            self._networks.spanned(saved.frozen("span", Span(params)))
         self._last_read: dict[bytes, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     @classmethod
@@ -193,18 +181,10 @@ class Ifadit(Method):
 
     def _each(self, function: Callable, *batch: np.ndarray) -> Any:
         """The joined results of ``function`` on parts of arrays with one row a face. PictureError for another size."""
-        import torch
+        from masquerade.networks.inputs import in_batches
 
-        size = self._networks.generator.size
         for array in batch:
-            if array.ndim == 4 and array.shape[-2:] != (size, size):
-                height, width = array.shape[-2:]
-                raise PictureError(f"is {width} x {height} pixels; this generator draws {size} x {size}")
-        results = []
-        with torch.inference_mode():
-            for start in range(0, len(batch[0]), BATCH):
-                part = (torch.from_numpy(array[start : start + BATCH]).to(self._networks.device) for array in batch)
-                results.append(function(*part))
-            if isinstance(results[0], tuple):
-                return tuple(torch.cat(parts).cpu().numpy() for parts in zip(*results, strict=True))
-            return torch.cat(results).cpu().numpy()
+            if array.ndim == 4:
+                check_size(array, self._networks.generator.size, "this generator draws")
+        results = in_batches(function, BATCH, *batch)
+        return tuple(part.numpy() for part in results) if isinstance(results, list) else results.numpy()

@@ -1,6 +1,5 @@
 """One update of each phase of iFADIT's training (section 3.5)."""
 
-from collections.abc import Mapping
 from typing import cast
 
 import numpy as np
@@ -22,7 +21,7 @@ class Phase:
     name: str
     steps: int
     modules: dict[str, nn.Module]
-    optimisers: Optimisers
+    optimisers: dict[str, Optimisers]
 
     def __init__(self, settings: IfaditSettings, networks: FrozenNetworks, known: TrainingPictures, seed: int):
         self.settings, self.networks, self.known, self.seed = settings, networks, known, seed
@@ -83,9 +82,8 @@ class PhaseOne(PicturePhase):
         chosen = self.settings.phase_one
         self.steps = chosen.steps
         self.modules = {"disentangler": self.disentangler}
-        self.optimisers = Optimisers(
-            self.modules, chosen.learning_rate, self.settings.betas, (4,) if chosen.optimiser == "muon" else ()
-        )
+        kernels = (4,) if chosen.optimiser == "muon" else ()
+        self.optimisers = {"all": Optimisers(self.modules, chosen.learning_rate, self.settings.betas, kernels)}
 
     def step(self, step: int) -> dict[str, float]:
         self.train_disentangler(True)
@@ -113,7 +111,7 @@ class PhaseOne(PicturePhase):
         shares = {"reconstruction": 1 - others / chosen.batch, "swapped": others / chosen.batch,
                   "cycle": chosen.cycle * others / chosen.batch}  # fmt: skip
         total = cast("Tensor", sum(shares[name] * value for name, value in values.items()))
-        self.optimisers.descend(total, self.rate(step))
+        self.optimisers["all"].descend(total, self.rate(step))
         return {f"phase_one/{name}": value.item() for name, value in (values | {"total": total}).items()}
 
 
@@ -134,7 +132,7 @@ class PhaseTwo(PicturePhase):
         self.modules = {"transform": transform}
         learning = self.modules | ({"disentangler": disentangler} if joint else {})
         kernels = (4,) if joint and settings.phase_one.optimiser == "muon" else ()
-        self.optimisers = Optimisers(learning, chosen.learning_rate, settings.betas, kernels)
+        self.optimisers = {"all": Optimisers(learning, chosen.learning_rate, settings.betas, kernels)}
         self.lpips = None
         if settings.image_loss and (chosen.recovered.lpips or chosen.altered.lpips):
             from masquerade.backbones.inversion.training import perceptual
@@ -155,7 +153,7 @@ class PhaseTwo(PicturePhase):
             values["reconstruction"] = self.reconstruction(self.draw(batch.identity, attributes), batch)
         weights = {"compensation_distance": self.settings.phase_two.compensation}
         total = cast("Tensor", sum(weights.get(name, 1.0) * value for name, value in values.items()))  # Eq. 22
-        self.optimisers.descend(total, self.rate(step))
+        self.optimisers["all"].descend(total, self.rate(step))
         return {f"phase_two/{name}": value.item() for name, value in (values | {"total": total}).items()}
 
     def losses(self, batch: Batch, first: Tensor, second: Tensor, attributes: Tensor) -> dict[str, Tensor]:
@@ -211,40 +209,6 @@ class PhaseTwo(PicturePhase):
             norm = self.settings.phase_two.parsing_norm
             value = value + weights.parsing * losses.parsing(self.networks.parsing(made), target, norm)
         return value
-
-
-class Training:
-    """Several phases, one after the other, as one task of the training loop."""
-
-    def __init__(self, phases: list[Phase]):
-        self.phases = phases
-        self.steps = sum(phase.steps for phase in phases)
-        self.modules: dict[str, nn.Module] = {}
-        for phase in phases:
-            self.modules |= phase.modules
-
-    @property
-    def optimisers(self) -> Mapping[str, torch.optim.Optimizer]:
-        return {
-            f"{phase.name}/{name}": optimiser
-            for phase in self.phases
-            for name, optimiser in phase.optimisers.named.items()
-        }
-
-    def kind(self, step: int) -> str:
-        return self._at(step)[0].name
-
-    def step(self, step: int) -> dict[str, float]:
-        phase, step = self._at(step)
-        return phase.step(step)
-
-    def _at(self, step: int) -> tuple[Phase, int]:
-        """The phase of a step, and the number of the step in it."""
-        for phase in self.phases:
-            if step < phase.steps:
-                return phase, step
-            step -= phase.steps
-        raise IndexError("no phase is left")
 
 
 def pairs(draw: np.random.Generator, known: int, count: int) -> np.ndarray:

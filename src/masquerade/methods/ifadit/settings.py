@@ -5,9 +5,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from masquerade.core.settings import Channels, Settings
+from masquerade.training.settings import Betas, Sampled, Updates, Weight
 
 Width = Annotated[int, Field(ge=4)]
-Weight = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -62,15 +62,15 @@ class FlowSettings(Settings):
         return self
 
 
-class PhaseOneSettings(Settings):
+class PhaseOneSettings(Updates):
     """Phase I: section 3.5.1."""
 
-    steps: Annotated[int, Field(ge=1)]
-    """Updates (both phases together about 150,000: section 4.1)."""
-    batch: Annotated[int, Field(ge=2)]
-    """Pictures in one update (4: section 4.1)."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """The largest one (0.0004: section 4.1)."""
+    sources = {
+        "steps": "both phases together about 150,000: section 4.1",
+        "batch": "4: section 4.1",
+        "learning_rate": "0.0004: section 4.1",
+    }
+
     optimiser: Literal["adam", "muon"]
     """adam: section 4.1; muon: for the convolutions of E_Attr, with Adam for the rest (ours)."""
     structure: Weight
@@ -98,15 +98,13 @@ class ImageWeights(Settings):
     """lambda_4, the weight of the difference of the parser's logits, see ``parsing_norm``."""
 
 
-class RehearsalSettings(Settings):
+class RehearsalSettings(Updates):
     """Training of the flow on identity vectors, before phase II (ours)."""
 
     steps: Annotated[int, Field(ge=0)]
     """Updates on identity vectors alone, between both phases (ours; 0: none, as the paper)."""
     batch: Annotated[int, Field(ge=2, multiple_of=2)]
     """Identity vectors in one update; two share each secret."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """The largest one, of Adam."""
     noise: Weight
     """Length of another person's vector that is added to a vector of length 1."""
     floor: Annotated[float, Field(gt=0, le=1)]
@@ -115,15 +113,16 @@ class RehearsalSettings(Settings):
     """Weight of the energy distance between changed identities and those of the training pictures."""
 
 
-class PhaseTwoSettings(Settings):
+class PhaseTwoSettings(Updates):
     """Phase II: section 3.5.2."""
 
-    steps: Annotated[int, Field(ge=1)]
-    """Updates (both phases together about 150,000: section 4.1)."""
+    sources = {
+        "steps": "both phases together about 150,000: section 4.1",
+        "learning_rate": "0.0004: section 4.1",
+    }
+
     batch: Annotated[int, Field(ge=2, multiple_of=2)]
     """Pictures in one update; two share each secret (4: section 4.1)."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """The largest one, of Adam (0.0004: section 4.1)."""
     recovered: ImageWeights
     """lambda of Eq. 21 for faces recovered with the right secret (10, 1, 0.1, 0.01)."""
     altered: ImageWeights
@@ -140,8 +139,12 @@ class PhaseTwoSettings(Settings):
     """Updates of the only phase of a training without ``dual_phase`` (150,000: section 4.1)."""
 
 
-class IfaditSettings(Settings):
+class IfaditSettings(Sampled):
     """All knobs of iFADIT."""
+
+    sources = {
+        "cooldown": "of each phase; the paper gives none",
+    }
 
     encoder: EncoderSettings
     """E_Attr of Eq. 1."""
@@ -165,10 +168,8 @@ class IfaditSettings(Settings):
     """T and C learn from identity vectors: docs/ifadit.md."""
     phase_two: PhaseTwoSettings
     """T and C learn to change an identity and to recover it: section 3.5.2."""
-    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
+    betas: Betas
     """Betas of Adam (0, 0.999: section 4.1)."""
-    cooldown: Share
-    """Share of a phase's updates, at the end, over which the learning rate falls to 0 (0: the paper gives none)."""
     region: Literal["face", "head"]
     """The part that Eq. 11 takes from the generator: the inside of the face's outline, or the head with hair, ears and
     hat (the paper says "facial mask"). The rest is background."""
@@ -183,5 +184,3 @@ class IfaditSettings(Settings):
     """Whether there is an identity compensation layer (false: Table 5, w/o ICL)."""
     dual_phase: bool
     """Whether there are two phases (false: Table 5, w/o DPT, all losses and all parts in one)."""
-    samples_every: Annotated[int, Field(ge=1)]
-    """Updates between two sample pictures."""

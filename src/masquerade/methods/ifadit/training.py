@@ -1,24 +1,25 @@
 """The training of iFADIT, from job to checkpoint."""
 
-import hashlib
-import json
 import logging
 
 import numpy as np
 import torch
 
-from masquerade.core import fingerprints, seeding
+from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError
-from masquerade.core.images import FaceArchive, to_float, to_uint8
+from masquerade.core.images import to_float
 from masquerade.methods._disentanglement.training import decoded
 from masquerade.methods.ifadit.frozen import NEEDS, TIED, FrozenNetworks, TrainingPictures
 from masquerade.methods.ifadit.network import Disentangler, Span, Transform, drawn_secrets, secret_vectors, started
-from masquerade.methods.ifadit.phases import Phase, PhaseOne, PhaseTwo, Training
+from masquerade.methods.ifadit.phases import Phase, PhaseOne, PhaseTwo
 from masquerade.methods.ifadit.refinement import refine
 from masquerade.methods.ifadit.rehearsal import Rehearsal
 from masquerade.methods.ifadit.settings import IfaditSettings
-from masquerade.training import checkpoints, loop
+from masquerade.training import checkpoints
+from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
+from masquerade.training.phases import Phases
+from masquerade.training.training import Training, digest_of, side_by_side
 
 logger = logging.getLogger(__name__)
 
@@ -30,15 +31,15 @@ def train(settings: IfaditSettings, job: TrainingJob) -> None:
 
     Raises ParameterError if pictures, encoder or mapping do not fit the backbones.
     """
-    torch.set_num_threads(job.threads)
-    archive = FaceArchive(job.faces)
+    training = Training(job, settings)
+    archive = training.archive
     networks = FrozenNetworks(job.backbones, NEEDS, settings.region)
     size = networks.generator.size
     torch.manual_seed(seeding.derive(job.seed, "disentangler"))
     disentangler = started(settings, networks.mean.cpu(), networks.identity, networks.inversion).to(networks.device)
     torch.manual_seed(seeding.derive(job.seed, "transform"))
     transform = Transform(settings, networks.generator.style_width).to(networks.device)
-    first_phase = _first_phase_digest(settings, job, archive)
+    first_phase = _first_phase_digest(settings, training)
     known = TrainingPictures(networks, decoded(archive, job.people, size), masks=settings.refined)
     span = Span(settings)
     if settings.span:
@@ -56,33 +57,20 @@ def train(settings: IfaditSettings, job: TrainingJob) -> None:
         phases.insert(0, Rehearsal(*shared, transform))
         if not _taken_over(disentangler, first_phase, job):
             phases.insert(0, PhaseOne(*shared, disentangler))
-    task = Training(phases)
+    task = Phases({phase.name: (phase.steps, phase) for phase in phases})
     sources = decoded(archive, "validation", size, SAMPLES)
-
-    def sample(step: int) -> None:
-        if (step + 1) % settings.samples_every == 0 or step + 1 == task.steps:
-            job.picture(f"samples_{step + 1:06d}", samples(networks, disentangler, transform, sources, job.seed))
-
-    loop.fit(
-        task,
-        steps=task.steps,
-        state=job.state,
-        fingerprint=_digest([settings.model_dump(mode="json"), first_phase, len(phases)]),
-        log=job.log,
-        after=sample,
+    training.fit(
+        task, task.steps, lambda: samples(networks, disentangler, transform, sources, job.seed), list(task.phases)
     )
-    facts = {name: fingerprints.md5(job.backbones[name]) for name in TIED}
-    facts["first_phase"] = first_phase if settings.dual_phase else ""
     modules = {"disentangler": disentangler, "transform": transform} | ({"span": span} if settings.span else {})
-    checkpoints.save_checkpoint(job.checkpoint, modules, facts)
+    training.save(modules, {"first_phase": first_phase if settings.dual_phase else ""}, TIED)
 
 
-def _first_phase_digest(settings: IfaditSettings, job: TrainingJob, archive: FaceArchive) -> str:
+def _first_phase_digest(settings: IfaditSettings, training: Training) -> str:
     """A digest of all that the first phase depends on: two trainings with equal digests have the same first phase."""
     knobs = settings.model_dump(mode="json", include=FIRST_PHASE)
-    return _digest(
-        [knobs, job.seed, archive.digest(job.people), *(fingerprints.md5(job.backbones[name]) for name in NEEDS)]
-    )
+    faces = training.archive.digest(training.job.people)
+    return digest_of(knobs, training.seed, faces, training.ties(*NEEDS))
 
 
 FIRST_PHASE = {"encoder", "span", "mapping", "mapping_shared", "phase_one", "betas", "cooldown", "region", "refined"}
@@ -93,19 +81,15 @@ def _taken_over(disentangler: Disentangler, first_phase: str, job: TrainingJob) 
     if job.base is None:
         return False
     try:
-        tensors, facts = checkpoints.load_checkpoint(job.base)
-        if facts.get("first_phase") == first_phase:
-            checkpoints.load_into(disentangler, tensors.get("disentangler", {}), job.base)
+        saved = Saved(job.base)
+        if saved.facts.get("first_phase") == first_phase:
+            checkpoints.load_into(disentangler, saved.tensors.get("disentangler", {}), job.base)
             return True
     except CheckpointError as error:
         logger.warning("%s The first phase is trained again.", error)
         return False
     logger.warning("%s has another first phase. The first phase is trained again.", job.base)
     return False
-
-
-def _digest(parts: list) -> str:
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 @torch.no_grad()
@@ -131,4 +115,4 @@ def samples(
     )  # fmt: skip
     back = [refine(draw(transform.inverse(corrected, key), again), public, mask) for key in (right, wrong)]
     columns = [images, draw(identity, attributes), public, *back]
-    return np.concatenate([np.concatenate(list(to_uint8(column.cpu().numpy()))) for column in columns], axis=1)
+    return side_by_side(columns)

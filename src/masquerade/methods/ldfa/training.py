@@ -1,23 +1,21 @@
 """The trainings of LDFA: first the autoencoder, then the diffusion model in its latent maps. Both are ours."""
 
-import hashlib
-
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
 from masquerade.core import seeding
-from masquerade.core.images import FaceArchive, to_float, to_uint8
-from masquerade.methods._inpainting import region, training
-from masquerade.methods._inpainting.training import People
+from masquerade.core.images import to_float
+from masquerade.methods._inpainting import region
+from masquerade.methods._inpainting.training import People, people
 from masquerade.methods.ldfa.diffusion import LatentInpainter
 from masquerade.methods.ldfa.settings import LdfaSettings, PhaseSettings
 from masquerade.networks.denoiser import TIMES
-from masquerade.networks.inputs import device
-from masquerade.training import checkpoints, loop
+from masquerade.networks.inputs import device, embedded
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.training import Training, side_by_side
 
 BETAS = (0.9, 0.99)
 ENCODED = 128  # pictures whose latent maps are computed at a time
@@ -33,12 +31,9 @@ class LdfaTask:
         self.settings, self.people, self.seed = settings, people, seed
         self.network = LatentInpainter(settings).to(device())
         self.modules = {"network": self.network}
-        self._optimisers = {
+        self.optimisers = {
             "autoencoder": self._optimiser(settings.autoencoder, "autoencoder"),
             "denoiser": self._optimiser(settings.denoiser, "denoiser"),
-        }
-        self.optimisers = {
-            f"{name}.{key}": each for name, of in self._optimisers.items() for key, each in of.named.items()
         }
 
     def _optimiser(self, phase: PhaseSettings, name: str) -> Optimisers:
@@ -57,13 +52,13 @@ class LdfaTask:
             values = self._reconstruct(draw)
             loss = values["pixels"] + settings.edges * values["edges"]
             share = cooldown_share(step, first, settings.cooldown)
-            self._optimisers["autoencoder"].descend(loss, share)
+            self.optimisers["autoencoder"].descend(loss, share)
         else:
             if step == first:
                 self._standardise()
             values = {"denoising": self._denoise(draw)}
             share = cooldown_share(step - first, settings.denoiser.steps, settings.cooldown)
-            self._optimisers["denoiser"].descend(values["denoising"], share)
+            self.optimisers["denoiser"].descend(values["denoising"], share)
         return {name: value.item() for name, value in values.items()}
 
     def _reconstruct(self, draw: np.random.Generator) -> dict[str, Tensor]:
@@ -85,10 +80,7 @@ class LdfaTask:
     @torch.no_grad()
     def _standardise(self) -> None:
         """Set mean and deviation of the latent maps of the training pictures."""
-        pictures = self.people.pictures
-        parts = np.split(pictures, range(ENCODED, len(pictures), ENCODED))
-        encoder, where = self.network.autoencoder.encoder, self.network.mean.device
-        maps = torch.cat([encoder(torch.from_numpy(to_float(part)).to(where)) for part in parts])
+        maps = embedded(self.network.autoencoder.encoder, self.people.pictures, ENCODED)
         self.network.mean.copy_(maps.mean(dim=(0, 2, 3), keepdim=True))
         self.network.deviation.copy_(maps.std(dim=(0, 2, 3), keepdim=True))
 
@@ -110,28 +102,13 @@ class LdfaTask:
 
 def train(settings: LdfaSettings, job: TrainingJob) -> None:
     """Train on the people of the job and write ``job.checkpoint`` (the averaged networks)."""
-    torch.set_num_threads(job.threads)
-    archive = FaceArchive(job.faces)
-    task = LdfaTask(settings, training.people(archive, job.people, settings.size), job.seed)
-    average = loop.Average(task.network, settings.ema)
-    known = training.people(archive, "validation", settings.size, SAMPLES)
-
-    def sample(step: int) -> None:
-        done = step + 1 - settings.autoencoder.steps
-        if done > 0 and (done % settings.samples_every == 0 or done == settings.denoiser.steps):
-            job.picture(f"samples_{done:06d}", samples(average.module, known, job.seed))
-
-    parts = (settings.model_dump_json(), job.seed, archive.digest(job.people))
-    loop.fit(
-        task,
-        steps=settings.autoencoder.steps + settings.denoiser.steps,
-        state=job.state,
-        fingerprint=hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest(),
-        log=job.log,
-        averages={"network": average},
-        after=sample,
-    )
-    checkpoints.save_checkpoint(job.checkpoint, {"network": average.module}, {"size": settings.size})
+    training = Training(job, settings)
+    task = LdfaTask(settings, people(training.archive, job.people, settings.size), job.seed)
+    network = training.averaged(task.network)
+    known = people(training.archive, "validation", settings.size, SAMPLES)
+    first = settings.autoencoder.steps
+    training.fit(task, first + settings.denoiser.steps, lambda: samples(network, known, job.seed), first=first)
+    training.save({"network": network}, {"size": settings.size})
 
 
 @torch.no_grad()
@@ -146,5 +123,4 @@ def samples(network: LatentInpainter, people: People, seed: int) -> np.ndarray:
         noise = draw.standard_normal(network.encode(images).shape, dtype=np.float32)
         drawn = network(hidden, masks, images, torch.from_numpy(noise).to(where))
         columns.append(hidden + drawn * masks)
-    shown = [to_uint8(column.cpu().numpy()) for column in columns]
-    return np.concatenate([np.concatenate(list(column)) for column in shown], axis=1)
+    return side_by_side(columns)

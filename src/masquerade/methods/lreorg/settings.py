@@ -5,8 +5,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from masquerade.core.settings import Settings
+from masquerade.training.settings import Averaged, Betas, Updates, Weight
 
-Weight = Annotated[float, Field(ge=0)]
 IDENTITY = "identity"
 """k_0: the keyword whose key feature is the identity. It has no contents."""
 BLANK = "$"
@@ -60,8 +60,13 @@ class LossSettings(Settings):
     """Weight of the energy distance between swapped codes and codes of drawn faces (ours; 0: the paper)."""
 
 
-class LReOrgSettings(Settings):
+class LReOrgSettings(Updates, Averaged):
     """All knobs of LReOrg."""
+
+    sources = {
+        "steps": "they swap the identity and a random attribute in turn; the paper gives none",
+        "learning_rate": "or of Muon; 0.00001: section 4.1",
+    }
 
     keywords: Keywords
     """K, the keywords of the training (Table 1); identity is one of them."""
@@ -82,8 +87,6 @@ class LReOrgSettings(Settings):
     paper has both, without a share: "sampled or synthesized", and "train our model on CelebA-HQ" (section 4.1)."""
     losses: LossSettings
     """The weights of the losses."""
-    steps: Annotated[int, Field(ge=1)]
-    """Updates; they swap the identity and a random attribute in turn (the paper gives none)."""
     batch: Annotated[int, Field(ge=1)]
     """Pairs in one update (the paper gives none)."""
     pictures_every: Annotated[int, Field(ge=1)]
@@ -99,16 +102,8 @@ class LReOrgSettings(Settings):
     """Swapped codes that are drawn for it each time."""
     optimiser: Literal["adam", "muon"]
     """Adam (section 4.1), or Muon for the matrices and Adam for the rest."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Learning rate of the optimiser (0.00001: section 4.1)."""
-    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
+    betas: Betas
     """Betas of Adam (0.5, 0.999: section 4.1)."""
-    cooldown: Annotated[float, Field(ge=0, le=1)]
-    """Share of the steps, at the end, over which the learning rate falls to 0 (0: it stays)."""
-    ema: Annotated[float, Field(ge=0, lt=1)]
-    """Decay of the average of the weights, which is saved (0: the last weights)."""
-    samples_every: Annotated[int, Field(ge=1)]
-    """Updates between two sample pictures."""
 
     @model_validator(mode="after")
     def _reader_is_trained(self) -> Self:

@@ -1,6 +1,5 @@
 """Training the conditional disentanglement-fusion network by swaps of key features (section 3.4)."""
 
-import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,20 +9,22 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from masquerade.backbones import loaded
 from masquerade.backbones.generator.reconstruction import energy_distance
 from masquerade.backbones.recognition.training import Recogniser
-from masquerade.core import discovery, execution, fingerprints, seeding
-from masquerade.core.errors import CheckpointError
-from masquerade.core.images import FaceArchive, to_float, to_uint8
+from masquerade.core import execution, seeding
+from masquerade.core.images import FaceArchive, to_float
 from masquerade.methods.latent.codes import diverged
 from masquerade.methods.latent.space import BATCH, LatentSpace
 from masquerade.methods.lreorg import losses, reader
 from masquerade.methods.lreorg.keywords import Vocabulary
 from masquerade.methods.lreorg.settings import IDENTITY, LReOrgSettings
 from masquerade.networks.cdfnet import CDFNet
-from masquerade.training import checkpoints, loop
+from masquerade.networks.inputs import place
+from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.training import Training, side_by_side
 
 logger = logging.getLogger(__name__)
 
@@ -67,8 +68,7 @@ class SwapTask:
         if settings.reader_every:
             self.modules["reader"] = self.reader  # it changes, so an interrupted training must keep it
         muon, others = ((2,), OTHERS_RATE) if settings.optimiser == "muon" else ((), 1.0)
-        self._optimisers = Optimisers(self.modules, settings.learning_rate, settings.betas, muon, others)
-        self.optimisers = self._optimisers.named
+        self.optimisers = {"network": Optimisers(self.modules, settings.learning_rate, settings.betas, muon, others)}
 
     def _reader_agreement(self) -> dict[str, float]:
         return reader.agreement(self.reader, self.codes.flatten(1), self.identities, self.features)
@@ -122,7 +122,7 @@ class SwapTask:
         rows = torch.from_numpy(draw.choice(len(self.codes), 2 * pairs, replace=False))
         values = self._losses(rows, swapped, drawn)
         total = cast("Tensor", sum(getattr(settings.losses, name) * value for name, value in values.items()))
-        self._optimisers.descend(total, cooldown_share(step, settings.steps, settings.cooldown))
+        self.optimisers["network"].descend(total, cooldown_share(step, settings.steps, settings.cooldown))
         kind = ("" if drawn else "codes.") + ("identity" if swapped == IDENTITY else "attribute")
         return {f"{kind}.{name}": value.item() for name, value in (values | {"total": total}).items()}
 
@@ -216,31 +216,15 @@ def build(settings: LReOrgSettings, space: LatentSpace) -> CDFNet:
 
 def train(settings: LReOrgSettings, job: TrainingJob) -> None:
     """Train on faces that the generator draws, and write ``job.checkpoint`` (the averaged network)."""
-    torch.set_num_threads(job.threads)
+    training = Training(job, settings)
     inverts = ("inversion",) * bool(settings.inverted)
     space = LatentSpace({name: job.backbones[name] for name in ("generator", "semantics", *inverts)})
-    identity = discovery.load("backbones", "identity").load(job.backbones["identity"]).to(space.device)
-    archive = FaceArchive(job.faces) if settings.inverted else None
-    photographs = None if archive is None else inverted(archive, space, round(settings.inverted * settings.faces), job)
-    task = SwapTask(settings, space, identity, job.seed, photographs)
-    average = loop.Average(task.network, settings.ema)
-
-    def sample(step: int) -> None:
-        if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
-            job.picture(f"samples_{step + 1:06d}", samples(average.module, task))
-
-    made_with = {name: fingerprints.md5(job.backbones[name]) for name in (*TIED, *inverts)}
-    learnt_from = [] if archive is None else [archive.digest(job.people)]
-    loop.fit(
-        task,
-        steps=settings.steps,
-        state=job.state,
-        fingerprint=json.dumps([settings.model_dump(mode="json"), job.seed, made_with, *learnt_from]),
-        log=job.log,
-        averages={"network": average},
-        after=sample,
-    )
-    checkpoints.save_checkpoint(job.checkpoint, {"network": average.module}, made_with)
+    count = round(settings.inverted * settings.faces)
+    photographs = inverted(training.archive, space, count, job) if inverts else None
+    task = SwapTask(settings, space, loaded("identity", job.backbones), job.seed, photographs)
+    network = training.averaged(task.network)
+    training.fit(task, settings.steps, lambda: samples(network, task))
+    training.save({"network": network}, {}, (*TIED, *inverts))
 
 
 def inverted(archive: FaceArchive, space: LatentSpace, count: int, job: TrainingJob) -> Tensor:
@@ -262,18 +246,9 @@ def inverted(archive: FaceArchive, space: LatentSpace, count: int, job: Training
     return codes[~diverged(codes, space)]
 
 
-def load(settings: LReOrgSettings, checkpoint: Path, made_with: Mapping[str, Path], space: LatentSpace) -> CDFNet:
+def load(settings: LReOrgSettings, checkpoint: Path, backbones: Mapping[str, Path], space: LatentSpace) -> CDFNet:
     """The network of a checkpoint, frozen. Raises CheckpointError if it or a backbone does not fit."""
-    tensors, facts = checkpoints.load_checkpoint(checkpoint)
-    for name in TIED:
-        if facts.get(name) != fingerprints.md5(made_with[name]):
-            raise CheckpointError(
-                f"{checkpoint} was trained with another {name} than {made_with[name]}: its features mean nothing. "
-                f"Run `snakemake {checkpoint}` again."
-            )
-    network = build(settings, space)
-    checkpoints.load_into(network, tensors.get("network", {}), checkpoint)
-    return network.to(space.device).eval().requires_grad_(False)
+    return place(Saved(checkpoint, backbones, TIED).frozen("network", build(settings, space)))
 
 
 @torch.no_grad()
@@ -281,12 +256,11 @@ def samples(network: CDFNet, task: SwapTask) -> np.ndarray:
     """uint8 (rows, columns, 3): a face | another | the first with the other's identity, and with each attribute."""
     space, count = task.space, min(SAMPLES, len(task.codes) // 2)
     codes = task.codes[: 2 * count]
-    columns = [task.pictures[:count], task.pictures[count : 2 * count]]
+    columns = [to_float(task.pictures[:count]), to_float(task.pictures[count : 2 * count])]
     for keyword in (IDENTITY, *task.attributes):
         condition = task.words.condition(keyword, len(codes))
         key, residual = network.disentangle(codes, condition)
         _, swapped = network.fuse(losses.exchanged(key), residual, condition)
         shown = swapped[:count]
-        drawn: Tensor = space.draw(space.generator.broadcast(shown) if shown.ndim == 2 else shown)
-        columns.append(to_uint8(drawn.numpy()))
-    return np.concatenate([np.concatenate(list(column)) for column in columns], axis=1)
+        columns.append(space.draw(space.generator.broadcast(shown) if shown.ndim == 2 else shown).numpy())
+    return side_by_side(columns)

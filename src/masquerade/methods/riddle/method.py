@@ -90,15 +90,11 @@ class Riddle(Method):
 
     def _transformed(self, codes: "Tensor", keys: Sequence[bytes] | None) -> "Tensor":
         """Codes (N, layers, style) after the network: codes of faces are encrypted, encrypted codes are decrypted."""
-        import torch
+        from masquerade.networks.inputs import in_batches
 
         space = self._space
         z = stacked(keys, lambda key: password.of(key, space.generator.style_width))
-        with torch.inference_mode():
-            mapped = space.generator.map(torch.from_numpy(z).to(space.device))
-            batches = zip(codes.split(32), mapped.split(32), strict=True)
-            parts = [self._network(part.to(space.device), passwords) for part, passwords in batches]
-        return torch.cat(parts).cpu()
+        return in_batches(self._network, 32, codes, in_batches(space.generator.map, len(z), z))
 
     def _drawn(self, codes: "Tensor") -> np.ndarray:
         return self._space.draw(codes).numpy()

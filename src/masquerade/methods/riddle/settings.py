@@ -5,8 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from masquerade.core.settings import Settings
-
-Weight = Annotated[float, Field(ge=0)]
+from masquerade.training.settings import Averaged, Updates, Weight
 
 
 class LossSettings(Settings):
@@ -33,8 +32,13 @@ class LossSettings(Settings):
     """Weight of identity and pixels after recovery from the picture, which is encoded again (ours; 0: the paper)."""
 
 
-class RiddleSettings(Settings):
+class RiddleSettings(Updates, Averaged):
     """All knobs of RiDDLE."""
+
+    sources = {
+        "steps": "at most 100,000: Li et al. 2023",
+        "learning_rate": "or of Ranger, or of Muon; 0.0005: Li et al. 2023",
+    }
 
     groups: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
     """Style layers of each decoder layer, of 14 (4, 4, 6: Li et al. 2023); smaller generators: docs/riddle.md."""
@@ -59,8 +63,6 @@ class RiddleSettings(Settings):
     each of both kinds a mean (the published code); six: one mean over six pairs, `losses.different` (ours)."""
     margin: Annotated[float, Field(ge=-1, le=1)]
     """The largest cosine of two identities that count as different (0.1: Li et al. 2023)."""
-    steps: Annotated[int, Field(ge=1)]
-    """Updates of the encryptor (at most 100,000: Li et al. 2023)."""
     batch: Annotated[int, Field(ge=1)]
     """Faces that are drawn in an update (4: Li et al. 2023)."""
     pictures_every: Annotated[int, Field(ge=1)]
@@ -69,14 +71,6 @@ class RiddleSettings(Settings):
     """Codes of an update that are not drawn, for ``losses.latents`` and ``losses.reversed_latents``."""
     optimiser: Literal["ranger", "muon"]
     """Ranger (Li et al. 2023), or Muon for the matrices and Adam for the rest."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Learning rate of the optimiser (0.0005: Li et al. 2023)."""
-    cooldown: Annotated[float, Field(ge=0, le=1)]
-    """Share of the steps, at the end, over which the learning rate falls to 0 (0: it stays)."""
-    ema: Annotated[float, Field(ge=0, lt=1)]
-    """Decay of the average of the weights, which is saved (0: the last weights)."""
-    samples_every: Annotated[int, Field(ge=1)]
-    """Updates between two sample pictures."""
 
     @property
     def codes_alone(self) -> bool:

@@ -1,6 +1,5 @@
 """Training the latent encryptor: Li et al. 2023 (RiDDLE)."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
@@ -10,19 +9,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from masquerade.backbones import loaded
 from masquerade.backbones.inversion.training import perceptual
-from masquerade.core import discovery, execution, fingerprints, seeding
-from masquerade.core.errors import CheckpointError
-from masquerade.core.images import FaceArchive, to_float, to_uint8
+from masquerade.core import execution, seeding
+from masquerade.core.images import to_float
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.methods.riddle import losses
 from masquerade.methods.riddle.optimiser import Ranger
 from masquerade.methods.riddle.settings import RiddleSettings
+from masquerade.networks.inputs import embedded, place
 from masquerade.networks.latent_encryptor import LatentEncryptor
-from masquerade.training import checkpoints, loop
+from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
 from masquerade.training.muon import Muon
 from masquerade.training.optimisers import cooldown_share
+from masquerade.training.training import Training, side_by_side
 
 TIED = ("generator", "inversion", "identity")  # the backbones that a checkpoint belongs to
 LPIPS_KNOB = "methods.riddle.params.losses.lpips"
@@ -48,10 +49,7 @@ class EncryptorTask:
         self.settings, self.space, self.identity, self.pictures, self.seed = settings, space, identity, pictures, seed
         parts = np.split(pictures, range(DECODED, len(pictures), DECODED))
         self.codes = torch.cat([space.invert(to_float(part)) for part in parts])
-        with torch.no_grad():
-            self.identities = torch.cat(
-                [identity(torch.from_numpy(to_float(part)).to(space.device)).cpu() for part in parts]
-            )
+        self.identities = embedded(identity, pictures, DECODED)
         self.network = build(settings, space).to(space.device)
         self.influence = influence(self.network, space).sqrt() if settings.codes_alone else None
         self.modules = {"network": self.network}
@@ -177,12 +175,17 @@ class EncryptorTask:
                 group["lr"] = self.settings.learning_rate * factor * (OTHERS_RATE if name == "others" else 1.0)
 
 
-def build(settings: RiddleSettings, space: LatentSpace) -> LatentEncryptor:
-    """An encryptor with the widths of ``settings``, and the mean and deviation of W of the generator of ``space``."""
+def untrained(settings: RiddleSettings, space: LatentSpace) -> LatentEncryptor:
+    """An encryptor with the widths of ``settings``, for the generator of ``space``."""
     generator = space.generator
-    network = LatentEncryptor(
+    return LatentEncryptor(
         generator.layers, generator.style_width, settings.groups, settings.width, settings.heads, settings.hidden
     )
+
+
+def build(settings: RiddleSettings, space: LatentSpace) -> LatentEncryptor:
+    """The `untrained` encryptor, with the mean and deviation of W of its generator."""
+    generator, network = space.generator, untrained(settings, space)
     z = seeding.generator(0, "riddle", "deviation").standard_normal((MEASURED, generator.style_width), dtype=np.float32)
     with torch.no_grad():
         drawn = generator.map(torch.from_numpy(z).to(space.device)).cpu()
@@ -230,49 +233,20 @@ def train(settings: RiddleSettings, job: TrainingJob) -> None:
     Raises PictureError if the archive holds another size than the generator draws, and CheckpointError if the
     inversion was trained for another generator.
     """
-    torch.set_num_threads(job.threads)
-    space = LatentSpace({name: job.backbones[name] for name in ("generator", "inversion")})
-    identity = discovery.load("backbones", "identity").load(job.backbones["identity"]).to(space.device)
-    archive = FaceArchive(job.faces)
-    parts = archive.batches(DECODED, part=job.people)
-    task = EncryptorTask(settings, space, identity, np.concatenate([to_uint8(part.images) for part in parts]), job.seed)
-    average = loop.Average(task.network, settings.ema)
-    sources = archive.load(rows=archive.select("validation").iloc[:SAMPLES])
-
-    def sample(step: int) -> None:
-        if (step + 1) % settings.samples_every == 0 or step + 1 == settings.steps:
-            job.picture(f"samples_{step + 1:06d}", samples(average.module, space, sources.images))
-
-    made_with = {name: fingerprints.md5(job.backbones[name]) for name in TIED}
-    loop.fit(
-        task,
-        steps=settings.steps,
-        state=job.state,
-        fingerprint=json.dumps([settings.model_dump(mode="json"), job.seed, archive.digest(job.people), made_with]),
-        log=job.log,
-        averages={"network": average},
-        after=sample,
-    )
-    checkpoints.save_checkpoint(job.checkpoint, {"network": average.module}, made_with)
+    training = Training(job, settings)
+    archive, space = training.archive, LatentSpace({name: job.backbones[name] for name in ("generator", "inversion")})
+    task = EncryptorTask(settings, space, loaded("identity", job.backbones), training.pictures(), job.seed)
+    network = training.averaged(task.network)
+    sources = archive.load(rows=archive.select("validation").iloc[:SAMPLES]).images
+    training.fit(task, settings.steps, lambda: samples(network, space, sources))
+    training.save({"network": network}, {}, TIED)
 
 
 def load(
     settings: RiddleSettings, checkpoint: Path, backbones: Mapping[str, Path], space: LatentSpace
 ) -> LatentEncryptor:
     """The encryptor of a checkpoint, frozen. Raises CheckpointError if it or a backbone does not fit."""
-    tensors, facts = checkpoints.load_checkpoint(checkpoint)
-    for name in TIED:
-        if facts.get(name) != fingerprints.md5(backbones[name]):
-            raise CheckpointError(
-                f"{checkpoint} was trained with another {name} than {backbones[name]}: its codes would mean nothing. "
-                f"Run `snakemake {checkpoint}` again."
-            )
-    generator = space.generator
-    network = LatentEncryptor(
-        generator.layers, generator.style_width, settings.groups, settings.width, settings.heads, settings.hidden
-    )
-    checkpoints.load_into(network, tensors.get("network", {}), checkpoint)
-    return network.to(space.device).eval().requires_grad_(False)
+    return place(Saved(checkpoint, backbones, TIED).frozen("network", untrained(settings, space)))
 
 
 @torch.no_grad()
@@ -288,4 +262,4 @@ def samples(network: LatentEncryptor, space: LatentSpace, images: np.ndarray) ->
     versions = [encrypted, network(codes, other), network(encrypted, right), network(encrypted, wrong),
              network(reinverted, right)]  # fmt: skip
     columns = [images, *(space.draw(part.cpu()).numpy() for part in versions)]
-    return np.concatenate([np.concatenate(list(to_uint8(column))) for column in columns], axis=1)
+    return side_by_side(columns)
