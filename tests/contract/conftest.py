@@ -3,14 +3,17 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+import kit
 from masquerade import faces
 from masquerade.core import discovery
 from masquerade.core.images import FaceArchive
 from masquerade.methods import Resources
+from masquerade.params import overlays
 from masquerade.training.job import TrainingJob
 
 READ = "read.json"
@@ -46,37 +49,42 @@ class Workshop:
             patch.setattr(FaceArchive, "_read", noted)
             yield names
 
-    def job(self, name, backbones, people, folder=None):
-        folder = folder or self.folder
-        return TrainingJob(
-            self.archive.path, backbones, folder / f"{name}.safetensors", folder / f"{name}.state", 0, 1,
-            lambda step, values: None, lambda label, pixels: None, people=people,
-        )  # fmt: skip
+    def job(self, label: str, room: str, name: str, folder: Path | None = None) -> TrainingJob:
+        """The training of a backbone or a method, which writes ``<label>.safetensors``."""
+        cls = discovery.load(room, name)
+        checkpoints = {need: self.backbone(need) for need in cls.needs}
+        return kit.job(folder or self.folder, label, checkpoints, faces=self.archive.path, people=cls.people)
 
-    def _trained(self, room: str, cls: type, name: str, backbones: dict, train: Callable[[TrainingJob], None]) -> Path:
+    def training(self, room: str, name: str, knobs: dict | None = None) -> Callable[[TrainingJob], None]:
+        """The function that trains a backbone or a method, with ``knobs`` in place of the parameters of scale tiny."""
+        cls = discovery.load(room, name)
+        usual = self.parameters.methods[name].params if room == "methods" else self.parameters.backbones[name]
+        params = cls.Params(**overlays.overlay(usual.model_dump(), knobs or {}))
+        return partial(cls.train, params) if room == "methods" else cls(params).train
+
+    def _trained(self, room: str, name: str, train: Callable[[TrainingJob], None]) -> Path:
         def fill(folder: Path) -> None:
+            job = self.job(name, room, name, folder)
             with self.noted_reading() as names:
-                train(self.job(name, backbones, cls.people, folder))
+                train(job)
             (folder / READ).write_text(json.dumps(sorted(names)))
 
         return self.once(f"trained {room} {name}", fill) / f"{name}.safetensors"
 
     def backbone(self, name: str) -> Path:
         """The checkpoint; the report of its quality is beside it."""
-        cls = discovery.load("backbones", name)
-        needs = {need: self.backbone(need) for need in cls.needs}
-        backbone = cls(self.parameters.backbones[name])
-        return self._trained(
-            "backbone", cls, name, needs, lambda job: backbone.build(job, job.checkpoint.with_suffix(".json"))
-        )
+        backbone = discovery.load("backbones", name)(self.parameters.backbones[name])
+        return self._trained("backbones", name, lambda job: backbone.build(job, job.checkpoint.with_suffix(".json")))
+
+    def checkpoint(self, room: str, name: str) -> Path:
+        if room == "backbones":
+            return self.backbone(name)
+        return self._trained(room, name, self.training(room, name))
 
     def resources(self, method: str) -> Resources:
         cls = discovery.load("methods", method)
         backbones = {name: self.backbone(name) for name in cls.needs}
-        checkpoint = None
-        if cls.capabilities.trains:
-            params = self.parameters.methods[method].params
-            checkpoint = self._trained("method", cls, method, backbones, lambda job: cls.train(params, job))
+        checkpoint = self.checkpoint("methods", method) if cls.capabilities.trains else None
         gallery = self.archive if cls.capabilities.gallery else None
         return Resources(checkpoint, backbones, gallery, self.fakes() if cls.capabilities.fakes else None)
 

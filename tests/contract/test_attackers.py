@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
+import kit
 from masquerade.attackers import _recognition
 from masquerade.core import discovery
 from masquerade.core.images import FaceArchive, to_float
@@ -89,7 +89,7 @@ class Bench:
         backbones = self.backbones(name)
         path = folder / name / "dataset" / method / "variant" / str(SEED)
         path.mkdir(parents=True, exist_ok=True)
-        job = replace(self.workshop.job("0", backbones, "attackers", path), log=log)
+        job = kit.job(path, "0", backbones, faces=self.originals.path, log=log, people="attackers")
         params = self.parameters.attackers[name].model_copy(update=knobs)
         figures = cls(params, backbones).train(self.lesson(method, cls.keys), job)
         return job.checkpoint, figures

@@ -1,6 +1,6 @@
 """The contract of every method, with a checkpoint of the tests' scale if the method trains."""
 
-import contextlib
+import json
 import re
 from dataclasses import replace
 from functools import cache
@@ -9,24 +9,21 @@ import numpy as np
 import pytest
 
 from masquerade.core import discovery
-from masquerade.core.errors import ParameterError
+from masquerade.core.errors import ParameterError, PictureError
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
 from masquerade.pipeline import anonymization
-from masquerade.training import loop
 
 METHODS = discovery.names("methods")
 SEED = 5
 RECOVERED_BY_KEY = [
     name for name in METHODS if (able := discovery.load("methods", name).capabilities).keys and able.invertible
 ]
+SIZED = [
+    "anonymousnet", "cao21", "clip2protect", "falco", "fit", "identitydp", "ifadit", "inverted", "lreorg",
+    "random_generated", "riddle",
+]  # fmt: skip
+"""Methods whose networks take pictures of one size."""
 INPAINTERS = ["ciagan", "deepprivacy", "deepprivacy2", "ldfa"]
-RESUMED = [
-    *((name, {}) for name in METHODS if discovery.load("methods", name).capabilities.trains),
-    ("fit", {"kernel_rate": 0.0}),
-    ("lreorg", {"optimiser": "muon", "ema": 0.5}),
-    ("riddle", {"optimiser": "muon", "ema": 0.5}),
-]
-"""Every training, and some with optimisers that scale tiny does not use: method and changed knobs."""
 
 
 def keys(name, ids, *purpose) -> list[bytes] | None:
@@ -247,29 +244,20 @@ def test_features_are_vectors_that_do_not_depend_on_the_batch(workshop, faces, n
         np.testing.assert_allclose(apart[feature], values[rows], rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize(("name", "knobs"), RESUMED)
-def test_interrupted_training_ends_with_the_same_bytes(workshop, monkeypatch, name, knobs):
-    """A training resumes where it stopped: in its second and its sixth step, so in both phases of two."""
-    cls, resources = discovery.load("methods", name), workshop.resources(name)
-    params = workshop.parameters.methods[name].params.model_copy(update=knobs)
-    whole, cut = (
-        workshop.job("-".join([name, *knobs, label]), resources.backbones, "methods")
-        for label in ("whole", "interrupted")
-    )
-    if knobs:
-        cls.train(params, whole)
-    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-    monkeypatch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "log_every": 1})
-    steps, stops = [], [None, 5, 1]
+@pytest.mark.parametrize("name", METHODS)
+def test_statement_can_be_written_to_a_file_and_holds_no_key(workshop, faces, name):
+    method, secrets = workshop.method(name), keys(name, faces.ids)
+    method.anonymize(faces, SEED, secrets)
+    statement = json.dumps(method.statement())
+    assert not any(key.hex() in statement for key in secrets or ())
 
-    def log(step, values):
-        steps.append(step)
-        if step == stops[-1]:
-            stops.pop()
-            raise KeyboardInterrupt
 
-    while not cut.checkpoint.is_file():
-        with contextlib.suppress(KeyboardInterrupt):
-            cls.train(params, replace(cut, log=log))
-    assert steps[:4] == [0, 1, 1, 2]
-    assert cut.checkpoint.read_bytes() == (whole.checkpoint if knobs else resources.checkpoint).read_bytes()
+@pytest.mark.parametrize("name", SIZED)
+def test_picture_of_another_size_than_the_networks_is_refused_with_both_sizes(workshop, faces, name):
+    method, secrets = workshop.method(name), keys(name, faces.ids)
+    small = replace(faces, images=faces.images[:, :, ::2, ::2].copy())
+    with pytest.raises(PictureError, match=r"is 32 x 32 pixels; .* 64 x 64"):
+        method.anonymize(small, SEED, secrets)
+    if method.capabilities.invertible:
+        with pytest.raises(PictureError, match=r"is 32 x 32 pixels; .* 64 x 64"):
+            method.recover(small.images, secrets)

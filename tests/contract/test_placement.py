@@ -98,11 +98,9 @@ def test_classifiers_of_the_attribute_protocol_run_on_the_accelerator(workshop, 
 
 @pytest.mark.parametrize("name", BACKBONES)
 def test_quality_of_a_backbone_is_measured_on_the_accelerator(workshop, name, monkeypatch):
-    cls = discovery.load("backbones", name)
-    folder = workshop.backbone(name).parent
-    job = workshop.job(name, {need: workshop.backbone(need) for need in cls.needs}, cls.people, folder)
+    job = workshop.job(name, "backbones", name, workshop.backbone(name).parent)
     with pretended(monkeypatch) as gpu:
-        figures = cls(workshop.parameters.backbones[name]).quality(job)
+        figures = discovery.load("backbones", name)(workshop.parameters.backbones[name]).quality(job)
     assert not gpu.astray, "a parameter, a buffer or an input lies elsewhere"
     assert gpu.ran
     assert figures
@@ -117,13 +115,8 @@ TRAININGS = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("room", "name"), TRAININGS)
 def test_training_runs_on_the_accelerator(workshop, room, name, monkeypatch):
-    cls = discovery.load(room, name)
-    needs = {need: workshop.backbone(need) for need in cls.needs}
-    job = workshop.job(f"placed-{room}-{name}", needs, cls.people)
+    job = workshop.job(f"placed-{room}-{name}", room, name)
     with pretended(monkeypatch) as gpu:
-        if room == "methods":
-            cls.train(workshop.parameters.methods[name].params, job)
-        else:
-            cls(workshop.parameters.backbones[name]).train(job)
+        workshop.training(room, name)(job)
     assert not gpu.astray, "a parameter, a buffer or an input lies elsewhere"
     assert gpu.ran

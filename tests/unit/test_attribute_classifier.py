@@ -1,18 +1,20 @@
 """The attribute classifier: class weights and figures by hand, training, and its judge, its only user."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
+import kit
 from masquerade.backbones.attribute_classifier.training import Classifier, agreement, class_weights, load
 from masquerade.core import discovery
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.errors import CheckpointError, ParameterError
-from masquerade.core.images import ArchiveWriter, to_float
+from masquerade.core.images import to_float
 from masquerade.faces.drawn.attributes import NAMES
 from masquerade.networks.strided_vgg import StridedVGG
 from masquerade.training import checkpoints
-from masquerade.training.job import TrainingJob
 
 
 def test_network_has_the_convolutions_of_vgg_16_and_five_of_them_halve_the_size():
@@ -80,20 +82,19 @@ def test_figures_of_faces_with_identical_attributes_are_refused():
 
 
 @pytest.fixture
-def archive(tmp_path):
+def job(tmp_path):
     """Sixteen pictures: bright if Male, red if Young, with a white bar if Smiling; the other attributes are random."""
-    draw = np.random.default_rng(0)
-    with ArchiveWriter(tmp_path / "faces.zip") as out:
-        for number in range(16):
-            known = dict.fromkeys(ATTRIBUTES, False) | {"Wavy_Hair": bool(draw.random() < 0.5)}
-            known |= {name: bool(number >> place & 1) for place, name in enumerate(("Male", "Young", "Smiling"))}
-            picture = np.full((32, 32, 3), 170 if known["Male"] else 60) + draw.normal(0, 8, (32, 32, 3))
-            picture[..., 1:] *= 0.5 if known["Young"] else 1.0
-            picture[20:26, 8:24] = 255 if known["Smiling"] else 0
-            row = {"id": f"p{number}", "identity": f"p{number}", "split": "train" if number < 8 else "validation"}
-            row |= {f"attribute.{name}": value for name, value in known.items()}
-            out.add(np.clip(picture, 0, 255).astype(np.uint8), row)
-    return tmp_path / "faces.zip"
+    draw, pictures, rows = np.random.default_rng(0), [], []
+    for number in range(16):
+        known = dict.fromkeys(ATTRIBUTES, False) | {"Wavy_Hair": bool(draw.random() < 0.5)}
+        known |= {name: bool(number >> place & 1) for place, name in enumerate(("Male", "Young", "Smiling"))}
+        picture = np.full((32, 32, 3), 170 if known["Male"] else 60) + draw.normal(0, 8, (32, 32, 3))
+        picture[..., 1:] *= 0.5 if known["Young"] else 1.0
+        picture[20:26, 8:24] = 255 if known["Smiling"] else 0
+        pictures.append(picture)
+        rows.append({f"attribute.{name}": value for name, value in known.items()})
+    kit.archive(tmp_path / "faces.zip", pictures, rows=rows)
+    return partial(kit.job, tmp_path)
 
 
 SMALL = {
@@ -109,63 +110,21 @@ def backbone(**changes):
     return cls(cls.Params(**{**SMALL, **changes}))
 
 
-def job_of(archive, folder, log=None):
-    folder.mkdir(exist_ok=True)
-    logged = []
-    job = TrainingJob(
-        archive, {}, folder / "attribute_classifier.safetensors", folder / "state.pt", 0, 1,
-        log or (lambda step, values: logged.append(values)), lambda name, pixels: None,
-        people="train",
-    )  # fmt: skip
-    return job, logged
-
-
 @pytest.mark.parametrize("optimiser", ["adam", "muon"])
-def test_classifier_learns_the_attributes_of_the_pictures(archive, tmp_path, optimiser):
-    job, logged = job_of(archive, tmp_path / "learnt")
-    learning = backbone(steps=80, optimiser=optimiser)
-    learning.train(job)
-    assert logged[-1]["loss"] < 0.8 * logged[0]["loss"]
-    figures = learning.quality(job)
+def test_classifier_learns_the_attributes_of_the_pictures(job, optimiser):
+    curve, learning = kit.Curve(), backbone(steps=80, optimiser=optimiser)
+    learning.train(job(log=curve))
+    assert curve.of("loss")[-1] < 0.8 * curve[0]["loss"]
+    figures = learning.quality(job())
     assert set(learning.floors()) == {"balanced_accuracy"} <= set(figures)
     assert figures["balanced_accuracy.Male"] > 0.7
-    network = learning.load(job.checkpoint)
-    assert not network.training
-    assert not any(weight.requires_grad for weight in network.parameters())
-
-
-def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkeypatch):
-    whole, _ = job_of(archive, tmp_path / "whole")
-    backbone().train(whole)
-    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-
-    def kill(step, losses):
-        if step == SMALL["steps"] - 1:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        backbone().train(job_of(archive, tmp_path / "cut", kill)[0])
-    torch.manual_seed(12345)
-    cut, logged = job_of(archive, tmp_path / "cut")
-    assert cut.state.is_file()
-    backbone().train(cut)
-    assert len(logged) == 1  # it resumed and did not start again: the first step would be logged too
-    assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
 
 
 def test_faces_without_annotations_are_refused(tmp_path):
-    with ArchiveWriter(tmp_path / "photographs.zip") as out:
-        row = {f"attribute.{name}": True for name in ATTRIBUTES if name != "Smiling"}
-        out.add(np.zeros((32, 32, 3), np.uint8), {"id": "a", "identity": "a", "split": "train", **row})
+    row = {f"attribute.{name}": True for name in ATTRIBUTES if name != "Smiling"}
+    kit.archive(tmp_path / "faces.zip", kit.noise(1), rows=[row])
     with pytest.raises(ParameterError, match=r"not every face is annotated with attribute\.Smiling .*matrix\.train_on"):
-        backbone().train(job_of(tmp_path / "photographs.zip", tmp_path)[0])
-
-
-def test_checkpoint_of_another_backbone_is_refused(tmp_path):
-    path = tmp_path / "other.safetensors"
-    checkpoints.save_checkpoint(path, {"network": torch.nn.Linear(2, 2)}, {"input_size": 32})
-    with pytest.raises(CheckpointError, match=r"other.safetensors is not a checkpoint of this backbone"):
-        load(path)
+        backbone().train(kit.job(tmp_path))
 
 
 def test_checkpoint_of_other_attributes_is_refused(tmp_path):
@@ -201,16 +160,16 @@ def test_sizes_that_do_not_fit_are_refused(changes, complaint):
         backbone(**changes)
 
 
-def test_judge_gives_the_probability_of_each_attribute_whatever_the_batch(archive, tmp_path):
-    job, _ = job_of(archive, tmp_path / "judge")
-    backbone().train(job)
+def test_judge_gives_the_probability_of_each_attribute_whatever_the_batch(job):
+    backbone().train(job())
+    checkpoint = job().checkpoint
     cls = discovery.load("judges", "attribute_classifier")
-    judge = cls(cls.Params(), {"attribute_classifier": job.checkpoint})
+    judge = cls(cls.Params(), {"attribute_classifier": checkpoint})
     images = to_float(np.random.default_rng(1).integers(0, 256, (5, 40, 40, 3), dtype=np.uint8))
     probabilities = judge.measure(images, images[::-1].copy())
     assert list(probabilities) == [name.lower() for name in ATTRIBUTES] == list(cls.quantities)
     with torch.inference_mode():
-        expected = 1 / (1 + np.exp(-load(job.checkpoint)(torch.from_numpy(images)).numpy()))
+        expected = 1 / (1 + np.exp(-load(checkpoint)(torch.from_numpy(images)).numpy()))
     for place, values in enumerate(probabilities.values()):
         assert values.dtype == np.float32
         assert values.shape == (5,)

@@ -1,14 +1,15 @@
 """The network, the losses and the training of Stage I, against values by hand and the published sizes."""
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from masquerade.core.errors import CheckpointError, ParameterError
-from masquerade.core.images import ArchiveWriter
+import kit
+from masquerade.core.errors import ParameterError
 from masquerade.methods._disentanglement import losses, training
 from masquerade.methods._disentanglement.network import Disentanglement
 from masquerade.methods._disentanglement.settings import DisentanglementSettings
@@ -16,7 +17,6 @@ from masquerade.networks.aad import AAD
 from masquerade.networks.patchgan import MultiScaleDiscriminator
 from masquerade.networks.unet import AttributeEncoder
 from masquerade.training import checkpoints, loop
-from masquerade.training.job import TrainingJob
 
 PIXELS = {"width": 4, "depth": 2, "scales": 2}
 REFINED = {"adversarial": 0.4, "attributes": 3.0, "identity": 25.0, "reconstruction": 100.0}
@@ -24,79 +24,38 @@ REFINEMENT = {"steps": 0, "rate": 0.5, "projected": 32, "losses": REFINED, "nois
 PUBLISHED = (32, 64, 128, 256, 512, 1024, 1024)
 
 
+KNOBS = {
+    "encoder_widths": [4, 4, 4, 4], "generator_widths": [8, 8, 8, 4, 4], "discriminator": PIXELS,
+    "refinement": REFINEMENT, "losses": {"adversarial": 1, "attributes": 10, "identity": 5, "reconstruction": 10},
+    "squares": "means", "steps": 6, "batch": 4, "same_pairs": 0.5, "noised": 0.25, "span": 0, "learning_rate": 4e-4,
+    "kernel_rate": 0.01, "cooldown": 0.5, "betas": [0.0, 0.999], "ema": 0.5, "samples_every": 3,
+}  # fmt: skip
+
+
 def settings(**changes):
-    small = {
-        "encoder_widths": [4, 4, 4, 4],
-        "generator_widths": [8, 8, 8, 4, 4],
-        "discriminator": PIXELS,
-        "refinement": REFINEMENT,
-        "losses": {"adversarial": 1, "attributes": 10, "identity": 5, "reconstruction": 10},
-        "squares": "means",
-        "steps": 6,
-        "batch": 4,
-        "same_pairs": 0.5,
-        "noised": 0.25,
-        "span": 0,
-        "learning_rate": 4e-4,
-        "kernel_rate": 0.01,
-        "cooldown": 0.5,
-        "betas": [0.0, 0.999],
-        "ema": 0.5,
-        "samples_every": 3,
-    }
-    return DisentanglementSettings(**{**small, **changes})
-
-
-class TinyIdentity(nn.Module):
-    """A differentiable substitute for the identity encoder: pictures of any size -> unit (N, 8)."""
-
-    def __init__(self):
-        super().__init__()
-        self.project = nn.Linear(48, 8)
-
-    def forward(self, images):
-        pooled = nn.functional.adaptive_avg_pool2d(images, 4).flatten(1)
-        return nn.functional.normalize(self.project(pooled))
+    return DisentanglementSettings(**{**KNOBS, **changes})
 
 
 @pytest.fixture
 def identity():
-    torch.manual_seed(5)
-    return TinyIdentity().eval().requires_grad_(False)
+    return kit.Identity()
 
 
 @pytest.fixture
 def job(tmp_path):
-    generator = np.random.default_rng(2)
-    with ArchiveWriter(tmp_path / "faces.zip", {"size": 32}) as out:
-        for number in range(12):
-            picture = generator.integers(0, 256, (2, 2, 3), dtype=np.uint8).repeat(16, axis=0).repeat(16, axis=1)
-            split = "train" if number < 8 else "validation"
-            out.add(picture, {"id": f"f{number}", "identity": str(number), "split": split})
-    backbone = tmp_path / "identity.safetensors"
-    backbone.write_bytes(b"stands for the encoder's file")
+    kit.archive(tmp_path / "faces.zip", kit.noise(12, tile=16), size=32)
+    (tmp_path / "identity.safetensors").write_bytes(b"stands for the encoder's file")
+    return partial(kit.job, tmp_path, backbones=["identity"], seed=7)
 
-    def make(name="a", log=lambda step, values: None, picture=lambda name, pixels: None):
-        return TrainingJob(
-            tmp_path / "faces.zip",
-            {"identity": backbone},
-            tmp_path / f"{name}.safetensors",
-            tmp_path / f"{name}.pt",
-            7,
-            1,
-            log,
-            picture,
-            people="train",
-        )
 
-    return make
+def task(identity, **changes):
+    pictures = kit.noise(8)
+    return training.StageOneTask(settings(**changes), identity, pictures, training.encode(identity, pictures), 7)
 
 
 @pytest.fixture
 def stage1(identity, request):
-    pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
-    chosen = settings(steps=2, refinement=REFINEMENT | getattr(request, "param", {}))
-    return training.StageOneTask(chosen, identity, pictures, training.encode(identity, pictures), 7)
+    return task(identity, steps=2, refinement=REFINEMENT | getattr(request, "param", {}))
 
 
 # The published sizes.
@@ -105,16 +64,8 @@ def stage1(identity, request):
 def test_attribute_maps_have_the_published_channels_and_sizes():
     with torch.device("meta"):
         maps = AttributeEncoder(PUBLISHED)(torch.empty(2, 3, 256, 256))
-    assert [tuple(level.shape[1:]) for level in maps] == [
-        (1024, 2, 2),
-        (2048, 4, 4),
-        (1024, 8, 8),
-        (512, 16, 16),
-        (256, 32, 32),
-        (128, 64, 64),
-        (64, 128, 128),
-        (64, 256, 256),
-    ]
+    expected = [(1024, 2), (2048, 4), (1024, 8), (512, 16), (256, 32), (128, 64), (64, 128), (64, 256)]
+    assert [tuple(level.shape[1:]) for level in maps] == [(channels, side, side) for channels, side in expected]
 
 
 def test_the_published_and_the_small_network_are_one_class_with_different_widths():
@@ -195,12 +146,7 @@ def test_squared_norms_as_printed_are_sums_over_a_picture_and_means_over_the_bat
 
 
 def test_the_parameter_of_the_squares_changes_both_losses(identity):
-    pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
-    vectors = training.encode(identity, pictures)
-    means, sums = (
-        training.StageOneTask(settings(squares=kind), identity, pictures, vectors, 7).step(0)
-        for kind in ("means", "sums")
-    )
+    means, sums = (task(identity, squares=kind).step(0) for kind in ("means", "sums"))
     assert sums["reconstruction"] == pytest.approx(means["reconstruction"] * 32 * 32 * 3, rel=1e-4)
     assert sums["attributes"] > 10 * means["attributes"] > 0
 
@@ -235,13 +181,13 @@ def test_a_share_of_the_identities_is_moved_to_random_directions(stage1):
 def test_the_generator_takes_the_span_of_the_people_alone(identity):
     """Vectors of two directions: what lies outside their plane changes no picture, and noise is drawn in the plane."""
     people = nn.functional.normalize(torch.cat([torch.randn(12, 2), torch.zeros(12, 6)], dim=1))
-    pictures = np.zeros((12, 32, 32, 3), np.uint8)
-    task = training.StageOneTask(settings(span=2), identity, pictures, people, 0)
-    network, images = task.network.eval(), torch.rand(4, 3, 32, 32)
+    pictures = kit.noise(12)
+    chosen = training.StageOneTask(settings(span=2), identity, pictures, people, 0)
+    network, images = chosen.network.eval(), torch.rand(4, 3, 32, 32)
     outside = torch.cat([torch.zeros(4, 2), torch.randn(4, 6)], dim=1)
     torch.testing.assert_close(network.projected(people), people)
     torch.testing.assert_close(network(people[:4] + outside, images), network(people[:4], images))
-    assert task._noised(people[:4], 0.5, 0)[:, 2:].abs().max() < 1e-6
+    assert chosen._noised(people[:4], 0.5, 0)[:, 2:].abs().max() < 1e-6
     assert not torch.allclose(network(people[:1], images[:1]), network(people[1:2], images[:1]))
 
 
@@ -342,20 +288,15 @@ def total(values, weights):
 
 
 def test_a_training_without_refinement_is_the_start_of_one_with_it(identity):
-    pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
-    made = []
-    for refinement in (REFINEMENT, REFINEMENT | {"steps": 3}):
-        chosen = settings(steps=2, refinement=refinement)
-        task = training.StageOneTask(chosen, identity, pictures, training.encode(identity, pictures), 7)
-        made.append([task.step(step)["total"] for step in range(2)])
-    assert made[0] == made[1]
+    alone, first = (task(identity, steps=2, refinement=REFINEMENT | {"steps": steps}) for steps in (0, 3))
+    assert [alone.step(step)["total"] for step in range(2)] == [first.step(step)["total"] for step in range(2)]
 
 
 def test_training_learns_to_reconstruct(identity, job):
-    curve = {}
+    curve = kit.Curve()
     chosen = settings(steps=60, same_pairs=1.0, noised=0.0, learning_rate=4e-3, samples_every=60)
-    training.train(chosen, job(log=lambda step, values: curve.update({step: values["reconstruction"]})), identity)
-    assert curve[59] < 0.8 * curve[0]
+    training.train(chosen, job(log=curve), identity)
+    assert curve.of("reconstruction")[-1] < 0.8 * curve[0]["reconstruction"]
 
 
 def test_a_checkpoint_is_reused_only_for_the_same_training(identity, job, monkeypatch):
@@ -387,11 +328,3 @@ def test_samples_show_every_column_at_the_given_intervals(identity, job):
 def test_pictures_of_another_size_are_refused_with_what_to_change(identity, job):
     with pytest.raises(ParameterError, match="encoder_widths"):
         training.train(settings(encoder_widths=[4, 4, 4], generator_widths=[8, 8, 4, 4]), job(), identity)
-
-
-def test_a_checkpoint_of_other_widths_is_refused(identity, job):
-    training.train(settings(), job(), identity)
-    tensors, _ = checkpoints.load_checkpoint(job().checkpoint)
-    other = Disentanglement(settings(encoder_widths=[4, 4, 4], generator_widths=[8, 8, 4, 4]), 8)
-    with pytest.raises(CheckpointError, match="does not fit"):
-        checkpoints.load_into(other, tensors["network"], job().checkpoint)

@@ -1,7 +1,8 @@
 """FIT: its passwords, networks, losses, training, results and refusals."""
 
+from functools import partial
+
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from hypothesis import given
@@ -9,116 +10,56 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as some
 from torch import nn
 
+import kit
 from masquerade.core import discovery
-from masquerade.core.errors import CheckpointError, KeyFormatError, ParameterError, PictureError
-from masquerade.core.images import ArchiveWriter, Faces, to_float, to_uint8
+from masquerade.core.errors import KeyFormatError, ParameterError
+from masquerade.core.images import to_float, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.fit import losses, passwords, training
 from masquerade.networks.identity_transformer import INSIDE, IdentityTransformer, PasswordClassifier, discriminators
-from masquerade.training.job import TrainingJob
 
 METHOD = discovery.load("methods", "fit")
 KEY, OTHER = b"\x12\x34", b"\xfe\x01"
 
 
+KNOBS = {
+    "width": 4, "halvings": 1, "blocks": 1, "reach": 0.8,
+    "discriminator": {"width": 4, "depth": 2, "scales": 2, "shared": False}, "identity_of": "both",
+    "classifier": {"width": 4, "depth": 2, "last_stride": 2, "first_norm": True},
+    "losses": {
+        "adversarial": 1, "password": 1, "identity": 2, "feature": 2, "wrong_feature": 1, "between_feature": 1,
+        "pixels": 10, "reconstruction": 100,
+    },
+    "margin": 0.0, "grey": 0.5, "steps": 6, "batch": 2, "learning_rate": 1e-3, "betas": [0.5, 0.999],
+    "kernel_rate": 0.01, "cooldown": 0.5, "ema": 0.5, "samples_every": 3,
+}  # fmt: skip
+
+
 def settings(**changes):
-    small = {
-        "width": 4,
-        "halvings": 1,
-        "blocks": 1,
-        "reach": 0.8,
-        "discriminator": {"width": 4, "depth": 2, "scales": 2, "shared": False},
-        "classifier": {"width": 4, "depth": 2, "last_stride": 2, "first_norm": True},
-        "losses": {
-            "adversarial": 1,
-            "password": 1,
-            "identity": 2,
-            "feature": 2,
-            "wrong_feature": 1,
-            "between_feature": 1,
-            "pixels": 10,
-            "reconstruction": 100,
-        },
-        "margin": 0.0,
-        "identity_of": "both",
-        "grey": 0.5,
-        "steps": 6,
-        "batch": 2,
-        "learning_rate": 1e-3,
-        "betas": [0.5, 0.999],
-        "kernel_rate": 0.01,
-        "cooldown": 0.5,
-        "ema": 0.5,
-        "samples_every": 3,
-    }
-    return METHOD.Params(**{**small, **changes})
-
-
-class SmallIdentity(nn.Module):
-    """A differentiable substitute for the identity encoder: pictures of any size -> unit (N, 8)."""
-
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(5)
-        self.project = nn.Linear(48, 8)
-
-    def forward(self, images):
-        pooled = nn.functional.adaptive_avg_pool2d(images, 4).flatten(1)
-        return nn.functional.normalize(self.project(pooled))
+    return METHOD.Params(**{**KNOBS, **changes})
 
 
 @pytest.fixture(autouse=True)
 def substitute_encoder(monkeypatch):
-    loaded = SmallIdentity().eval().requires_grad_(False)
-    monkeypatch.setattr(discovery.load("backbones", "identity"), "load", lambda checkpoint: loaded)
+    kit.replace_backbones(monkeypatch, identity=kit.Identity())
 
 
 @pytest.fixture
 def job(tmp_path):
-    generator = np.random.default_rng(2)
-    with ArchiveWriter(tmp_path / "faces.zip", {"size": 32}) as out:
-        for number in range(10):
-            picture = generator.integers(0, 256, (2, 2, 3), dtype=np.uint8).repeat(16, axis=0).repeat(16, axis=1)
-            split = "train" if number < 8 else "validation"
-            out.add(picture, {"id": f"f{number}", "identity": str(number), "split": split})
-    backbone = tmp_path / "identity.safetensors"
-    backbone.write_bytes(b"stands for the encoder's file")
-
-    def make(name="a", log=lambda step, values: None, picture=lambda name, pixels: None):
-        return TrainingJob(
-            tmp_path / "faces.zip",
-            {"identity": backbone},
-            tmp_path / f"{name}.safetensors",
-            tmp_path / f"{name}.pt",
-            7,
-            1,
-            log,
-            picture,
-            people="train",
-        )
-
-    return make
+    kit.archive(tmp_path / "faces.zip", kit.noise(10, tile=16, seed=2), size=32)
+    (tmp_path / "identity.safetensors").write_bytes(b"stands for the encoder's file")
+    return partial(kit.job, tmp_path, backbones=["identity"], seed=7)
 
 
 @pytest.fixture
 def trained(job):
     METHOD.train(settings(), job())
-    return job()
+    return METHOD(settings(), METHOD.Variant(), Resources(job().checkpoint, job().backbones))
 
 
 @pytest.fixture
 def transforming():
-    pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
-    return training.TransformerTask(settings(), SmallIdentity().requires_grad_(False), pictures, 7)
-
-
-def method(job, params=None, backbones=None):
-    return METHOD(params or settings(), METHOD.Variant(), Resources(job.checkpoint, backbones or job.backbones))
-
-
-def faces(count=3, size=32):
-    images = np.random.default_rng(9).uniform(-1, 1, (count, 3, size, size)).astype(np.float32)
-    return Faces(images, pd.DataFrame({"id": [f"face{number}" for number in range(count)]}))
+    return training.TransformerTask(settings(), kit.Identity(), kit.noise(8), 7)
 
 
 # Passwords.
@@ -226,13 +167,8 @@ def test_the_published_classifier_has_the_sizes_of_the_published_code():
         network = PasswordClassifier(16, 4, 64, 5, last_stride=4, first_norm=False)
         kernels = [layer for layer in network.layers if isinstance(layer, nn.Conv2d)]
         assert network.layers(torch.zeros(1, 6, 128, 128)).shape == (1, 512, 2, 2)
-    assert [tuple(layer.weight.shape[:2]) for layer in kernels] == [
-        (64, 6),
-        (128, 64),
-        (256, 128),
-        (512, 256),
-        (512, 512),
-    ]
+    expected = [(64, 6), (128, 64), (256, 128), (512, 256), (512, 512)]
+    assert [tuple(layer.weight.shape[:2]) for layer in kernels] == expected
     assert [layer.bias is not None for layer in kernels] == [True, False, False, False, False]
     norms = sum(2 * width for width in (128, 256, 512, 512))
     convolutions = 16 * (6 * 64 + 64 * 128 + 128 * 256 + 256 * 512 + 512 * 512) + 64
@@ -325,23 +261,18 @@ def test_each_optimiser_changes_its_own_networks_only(transforming):
 
 
 def test_training_learns_to_recover_faces(job):
-    curve = {}
+    curve = kit.Curve()
     only = dict.fromkeys(type(settings().losses).model_fields, 0.0) | {"reconstruction": 100.0}
     chosen = settings(steps=40, reach=0.0, losses=only, width=8, samples_every=40)
-    METHOD.train(chosen, job(log=lambda step, values: curve.update({step: values["reconstruction"]})))
-    assert curve[39] < 0.8 * curve[0]
+    METHOD.train(chosen, job(log=curve))
+    assert curve.of("reconstruction")[-1] < 0.8 * curve[0]["reconstruction"]
 
 
 def test_training_as_published_learns_with_shared_discriminators():
     shared = {"width": 4, "depth": 2, "scales": 2, "shared": True}
-    pictures = np.random.default_rng(0).integers(0, 256, (8, 32, 32, 3), dtype=np.uint8)
     classifier = {"width": 4, "depth": 3, "last_stride": 4, "first_norm": False}
     chosen = settings(discriminator=shared, classifier=classifier, identity_of="first", learning_rate=5e-3)
-    task = training.TransformerTask(chosen, SmallIdentity().requires_grad_(False), pictures, 7)
-    weights = list(task.discriminators.parameters())
-    assert len(weights) == sum(1 for _ in task.discriminators["wrong"].scales[0].parameters()) * (
-        len(training.KINDS) + 1
-    )
+    task = training.TransformerTask(chosen, kit.Identity(), kit.noise(8), 7)
     values = [task.step(step)["discriminators"] for step in range(20)]
     assert values[-1] < values[0]
 
@@ -369,48 +300,20 @@ def test_pictures_that_cannot_be_halved_are_refused(job):
 
 
 def test_recovery_is_the_same_network_with_the_inverse_password(trained):
-    made = method(trained)
-    given_ = faces().images
-    key, turned, other = ([one] * len(given_) for one in (KEY, bytes(255 - value for value in KEY), OTHER))
-    assert np.array_equal(made.recover(given_, key), made.anonymize(Faces(given_, faces().index), 0, turned))
-    assert not np.array_equal(made.recover(given_, key), made.recover(given_, other))
-
-
-def test_a_result_does_not_depend_on_the_other_faces_of_the_batch(trained):
-    together = method(trained).anonymize(faces(5), 0, [KEY] * 5)
-    alone = method(trained).anonymize(Faces(faces(5).images[3:4], faces(5).index[3:4]), 0, [KEY])
-    np.testing.assert_allclose(alone, together[3:4], atol=2e-5)
-
-
-def test_a_picture_of_another_size_is_refused_with_the_size_it_should_have(trained):
-    with pytest.raises(PictureError, match="takes 32 x 32"):
-        method(trained).anonymize(faces(size=64), 0, [KEY] * len(faces()))
-    with pytest.raises(PictureError, match="is 64 x 64 pixels"):
-        method(trained).recover(faces(size=64).images, [KEY] * len(faces()))
+    faces = kit.faces()
+    key, turned, other = ([one] * len(faces) for one in (KEY, bytes(255 - value for value in KEY), OTHER))
+    recovered = trained.recover(faces.images, key)
+    assert np.array_equal(recovered, trained.anonymize(faces, 0, turned))
+    assert not np.array_equal(recovered, trained.recover(faces.images, other))
 
 
 @pytest.mark.parametrize("key", [None, b"", b"\x01", b"\x01\x02\x03"])
 def test_a_key_of_another_length_is_refused_and_not_repeated(trained, key):
     with pytest.raises(KeyFormatError, match="16 bits") as refused:
-        method(trained).anonymize(faces(), 0, key and [key] * len(faces()))
+        trained.anonymize(kit.faces(), 0, key and [key] * 3)
     assert repr(key) not in str(refused.value)
 
 
-def test_a_checkpoint_of_other_widths_is_refused(trained):
-    with pytest.raises(CheckpointError, match="does not fit"):
-        method(trained, settings(width=8))
-
-
-def test_a_checkpoint_of_another_identity_encoder_is_refused(trained, tmp_path):
-    other = tmp_path / "other.safetensors"
-    other.write_bytes(b"another encoder")
-    with pytest.raises(CheckpointError, match="another backbone 'identity'"):
-        method(trained, backbones={"identity": other})
-
-
-def test_the_statement_has_the_number_of_passwords_and_no_key(trained):
-    made = method(trained)
-    made.anonymize(faces(), 0, [KEY] * len(faces()))
-    assert made.statement()["password_bits"] == 16
-    assert "65536" in made.statement()["limits"]
-    assert KEY.hex() not in str(made.statement())
+def test_the_statement_has_the_number_of_passwords(trained):
+    assert trained.statement()["password_bits"] == 16
+    assert "65536" in trained.statement()["limits"]

@@ -2,32 +2,30 @@
 
 import dataclasses
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
+import kit
 from masquerade.backbones._views import Views, mirrored_points
 from masquerade.backbones.landmarks.training import (
     Landmarker,
     accuracy,
-    load,
     mirrored_points_order,
     normalised_mean_error,
     to_pixels,
     to_shares,
 )
 from masquerade.core import discovery
-from masquerade.core.errors import CheckpointError, ParameterError
-from masquerade.core.images import ArchiveWriter
+from masquerade.core.errors import ParameterError
 from masquerade.core.seeding import generator
 from masquerade.faces.drawn.sampling import sample_person
 from masquerade.faces.drawn.shape import Body, Head
 from masquerade.faces.drawn.shot import Conditions, sample_shot
 from masquerade.faces.drawn.template import template
 from masquerade.networks.landmark_net import LandmarkNet, wing_loss
-from masquerade.training import checkpoints
-from masquerade.training.job import TrainingJob
 
 
 def test_network_is_cnn_6():
@@ -174,16 +172,12 @@ SHAPE = symmetrical_shape()
 
 
 @pytest.fixture
-def archive(tmp_path):
-    """Twelve pictures of one spot; the 68 points move with the spot."""
-    draw = np.random.default_rng(0)
-    with ArchiveWriter(tmp_path / "faces.zip") as out:
-        for number in range(12):
-            middle = draw.uniform(14, 18, 2)
-            row = {"id": f"p{number}", "identity": f"p{number}", "split": "train" if number < 8 else "validation"}
-            points = (SHAPE + middle).astype(np.float32).ravel()
-            out.add(dot([middle], 32)[0].numpy(), {**row, "landmarks": points})
-    return tmp_path / "faces.zip"
+def job(tmp_path):
+    """To learn from twelve pictures of one spot; the 68 points move with the spot."""
+    middles = np.random.default_rng(0).uniform(14, 18, (12, 2))
+    rows = [{"landmarks": (SHAPE + middle).astype(np.float32).ravel()} for middle in middles]
+    kit.archive(tmp_path / "faces.zip", dot(middles, 32).numpy(), rows=rows)
+    return partial(kit.job, tmp_path)
 
 
 SMALL = {
@@ -198,58 +192,16 @@ def backbone(**changes):
     return cls(cls.Params(**{**SMALL, **changes}))
 
 
-def job_of(archive, folder, log=None):
-    folder.mkdir(exist_ok=True)
-    logged = []
-    job = TrainingJob(
-        archive, {}, folder / "landmarks.safetensors", folder / "state.pt", 0, 1,
-        log or (lambda step, values: logged.append(values)), lambda name, pixels: None,
-        people="train",
-    )  # fmt: skip
-    return job, logged
-
-
-def test_training_lowers_the_loss_and_the_checkpoint_loads(archive, tmp_path):
-    job, logged = job_of(archive, tmp_path / "learnt")
-    learning = backbone(steps=61)
-    learning.train(job)
-    assert logged[-1]["loss"] < 0.8 * logged[0]["loss"]
-    figures = learning.quality(job)
+def test_training_lowers_the_loss(job):
+    curve, learning = kit.Curve(), backbone(steps=61)
+    learning.train(job(log=curve))
+    assert curve.of("loss")[-1] < 0.8 * curve[0]["loss"]
+    figures = learning.quality(job())
     assert figures["pictures"] == 4
     assert set(learning.floors()) == {"share_below_8"} <= set(figures)
-    landmarker = learning.load(job.checkpoint)
-    assert not landmarker.training
-    assert not any(weight.requires_grad for weight in landmarker.parameters())
-    assert learning.published is None  # nothing to adopt
-
-
-def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkeypatch):
-    whole, _ = job_of(archive, tmp_path / "whole")
-    backbone().train(whole)
-    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-
-    def kill(step, losses):
-        if step == SMALL["steps"] - 1:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        backbone().train(job_of(archive, tmp_path / "cut", kill)[0])
-    torch.manual_seed(12345)
-    cut, logged = job_of(archive, tmp_path / "cut")
-    assert cut.state.is_file()
-    backbone().train(cut)
-    assert len(logged) == 1  # training resumed: a fresh start would log the first step too
-    assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
 
 
 def test_faces_without_landmarks_are_refused(tmp_path):
-    with ArchiveWriter(tmp_path / "photographs.zip") as out:
-        out.add(np.zeros((32, 32, 3), np.uint8), {"id": "a", "identity": "a", "split": "train"})
+    kit.archive(tmp_path / "faces.zip", kit.noise(1))
     with pytest.raises(ParameterError, match="1 of 1 faces have no 68 landmarks"):
-        backbone().train(job_of(tmp_path / "photographs.zip", tmp_path)[0])
-
-
-def test_checkpoint_of_another_backbone_is_refused(tmp_path):
-    checkpoints.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 32})
-    with pytest.raises(CheckpointError, match=r"other.safetensors is not a checkpoint of this backbone"):
-        load(tmp_path / "other.safetensors")
+        backbone().train(kit.job(tmp_path))

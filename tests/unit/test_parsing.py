@@ -1,12 +1,14 @@
 """The face parser: the published layout, mirrored sides, hand-worked losses and figures, training, adoption."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import safetensors.torch
 import torch
 
+import kit
 import official as official_layouts
 from masquerade.backbones._views import Views, mirrored_masks
 from masquerade.backbones.parsing.training import (
@@ -20,11 +22,9 @@ from masquerade.backbones.parsing.training import (
 from masquerade.core import discovery
 from masquerade.core.annotations import CLASSES, FACE
 from masquerade.core.errors import ArchiveError, CheckpointError
-from masquerade.core.images import ArchiveWriter
 from masquerade.faces.drawn.labels import LABEL
 from masquerade.networks.bisenet import BiSeNet
 from masquerade.training import checkpoints
-from masquerade.training.job import TrainingJob
 
 
 def test_bisenet_has_the_tensors_of_the_published_file():
@@ -193,19 +193,11 @@ def test_agreement_of_hand_worked_masks():
 
 
 @pytest.fixture
-def archive(tmp_path):
-    """Twelve pictures, each of one bright disc on a dark background; the label of the disc is skin."""
-    draw = np.random.default_rng(0)
-    down, across = np.mgrid[:32, :32]
-    with ArchiveWriter(tmp_path / "faces.zip") as out:
-        for number in range(12):
-            middle, radius = draw.uniform(10, 22, 2), draw.uniform(6, 10)
-            mask = ((down - middle[0]) ** 2 + (across - middle[1]) ** 2 < radius**2).astype(np.uint8)
-            picture = np.repeat((40 + 160 * mask + draw.normal(0, 8, mask.shape))[..., None], 3, -1)
-            split = "train" if number < 8 else "validation"
-            row = {"id": f"p{number}", "identity": f"p{number}", "split": split}
-            out.add(np.clip(picture, 0, 255).astype(np.uint8), row, mask)
-    return tmp_path / "faces.zip"
+def job(tmp_path):
+    """To learn from twelve pictures, each of one bright disc on a dark background; the label of the disc is skin."""
+    pictures, masks = kit.discs()
+    kit.archive(tmp_path / "faces.zip", pictures, masks=masks)
+    return partial(kit.job, tmp_path)
 
 
 SMALL = {
@@ -215,70 +207,32 @@ SMALL = {
 }  # fmt: skip
 
 
-def job_of(archive, folder, log=None):
-    folder.mkdir(exist_ok=True)
-    logged = []
-    job = TrainingJob(
-        archive, {}, folder / "parsing.safetensors", folder / "state.pt", 0, 1,
-        log or (lambda step, values: logged.append(values)), lambda name, pixels: None,
-        people="train",
-    )  # fmt: skip
-    return job, logged
-
-
 def backbone(**changes):
     cls = discovery.load("backbones", "parsing")
     return cls(cls.Params(**{**SMALL, **changes}))
 
 
-def test_trained_parser_predicts_the_masks(archive, tmp_path):
-    job, logged = job_of(archive, tmp_path / "learnt")
-    learning = backbone(steps=90, auxiliary=0.0)
-    learning.train(job)
-    assert "auxiliary" not in logged[0]
-    figures = learning.quality(job)
+def test_trained_parser_predicts_the_masks(job):
+    curve, learning = kit.Curve(), backbone(steps=90, auxiliary=0.0)
+    learning.train(job(log=curve))
+    assert "auxiliary" not in curve[0]
+    figures = learning.quality(job())
     assert figures["pictures"] == 4
     assert figures["miou"] > 0.85 < figures["pixel_accuracy"]
     assert learning.floors() == {"miou": 0.4, "pixel_accuracy": 0.5}
-    parser = learning.load(job.checkpoint)
-    assert not parser.training
-    assert not any(weight.requires_grad for weight in parser.parameters())
 
 
-def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkeypatch):
-    whole, _ = job_of(archive, tmp_path / "whole")
-    backbone().train(whole)
-    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-
-    def kill(step, losses):
-        if step == SMALL["steps"] - 1:
-            raise KeyboardInterrupt
-
-    stopped, _ = job_of(archive, tmp_path / "cut", kill)
-    with pytest.raises(KeyboardInterrupt):
-        backbone().train(stopped)
-    assert stopped.state.is_file()
-    torch.manual_seed(12345)
-    cut, logged = job_of(archive, tmp_path / "cut")
-    backbone().train(cut)
-    assert len(logged) == 1  # training resumed: a fresh start would log the first step too
-    assert {"loss", "answer", "auxiliary"} <= set(logged[0])
-    assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
-
-
-def test_input_of_another_size_than_the_pictures_is_trained(archive, tmp_path):
-    job, _ = job_of(archive, tmp_path)
-    backbone(input_size=48, steps=2).train(job)
-    parser = load(job.checkpoint)
+def test_input_of_another_size_than_the_pictures_is_trained(job):
+    backbone(input_size=48, steps=2).train(job())
+    parser = load(job().checkpoint)
     assert parser.prepared(torch.zeros(1, 3, 32, 32)).shape[-1] == 48
     assert parser(torch.zeros(1, 3, 32, 32)).shape[-1] == 32
 
 
 def test_faces_without_masks_are_refused(tmp_path):
-    with ArchiveWriter(tmp_path / "photographs.zip") as out:
-        out.add(np.zeros((32, 32, 3), np.uint8), {"id": "a", "identity": "a", "split": "train"})
+    kit.archive(tmp_path / "faces.zip", kit.noise(1))
     with pytest.raises(ArchiveError, match=r"not every face has a parsing mask.*give backbones.parsing.published"):
-        backbone().train(job_of(tmp_path / "photographs.zip", tmp_path)[0])
+        backbone().train(kit.job(tmp_path))
 
 
 def official(folder, **changes):
@@ -288,7 +242,7 @@ def official(folder, **changes):
     state = BiSeNet(19, 8, 8).state_dict()
     path = folder / "79999_iter.pth"
     torch.save(state | changes, path, _use_new_zipfile_serialization=False)  # as old PyTorch wrote it
-    return path, backbone(published=str(path), stride=8), job_of(folder / "none.zip", folder)[0], state
+    return path, backbone(published=str(path), stride=8), kit.job(folder), state
 
 
 def test_published_file_is_adopted_bit_for_bit(tmp_path):
@@ -335,13 +289,3 @@ def test_missing_truncated_and_altered_files_are_refused(tmp_path):
     path.write_bytes(b"\x00" * 40 + content[40:])
     with pytest.raises(CheckpointError, match=r"79999_iter.pth cannot be read"):
         adopting.adopt(path, job)
-
-
-def test_checkpoint_of_another_backbone_is_refused(tmp_path):
-    checkpoints.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 4})
-    with pytest.raises(CheckpointError, match=r"other.safetensors is not a checkpoint of this backbone"):
-        load(tmp_path / "other.safetensors")
-    facts = {"width": 8, "stride": 2, "input_size": 32, "mean": [0.5] * 3, "std": [0.5] * 3}
-    checkpoints.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, facts)
-    with pytest.raises(CheckpointError, match=r"does not fit BiSeNet: .* is missing"):
-        load(tmp_path / "other.safetensors")

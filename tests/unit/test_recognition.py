@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 import torch
 
+import kit
 from masquerade.backbones.recognition.training import Recogniser, chosen_identities, verification
 from masquerade.core import discovery
-from masquerade.core.errors import CheckpointError, ParameterError
-from masquerade.core.images import ArchiveWriter
+from masquerade.core.errors import ParameterError
 from masquerade.networks import inputs
 from masquerade.networks.inception_resnet import InceptionResnetV1
 from masquerade.networks.ir_se import IRSE, Subsampling
 from masquerade.networks.margin import ArcMargin
-from masquerade.training.job import TrainingJob
 
 
 def test_inception_resnet_equals_that_of_facenet_pytorch():
@@ -174,14 +173,9 @@ def test_recogniser_gives_unit_vectors_of_any_size_and_passes_gradients():
 def archive(tmp_path):
     """Eight people of four pictures: a colour each, with noise."""
     draw = np.random.default_rng(0)
-    with ArchiveWriter(tmp_path / "faces.zip") as out:
-        for person in range(8):
-            colour = draw.integers(40, 216, 3)
-            for number in range(4):
-                picture = np.clip(colour + draw.normal(0, 12, (32, 32, 3)), 0, 255).astype(np.uint8)
-                split = "train" if person < 6 else "validation"
-                out.add(picture, {"id": f"p{person}-{number}", "identity": f"p{person}", "split": split})
-    return tmp_path / "faces.zip"
+    colours = draw.integers(40, 216, (8, 1, 1, 1, 3)) + draw.normal(0, 12, (8, 4, 32, 32, 3))
+    rows = [{"identity": f"p{number // 4}"} for number in range(32)]
+    return kit.archive(tmp_path / "faces.zip", colours.reshape(32, 32, 32, 3), train=24, rows=rows)
 
 
 SMALL = {
@@ -190,52 +184,16 @@ SMALL = {
 }  # fmt: skip
 
 
-def train(archive, folder, log=None, **changes):
+def identity(**changes):
     cls = discovery.load("backbones", "identity")
-    params = cls.Params(published="", widths=[8, 8, 8, 8, 8], units=[1, 1, 1, 1], recognition={**SMALL, **changes})
-    logged = []
-    job = TrainingJob(
-        archive, {}, folder / "identity.safetensors", folder / "state.pt", 0, 1,
-        log or (lambda step, values: logged.append(values)), lambda name, pixels: None,
-        people="train",
-    )  # fmt: skip
-    backbone = cls(params)
-    backbone.train(job)
-    return backbone.quality(job), cls, job, logged
+    return cls(cls.Params(published="", widths=kit.WIDTHS, units=kit.UNITS, recognition={**SMALL, **changes}))
 
 
-def test_trained_backbone_loads_and_is_repeatable(archive, tmp_path):
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
-    figures, cls, job, logged = train(archive, tmp_path / "one")
-    _, _, again, _ = train(archive, tmp_path / "two")
-    assert job.checkpoint.read_bytes() == again.checkpoint.read_bytes()
-    assert {"auc", "tar_at_far_0.01", "rank1"} <= set(figures)
-    assert {"loss", "accuracy"} <= set(logged[0])
-    network = cls.load(job.checkpoint)
-    assert not network.training
-    assert not any(weight.requires_grad for weight in network.parameters())
-
-
-@pytest.mark.parametrize("kernel_rate", [0.0, 0.01])
-def test_interrupted_backbone_ends_with_the_same_bytes(archive, tmp_path, monkeypatch, kernel_rate):
-    """Training is killed before its last step; dropout, augmentation and the optimiser resume their states."""
-    (tmp_path / "whole").mkdir()
-    (tmp_path / "cut").mkdir()
-    _, _, whole, _ = train(archive, tmp_path / "whole", kernel_rate=kernel_rate)
-    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-
-    def kill(step, losses):
-        if step == SMALL["steps"] - 1:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(archive, tmp_path / "cut", log=kill, kernel_rate=kernel_rate)
-    assert (tmp_path / "cut" / "state.pt").is_file()
-    torch.manual_seed(12345)
-    _, _, cut, logged = train(archive, tmp_path / "cut", kernel_rate=kernel_rate)
-    assert len(logged) == 1  # training resumed: a fresh start would log the first step too
-    assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
+def test_training_curves_and_quality_have_the_figures_of_verification(archive, tmp_path):
+    curve = kit.Curve()
+    identity().train(kit.job(tmp_path, log=curve))
+    assert {"loss", "accuracy"} <= set(curve[0])
+    assert {"auc", "tar_at_far_0.01", "rank1"} <= set(identity().quality(kit.job(tmp_path)))
 
 
 def test_two_judges_of_one_architecture_do_not_start_from_the_same_weights(archive, tmp_path, monkeypatch):
@@ -251,22 +209,11 @@ def test_two_judges_of_one_architecture_do_not_start_from_the_same_weights(archi
     for name in ("recogniser_a", "recogniser_b"):
         cls = discovery.load("backbones", name)
         params = cls.Params(published="", width=0.05, repeats=(1, 1, 1), recognition={**SMALL, "input_size": 75})
-        job = TrainingJob(
-            archive, {}, tmp_path / f"{name}.safetensors", tmp_path / f"{name}.pt", 0, 1,
-            lambda step, values: None, lambda name, pixels: None,
-            people="train",
-        )  # fmt: skip
-        cls(params).train(job)
+        cls(params).train(kit.job(tmp_path, name))
     key = "network.conv2d_1a.conv.weight"
     assert not torch.equal(starts["recogniser_a"][key], starts["recogniser_b"][key])
 
 
-def test_checkpoint_of_another_architecture_is_refused(archive, tmp_path):
-    _, _, job, _ = train(archive, tmp_path)
-    with pytest.raises(CheckpointError, match=r"identity.safetensors is not a checkpoint of this backbone"):
-        discovery.load("backbones", "recogniser_a").load(job.checkpoint)
-
-
 def test_too_few_identities_are_refused(archive, tmp_path):
     with pytest.raises(ParameterError, match="leaves 1 identities to train on"):
-        train(archive, tmp_path, identities=(0.0, 0.1))
+        identity(identities=(0.0, 0.1)).train(kit.job(tmp_path))

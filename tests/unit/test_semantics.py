@@ -9,13 +9,13 @@ import pytest
 import safetensors.torch
 import torch
 
+import kit
 from masquerade.backbones.semantics import network as semantics
 from masquerade.backbones.semantics import quality
 from masquerade.backbones.semantics import training as trains
 from masquerade.core import discovery
 from masquerade.core.errors import ArchiveError, CheckpointError, ParameterError
-from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
-from masquerade.training.job import TrainingJob
+from masquerade.core.images import FaceArchive, to_uint8
 
 SMALL = {
     "published": "", "image_size": 32, "patch": 16, "width": 16, "layers": 2, "heads": 2, "embedding": 8,
@@ -234,83 +234,36 @@ def test_rare_attributes_are_left_out():
 @pytest.fixture
 def archive(tmp_path):
     """Red pictures with captions of men, blue pictures with captions of women."""
-    draw = np.random.default_rng(0)
-    with ArchiveWriter(tmp_path / "faces.zip") as out:
-        for number in range(40):
-            red = number % 2 == 0
-            colour = np.array([200, 40, 40] if red else [40, 40, 200])
-            picture = np.clip(colour + draw.normal(0, 12, (32, 32, 3)), 0, 255).astype(np.uint8)
-            row = {"id": f"p{number}", "identity": f"p{number}", "split": "train" if number < 24 else "validation"}
-            caption = f"A {'man' if red else 'woman'}, looking to the {'left' if number % 3 else 'right'}."
-            out.add(picture, {**row, "caption": caption, "attribute.Male": red})
-    return tmp_path / "faces.zip"
-
-
-def job_in(folder, archive, log=lambda step, values: None):
-    folder.mkdir(exist_ok=True)
-    return TrainingJob(
-        archive,
-        {},
-        folder / "semantics.safetensors",
-        folder / "state.pt",
-        0,
-        1,
-        log,
-        lambda name, pixels: None,
-        people="train",
-    )
+    draw, pictures, rows = np.random.default_rng(0), [], []
+    for number in range(40):
+        red = number % 2 == 0
+        pictures.append(np.array([200, 40, 40] if red else [40, 40, 200]) + draw.normal(0, 12, (32, 32, 3)))
+        caption = f"A {'man' if red else 'woman'}, looking to the {'left' if number % 3 else 'right'}."
+        rows.append({"caption": caption, "attribute.Male": red})
+    return kit.archive(tmp_path / "faces.zip", pictures, train=24, rows=rows)
 
 
 @pytest.mark.parametrize("changes", [{}, {"word_weight": 3.0, "stem": [4, 4, 8, 8]}])
-def test_training_learns_the_captions_and_is_repeatable(archive, tmp_path, changes):
-    trained = backbone(steps=100, learning_rate=0.01, **changes)
-    job, again = job_in(tmp_path / "one", archive), job_in(tmp_path / "two", archive)
+def test_training_learns_the_captions(archive, tmp_path, changes):
+    trained, job = backbone(steps=100, learning_rate=0.01, **changes), kit.job(tmp_path)
     trained.train(job)
-    trained.train(again)
-    assert job.checkpoint.read_bytes() == again.checkpoint.read_bytes()
     figures = trained.quality(job)
     assert figures["zero_shot.Male"] == figures["zero_shot"] == 1.0
     assert figures["neighbour"] == 1.0
     assert figures["retrieval_5"] == 1.0  # there are four captions
-    network = trained.load(job.checkpoint)
-    assert not network.training
-    assert not any(weight.requires_grad for weight in network.parameters())
-    assert network.image_size == 32
+    assert trained.load(job.checkpoint).image_size == 32
 
 
 def test_faces_without_captions_are_judged_without_retrieval_unless_it_has_a_floor(archive, tmp_path):
-    with ArchiveWriter(tmp_path / "photographs.zip") as out:
-        known = FaceArchive(archive)
-        for picture, (_, row) in zip(to_uint8(known.load().images), known.index.iterrows(), strict=True):
-            out.add(picture, row.drop("caption").to_dict())
-    job = job_in(tmp_path / "trained", archive)
-    backbone().train(job)
-    figures = backbone().quality(replace(job, faces=tmp_path / "photographs.zip"))
+    known = FaceArchive(archive)
+    pictures, rows = to_uint8(known.load().images), known.index.drop(columns="caption").to_dict("records")
+    without = replace(kit.job(tmp_path), faces=kit.archive(tmp_path / "photographs.zip", pictures, rows=rows))
+    backbone().train(kit.job(tmp_path))
+    figures = backbone().quality(without)
     assert {"neighbour", "zero_shot"} < figures.keys()
     assert "retrieval_5" not in figures
     with pytest.raises(ParameterError, match=r"floor for retrieval_5.*no captions"):
-        backbone(floor_retrieval=0.5).quality(replace(job, faces=tmp_path / "photographs.zip"))
-
-
-def test_interrupted_training_ends_with_the_same_bytes(archive, tmp_path, monkeypatch):
-    trained = backbone(word_weight=3.0, stem=[4, 4, 8, 8])
-    whole = job_in(tmp_path / "whole", archive)
-    trained.train(whole)
-    monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-
-    def kill(step, losses):
-        if step == SMALL["steps"] - 1:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        trained.train(job_in(tmp_path / "cut", archive, kill))
-    assert (tmp_path / "cut" / "state.pt").is_file()
-    torch.manual_seed(12345)
-    logged = []
-    cut = job_in(tmp_path / "cut", archive, lambda step, values: logged.append(step))
-    trained.train(cut)
-    assert logged == [SMALL["steps"] - 1]
-    assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
+        backbone(floor_retrieval=0.5).quality(without)
 
 
 def test_floor_that_cannot_be_measured_is_refused(archive, tmp_path):
@@ -321,16 +274,13 @@ def test_floor_that_cannot_be_measured_is_refused(archive, tmp_path):
     demanding = backbone(floor_zero_shot=0.6)
     assert demanding.floors() == {"zero_shot": 0.6}
     with pytest.raises(ParameterError, match="floor for zero_shot, which cannot be measured"):
-        demanding.quality(job_in(tmp_path / "one", archive))
+        demanding.quality(kit.job(tmp_path))
 
 
 def test_faces_without_captions_are_refused(tmp_path):
-    with ArchiveWriter(tmp_path / "faces.zip") as out:
-        for number in range(4):
-            row = {"id": f"p{number}", "identity": "p", "split": "train"}
-            out.add(np.zeros((32, 32, 3), np.uint8), row)
+    kit.archive(tmp_path / "faces.zip", kit.noise(4))
     with pytest.raises(ArchiveError, match="needs a caption of every picture"):
-        backbone().train(job_in(tmp_path / "one", tmp_path / "faces.zip"))
+        backbone().train(kit.job(tmp_path))
 
 
 CLIP_TEXT = {"vocabulary": "clip", "context": 77, "width": 8, "layers": 1, "heads": 2}
@@ -342,7 +292,7 @@ def official(tmp_path, change=lambda state: state, wrap=lambda state: state, tex
     adopting = backbone(text=text)
     state = semantics.build(semantics.architecture(adopting.params)).state_dict()
     torch.save(wrap(change({key: value.half() for key, value in state.items()})), tmp_path / "official.pt")
-    job = job_in(tmp_path / "one", tmp_path / "faces.zip")
+    job = kit.job(tmp_path)
     adopting.adopt(tmp_path / "official.pt", job)
     return adopting, job, state
 
@@ -403,7 +353,7 @@ def test_file_without_a_text_encoder_gives_image_features_only(archive, tmp_path
     assert model.cls(torch.zeros(1, 3, 32, 32)).shape == (1, 8)
     with pytest.raises(CheckpointError, match="holds the image encoder only"):
         model.text(["a man"])
-    assert set(adopting.quality(job_in(tmp_path / "one", archive))) == {"neighbour"}
+    assert set(adopting.quality(job)) == {"neighbour"}
 
 
 @pytest.mark.parametrize(
@@ -423,7 +373,7 @@ def test_file_without_a_text_encoder_gives_image_features_only(archive, tmp_path
 def test_file_of_another_layout_is_refused(tmp_path, change, message):
     with pytest.raises(CheckpointError, match=message):
         official(tmp_path, change)
-    assert not (tmp_path / "one" / "semantics.safetensors").exists()
+    assert not kit.job(tmp_path).checkpoint.exists()
 
 
 def test_damaged_foreign_and_missing_files_are_refused(tmp_path):
@@ -444,11 +394,3 @@ def test_damaged_foreign_and_missing_files_are_refused(tmp_path):
 def test_published_file_for_a_vocabulary_of_captions_is_refused(tmp_path):
     with pytest.raises(ParameterError, match=r"set text.vocabulary to clip"):
         official(tmp_path, text=SMALL["text"])
-
-
-def test_checkpoint_of_another_backbone_is_refused(tmp_path):
-    from masquerade.training import checkpoints
-
-    checkpoints.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 3})
-    with pytest.raises(CheckpointError, match="is not a checkpoint of this backbone"):
-        discovery.load("backbones", "semantics").load(tmp_path / "other.safetensors")

@@ -1,0 +1,155 @@
+"""What many tests build: archives of faces, small networks with random weights, and trainings in a folder."""
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from masquerade.backbones.generator import training as _generator
+from masquerade.backbones.inversion import training as _inversion
+from masquerade.backbones.recognition import training as _recognition
+from masquerade.backbones.semantics import network as _semantics
+from masquerade.core import discovery, fingerprints
+from masquerade.core.images import ArchiveWriter, Faces
+from masquerade.networks.ir_se import IRSE
+from masquerade.training import checkpoints, loop
+from masquerade.training.job import TrainingJob
+
+SIZE = 32
+WIDTHS, UNITS = [8, 8, 8, 8, 8], [1, 1, 1, 1]
+"""Of the encoders of `networks`."""
+
+
+def job(folder: Path, name: str = "trained", backbones: Mapping[str, Path] | Iterable[str] = (), **more) -> TrainingJob:
+    """A training in ``folder`` from its faces.zip, which writes the checkpoint ``name``.
+
+    ``backbones``: their checkpoints, or their names if the checkpoints are in ``folder``.
+    """
+    folder.mkdir(exist_ok=True)
+    if not isinstance(backbones, Mapping):
+        backbones = {each: folder / f"{each}.safetensors" for each in backbones}
+    usual = {
+        "faces": folder / "faces.zip", "backbones": backbones,
+        "checkpoint": folder / f"{name}.safetensors", "state": folder / f"{name}.state", "seed": 0, "threads": 1,
+        "log": lambda step, values: None, "picture": lambda label, pixels: None, "people": "train",
+    }  # fmt: skip
+    return TrainingJob(**usual | more)
+
+
+class Curve(dict):
+    """Step -> the values that a training logged there: give it as ``log``."""
+
+    def __call__(self, step: int, values) -> None:
+        self[step] = dict(values)
+
+    def of(self, name: str) -> list[float]:
+        return [values[name] for values in self.values() if name in values]
+
+
+def resumed(train: Callable[[TrainingJob], None], cut: TrainingJob, stops: Sequence[int]) -> list[int]:
+    """Train, interrupted at each step of ``stops``, until the checkpoint is there. Returns the steps that it logged."""
+    steps, ahead = [], list(stops)
+
+    def log(step, values):
+        steps.append(step)
+        if ahead and step == ahead[0]:
+            ahead.pop(0)
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+        patch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "log_every": 1})
+        while not cut.checkpoint.is_file():
+            with contextlib.suppress(KeyboardInterrupt):
+                train(replace(cut, log=log))
+    return steps
+
+
+def archive(path: Path, pictures, train: int = 8, rows: Sequence[dict] = (), masks=None, **facts) -> Path:
+    """An archive of pictures (H, W, 3) of a person each; the first ``train`` are of the train split.
+
+    ``rows``: more columns for each picture, or others in place of these. The remaining split is validation.
+    """
+    with ArchiveWriter(path, facts) as out:
+        for number, picture in enumerate(pictures):
+            split = "train" if number < train else "validation"
+            row = {"id": f"f{number}", "identity": f"p{number}", "split": split} | (rows[number] if rows else {})
+            out.add(np.clip(picture, 0, 255).astype(np.uint8), row, None if masks is None else masks[number])
+    return path
+
+
+def noise(count: int, tile: int = 1, size: int = SIZE, seed: int = 0) -> np.ndarray:
+    """Pictures of squares of random colours, uint8 (count, size, size, 3). ``tile``: the side of a square."""
+    coarse = np.random.default_rng(seed).integers(0, 256, (count, size // tile, size // tile, 3), dtype=np.uint8)
+    return coarse.repeat(tile, axis=1).repeat(tile, axis=2)
+
+
+def discs(count: int = 12) -> tuple[np.ndarray, np.ndarray]:
+    """Pictures of a bright disc on a dark ground, and their masks: 1 in the disc."""
+    draw, (down, across) = np.random.default_rng(0), np.mgrid[:SIZE, :SIZE]
+    pictures, masks = [], []
+    for _ in range(count):
+        disc = np.hypot(down - 16, across - 16 + draw.integers(-4, 5)) < 6 + draw.integers(4)
+        pictures.append(np.where(disc[..., None], draw.integers(120, 256, 3), 40).astype(np.uint8))
+        masks.append(disc.astype(np.uint8))
+    return np.stack(pictures), np.stack(masks)
+
+
+def faces(count: int = 3, size: int = SIZE) -> Faces:
+    """Faces of noise."""
+    images = np.random.default_rng(9).uniform(-1, 1, (count, 3, size, size)).astype(np.float32)
+    return Faces(images, pd.DataFrame({"id": [f"face{number}" for number in range(count)]}))
+
+
+class Identity(nn.Module):
+    """A differentiable substitute for the identity encoder: pictures of any size -> unit (N, width)."""
+
+    def __init__(self, width: int = 8, grid: int = 4):
+        super().__init__()
+        torch.manual_seed(5)
+        self.grid, self.project = grid, nn.Linear(3 * grid**2, width)
+        self.eval().requires_grad_(False)
+
+    def forward(self, images):
+        pooled = nn.functional.adaptive_avg_pool2d(images, self.grid).flatten(1)
+        return nn.functional.normalize(self.project(pooled))
+
+
+def replace_backbones(patch: pytest.MonkeyPatch, **networks: nn.Module) -> None:
+    """Backbones, by name, load these networks whatever their checkpoint is."""
+    for name, network in networks.items():
+        patch.setattr(discovery.load("backbones", name), "load", lambda checkpoint, network=network: network)
+
+
+ARCHITECTURE = {"channels": [16, 16, 16, 8], "style": 12, "mapping": 2, "mapping_rate": 1.0}
+"""Of the generator of `networks`."""
+
+
+def networks(folder: Path, words: Sequence[str] = (), architecture: dict = ARCHITECTURE) -> dict[str, Path]:
+    """Checkpoints of a generator, an inversion, a text-image model and an identity encoder with random weights.
+
+    The text-image model reads sentences of ``words``, if there are any.
+    """
+    torch.manual_seed(0)
+    paths = {name: folder / f"{name}.safetensors" for name in ("generator", "inversion", "semantics", "identity")}
+    generator = _generator.build(architecture)
+    _generator.measure_mean(generator, 0)
+    _generator.save(paths["generator"], generator, architecture)
+    shape = {"kind": "e4e", "linear": False, "input_size": SIZE, "widths": WIDTHS, "units": UNITS}
+    mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
+    inverter = _inversion.build(shape, fingerprints.md5(paths["generator"]), mean)
+    checkpoints.save_checkpoint(paths["inversion"], {"inverter": inverter}, {**shape, "generator": inverter.generator})
+    text = {"vocabulary": "captions", "words": list(words), "context": 8, "width": 8, "layers": 1, "heads": 2}
+    vision = {"image_size": SIZE, "patch": 16, "width": 8, "layers": 1, "heads": 2, "embedding": 8, "stem": []}
+    facts = {**vision, "activation": "gelu", "text": text if words else None, **_semantics.OURS}
+    checkpoints.save_checkpoint(paths["semantics"], {"clip": _semantics.build(facts)}, facts)
+    recogniser = _recognition.Recogniser(IRSE(SIZE, WIDTHS, UNITS), SIZE)
+    facts = {"widths": WIDTHS, "units": UNITS, "input_size": SIZE, "identities": 2}
+    checkpoints.save_checkpoint(paths["identity"], {"network": recogniser.network}, facts)
+    return paths
