@@ -115,11 +115,10 @@ class TestChain:
     def test_picture_holds_every_link_and_other_formats_are_refused(self, toy, tmp_path):
         name = resolved(toy, "toy/table1:fit")
         links = chain.follow(working_copy(toy.root), name)
-        layout = drawing._layout(links, cells=2)
-        assert set(layout.corners) >= {link.number for link in links}
-        column = {link.number: layout.corners[link.number][0] for link in links}
-        assert all(column[need] < column[link.number] for link in links for need in link.made_from)
-        boxes = [layout.corners[link.number] for link in links]
+        places, _ = drawing._layout(links, cells=2)
+        assert all(places[need][0] < places[link.number][0] for link in links for need in link.made_from)
+        assert all(places[cell][0] > places[links[0].number][0] for cell in (0, -1))
+        boxes = [places[number] for number in (*(link.number for link in links), 0, -1)]
         for one in boxes:
             near = [two for two in boxes if two[0] == one[0] and abs(two[1] - one[1]) < drawing.HIGH]
             assert near == [one], "boxes must not overlap"

@@ -253,8 +253,13 @@ class TestPage:
 
     def test_hollow_points_of_a_plot_are_joined_to_filled_ones(self, rendered, monkeypatch):
         assert 'class="naive"' not in rendered()
-        point = tradeoff._point
-        monkeypatch.setattr(tradeoff, "_point", lambda *args: replace(point(*args), naive=20.0))
+        made = tradeoff.measured_point
+
+        def attacked(*of):
+            point = made(*of)
+            return replace(point, naive=0.5) if isinstance(point, tradeoff.Point) else point
+
+        monkeypatch.setattr(tradeoff, "measured_point", attacked)
         text = rendered()
         assert text.count('class="joined"') == text.count('class="naive"') > 0
 

@@ -216,24 +216,30 @@ class TestTradeoff:
     ])  # fmt: skip
 
     def plot(self, utility="frechet_distance"):
-        axes = tradeoff.measures([Table(**TABLE)], CONTEXT, ("re_identification_rate", utility))
+        axes = tradeoff.axes([Table(**TABLE)], CONTEXT, ("re_identification_rate", utility))
         return tradeoff.plot("synthetic_hq", *axes, self.ORDER, Cells(CELLS), KNOBS, CONTEXT)
 
     def test_better_is_up_and_to_the_right(self):
-        points = {point.setting[1:]: point for series in self.plot().series for point in series.points}
-        six, hundred = points["identitydp", "eps_6"], points["identitydp", "eps_100"]
-        assert six.y < hundred.y, "less re-identification is more private and stands higher (smaller y)"
-        assert points["original", "control"].x > points["gaussian_blur", "size_7"].x > six.x > hundred.x
+        plot = self.plot()
+        places = {point.title: (plot.across(point.x), plot.up(point.y)) for one in plot.series for point in one.points}
+        six, hundred = places["identitydp/eps_6"], places["identitydp/eps_100"]
+        assert six[1] < hundred[1], "less re-identification is more private and stands higher (smaller y)"
+        assert places["original/control"][0] > places["gaussian_blur/size_7"][0] > six[0] > hundred[0]
 
     def test_bars_are_the_intervals(self):
-        plot = self.plot()
-        point = plot.series[0].points[0]
-        ticks = {label: place for place, label in plot.privacy.ticks}
-        unit = abs(ticks["0.8"] - ticks["0.2"]) / 0.6
-        left, right, top, bottom = point.bars
-        assert left == right == pytest.approx(point.x, abs=0.02)
-        assert bottom - top == pytest.approx(unit * (0.12 - 0.1), abs=0.02), "the two seeds, each drawn twice at times"
-        assert top < point.y < bottom
+        point = self.plot().series[0].points[0]
+        assert point.across == (31.0, 31.0)
+        assert point.up == pytest.approx((0.1, 0.12)), "the two seeds, each drawn twice at times"
+        assert point.up[0] < point.y < point.up[1]
+
+    @pytest.mark.parametrize(("low", "high", "labels"), [
+        (0.0, 1.0, ["0", "0.2", "0.4", "0.6", "0.8", "1"]), (11.7, 34.2, ["15", "20", "25", "30"]), (5.0, 5.0, ["5"]),
+    ])  # fmt: skip
+    def test_ticks_are_round_numbers_at_their_places(self, low, high, labels):
+        scale = tradeoff.Scale.of([low, high], self.plot().privacy, worst=0, best=100)
+        assert set(labels) <= {label for _, label in scale.ticks}
+        assert len(scale.ticks) <= 8
+        assert all(place == scale(float(label)) for place, label in scale.ticks)
 
     def test_methods_have_different_looks_and_controls_are_marked(self):
         looks = tradeoff._looks([f"method {number}" for number in range(24)])
@@ -250,13 +256,12 @@ class TestTradeoff:
         made = {"title": "rank-1 rate", "unit": "share", "direction": "lower"}
         monkeypatch.setattr(tradeoff.discovery, "load", lambda room, name: SimpleNamespace(**made))
         monkeypatch.setattr(tradeoff, "_control", lambda method: False)
-        monkeypatch.setattr(tradeoff, "_title", lambda method: method)
         parts = ("naive", "naive", "worst")
         columns = [{"title": f"{place}", "metric": "attack_rank1_rate", "part": part, "direction": "lower", "digits": 1}
                    for place, part in enumerate(parts)]  # fmt: skip
         columns.append({"title": "PSNR", "metric": "psnr", "direction": "higher", "digits": 1})
         rows = [{"title": "A", "method": "original", "variant": "control", "note": "ours"}]
-        axes = tradeoff.measures(
+        axes = tradeoff.axes(
             [Table(**TABLE | {"columns": columns, "rows": rows})], CONTEXT, ("attack_rank1_rate", "psnr")
         )
         cells = [record | {"metrics": record["metrics"] | {"attack_rank1_rate": rates}}
@@ -269,14 +274,12 @@ class TestTradeoff:
         (privacy, utility), plot = self.attacked(monkeypatch)
         assert (privacy.part, privacy.naive, utility.naive) == ("worst", "naive", "")
         six, hundred = plot.series[0].points
-        ticks = {float(label): place for place, label in plot.privacy.ticks}
-        unit = ticks[0.2] - ticks[0.4]
-        assert six.naive == pytest.approx(ticks[0.2] + unit / 2, abs=0.02), "the axis has room for the naive rates"
-        assert six.naive < six.y, "the naive attacker reports more privacy"
+        assert (six.y, six.naive) == (0.6, 0.1)
+        assert 0 < plot.up(six.naive) < plot.up(six.y) < tradeoff.HIGH, "the axis has room for the naive rates"
         assert hundred.naive is None
-        assert "rank-1 rate (worst) 0.6" in six.text
-        assert "rank-1 rate (naive) 0.1" in six.text
-        assert "naive" not in hundred.text
+        assert "rank-1 rate (worst) 0.6" in plot.text(six)
+        assert "rank-1 rate (naive) 0.1" in plot.text(six)
+        assert "naive" not in plot.text(hundred)
 
     def test_measure_of_no_table_is_left_out(self):
-        assert tradeoff.measures([Table(**TABLE)], CONTEXT, ("ssim",)) == []
+        assert tradeoff.axes([Table(**TABLE)], CONTEXT, ("ssim",)) == []

@@ -1,4 +1,4 @@
-"""Draws privacy against utility: privacy under the worst attacker, and under the naive one.
+"""Trade-offs: the points of privacy against utility, which the report plots too, and the figure of them.
 
 The line between both points of a method shows how much privacy the naive attacker reports that is not there. The same
 inputs give the same bytes.
@@ -19,7 +19,7 @@ from masquerade.papers.context import Context
 from masquerade.papers.declarations import Measure
 from masquerade.papers.figure_declarations import Axis, Tradeoff
 from masquerade.papers.label_placement import COVERED
-from masquerade.papers.measured import Cells
+from masquerade.papers.measured import Cells, Measured
 from masquerade.params.matrix import Setting
 
 if TYPE_CHECKING:
@@ -36,8 +36,9 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True)
 class Point:
-    """One method: its place, the ends of both intervals, and its privacy under the naive attacker if there is one."""
+    """One setting: its place, the ends of both intervals, and its privacy under the naive attacker if there is one."""
 
+    setting: Setting
     title: str
     control: bool
     x: float
@@ -45,6 +46,22 @@ class Point:
     across: Ends
     up: Ends
     naive: float | None
+    measured: tuple[Measured, Measured, Measured]
+    """The numbers behind x, y and ``naive``."""
+
+
+def measured_point(
+    setting: Setting, title: str, control: bool, measures: Sequence[Measure | None], cells: Cells, context: Context
+) -> Point | str:
+    """The point of one setting, or the reason why it has none: one of both numbers is missing.
+
+    ``measures``: of utility, of privacy, and of privacy under the naive attacker, if that is drawn.
+    """
+    x, y, naive = (cells.measured(setting, measure, context) if measure else Measured() for measure in measures)
+    if x.value is None or y.value is None:
+        return x.reason if x.value is None else y.reason
+    across, up = x.interval or (x.value, x.value), y.interval or (y.value, y.value)
+    return Point(setting, title, control, x.value, y.value, across, up, naive.value, (x, y, naive))
 
 
 def tradeoff(
@@ -80,21 +97,17 @@ def _points(
     figure: Tradeoff, cells: Cells, skipped: Mapping[Setting, str], context: Context
 ) -> tuple[list[Point], dict[str, str], tuple[int, ...]]:
     """The points, the reason for each title without one, and the different numbers of pictures behind the points."""
-    dataset = context.dataset(figure.dataset)
+    dataset, measures = context.dataset(figure.dataset), (figure.utility, figure.privacy, figure.naive)
     points: list[Point] = []
     reasons: dict[str, str] = {}
-    over: set[int] = set()
     for entry in (*figure.settings, *figure.controls):
         key = (dataset, entry.method, entry.variant)
-        measures: tuple[Measure, ...] = (figure.utility, figure.privacy, figure.naive)
-        x, y, naive = (cells.measured(key, measure, context) for measure in measures)
-        if x.value is None or y.value is None:
-            missing = x.reason if x.value is None else y.reason
-            reasons[entry.title] = missing if key in cells else skipped.get(key, "it has no metrics")
-            continue
-        over.add(y.over // y.seeds)
-        across, up = x.interval or (x.value, x.value), y.interval or (y.value, y.value)
-        points.append(Point(entry.title, entry in figure.controls, x.value, y.value, across, up, naive.value))
+        made = measured_point(key, entry.title, entry in figure.controls, measures, cells, context)
+        if isinstance(made, Point):
+            points.append(made)
+        else:
+            reasons[entry.title] = made if key in cells else skipped.get(key, "it has no metrics")
+    over = {point.measured[1].over // point.measured[1].seeds for point in points}
     return points, reasons, tuple(sorted(over))
 
 

@@ -245,7 +245,7 @@ def _plots(
     papers: Sequence[Paper], order: Sequence[Setting], cells: Cells, methods: Methods, context: Context
 ) -> list[tradeoff.Plot]:
     tables = [table.table for paper in papers for table in paper.tables]
-    privacy, utility = (tradeoff.measures(tables, context, names) for names in (tradeoff.PRIVACY, tradeoff.UTILITY))
+    privacy, utility = (tradeoff.axes(tables, context, names) for names in (tradeoff.PRIVACY, tradeoff.UTILITY))
     datasets = dict.fromkeys(dataset for dataset, _, _ in order)
     drawn = (tradeoff.plot(dataset, one, other, order, cells, methods, context)
              for dataset in datasets for one in privacy for other in utility)  # fmt: skip
