@@ -103,7 +103,7 @@ def working_copy(root: Path = Path(), scale: str | None = None) -> History:
 
     A file that a job made after the text was written has the record of that job. Raises `records.DamagedText`.
     """
-    scale = scale or yaml_files.read(root / blocks.PARAMS)["scale"]
+    scale = scale or str(yaml_files.read(root / blocks.PARAMS)["scale"])
     build = Build(scale, root)
     recorded = build.recorded
     claimed = {path: record for path, record in build.local.items() if path in build.files}

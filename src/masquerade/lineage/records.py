@@ -126,9 +126,7 @@ def merged(base: Records, ours: Records, theirs: Records) -> Records:
 
     A job that one side changed is taken from that side. A job that both sides changed is taken from ours.
     """
-    return Records(*(_merged(*sides) for sides in (
-        (base.jobs, ours.jobs, theirs.jobs), (base.closures, ours.closures, theirs.closures)
-    )))  # fmt: skip
+    return Records(_merged(base.jobs, ours.jobs, theirs.jobs), _merged(base.closures, ours.closures, theirs.closures))
 
 
 def _merged(base: Mapping[str, Value], ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> dict[str, Value]:
