@@ -19,6 +19,8 @@ ROOMS = {
     "attackers": "attackers",
 }
 """Block of params.yaml -> the room whose modules it configures."""
+CHOSEN = ("faces", "backbones", "methods")
+"""The rooms of which a scale has only those modules that it names."""
 
 
 def _method_block(name: str) -> type[Settings]:
@@ -50,12 +52,17 @@ def _method_block(name: str) -> type[Settings]:
 
 
 def _room_block(room: str) -> type[Settings]:
-    """The block of one room: one optional key for each of its modules, and no other key."""
+    """The block of one room: one optional key for each of its modules, and no other key.
+
+    A metric, a judge or an attacker without knobs needs no key.
+    """
     typed = {
         name: _method_block(name) if room == "methods" else discovery.load(room, name).Params
         for name in discovery.names(room)
     }
-    fields: dict[str, Any] = {name: (block | None, None) for name, block in typed.items()}
+    fields: dict[str, Any] = {
+        name: (block | None, None if room in CHOSEN or block.model_fields else block()) for name, block in typed.items()
+    }
     return create_model(room, __base__=Settings, **fields)
 
 
