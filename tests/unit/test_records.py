@@ -136,6 +136,19 @@ class TestSettle:
             assert (snakemake_record(toy, CHECKPOINT) == record["new"]) == (side == "new")
             assert local_records.settle("tiny", toy.root) == ""
 
+    def test_a_job_of_which_one_file_changed_keeps_its_record_whole(self, toy):
+        """Git goes back and DVC does not: the table is new, its page has the same bytes in both commits."""
+        toy.job("table", "table", [TABLE, PAGE], [METRICS, PRINTED], ("seeds",), CSV)
+        toy.write(TABLE, CSV + "\n")
+        path = toy.root / provenance.path_of(TABLE)
+        path.write_text(path.read_text().replace(toy.hash(PAGE), toy.hash(TABLE), 1))
+        new = snakemake_record(toy, TABLE)
+        text = toy.root / records.text_path("tiny")
+        text.write_text(text.read_text().replace('"run of faces"', '"another run"'))  # git brings another text
+        local_records.settle("tiny", toy.root)
+        assert snakemake_record(toy, TABLE) == snakemake_record(toy, PAGE) == new
+        assert marked(toy) == set()
+
     def test_same_bytes_of_other_parameters_keep_their_new_record_until_git_brings_another_text(self, toy):
         retrained(toy, content="weights")
         local_records.settle("tiny", toy.root)

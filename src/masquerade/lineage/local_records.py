@@ -82,16 +82,25 @@ class Build:
     def explained(self) -> dict[str, Record | None]:
         """Every file of the scale -> the record of the job that wrote its bytes, None if there is none.
 
-        If a line of the text and a local record both fit the bytes, a text that is new here counts: git brought it.
-        Otherwise the local record counts: a job ran after the text was written.
+        A record that fits all files of its job comes before one that fits this file alone. If a line of the text and a
+        local record both fit, a text that is new here counts: git brought it. Otherwise the local record counts: a job
+        ran after the text was written.
         """
-        makers, new = self.recorded.makers, self._settled_text != self._text_hash()
-        explained = {}
+        sources = [self.local, self.recorded.makers]
+        if self._settled_text != self._text_hash():
+            sources.reverse()
+        explained: dict[str, Record | None] = {}
         for path in self.files:
-            fitting = [record for record in (self.local.get(path), makers.get(path))
-                       if record and record.outputs[path] == self.md5(path)]  # fmt: skip
-            explained[path] = fitting[-1 if new else 0] if fitting else None
+            candidates = [source[path] for source in sources if path in source]
+            fitting = [record for record in candidates if self._fits(record, path)]
+            explained[path] = next(filter(self._fits_all, fitting), next(iter(fitting), None))
         return explained
+
+    def _fits(self, record: Record, path: str) -> bool:
+        return record.outputs[path] == self.md5(path)
+
+    def _fits_all(self, record: Record) -> bool:
+        return all(self._fits(record, path) for path in record.outputs if path in self.files)
 
     def is_settled(self) -> bool:
         """Whether nothing changed since `settle`: the text, the files, and the existence of their records."""

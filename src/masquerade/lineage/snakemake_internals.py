@@ -90,9 +90,12 @@ def graph(force_all: bool = False) -> tuple[list["Job"], set["Job"]]:
 
     with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
         workflow = api.workflow(ResourceSettings(cores=1), snakefile=Path("Snakefile"))
-        workflow.dag(DAGSettings(targets={"all"}, max_checksum_file_size=10**15, forceall=force_all))
+        settings = DAGSettings(
+            targets={"all"}, max_checksum_file_size=10**15, forceall=force_all, force_incomplete=True
+        )
+        workflow.dag(settings)
         inner = workflow._workflow
-        inner._prepare_dag(forceall=force_all, ignore_incomplete=True, lock_warn_only=True, nolock=True)
+        inner._prepare_dag(forceall=force_all, ignore_incomplete=False, lock_warn_only=True, nolock=True)
         inner._build_dag()
         jobs = [job for job in inner.dag.jobs if job.output]
         return jobs, {job for job in inner.dag.needrun_jobs() if job.output}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from masquerade.faces import MANIFESTS
 from masquerade.lineage import local_records, records
 from masquerade.lineage.local_records import Build, NotRecorded
 from masquerade.lineage.records import Records
@@ -55,8 +56,8 @@ def record(partial: bool = False) -> int:
 
 
 def _keep(scale: str, planned: frozenset[str] | set[str] = frozenset()) -> int:
-    for folder in BUILT:  # a rehearsal makes no results, and DVC needs the folder
-        Path(f"{folder}{scale}").mkdir(parents=True, exist_ok=True)
+    for folder in (*(Path(f"{folder}{scale}") for folder in BUILT), MANIFESTS):
+        folder.mkdir(parents=True, exist_ok=True)  # DVC needs it; a rehearsal makes no results
     kept = local_records.keep(scale, needed=planned)
     overlays.write(loading.load(Path()).tree, records.params_path(scale))
     return kept
