@@ -29,8 +29,9 @@ def test_published_weights_are_named():
 
 def test_figures_of_a_card_and_adopted_methods_are_named():
     quality = {**QUALITY, "published": "weights:generator", "figures_of": "evening"}
-    params = Slice({**MINI.values, "methods.riddle.published": "weights:riddle", "methods.fit.published": ""})
-    params |= {"methods.ifadit.published_ablations": {"without_img": "weights:ifadit.without_img"}}
+    published = {"riddle.published": "weights:riddle", "fit.published": "", "ifadit.published": ""}
+    published |= {"ifadit.published_ablations": {"without_img": "weights:ifadit.without_img"}}
+    params = Slice({**MINI.values, **{f"methods.{key}": value for key, value in published.items()}})
     page = backbones_table.markdown([quality], params, "abc")
     assert "those of the cards: scale evening measured them" in page
     assert "not trained here: `riddle` (`weights:riddle`), `ifadit/without_img` (`weights:ifadit.without_img`)." in page

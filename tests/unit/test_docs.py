@@ -141,7 +141,7 @@ def rules() -> dict[str, tuple[str, str]]:
     for file in sorted((ROOT / "workflow/rules").glob("*.smk")):
         for block in re.split(r"^(?=rule |use rule )", text(file), flags=re.MULTILINE)[1:]:
             used, name = re.match(r"(?:use rule (\w+) as |rule )(\w+)", block).groups()
-            script = re.search(r'commands\.(?:local|launched)\(\s*"(\w+)"', block)
+            script = re.search(r'(?:commands\.(?:local|launched)\(\s*|program=)"(\w+)"', block)
             path = f"workflow/scripts/{script[1]}.py" if script else files[used][1]
             files[name] = (str(file.relative_to(ROOT)), path)
     return files

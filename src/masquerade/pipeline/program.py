@@ -36,8 +36,9 @@ def arguments(
     """Parse ``--params JSON``, ``--threads N``, ``--code FILE``, ``--outputs FILE ...``, and the named arguments.
 
     ``files``: one path each. ``optional``: one path each, or None. ``lists``: any number of paths each. ``named``: the
-    same, as a mapping from the name of each file to its path. ``words``: one string each. ``method``: also the
-    arguments that `method` needs. In the result, ``params`` is a `Slice`, and ``inputs`` are all files that exist.
+    same, as a mapping from the name of each file to its path. ``words``: one string each, which may be empty.
+    ``method``: also the arguments that `method` needs. In the result, ``params`` is a `Slice`, ``seed`` a number, and
+    ``inputs`` are all files that exist.
 
     In a build with a fork server, a fork of it runs the program, and this call does not return.
     """
@@ -59,8 +60,10 @@ def arguments(
     for name in (*lists, *named):
         parser.add_argument(f"--{name}", type=Path, nargs="*", default=[])
     for name in words:
-        parser.add_argument(f"--{name}", type=int if name == "seed" else str, required=True)
+        parser.add_argument(f"--{name}", nargs="?", const="", required=True)
     parsed = parser.parse_args()
+    if "seed" in words:
+        parsed.seed = int(parsed.seed)
     rehearsal.declare(parsed.params.rehearsal)
     read = [path for name in (*files, *optional) if (path := getattr(parsed, name))]
     read += [path for name in (*lists, *named) for path in getattr(parsed, name)]
