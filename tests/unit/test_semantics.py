@@ -450,5 +450,5 @@ def test_checkpoint_of_another_backbone_is_refused(tmp_path):
     from masquerade.training import checkpoints
 
     checkpoints.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 3})
-    with pytest.raises(CheckpointError, match="is not a checkpoint of this backbone"):
+    with pytest.raises(CheckpointError, match="is not a checkpoint of this network"):
         discovery.load("backbones", "semantics").load(tmp_path / "other.safetensors")
