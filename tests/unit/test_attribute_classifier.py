@@ -164,7 +164,7 @@ def test_faces_without_annotations_are_refused(tmp_path):
 def test_checkpoint_of_another_backbone_is_refused(tmp_path):
     path = tmp_path / "other.safetensors"
     checkpoints.save_checkpoint(path, {"network": torch.nn.Linear(2, 2)}, {"input_size": 32})
-    with pytest.raises(CheckpointError, match=r"other.safetensors is not a checkpoint of this backbone"):
+    with pytest.raises(CheckpointError, match=r"other.safetensors is not a checkpoint of this network"):
         load(path)
 
 

@@ -251,5 +251,5 @@ def test_faces_without_landmarks_are_refused(tmp_path):
 
 def test_checkpoint_of_another_backbone_is_refused(tmp_path):
     checkpoints.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 32})
-    with pytest.raises(CheckpointError, match=r"other.safetensors is not a checkpoint of this backbone"):
+    with pytest.raises(CheckpointError, match=r"other.safetensors is not a checkpoint of this network"):
         load(tmp_path / "other.safetensors")

@@ -339,7 +339,7 @@ def test_missing_truncated_and_altered_files_are_refused(tmp_path):
 
 def test_checkpoint_of_another_backbone_is_refused(tmp_path):
     checkpoints.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, {"input_size": 4})
-    with pytest.raises(CheckpointError, match=r"other.safetensors is not a checkpoint of this backbone"):
+    with pytest.raises(CheckpointError, match=r"other.safetensors is not a checkpoint of this network"):
         load(tmp_path / "other.safetensors")
     facts = {"width": 8, "stride": 2, "input_size": 32, "mean": [0.5] * 3, "std": [0.5] * 3}
     checkpoints.save_checkpoint(tmp_path / "other.safetensors", {"network": torch.nn.Linear(2, 2)}, facts)

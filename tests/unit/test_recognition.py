@@ -263,7 +263,7 @@ def test_two_judges_of_one_architecture_do_not_start_from_the_same_weights(archi
 
 def test_checkpoint_of_another_architecture_is_refused(archive, tmp_path):
     _, _, job, _ = train(archive, tmp_path)
-    with pytest.raises(CheckpointError, match=r"identity.safetensors is not a checkpoint of this backbone"):
+    with pytest.raises(CheckpointError, match=r"identity.safetensors is not a checkpoint of this network"):
         discovery.load("backbones", "recogniser_a").load(job.checkpoint)
 
 
