@@ -272,9 +272,11 @@ def test_the_rates_fall_at_the_end_of_each_phase(stage1):
     for step in range(5):
         stage1.step(step)
         prefix = "" if step < 2 else "refining_"
-        rates = {name: stage1.optimisers[prefix + name].param_groups[0]["lr"] for name in ("adam", "muon")}
-        shares.append((rates["adam"] / adam, rates["muon"] / kernels))
-        judged = stage1.optimisers[prefix + "discriminator"].param_groups[0]["lr"] / adam
+        generating = stage1.optimisers[f"{prefix}network"].named
+        shares.append(
+            (generating["adam"].param_groups[0]["lr"] / adam, generating["muon"].param_groups[0]["lr"] / kernels)
+        )
+        judged = stage1.optimisers[f"{prefix}discriminator"].named["adam"].param_groups[0]["lr"] / adam
         assert judged == pytest.approx(1.0 if step < 2 else 0.5)
     # cooldown_share: (steps - step) / (0.5 steps), at most 1
     expected = [1, 1, 0.5, 0.5, 0.5 / 1.5]

@@ -223,9 +223,9 @@ def test_inversion_of_another_generator_is_refused(world, tmp_path):
     other.input.input.add_(1.0)
     architecture = {"channels": [16, 16, 16, 8], "style": 12, "mapping": 2, "mapping_rate": 1.0}
     _generator.save(tmp_path / "generator.safetensors", other, architecture)
-    with pytest.raises(CheckpointError, match="another generator"):
+    with pytest.raises(CheckpointError, match="another backbone 'generator'"):
         LatentSpace({**paths, "generator": tmp_path / "generator.safetensors"})
-    with pytest.raises(CheckpointError, match="another generator"):
+    with pytest.raises(CheckpointError, match="another backbone 'generator'"):
         fakes.load(world[0] / "fakes.safetensors", LatentSpace({"generator": tmp_path / "generator.safetensors"}))
 
 

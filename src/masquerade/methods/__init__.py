@@ -8,14 +8,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from masquerade import assets
 from masquerade.core.images import FaceArchive, Faces
 from masquerade.core.keys import Keys
 from masquerade.core.settings import NoParameters, Settings
 from masquerade.training.job import TrainingJob
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,14 @@ class Method(ABC):
 
         Raises AssetError if the file is missing or altered, and CheckpointError if it does not fit ``params``.
         """
+        from masquerade.training import adoption, checkpoints
+
+        path = assets.checked(role)
+        checkpoints.save_checkpoint(checkpoint, {"network": cls.published(params, path)}, adoption.official(role, path))
+
+    @classmethod
+    def published(cls, params: Any, path: Path) -> "nn.Module":
+        """The network of an official weight file, if there are ``official`` ones. Raises CheckpointError."""
         raise NotImplementedError(f"{cls.__name__} has no official weight file")
 
     @classmethod

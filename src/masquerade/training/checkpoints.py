@@ -107,7 +107,7 @@ class Saved:
     """A checkpoint that was read: ``tensors`` {module: {key: tensor}} and ``facts``.
 
     ``tied``: the names of those of ``backbones`` that it belongs to. Raises CheckpointError if it is missing, damaged
-    or was trained with another backbone, or if a fact is looked up that it does not state.
+    or was made with another backbone, or if a fact is looked up that it does not state.
     """
 
     def __init__(self, path: Path, backbones: Mapping[str, Path] = MappingProxyType({}), tied: Iterable[str] = ()):
@@ -115,16 +115,24 @@ class Saved:
         self.tensors, facts = load_checkpoint(path)
         self.facts = _Facts(path, facts)
         for name in tied:
-            if facts.get(name) != fingerprints.md5(backbones[name]):
-                raise CheckpointError(
-                    f"{path} was trained with another backbone '{name}' than {backbones[name]}, and fits that one "
-                    f"alone. Use that backbone, or run `snakemake {path}` again."
-                )
+            check_backbone(path, name, facts.get(name), backbones[name])
 
     def frozen(self, name: str, network: Network) -> Network:
         """Load a module of the checkpoint into ``network``, strictly; returns it frozen, in evaluation mode."""
         load_into(network, self.tensors.get(name, {}), self.path)
         return network.eval().requires_grad_(False)
+
+
+def check_backbone(path: Path, name: str, stated: object, backbone: Path) -> None:
+    """Raises CheckpointError if the file at ``path`` does not belong to ``backbone``, the checkpoint of ``name``.
+
+    ``stated``: the MD5 in the file.
+    """
+    if stated != fingerprints.md5(backbone):
+        raise CheckpointError(
+            f"{path} was made with another backbone '{name}' than {backbone}, and fits that one alone. Use that "
+            f"backbone, or run `snakemake {path}` again."
+        )
 
 
 class _Facts(dict):

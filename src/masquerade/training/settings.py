@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from masquerade.core.own_weights import OwnWeights
 from masquerade.core.settings import Settings
 
 Weight = Annotated[float, Field(ge=0)]
@@ -58,3 +59,18 @@ class AdversarialUpdates(KernelUpdates, Averaged):
 
     betas: Betas
     """Betas of Adam."""
+
+
+class Published(Settings):
+    """A network that an official weight file, or one of weights/, may take the place of."""
+
+    published: str
+    """An official weight file to adopt instead of a training: ``asset:<role>`` of `masquerade assets list`, ``path`` or
+    ``path#sha256=<checksum>``; ours: ``weights:<name>``; '': trained here."""
+
+
+class OwnPublished(Settings):
+    """A network that a file of weights/ may take the place of."""
+
+    published: OwnWeights
+    """Weights to adopt instead of a training: ``weights:<name>``; '': trained here."""

@@ -4,22 +4,19 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from masquerade.core.own_weights import OwnWeights
-from masquerade.training.settings import Updates
+from masquerade.training.settings import OwnPublished, Updates
 
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class AttributeClassifierSettings(Updates):
+class AttributeClassifierSettings(OwnPublished, Updates):
     """The network, its training and its floor."""
 
     sources = {
         "learning_rate": "or of Muon",
     }
 
-    published: OwnWeights
-    """Weights to adopt instead of a training: ``weights:<name>``; '': trained here."""
     crop: tuple[Share, Share, Share, Share]
     """The crop of an aligned picture that the network sees: left, top, right, bottom as shares of the side."""
     input_size: Annotated[int, Field(ge=8)]

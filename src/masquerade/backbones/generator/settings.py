@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from masquerade.core.settings import Settings
-from masquerade.training.settings import Updates
+from masquerade.training.settings import Published, Updates
 
 
 class PhaseSettings(Updates):
@@ -86,12 +85,13 @@ class AdversarialSettings(PhaseSettings):
     """Share of pictures with two style codes (0.9: Karras et al. 2019, section 3.1)."""
 
 
-class GeneratorSettings(Settings):
+class GeneratorSettings(Published):
     """The network, the phases of its training, and its floor."""
 
-    published: str
-    """A weight file of rosinality or GenForce to adopt instead of a training: ``asset:<role>`` of `masquerade assets
-    list`, ``path`` or ``path#sha256=<checksum>``; ours: ``weights:<name>``; '': trained here."""
+    sources = {
+        "published": "of rosinality or GenForce",
+    }
+
     channels: Annotated[list[int], Field(min_length=2, max_length=9)]
     """Channels at 4, 8, 16, ... pixels. Their number sets the size of the pictures (9: 1024; config F)."""
     style: Annotated[int, Field(ge=1)]

@@ -5,16 +5,17 @@ from typing import Annotated
 from pydantic import Field
 
 from masquerade.backbones.recognition.settings import RecognitionSettings
-from masquerade.core.settings import Channels, Settings
+from masquerade.core.settings import Channels
+from masquerade.training.settings import Published
 
 
-class IdentitySettings(Settings):
+class IdentitySettings(Published):
     """The network, the file to adopt, or its training."""
 
-    published: str
-    """model_ir_se50.pth to adopt instead of a training: ``asset:ir_se50``, ``path`` or ``path#sha256=<checksum>``;
-    ours: ``weights:<name>``; '': trained here. An adopted model_ir_se50.pth sees FALCO's crop of a picture, which the
-    checkpoint states."""
+    sources = {
+        "published": "model_ir_se50.pth: ``asset:ir_se50``; it sees FALCO's crop of a picture",
+    }
+
     widths: Annotated[list[Channels], Field(min_length=5, max_length=5)]
     """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
     units: Annotated[list[int], Field(min_length=4, max_length=4)]

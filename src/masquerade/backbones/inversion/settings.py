@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from masquerade.core.settings import Channels, Settings
-from masquerade.training.settings import Updates
+from masquerade.training.settings import Published, Updates
 
 
 class InversionWeights(Settings):
@@ -44,16 +44,14 @@ class CodeDiscriminatorSettings(Settings):
     """Decay of the means of the gradient and of its square (0.9, 0.999, Adam's defaults: e4e's published code)."""
 
 
-class InversionSettings(Updates):
+class InversionSettings(Published, Updates):
     """The encoder, its training and its floors."""
 
     sources = {
+        "published": "e4e or pSp",
         "learning_rate": "or of Muon; it falls over the last 40 % of the steps; 0.0001 and constant: appendix A",
     }
 
-    published: str
-    """A published e4e or pSp file to adopt instead of a training: ``asset:<role>`` of `masquerade assets list`,
-    ``path`` or ``path#sha256=<checksum>``; ours: ``weights:<name>``; '': trained here."""
     kind: Literal["e4e", "psp"]
     """e4e: one code and offsets to it; psp: a code of its own for each layer."""
     linear: bool

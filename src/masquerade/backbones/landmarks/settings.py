@@ -4,17 +4,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from masquerade.core.own_weights import OwnWeights
-from masquerade.training.settings import RisingUpdates
+from masquerade.training.settings import OwnPublished, RisingUpdates
 
 Count = Annotated[int, Field(ge=1)]
 
 
-class LandmarksSettings(RisingUpdates):
+class LandmarksSettings(OwnPublished, RisingUpdates):
     """The network, its training and its floor."""
 
-    published: OwnWeights
-    """Weights to adopt instead of a training: ``weights:<name>``; '': trained here."""
     input_size: Annotated[int, Field(ge=32)]
     """Side in pixels of the network's input; the network resizes pictures to it (64: Feng et al. 2018)."""
     widths: Annotated[list[Count], Field(min_length=1, max_length=7)]

@@ -5,24 +5,22 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from masquerade.core.settings import Channels
-from masquerade.training.settings import RisingUpdates
+from masquerade.training.settings import Published, RisingUpdates
 
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class ParsingSettings(RisingUpdates):
+class ParsingSettings(Published, RisingUpdates):
     """The network, its training and its floors."""
 
     sources = {
+        "published": "79999_iter.pth, or parsing_bisenet.pth: ``asset:bisenet``",
         "steps": "80,000: the published code",
         "batch": "16 on each of two GPUs: the published code",
         "weight_decay": "0.0005: the published code",
     }
 
-    published: str
-    """79999_iter.pth (or parsing_bisenet.pth) to adopt instead of a training: ``asset:bisenet``, ``path`` or
-    ``path#sha256=<checksum>``; ours: ``weights:<name>``; '': trained here."""
     input_size: Annotated[int, Field(ge=32)]
     """Side in pixels of the network's input; the network resizes pictures to it (512: the published code)."""
     width: Channels

@@ -116,7 +116,7 @@ def chosen_identities(identities: list[str], part: tuple[float, float]) -> list[
 
 
 def train(
-    name: str, build: Callable[[], nn.Module], params: RecognitionSettings, job: TrainingJob, facts: Mapping
+    name: str, build: Callable[[Mapping], nn.Module], params: RecognitionSettings, job: TrainingJob, facts: Mapping
 ) -> None:
     """Train on the job's people and write the checkpoint.
 
@@ -140,10 +140,10 @@ def train(
     labels = rows["identity"].map({name: number for number, name in enumerate(chosen)}).to_numpy(np.int64, copy=True)
     logger.info("training on %d pictures of %d identities", len(rows), len(chosen))
     training.start()
-    recogniser = place(Recogniser(build(), params.input_size))
-    task = RecognitionTask(recogniser, params, archive.pictures(rows), labels, training.seed)
-    training.fit(task, params.steps, None, dict(facts))
     facts = {**facts, "input_size": params.input_size, "identities": len(chosen)}
+    recogniser = place(Recogniser(build(facts), params.input_size))
+    task = RecognitionTask(recogniser, params, archive.pictures(rows), labels, training.seed)
+    training.fit(task, params.steps, None, facts)
     training.save({"network": recogniser.network}, facts)
 
 
@@ -156,7 +156,7 @@ def quality(recogniser: Recogniser, job: TrainingJob) -> dict[str, float]:
     return verification(np.concatenate(parts), names)
 
 
-def load(build: Callable[[dict], nn.Module], checkpoint: Path) -> Recogniser:
+def load(build: Callable[[Mapping], nn.Module], checkpoint: Path) -> Recogniser:
     """The recogniser of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
     crop = Crop(**saved.facts["crop"]) if "crop" in saved.facts else None

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from masquerade.core.settings import Settings
-from masquerade.training.settings import Betas, RisingUpdates
+from masquerade.training.settings import Betas, Published, RisingUpdates
 
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -26,19 +26,17 @@ class TextSettings(Settings):
     """Attention heads; their number divides the width (8: Radford et al. 2021, Table 20)."""
 
 
-class SemanticsSettings(RisingUpdates):
+class SemanticsSettings(Published, RisingUpdates):
     """The network, its training and its floors."""
 
     sources = {
+        "published": "FaRL, CLIP or OpenCLIP",
         "batch": "with their captions; 32,768 of 400 million: Radford et al. 2021, Table 18",
         "learning_rate": "0.0005: Radford et al. 2021, Table 20",
         "kernel_rate": "here for matrices too; 0 as published",
         "weight_decay": "not for gains and biases; 0.2: Radford et al. 2021, Table 18",
     }
 
-    published: str
-    """An official weight file (FaRL, CLIP or OpenCLIP) to adopt instead of a training: ``asset:<role>`` of `masquerade
-    assets list`, ``path`` or ``path#sha256=<checksum>``; ours: ``weights:<name>``; '': trained here."""
     image_size: Annotated[int, Field(ge=16)]
     """Side in pixels of the network's input; the network resizes pictures to it (224: Radford et al. 2021)."""
     patch: Count

@@ -58,13 +58,10 @@ class CIAGAN(Method):
         training.train(params, job)
 
     @classmethod
-    def adopt(cls, params: Params, role: str, checkpoint: Path) -> None:
-        from masquerade import assets
+    def published(cls, params: Params, path: Path):
         from masquerade.methods.ciagan import published_weights
-        from masquerade.training import adoption
 
-        path = assets.checked(role)
-        published_weights.adopt(params, path, checkpoint, adoption.official(role, path))
+        return published_weights.network(params, path)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if the region of a face is empty or the whole picture, or its landmarks are unknown."""

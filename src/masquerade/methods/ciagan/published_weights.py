@@ -1,12 +1,11 @@
 """Reads the published weight file of CIAGAN's generator, ``modelG.pth``: a plain state dict (docs/ciagan.md)."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from masquerade.methods.ciagan.settings import CiaganSettings
 from masquerade.methods.ciagan.training import generator
-from masquerade.training import checkpoints, weight_files
+from masquerade.networks.ciagan import CiaganGenerator
+from masquerade.training import weight_files
 
 LEVELS = 5
 """Halvings of the published network of 128 pixels. That of 64 pixels lacks the first, number 0."""
@@ -20,15 +19,13 @@ SPECTRAL = {
 """Names of a convolution with spectral norm, by the older interface of PyTorch -> by the newer one."""
 
 
-def adopt(params: CiaganSettings, path: Path, checkpoint: Path, facts: Mapping[str, Any]) -> None:
-    """Write ``checkpoint`` from a file with the published layout and the sizes of ``params``.
+def network(params: CiaganSettings, path: Path) -> CiaganGenerator:
+    """The generator of a file with the published layout and the sizes of ``params``, frozen.
 
     Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
     """
-    network = generator(params)
     given = weight_files.tensors(weight_files.read(path), path)
-    weight_files.load(network, weight_files.renamed(given, names(params), path), path)
-    checkpoints.save_checkpoint(checkpoint, {"network": network}, {"size": params.size, **facts})
+    return weight_files.load(generator(params), weight_files.renamed(given, names(params), path), path)
 
 
 def names(params: CiaganSettings) -> dict[str, str]:

@@ -55,13 +55,10 @@ class DartBlur(Method):
         training.train(params, job)
 
     @classmethod
-    def adopt(cls, params: Params, role: str, checkpoint: Path) -> None:
-        from masquerade import assets
+    def published(cls, params: Params, path: Path):
         from masquerade.methods.dartblur import published_weights
-        from masquerade.training import adoption
 
-        path = assets.checked(role)
-        published_weights.adopt(params, path, checkpoint, adoption.official(role, path))
+        return published_weights.network(params, path)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if landmarks are unknown, or if the network cannot halve the pictures often enough."""

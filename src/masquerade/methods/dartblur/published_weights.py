@@ -1,23 +1,19 @@
 """Reads the published weight file of DartBlur's U-Net, ``dartblur.pt``: a plain state dict (docs/dartblur.md)."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from masquerade.methods.dartblur.settings import HALVINGS, DartBlurSettings
 from masquerade.networks.dartblur import DartBlurUNet
-from masquerade.training import checkpoints, weight_files
+from masquerade.training import weight_files
 
 
-def adopt(params: DartBlurSettings, path: Path, checkpoint: Path, facts: Mapping[str, Any]) -> None:
-    """Write ``checkpoint`` from a file with the published layout and the sizes of ``params``.
+def network(params: DartBlurSettings, path: Path) -> DartBlurUNet:
+    """The U-Net of a file with the published layout and the sizes of ``params``, frozen.
 
     Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
     """
-    network = DartBlurUNet(params.widths)
     given = weight_files.tensors(weight_files.read(path), path)
-    weight_files.load(network, weight_files.renamed(given, names(), path), path)
-    checkpoints.save_checkpoint(checkpoint, {"network": network}, dict(facts))
+    return weight_files.load(DartBlurUNet(params.widths), weight_files.renamed(given, names(), path), path)
 
 
 def names() -> dict[str, str]:

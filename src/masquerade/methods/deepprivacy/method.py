@@ -56,13 +56,10 @@ class DeepPrivacy(Method):
         training.train(params, job)
 
     @classmethod
-    def adopt(cls, params: Params, role: str, checkpoint: Path) -> None:
-        from masquerade import assets
+    def published(cls, params: Params, path: Path):
         from masquerade.methods.deepprivacy import published_weights
-        from masquerade.training import adoption
 
-        path = assets.checked(role)
-        published_weights.adopt(params, path, checkpoint, adoption.official(role, path))
+        return published_weights.network(params, path)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown."""

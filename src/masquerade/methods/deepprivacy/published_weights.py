@@ -6,14 +6,14 @@ A file holds the averaged generator under ``running_average_generator``: the num
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
 from masquerade.core.errors import CheckpointError
 from masquerade.methods.deepprivacy.settings import DeepPrivacySettings
 from masquerade.methods.deepprivacy.training import generator
-from masquerade.training import checkpoints, weight_files
+from masquerade.networks.inpainting_unet import InpaintingUNet
+from masquerade.training import weight_files
 
 AVERAGE = "running_average_generator"
 GROWN = "transition_step"
@@ -22,14 +22,12 @@ SHARE = "transition_value"
 EARLIER = {f"{name}.": "used only while the network grows" for name in ("from_rgb_old", "to_rgb_old")}
 
 
-def adopt(params: DeepPrivacySettings, path: Path, checkpoint: Path, facts: Mapping[str, Any]) -> None:
-    """Write ``checkpoint`` from a file with the published layout and the sizes of ``params``.
+def network(params: DeepPrivacySettings, path: Path) -> InpaintingUNet:
+    """The generator of a file with the published layout and the sizes of ``params``, frozen.
 
     Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
     """
-    network = generator(params)
-    weight_files.load(network, tensors(params, path), path)
-    checkpoints.save_checkpoint(checkpoint, {"network": network}, {"size": params.size, **facts})
+    return weight_files.load(generator(params), tensors(params, path), path)
 
 
 def tensors(params: DeepPrivacySettings, path: Path) -> dict[str, Tensor]:

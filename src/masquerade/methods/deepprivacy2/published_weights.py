@@ -5,7 +5,6 @@ A file holds the averaged generator under ``EMA_generator`` (docs/deepprivacy2.m
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,7 +12,8 @@ from torch import Tensor
 from masquerade.core.errors import CheckpointError
 from masquerade.methods.deepprivacy2.settings import DeepPrivacy2Settings
 from masquerade.methods.deepprivacy2.training import generator
-from masquerade.training import checkpoints, weight_files
+from masquerade.networks.style_unet import StyleUNet
+from masquerade.training import weight_files
 
 AVERAGE = "EMA_generator"
 CENTRES = {"style_net.w_centers": "centres of styles, for multi-modal truncation"}
@@ -21,14 +21,13 @@ FILTER = "resample_filter"
 """The published name of a filter [1, 3, 3, 1], whose entries have the sum 1; ours have the sum 4."""
 
 
-def adopt(params: DeepPrivacy2Settings, path: Path, checkpoint: Path, facts: Mapping[str, Any]) -> None:
-    """Write ``checkpoint`` from a file with the published layout and the sizes of ``params``.
+def network(params: DeepPrivacy2Settings, path: Path) -> StyleUNet:
+    """The generator of a file with the published layout and the sizes of ``params``, frozen.
 
     Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
     """
-    network = generator(params)
-    weight_files.load(network, tensors(network.state_dict(), path), path)
-    checkpoints.save_checkpoint(checkpoint, {"network": network}, {"size": params.generator.size, **facts})
+    untrained = generator(params)
+    return weight_files.load(untrained, tensors(untrained.state_dict(), path), path)
 
 
 def tensors(ours: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:

@@ -25,8 +25,7 @@ class Codes:
         self._space = space
         self._rows: dict[str, int] = {}
         if stored is not None:
-            self._table = Table.read(stored, "codes", space.generator_md5)
-            _, facts = checkpoints.load_checkpoint(stored)
+            self._table, facts = Table.read(stored, "codes", space.backbones)
             self._rows = {name: row for row, name in enumerate(json.loads(facts["ids"]))}
 
     def of(self, faces: Faces) -> tuple[Tensor, Tensor]:

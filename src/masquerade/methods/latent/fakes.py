@@ -56,5 +56,5 @@ def write(space: LatentSpace, output: Path, count: int, psi: float, seed: int) -
 
 def load(path: Path, space: LatentSpace) -> Fakes:
     """The fakes of a file. Raises CheckpointError if it is damaged or belongs to another generator."""
-    tensors = Table.read(path, "fakes", space.generator_md5)
+    tensors, _ = Table.read(path, "fakes", space.backbones)
     return Fakes(tensors["codes"], tensors["features"])

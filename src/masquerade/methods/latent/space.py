@@ -9,9 +9,9 @@ from torch import Tensor
 
 from masquerade.backbones import loaded
 from masquerade.core import fingerprints
-from masquerade.core.errors import CheckpointError
 from masquerade.core.images import check_size
 from masquerade.networks.inputs import device, in_batches
+from masquerade.training.checkpoints import check_backbone
 
 BATCH = 32  # pictures that are encoded or drawn at a time
 
@@ -29,11 +29,9 @@ class LatentSpace:
         self.inverter: Any = loaded("inversion", backbones) if "inversion" in backbones else None
         self.semantics: Any = loaded("semantics", backbones) if "semantics" in backbones else None
         self.generator_md5 = fingerprints.md5(backbones["generator"])
-        if self.inverter is not None and self.inverter.generator != self.generator_md5:
-            raise CheckpointError(
-                f"{backbones['inversion']} was trained for another generator than {backbones['generator']}. Its codes "
-                "are for that generator only. Train it again (`snakemake` does so), or adopt a pair that fits."
-            )
+        self.backbones = backbones
+        if self.inverter is not None:
+            check_backbone(backbones["inversion"], "generator", self.inverter.generator, backbones["generator"])
 
     def invert(self, images: np.ndarray) -> Tensor:
         """Pictures, float32 (N, 3, S, S) -> W+ (N, layers, style), on the CPU. Raises as `check_size`."""

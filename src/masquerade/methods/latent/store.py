@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -18,12 +19,12 @@ class Table(nn.Module):
             self.register_buffer(name, values)
 
     @staticmethod
-    def read(path: Path, kind: str, generator: str, **facts: object) -> dict[str, Tensor]:
-        """The columns of a file. Raises CheckpointError if it is damaged, or is of another kind, generator or fact."""
-        tensors, stored = checkpoints.load_checkpoint(path)
-        if kind not in tensors:
+    def read(path: Path, kind: str, backbones: Mapping[str, Path]) -> tuple[dict[str, Tensor], Mapping[str, Any]]:
+        """The columns and the facts of a file.
+
+        Raises CheckpointError if it is damaged, or is of another kind or generator.
+        """
+        saved = checkpoints.Saved(path, backbones, ("generator",))
+        if kind not in saved.tensors:
             raise CheckpointError(f"{path} holds no {kind}. Delete it and run `snakemake {path}` again.")
-        for name, value in {"generator": generator, **facts}.items():
-            if stored.get(name) != value:
-                raise CheckpointError(f"{path} belongs to another {name}. Run `snakemake {path}` again.")
-        return tensors[kind]
+        return saved.tensors[kind], saved.facts
