@@ -240,7 +240,7 @@ def _columns(
     return columns
 
 
-def _mosaic(rows: int, titles: Sequence[str], notes: Iterable[str]) -> tuple["Figure", list[list["Axes"]]]:
+def _mosaic(rows: int, titles: Sequence[str], notes: Iterable[str]) -> tuple["Figure", np.ndarray]:
     """Square axes of one inch, with titles above the first row.
 
     Every pixel of a picture stays whole if the dpi is a multiple of the picture's side.
@@ -250,13 +250,10 @@ def _mosaic(rows: int, titles: Sequence[str], notes: Iterable[str]) -> tuple["Fi
     wide = len(titles) * (1 + GAP) + GAP
     text, below = canvas.lines(notes, wide)
     high = HEAD + rows * (1 + GAP) + below
-    drawing = plt.figure(figsize=(wide, high))
-
-    def tile(row: int, column: int) -> "Axes":
-        left, bottom = GAP + column * (1 + GAP), high - HEAD - 1 - row * (1 + GAP)
-        return drawing.add_axes((left / wide, bottom / high, 1 / wide, 1 / high))
-
-    tiles = [[tile(row, column) for column in range(len(titles))] for row in range(rows)]
+    drawing, tiles = plt.subplots(rows, len(titles), figsize=(wide, high), squeeze=False, gridspec_kw={
+        "left": GAP / wide, "right": 1 - GAP / wide, "bottom": (below + GAP) / high, "top": 1 - HEAD / high,
+        "wspace": GAP, "hspace": GAP,
+    })  # fmt: skip
     for title, ax in zip(titles, tiles[0], strict=True):
         ax.set_title(title, fontsize=8, fontweight="normal", loc="center", pad=4)
     drawing.text(GAP / wide, (below - GAP) / high, text, **NOTES)

@@ -1,7 +1,7 @@
 """The texts that Markdown and LaTeX share: a table's headers, labels, numbers, legend and notes."""
 
 from collections.abc import Iterable, Mapping
-from itertools import count, product
+from itertools import count, groupby, product
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
@@ -198,12 +198,8 @@ def number(entry: "Entry") -> str:
 
 def groups(columns: Iterable["Column"]) -> list[tuple[str, list[int]]]:
     """Neighbouring columns of one group: (name of the group, places of the columns)."""
-    grouped: list[tuple[str, list[int]]] = []
-    for place, column in enumerate(columns):
-        if not grouped or grouped[-1][0] != column.group:
-            grouped.append((column.group, []))
-        grouped[-1][1].append(place)
-    return grouped
+    neighbours = groupby(enumerate(columns), key=lambda item: item[1].group)
+    return [(group, [place for place, _ in members]) for group, members in neighbours]
 
 
 def grid(head: list[str], body: list[list[str]], right_from: int) -> str:

@@ -8,7 +8,6 @@ from masquerade.papers import ordering
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Column, Row, Table
 from masquerade.papers.measured import Cells, Measured
-from masquerade.papers.ordering import Order
 from masquerade.papers.table_result import Entry, Line, TableResult
 from masquerade.params.matrix import Setting
 
@@ -24,10 +23,16 @@ def build(
     lines = [_line(table, row, measured, skipped, context) for row in table.rows]
     orders = [ordering.orders([(line.entries[place].printed, line.entries[place].measured) for line in lines])
               for place in range(len(table.columns))]  # fmt: skip
-    lines = [_ordered(line, [column[number] for column in orders]) for number, line in enumerate(lines)]
     best = [_best(column, [line.entries[place] for line in lines if not line.row.control])
             for place, column in enumerate(table.columns)]  # fmt: skip
-    return TableResult(table, context, tuple(_marked(line, best) for line in lines))
+    marked = []
+    for number, line in enumerate(lines):
+        entries = (
+            replace(entry, order=order[number], best=entry.rounded in values and not line.row.control)
+            for entry, order, values in zip(line.entries, orders, best, strict=True)
+        )
+        marked.append(replace(line, entries=tuple(entries)))
+    return TableResult(table, context, tuple(marked))
 
 
 def _line(table: Table, row: Row, cells: Cells, skipped: Mapping[Setting, str], context: Context) -> Line:
@@ -47,25 +52,9 @@ def _line(table: Table, row: Row, cells: Cells, skipped: Mapping[Setting, str], 
     return Line(row, tuple(entries), cells.facts(*keys), cells.refused(*keys), reason)
 
 
-def _ordered(line: Line, orders: Iterable[Order]) -> Line:
-    """``line`` with the comparisons of each of its entries with the other rows."""
-    entries = (replace(entry, order=order) for entry, order in zip(line.entries, orders, strict=True))
-    return replace(line, entries=tuple(entries))
-
-
-def _best(column: Column, entries: Iterable[Entry]) -> float | None:
+def _best(column: Column, entries: Iterable[Entry]) -> list[float]:
+    """The best value of a column as a list; no value if there is none, or if no direction is better."""
     values = [entry.rounded for entry in entries if entry.rounded is not None]
     if not values or column.direction == "none":
-        return None
-    return max(values) if column.direction == "higher" else min(values)
-
-
-def _marked(line: Line, best: Iterable[float | None]) -> Line:
-    """``line`` with its best values marked. A control is never the best."""
-    if line.row.control:
-        return line
-    entries = (
-        replace(entry, best=value is not None and entry.rounded == value)
-        for entry, value in zip(line.entries, best, strict=True)
-    )
-    return replace(line, entries=tuple(entries))
+        return []
+    return [max(values) if column.direction == "higher" else min(values)]

@@ -216,7 +216,6 @@ def render(
     ``claims``: the CSV file of the papers' claims. ``further``: Markdown pages.
     """
     order = in_order(files.settings, methods)
-    plots = _plots(papers, order, cells, methods, context)
     return (
         _environment()
         .get_template("page.html")
@@ -224,8 +223,7 @@ def render(
             papers=papers,
             context=context,
             boards=explorer.boards(files, methods, skipped),
-            plots=plots,
-            choices=tradeoff.facts(plots),
+            plots=_plots(papers, order, cells, methods, context),
             chains={
                 setting: chain.chain_of(
                     setting, files, cells.measurements(setting), methods.get(setting[1], {}).get(setting[2], {})

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -191,13 +190,3 @@ def _looks(methods: Sequence[str]) -> Mapping[str, tuple[str, str]]:
 @cache
 def _control(method: str) -> bool:
     return method in discovery.names("methods") and discovery.load("methods", method).capabilities.control
-
-
-def facts(plots: Iterable[Plot]) -> dict[str, Any]:
-    """The choices of the reader: datasets, privacy and utility measures that have a plot, each once."""
-    plots = list(plots)
-    return {
-        "datasets": list(dict.fromkeys(plot.dataset for plot in plots)),
-        "privacy": {plot.privacy.metric: plot.privacy for plot in plots},
-        "utility": {plot.utility.metric: plot.utility for plot in plots},
-    }
