@@ -7,7 +7,7 @@ import pytest
 from masquerade.backbones.landmarks.settings import LandmarksSettings
 from masquerade.core import measurements
 from masquerade.core.errors import ProtocolError
-from masquerade.core.images import ArchiveWriter, FaceArchive, pictures_of
+from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.core.people import in_hashed_order
 from masquerade.params.informed import TwinSettings
 from masquerade.pipeline import twins
@@ -126,7 +126,7 @@ def test_every_method_gives_as_many_pictures_of_the_first_people(originals, copi
     first = in_hashed_order(originals.select("train")["identity"])[:5]  # two pictures each
     of_first = originals.select("train")["identity"].isin(first)
     assert len(few.pictures) == len(few.landmarks) == len(few.corners) == 10
-    expected = pictures_of(originals, originals.select("train")[of_first])
+    expected = originals.pictures(originals.select("train")[of_first])
     assert sorted(each.tobytes() for each in few.pictures) == sorted(each.tobytes() for each in expected)
     assert len(twins._learnt(originals, copied, 0).pictures) == 40
 

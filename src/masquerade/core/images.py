@@ -206,6 +206,16 @@ class FaceArchive:
             raise ArchiveError(f"{self.path} holds no usable face{f' in part {part}' if part else ''}.")
         return next(self.batches(len(selected), rows=selected))
 
+    def pictures(self, rows: pd.DataFrame) -> np.ndarray:
+        """The pictures of the given rows, uint8 (N, S, S, 3). 27,000 of 256 x 256 pixels take 5.3 GB."""
+        pictures = np.empty((0, 0, 0, 3), dtype=np.uint8)
+        with zipfile.ZipFile(self.path) as entries:
+            for place, name in enumerate(rows["id"]):
+                picture = self._read(entries, "faces", name)
+                pictures = pictures if place else np.empty((len(rows), *picture.shape), dtype=np.uint8)
+                pictures[place] = picture
+        return pictures
+
     def masks(self, rows: pd.DataFrame) -> np.ndarray:
         """Parsing masks of the given rows, uint8 (N, H, W)."""
         with zipfile.ZipFile(self.path) as entries:
@@ -217,12 +227,6 @@ class FaceArchive:
                 return np.asarray(picture)
         except (zipfile.BadZipFile, KeyError, OSError) as error:
             raise ArchiveError(_damaged(self.path, f"{folder}/{name}.png: {error}")) from error
-
-
-def pictures_of(archive: FaceArchive, rows: pd.DataFrame) -> np.ndarray:
-    """The pictures of the given rows of an archive, uint8 (N, H, W, 3); of no row, (0, 0, 0, 3)."""
-    none = np.empty((0, 0, 0, 3), np.uint8)
-    return np.concatenate([to_uint8(part.images) for part in archive.batches(256, rows=rows)]) if len(rows) else none
 
 
 def _damaged(path: Path, why: object) -> str:

@@ -21,7 +21,7 @@ from masquerade.backbones.landmarks.training import Landmarker, LandmarksTask, n
 from masquerade.core import seeding
 from masquerade.core.annotations import boxes_of
 from masquerade.core.errors import ProtocolError
-from masquerade.core.images import FaceArchive, Faces, pictures_of, to_float
+from masquerade.core.images import FaceArchive, Faces, to_float
 from masquerade.core.people import in_hashed_order
 from masquerade.networks.grid_detector import GridDetector, detection, found, grid_targets, views
 from masquerade.networks.inputs import device
@@ -128,7 +128,7 @@ def learn_and_test(
     parts = [*knobs, seed, originals.facts["checksum"], anonymized.digest("train")]
     steps = settings.landmark_steps + settings.detector_steps
     loop.fit(task, steps=steps, state=state, fingerprint=json.dumps(parts), log=log)
-    return _tested(task, Annotated(pictures_of(originals, rows[known]), points[known], corners[known]), rows, known)
+    return _tested(task, Annotated(originals.pictures(rows[known]), points[known], corners[known]), rows, known)
 
 
 def _own(landmarks: LandmarksSettings, settings: TwinSettings) -> LandmarksSettings:
@@ -158,7 +158,7 @@ def _learnt(originals: FaceArchive, anonymized: FaceArchive, most: int) -> Annot
             "raise informed.people or informed.pictures."
         )
     chosen = rows[known].head(most or None)
-    return Annotated(pictures_of(anonymized, chosen), points[known][: most or None], corners[known][: most or None])
+    return Annotated(anonymized.pictures(chosen), points[known][: most or None], corners[known][: most or None])
 
 
 def _annotations(rows: pd.DataFrame, archive: FaceArchive) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from masquerade.core.errors import ProtocolError
-from masquerade.core.images import FaceArchive, pictures_of
+from masquerade.core.images import FaceArchive
 from masquerade.core.people import in_hashed_order
 from masquerade.params.informed import AttackedPeople, InformedSettings
 
@@ -117,10 +117,10 @@ def pairs_of(originals: FaceArchive, anonymized: FaceArchive, part: str) -> Pair
 def photographs_of(originals: FaceArchive, part: str) -> Photographs:
     """All clear pictures of a part, also those whose anonymization was refused."""
     rows = originals.select(part)
-    return Photographs(pictures_of(originals, rows), rows["identity"].to_numpy(), rows["id"].to_numpy())
+    return Photographs(originals.pictures(rows), rows["identity"].to_numpy(), rows["id"].to_numpy())
 
 
 def _pairs(originals: FaceArchive, anonymized: FaceArchive, rows: pd.DataFrame) -> Pairs:
     sources = originals.index.set_index("id", drop=False).loc[rows["source_id"]]
-    clear, changed = pictures_of(originals, sources), pictures_of(anonymized, rows)
+    clear, changed = originals.pictures(sources), anonymized.pictures(rows)
     return Pairs(clear, changed, sources["identity"].to_numpy(), sources["id"].to_numpy())

@@ -17,7 +17,7 @@ from masquerade.backbones.recognition.training import augmented
 from masquerade.core import seeding
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.errors import CheckpointError, ParameterError
-from masquerade.core.images import FaceArchive, pictures_of
+from masquerade.core.images import FaceArchive
 from masquerade.networks.inputs import device
 from masquerade.networks.strided_vgg import StridedVGG
 from masquerade.training import checkpoints, loop
@@ -103,7 +103,7 @@ def train(params: AttributeClassifierSettings, job: TrainingJob) -> None:
     archive = FaceArchive(job.faces)
     rows = archive.select(job.people)
     labels = annotations(rows, job.faces)
-    pictures = pictures_of(archive, rows)
+    pictures = archive.pictures(rows)
     logger.info("training on %d pictures", len(pictures))
     seed = seeding.derive(job.seed, "attribute_classifier")
     torch.manual_seed(seeding.derive(seed, "weights"))

@@ -14,7 +14,7 @@ from masquerade.backbones._views import DenseTask, Views, resized
 from masquerade.backbones.landmarks.settings import LandmarksSettings
 from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
-from masquerade.core.images import FaceArchive, Faces, pictures_of
+from masquerade.core.images import FaceArchive, Faces
 from masquerade.networks.inputs import device
 from masquerade.networks.landmark_net import LandmarkNet, wing_loss
 from masquerade.training import checkpoints, loop
@@ -82,7 +82,7 @@ def train(params: LandmarksSettings, job: TrainingJob) -> None:
     torch.set_num_threads(job.threads)
     archive = FaceArchive(job.faces)
     rows = archive.select(job.people)
-    pictures = pictures_of(archive, rows)
+    pictures = archive.pictures(rows)
     points = known_points(Faces(pictures, rows), job.faces)
     logger.info("training on %d pictures", len(pictures))
     seed = seeding.derive(job.seed, "landmarks")

@@ -18,7 +18,7 @@ from masquerade.backbones.parsing.settings import ParsingSettings
 from masquerade.core import seeding
 from masquerade.core.annotations import CLASSES, FACE
 from masquerade.core.errors import ArchiveError
-from masquerade.core.images import FaceArchive, pictures_of
+from masquerade.core.images import FaceArchive
 from masquerade.networks.bisenet import BiSeNet
 from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD, device
 from masquerade.training import checkpoints, loop
@@ -111,7 +111,7 @@ def train(params: ParsingSettings, job: TrainingJob) -> None:
     torch.set_num_threads(job.threads)
     archive = FaceArchive(job.faces)
     rows = archive.select(job.people)
-    pictures, masks = pictures_of(archive, rows), known_masks(archive, rows)
+    pictures, masks = archive.pictures(rows), known_masks(archive, rows)
     logger.info("training on %d pictures", len(pictures))
     seed = seeding.derive(job.seed, "parsing")
     torch.manual_seed(seeding.derive(seed, "weights"))
