@@ -23,6 +23,8 @@ from masquerade.core.errors import MasqueradeError
 
 if TYPE_CHECKING:
     from masquerade.core.images import FaceArchive
+    from masquerade.params.parameters import Parameters
+    from masquerade.pipeline.inspection import Threshold
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Face anonymization, measured."
@@ -111,30 +113,27 @@ def anonymize(
     some results were withheld; 1: a mistake, or no result.
     """
     from masquerade.cli import outcome, photographs
+    from masquerade.params import loading
     from masquerade.pipeline import anonymization, salts
 
-    parameters, chosen, variant = photographs.prepare(
-        root, scale, method, variant, pictures, output, overwrite, seed is None, _listed(hide), _listed(keep), _warn
+    parameters = loading.load(root, scale)
+    photographs.check_output(output, pictures, overwrite)
+    chosen, variant = photographs.method(
+        root, parameters, method, variant, seed is None, _listed(hide), _listed(keep), _warn
     )
-    kind, keys_of = chosen.capabilities.keys, None
+    kind = chosen.capabilities.keys
     if salt and not kind:
         raise MasqueradeError(f"'{method}' takes no key, so it needs no salt. Leave --salt out.")
     if whole and faces not in (None, SeveralPeople.all):
         raise MasqueradeError(f"--photographs replaces all faces; --faces {faces} leaves some. Leave --faces out.")
-    if kind:
-        keys_of = salts.keys_of(kind, kind.of(_secret(key_file, confirm=True)))
-    errors = Console(stderr=True)
-    if parameters.caution:
-        errors.print(Text(f"Scale {parameters.scale}: {parameters.caution.strip()}", style="yellow"))
+    keys_of = salts.keys_of(kind, kind.of(_secret(key_file, confirm=True))) if kind else None
     salted = (lambda row, given=seed: salts.drawn(given, row["id"])) if kind and salt is not False else None
-    if seed is None:
-        seed = secrets.randbits(63)
-        errors.print("The randomness comes from the operating system and is not kept.", style="dim")
     several = faces or (SeveralPeople.all if whole else SeveralPeople.refuse)
     folder = photographs.photographs_at(parameters, pictures, faces=several.value, alignment="ffhq")
     threshold = photographs.judge_threshold(root, parameters)
-    errors.print(Text(f"Still recognised: distance up to {threshold.distance:.3f}; {threshold.origin}.", style="dim"))
-    with errors.status("") as status:
+    _announce(parameters, threshold, kept=seed is not None)
+    seed = secrets.randbits(63) if seed is None else seed
+    with Console(stderr=True).status("") as status:
 
         def work(originals: "FaceArchive", results: Path) -> None:
             anonymization.anonymize(
@@ -166,11 +165,12 @@ def recover(
 ) -> None:
     """Recover faces that an invertible method anonymized, from the pictures and the key alone."""
     from masquerade.cli import outcome, photographs
+    from masquerade.params import loading
     from masquerade.pipeline import anonymization, salts
 
-    parameters, chosen, variant = photographs.prepare(
-        root, scale, method, variant, pictures, output, overwrite, strict=False, say=_warn
-    )
+    parameters = loading.load(root, scale)
+    photographs.check_output(output, pictures, overwrite)
+    chosen, variant = photographs.method(root, parameters, method, variant, strict=False, say=_warn)
     kind = chosen.capabilities.keys
     if not (chosen.capabilities.invertible and kind):
         raise MasqueradeError(f"'{method}' has no key that recovers a face. Choose an invertible method with keys.")
@@ -257,6 +257,16 @@ def export(
 def _warn(text: str) -> None:
     """Shows a sentence that the user should read before the results."""
     Console(stderr=True, soft_wrap=True).print(Text(text, style="yellow"))
+
+
+def _announce(parameters: "Parameters", threshold: "Threshold", kept: bool) -> None:
+    """Shows what to know before the results: the caution of the scale, whether the seed is ``kept``, the threshold."""
+    errors = Console(stderr=True)
+    if parameters.caution:
+        errors.print(Text(f"Scale {parameters.scale}: {parameters.caution.strip()}", style="yellow"))
+    if not kept:
+        errors.print("The randomness comes from the operating system and is not kept.", style="dim")
+    errors.print(Text(f"Still recognised: distance up to {threshold.distance:.3f}; {threshold.origin}.", style="dim"))
 
 
 def _listed(words: str | None) -> list[str] | None:

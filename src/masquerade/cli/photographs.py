@@ -19,7 +19,6 @@ from masquerade.faces import Record
 from masquerade.faces.folder import Folder
 from masquerade.faces.folder import files as files_below
 from masquerade.methods import Method
-from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
 from masquerade.pipeline import method_files, salts
@@ -48,16 +47,6 @@ def check_output(output: Path, source: Path, overwrite: bool) -> None:
         raise MasqueradeError(f"{output} is not a folder. Name a folder for the results.")
     if output.is_dir() and any(output.iterdir()) and not overwrite:
         raise MasqueradeError(f"{output} is not empty. Name another folder, or add --overwrite.")
-
-
-def prepare(
-    root: Path, scale: str | None, name: str, variant: str | None, pictures: Path, output: Path, overwrite: bool,
-    strict: bool, hide: list[str] | None = None, keep: list[str] | None = None, say: Say = logger.info,
-) -> tuple[Parameters, Method, str]:  # fmt: skip
-    """Load the parameters, check the output folder, and load the method. Returns the name of the variant too."""
-    parameters = loading.load(root, scale)
-    check_output(output, pictures, overwrite)
-    return parameters, *method(root, parameters, name, variant, strict, hide, keep, say)
 
 
 def method(

@@ -37,6 +37,16 @@ def share(values: np.ndarray, weights: np.ndarray, note: str = "") -> Value:
     return replace(counted, spread=None, spread_of="", note=note if counted.over else counted.note)
 
 
+def of_pixels(evidence: Evidence, quantity: str, scale: float = 1.0) -> dict[str, Value]:
+    """The mean over faces of what the judge ``pixels`` measured of each, divided by ``scale``; {} if it did not."""
+    column = f"pixels.{quantity}"
+    if column not in evidence.derived:
+        return {}
+    values = stack(evidence.derived[column]) / scale
+    note = "infinite: the pictures are identical" if np.isinf(values).any() else ""
+    return {"": mean(values, evidence.weights, note)}
+
+
 def attacked(plain: Mapping[str, Any], note: str, missing: str) -> Value:
     """A number that an attack found, from its JSON. ``missing``: the note of one that is not a number."""
     if plain["value"] is None:

@@ -1,8 +1,7 @@
 """Mean absolute error between the pixels of each original and its anonymized (or recovered) face."""
 
-from masquerade.core.measurements import stack
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import mean
+from masquerade.metrics._values import of_pixels
 
 LEVELS = 255.0
 
@@ -23,7 +22,4 @@ class Mae(Metric):
     unit = "of pixels in [0, 1]"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        column = "pixels.mae"  # levels, on the scale 0..255
-        if column not in evidence.derived:
-            return {}
-        return {"": mean(stack(evidence.derived[column]) / LEVELS, evidence.weights)}
+        return of_pixels(evidence, "mae", LEVELS)

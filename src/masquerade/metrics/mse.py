@@ -1,8 +1,7 @@
 """Mean squared error between the pixels of each original and its anonymized (or recovered) face."""
 
-from masquerade.core.measurements import stack
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import mean
+from masquerade.metrics._values import of_pixels
 
 LEVELS = 255.0
 
@@ -25,7 +24,4 @@ class Mse(Metric):
     digits = 5
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        column = "pixels.mse"  # levels squared, on the scale 0..255
-        if column not in evidence.derived:
-            return {}
-        return {"": mean(stack(evidence.derived[column]) / LEVELS**2, evidence.weights)}
+        return of_pixels(evidence, "mse", LEVELS**2)

@@ -1,8 +1,7 @@
 """Peak signal-to-noise ratio between each original and its anonymized face."""
 
-from masquerade.core.measurements import stack
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import mean
+from masquerade.metrics._values import of_pixels
 
 
 class Psnr(Metric):
@@ -22,9 +21,4 @@ class Psnr(Metric):
     unit = "dB"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        column = "pixels.psnr"
-        if column not in evidence.derived:
-            return {}
-        values = stack(evidence.derived[column])
-        note = "infinite: the pictures are identical" if (values == float("inf")).any() else ""
-        return {"": mean(values, evidence.weights, note)}
+        return of_pixels(evidence, "psnr")

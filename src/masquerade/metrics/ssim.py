@@ -1,8 +1,7 @@
 """Structural similarity between each original and its anonymized face."""
 
-from masquerade.core.measurements import stack
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import mean
+from masquerade.metrics._values import of_pixels
 
 
 class Ssim(Metric):
@@ -21,7 +20,4 @@ class Ssim(Metric):
     unit = "index"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        column = "pixels.ssim"
-        if column not in evidence.derived:
-            return {}
-        return {"": mean(stack(evidence.derived[column]), evidence.weights)}
+        return of_pixels(evidence, "ssim")
