@@ -50,4 +50,9 @@ def replaced(path: Path, old: str, new: str, count: int = 1) -> None:
     path.write_text(text.replace(old, new, count))
 
 
+def edited(name: str, old: str, new: str):
+    """A damage of a tree: a function of its root that replaces a text in the file ``name``."""
+    return lambda root: replaced(root / name, old, new)
+
+
 WHO, PARTS_OF = [11, 11, 22, 33, 33], [0, 0, 1, 2, 2]  # of CelebA's pictures 1 to 5

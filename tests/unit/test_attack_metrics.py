@@ -221,11 +221,6 @@ class TestEqualErrorRate:
         assert values["worst"].note == "adapted: chance 0.500, recogniser net"
         assert np.nanmax(values["worst"].draws) == 0.0
 
-    def test_refused_faces_do_not_count(self):
-        columns = {"distance": [1.0, 3.0, np.nan], "strangers": [[2.0], [4.0], np.nan]}
-        value = compute("attack_equal_error_rate", answers({"naive": [1, 1, np.nan]}, **columns))["naive"]
-        assert (value.value, value.over, value.of) == (0.5, 2, 3)
-
     def test_sample_without_a_probe_has_no_rate(self):
         rates = equal_error_rates(np.array([1.0]), [np.array([2.0])], np.array([[0.0], [2.0]]))
         assert np.isnan(rates[0])

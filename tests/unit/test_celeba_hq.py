@@ -8,20 +8,7 @@ import numpy as np
 import pytest
 
 import published
-from dataset_records import (
-    PARTS_OF,
-    SEED,
-    SHARES,
-    SIZE,
-    STUDIO,
-    WHO,
-    by_split,
-    dataset,
-    face,
-    noise,
-    records,
-    replaced,
-)
+from dataset_records import PARTS_OF, SEED, SHARES, SIZE, STUDIO, WHO, by_split, dataset, edited, face, noise, records
 from masquerade.core.annotations import CLASSES
 from masquerade.core.errors import DatasetError, ParameterError
 from masquerade.core.images import FaceArchive
@@ -45,6 +32,10 @@ def hq(published_hq, tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr(alignment, "aligned_landmarks", lambda picture: (np.zeros((68, 2)), True))
     shutil.copytree(published_hq, tmp_path / "assets")
     return tmp_path / "assets"
+
+
+def hq_set(root: Path, **changes):
+    return dataset("celeba_hq", root / "celeba_hq", celeba=str(root / "celeba"), pictures=5, **changes)
 
 
 def hq_records(root: Path, **changes) -> list:
@@ -145,8 +136,7 @@ def test_the_zip_and_the_folder_give_the_same_faces(hq, tmp_path, monkeypatch):
 
 
 def test_several_processes_give_the_same_archive(published_hq, tmp_path):
-    hq = published_hq
-    made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5)
+    made = hq_set(published_hq)
     for workers in (1, 2):
         build(made, tmp_path / f"{workers}.zip", SIZE, SEED, SHARES, workers)
     assert (tmp_path / "1.zip").read_bytes() == (tmp_path / "2.zip").read_bytes()
@@ -160,7 +150,7 @@ def test_several_processes_give_the_same_archive(published_hq, tmp_path):
 )
 def test_a_damaged_picture_is_a_refusal_and_the_others_are_read(hq, tmp_path, content):
     (hq / "celeba_hq/CelebAMask-HQ/CelebA-HQ-img/2.jpg").write_bytes(content)
-    made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5)
+    made = hq_set(hq)
     build(made, tmp_path / "a.zip", SIZE, SEED, SHARES)
     index = FaceArchive(tmp_path / "a.zip").index
     assert index["status"].tolist() == ["ok", "ok", "refused", "ok", "ok"]
@@ -197,74 +187,41 @@ def test_windows_line_ends_are_read(hq):
 
 
 TOP = "celeba_hq/CelebAMask-HQ"
+KNOWN, MAPPING = f"{TOP}/CelebAMask-HQ-attribute-anno.txt", f"{TOP}/CelebA-HQ-to-CelebA-mapping.txt"
+PEOPLE, SPLITS = "celeba/Anno/identity_CelebA.txt", "celeba/Eval/list_eval_partition.txt"
+
+
+def renamed_everywhere(root):
+    for name in (PEOPLE, SPLITS):
+        edited(name, "000005.jpg", "000006.jpg")(root)
+
+
 HQ_DAMAGE = {
-    "missing picture": (
-        lambda a: (a / TOP / "CelebA-HQ-img/3.jpg").unlink(),
-        r"1 of 5 pictures .* are missing \(the first: 3.jpg\)",
-    ),
-    "extra picture": (
-        lambda a: shutil.copy(a / TOP / "CelebA-HQ-img/3.jpg", a / TOP / "CelebA-HQ-img/5.jpg"),
-        r"1 files are in no list of the set \(the first: 5.jpg\). Move them away",
-    ),
-    "announced count": (
-        lambda a: replaced(a / TOP / "CelebAMask-HQ-attribute-anno.txt", "5 ", "6 "),
-        "announces 6 files and lists 5",
-    ),
-    "doubled name": (
-        lambda a: replaced(a / TOP / "CelebAMask-HQ-attribute-anno.txt", "\n4.jpg", "\n3.jpg"),
-        "line 7: 3.jpg is listed twice",
-    ),
-    "lost attribute": (
-        lambda a: replaced(a / TOP / "CelebAMask-HQ-attribute-anno.txt", "Young", "Old"),
-        "CelebA's 40 attributes as columns; Old is missing or is not one of them",
-    ),
-    "strange attribute": (
-        lambda a: replaced(a / TOP / "CelebAMask-HQ-attribute-anno.txt", " 1 ", " 0 "),
-        "neither 1 nor -1",
-    ),
-    "cut line": (
-        lambda a: (a / TOP / "CelebAMask-HQ-attribute-anno.txt").write_bytes(
-            (a / TOP / "CelebAMask-HQ-attribute-anno.txt").read_bytes()[:-20]
-        ),
-        r"line 7 has \d+ words and needs 41",
-    ),
-    "mapping of another version": (
-        lambda a: replaced(a / TOP / "CelebA-HQ-to-CelebA-mapping.txt", "000003.jpg", "000004.jpg"),
-        "picture 2, made of CelebA's number 2 .from 0., cannot be '000004.jpg'",
-    ),
-    "mapping without its header": (
-        lambda a: replaced(a / TOP / "CelebA-HQ-to-CelebA-mapping.txt", "idx ", "index "),
-        "line 1 must be 'idx orig_idx orig_file'",
-    ),
-    "mapping that is short": (
-        lambda a: replaced(a / TOP / "CelebA-HQ-to-CelebA-mapping.txt", "4         0           000001.jpg  \n", ""),
-        "the lists name 4 pictures, and the published set has 5",
-    ),
-    "picture that CelebA has not": (
-        lambda a: [
-            replaced(path, "000005.jpg", "000006.jpg")
-            for path in (a / "celeba/Anno/identity_CelebA.txt", a / "celeba/Eval/list_eval_partition.txt")
-        ],
-        "mapping.txt names 000005.jpg, which is not in identity_CelebA.txt",
-    ),
-    "lists of two versions": (
-        lambda a: replaced(a / "celeba/Anno/identity_CelebA.txt", "000005.jpg", "000006.jpg"),
-        r"do not name the same files: 2 are in one list only \(the first: 000005.jpg, in list_eval",
-    ),
-    "person in two parts": (
-        lambda a: replaced(a / "celeba/Anno/identity_CelebA.txt", "000005.jpg 33", "000005.jpg 11"),
-        "celeba-11 is in train and in test",
-    ),
-    "part that there is not": (
-        lambda a: replaced(a / "celeba/Eval/list_eval_partition.txt", "000005.jpg 2", "000005.jpg 3"),
-        "000005.jpg is in part '3'",
-    ),
-    "empty list": (lambda a: (a / "celeba/Eval/list_eval_partition.txt").write_text(""), "is empty"),
-    "list that is no text": (
-        lambda a: (a / "celeba/Eval/list_eval_partition.txt").write_bytes(b"\xff\xfe\x00"),
-        "cannot be read",
-    ),
-}
+    "missing picture": (lambda a: (a / TOP / "CelebA-HQ-img/3.jpg").unlink(),
+                        r"1 of 5 pictures .* are missing \(the first: 3.jpg\)"),
+    "extra picture": (lambda a: shutil.copy(a / TOP / "CelebA-HQ-img/3.jpg", a / TOP / "CelebA-HQ-img/5.jpg"),
+                      r"1 files are in no list of the set \(the first: 5.jpg\). Move them away"),
+    "announced count": (edited(KNOWN, "5 ", "6 "), "announces 6 files and lists 5"),
+    "doubled name": (edited(KNOWN, "\n4.jpg", "\n3.jpg"), "line 7: 3.jpg is listed twice"),
+    "lost attribute": (edited(KNOWN, "Young", "Old"),
+                       "CelebA's 40 attributes as columns; Old is missing or is not one of them"),
+    "strange attribute": (edited(KNOWN, " 1 ", " 0 "), "neither 1 nor -1"),
+    "cut line": (lambda a: (a / KNOWN).write_bytes((a / KNOWN).read_bytes()[:-20]),
+                 r"line 7 has \d+ words and needs 41"),
+    "mapping of another version": (edited(MAPPING, "000003.jpg", "000004.jpg"),
+                                   "picture 2, made of CelebA's number 2 .from 0., cannot be '000004.jpg'"),
+    "mapping without its header": (edited(MAPPING, "idx ", "index "), "line 1 must be 'idx orig_idx orig_file'"),
+    "mapping that is short": (edited(MAPPING, "4         0           000001.jpg  \n", ""),
+                              "the lists name 4 pictures, and the published set has 5"),
+    "picture that CelebA has not": (renamed_everywhere,
+                                    "mapping.txt names 000005.jpg, which is not in identity_CelebA.txt"),
+    "lists of two versions": (edited(PEOPLE, "000005.jpg", "000006.jpg"),
+                              r"do not name the same files: 2 are in one list only \(the first: 000005.jpg, in list_"),
+    "person in two parts": (edited(PEOPLE, "000005.jpg 33", "000005.jpg 11"), "celeba-11 is in train and in test"),
+    "part that there is not": (edited(SPLITS, "000005.jpg 2", "000005.jpg 3"), "000005.jpg is in part '3'"),
+    "empty list": (lambda a: (a / SPLITS).write_text(""), "is empty"),
+    "list that is no text": (lambda a: (a / SPLITS).write_bytes(b"\xff\xfe\x00"), "cannot be read"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("damage", HQ_DAMAGE)
@@ -272,7 +229,7 @@ def test_a_tree_that_differs_from_the_published_one_stops_with_a_clear_error(hq,
     change, message = HQ_DAMAGE[damage]
     change(hq)
     with pytest.raises(DatasetError, match=message):
-        next(dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5).records(SIZE, SEED, 1))
+        next(hq_set(hq).records(SIZE, SEED, 1))
 
 
 def test_official_splits_are_enlarged_by_people_of_the_train_part_alone(hq):
@@ -303,7 +260,7 @@ def test_division_reaches_the_sizes_of_the_papers_for_any_people():
 
 def test_a_change_in_a_folder_of_pictures_is_detected_by_names_and_sizes(hq, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5)
+    made = hq_set(hq)
     (manifest,) = made.sources()
     first, time = manifest.read_text(), manifest.stat().st_mtime_ns
     assert len(first.splitlines()) == 4 + 5 + 10
@@ -313,10 +270,10 @@ def test_a_change_in_a_folder_of_pictures_is_detected_by_names_and_sizes(hq, mon
     assert made.sources()[-1].read_text() != first
 
 
-@pytest.mark.parametrize("name", [f"{TOP}/CelebA-HQ-to-CelebA-mapping.txt", "celeba/Anno/identity_CelebA.txt"])
+@pytest.mark.parametrize("name", [MAPPING, PEOPLE])
 def test_a_change_in_a_list_is_detected_by_its_content(hq, monkeypatch, tmp_path, name):
     monkeypatch.chdir(tmp_path)
-    made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5)
+    made = hq_set(hq)
     first = made.sources()[0].read_text()
     content = (hq / name).read_bytes()
     (hq / name).write_bytes(content.replace(b"1", b"2", 1))
@@ -325,7 +282,7 @@ def test_a_change_in_a_list_is_detected_by_its_content(hq, monkeypatch, tmp_path
 
 def test_a_build_with_the_manifest_alone_is_up_to_date_without_pictures(hq, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5)
+    made = hq_set(hq)
     sources = made.sources()
     (hq / "celeba_hq").rename(tmp_path / "taken_away")
     assert made.available() == (True, "")
@@ -365,6 +322,6 @@ def test_the_number_of_pictures_read_ahead_does_not_grow_with_the_dataset(hq, mo
 
     monkeypatch.setattr(published_dataset, "AHEAD", 1)
     monkeypatch.setattr(published_dataset, "ProcessPoolExecutor", lambda workers, context: Pool())
-    made = dataset("celeba_hq", hq / "celeba_hq", celeba=str(hq / "celeba"), pictures=5, masks=False)
+    made = hq_set(hq, masks=False)
     assert len(list(made.records(SIZE, SEED, workers=2))) == 5
     assert held["most"] == 2

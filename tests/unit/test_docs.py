@@ -79,10 +79,6 @@ def numbers(source: str) -> set[str]:
     return cited
 
 
-def test_readme_is_short():
-    assert len(text(ROOT / "README.md").splitlines()) <= 120
-
-
 def test_the_number_to_expect_is_that_of_the_table_in_readme():
     page = text(ROOT / "README.md")
     said = re.search(r"identity distance of \*\*([\d.]+)\*\* .* interval from ([\d.]+) to ([\d.]+\d)", page)

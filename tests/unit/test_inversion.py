@@ -2,27 +2,22 @@
 
 import argparse
 
-import numpy as np
 import pytest
 import torch
 
+import kit
+from kit import UNITS, WIDTHS
 from masquerade.backbones.generator import training as _generator
 from masquerade.backbones.inversion import inverter
 from masquerade.backbones.inversion import training as _inversion
-from masquerade.backbones.recognition import training as _recognition
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError
-from masquerade.core.images import ArchiveWriter
 from masquerade.networks.code_discriminator import CodeDiscriminator
-from masquerade.networks.ir_se import IRSE
 from masquerade.networks.linear_codes import LinearCodes
 from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
-from masquerade.training import checkpoints
-from masquerade.training.job import TrainingJob
 
 CLS = discovery.load("backbones", "inversion")
 ARCHITECTURE = {"channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0}
-WIDTHS, UNITS = [8, 8, 8, 8, 8], [1, 1, 1, 1]
 KNOBS = {
     "published": "", "kind": "e4e", "input_size": 32, "widths": WIDTHS, "units": UNITS, "steps": 6, "batch": 2,
     "learning_rate": 0.003, "optimiser": "muon", "offsets_from": 2, "offsets_every": 2,
@@ -38,29 +33,13 @@ KNOBS = {
 def folder(tmp_path_factory):
     """A generator and an identity encoder with random weights, and an archive of coloured noise."""
     folder = tmp_path_factory.mktemp("inversion")
-    torch.manual_seed(0)
-    generator = _generator.build(ARCHITECTURE)
-    _generator.measure_mean(generator, 0)
-    _generator.save(folder / "generator.safetensors", generator, ARCHITECTURE)
-    facts = {"widths": WIDTHS, "units": UNITS, "input_size": 32, "identities": 2}
-    recogniser = _recognition.Recogniser(IRSE(32, WIDTHS, UNITS), 32)
-    checkpoints.save_checkpoint(folder / "identity.safetensors", {"network": recogniser.network}, facts)
-    draw = np.random.default_rng(0)
-    with ArchiveWriter(folder / "faces.zip", {"size": 32}) as out:
-        for number in range(12):
-            split = "train" if number < 8 else "validation"
-            picture = draw.integers(0, 256, (32, 32, 3)).astype(np.uint8)
-            out.add(picture, {"id": f"f{number}", "identity": f"p{number}", "split": split})
+    kit.networks(folder, architecture=ARCHITECTURE)
+    kit.archive(folder / "faces.zip", kit.noise(12), size=32)
     return folder
 
 
-def job(folder, name="inversion", log=None, picture=None):
-    backbones = {need: folder / f"{need}.safetensors" for need in CLS.needs}
-    return TrainingJob(
-        folder / "faces.zip", backbones, folder / f"{name}.safetensors", folder / f"{name}.pt", 0, 1,
-        log or (lambda step, values: None), picture or (lambda label, pixels: None),
-        people="train",
-    )  # fmt: skip
+def job(folder, name="inversion", **more):
+    return kit.job(folder, name, CLS.needs, **more)
 
 
 def made(**changes):
@@ -121,11 +100,11 @@ def test_discriminator_of_codes_is_e4es_unless_equalised():
 
 
 def test_training_starts_from_the_identity_network_and_reconstructs_better(folder):
-    curve, pictures = {}, {}
+    curve, pictures = kit.Curve(), {}
     backbone = made(steps=30)
-    given = job(folder, log=lambda step, values: curve.update({step: values["total"]}), picture=pictures.__setitem__)
+    given = job(folder, log=curve, picture=pictures.__setitem__)
     backbone.train(given)
-    assert curve[max(curve)] < curve[0]
+    assert curve.of("total")[-1] < curve[0]["total"]
     assert next(iter(pictures.values())).shape == (64, 4 * 32, 3)
     assert set(backbone.quality(given)) == {"identity", "psnr", "perceptual"}
     encoder = Encoder4Editing(8, 32, 6, WIDTHS, UNITS)
@@ -154,10 +133,10 @@ def test_linear_inversion_starts_as_the_linear_codes_and_learns_what_to_add(fold
 
 
 def test_mixed_training_reconstructs_too(folder):
-    curves = {True: {}, False: {}}
+    curves = {mixed: kit.Curve() for mixed in (True, False)}
     for mixed, curve in curves.items():
-        made(mixed=mixed).train(job(folder, f"mixed{mixed}", lambda step, values, curve=curve: curve.update(values)))
-    assert curves[True]["pixels"] == pytest.approx(curves[False]["pixels"], rel=0.1)
+        made(mixed=mixed).train(job(folder, f"mixed{mixed}", log=curve))
+    assert curves[True].of("pixels")[-1] == pytest.approx(curves[False].of("pixels")[-1], rel=0.1)
 
 
 def test_stage_follows_the_schedule(folder):
@@ -171,31 +150,6 @@ def test_stage_follows_the_schedule(folder):
     stages = [_inversion.InversionTask.stage(Known, step) for step in range(20)]
     assert stages[:8] == [0, 0, 1, 1, 2, 2, 3, 3]
     assert max(stages) == 7
-
-
-def test_interrupted_training_resumes_bit_for_bit(folder):
-    backbone = made()
-    backbone.train(job(folder, "whole"))
-
-    def stop(step, values):
-        raise KeyboardInterrupt
-
-    cut = job(folder, "cut")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-        ended = _inversion.InversionTask.step
-
-        def fails(self, step):
-            if step == 4:
-                raise RuntimeError("pulled the plug")
-            return ended(self, step)
-
-        patch.setattr(_inversion.InversionTask, "step", fails)
-        with pytest.raises(RuntimeError, match="plug"):
-            backbone.train(cut)
-    assert cut.state.is_file()
-    backbone.train(cut)
-    assert cut.checkpoint.read_bytes() == (folder / "whole.safetensors").read_bytes()
 
 
 def published(folder, change=None, layers=8):

@@ -8,13 +8,10 @@ import torch
 from pydantic import ValidationError
 from torch.nn import functional
 
-from masquerade.backbones.generator import training as _generator
-from masquerade.backbones.inversion import training as _inversion
-from masquerade.backbones.recognition import training as _recognition
-from masquerade.backbones.semantics import network as _semantics
+import kit
 from masquerade.core import discovery, fingerprints, seeding
-from masquerade.core.errors import CheckpointError, ParameterError, PictureError
-from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
+from masquerade.core.errors import ParameterError
+from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.methods.latent.store import Table
@@ -22,11 +19,9 @@ from masquerade.methods.lreorg import reader, training
 from masquerade.methods.lreorg.keywords import Vocabulary
 from masquerade.methods.lreorg.method import LReOrg
 from masquerade.methods.lreorg.settings import Keyword
-from masquerade.networks.ir_se import IRSE
 from masquerade.training import checkpoints
-from masquerade.training.job import TrainingJob
 
-SIZE, STYLE = 32, 12
+SIZE, STYLE = kit.SIZE, 12
 WORDS = ["black", "blond", "hair", "man", "old", "person", "woman", "young"]
 KEYWORDS = {
     "identity": {"condition": "person", "template": "", "contents": []},
@@ -54,51 +49,23 @@ VARIANT = {
 def folder(tmp_path_factory):
     """Checkpoints of small networks with random weights, fakes, and an archive of smooth noise."""
     folder = tmp_path_factory.mktemp("lreorg")
-    torch.manual_seed(0)
-    architecture = {"channels": [16, 16, 16, 8], "style": STYLE, "mapping": 2, "mapping_rate": 1.0}
-    generator = _generator.build(architecture)
-    _generator.measure_mean(generator, 0)
-    _generator.save(folder / "generator.safetensors", generator, architecture)
-    shape = {"kind": "e4e", "linear": False, "input_size": 32, "widths": [8, 8, 8, 8, 8], "units": [1, 1, 1, 1]}
-    mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
-    inverter = _inversion.build(shape, fingerprints.md5(folder / "generator.safetensors"), mean)
-    facts = {**shape, "generator": inverter.generator}
-    checkpoints.save_checkpoint(folder / "inversion.safetensors", {"inverter": inverter}, facts)
-    text = {"vocabulary": "captions", "words": WORDS, "context": 8, "width": 8, "layers": 1, "heads": 2}
-    vision = {"image_size": 32, "patch": 16, "width": 8, "layers": 1, "heads": 2, "embedding": 8, "stem": []}
-    facts = {**vision, "activation": "gelu", "text": text, **_semantics.OURS}
-    checkpoints.save_checkpoint(folder / "semantics.safetensors", {"clip": _semantics.build(facts)}, facts)
-    narrow = {"widths": [8, 8, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
-    recogniser = _recognition.Recogniser(IRSE(32, narrow["widths"], narrow["units"]), 32)
-    checkpoints.save_checkpoint(
-        folder / "identity.safetensors", {"network": recogniser.network}, {**narrow, "identities": 2}
-    )
-    draw = np.random.default_rng(0)
-    with ArchiveWriter(folder / "faces.zip", {"size": SIZE}) as out:
-        for number in range(4):
-            picture = np.kron(draw.integers(0, 256, (4, 4, 3)), np.ones((8, 8, 1))).astype(np.uint8)
-            out.add(picture, {"id": f"f{number}", "identity": f"p{number}", "split": "test"})
-        for number in range(4, 16):
-            picture = np.kron(draw.integers(0, 256, (4, 4, 3)), np.ones((8, 8, 1))).astype(np.uint8)
-            out.add(picture, {"id": f"f{number}", "identity": f"p{number}", "split": "train"})
+    paths = kit.networks(folder, WORDS)
+    splits = [{"split": "test" if number < 4 else "train"} for number in range(16)]
+    kit.archive(folder / "faces.zip", kit.noise(16, tile=8), rows=splits, size=SIZE)
     with torch.no_grad():
-        drawn = generator.map(torch.randn(60, STYLE))
+        drawn = discovery.load("backbones", "generator").load(paths["generator"]).map(torch.randn(60, STYLE))
     columns = Table({"codes": drawn, "features": torch.randn(60, 8)})  # features of several contents
-    facts = {"generator": fingerprints.md5(folder / "generator.safetensors")}
+    facts = {"generator": fingerprints.md5(paths["generator"])}
     checkpoints.save_checkpoint(folder / "fakes.safetensors", {"fakes": columns}, facts)
     return folder
 
 
 def backbones(folder):
-    return {name: folder / f"{name}.safetensors" for name in LReOrg.needs}
+    return job(folder, "").backbones
 
 
-def job(folder, name, log=None, picture=None):
-    return TrainingJob(
-        folder / "faces.zip", backbones(folder), folder / f"{name}.safetensors", folder / f"{name}.pt", 0, 1,
-        log or (lambda step, values: None), picture or (lambda label, pixels: None),
-        people="train",
-    )  # fmt: skip
+def job(folder, name, **more):
+    return kit.job(folder, name, LReOrg.needs, **more)
 
 
 def knobs(**changes):
@@ -123,27 +90,21 @@ def faces(folder):
 
 
 class TestTraining:
-    def test_samples_show_a_swap_of_every_keyword(self, folder):
-        pictures = {}
-        LReOrg.train(knobs(steps=1), job(folder, "samples", picture=pictures.__setitem__))
-        assert next(iter(pictures.values())).shape == (6 * SIZE, 5 * SIZE, 3)  # two faces and three keywords
-
-    def test_identity_and_attribute_steps_alternate(self, folder):
-        curves = {}
+    def test_identity_and_attribute_steps_alternate_and_samples_show_a_swap_of_every_keyword(self, folder):
+        curves, pictures = kit.Curve(), {}
         params = knobs(steps=24, pictures_every=3)
-        LReOrg.train(params, job(folder, "curves", log=lambda step, values: curves.setdefault(step, values)))
+        LReOrg.train(params, job(folder, "curves", log=curves, picture=pictures.__setitem__))
         shared = {"latent", "information", "others", "distribution", "total"}
         assert set(curves[0]) == {f"identity.{name}" for name in shared | {"swapped_identity", "perceptual"}}  # Eq. 5
         attribute = shared | {"kept_identity", "swapped_attribute"}
         assert set(curves[23]) == {f"codes.attribute.{name}" for name in attribute}  # Eq. 8, without pictures
         assert set(curves[20]) == {f"codes.identity.{name}" for name in shared | {"swapped_identity"}}
+        assert next(iter(pictures.values())).shape == (6 * SIZE, 5 * SIZE, 3)  # two faces and three keywords
 
     def test_losses_fall(self, folder):
-        curves = {}
-        params = knobs(
-            steps=121, truncation=1.0, losses={"perceptual": 0.0, "others": 0.0, "latent": 0.1, "information": 0.1}
-        )
-        LReOrg.train(params, job(folder, "falling", log=lambda step, values: curves.setdefault(step, values)))
+        curves = kit.Curve()
+        weights = {"perceptual": 0.0, "others": 0.0, "latent": 0.1, "information": 0.1}
+        LReOrg.train(knobs(steps=121, truncation=1.0, losses=weights), job(folder, "falling", log=curves))
         first, last = (curves[step]["identity.swapped_identity"] for step in (0, 120))
         assert last < first - 0.2
 
@@ -197,25 +158,6 @@ class TestTraining:
         with pytest.raises(ValidationError, match="there is no reader"):
             knobs(reader_every=3, pictures_every=1)
 
-    def test_interrupted_training_with_a_changing_reader_goes_on_as_if_it_had_not_stopped(self, folder, monkeypatch):
-        params = knobs(steps=8, reader_every=2, reader_faces=12)
-        LReOrg.train(params, job(folder, "whole"))
-        step = training.SwapTask.step
-
-        def stopped(task, number):
-            if number == 5:
-                raise RuntimeError("pulled the plug")
-            return step(task, number)
-
-        with monkeypatch.context() as patch:
-            patch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-            patch.setattr(training.SwapTask, "step", stopped)
-            with pytest.raises(RuntimeError, match="plug"):
-                LReOrg.train(params, job(folder, "halves"))
-        assert job(folder, "halves").state.is_file()
-        LReOrg.train(params, job(folder, "halves"))
-        assert job(folder, "halves").checkpoint.read_bytes() == job(folder, "whole").checkpoint.read_bytes()
-
     def test_a_keyword_without_contents_cannot_be_trained(self):
         with pytest.raises(ValidationError, match="without contents: pose"):
             knobs(keywords={**KEYWORDS, "pose": {"condition": "pose", "template": "", "contents": []}})
@@ -241,8 +183,6 @@ class TestTraining:
         torch.testing.assert_close(words.log_shares("gender", features).exp(), expected)
 
     def test_identity_and_maps_come_from_one_pass(self, folder):
-        from masquerade.core import discovery
-
         identity = discovery.load("backbones", "identity").load(folder / "identity.safetensors")
         images = torch.rand(2, 3, SIZE, SIZE) * 2 - 1
         vectors, maps = training.observed(identity, images)
@@ -334,21 +274,3 @@ class TestMethod:
     def test_contradicting_variants_are_refused(self, changes, message):
         with pytest.raises(ValidationError, match=message):
             LReOrg.Variant(**{**VARIANT, **changes})
-
-    @pytest.mark.parametrize("name", ["generator", "semantics", "identity"])
-    def test_checkpoint_of_other_backbones_is_refused(self, folder, trained, tmp_path, name):
-        files, other = backbones(folder), tmp_path / "other.safetensors"
-        other.write_bytes(files[name].read_bytes() + b" ")
-        with pytest.raises(CheckpointError, match=f"another backbone '{name}'"):
-            training.load(knobs(), trained, {**files, name: other}, LatentSpace(backbones(folder)))
-
-    def test_checkpoint_of_another_width_is_refused(self, folder, trained):
-        with pytest.raises(CheckpointError, match="does not fit CDFNet"):
-            training.load(knobs(hidden=16), trained, backbones(folder), LatentSpace(backbones(folder)))
-
-    def test_picture_of_another_size_is_refused(self, folder, trained, faces):
-        from masquerade.core.images import Faces
-
-        small = Faces(faces.images[:, :, ::2, ::2].copy(), faces.index)
-        with pytest.raises(PictureError, match="16 x 16 pixels"):
-            built(folder, trained).anonymize(small, 0)

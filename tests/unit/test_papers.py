@@ -233,31 +233,24 @@ def test_a_table_without_judges_says_nothing_of_judges(table):
 class TestEvasion:
     """Methods that are made for later recognition."""
 
-    @pytest.fixture
-    def result(self, tmp_path):
-        poisoning = TABLE.replace("method: noise, variant: sigma_9", "method: fawkes, variant: default")
-        return tables.build(reference.load(written(tmp_path, poisoning)), CELLS, SKIPPED, CONTEXT)
+    POISONING = TABLE.replace("method: noise, variant: sigma_9", "method: fawkes, variant: default")
 
-    def test_row_says_that_evasion_is_measured_and_a_note_explains_it(self, result):
-        text = markdown.page(result)
+    def test_row_and_latex_say_that_evasion_is_measured_and_a_note_explains_it(self, tmp_path):
+        result = tables.build(reference.load(written(tmp_path, self.POISONING)), CELLS, SKIPPED, CONTEXT)
+        text, printed = markdown.page(result), latex.table(result)
         assert "Noise(σ=9) (evasion): *it has no metrics*" in rows_of(text)
         assert "- Noise(σ=9): evasion. The method is made for pictures that a recogniser enrols" in text
         assert text.count("evasion") == 2
+        assert r"Noise($\sigma$=9) (evasion)" in printed
+        assert r"Noise($\sigma$=9): evasion. The method is made" in printed
 
-    def test_a_table_of_what_the_methods_are_made_for_has_no_mark(self, tmp_path):
-        poisoning = TABLE.replace("method: noise, variant: sigma_9", "method: fawkes, variant: default")
+    def test_other_methods_and_tables_of_what_the_methods_are_made_for_have_no_mark(self, tmp_path, result):
+        poisoning = self.POISONING
         for metric in ("psr", "fd", "tar"):
             poisoning = poisoning.replace(f"metric: {metric},", "metric: poisoning_protection_rate,")
         table = reference.load(written(tmp_path, poisoning))
         assert "evasion" not in markdown.page(tables.build(table, CELLS, SKIPPED, CONTEXT))
-
-    def test_latex_says_it_too(self, result):
-        text = latex.table(result)
-        assert r"Noise($\sigma$=9) (evasion)" in text
-        assert r"Noise($\sigma$=9): evasion. The method is made" in text
-
-    def test_other_methods_have_no_mark(self, table):
-        assert "evasion" not in markdown.page(tables.build(table, CELLS, SKIPPED, CONTEXT))
+        assert "evasion" not in markdown.page(result)
 
     def test_rows_of_the_papers_are_marked(self, root):
         rows = reference.load(root / "reference/identitydp/table1.yaml").rows

@@ -84,25 +84,25 @@ def test_sigterm_saves_the_state_and_the_message_says_how_to_resume(tmp_path):
     assert torch.load(tmp_path / "s.pt", weights_only=True)["step"] == 4
 
 
-def test_state_of_another_training_is_not_used(tmp_path, caplog):
+@pytest.mark.parametrize(
+    ("state", "warning"),
+    [("of other parameters", "is of other parameters"), ("of other code", "data or code"),
+     ("without a fingerprint", "cannot be read"), ("cut", "cannot be read")],
+)  # fmt: skip
+def test_state_that_is_not_whole_or_of_another_training_is_not_used(tmp_path, caplog, monkeypatch, state, warning):
+    path, logged_steps = tmp_path / "s.pt", []
     with pytest.raises(KeyboardInterrupt):
-        fit(Line(), tmp_path / "s.pt", stop_after=8)
-    logged_steps = []
+        fit(Line(), path, fingerprint="b" if state == "of other parameters" else "a", stop_after=8)
+    if state == "of other code":
+        monkeypatch.setattr(loop, "_code", lambda task: "edited since")
+    elif state == "without a fingerprint":
+        torch.save({"weight": torch.zeros(2)}, path)
+    elif state == "cut":
+        path.write_bytes(path.read_bytes()[:500])
     with caplog.at_level(logging.WARNING):
-        fit(Line(), tmp_path / "s.pt", fingerprint="b", log=lambda step, losses: logged_steps.append(step))
+        fit(Line(), path, log=lambda step, losses: logged_steps.append(step))
     assert logged_steps[0] == 0
-    assert "is of other parameters" in caplog.text
-
-
-def test_state_of_other_code_is_not_used(tmp_path, caplog, monkeypatch):
-    with pytest.raises(KeyboardInterrupt):
-        fit(Line(), tmp_path / "s.pt", stop_after=8)
-    monkeypatch.setattr(loop, "_code", lambda task: "edited since")
-    logged_steps = []
-    with caplog.at_level(logging.WARNING):
-        fit(Line(), tmp_path / "s.pt", log=lambda step, losses: logged_steps.append(step))
-    assert logged_steps[0] == 0
-    assert "data or code" in caplog.text
+    assert warning in caplog.text
 
 
 def test_code_fingerprint_of_a_training_covers_its_networks(monkeypatch):
@@ -135,24 +135,6 @@ def test_state_is_saved_before_another_handler_gets_the_signal(tmp_path, number)
     finally:
         signal.signal(number, previous)
     assert saved_steps == [4]
-
-
-def test_state_without_a_fingerprint_is_not_used(tmp_path, caplog):
-    torch.save({"weight": torch.zeros(2)}, tmp_path / "s.pt")
-    with caplog.at_level(logging.WARNING):
-        fit(Line(), tmp_path / "s.pt", steps=2)
-    assert "cannot be read" in caplog.text
-
-
-def test_cut_state_is_not_used(tmp_path, caplog):
-    with pytest.raises(KeyboardInterrupt):
-        fit(Line(), tmp_path / "s.pt", stop_after=8)
-    (tmp_path / "s.pt").write_bytes((tmp_path / "s.pt").read_bytes()[:500])
-    logged_steps = []
-    with caplog.at_level(logging.WARNING):
-        fit(Line(), tmp_path / "s.pt", log=lambda step, losses: logged_steps.append(step))
-    assert logged_steps[0] == 0
-    assert "cannot be read" in caplog.text
 
 
 def test_loss_that_is_nan_stops_the_training_with_its_name_and_step(tmp_path):
