@@ -13,6 +13,7 @@ import kit
 from masquerade.attackers import _recognition
 from masquerade.core import discovery
 from masquerade.core.images import FaceArchive, to_float
+from masquerade.params.paths import Paths
 from masquerade.params.slices import Slice
 from masquerade.pipeline import anonymization, informed
 from masquerade.training import loop
@@ -87,7 +88,8 @@ class Bench:
         """Train the attacker ``name`` in ``folder``; returns the checkpoint and the figures."""
         cls = discovery.load("attackers", name)
         backbones = self.backbones(name)
-        path = folder / name / "dataset" / method / "variant" / str(SEED)
+        cell = {"dataset": "dataset", "method": method, "variant": "variant", "seed": SEED}
+        path = (folder / Paths("tiny").attacker.format(attacker=name, trial=0, **cell)).parent
         path.mkdir(parents=True, exist_ok=True)
         job = kit.job(path, "0", backbones, faces=self.originals.path, log=log, people="attackers")
         params = self.parameters.attackers[name].model_copy(update=knobs)
