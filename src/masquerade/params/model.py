@@ -52,13 +52,6 @@ def _room_block(room: str) -> type[Settings]:
 @cache
 def model() -> type[Common]:
     """The type of the whole of params.yaml, for the modules that exist now."""
-    rooms = {
-        "datasets": "faces",
-        "backbones": "backbones",
-        "judges": "judges",
-        "metrics": "metrics",
-        "methods": "methods",
-        "attackers": "attackers",
-    }
-    fields: dict[str, Any] = {key: (_room_block(room), ...) for key, room in rooms.items()}
+    rooms = ("faces", "backbones", "judges", "metrics", "methods", "attackers")
+    fields: dict[str, Any] = {"datasets" if room == "faces" else room: (_room_block(room), ...) for room in rooms}
     return create_model("Parameters", __base__=Common, **fields)
