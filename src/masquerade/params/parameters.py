@@ -1,7 +1,6 @@
 """The validated parameters of one scale."""
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 from masquerade.core import discovery, own_weights
@@ -21,33 +20,15 @@ class Parameters:
     def __init__(self, typed: Common):
         self.typed = typed
         self.tree: dict[str, Any] = typed.model_dump(mode="json", exclude_none=True)
+        self.datasets: dict[str, Settings] = self._present("datasets")
+        self.backbones: dict[str, Settings] = self._present("backbones")
+        self.judges: dict[str, Settings] = self._present("judges")
+        self.metrics: dict[str, Settings] = self._present("metrics")
+        self.methods: dict[str, Any] = self._present("methods")
+        self.attackers: dict[str, Settings] = self._present("attackers")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.typed, name)
-
-    @cached_property
-    def datasets(self) -> dict[str, Settings]:
-        return self._present("datasets")
-
-    @cached_property
-    def backbones(self) -> dict[str, Settings]:
-        return self._present("backbones")
-
-    @cached_property
-    def judges(self) -> dict[str, Settings]:
-        return self._present("judges")
-
-    @cached_property
-    def metrics(self) -> dict[str, Settings]:
-        return self._present("metrics")
-
-    @cached_property
-    def methods(self) -> dict[str, Any]:
-        return self._present("methods")
-
-    @cached_property
-    def attackers(self) -> dict[str, Settings]:
-        return self._present("attackers")
 
     def _present(self, room: str) -> dict[str, Any]:
         block = getattr(self.typed, room)
