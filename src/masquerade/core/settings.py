@@ -43,7 +43,7 @@ def descriptions(block: type[Settings]) -> dict[str, str]:
     """Field -> the text below it, for the fields that have one."""
     texts = {}
     for base in reversed(block.__mro__):
-        if issubclass(base, Settings):
+        if issubclass(base, Settings) and base is not Settings:
             try:
                 source = inspect.getsource(base)
             except OSError:  # `create_model` composed it of other blocks
