@@ -8,9 +8,12 @@ import pytest
 import torch
 from torch import nn
 
-from masquerade.core import seeding
+from masquerade.core import fingerprints, seeding
 from masquerade.core.errors import CheckpointError
+from masquerade.core.settings import descriptions
 from masquerade.training import checkpoints, loop
+from masquerade.training.phases import Phases
+from masquerade.training.settings import Updates
 
 
 class Line:
@@ -183,3 +186,49 @@ def test_error_for_a_checkpoint_of_another_network_names_its_keys(tmp_path):
     tensors = {"0.weight": torch.zeros(8, 4), "5.weight": torch.zeros(1)}
     with pytest.raises(CheckpointError, match=r"0.bias is missing; .*5.weight is left over; 0.weight is \(8, 4\)"):
         checkpoints.load_into(nn.Sequential(nn.Linear(3, 8)), tensors, tmp_path / "c.safetensors")
+
+
+class Recorded(Line):
+    """Records the steps that it takes, in a network that two phases may share."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.modules, self.steps = {"network": network}, []
+
+    def step(self, step):
+        self.steps.append(step)
+        return {"loss": 0.0}
+
+
+def test_the_steps_of_each_phase_start_at_0_and_a_shared_network_is_kept_once():
+    network = nn.Linear(2, 2)
+    first, second = Recorded(network), Recorded(network)
+    phases = Phases({"first": (2, first), "second": (3, second)})
+    for step in range(phases.steps):
+        phases.step(step)
+    assert (first.steps, second.steps) == ([0, 1], [0, 1, 2])
+    assert list(phases.modules.values()) == [network]
+    assert list(phases.optimisers) == ["first.adam", "second.adam"]
+    assert phases.kind(1) != phases.kind(2)
+    with pytest.raises(IndexError, match="no phase is left"):
+        phases.step(phases.steps)
+
+
+def test_file_of_another_backbone_is_refused_and_a_fact_that_it_lacks_is_named(tmp_path):
+    backbone, other, file = (tmp_path / name for name in ("backbone", "other", "file.safetensors"))
+    backbone.write_bytes(b"one")
+    other.write_bytes(b"another")
+    checkpoints.save_checkpoint(file, {"network": nn.Linear(2, 2)}, {"identity": fingerprints.md5(backbone)})
+    saved = checkpoints.Saved(file, {"identity": backbone}, ("identity",))
+    assert not any(weight.requires_grad for weight in saved.frozen("network", nn.Linear(2, 2)).parameters())
+    with pytest.raises(CheckpointError, match=r"does not state its widths"):
+        saved.facts["widths"]
+    with pytest.raises(CheckpointError, match=r"another backbone 'identity' than .*other"):
+        checkpoints.Saved(file, {"identity": other}, ("identity",))
+
+
+def test_an_inherited_knob_is_described_with_its_value_in_the_paper():
+    class Block(Updates):
+        sources = {"batch": "4: section 4.1"}
+
+    assert descriptions(Block) == {**descriptions(Updates), "batch": "Pictures in one update (4: section 4.1)."}

@@ -21,7 +21,7 @@ from masquerade.backbones import loaded as loaded_backbone
 from masquerade.backbones.recognition.training import EMBEDDING, Recogniser, augmented
 from masquerade.core import seeding
 from masquerade.core.images import to_float
-from masquerade.networks.inputs import device, folded, piecewise
+from masquerade.networks.inputs import folded, in_batches
 from masquerade.networks.margin import ArcMargin
 from masquerade.training import checkpoints
 from masquerade.training.job import TrainingJob
@@ -74,11 +74,7 @@ class AttackTask:
 
 def embedder(network: nn.Module) -> EmbeddingsOf:
     """A network as a function of pictures float32 (N, 3, H, W) in [-1, 1] -> embeddings float32 (N, D)."""
-
-    def embed(part: np.ndarray) -> dict[str, np.ndarray]:
-        return {"embeddings": network(torch.from_numpy(part).to(device())).cpu().numpy()}
-
-    return lambda images: piecewise(embed, images, at_once=AT_ONCE)["embeddings"]
+    return lambda images: in_batches(network, AT_ONCE, images).numpy()
 
 
 def clear(backbone: str, checkpoint: Path) -> EmbeddingsOf:

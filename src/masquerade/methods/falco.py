@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from masquerade.core import discovery, execution, seeding
+from masquerade.backbones import loaded
+from masquerade.core import execution, seeding
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
@@ -81,8 +82,7 @@ class Falco(Method):
         self._codes = Codes(self._space, resources.latents)
         assert resources.fakes is not None
         self._fakes = fakes.load(resources.fakes, self._space)
-        identity = discovery.load("backbones", "identity").load(resources.backbones["identity"])
-        self._identity = differentiated(identity).to(self._space.device)
+        self._identity = differentiated(loaded("identity", resources.backbones))
         differentiated(self._space.semantics.network.visual)
         if self._space.device.type == "cpu":
             self._space.generator.quicken()

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -93,6 +94,12 @@ class Optimisers:
             for group in optimiser.param_groups:
                 group["lr"] = self._rates[name] * share
             optimiser.step()
+
+
+def weighted(losses: Mapping[str, Tensor], weights: Any) -> Tensor:
+    """The sum of losses, each with the weight that ``weights``, a block of parameters, has under its name."""
+    total: Any = sum(getattr(weights, name) * value for name, value in losses.items())
+    return total
 
 
 def warmup_cosine_share(step: int, steps: int) -> float:

@@ -2,7 +2,7 @@
 
 import logging
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import checkpoints, precision
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
 from masquerade.training.training import Training
 
 __all__ = ["adopt", "load", "quality", "train"]
@@ -84,7 +84,7 @@ class InversionTask:
                 values["codes"] = (self._encode(drawn, step).float() - real[:, None]).square().mean()
         if self.discriminator is not None:
             values["adversarial"] = self._adversarial_loss(codes)
-        total = cast("Tensor", sum(getattr(params.weights, name) * value for name, value in values.items()))
+        total = weighted(values, params.weights)
         self.optimisers["inverter"].descend(total, cooldown_share(step, params.steps, COOLDOWN))
         if self.discriminator is not None:
             values["discriminator"] = self._update_discriminator(codes.detach(), real, step)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,7 @@ from masquerade.networks.projected_discriminator import Heads, Projection
 from masquerade.training import adoption
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
 
 TIED = ("identity",)  # the backbones that a checkpoint belongs to
@@ -158,7 +157,7 @@ class StageOneTask:
             "reconstruction": losses.reconstruction(drawn, images, same, sums),
         }
         weights = phase.settings.losses
-        total = cast("Tensor", sum(getattr(weights, name) * value for name, value in values.items()))  # Eq. 18
+        total = weighted(values, weights)  # Eq. 18
         phase.generating.descend(total, share)
         phase.discriminator.requires_grad_(True)
         return values | {"total": total}, drawn.detach()

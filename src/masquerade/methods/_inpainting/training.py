@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.settings import InpaintingSettings
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
 
 DECODED = 256  # pictures that are decoded at a time
@@ -150,7 +150,7 @@ class InpaintingTask(ABC):
         if criticised:
             self.critic.requires_grad_(False)
             values["adversarial"] = self.generating(self.scores(pasted, scenes))
-        total = cast("Tensor", sum(getattr(self.settings.losses, name) * value for name, value in values.items()))
+        total = weighted(values, self.settings.losses)
         self.optimisers["network"].descend(total, cooldown_share(step, self.settings.steps, self.settings.cooldown))
         self.critic.requires_grad_(True)
         return values | {"total": total}, pasted.detach()

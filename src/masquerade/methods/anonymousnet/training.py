@@ -1,7 +1,5 @@
 """The training of AnonymousNet: the classifier of stage I, the generator of stage III, the perturbation of stage IV."""
 
-from typing import cast
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -17,7 +15,7 @@ from masquerade.methods.anonymousnet.settings import AnonymousNetSettings
 from masquerade.networks.inputs import device
 from masquerade.networks.stargan import StarGanCritic, StarGanGenerator
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
 
 CROP = (0.0, 0.0, 1.0, 1.0)  # the classifier sees the whole picture, as hair is among the attributes
@@ -95,7 +93,7 @@ class AnonymousNetTask:
             "classification": functional.binary_cross_entropy_with_logits(logits, wanted),  # Eq. 3
             "cycle": (self.network(drawn, own) - images).abs().mean(),  # Eq. 4
         }
-        total = cast("Tensor", sum(getattr(weights, name) * value for name, value in values.items()))  # Eq. 6
+        total = weighted(values, weights)  # Eq. 6
         share = cooldown_share(step - first_drawn(self.settings), self.settings.steps, self.settings.cooldown)
         self.optimisers["network"].descend(total, share)
         self.critic.requires_grad_(True)

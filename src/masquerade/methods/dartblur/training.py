@@ -1,7 +1,5 @@
 """The training of DartBlur: a detector of clear pictures, then the U-Net with a second detector beside it."""
 
-from typing import cast
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -18,7 +16,7 @@ from masquerade.networks.dartblur import DartBlurUNet
 from masquerade.networks.grid_detector import GridDetector, detection, grid_targets, views
 from masquerade.networks.inputs import device
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
 
 CLIP = 500.0  # largest norm of the gradient of the U-Net: published code
@@ -83,7 +81,7 @@ class DartBlurTask:
             "cyclic": detection(self._after_a_step(made, truth, images), targets),
         }
         weights = self.settings.losses
-        total = cast("Tensor", sum(getattr(weights, name) * value for name, value in values.items()))
+        total = weighted(values, weights)
         self.optimisers["network"].descend(total, share, clip=CLIP)
         return values, made.detach()
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from masquerade.core import discovery
+from masquerade.backbones import loaded
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
@@ -45,11 +45,10 @@ class Fawkes(Method):
     variant: Variant
 
     def __init__(self, params: Params, variant: Variant, resources: Resources):
-        from masquerade.networks.inputs import differentiated, place
+        from masquerade.networks.inputs import differentiated
 
         super().__init__(params, variant, resources)
-        identity = discovery.load("backbones", "identity").load(resources.backbones["identity"])
-        self._identity = place(differentiated(identity))
+        self._identity = differentiated(loaded("identity", resources.backbones))
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """The pictures with their changes. ``seed`` draws the first, tiny change of each picture."""

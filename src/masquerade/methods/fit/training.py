@@ -1,7 +1,5 @@
 """Training the face identity transformer: Gu et al. 2020, section 3."""
 
-from typing import cast
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -15,7 +13,7 @@ from masquerade.methods.fit.settings import FitSettings
 from masquerade.networks.identity_transformer import IdentityTransformer, PasswordClassifier, discriminators
 from masquerade.training import distributed
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
 
 TIED = ("identity",)  # the backbones that a checkpoint belongs to
@@ -101,7 +99,7 @@ class TransformerTask:
         self.discriminators.requires_grad_(False)
         values = self._values(images, made, numbers)
         self.discriminators.requires_grad_(True)
-        total = cast("Tensor", sum(getattr(self.settings.losses, name) * value for name, value in values.items()))
+        total = weighted(values, self.settings.losses)
         self.optimisers["hiding"].descend(total, share)
         return values | {"total": total}
 

@@ -23,7 +23,7 @@ from masquerade.networks.cdfnet import CDFNet
 from masquerade.networks.inputs import place
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
 
 logger = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ class SwapTask:
         pairs = min(settings.batch if drawn else settings.code_batch, len(self.codes) // 2)
         rows = torch.from_numpy(draw.choice(len(self.codes), 2 * pairs, replace=False))
         values = self._losses(rows, swapped, drawn)
-        total = cast("Tensor", sum(getattr(settings.losses, name) * value for name, value in values.items()))
+        total = weighted(values, settings.losses)
         self.optimisers["network"].descend(total, cooldown_share(step, settings.steps, settings.cooldown))
         kind = ("" if drawn else "codes.") + ("identity" if swapped == IDENTITY else "attribute")
         return {f"{kind}.{name}": value.item() for name, value in (values | {"total": total}).items()}

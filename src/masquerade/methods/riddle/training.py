@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ from masquerade.networks.latent_encryptor import LatentEncryptor
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
 from masquerade.training.muon import Muon
-from masquerade.training.optimisers import cooldown_share
+from masquerade.training.optimisers import cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
 
 TIED = ("generator", "inversion", "identity")  # the backbones that a checkpoint belongs to
@@ -66,7 +65,7 @@ class EncryptorTask:
         values = self._drawn(draw) if self.kind(step) else {}
         if self.settings.codes_alone:
             values |= self._codes_alone(draw)
-        total = cast("Tensor", sum(getattr(weights, name) * value for name, value in values.items()))
+        total = weighted(values, weights)
         self.network.zero_grad(set_to_none=True)
         total.backward()
         for optimiser in self.optimisers.values():
