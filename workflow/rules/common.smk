@@ -22,7 +22,7 @@ os.environ.update(
 from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import snakemake_internals
 from masquerade.params import overlays
-from masquerade.params.paths import index, with_index
+from masquerade.params.paths import CELL, index, with_index
 from masquerade.params.slices import protocol_keys
 from masquerade.pipeline import checks, commands, fork_server, submission
 from masquerade.pipeline.graph import LATENT_BACKBONES, Graph, one_of
