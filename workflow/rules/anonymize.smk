@@ -7,9 +7,9 @@ rule anonymize_neural:
     output:
         with_index(PATHS.anonymized),
     log:
-        f"{LOGS}/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/anonymize/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/anonymize/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/anonymize/{CELL}.tsv"
     wildcard_constraints:
         method=one_of(METHODS.neural),
     retries: 0
@@ -48,9 +48,9 @@ rule imported:
     output:
         with_index(PATHS.anonymized),
     log:
-        f"{LOGS}/imported/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/imported/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/imported/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/imported/{CELL}.tsv"
     wildcard_constraints:
         method=one_of(PARAMETERS.imported),
     group:
@@ -81,9 +81,9 @@ use rule anonymize_neural as anonymize_train with:
     output:
         with_index(PATHS.anonymized_train),
     log:
-        f"{LOGS}/anonymize_train/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/anonymize_train/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/anonymize_train/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/anonymize_train/{CELL}.tsv"
     wildcard_constraints:
         method=one_of(PARAMETERS.methods),
     localrule: True

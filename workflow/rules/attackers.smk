@@ -7,9 +7,9 @@ use rule anonymize_neural as anonymize_attackers with:
     output:
         with_index(PATHS.attackers_faces),
     log:
-        f"{LOGS}/anonymize_attackers/{{under}}/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/anonymize_attackers/{{under}}/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/anonymize_attackers/{{under}}/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/anonymize_attackers/{{under}}/{CELL}.tsv"
     wildcard_constraints:
         method=one_of(PARAMETERS.methods),
         under="own|one",
@@ -36,9 +36,9 @@ rule attacker:
         checkpoint=PATHS.attacker,
         quality=PATHS.attacker_quality,
     log:
-        f"{LOGS}/attackers/{{attacker}}/{{dataset}}/{{method}}/{{variant}}/{{seed}}/{{trial}}.log",
+        f"{LOGS}/attackers/{{attacker}}/{CELL}/{{trial}}.log",
     benchmark:
-        f"{BENCHMARKS}/attackers/{{attacker}}/{{dataset}}/{{method}}/{{variant}}/{{seed}}/{{trial}}.tsv"
+        f"{BENCHMARKS}/attackers/{{attacker}}/{CELL}/{{trial}}.tsv"
     wildcard_constraints:
         attacker=one_of(PARAMETERS.attackers),
         trial=r"\d+",
@@ -51,7 +51,7 @@ rule attacker:
         **submitted("training", lambda w: w.attacker, "train"),
     params:
         cfg=GRAPH.knobs("attackers.{attacker}", *protocol_keys("informed")),
-        state=f"{PATHS.states}/attackers/{{attacker}}/{{dataset}}/{{method}}/{{variant}}/{{seed}}/{{trial}}.pt",
+        state=f"{PATHS.states}/attackers/{{attacker}}/{CELL}/{{trial}}.pt",
     shell:
         commands.launched(
             "attacker",
@@ -83,9 +83,9 @@ rule answers:
     output:
         PATHS.answers,
     log:
-        f"{LOGS}/attacked/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/attacked/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/attacked/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/attacked/{CELL}.tsv"
     retries: 0
     localrule: True
     conda:
@@ -118,9 +118,9 @@ rule twins:
     output:
         PATHS.twins,
     log:
-        f"{LOGS}/twins/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/twins/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/twins/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/twins/{CELL}.tsv"
     retries: 0
     localrule: True
     conda:
@@ -130,7 +130,7 @@ rule twins:
         **submitted("training", "twins", "train"),
     params:
         cfg=GRAPH.knobs("backbones.landmarks", *protocol_keys("twins")),
-        state=f"{PATHS.states}/twins/{{dataset}}/{{method}}/{{variant}}/{{seed}}.pt",
+        state=f"{PATHS.states}/twins/{CELL}.pt",
     shell:
         commands.launched(
             "twins",

@@ -40,9 +40,9 @@ rule attributes:
     output:
         PATHS.attributes,
     log:
-        f"{LOGS}/attributes/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/attributes/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/attributes/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/attributes/{CELL}.tsv"
     retries: 0
     localrule: True
     conda:

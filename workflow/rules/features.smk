@@ -7,9 +7,9 @@ rule features:
     output:
         PATHS.features,
     log:
-        f"{LOGS}/features/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/features/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/features/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/features/{CELL}.tsv"
     retries: 0
     localrule: True
     conda:

@@ -57,9 +57,9 @@ rule measure:
     output:
         PATHS.measured,
     log:
-        f"{LOGS}/measure/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/measure/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/measure/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/measure/{CELL}.tsv"
     group:
         "cells_{method}_{seed}"
     conda:

@@ -13,9 +13,9 @@ rule metrics:
     output:
         PATHS.metrics,
     log:
-        f"{LOGS}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/metrics/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/metrics/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/metrics/{CELL}.tsv"
     group:
         "cells_{method}_{seed}"
     conda:

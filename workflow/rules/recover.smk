@@ -8,9 +8,9 @@ rule recover:
     output:
         with_index(PATHS.attempts),
     log:
-        f"{LOGS}/recover/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/recover/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/recover/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/recover/{CELL}.tsv"
     retries: 0
     localrule: True
     conda:
@@ -42,9 +42,9 @@ use rule measure as measure_attempts with:
     output:
         PATHS.measured_attempts,
     log:
-        f"{LOGS}/measure_attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/measure_attempts/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/measure_attempts/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/measure_attempts/{CELL}.tsv"
     params:
         cfg=GRAPH.knobs(*JUDGES.keys("recovery"), "recovery.judges", "measure.batch"),
         block="recovery",
@@ -68,9 +68,9 @@ rule key_attacks:
     output:
         PATHS.key_attacks,
     log:
-        f"{LOGS}/attack/{{dataset}}/{{method}}/{{variant}}/{{seed}}.log",
+        f"{LOGS}/attack/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/attack/{{dataset}}/{{method}}/{{variant}}/{{seed}}.tsv"
+        f"{BENCHMARKS}/attack/{CELL}.tsv"
     retries: 0
     localrule: True
     conda:

@@ -5,8 +5,7 @@ from masquerade.pipeline import program
 given = program.arguments(
     __doc__,
     files=("faces", "anonymized", "own"),
-    optional=("one",),
-    lists=("attackers",),
+    lists=("attackers", "one"),
     named=("backbones",),
     words=("names", "method", "variant", "seed"),
 )
@@ -23,7 +22,7 @@ def work(run) -> None:
     own = informed.lesson_of(originals, FaceArchive(given.own), settings)
     scenes = {"own": informed.scene(originals, anonymized, own)}
     if given.one:
-        one = FaceArchive(given.one)
+        one = FaceArchive(given.one[0])
         scenes["one"] = informed.scene(originals, one, informed.lesson_of(originals, one, settings))
     attacks = informed.attacks(given.names.split(","), given.params, given.backbones, given.attackers)
     clear = informed.recognisers(settings.judges, given.params, given.backbones)

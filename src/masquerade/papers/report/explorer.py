@@ -100,9 +100,9 @@ def boards(files: Files, methods: Methods, skipped: Mapping[Setting, str]) -> li
 
     ``skipped``: (dataset, method, variant) -> why it was not run. Raises ArchiveError when an archive is damaged.
     """
-    first = sorted(files.cells, key=lambda cell: cell.seed, reverse=True)
+    first = {cell.setting: cell for cell in sorted(files.cells, key=lambda cell: cell.seed, reverse=True)}
     derived, attempts = (
-        dict(zip((cell.setting for cell in first), files.of(first, pattern), strict=True))
+        dict(zip(first, files.of(first.values(), pattern), strict=True))
         for pattern in (files.paths.anonymized, files.paths.attempts)
     )
     attempts = {setting: path for setting, path in attempts.items() if path in files.attempts}
