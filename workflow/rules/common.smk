@@ -20,14 +20,8 @@ os.environ.update(
 )
 
 from masquerade.core.errors import MasqueradeError
-<<<<<<< HEAD
 from masquerade.lineage import local_records, snakemake_internals, versioning
-from masquerade.params.paths import index, with_index
-=======
-from masquerade.lineage import snakemake_internals
-from masquerade.params import overlays
 from masquerade.params.paths import CELL, index, with_index
->>>>>>> 8e07a5a9ae3255bc12f6967f438b463571fa463e
 from masquerade.params.slices import protocol_keys
 from masquerade.pipeline import checks, commands, fork_server, submission
 from masquerade.pipeline.graph import LATENT_BACKBONES, Graph, one_of
