@@ -6,14 +6,14 @@ machine quiet, and start this with a Python that is in no clone: `.ci/run` makes
 
 import argparse
 import os
-import platform
 import re
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from pipeline import ROOT, clone
+from pages import MACHINE, table, write
+from pipeline import clone
 
 COMMAND = re.compile(r"python -m pytest\b *(.*)")
 """The line in which make announces a run of pytest, with its arguments."""
@@ -73,19 +73,12 @@ def main() -> None:
 
 def _write(columns: dict[str, dict[str, str]]) -> None:
     names = dict.fromkeys(name for rows in columns.values() for name in rows)
-    lines = [
+    write(
+        "ci",
         "# The tests",
-        "",
-        f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}; minutes:seconds of one run "
-        "of `python benchmarks/ci.py`, in fresh clones.",
-        "",
-        f"| what | {' | '.join(columns)} |",
-        f"|---|{'---|' * len(columns)}",
-        *(f"| {name} | {' | '.join(rows.get(name, '') for rows in columns.values())} |" for name in names),
-    ]
-    page = "\n".join(lines) + "\n"
-    (ROOT / "benchmarks" / "ci.md").write_text(page, encoding="utf-8")
-    print(page, flush=True)
+        f"{os.cpu_count()} cores, {MACHINE}; minutes:seconds of one run of `python benchmarks/ci.py`, in fresh clones.",
+        table(("what", *columns), [(name, *(rows.get(name, "") for rows in columns.values())) for name in names]),
+    )
 
 
 if __name__ == "__main__":

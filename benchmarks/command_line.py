@@ -6,7 +6,6 @@ that comes with scikit-image. Prints a table and writes benchmarks/command_line.
 
 import argparse
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -15,10 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from pages import MACHINE, ROOT, table, write
 from PIL import Image
 from skimage.data import astronaut
 
-ROOT = Path(__file__).parents[1]
 PROGRAM = [sys.executable, "-c", "from masquerade.cli.main import main; main()"]
 KEY = b"a long pass phrase of a benchmark"
 HELP = [["--help"], ["anonymize", "--help"], ["assets", "--help"]]
@@ -82,18 +81,10 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["gaussian_blur", "identitydp", "ifadit", "lreorg", "falco"])
     parser.add_argument("--photographs", type=int, nargs="+", default=[1, 24])
     given = parser.parse_args()
-    lines = [
-        "# The command line",
-        "",
-        f"Scale `{given.scale}`, photographs of 1024 x 1024 pixels, 1 thread, {platform.machine()}, Python "
-        f"{platform.python_version()}; seconds from the start of the program, the best of three runs.",
-        "",
-        "| command | photographs | first result | all results | processor time |",
-        "|---|---:|---:|---:|---:|",
-    ]
+    rows = []
     for arguments in HELP:
         times = best(arguments)
-        lines.append(f"| `masquerade {' '.join(arguments)}` | | | {times.whole:.2f} | {times.processor:.2f} |")
+        rows.append((f"`masquerade {' '.join(arguments)}`", "", "", f"{times.whole:.2f}", f"{times.processor:.2f}"))
     with tempfile.TemporaryDirectory() as place:
         key = Path(place, "key")
         key.write_bytes(KEY)
@@ -105,13 +96,14 @@ def main() -> None:
                 options = ["--method", method, "--scale", given.scale, "--input", str(source)]
                 options += ["--key-file", str(key), "--keep-recognisable"]  # time is measured, not privacy
                 times = best(["anonymize", *options], count)
-                lines.append(
-                    f"| `anonymize --method {method}` | {count} | {times.first:.2f} | {times.whole:.2f} | "
-                    f"{times.processor:.2f} |"
-                )
-    text = "\n".join(lines) + "\n"
-    print(text)
-    (ROOT / "benchmarks" / "command_line.md").write_text(text, encoding="utf-8")
+                rows.append((f"`anonymize --method {method}`", count, *(f"{seconds:.2f}" for seconds in times)))
+    write(
+        "command_line",
+        "# The command line",
+        f"Scale `{given.scale}`, photographs of 1024 x 1024 pixels, 1 thread, {MACHINE}; seconds from the start of the "
+        "program, the best of three runs.",
+        table(("command", "photographs", "first result", "all results", "processor time"), rows),
+    )
 
 
 if __name__ == "__main__":

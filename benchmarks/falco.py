@@ -12,14 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from pages import ROOT, table, write
 
 from masquerade.core.images import FaceArchive, Faces
 from masquerade.methods import Resources
 from masquerade.methods.falco import Falco
 from masquerade.params import loading
 from masquerade.training import checkpoints as training
-
-ROOT = Path(__file__).parents[1]
 
 
 def mini() -> tuple[Resources, Faces, Falco.Params, Falco.Variant]:
@@ -97,18 +96,13 @@ def main() -> None:
     size = case[1].images.shape[-1]
     steps = case[2].steps
     lines = [
-        f"# FALCO, {size} x {size} pixels, {steps} steps a picture, {place}",
-        "",
-        "| side by side | pictures a second | against one | peak memory, GiB |",
-        "|---:|---:|---:|---:|",
-        *(
-            f"| {batch or faces} | {speed:.2f} | {speed / rows[0][1]:.1f} | {memory:.2f} |"
-            for batch, speed, memory in rows
-        ),
+        (batch or faces, f"{speed:.2f}", f"{speed / rows[0][1]:.1f}", f"{memory:.2f}") for batch, speed, memory in rows
     ]
-    text = "\n".join(lines) + "\n"
-    print(text)
-    (ROOT / "benchmarks" / ("falco_published.md" if given.published else "falco.md")).write_text(text, encoding="utf-8")
+    write(
+        "falco_published" if given.published else "falco",
+        f"# FALCO, {size} x {size} pixels, {steps} steps a picture, {place}",
+        table(("side by side", "pictures a second", "against one", "peak memory, GiB"), lines),
+    )
 
 
 if __name__ == "__main__":

@@ -7,20 +7,16 @@ of the hundred methods. The tables of the papers stay. No job runs. Prints a tab
 
 import argparse
 import os
-import platform
-import pstats
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from itertools import cycle, islice
 from pathlib import Path
-from typing import NamedTuple
 
 import yaml
-from pipeline import ROOT, clone
+from pages import MACHINE, ROOT, table, write
+from pipeline import Measured, clone, measured
 
 from masquerade.core import discovery
 from masquerade.params import loading, matrix, overlays, yaml_files
@@ -29,21 +25,6 @@ METHODS, DATASETS, BASE = 100, 10, "mini"
 SIZES = {"1k": (1, 1), "5k": (5, 1), "10k": (5, 2), "50k": (5, 10)}
 """Name -> (seeds, variants of each method)."""
 PLAN = ["--dry-run", "--cores", "1", "--quiet", "rules", "host"]
-PARTS = {
-    "reading the rules (`include`): parameters, cells, modules": ("workflow.py", "include"),
-    "finding jobs and what they need (`DAG.update`)": ("dag.py", "update"),
-    "of that: functions of our rules (`apply_func`)": ("rules.py", "apply_func"),
-    "of that: their signatures (`get_function_params`)": ("__init__.py", "get_function_params"),
-    "what is out of date (`update_needrun`)": ("dag.py", "update_needrun"),
-    "environments (`update_conda_envs`)": ("dag.py", "update_conda_envs"),
-    "outputs inside outputs (`check_directory_outputs`)": ("dag.py", "check_directory_outputs"),
-    "groups (`update_groups`)": ("dag.py", "update_groups"),
-    "of that: paths that leave a group and come back (`_check_groups`)": ("dag.py", "_check_groups"),
-    "printing every job, even unseen (`log_info`)": ("jobs.py", "log_info"),
-    "of that: shell commands (`shellcmd`)": ("jobs.py", "shellcmd"),
-    "ticking jobs off (`finish`)": ("dag.py", "finish"),
-}
-"""Part of the planning -> (file, function) of Snakemake that spends its time."""
 
 
 def copies(folder: Path, room: str, originals: list[str], count: int) -> dict[str, str]:
@@ -80,7 +61,7 @@ def invertible(method: str) -> bool:
     return discovery.load("methods", method).capabilities.invertible
 
 
-def table(dataset: str, methods: dict[str, str]) -> dict:
+def paper(dataset: str, methods: dict[str, str]) -> dict:
     """A file of reference/: the first variant of every copy on one dataset."""
     return {
         "kind": "table",
@@ -93,62 +74,38 @@ def table(dataset: str, methods: dict[str, str]) -> dict:
     }
 
 
-def write(path: Path, tree: dict) -> None:
+def write_yaml(path: Path, tree: dict) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text(yaml.safe_dump(tree, sort_keys=False), encoding="utf-8")
 
 
 def prepare(folder: Path) -> str:
     """Fill the copy of the working tree. Returns the path of one cell that every size has."""
-    clone(folder)
+    clone("", folder)
     named = [name for name in loading.load(ROOT, BASE).methods if not matrix.runs_once(name)]
     named = [name for name in named if not discovery.load("methods", name).capabilities.control]
     methods = copies(folder, "methods", named, METHODS)
     datasets = copies(folder, "faces", ["synthetic_hq", "synthetic_wild"], DATASETS)
     for name, (seeds, variants) in SIZES.items():
-        write(folder / f"scales/graph_{name}.yaml", overlay(methods, datasets, seeds, variants))
+        write_yaml(folder / f"scales/graph_{name}.yaml", overlay(methods, datasets, seeds, variants))
     for dataset in datasets:
-        write(folder / f"reference/everybody/{dataset}.yaml", table(dataset, methods))
+        write_yaml(folder / f"reference/everybody/{dataset}.yaml", paper(dataset, methods))
     return f"{next(reversed(datasets))}/{next(reversed(methods))}/v_0/0"
 
 
-class Measured(NamedTuple):
-    seconds: float
-    processor: float
-    """Seconds of processor time. Other processes change it less."""
-    gib: float
-    """Peak resident memory."""
-    output: str
-
-
 def snakemake(folder: Path, *arguments: str) -> Measured:
-    return measure([sys.executable, "-m", "snakemake", *arguments], folder)
+    return measured([sys.executable, "-m", "snakemake", *arguments], folder)
 
 
-def measure(command: list[str], folder: Path) -> Measured:
-    """Run a command to its end. If it fails, exit with the end of its output."""
-    environment = os.environ | {"PYTHONPATH": str(folder / "src")}
-    with tempfile.TemporaryFile("w+") as output:
-        began = time.perf_counter()
-        process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, env=environment)
-        _, status, used = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - began
-        output.seek(0)
-        text = output.read()
-    if status:
-        sys.exit(text[-4000:])
-    return Measured(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 2**20, text)
-
-
-def rows(folder: Path, name: str, cell: str) -> tuple[str, str]:
-    """The lines of one size: planning the whole matrix, and the cost of each job."""
+def rows(folder: Path, name: str, cell: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The rows of one size: planning the whole matrix, and the cost of each job."""
     config = ["--config", f"scale=graph_{name}", "--"]
     parsed = snakemake(folder, "--list-rules", *config)
     one = snakemake(folder, *PLAN, "--force", "--nolock", *config, f"results/graph_{name}/metrics/{cell}.json")
     whole = snakemake(folder, *PLAN, *config, "all")
     jobs = count("total", whole)
-    planned = f"| {name} | {count('metrics', whole)} | {jobs} | {row(whole)} | {1000 * whole.processor / jobs:.2f} |"
-    return planned, f"| {name} | {row(parsed)} | {row(one)} |"
+    planned = name, str(count("metrics", whole)), str(jobs), *row(whole), f"{1000 * whole.processor / jobs:.2f}"
+    return planned, (name, *row(parsed), *row(one))
 
 
 def count(rule: str, planned: Measured) -> int:
@@ -156,62 +113,29 @@ def count(rule: str, planned: Measured) -> int:
     return int(re.findall(rf"^{rule} +(\d+)$", planned.output, re.MULTILINE)[-1])
 
 
-def row(measured: Measured) -> str:
-    return f"{measured.seconds:.1f} | {measured.processor:.1f} | {measured.gib:.2f}"
-
-
-def shares(folder: Path, sizes: list[str]) -> list[str]:
-    """One line per part: its share of the time by cProfile, for each size, so that growing parts are visible."""
-    profiles = []
-    for name in sizes:
-        file = folder / f"{name}.profile"
-        config = ["--config", f"scale=graph_{name}", "--", "all"]
-        measure([sys.executable, "-m", "cProfile", "-o", str(file), "-m", "snakemake", *PLAN, *config], folder)
-        stats = pstats.Stats(str(file)).stats
-        spent = {(Path(function[0]).name, function[2]): entry[3] for function, entry in stats.items()}
-        profiles.append((spent, spent["__main__.py", "<module>"]))
-    return [
-        f"| {part} | " + " | ".join(f"{100 * spent.get(key, 0) / whole:.1f} %" for spent, whole in profiles) + " |"
-        for part, key in PARTS.items()
-    ]
+def row(run: Measured) -> tuple[str, str, str]:
+    return f"{run.seconds:.1f}", f"{run.processor:.1f}", f"{run.memory:.2f}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
-    parser.add_argument("--shares", nargs="+", choices=SIZES, default=["1k", "5k"])
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         cell = prepare(folder)
         snakemake(folder, "--dry-run", "--cores", "1", "--config", "scale=graph_1k")  # compiles, reads every source
         planned, paid = zip(*(rows(folder, name, cell) for name in given.sizes), strict=True)
-        spent = shares(folder, given.shares)
-    lines = [
+    costs = ("seconds", "processor seconds", "GiB")
+    write(
+        "graph",
         "# The graph",
-        "",
         f"{METHODS} methods x {DATASETS} datasets x seeds x variants beside the matrix of `{BASE}`, nothing built. "
-        f"{platform.machine()}, {os.cpu_count()} cores, one used; Python {platform.python_version()}.",
-        "",
-        "| `snakemake -n all` | cells | jobs | seconds | processor seconds | GiB | processor ms a job |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-        *planned,
-        "",
+        f"{MACHINE}, {os.cpu_count()} cores, one used.",
+        table(("`snakemake -n all`", "cells", "jobs", *costs, "processor ms a job"), planned),
         "What each job of a cluster pays before it begins: reading the rules, and planning its own target (a cell).",
-        "",
-        "| size | rules: s | processor s | GiB | one target: s | processor s | GiB |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-        *paid,
-        "",
-        "Where the time of `snakemake -n all` goes (cProfile, which burdens short functions):",
-        "",
-        "| share | " + " | ".join(given.shares) + " |",
-        "|---|" + "---:|" * len(given.shares),
-        *spent,
-        "",
-    ]
-    (ROOT / "benchmarks/graph.md").write_text("\n".join(lines), encoding="utf-8")
-    print("\n".join(lines))
+        table(("size", *(f"{what}: {cost}" for what in ("rules", "one target") for cost in costs)), paid),
+    )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import argparse
 import gc
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -17,11 +16,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pages import MACHINE, ROOT, best, table, write
+
 if TYPE_CHECKING:
     from masquerade.judges import Judge
 
 # Whatever of Masquerade the whole pass imports is a part of its time, so this module imports nothing of it here.
-ROOT = Path(__file__).parents[1]
 BATCH = 32
 KNOBS = "judges.json"
 
@@ -47,14 +47,7 @@ def judges_of(knobs: Mapping[str, dict], checkpoints: Path) -> "dict[str, Callab
     }
 
 
-def timed(act: Callable[[], object]) -> tuple[float, object]:
-    """(seconds of processor, result)."""
-    start = time.process_time()
-    result = act()
-    return time.process_time() - start, result
-
-
-def one_by_one(scale: str, checkpoints: Path, count: int, repeats: int) -> list[str]:
+def one_by_one(scale: str, checkpoints: Path, count: int, repeats: int) -> list[list[str]]:
     """One row a judge: loading and the first face (s), time a face (ms, best of ``repeats``), faces detected."""
     import numpy as np
 
@@ -65,17 +58,18 @@ def one_by_one(scale: str, checkpoints: Path, count: int, repeats: int) -> list[
     sources = faces[::-1].copy()
     with measuring.limited_threads(1):
         for name, load in judges_of(knobs_of(scale), checkpoints).items():
-            loading, judge = timed(load)
-            first, _ = timed(lambda judge=judge: judge.measure(faces[:1], sources[:1]))
+            judge, loading = best(load, 1, time.process_time)
+            _, first = best(lambda judge=judge: judge.measure(faces[:1], sources[:1]), 1, time.process_time)
 
             def measured(judge: "Judge" = judge) -> list[Mapping[str, np.ndarray]]:
                 starts = range(0, len(faces), BATCH)
                 return [judge.measure(faces[at : at + BATCH], sources[at : at + BATCH]) for at in starts]
 
-            seconds, parts = min((timed(measured) for _ in range(repeats)), key=lambda result: result[0])
+            parts, seconds = best(measured, repeats, time.process_time)
             found = [part["detected"].sum() for part in parts if "detected" in part]
             detected = f"{sum(found)} of {len(faces)}" if found else ""
-            rows.append(f"| `{name}` | {loading:.2f} | {first:.2f} | {1000 * seconds / len(faces):.1f} | {detected} |")
+            each = 1000 * seconds / len(faces)
+            rows.append([f"`{name}`", f"{loading:.2f}", f"{first:.2f}", f"{each:.1f}", detected])
     return rows
 
 
@@ -174,24 +168,19 @@ def main() -> None:
         write_sets(Path(name), given.scale, given.faces)
         starts = ("forked from a process that has imported the libraries", "forked"), ("cold", "cold")
         passes = [
-            f"| {title} | {seconds:.2f} | {1000 * seconds / given.faces:.1f} |"
+            (title, f"{seconds:.2f}", f"{1000 * seconds / given.faces:.1f}")
             for title, start in starts
             for seconds in [of_program(start, Path(name), given)]
         ]
-    table = [
-        f"Processor time of one thread; {given.faces} faces with references, scale {given.scale}; "
-        f"{platform.machine()}, Python {platform.python_version()}; the best of {given.repeats}.",
-        "",
-        "| a set, all judges, start included | seconds | ms a face |",
-        "|---|---|---|",
-        *passes,
-        "",
-        "| judge | load (s) | first face (s) | ms a face | detected |",
-        "|---|---|---|---|---|",
-        *one_by_one(given.scale, given.checkpoints, given.faces, given.repeats),
-    ]
-    (ROOT / "benchmarks" / "judges.md").write_text("# Judges\n\n" + "\n".join(table) + "\n", encoding="utf-8")
-    print("\n".join(table))
+    judges = one_by_one(given.scale, given.checkpoints, given.faces, given.repeats)
+    write(
+        "judges",
+        "# Judges",
+        f"Processor time of one thread; {given.faces} faces with references, scale {given.scale}; {MACHINE}; the best "
+        f"of {given.repeats}.",
+        table(("a set, all judges, start included", "seconds", "ms a face"), passes),
+        table(("judge", "load (s)", "first face (s)", "ms a face", "detected"), judges),
+    )
 
 
 if __name__ == "__main__":

@@ -4,20 +4,17 @@ Prints a table and writes benchmarks/methods.md.
 """
 
 import argparse
-import platform
 import time
-from pathlib import Path
 
 import torch
+from pages import MACHINE, ROOT, best, table, write
 
 from masquerade.cli import photographs
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.params import loading as params
 
-ROOT = Path(__file__).parents[1]
 
-
-def benchmark(scale: str, threads: int, count: int) -> list[str]:
+def benchmark(scale: str, threads: int, count: int) -> list[list[str]]:
     """One row for each method (its first variant): loading, anonymizing, recovering."""
     torch.set_num_threads(threads)
     parameters, rows = params.load(ROOT, scale), []
@@ -36,18 +33,8 @@ def benchmark(scale: str, threads: int, count: int) -> list[str]:
             pictures = to_float(to_uint8(made))
             seconds = best(lambda method=method, given=given, pictures=pictures: method.recover(pictures, given))[1]
             recovering = f"{len(faces) / seconds:.1f}"
-        rows.append(f"| `{name}/{variant}` | {loading:.2f} | {len(faces) / anonymizing:.1f} | {recovering} |")
+        rows.append([f"`{name}/{variant}`", f"{loading:.2f}", f"{len(faces) / anonymizing:.1f}", recovering])
     return rows
-
-
-def best(act, rounds: int = 3):
-    """(the result, the shortest time of ``rounds`` calls in seconds)."""
-    result, least = None, float("inf")
-    for _ in range(rounds):
-        start = time.perf_counter()
-        result = act()
-        least = min(least, time.perf_counter() - start)
-    return result, least
 
 
 def main() -> None:
@@ -56,16 +43,14 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--faces", type=int, default=32)
     given = parser.parse_args()
-    table = [
-        f"Scale `{given.scale}`, {given.faces} faces side by side, {given.threads} thread, {platform.machine()}, "
-        f"Python {platform.python_version()}; the best of three rounds.",
-        "",
-        "| method | load (s) | anonymizes (pictures a second) | recovers (pictures a second) |",
-        "|---|---:|---:|---:|",
-        *benchmark(given.scale, given.threads, given.faces),
-    ]
-    (ROOT / "benchmarks" / "methods.md").write_text("# Methods\n\n" + "\n".join(table) + "\n", encoding="utf-8")
-    print("\n".join(table))
+    heading = ("method", "load (s)", "anonymizes (pictures a second)", "recovers (pictures a second)")
+    write(
+        "methods",
+        "# Methods",
+        f"Scale `{given.scale}`, {given.faces} faces side by side, {given.threads} thread, {MACHINE}; the best of "
+        "three rounds.",
+        table(heading, benchmark(given.scale, given.threads, given.faces)),
+    )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ that commit in the same way on the same machine, with the same installed package
 
 import argparse
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -16,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import psutil
+from pages import MACHINE, ROOT, table, write
 
-ROOT = Path(__file__).parent.parent
 KNOB = ("eps_6: {epsilon: 6.0,", "eps_6: {epsilon: 7.0,")
 """The knob of one variant in params.yaml that is changed: IdentityDP's privacy budget."""
 
@@ -169,21 +168,16 @@ def main() -> None:
             folder = (given.folder or Path(temporary)) / (commit or "own")
             columns[commit or "this commit"] = measure(commit, scale, given.cores, folder)
     *others, (_, own) = columns.items()
-    lines = [
-        f"# The pipeline at scale `{scale}`",
-        "",
-        f"{given.cores} cores, {platform.machine()}, Python {platform.python_version()}; after installation. "
-        "One run of `python benchmarks/pipeline.py`.",
-        "",
-        f"| what | {' | '.join(columns)} |",
-        f"|---|{'---|' * len(columns)}",
-    ]
+    lines = []
     for row, text in own.items():
         before = [{_neutral(name): value for name, value in rows.items()}.get(_neutral(row), "") for _, rows in others]
-        lines.append(f"| {row} | {' | '.join([*before, text])} |")
-    page = "\n".join(lines) + "\n"
-    (ROOT / "benchmarks" / f"pipeline_{scale}.md").write_text(page)
-    print(page)
+        lines.append((row, *before, text))
+    write(
+        f"pipeline_{scale}",
+        f"# The pipeline at scale `{scale}`",
+        f"{given.cores} cores, {MACHINE}; after installation. One run of `python benchmarks/pipeline.py`.",
+        table(("what", *columns), lines),
+    )
 
 
 if __name__ == "__main__":
