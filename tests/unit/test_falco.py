@@ -4,23 +4,19 @@ import numpy as np
 import pytest
 import torch
 
-from masquerade.backbones._recognition import training as _recognition
+import kit
 from masquerade.backbones.generator import training as _generator
-from masquerade.backbones.inversion import training as _inversion
-from masquerade.backbones.semantics import network
-from masquerade.core import discovery, fingerprints
-from masquerade.core.errors import CheckpointError, ParameterError, PictureError
-from masquerade.core.images import ArchiveWriter, FaceArchive
+from masquerade.core import discovery
+from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.images import FaceArchive
 from masquerade.methods import Resources
 from masquerade.methods._latent import codes, fakes, pairing
 from masquerade.methods._latent.space import LatentSpace
 from masquerade.methods.falco import Falco, attribute_loss, identity_loss, scaled
-from masquerade.networks.ir_se import IRSE
 from masquerade.params import loading
 from masquerade.pipeline import anonymization
-from masquerade.training import checkpoints
 
-SIZE, FACES = 32, 6
+FACES = 6
 KNOBS = {"first_layer": 3, "last_layer": 7, "steps": 12, "learning_rate": 0.05, "milestones": (0.75, 0.9), "decay": 0.8,
          "tokens": "all", "token_weight": "sum"}  # fmt: skip
 FULL = {"margin": 0.0, "identity": 10.0, "attributes": 0.1, "start": "nearest"}
@@ -30,37 +26,9 @@ FULL = {"margin": 0.0, "identity": 10.0, "attributes": 0.1, "start": "nearest"}
 def world(tmp_path_factory):
     """Checkpoints of small networks with random weights, a set of fakes, and an archive of noise."""
     folder = tmp_path_factory.mktemp("falco")
-    torch.manual_seed(0)
-    architecture = {"channels": [16, 16, 16, 8], "style": 12, "mapping": 2, "mapping_rate": 1.0}
-    generator = _generator.build(architecture)
-    generator.latent_avg.copy_(generator.map(torch.randn(500, 12)).mean(0).detach())
-    paths = {name: folder / f"{name}.safetensors" for name in ("generator", "inversion", "semantics", "identity")}
-    _generator.save(paths["generator"], generator, architecture)
-    shape = {"kind": "e4e", "linear": False, "input_size": 32, "widths": [8, 8, 8, 8, 8], "units": [1, 1, 1, 1]}
-    mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
-    inverter = _inversion.build(shape, fingerprints.md5(paths["generator"]), mean)
-    checkpoints.save_checkpoint(paths["inversion"], {"inverter": inverter}, {**shape, "generator": inverter.generator})
-    vision = {
-        "image_size": 32,
-        "patch": 16,
-        "width": 8,
-        "layers": 1,
-        "heads": 2,
-        "embedding": 8,
-        "activation": "gelu",
-        "stem": [],
-    }
-    facts = {**vision, "text": None, **network.OURS}
-    checkpoints.save_checkpoint(paths["semantics"], {"clip": network.build(facts)}, facts)
-    narrow = {"widths": [8, 8, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
-    recogniser = _recognition.Recogniser(IRSE(32, narrow["widths"], narrow["units"]), 32)
-    checkpoints.save_checkpoint(paths["identity"], {"network": recogniser.network}, {**narrow, "identities": 2})
+    paths = kit.networks(folder)
     fakes.write(LatentSpace(paths), folder / "fakes.safetensors", 40, 0.7, seed=0)
-    draw = np.random.default_rng(0)
-    with ArchiveWriter(folder / "faces.zip", {"size": SIZE}) as out:
-        for number in range(FACES):
-            picture = draw.integers(0, 256, (SIZE, SIZE, 3)).astype(np.uint8)
-            out.add(picture, {"id": f"f{number}", "identity": f"p{number}", "split": "test"})
+    kit.archive(folder / "faces.zip", kit.noise(FACES), rows=[{"split": "test"}] * FACES, size=kit.SIZE)
     return folder, paths
 
 
@@ -221,8 +189,7 @@ def test_inversion_of_another_generator_is_refused(world, tmp_path):
     _, paths = world
     other = _generator.load(paths["generator"])
     other.input.input.add_(1.0)
-    architecture = {"channels": [16, 16, 16, 8], "style": 12, "mapping": 2, "mapping_rate": 1.0}
-    _generator.save(tmp_path / "generator.safetensors", other, architecture)
+    _generator.save(tmp_path / "generator.safetensors", other, kit.ARCHITECTURE)
     with pytest.raises(CheckpointError, match="another generator"):
         LatentSpace({**paths, "generator": tmp_path / "generator.safetensors"})
     with pytest.raises(CheckpointError, match="another generator"):
@@ -238,8 +205,3 @@ def test_batch_size_fits_into_the_free_memory(world, monkeypatch):
     assert method._fitting() == 20  # 80 % of 50,000 by 2,000
     assert method._batch(7) == 7  # on a CPU: the whole input
     assert falco(world, batch=3)._batch(7) == 3
-
-
-def test_picture_of_another_size_is_refused(world, faces):
-    with pytest.raises(PictureError, match="32 x 32"):
-        LatentSpace(world[1]).invert(np.zeros((1, 3, 64, 64), np.float32))
