@@ -6,9 +6,10 @@ import torch
 
 import kit
 from masquerade.backbones.generator import training as _generator
+from masquerade.backbones.semantics.network import SemanticEncoder
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, ParameterError
-from masquerade.core.images import FaceArchive
+from masquerade.core.images import FaceArchive, Faces
 from masquerade.methods import Resources
 from masquerade.methods._latent import codes, fakes, pairing
 from masquerade.methods._latent.space import LatentSpace
@@ -75,16 +76,36 @@ def test_result_of_a_face_does_not_depend_on_its_batch(world, faces):
     assert np.abs(together - falco(world, knobs={"steps": 1}).anonymize(faces, 0)).max() > 0.02
 
 
-def test_coarse_and_fine_layers_keep_the_code_of_the_real_face(world, faces):
-    method, (inverted, features) = falco(world), codes.Codes(LatentSpace(world[1])).of(faces)
-    start = method._fakes.codes[method._starts(faces, features)]
-    optimised = method._optimised(torch.from_numpy(faces.images), inverted, start)
-    used = list(scaled(3, 7, 8))
-    rest = [layer for layer in range(8) if layer not in used]
+@pytest.fixture
+def drawn_codes(monkeypatch):
+    """The codes whose pictures a method returns, in order."""
+    drawn, draw = [], LatentSpace.draw
+    monkeypatch.setattr(LatentSpace, "draw", lambda self, codes: drawn.append(codes) or draw(self, codes))
+    return drawn
+
+
+USED = list(scaled(3, 7, 8))  # layers
+REACH = KNOBS["steps"] * KNOBS["learning_rate"] * 1.01  # the largest step of Adam is its learning rate
+
+
+def test_middle_layers_start_from_the_nearest_fake_and_the_others_keep_the_code_of_the_face(world, faces, drawn_codes):
+    space = LatentSpace(world[1])
+    falco(world).anonymize(faces, 0)
+    (optimised,), (inverted, features) = drawn_codes, codes.Codes(space).of(faces)
+    known = fakes.load(world[0] / "fakes.safetensors", space)
+    start = known.codes[pairing.nearest(features, known.features)]
+    rest = [layer for layer in range(8) if layer not in USED]
     assert torch.equal(optimised[:, rest], inverted[:, rest])
-    moved = (optimised[:, used] - start[:, None]).abs()
-    # the largest step of Adam is its learning rate
-    assert 0 < moved.max() <= KNOBS["steps"] * KNOBS["learning_rate"] * 1.01
+    assert 0 < (optimised[:, USED] - start[:, None]).abs().max() <= REACH
+
+
+def test_random_start_depends_on_the_face_alone(world, faces, drawn_codes):
+    for count in (FACES, 2):
+        some = Faces(faces.images[:count], faces.index.iloc[:count])
+        falco(world, start="random", knobs={"steps": 1, "learning_rate": 1e-6}).anonymize(some, 0)
+    together, first = (codes[:, USED[0]] for codes in drawn_codes)
+    torch.testing.assert_close(together[:2], first, atol=1e-5, rtol=0)
+    assert torch.pdist(together).max() > 0.01, "not one fake for all faces"
 
 
 def test_larger_margin_ends_closer_to_the_original(world, faces):
@@ -108,17 +129,21 @@ def test_attribute_loss_keeps_the_tokens_closer(world, faces):
     assert distance(1.0) < distance(0.0)
 
 
-def test_attribute_loss_of_the_paper_leaves_the_class_token_out(world, faces):
-    images = torch.from_numpy(faces.images)
-    every, patches = (falco(world, knobs={"tokens": which})._tokens(images) for which in ("all", "patches"))
-    assert torch.equal(every[:, 1:], patches)
-    assert every.shape[1] == patches.shape[1] + 1
+@pytest.mark.parametrize(("tokens", "seen"), [("all", [0, 1]), ("class", [0]), ("patches", [1])])
+def test_attribute_loss_sees_the_tokens_that_its_parameter_names(world, faces, monkeypatch, tokens, seen):
+    """The class token is the first one. A token that is always 0 adds nothing to the loss."""
+    every = SemanticEncoder.tokens
 
+    def result(without=None):
+        def some(self, images):
+            found = every(self, images)
+            hidden = (torch.arange(found.shape[1]) > 0) == bool(without) if without is not None else torch.tensor(False)
+            return torch.where(hidden[..., None], 0.0, found)
 
-def test_attribute_loss_can_take_the_class_token_alone(world, faces):
-    images = torch.from_numpy(faces.images)
-    every, alone = (falco(world, knobs={"tokens": which})._tokens(images) for which in ("all", "class"))
-    assert torch.equal(every[:, :1], alone)
+        monkeypatch.setattr(SemanticEncoder, "tokens", some)
+        return falco(world, knobs={"tokens": tokens}, identity=0.0, attributes=1.0).anonymize(faces, 0)
+
+    assert [part for part in (0, 1) if not np.array_equal(result(without=part), result())] == seen
 
 
 def test_mean_over_tokens_weighs_as_much_as_the_published_number_of_tokens(world, faces):
@@ -138,19 +163,11 @@ def test_nearest_fake_has_the_smallest_distance():
     assert pairing.nearest(torch.from_numpy(real), torch.from_numpy(made)).tolist() == expected.tolist()
 
 
-def test_random_start_depends_on_the_face_alone(world, faces):
-    method = falco(world, start="random")
-    chosen = method._starts(faces, None)
-    assert chosen.tolist() == method._starts(faces, None).tolist()
-    assert len(set(chosen.tolist())) > 1
-
-
-def test_set_of_fakes_that_is_too_small_is_refused(world):
-    archive = FaceArchive(world[0] / "faces.zip")
-    method = falco(world)
-    method._fakes = fakes.Fakes(method._fakes.codes[:FACES], method._fakes.features[:FACES])
+def test_set_of_fakes_that_is_too_small_is_refused(world, tmp_path):
+    fakes.write(LatentSpace(world[1]), tmp_path / "fakes.safetensors", FACES, 0.7, seed=0)
+    method = falco((tmp_path, world[1]))
     with pytest.raises(ParameterError, match=r"6 fakes for 6 faces.*fakes\.count"):
-        method.observe(archive.batches(4))
+        method.observe(FaceArchive(world[0] / "faces.zip").batches(4))
 
 
 def test_diverged_inversion_refuses_only_its_face(world, tmp_path, monkeypatch):
