@@ -19,17 +19,9 @@ from masquerade.params import overlays, yaml_files
 
 ROOT = Path(__file__).parents[1]
 FOLDER = {
-    "path": "",
-    "identity": "unknown",
-    "validation_share": 0,
-    "faces": "refuse",
-    "alignment": "ffhq",
-    "megapixels": 40,
-    "detection_side": 640,
-    "detection_score": 0.3,
-    "turn": True,
-    "smallest": 32,
-}
+    "path": "", "identity": "unknown", "validation_share": 0, "faces": "refuse", "alignment": "ffhq", "megapixels": 40,
+    "detection_side": 640, "detection_score": 0.3, "turn": True, "smallest": 32,
+}  # fmt: skip
 METHODS = {
     "gaussian_noise": {
         "params": {},

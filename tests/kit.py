@@ -31,7 +31,7 @@ def job(folder: Path, name: str = "trained", backbones: Mapping[str, Path] | Ite
 
     ``backbones``: their checkpoints, or their names if the checkpoints are in ``folder``.
     """
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     if not isinstance(backbones, Mapping):
         backbones = {each: folder / f"{each}.safetensors" for each in backbones}
     usual = {
@@ -153,3 +153,33 @@ def networks(folder: Path, words: Sequence[str] = (), architecture: dict = ARCHI
     facts = {"widths": WIDTHS, "units": UNITS, "input_size": SIZE, "identities": 2}
     checkpoints.save_checkpoint(paths["identity"], {"network": recogniser.network}, facts)
     return paths
+
+
+GENERATOR = {
+    "published": "", "channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0, "ema": 0.5,
+    "reconstruction": {"steps": 4, "batch": 2, "learning_rate": 0.05, "modulation": 0.3, "parts": 4.0, "edges": 1.0,
+                       "critic": 0.1},
+    "sharpening": {
+        "steps": 4, "batch": 2, "learning_rate": 0.003, "kernel_rate": 0.01, "texture": 1.5, "decoded": 0.02,
+        "samples": 0.02, "noise": "none", "projected": 0, "discriminator_rate": 0.002, "r1": 1.0, "r1_every": 2,
+    },
+    "mixed": False,
+    "adversarial": {
+        "steps": 4, "batch": 2, "learning_rate": 0.002, "r1": 10.0, "r1_every": 2, "path_length": 2.0,
+        "path_length_every": 2, "mixing": 0.9,
+    },
+    "samples_every": 8, "quality_samples": 4, "floor_detection": 0.0,
+}  # fmt: skip
+"""Knobs of a generator that draws pictures of SIZE pixels."""
+FIT = {
+    "width": 4, "halvings": 1, "blocks": 1, "reach": 0.8,
+    "discriminator": {"width": 4, "depth": 2, "scales": 2, "shared": False}, "identity_of": "both",
+    "classifier": {"width": 4, "depth": 2, "last_stride": 2, "first_norm": True},
+    "losses": {
+        "adversarial": 1, "password": 1, "identity": 2, "feature": 2, "wrong_feature": 1, "between_feature": 1,
+        "pixels": 10, "reconstruction": 100,
+    },
+    "margin": 0.0, "grey": 0.5, "steps": 6, "batch": 2, "learning_rate": 1e-3, "betas": [0.5, 0.999],
+    "kernel_rate": 0.01, "cooldown": 0.5, "ema": 0.5, "samples_every": 3,
+}  # fmt: skip
+"""Knobs of FIT for such pictures."""

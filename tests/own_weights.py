@@ -8,13 +8,13 @@ import torch
 import yaml
 from safetensors import safe_open
 
+import kit
 from masquerade import faces
 from masquerade.core import discovery, fingerprints
 from masquerade.lineage import provenance
 from masquerade.params import loading, overlays, yaml_files
 from masquerade.params.paths import Paths
 from masquerade.pipeline import weights_export
-from masquerade.training.job import TrainingJob
 
 ROOT = Path(__file__).parents[1]
 BACKBONES, METHODS = ("generator", "identity", "inversion"), ("identitydp",)
@@ -24,14 +24,11 @@ ADOPTED = {
 }
 
 
-def job_of(root: Path, cls: type, checkpoint: Path, base: Path | None = None) -> TrainingJob:
+def job_of(root: Path, cls: type, checkpoint: Path, base: Path | None = None):
     paths = Paths("tiny")
-    return TrainingJob(
-        faces=root / paths.faces.format(dataset="synthetic_hq"),
-        backbones={name: root / paths.backbone.format(backbone=name) for name in cls.needs},
-        checkpoint=checkpoint, state=root / "state.pt", seed=0, threads=1, log=lambda *_: None,
-        picture=lambda *_: None, base=base, people=cls.people,
-    )  # fmt: skip
+    backbones = {name: root / paths.backbone.format(backbone=name) for name in cls.needs}
+    faces_file = root / paths.faces.format(dataset="synthetic_hq")
+    return kit.job(checkpoint.parent, checkpoint.stem, backbones, faces=faces_file, base=base, people=cls.people)
 
 
 def record(root: Path, *outputs: str) -> None:

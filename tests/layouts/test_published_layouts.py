@@ -12,13 +12,13 @@ import pytest
 import torch
 from torch import nn
 
+import kit
 import official
 from masquerade import assets
 from masquerade.assets import lock
 from masquerade.backbones.semantics import torchscript
 from masquerade.core import discovery, rehearsal
 from masquerade.core.errors import CheckpointError
-from masquerade.core.images import ArchiveWriter
 from masquerade.networks.adaface import AdaFaceIR
 from masquerade.networks.bisenet import BiSeNet
 from masquerade.networks.fan import FAN
@@ -31,7 +31,6 @@ from masquerade.networks.stylegan2 import CHANNELS, Generator
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.training import weight_files
-from masquerade.training.job import TrainingJob
 
 
 def clip_network(patch: int) -> nn.Module:
@@ -188,17 +187,12 @@ class Lab:
     def faces(self) -> Path:
         """An archive of one picture of 256 pixels: the output size of adopted generators."""
         if not Path("faces.zip").is_file():
-            with ArchiveWriter(Path("faces.zip"), {"size": 256}) as out:
-                out.add(np.zeros((256, 256, 3), np.uint8), {"id": "a", "identity": "", "split": "train"})
+            kit.archive(Path("faces.zip"), np.zeros((1, 256, 256, 3)), size=256)
         return Path("faces.zip")
 
-    def job(self, role: str) -> TrainingJob:
+    def job(self, role: str):
         backbones = {"generator": self.folder / f"{GENERATORS[role]}.safetensors"} if role in GENERATORS else {}
-        return TrainingJob(
-            faces=self.faces(), checkpoint=self.folder / f"{role}.safetensors", state=self.folder / "state",
-            backbones=backbones, seed=0, threads=1, log=print, picture=print,
-            people="train",
-        )  # fmt: skip
+        return kit.job(self.folder, role, backbones, faces=self.faces(), log=print, picture=print)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+import kit
 from masquerade.attackers import _restoration
 from masquerade.attackers._parameters import RestorationParams
 from masquerade.attackers.interpolation import Interpolation, enlarged
@@ -28,7 +29,6 @@ from masquerade.metrics._examples import attacked
 from masquerade.networks.restorer import Restorer
 from masquerade.params.informed import AttackedPeople, InformedSettings
 from masquerade.pipeline import informed
-from masquerade.training.job import TrainingJob
 from metric_evidence import compute
 
 SIDE, PEOPLE, PICTURES = 16, 12, 3
@@ -377,10 +377,7 @@ def test_training_that_helps_is_kept(tmp_path):
     originals = face_archive(tmp_path / "faces.zip", people)
     dark = face_archive(tmp_path / "own.zip", people, change=lambda picture: picture // 2)
     params = RestorationParams(widths=[8, 8], steps=40, batch=4, learning_rate=0.01, kernel_rate=0.0, edges=1.0)
-    job = TrainingJob(
-        originals.path, {}, tmp_path / "0.safetensors", tmp_path / "0.state", 0, 1,
-        lambda step, losses: None, lambda label, picture: None, people="attackers",
-    )  # fmt: skip
+    job = kit.job(tmp_path, "0", faces=originals.path, people="attackers")
     made = lesson(originals, dark, SETTINGS, [])
     figures = _restoration.train(params, made, job)
     assert figures["learnt"] == 1

@@ -9,7 +9,6 @@ import socket
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -17,42 +16,22 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as some
 from torch import nn
 
+import kit
 from masquerade.backbones.generator import training as _generator
 from masquerade.core import discovery, process
 from masquerade.core.errors import MasqueradeError, ParameterError
-from masquerade.core.images import ArchiveWriter
 from masquerade.methods.fit import training as transformer
 from masquerade.networks.stylegan2_discriminator import deviation, group
+from masquerade.params import overlays
 from masquerade.pipeline import launch
 from masquerade.training import checkpoints, distributed, loop
-from masquerade.training.job import TrainingJob
 
-GENERATOR = {
-    "published": "", "channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0, "ema": 0.5,
-    "reconstruction": {"steps": 4, "batch": 4, "learning_rate": 0.05, "modulation": 0.3, "parts": 4.0, "edges": 1.0,
-                       "critic": 0.1},
-    "sharpening": {
-        "steps": 2, "batch": 8, "learning_rate": 0.003, "kernel_rate": 0.01, "texture": 1.5, "decoded": 0.02,
-        "samples": 0.02, "noise": "fresh", "projected": 0, "discriminator_rate": 0.002, "r1": 1.0, "r1_every": 2,
-    },
-    "mixed": False,
-    "adversarial": {
-        "steps": 6, "batch": 8, "learning_rate": 0.002, "r1": 10.0, "r1_every": 2, "path_length": 2.0,
-        "path_length_every": 2, "mixing": 0.9,
-    },
-    "samples_every": 10, "quality_samples": 4, "floor_detection": 0.0,
+PHASES = {
+    "reconstruction": {"batch": 4}, "sharpening": {"steps": 2, "batch": 8, "noise": "fresh"},
+    "adversarial": {"steps": 6, "batch": 8}, "samples_every": 10,
 }  # fmt: skip
-FIT = {
-    "width": 8, "halvings": 1, "blocks": 1, "reach": 0.0,
-    "discriminator": {"width": 4, "depth": 2, "scales": 2, "shared": False}, "identity_of": "both",
-    "classifier": {"width": 4, "depth": 2, "last_stride": 2, "first_norm": True},
-    "losses": {
-        "adversarial": 1, "password": 1, "identity": 2, "feature": 2, "wrong_feature": 1, "between_feature": 1,
-        "pixels": 10, "reconstruction": 100,
-    },
-    "margin": 0.0, "grey": 0.5, "steps": 8, "batch": 4, "learning_rate": 1e-3, "betas": [0.5, 0.999],
-    "kernel_rate": 0.0, "cooldown": 0.5, "ema": 0.5, "samples_every": 8,
-}  # fmt: skip
+GENERATOR = overlays.overlay(kit.GENERATOR, PHASES)
+FIT = kit.FIT | {"width": 8, "reach": 0.0, "steps": 8, "batch": 4, "kernel_rate": 0.0, "samples_every": 8}
 IMPORTED = ["hypothesis.strategies", "pytest", "submitit", _generator.__name__, transformer.__name__, launch.__name__]
 """Modules that take seconds to import and that the processes of a training need."""
 TRAININGS = {
@@ -61,33 +40,13 @@ TRAININGS = {
 }
 
 
-class SmallIdentity(nn.Module):
-    """A differentiable substitute for the identity encoder: pictures of any size -> unit (N, 8)."""
-
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(5)
-        self.project = nn.Linear(48, 8)
-
-    def forward(self, images):
-        pooled = nn.functional.adaptive_avg_pool2d(images, 4).flatten(1)
-        return nn.functional.normalize(self.project(pooled))
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Twelve pictures of a bright disc on a dark ground, with masks, at 32 pixels."""
     folder = tmp_path_factory.mktemp("distributed")
-    draw = np.random.default_rng(0)
-    down, across = np.mgrid[:32, :32]
-    with ArchiveWriter(folder / "faces.zip", {"size": 32}) as out:
-        for number in range(12):
-            disc = np.hypot(down - 16, across - 16 + draw.integers(-4, 5)) < 6 + draw.integers(4)
-            picture = np.where(disc[..., None], draw.integers(120, 256, 3), 40).astype(np.uint8)
-            split = "train" if number < 8 else "validation"
-            row = {"id": f"f{number}", "identity": f"p{number}", "split": split}
-            row["group"] = "backbones" if split == "train" else ""
-            out.add(picture, row, np.where(disc, 10, 0).astype(np.uint8))
+    pictures, masks = kit.discs()
+    rows = [{"group": "backbones" if number < 8 else ""} for number in range(12)]
+    kit.archive(folder / "faces.zip", pictures, rows=rows, masks=10 * masks, size=32)
     (folder / "identity.safetensors").write_bytes(b"stands for the encoder's file")
     return folder
 
@@ -99,16 +58,13 @@ def train(folder, name, label):
     """One whole training. Its log and its samples are written beside its checkpoint."""
     room, knobs, _ = TRAININGS[name]
     cls, curve, drawn = discovery.load(room, name), [], []
-    job = TrainingJob(
-        folder / "faces.zip", {"identity": folder / "identity.safetensors"}, folder / f"{label}.safetensors",
-        folder / f"{label}.pt", 0, 1, lambda step, values: curve.append(dict(values)),
-        lambda name, pixels: drawn.append(name),
-        people="train",
+    job = kit.job(
+        folder, label, ["identity"], log=lambda step, values: curve.append(dict(values)),
+        picture=lambda name, pixels: drawn.append(name),
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(loop.fit.__kwdefaults__, "log_every", 1)
-        encoder = SmallIdentity().eval().requires_grad_(False)
-        patch.setattr(discovery.load("backbones", "identity"), "load", lambda checkpoint: encoder)
+        kit.replace_backbones(patch, identity=kit.Identity())
         if room == "methods":
             cls.train(cls.Params(**knobs), job)
         else:
@@ -216,7 +172,7 @@ def stopped(folder):
     """Both trainings stopped in the middle, by a signal to one of the two processes (label ``cut``)."""
     assert together(train_stopped, folder, "cut") == [0, 0]
     for name in TRAININGS:
-        shutil.copy(folder / f"{name}_cut.pt", folder / f"{name}_alone.pt")
+        shutil.copy(folder / f"{name}_cut.state", folder / f"{name}_alone.state")
     return folder
 
 
@@ -387,7 +343,7 @@ def test_minibatch_deviation_of_a_share_equals_that_of_the_whole_batch(count, ea
             "reconstruction",
             4,
             3,
-            "reconstruction.batch is 4, which 3 processes cannot share equally. Make",
+            "reconstruction.batch is 4, which 3 processes cannot share equally",
         ),
         ("generator", "sharpening", 4, 2, "sharpening.batch is 4.*equally, in groups of 4. Make it a multiple of 8"),
         ("generator", "adversarial", 4, 2, "adversarial.batch is 4.*equally, in groups of 4. Make it a multiple of 8"),

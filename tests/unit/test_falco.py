@@ -4,23 +4,20 @@ import numpy as np
 import pytest
 import torch
 
+import kit
 from masquerade.backbones.generator import training as _generator
-from masquerade.backbones.inversion import training as _inversion
-from masquerade.backbones.recognition import training as _recognition
-from masquerade.backbones.semantics import network
-from masquerade.core import discovery, fingerprints
-from masquerade.core.errors import CheckpointError, ParameterError, PictureError
-from masquerade.core.images import ArchiveWriter, FaceArchive
+from masquerade.backbones.semantics.network import SemanticEncoder
+from masquerade.core import discovery
+from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.images import FaceArchive, Faces
 from masquerade.methods import Resources
 from masquerade.methods.falco import Falco, attribute_loss, identity_loss, scaled
 from masquerade.methods.latent import codes, fakes, pairing
 from masquerade.methods.latent.space import LatentSpace
-from masquerade.networks.ir_se import IRSE
 from masquerade.params import loading
 from masquerade.pipeline import anonymization
-from masquerade.training import checkpoints
 
-SIZE, FACES = 32, 6
+FACES = 6
 KNOBS = {"first_layer": 3, "last_layer": 7, "steps": 12, "learning_rate": 0.05, "milestones": (0.75, 0.9), "decay": 0.8,
          "tokens": "all", "token_weight": "sum"}  # fmt: skip
 FULL = {"margin": 0.0, "identity": 10.0, "attributes": 0.1, "start": "nearest"}
@@ -30,37 +27,9 @@ FULL = {"margin": 0.0, "identity": 10.0, "attributes": 0.1, "start": "nearest"}
 def world(tmp_path_factory):
     """Checkpoints of small networks with random weights, a set of fakes, and an archive of noise."""
     folder = tmp_path_factory.mktemp("falco")
-    torch.manual_seed(0)
-    architecture = {"channels": [16, 16, 16, 8], "style": 12, "mapping": 2, "mapping_rate": 1.0}
-    generator = _generator.build(architecture)
-    generator.latent_avg.copy_(generator.map(torch.randn(500, 12)).mean(0).detach())
-    paths = {name: folder / f"{name}.safetensors" for name in ("generator", "inversion", "semantics", "identity")}
-    _generator.save(paths["generator"], generator, architecture)
-    shape = {"kind": "e4e", "linear": False, "input_size": 32, "widths": [8, 8, 8, 8, 8], "units": [1, 1, 1, 1]}
-    mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
-    inverter = _inversion.build(shape, fingerprints.md5(paths["generator"]), mean)
-    checkpoints.save_checkpoint(paths["inversion"], {"inverter": inverter}, {**shape, "generator": inverter.generator})
-    vision = {
-        "image_size": 32,
-        "patch": 16,
-        "width": 8,
-        "layers": 1,
-        "heads": 2,
-        "embedding": 8,
-        "activation": "gelu",
-        "stem": [],
-    }
-    facts = {**vision, "text": None, **network.OURS}
-    checkpoints.save_checkpoint(paths["semantics"], {"clip": network.build(facts)}, facts)
-    narrow = {"widths": [8, 8, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
-    recogniser = _recognition.Recogniser(IRSE(32, narrow["widths"], narrow["units"]), 32)
-    checkpoints.save_checkpoint(paths["identity"], {"network": recogniser.network}, {**narrow, "identities": 2})
+    paths = kit.networks(folder)
     fakes.write(LatentSpace(paths), folder / "fakes.safetensors", 40, 0.7, seed=0)
-    draw = np.random.default_rng(0)
-    with ArchiveWriter(folder / "faces.zip", {"size": SIZE}) as out:
-        for number in range(FACES):
-            picture = draw.integers(0, 256, (SIZE, SIZE, 3)).astype(np.uint8)
-            out.add(picture, {"id": f"f{number}", "identity": f"p{number}", "split": "test"})
+    kit.archive(folder / "faces.zip", kit.noise(FACES), rows=[{"split": "test"}] * FACES, size=kit.SIZE)
     return folder, paths
 
 
@@ -107,16 +76,36 @@ def test_result_of_a_face_does_not_depend_on_its_batch(world, faces):
     assert np.abs(together - falco(world, knobs={"steps": 1}).anonymize(faces, 0)).max() > 0.02
 
 
-def test_coarse_and_fine_layers_keep_the_code_of_the_real_face(world, faces):
-    method, (inverted, features) = falco(world), codes.Codes(LatentSpace(world[1])).of(faces)
-    start = method._fakes.codes[method._starts(faces, features)]
-    optimised = method._optimised(torch.from_numpy(faces.images), inverted, start)
-    used = list(scaled(3, 7, 8))
-    rest = [layer for layer in range(8) if layer not in used]
+@pytest.fixture
+def drawn_codes(monkeypatch):
+    """The codes whose pictures a method returns, in order."""
+    drawn, draw = [], LatentSpace.draw
+    monkeypatch.setattr(LatentSpace, "draw", lambda self, codes: drawn.append(codes) or draw(self, codes))
+    return drawn
+
+
+USED = list(scaled(3, 7, 8))  # layers
+REACH = KNOBS["steps"] * KNOBS["learning_rate"] * 1.01  # the largest step of Adam is its learning rate
+
+
+def test_middle_layers_start_from_the_nearest_fake_and_the_others_keep_the_code_of_the_face(world, faces, drawn_codes):
+    space = LatentSpace(world[1])
+    falco(world).anonymize(faces, 0)
+    (optimised,), (inverted, features) = drawn_codes, codes.Codes(space).of(faces)
+    known = fakes.load(world[0] / "fakes.safetensors", space)
+    start = known.codes[pairing.nearest(features, known.features)]
+    rest = [layer for layer in range(8) if layer not in USED]
     assert torch.equal(optimised[:, rest], inverted[:, rest])
-    moved = (optimised[:, used] - start[:, None]).abs()
-    # the largest step of Adam is its learning rate
-    assert 0 < moved.max() <= KNOBS["steps"] * KNOBS["learning_rate"] * 1.01
+    assert 0 < (optimised[:, USED] - start[:, None]).abs().max() <= REACH
+
+
+def test_random_start_depends_on_the_face_alone(world, faces, drawn_codes):
+    for count in (FACES, 2):
+        some = Faces(faces.images[:count], faces.index.iloc[:count])
+        falco(world, start="random", knobs={"steps": 1, "learning_rate": 1e-6}).anonymize(some, 0)
+    together, first = (codes[:, USED[0]] for codes in drawn_codes)
+    torch.testing.assert_close(together[:2], first, atol=1e-5, rtol=0)
+    assert torch.pdist(together).max() > 0.01, "not one fake for all faces"
 
 
 def test_larger_margin_ends_closer_to_the_original(world, faces):
@@ -140,17 +129,21 @@ def test_attribute_loss_keeps_the_tokens_closer(world, faces):
     assert distance(1.0) < distance(0.0)
 
 
-def test_attribute_loss_of_the_paper_leaves_the_class_token_out(world, faces):
-    images = torch.from_numpy(faces.images)
-    every, patches = (falco(world, knobs={"tokens": which})._tokens(images) for which in ("all", "patches"))
-    assert torch.equal(every[:, 1:], patches)
-    assert every.shape[1] == patches.shape[1] + 1
+@pytest.mark.parametrize(("tokens", "seen"), [("all", [0, 1]), ("class", [0]), ("patches", [1])])
+def test_attribute_loss_sees_the_tokens_that_its_parameter_names(world, faces, monkeypatch, tokens, seen):
+    """The class token is the first one. A token that is always 0 adds nothing to the loss."""
+    every = SemanticEncoder.tokens
 
+    def result(without=None):
+        def some(self, images):
+            found = every(self, images)
+            hidden = (torch.arange(found.shape[1]) > 0) == bool(without) if without is not None else torch.tensor(False)
+            return torch.where(hidden[..., None], 0.0, found)
 
-def test_attribute_loss_can_take_the_class_token_alone(world, faces):
-    images = torch.from_numpy(faces.images)
-    every, alone = (falco(world, knobs={"tokens": which})._tokens(images) for which in ("all", "class"))
-    assert torch.equal(every[:, :1], alone)
+        monkeypatch.setattr(SemanticEncoder, "tokens", some)
+        return falco(world, knobs={"tokens": tokens}, identity=0.0, attributes=1.0).anonymize(faces, 0)
+
+    assert [part for part in (0, 1) if not np.array_equal(result(without=part), result())] == seen
 
 
 def test_mean_over_tokens_weighs_as_much_as_the_published_number_of_tokens(world, faces):
@@ -170,19 +163,11 @@ def test_nearest_fake_has_the_smallest_distance():
     assert pairing.nearest(torch.from_numpy(real), torch.from_numpy(made)).tolist() == expected.tolist()
 
 
-def test_random_start_depends_on_the_face_alone(world, faces):
-    method = falco(world, start="random")
-    chosen = method._starts(faces, None)
-    assert chosen.tolist() == method._starts(faces, None).tolist()
-    assert len(set(chosen.tolist())) > 1
-
-
-def test_set_of_fakes_that_is_too_small_is_refused(world):
-    archive = FaceArchive(world[0] / "faces.zip")
-    method = falco(world)
-    method._fakes = fakes.Fakes(method._fakes.codes[:FACES], method._fakes.features[:FACES])
+def test_set_of_fakes_that_is_too_small_is_refused(world, tmp_path):
+    fakes.write(LatentSpace(world[1]), tmp_path / "fakes.safetensors", FACES, 0.7, seed=0)
+    method = falco((tmp_path, world[1]))
     with pytest.raises(ParameterError, match=r"6 fakes for 6 faces.*fakes\.count"):
-        method.observe(archive.batches(4))
+        method.observe(FaceArchive(world[0] / "faces.zip").batches(4))
 
 
 def test_diverged_inversion_refuses_only_its_face(world, tmp_path, monkeypatch):
@@ -221,8 +206,7 @@ def test_inversion_of_another_generator_is_refused(world, tmp_path):
     _, paths = world
     other = _generator.load(paths["generator"])
     other.input.input.add_(1.0)
-    architecture = {"channels": [16, 16, 16, 8], "style": 12, "mapping": 2, "mapping_rate": 1.0}
-    _generator.save(tmp_path / "generator.safetensors", other, architecture)
+    _generator.save(tmp_path / "generator.safetensors", other, kit.ARCHITECTURE)
     with pytest.raises(CheckpointError, match="another backbone 'generator'"):
         LatentSpace({**paths, "generator": tmp_path / "generator.safetensors"})
     with pytest.raises(CheckpointError, match="another backbone 'generator'"):
@@ -238,8 +222,3 @@ def test_batch_size_fits_into_the_free_memory(world, monkeypatch):
     assert method._fitting() == 20  # 80 % of 50,000 by 2,000
     assert method._batch(7) == 7  # on a CPU: the whole input
     assert falco(world, batch=3)._batch(7) == 3
-
-
-def test_picture_of_another_size_is_refused(world, faces):
-    with pytest.raises(PictureError, match="32 x 32"):
-        LatentSpace(world[1]).invert(np.zeros((1, 3, 64, 64), np.float32))

@@ -22,21 +22,8 @@ METHOD = discovery.load("methods", "fit")
 KEY, OTHER = b"\x12\x34", b"\xfe\x01"
 
 
-KNOBS = {
-    "width": 4, "halvings": 1, "blocks": 1, "reach": 0.8,
-    "discriminator": {"width": 4, "depth": 2, "scales": 2, "shared": False}, "identity_of": "both",
-    "classifier": {"width": 4, "depth": 2, "last_stride": 2, "first_norm": True},
-    "losses": {
-        "adversarial": 1, "password": 1, "identity": 2, "feature": 2, "wrong_feature": 1, "between_feature": 1,
-        "pixels": 10, "reconstruction": 100,
-    },
-    "margin": 0.0, "grey": 0.5, "steps": 6, "batch": 2, "learning_rate": 1e-3, "betas": [0.5, 0.999],
-    "kernel_rate": 0.01, "cooldown": 0.5, "ema": 0.5, "samples_every": 3,
-}  # fmt: skip
-
-
 def settings(**changes):
-    return METHOD.Params(**{**KNOBS, **changes})
+    return METHOD.Params(**kit.FIT | changes)
 
 
 @pytest.fixture(autouse=True)

@@ -20,17 +20,9 @@ from masquerade.faces.folder import Folder, files, safe_id
 from masquerade.faces.photographs import alignment, decoding
 
 PARAMS = {
-    "path": "",
-    "identity": "from_folder",
-    "validation_share": 0.0,
-    "faces": "refuse",
-    "alignment": "ffhq",
-    "megapixels": 40.0,
-    "detection_side": 1024,
-    "detection_score": 0.3,
-    "turn": True,
-    "smallest": 32.0,
-}
+    "path": "", "identity": "from_folder", "validation_share": 0.0, "faces": "refuse", "alignment": "ffhq",
+    "megapixels": 40.0, "detection_side": 1024, "detection_score": 0.3, "turn": True, "smallest": 32.0,
+}  # fmt: skip
 # Arithmetic on the recipe: the square is 4 |x'| wide here, its centre 0.1 |y'| below the eyes.
 EYE_TO_EYE = 0.25
 

@@ -11,45 +11,28 @@ from hypothesis import strategies as st
 
 from masquerade.core import discovery
 from masquerade.core.errors import ProtocolError
-from masquerade.core.statistics import (
-    frechet,
-)
+from masquerade.core.statistics import frechet
 from masquerade.metrics import Evidence
 from masquerade.pipeline import evaluation
 from metric_evidence import compute, evidence, on_circle, table
 
 
-def test_identity_distance_is_the_chord():
-    measurements = evidence(table(["a", "b"], on_circle(0, 90)), table(["a", "b"], on_circle(60, 90)))
-    value = compute("identity_distance", measurements)["r"]
-    assert value.value == pytest.approx((2 * math.sin(math.radians(30)) + 0) / 2, abs=1e-6)
+@pytest.mark.parametrize(
+    ("name", "length", "expected"),
+    [("identity_distance", 1, math.sin(math.radians(30))), ("identity_similarity", 3, (0.5 + 1) / 2)],
+)
+def test_identity_distance_is_the_chord_and_similarity_the_cosine_of_vectors_of_any_length(name, length, expected):
+    original, derived = table(["a", "b"], on_circle(0, 90)), table(["a", "b"], length * on_circle(60, 90))
+    value = compute(name, evidence(original, derived))["r"]
+    assert value.value == pytest.approx(expected, abs=1e-6)
     assert (value.over, value.of) == (2, 2)
 
 
-def test_face_that_could_not_be_measured_leaves_the_denominator():
-    derived = table(["a", "b"], on_circle(60, 90))
-    derived["r.embedding"] = [np.array([0.5, 0.8]), np.array([np.nan, np.nan])]
-    value = compute("identity_distance", evidence(table(["a", "b"], on_circle(0, 90)), derived))["r"]
-    assert (value.over, value.of) == (1, 2)
-
-
-def test_identity_similarity_is_the_cosine_of_vectors_of_any_length():
-    measurements = evidence(table(["a", "b"], on_circle(0, 90)), table(["a", "b"], 3 * on_circle(60, 90)))
-    value = compute("identity_similarity", measurements)["r"]
-    assert value.value == pytest.approx((0.5 + 1.0) / 2)
-    assert (value.over, value.of) == (2, 2)
-
-
-def test_identity_l1_is_the_mean_over_coordinates():
+def test_identity_l1_is_the_mean_over_coordinates_and_that_of_the_paper_for_random_directions():
     measurements = evidence(table(["a"], [[2.0, 0.0]]), table(["a"], [[0.0, 5.0]]))
     assert compute("identity_l1", measurements)["r"].value == pytest.approx(1.0)  # (|1 - 0| + |0 - 1|) / 2
-
-
-def test_identity_l1_of_random_directions_agrees_with_the_paper():
-    draw = np.random.default_rng(0)
-    first, second = draw.normal(size=(2, 200, 512))
-    names = ["a"] * 200
-    value = compute("identity_l1", evidence(table(names, first), table(names, second)))["r"].value
+    first, second = np.random.default_rng(0).normal(size=(2, 200, 512))
+    value = compute("identity_l1", evidence(table(["a"] * 200, first), table(["a"] * 200, second)))["r"].value
     assert value == pytest.approx(0.050, abs=0.0005)  # 2 / sqrt(pi 512); the paper prints 0.048
 
 
@@ -131,14 +114,10 @@ def test_wrong_recoveries_are_compared_with_each_other():
     assert values["wrong"]["key_angle"]["r"]["value"] == pytest.approx((60 + 30) / 2, abs=1e-3)
 
 
-def test_judge_without_measured_attempts_has_no_angle():
-    measurements = versions((0, 10), (30, 10))
-    measurements = replace(measurements, attempts=measurements.attempts.drop(columns="r.embedding"))
-    assert compute("key_angle", measurements)["r"].note == "no face has two versions"
-
-
-def test_one_version_of_each_face_has_no_angle():
-    for measurements in (versions((0, 10)), replace(versions((0, 10), (5, 5)), attempts=None)):
+def test_faces_without_two_measured_versions_have_no_angle():
+    two = versions((0, 10), (30, 10))
+    unmeasured = replace(two, attempts=two.attempts.drop(columns="r.embedding"))
+    for measurements in (unmeasured, versions((0, 10)), replace(two, attempts=None)):
         value = compute("key_angle", measurements)["r"]
         assert math.isnan(value.value)
         assert (value.over, value.of, value.note) == (0, 2, "no face has two versions")
@@ -152,11 +131,7 @@ def test_distance_to_the_target_is_the_frechet_distance_of_the_features():
     value = compute("frechet_distance_to_target", measurements)["n"]
     assert value.value == pytest.approx(frechet(first, second))
     assert (value.over, value.of, value.note) == (9, 10, "from 9 faces to 12")
-
-
-def test_distance_without_a_target_has_no_values():
-    derived = table(["a"] * 3, **{"n.features": list(np.eye(3))})
-    assert compute("frechet_distance_to_target", evidence(derived, derived)) == {}
+    assert compute("frechet_distance_to_target", replace(measurements, target=None)) == {}
 
 
 def test_regions_are_those_of_the_drawn_attributes():

@@ -16,7 +16,7 @@ from masquerade.params.paths import Paths
 from masquerade.pipeline import adopted_networks
 from masquerade.pipeline.graph import Graph
 from masquerade.training import adoption, cards, checkpoints, half_precision
-from own_weights import adopt_backbone, adopting_repository, edit, job_of, tensors_of, train_and_export
+from own_weights import adopt_backbone, edit, job_of, tensors_of
 
 
 def adopt_method(root: Path, name: str) -> Path:
@@ -29,16 +29,6 @@ def adopt_method(root: Path, name: str) -> Path:
 def change_card(root: Path, name: str, **changes) -> None:
     file = root / cards.card_path(name)
     file.write_text(yaml.safe_dump({**yaml_files.read(file), **changes}))
-
-
-@pytest.fixture(scope="session")
-def trained(once) -> Path:
-    return once("trained_networks", train_and_export)
-
-
-@pytest.fixture
-def repository(trained, tmp_path, monkeypatch) -> Path:
-    return adopting_repository(trained, tmp_path / "repository", monkeypatch)
 
 
 class TestRounding:

@@ -10,24 +10,18 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import stats
 
-from masquerade.backbones.generator import training as _generator
-from masquerade.backbones.inversion import training as _inversion
-from masquerade.backbones.recognition import training as _recognition
-from masquerade.backbones.semantics import network as _semantics
-from masquerade.core import fingerprints, keys
-from masquerade.core.errors import CheckpointError, PictureError
-from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint8
+import kit
+from masquerade.core import keys
+from masquerade.core.errors import CheckpointError
+from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.methods.riddle import losses, password, training
 from masquerade.methods.riddle.method import Riddle
 from masquerade.methods.riddle.optimiser import EVERY, Ranger
-from masquerade.networks.ir_se import IRSE
 from masquerade.networks.latent_encryptor import LatentEncryptor, scaled
-from masquerade.training import checkpoints
-from masquerade.training.job import TrainingJob
 
-SIZE, STYLE = 32, 12
+SIZE, STYLE = kit.SIZE, 12
 WEIGHTS = {
     "lpips": 0.0, "reversed_identity": 1.0, "identity_recovery": 1.0, "pixels": 0.05, "layout": 1.0, "latents": 1.0,
     "reversed_latents": 1.0, "distribution": 1.0, "reinverted": 1.0,
@@ -44,42 +38,18 @@ KNOBS = {
 def folder(tmp_path_factory):
     """Checkpoints of small networks with random weights, and an archive of smooth noise."""
     folder = tmp_path_factory.mktemp("riddle")
-    torch.manual_seed(0)
-    architecture = {"channels": [16, 16, 16, 8], "style": STYLE, "mapping": 2, "mapping_rate": 1.0}
-    generator = _generator.build(architecture)
-    _generator.measure_mean(generator, 0)
-    _generator.save(folder / "generator.safetensors", generator, architecture)
-    shape = {"kind": "e4e", "linear": False, "input_size": 32, "widths": [8, 8, 8, 8, 8], "units": [1, 1, 1, 1]}
-    mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
-    inverter = _inversion.build(shape, fingerprints.md5(folder / "generator.safetensors"), mean)
-    facts = {**shape, "generator": inverter.generator}
-    checkpoints.save_checkpoint(folder / "inversion.safetensors", {"inverter": inverter}, facts)
-    vision = {"image_size": 32, "patch": 16, "width": 8, "layers": 1, "heads": 2, "embedding": 8, "stem": []}
-    facts = {**vision, "activation": "gelu", "text": None, **_semantics.OURS}
-    checkpoints.save_checkpoint(folder / "semantics.safetensors", {"clip": _semantics.build(facts)}, facts)
-    narrow = {"widths": [8, 8, 8, 8, 8], "units": [1, 1, 1, 1], "input_size": 32}
-    recogniser = _recognition.Recogniser(IRSE(32, narrow["widths"], narrow["units"]), 32)
-    facts = {**narrow, "identities": 2}
-    checkpoints.save_checkpoint(folder / "identity.safetensors", {"network": recogniser.network}, facts)
-    draw = np.random.default_rng(0)
-    with ArchiveWriter(folder / "faces.zip", {"size": SIZE}) as out:
-        for number in range(14):
-            picture = np.kron(draw.integers(0, 256, (4, 4, 3)), np.ones((8, 8, 1))).astype(np.uint8)
-            split = "train" if number < 8 else "validation" if number < 10 else "test"
-            out.add(picture, {"id": f"f{number}", "identity": f"p{number}", "split": split})
+    kit.networks(folder)
+    splits = [{"split": "train" if number < 8 else "validation" if number < 10 else "test"} for number in range(14)]
+    kit.archive(folder / "faces.zip", kit.noise(14, tile=8), rows=splits, size=SIZE)
     return folder
 
 
 def backbones(folder):
-    return {name: folder / f"{name}.safetensors" for name in Riddle.needs}
+    return job(folder, "").backbones
 
 
-def job(folder, name, log=None, picture=None):
-    return TrainingJob(
-        folder / "faces.zip", backbones(folder), folder / f"{name}.safetensors", folder / f"{name}.pt", 0, 1,
-        log or (lambda step, values: None), picture or (lambda label, pixels: None),
-        people="train",
-    )  # fmt: skip
+def job(folder, name, **more):
+    return kit.job(folder, name, Riddle.needs, **more)
 
 
 def knobs(**changes):
@@ -287,16 +257,11 @@ def test_ranger_is_radam_that_steps_back_half_of_the_way_every_sixth_step():
     assert "slow" in ranger.state_dict()["state"][0]
 
 
-def test_samples_show_every_version_of_two_faces(folder):
-    pictures = {}
-    Riddle.train(knobs(steps=1), job(folder, "samples", picture=pictures.__setitem__))
+def test_a_training_logs_each_loss_and_shows_every_version_of_two_faces(folder):
+    pictures, curve = {}, kit.Curve()
+    Riddle.train(knobs(steps=1), job(folder, "samples", log=curve, picture=pictures.__setitem__))
     assert next(iter(pictures.values())).shape == (2 * SIZE, 6 * SIZE, 3)
-
-
-def test_each_loss_is_a_curve(folder):
-    curves = {}
-    Riddle.train(knobs(steps=1), job(folder, "curves", log=lambda step, values: curves.update(values)))
-    assert set(curves) == set(WEIGHTS) - {"lpips"} | {"total"}
+    assert set(curve[0]) == set(WEIGHTS) - {"lpips"} | {"total"}
 
 
 def test_updates_on_codes_without_losses_are_refused():
@@ -336,33 +301,5 @@ def test_recovery_needs_only_picture_and_key(method, faces):
     np.testing.assert_array_equal(method.recover(picture, each(faces)), expected)
 
 
-def test_other_keys_give_other_faces(method, faces):
-    first, second = (method.anonymize(faces, 0, each(faces, name)) for name in ("a", "b"))
-    assert np.abs(first - second).mean(axis=(1, 2, 3)).min() > 0.01
-
-
-def test_statement_names_the_groups_and_not_the_key(method, faces):
-    method.anonymize(faces, 0, each(faces))
-    statement = json.dumps(method.statement())
-    assert "2-3-3" in statement
-    assert key().hex() not in statement
-
-
-@pytest.mark.parametrize("name", ["generator", "inversion", "identity"])
-def test_checkpoint_of_other_backbones_is_refused(folder, method, tmp_path, name):
-    files, other = backbones(folder), tmp_path / "other.safetensors"
-    other.write_bytes(files[name].read_bytes() + b" ")
-    with pytest.raises(CheckpointError, match=f"another backbone '{name}'"):
-        training.load(
-            method.params, method.resources.checkpoint, {**files, name: other}, LatentSpace(backbones(folder))
-        )
-
-
-def test_checkpoint_of_another_width_is_refused(folder, method):
-    with pytest.raises(CheckpointError, match="does not fit LatentEncryptor"):
-        Riddle(knobs(**{**CODES, "width": 32}), Riddle.Variant(), method.resources)
-
-
-def test_picture_of_another_size_is_refused(method, faces):
-    with pytest.raises(PictureError, match="16 x 16 pixels"):
-        method.recover(faces.images[:, :, ::2, ::2].copy(), each(faces))
+def test_statement_names_the_groups(method):
+    assert "2-3-3" in json.dumps(method.statement())

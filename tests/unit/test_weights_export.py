@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 import torch
@@ -21,22 +20,10 @@ from own_weights import (
     METHODS,
     ROOT,
     adopt_backbone,
-    adopting_repository,
     edit,
     record,
     tensors_of,
-    train_and_export,
 )
-
-
-@pytest.fixture(scope="session")
-def trained(once) -> Path:
-    return once("trained_networks", train_and_export)
-
-
-@pytest.fixture
-def repository(trained, tmp_path, monkeypatch) -> Path:
-    return adopting_repository(trained, tmp_path / "repository", monkeypatch)
 
 
 class TestExport:
@@ -73,13 +60,11 @@ class TestExport:
         block = cards.read("identity", trained).parameters["datasets.synthetic_hq"]
         assert set(block["identities"]) == set(block["pictures_per_identity"]) == {"train", "validation"}
 
-    def test_the_same_build_gives_the_same_bytes(self, trained, tmp_path):
-        root = tmp_path / "again"
-        shutil.copytree(trained, root)
-        shutil.rmtree(root / "weights")
-        weights_export.export(root, "tiny", ["generator"])
+    def test_the_same_build_gives_the_same_bytes(self, trained, copied):
+        shutil.rmtree(copied / "weights")
+        weights_export.export(copied, "tiny", ["generator"])
         for path in (cards.weights_path("generator"), cards.card_path("generator")):
-            assert (root / path).read_bytes() == (trained / path).read_bytes()
+            assert (copied / path).read_bytes() == (trained / path).read_bytes()
 
     def test_loss_of_quality_is_measured_on_the_rounded_weights(self, trained):
         exported = [
@@ -100,19 +85,15 @@ class TestExport:
         with pytest.raises(MasqueradeError, match=r"1 of 1 .* not built .*riddle.*snakemake all --config scale=tiny"):
             weights_export.export(trained, "tiny", ["riddle"])
 
-    def test_checkpoint_without_a_record_is_refused(self, trained, tmp_path):
-        root = tmp_path / "unrecorded"
-        shutil.copytree(trained, root)
-        (root / provenance.path_of("checkpoints/tiny/backbones/identity.safetensors")).unlink()
+    def test_checkpoint_without_a_record_is_refused(self, copied):
+        (copied / provenance.path_of("checkpoints/tiny/backbones/identity.safetensors")).unlink()
         with pytest.raises(MasqueradeError, match=r"has no record of its training .*\(`dvc pull` does\), or build"):
-            weights_export.export(root, "tiny", ["identity"])
+            weights_export.export(copied, "tiny", ["identity"])
 
-    def test_network_without_the_backbone_that_it_belongs_to_is_refused(self, trained, tmp_path):
-        root = tmp_path / "alone"
-        shutil.copytree(trained, root)
-        (root / cards.card_path("generator")).unlink()
+    def test_network_without_the_backbone_that_it_belongs_to_is_refused(self, copied):
+        (copied / cards.card_path("generator")).unlink()
         with pytest.raises(MasqueradeError, match=r"Export both: `masquerade weights export generator inversion`"):
-            weights_export.export(root, "tiny", ["inversion"])
+            weights_export.export(copied, "tiny", ["inversion"])
 
     def test_adopted_checkpoint_is_not_exported_again(self, repository):
         checkpoint, _ = adopt_backbone(repository, "identity")
@@ -120,36 +101,30 @@ class TestExport:
         with pytest.raises(MasqueradeError, match=r"not trained at scale tiny: it was adopted from weights:identity"):
             weights_export.export(repository, "tiny", ["identity"])
 
-    def test_network_of_an_official_file_is_not_exported(self, trained, tmp_path):
+    def test_network_of_an_official_file_is_not_exported(self, copied):
         """Its licence, its people and its training are not those that a card would state."""
-        root = tmp_path / "official"
-        shutil.copytree(trained, root)
         checkpoint = "checkpoints/tiny/methods/identitydp/0.safetensors"
-        facts = checkpoints.load_checkpoint(root / checkpoint)[1]
+        facts = checkpoints.load_checkpoint(copied / checkpoint)[1]
         facts |= {adoption.ADOPTED: {"name": "asset:ciagan", "sha256": "0" * 64}}
-        checkpoints.write(root / checkpoint, tensors_of(root / checkpoint), facts, [])
-        record(root, checkpoint)
+        checkpoints.write(copied / checkpoint, tensors_of(copied / checkpoint), facts, [])
+        record(copied, checkpoint)
         with pytest.raises(MasqueradeError, match=r"adopted from asset:ciagan, .* set methods.identitydp.published to"):
-            weights_export.export(root, "tiny", ["identitydp"])
+            weights_export.export(copied, "tiny", ["identitydp"])
 
-    def test_backbone_of_an_official_file_is_not_exported(self, trained, tmp_path):
-        root = tmp_path / "official"
-        shutil.copytree(trained, root)
-        report = root / "checkpoints/tiny/backbones/identity.json"
+    def test_backbone_of_an_official_file_is_not_exported(self, copied):
+        report = copied / "checkpoints/tiny/backbones/identity.json"
         report.write_text(
             json.dumps({**json.loads(report.read_text()), "published": "assets/ir_se50/model_ir_se50.pth"})
         )
         with pytest.raises(MasqueradeError, match=r"adopted from assets/ir_se50/model_ir_se50.pth, .*weights/ holds"):
-            weights_export.export(root, "tiny", ["identity"])
+            weights_export.export(copied, "tiny", ["identity"])
 
-    def test_files_together_have_a_limit(self, trained, tmp_path, monkeypatch):
-        root = tmp_path / "large"
-        shutil.copytree(trained, root)
-        shutil.rmtree(root / "weights")
+    def test_files_together_have_a_limit(self, copied, monkeypatch):
+        shutil.rmtree(copied / "weights")
         monkeypatch.setattr(cards, "LIMIT", 100_000)
         with pytest.raises(MasqueradeError, match=r"would have .* MB together.*The largest: inversion"):
-            weights_export.export(root, "tiny", [*BACKBONES, *METHODS])
-        assert not (root / "weights").exists()
+            weights_export.export(copied, "tiny", [*BACKBONES, *METHODS])
+        assert not (copied / "weights").exists()
 
 
 class TestGraph:
@@ -262,8 +237,3 @@ class TestFolder:
     def test_files_have_at_most_60_megabytes_together(self):
         assert cards.LIMIT == 60_000_000
         assert sum(path.stat().st_size for path in (ROOT / cards.FOLDER).iterdir()) <= cards.LIMIT
-
-    def test_readme_says_how_the_files_are_made_and_under_which_licence(self):
-        text = (ROOT / cards.FOLDER / "README.md").read_text()
-        for words in ("snakemake all --config scale=evening", "masquerade weights export", "Apache-2.0"):
-            assert words in text

@@ -1,0 +1,28 @@
+"""Repositories of trained and of adopted networks (own_weights.py)."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def trained(once) -> Path:
+    """A repository in which some networks of the scale tiny were trained and exported."""
+    import own_weights
+
+    return once("trained_networks", own_weights.train_and_export)
+
+
+@pytest.fixture
+def copied(trained, tmp_path) -> Path:
+    """A copy of it that a test may change."""
+    return Path(shutil.copytree(trained, tmp_path / "copy"))
+
+
+@pytest.fixture
+def repository(trained, tmp_path, monkeypatch) -> Path:
+    """A repository that has the weights, adopts them, and has built nothing but faces."""
+    import own_weights
+
+    return own_weights.adopting_repository(trained, tmp_path / "repository", monkeypatch)
