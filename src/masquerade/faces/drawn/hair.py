@@ -56,7 +56,7 @@ def scalp_hair(person: Person, dense: float = 1.0) -> list[Strands]:
         table.points[guides], table.normals[guides], roots.unit(plan.start), roots.unit(plan.comb), plan.hold,
         plan.gravity, plan.cling, plan.lift, plan.length, plan.floor, plan.clear, plan.tuck, plan.aim,
     ]  # fmt: skip
-    combing = growth.Combing(*[*map(single, combed), np.ascontiguousarray(plan.aimed)])
+    combing = growth.Combing(*map(single, combed), aimed=np.ascontiguousarray(plan.aimed))
     points, away = growth.fall(combing, plan.steps, plan.points, single(head.distance), single(GRID0), np.float32(CELL))
     most = int(plan.strands * person.dense * dense)
     edge = (height[rows] < 0.016) & (table.points[rows, 1] < -0.05)  # the hairline is where the scalp is seen
