@@ -19,7 +19,7 @@ from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import provenance, records, snakemake_internals
 from masquerade.lineage.records import Record, Records
 from masquerade.lineage.snakemake_internals import incomplete_path, record_path
-from masquerade.params.paths import BUILT
+from masquerade.params.paths import BUILT, CODE
 
 STATE = Path(".masquerade/records")
 """For each scale: the text that was settled last, and the md5 of files with the size and time that they had."""
@@ -67,16 +67,19 @@ class Build:
 
     def _note_if_untouched(self, path: str, md5: str, content: Mapping[str, Any]) -> None:
         """Note the md5 of a file without reading it, if it has the time that Snakemake saw when the job had ended."""
-        facts = self.files.get(path)
-        if facts and path not in self._md5s and (self.root / path).stat().st_mtime == content["endtime"]:
-            self._md5s[path] = [*facts, md5]
+        settled = path not in self.files or self._is_known(path)
+        if not settled and (self.root / path).stat().st_mtime == content["endtime"]:
+            self._md5s[path] = [*self.files[path], md5]
+
+    def _is_known(self, path: str) -> bool:
+        """Whether the md5 is noted that a file has at its present size and time."""
+        return path in self._md5s and tuple(self._md5s[path][:2]) == self.files[path]
 
     def md5(self, path: str) -> str:
         """The md5 of a file of the scale. A file is read again if its size or time has changed."""
-        known = self._md5s.get(path)
-        if not known or tuple(known[:2]) != self.files[path]:
-            known = self._md5s[path] = [*self.files[path], fingerprints.md5(self.root / path)]
-        return known[2]
+        if not self._is_known(path):
+            self._md5s[path] = [*self.files[path], fingerprints.md5(self.root / path)]
+        return self._md5s[path][2]
 
     @cached_property
     def explained(self) -> dict[str, Record | None]:
@@ -93,20 +96,21 @@ class Build:
         for path in self.files:
             candidates = [source[path] for source in sources if path in source]
             fitting = [record for record in candidates if self._fits(record, path)]
-            explained[path] = next(filter(self._fits_all, fitting), next(iter(fitting), None))
+            explained[path] = next(filter(self.fits_all, fitting), next(iter(fitting), None))
         return explained
 
     def _fits(self, record: Record, path: str) -> bool:
         return record.outputs[path] == self.md5(path)
 
-    def _fits_all(self, record: Record) -> bool:
+    def fits_all(self, record: Record) -> bool:
+        """Whether the files of a job that are here have the bytes that it wrote."""
         return all(self._fits(record, path) for path in record.outputs if path in self.files)
 
     def is_settled(self) -> bool:
         """Whether nothing changed since `settle`: the text, the files, and the existence of their records."""
-        known = (path in self._md5s and tuple(self._md5s[path][:2]) == facts for path, facts in self.files.items())
         present = snakemake_internals.recorded_outputs(self.root)
-        return self._settled_text == self._text_hash() and present >= self.files.keys() and all(known)
+        same_text = self._settled_text == self._text_hash()
+        return same_text and present >= self.files.keys() and all(map(self._is_known, self.files))
 
     def save_state(self) -> None:
         """Note that text and records agree now."""
@@ -158,7 +162,9 @@ def keep(scale: str, root: Path = Path(), needed: Collection[str] = ()) -> int:
     """
     settle(scale, root)
     build = Build(scale, root)
-    if unexplained := [path for path, record in build.explained.items() if record is None]:
+    altered = [path for path, record in build.explained.items() if record is None]
+    siblings = [path for path, record in build.explained.items() if record and not build.fits_all(record)]
+    if unexplained := [*altered, *siblings]:
         raise NotRecorded(
             f"{len(unexplained)} files have other bytes than a job wrote (the first: {unexplained[0]}). "
             "`snakemake all` makes them again; remove those that are no job's."
@@ -172,7 +178,9 @@ def keep(scale: str, root: Path = Path(), needed: Collection[str] = ()) -> int:
     if missing:
         raise NotRecorded(f"{len(missing)} files are missing (the first: {missing[0]}); run `snakemake all` or "
                           "`dvc pull` first")  # fmt: skip
-    files.write_if_changed(root / records.text_path(scale), Records(jobs, records.closures(root)).text())
+    steps = {Path(path).stem for record in jobs.values() for path in record.snakemake["input"] if path.startswith(CODE)}
+    closures = {step: closure for step, closure in records.closures(root).items() if step in steps}
+    files.write_if_changed(root / records.text_path(scale), Records(jobs, closures).text())
     build.save_state()
     return len(jobs)
 
