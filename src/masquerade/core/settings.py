@@ -27,8 +27,8 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    # Inherited knob -> its value in the paper and the source, or what else is special: the end of its description.
     sources: ClassVar[Mapping[str, str]] = {}
-    """Inherited knob -> its value in the paper and the source, or what else is special: the end of its description."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
