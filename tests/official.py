@@ -281,26 +281,15 @@ def inception_fid() -> Shapes:
         return shapes_of(inception.fid_inception_v3())
 
 
-def alexnet() -> Shapes:
-    """The ImageNet file of AlexNet: the network of torchvision, to which LPIPS adds its heads."""
+def torchvision_network(name: str) -> Shapes:
+    """The ImageNet file of ``alexnet`` or ``vgg16``: the network of torchvision, to which LPIPS adds its heads."""
     from masquerade.networks import torchvision_internals
 
     torchvision_internals.ensure()
-    from torchvision.models import alexnet
+    from torchvision import models
 
     with torch.device("meta"):
-        return shapes_of(alexnet(weights=None))
-
-
-def vgg16() -> Shapes:
-    """The ImageNet file of VGG-16: the network of torchvision, to which LPIPS adds its heads."""
-    from masquerade.networks import torchvision_internals
-
-    torchvision_internals.ensure()
-    from torchvision.models import vgg16
-
-    with torch.device("meta"):
-        return shapes_of(vgg16(weights=None))
+        return shapes_of(getattr(models, name)(weights=None))
 
 
 def shapes_of(network: torch.nn.Module) -> Shapes:
@@ -637,8 +626,8 @@ FILES: dict[str, Callable[[int], dict]] = {
     "fan4": plain(fan),
     "s3fd": plain(s3fd),
     "inception_fid": plain(inception_fid),
-    "alexnet": plain(alexnet),
-    "vgg16": plain(vgg16),
+    "alexnet": plain(lambda: torchvision_network("alexnet")),
+    "vgg16": plain(lambda: torchvision_network("vgg16")),
     "deepprivacy_default": grown(256),
     "deepprivacy_large": grown(512),
     "deepprivacy2_fdf256": averaged(256, 64, 8),

@@ -3,6 +3,7 @@
 The tests write files of random numbers in the published layouts. They check preprocessing and formulas.
 """
 
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -17,6 +18,7 @@ from masquerade.core import discovery, rehearsal
 from masquerade.core.errors import CheckpointError
 from masquerade.judges import face_alignment
 from masquerade.metrics import Evidence
+from masquerade.networks import lpips as networks_lpips
 from masquerade.papers import judges_in_training
 
 NAMES = [name for name in discovery.names("judges") if discovery.load("judges", name).assets]
@@ -147,27 +149,33 @@ def test_inception_features_equal_those_of_pytorch_fid(judges, pictures):
     np.testing.assert_allclose(judges["inception_v3"].measure(pictures)["features"], expected, rtol=1e-4, atol=1e-5)
 
 
+def lpips_by_its_equation(network, features, places, signals) -> torch.Tensor:
+    """Zhang et al. 2018, Eq. 1: torchvision's features after each layer of ``places``, and the heads of the package."""
+    import lpips
+
+    file = Path(lpips.__file__).parent / f"weights/v0.1/{network}.pth"
+    heads = torch.load(file, map_location="cpu", weights_only=True)
+    shift = torch.tensor([-0.030, -0.088, -0.188]).view(3, 1, 1)
+    scale = torch.tensor([0.458, 0.448, 0.450]).view(3, 1, 1)
+    signals = [(signal - shift) / scale for signal in signals]
+    expected, head = torch.zeros(2), 0
+    for place, layer in enumerate(features):
+        signals = [layer(signal) for signal in signals]
+        if place in places:
+            units = [signal / (signal.square().sum(1, keepdim=True).sqrt() + 1e-10) for signal in signals]
+            apart = (units[0] - units[1]).square() * heads[f"lin{head}.model.1.weight"]
+            expected, head = expected + apart.sum(1).mean((1, 2)), head + 1
+    return expected
+
+
 @torch.inference_mode()
 def test_lpips_is_its_equation_on_the_features_of_alexnet(judges, pictures):
-    """Zhang et al. 2018, Eq. 1, on torchvision's AlexNet and the heads of the package, layer by layer."""
-    from pathlib import Path
-
-    import lpips
     from torchvision.models import alexnet
 
     network = alexnet(weights=None)
     network.load_state_dict(official.content("alexnet"))
-    heads = torch.load(Path(lpips.__file__).parent / "weights/v0.1/alex.pth", map_location="cpu", weights_only=True)
-    shift = torch.tensor([-0.030, -0.088, -0.188]).view(3, 1, 1)
-    scale = torch.tensor([0.458, 0.448, 0.450]).view(3, 1, 1)
-    signals = [(torch.from_numpy(given) - shift) / scale for given in (pictures, pictures[::-1].copy())]
-    expected, head = torch.zeros(2), 0
-    for place, layer in enumerate(network.features):
-        signals = [layer(signal) for signal in signals]
-        if place in (1, 4, 7, 9, 11):  # after each rectifier
-            units = [signal / (signal.square().sum(1, keepdim=True).sqrt() + 1e-10) for signal in signals]
-            apart = (units[0] - units[1]).square() * heads[f"lin{head}.model.1.weight"]
-            expected, head = expected + apart.sum(1).mean((1, 2)), head + 1
+    given = [torch.from_numpy(part) for part in (pictures, pictures[::-1].copy())]
+    expected = lpips_by_its_equation("alex", network.features, (1, 4, 7, 9, 11), given)  # after each rectifier
     distances = judges["lpips"].measure(pictures, pictures[::-1].copy())["perceptual"]
     np.testing.assert_allclose(distances, expected, rtol=1e-4)
     assert (judges["lpips"].measure(pictures, pictures)["perceptual"] == 0).all()
@@ -176,13 +184,7 @@ def test_lpips_is_its_equation_on_the_features_of_alexnet(judges, pictures):
 
 @torch.inference_mode()
 def test_lpips_by_vgg_is_its_equation_on_the_features_of_vgg16(pictures, tmp_path):
-    """As for AlexNet: torchvision's VGG-16 and the heads of the package, after the last rectifier of each stage."""
-    from pathlib import Path
-
-    import lpips
     from torchvision.models import vgg16
-
-    from masquerade.networks import lpips as ours
 
     torch.manual_seed(0)
     with torch.device("meta"):
@@ -192,19 +194,9 @@ def test_lpips_by_vgg_is_its_equation_on_the_features_of_vgg16(pictures, tmp_pat
         torch.nn.init.normal_(weight, std=weight[0].numel() ** -0.5)
     file = tmp_path / "vgg16.pth"
     torch.save({f"features.{name}": value for name, value in features.state_dict().items()}, file)
-    heads = torch.load(Path(lpips.__file__).parent / "weights/v0.1/vgg.pth", map_location="cpu", weights_only=True)
-    shift = torch.tensor([-0.030, -0.088, -0.188]).view(3, 1, 1)
-    scale = torch.tensor([0.458, 0.448, 0.450]).view(3, 1, 1)
     given = [torch.from_numpy(part[..., ::4, ::4].copy()) for part in (pictures, pictures[::-1])]
-    signals = [(part - shift) / scale for part in given]
-    expected, head = torch.zeros(2), 0
-    for place, layer in enumerate(features):
-        signals = [layer(signal) for signal in signals]
-        if place in (3, 8, 15, 22, 29):
-            units = [signal / (signal.square().sum(1, keepdim=True).sqrt() + 1e-10) for signal in signals]
-            apart = (units[0] - units[1]).square() * heads[f"lin{head}.model.1.weight"]
-            expected, head = expected + apart.sum(1).mean((1, 2)), head + 1
-    torch.testing.assert_close(ours.network(file, "vgg")(*given).flatten(), expected, rtol=1e-4, atol=1e-6)
+    expected = lpips_by_its_equation("vgg", features, (3, 8, 15, 22, 29), given)  # after each stage's last rectifier
+    torch.testing.assert_close(networks_lpips.network(file, "vgg")(*given).flatten(), expected, rtol=1e-4, atol=1e-6)
 
 
 def test_detector_receives_blue_first_and_levels(judges, orange):

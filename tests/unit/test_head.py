@@ -281,36 +281,26 @@ def test_a_heavy_person_has_a_heavy_face():
 
 
 @pytest.mark.parametrize(
-    ("change", "text"),
+    ("of", "change", "text"),
     [
-        ({"age": 5.0}, "age is 5; allowed are values from 10 to 90"),
-        ({"muscle": -0.1}, "muscle is -0.1"),
-        ({"weight": 1.5}, "weight is 1.5; allowed are values from 0 to 1"),
-        ({"ancestry": np.array([0.5, 0.6, 0.2])}, "ancestry is .* sum to 1"),
-        ({"local": np.zeros(3)}, "local has 3 amounts; allowed are 139"),
-        ({"local": np.full(139, 2.0)}, "local change .* is 2; allowed are values from -1 to 1"),
+        (person, {"age": 5.0}, "age is 5; allowed are values from 10 to 90"),
+        (person, {"muscle": -0.1}, "muscle is -0.1"),
+        (person, {"weight": 1.5}, "weight is 1.5; allowed are values from 0 to 1"),
+        (person, {"ancestry": np.array([0.5, 0.6, 0.2])}, "ancestry is .* sum to 1"),
+        (person, {"local": np.zeros(3)}, "local has 3 amounts; allowed are 139"),
+        (person, {"local": np.full(139, 2.0)}, "local change .* is 2; allowed are values from -1 to 1"),
+        (plain, {"yaw": 75.0}, "yaw is 75; allowed are values from -60 to 60"),
+        (plain, {"pitch": -50.0}, "pitch is -50"),
+        (plain, {"roll": 90.0}, "roll is 90"),
+        (plain, {"zoom": 0.1}, "zoom is 0.1"),
+        (plain, {"distance": float("nan")}, "distance is nan"),
+        (plain, {"actions": {"mouthSmile": 1.4}}, "facial action mouthSmile is 1.4; allowed are values from 0 to 1"),
+        (plain, {"actions": {"wink": 1.0}}, "there is no facial action wink; there are .*eyeBlinkLeft"),
     ],
 )
-def test_person_outside_its_range_is_refused_by_name(change, text):
+def test_person_or_shot_outside_its_range_is_refused_by_name(of, change, text):
     with pytest.raises(ValueError, match=text):
-        Body(person(0, **change))
-
-
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        ({"yaw": 75.0}, "yaw is 75; allowed are values from -60 to 60"),
-        ({"pitch": -50.0}, "pitch is -50"),
-        ({"roll": 90.0}, "roll is 90"),
-        ({"zoom": 0.1}, "zoom is 0.1"),
-        ({"distance": float("nan")}, "distance is nan"),
-        ({"actions": {"mouthSmile": 1.4}}, "facial action mouthSmile is 1.4; allowed are values from 0 to 1"),
-        ({"actions": {"wink": 1.0}}, "there is no facial action wink; there are .*eyeBlinkLeft"),
-    ],
-)
-def test_shot_outside_its_range_is_refused_by_name(change, text):
-    with pytest.raises(ValueError, match=text):
-        Head(Body(person(0)), plain(0, **change), N)
+        Head(Body(person(0, **(change if of is person else {}))), plain(0, **(change if of is plain else {})), N)
 
 
 def test_derivation_keeps_what_acts_on_the_head():

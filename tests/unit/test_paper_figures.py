@@ -19,7 +19,6 @@ from masquerade.papers import (
     figure_declarations,
     figures,
     label_placement,
-    markdown,
     reference,
     tables,
     tradeoffs,
@@ -239,10 +238,6 @@ class TestTradeoffs:
         assert (label_placement._overlap(boxes, boxes) == np.eye(22, dtype=bool)).all()
         assert not label_placement._outside(boxes, frame).any()
 
-    def test_leaders_that_cross_are_counted(self):
-        lines = np.array([[[0.0, 0.0], [2.0, 2.0]], [[5.0, 5.0], [6.0, 5.0]]])
-        assert label_placement._crossings(lines, np.array([[[0.0, 2.0], [2.0, 0.0]]])).tolist() == [1, 0]
-
 
 class TestGrids:
     def test_grid_is_repeatable_and_has_whole_pixels(self, tmp_path, pictures):
@@ -373,12 +368,6 @@ class TestAttempts:
         assert [record["attempt"] for record in records] == ["", "recovered", "wrong", "recovered", "saved",
                                                              "recovered", "", ""]  # fmt: skip
         assert "attempt" not in result.csv().splitlines()[0]
-
-    def test_statement_of_a_method_appears_once(self, recovery):
-        assert markdown.page(recovery).count("epsilon = 6") == 1
-
-    def test_printed_powers_of_ten_are_numbers(self, recovery):
-        assert (recovery.table.rows[0].printed[0].text, recovery.table.rows[0].printed[0].value) == ("3.9e-4", 3.9e-4)
 
     def test_needed_attempts_are_listed(self, recovery, table, tmp_path):
         assert reference.attempted(recovery.table) == [("celeba_hq", "ours", "eps_6")]

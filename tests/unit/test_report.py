@@ -226,17 +226,9 @@ class TestPage:
         words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", top))
         assert "Numbers of tables measured 10 of 15" in words
 
-    def test_a_folder_of_our_own_has_a_title_and_is_no_paper(self, rendered):
-        text = rendered(page.paper("attackers", [], [], Cells(CELLS), CONTEXT))
-        assert "<h2>Attackers who know the method</h2>" in text
-        assert "<h1>1 papers" in text
-
     def test_scale_without_caution_has_no_warning(self, files, rendered, monkeypatch):
         monkeypatch.setitem(globals(), "CONTEXT", replace(CONTEXT, caution=""))
         assert "Read this first" not in rendered()
-
-    def test_commit_appears_once_on_the_page(self, rendered):
-        assert rendered().count("abc1234") == 1
 
     def test_folder_of_our_own_tables_is_no_paper(self, files, rendered, built):
         text = rendered()
@@ -249,6 +241,7 @@ class TestPage:
         assert own.ours
         text = page.render([own], files, Cells(CELLS), KNOBS, SKIPPED, Path("claims.csv"), [], CONTEXT)
         assert "0 papers, measured" in text
+        assert "<h2>Attackers who know the method</h2>" in text
         assert {link[1:] for link in Elements(text).links} <= set(Elements(text).ids)
 
     def test_hollow_points_of_a_plot_are_joined_to_filled_ones(self, rendered, monkeypatch):

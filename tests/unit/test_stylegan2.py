@@ -12,7 +12,7 @@ import nvlabs_pickles
 from masquerade.backbones.generator import layouts, nvlabs
 from masquerade.backbones.generator.adversarial import path_lengths
 from masquerade.core.errors import CheckpointError
-from masquerade.networks.stylegan2 import CHANNELS, Generator, in_channels_last, style_layers
+from masquerade.networks.stylegan2 import CHANNELS, Generator, in_channels_last
 from masquerade.networks.stylegan2_discriminator import Discriminator, deviation
 from masquerade.training.checkpoints import load_into
 from nvlabs_pickles import snapshot
@@ -167,11 +167,6 @@ def test_mapping_ignores_the_length_of_z_and_truncation_pulls_to_the_mean(genera
     torch.testing.assert_close(generator.truncate(w, 1.0), w)
     half = generator.truncate(w, 0.5) - generator.latent_avg
     torch.testing.assert_close(half, 0.5 * (w - generator.latent_avg))
-
-
-@pytest.mark.parametrize(("size", "layers"), [(64, 10), (256, 14), (512, 16), (1024, 18)])
-def test_style_layers_follow_the_size(size, layers):
-    assert style_layers(size) == layers
 
 
 def test_published_generator_has_its_published_size():

@@ -40,15 +40,22 @@ def client(empty, tmp_path, monkeypatch):
     return MlflowClient(tracking.store())
 
 
-def all_runs(client):
-    return client.search_runs([client.get_experiment_by_name("masquerade").experiment_id])
+def started(name, parameters=()):
+    run = tracking.Run()
+    run.start(name, dict(parameters), {})
+    return run
 
 
 def runs(client):
     """Name -> run. Fails if two runs have the same name."""
-    by_name = {run.info.run_name: run for run in all_runs(client)}
-    assert len(by_name) == len(all_runs(client))
+    found = client.search_runs([client.get_experiment_by_name("masquerade").experiment_id])
+    by_name = {run.info.run_name: run for run in found}
+    assert len(by_name) == len(found)
     return by_name
+
+
+def status(client, name):
+    return runs(client)[name].info.status
 
 
 def curve(client, name, key="loss"):
@@ -140,53 +147,54 @@ def test_killed_job_is_a_killed_run_that_ends_at_its_last_event(client):
 def test_reused_process_number_does_not_count_as_the_job(client, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(tracking, "start_ticks", lambda pid: "1")
-        tracking.Run().start("long dead", {}, {})
+        started("long dead")
     publishing.publish()
-    assert runs(client)["long dead"].info.status == "KILLED"
+    assert status(client, "long dead") == "KILLED"
 
 
-def test_process_that_cannot_be_checked_counts_as_alive_until_the_build_ends(client, monkeypatch):
-    monkeypatch.setattr(tracking, "start_ticks", lambda pid: None)  # no /proc
-    monkeypatch.setattr(publishing, "start_ticks", lambda pid: None)
-    tracking.Run().start("unseen", {}, {})
+@pytest.mark.parametrize(("ticks", "ended"), [(None, "KILLED"), (tracking.start_ticks, "RUNNING")])
+def test_job_of_this_host_is_killed_at_the_end_of_the_build_only_if_it_is_not_seen_to_live(
+    client, monkeypatch, ticks, ended
+):
+    monkeypatch.setattr(tracking, "start_ticks", ticks or (lambda pid: None))  # None: no /proc
+    monkeypatch.setattr(publishing, "start_ticks", ticks or (lambda pid: None))
+    started("here")
     publishing.publish()
-    assert runs(client)["unseen"].info.status == "RUNNING"
+    assert status(client, "here") == "RUNNING"
     publishing.publish(over=True)
-    assert runs(client)["unseen"].info.status == "KILLED"
+    assert status(client, "here") == ended
 
 
 def test_run_of_a_job_that_died_on_another_host_is_killed_when_the_build_ends(client, monkeypatch):
-    tracking.Run().start("far away", {}, {})
+    started("far away")
     move_to_another_host(monkeypatch)
     publishing.publish()
-    assert runs(client)["far away"].info.status == "RUNNING"
+    assert status(client, "far away") == "RUNNING"
     publishing.publish()
-    assert runs(client)["far away"].info.status == "RUNNING"
+    assert status(client, "far away") == "RUNNING"
     publishing.publish(over=True)
-    assert runs(client)["far away"].info.status == "KILLED"
+    assert status(client, "far away") == "KILLED"
     assert remaining_files() == []
 
 
 def test_job_that_outlives_its_build_continues_its_run(client, monkeypatch):
-    run = tracking.Run()
-    run.start("outlived", {}, {})
+    run = started("outlived")
     run.log(0, {"loss": 2})
     move_to_another_host(monkeypatch)
     publishing.publish(over=True)
     run.log(1, {"loss": 1})
     publishing.publish()
-    assert runs(client)["outlived"].info.status == "KILLED"
+    assert status(client, "outlived") == "KILLED"
     run.log(2, {"loss": 0})
     run.end("FINISHED")
     publishing.publish()
-    assert runs(client)["outlived"].info.status == "FINISHED"
+    assert status(client, "outlived") == "FINISHED"
     assert curve(client, "outlived") == [(0, 2), (1, 1), (2, 0)]
     assert remaining_files() == []
 
 
 def test_events_that_are_written_during_publishing_are_not_lost(client, monkeypatch):
-    run = tracking.Run()
-    run.start("busy", {}, {})
+    run = started("busy")
     other = tracking.Run(run.id)
     other.log(0, {"loss": 2})
     run.end("FAILED")
@@ -204,29 +212,8 @@ def test_events_that_are_written_during_publishing_are_not_lost(client, monkeypa
     assert remaining_files() == []
 
 
-def test_living_job_of_this_host_is_not_marked_as_killed(client):
-    tracking.Run().start("here", {}, {})
-    publishing.publish(over=True)
-    assert runs(client)["here"].info.status == "RUNNING"
-
-
-def test_running_job_is_published_in_parts(client):
-    run = tracking.Run()
-    run.start("long", {}, {})
-    run.log(0, {"loss": 2})
-    publishing.publish()
-    assert runs(client)["long"].info.status == "RUNNING"
-    run.log(1, {"loss": 1})
-    run.end("FINISHED")
-    publishing.publish()
-    assert runs(client)["long"].info.status == "FINISHED"
-    assert curve(client, "long") == [(0, 2), (1, 1)]
-    assert remaining_files() == []
-
-
 def test_requeued_job_continues_its_run_and_repeats_no_step(client):
-    run = tracking.Run()
-    run.start("requeued", {}, {})
+    run = started("requeued")
     first = tracking.Run(run.id)
     for step in range(6):
         first.log(step, {"loss": step})
@@ -261,8 +248,7 @@ def test_run_has_the_number_of_the_slurm_job_that_did_the_work(client, monkeypat
 
 
 def test_incomplete_line_is_published_once_it_is_complete(client):
-    run = tracking.Run()
-    run.start("torn", {}, {})
+    run = started("torn")
     line = json.dumps({"time": 1.0, "event": "metrics", "step": 0, "values": {"loss": 1.0}}) + "\n"
     (path,) = tracking.RECORDS.glob("*.jsonl")
     with path.open("a") as file:
@@ -282,16 +268,9 @@ def test_only_the_damaged_line_of_a_record_is_lost(client, caplog):
             file.write(b'{"time": 1.0, "event": "met\0\0\n')
         run.log(1, {"loss": 1})
     publishing.publish()
-    assert runs(client)["damaged"].info.status == "FINISHED"
+    assert status(client, "damaged") == "FINISHED"
     assert curve(client, "damaged") == [(1, 1)]
     assert "damaged line" in caplog.text
-
-
-def test_publishing_twice_adds_nothing(client):
-    with tracking.run("once", {}, {}) as run:
-        run.log(0, {"loss": 1})
-    assert publishing.publish() == 1
-    assert publishing.publish() == 0
 
 
 @pytest.mark.parametrize(
@@ -305,16 +284,16 @@ def test_killed_publisher_neither_loses_nor_repeats_events(client, monkeypatch, 
         run.picture("sample", np.zeros((4, 4, 3), np.uint8))
     publish_killed_in(monkeypatch, method, after)
     assert publishing.publish() == 1
-    assert runs(client)["once"].info.status == "FINISHED"
+    assert publishing.publish() == 0, "publishing again adds nothing"
+    assert status(client, "once") == "FINISHED"
     assert curve(client, "once") == [(step, step) for step in range(5)]
-    assert runs(client)["build today"].info.status == "FINISHED"
+    assert status(client, "build today") == "FINISHED"
     assert remaining_files() == []
 
 
 @pytest.mark.parametrize("deleted", [0, 1, 2])
 def test_publisher_killed_while_it_deletes_records_keeps_the_status_of_the_run(client, monkeypatch, deleted):
-    run = tracking.Run()
-    run.start("once", {}, {})
+    run = started("once")
     publishing.publish()
     tracking.Run(run.id).log(0, {"loss": 1})
     run.end("FINISHED")
@@ -330,7 +309,7 @@ def test_publisher_killed_while_it_deletes_records_keeps_the_status_of_the_run(c
         publishing.publish()
     move_to_another_host(monkeypatch)
     publishing.publish(over=True)
-    assert runs(client)["once"].info.status == "FINISHED"
+    assert status(client, "once") == "FINISHED"
     assert curve(client, "once") == [(0, 1)]
 
 
@@ -386,7 +365,7 @@ def test_unreachable_store_loses_no_event_and_delays_no_training(client, monkeyp
     assert "password" not in caplog.text
     run.end("FINISHED")
     publishing.publish()
-    assert runs(client)["training"].info.status == "FINISHED"
+    assert status(client, "training") == "FINISHED"
     assert curve(client, "training") == [(0, 1)]
 
 
@@ -404,8 +383,7 @@ def test_build_ends_without_error_and_with_a_warning_if_the_store_is_unreachable
 
 
 def test_whole_run_is_published_when_the_store_changes(client, tmp_path, monkeypatch, empty):
-    run = tracking.Run()
-    run.start("moved", {"rate": 1}, {})
+    run = started("moved", {"rate": 1})
     run.log(0, {"loss": 1})
     publishing.publish()
     shutil.copy(empty, tmp_path / "other.db")
@@ -421,7 +399,7 @@ def test_whole_run_is_published_when_the_store_changes(client, tmp_path, monkeyp
 def test_live_publisher_does_not_wait_for_another(client):
     from filelock import FileLock
 
-    tracking.Run().start("waiting", {}, {})
+    started("waiting")
     with FileLock(tracking.RECORDS / ".lock"):
         began = time.monotonic()
         assert publishing.publish(wait=False) == 0
@@ -438,11 +416,11 @@ def test_requeued_job_is_one_run_that_continues(client, monkeypatch, live):
         raise SystemExit(-1)
     if live:
         publishing.publish()
-        assert runs(client)["train"].info.status == "RUNNING"
+        assert status(client, "train") == "RUNNING"
     with tracking.run("train", {"rate": 0.1}, {}) as run:
         run.log(1, {"loss": 1.0})
     publishing.publish()
-    assert runs(client)["train"].info.status == "FINISHED"
+    assert status(client, "train") == "FINISHED"
     assert curve(client, "train") == [(0, 2.0), (1, 1.0)]
 
 

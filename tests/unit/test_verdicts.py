@@ -41,6 +41,10 @@ def side(variant, method="falco", **more):
     return {"method": method, "variant": variant, **more}
 
 
+PAIRS = {"greater": [side("a"), side("c")], "than": [side("b"), side("d")]}
+CHAIN = {"descending": [side(name) for name in "abcd"]}
+
+
 def declared(tmp_path, *changes, drop=()):
     """One claim for each change of CLAIM, written to a file and read again."""
     tree = [{key: value for key, value in (CLAIM | change).items() if key not in drop} for change in changes]
@@ -70,33 +74,26 @@ def verdict(tmp_path, cells, change=None, skipped=None, context=ONE, drop=()):
 
 
 class TestMargins:
-    def test_the_margin_is_the_smallest_difference_of_all_pairs(self, tmp_path):
-        result = verdict(
-            tmp_path,
-            [cell("a", 0.9), cell("b", 0.5), cell("c", 0.8), cell("d", 0.6)],
-            {"greater": [side("a"), side("c")], "than": [side("b"), side("d")]},
-        )
-        assert result.word == verdicts.HOLDS
-        assert result.smallest.value == pytest.approx(0.8 - 0.6)
-        assert [result.sides[place].compared.variant for place in result.smallest.pair] == ["c", "d"]
-
-    def test_paired_sides_are_compared_pair_by_pair(self, tmp_path):
-        cells = [cell("a", 0.9), cell("b", 0.5), cell("c", 0.4), cell("d", 0.1)]
-        sides = {"greater": [side("a"), side("c")], "than": [side("b"), side("d")]}
-        result = verdict(tmp_path, cells, sides | {"paired": True})
-        assert result.word == verdicts.HOLDS
-        assert result.smallest.value == pytest.approx(0.3)
-        assert verdict(tmp_path, cells, sides).word == verdicts.FAILS  # 0.4 is below 0.5
-
-    def test_the_margin_of_a_chain_is_its_smallest_step(self, tmp_path):
-        cells = [cell("a", 0.9), cell("b", 0.7), cell("c", 0.65), cell("d", 0.1)]
-        chain = {"descending": [side(name) for name in "abcd"]}
-        result = verdict(tmp_path, cells, chain, drop=("greater", "than"))
-        assert result.word == verdicts.HOLDS
-        assert result.smallest.value == pytest.approx(0.05)
-        wrong = verdict(tmp_path, cells, {"descending": [side(name) for name in "acbd"]}, drop=("greater", "than"))
-        assert wrong.word == verdicts.FAILS
-        assert wrong.smallest.value == pytest.approx(-0.05)
+    @pytest.mark.parametrize(
+        ("numbers", "compared", "word", "margin", "pair"),
+        [
+            ((0.9, 0.5, 0.8, 0.6), PAIRS, verdicts.HOLDS, 0.8 - 0.6, "cd"),
+            ((0.9, 0.5, 0.4, 0.1), PAIRS, verdicts.FAILS, 0.4 - 0.5, "cb"),
+            ((0.9, 0.5, 0.4, 0.1), PAIRS | {"paired": True}, verdicts.HOLDS, 0.4 - 0.1, "cd"),
+            ((0.9, 0.7, 0.65, 0.1), CHAIN, verdicts.HOLDS, 0.7 - 0.65, "bc"),
+            ((0.9, 0.65, 0.7, 0.1), CHAIN, verdicts.FAILS, 0.65 - 0.7, "bc"),
+            ((1.0, 1.0), {}, verdicts.UNDECIDED, 0.0, "ab"),
+        ],
+    )
+    def test_the_margin_is_the_smallest_difference_of_the_compared_pairs(
+        self, tmp_path, numbers, compared, word, margin, pair
+    ):
+        """Of all pairs, of `paired` ones, or of the steps of a chain; equal numbers tell nothing."""
+        cells = [cell(name, value) for name, value in zip("abcd", numbers, strict=False)]
+        result = verdict(tmp_path, cells, compared, drop=("greater", "than") if "descending" in compared else ())
+        assert result.word == word
+        assert result.smallest.value == pytest.approx(margin)
+        assert [result.sides[place].compared.variant for place in result.smallest.pair] == list(pair)
 
     def test_numbers_that_a_paper_calls_alike_may_differ_by_what_the_claim_allows(self, tmp_path):
         both = {"greater": [side("a"), side("b")], "than": [side("b"), side("a")], "paired": True}
@@ -106,11 +103,6 @@ class TestMargins:
             assert result.word == word
             assert result.smallest.value == pytest.approx(margin)
         assert verdict(tmp_path, [cell("a", 0.9), cell("b", 0.7)], both).word == verdicts.FAILS
-
-    def test_equal_numbers_tell_nothing(self, tmp_path):
-        result = verdict(tmp_path, [cell("a", 1.0), cell("b", 1.0)])
-        assert result.word == verdicts.UNDECIDED
-        assert result.smallest.value == 0
 
     def test_a_margin_whose_interval_contains_0_tells_nothing(self, tmp_path):
         """The half-width of the difference is at most twice that of one number."""
