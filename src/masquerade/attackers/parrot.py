@@ -2,15 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from masquerade.attackers import Attacker, Recogniser
-from masquerade.attackers._parameters import RecognitionParams
+from masquerade.attackers._recognising import RecognitionAttacker
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
     from masquerade.attackers.study.lessons import Lesson
 
 
-class Parrot(Attacker):
+class Parrot(RecognitionAttacker):
     """Learns to tell people apart by their anonymized pictures, and links two of them to one person.
 
     A method that gives each person one fixed pseudonym is linked always, by design.
@@ -19,23 +18,9 @@ class Parrot(Attacker):
     title = "Parrot"
     source = "Newton et al. 2005, Preserving privacy by de-identifying face images (parrot recognition)"
     asks = "linking"
-    learns = True
-
-    Params = RecognitionParams
-    params: RecognitionParams
-
-    @classmethod
-    def needs(cls, params: RecognitionParams) -> tuple[str, ...]:
-        return (params.start,)
 
     def train(self, lesson: "Lesson", job: TrainingJob) -> dict[str, float]:
         from masquerade.attackers import _recognition
 
         pictures = _recognition.Pictures(lesson.learn.anonymized, lesson.learn.numbers)
         return _recognition.train("parrot", self.params, pictures, lesson, linking=True, job=job)
-
-    def recognisers(self) -> dict[str, Recogniser]:
-        from masquerade.attackers import _recognition
-
-        assert self.checkpoint is not None
-        return {"own": _recognition.loaded(self.checkpoint)}

@@ -117,6 +117,12 @@ class Method(ABC):
         self.variant = variant
         self.resources = resources
 
+    @property
+    def checkpoint(self) -> Path:
+        """What its training wrote."""
+        assert self.resources.checkpoint is not None
+        return self.resources.checkpoint
+
     @classmethod
     def train(cls, params: Any, job: TrainingJob) -> None:
         """Train and write ``job.checkpoint``; an interrupted training goes on from ``job.state``.

@@ -32,8 +32,7 @@ class IdentityDP(Method):
     needs = ("identity",)
     architecture = ("encoder_widths", "generator_widths", "span")
 
-    class Params(DisentanglementSettings):
-        pass
+    Params = DisentanglementSettings
 
     class Variant(Settings):
         epsilon: Annotated[float, Field(gt=0)]
@@ -43,21 +42,20 @@ class IdentityDP(Method):
         sampler: _privacy.Sampler
         """``seeded``: repeatable, no guarantee; ``opendp``: vetted noise for real photographs, not repeatable."""
 
-    params: Params
+    params: DisentanglementSettings
     variant: Variant
 
-    def __init__(self, params: Params, variant: Variant, resources: Resources):
+    def __init__(self, params: DisentanglementSettings, variant: Variant, resources: Resources):
         from masquerade.methods._disentanglement.frozen import FrozenStageOne
 
         super().__init__(params, variant, resources)
-        assert resources.checkpoint is not None
-        self._networks = FrozenStageOne(params, resources.checkpoint, resources.backbones)
+        self._networks = FrozenStageOne(params, self.checkpoint, resources.backbones)
         self._mechanism: _privacy.LaplaceMechanism | None = None
         if variant.sensitivity == "bound":
             self._calibrate(_privacy.sensitivity_bound(self._networks.network.identity_width))
 
     @classmethod
-    def train(cls, params: Params, job: TrainingJob) -> None:
+    def train(cls, params: DisentanglementSettings, job: TrainingJob) -> None:
         from masquerade.methods._disentanglement import training
 
         def noised(vectors: np.ndarray) -> np.ndarray:

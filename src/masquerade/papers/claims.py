@@ -9,10 +9,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from masquerade.core.errors import ReferenceFileError
-from masquerade.papers import mistakes, yaml_text
+from masquerade.papers import reference_files
 from masquerade.papers.declarations import Declared, Measure, Named, Need
 from masquerade.papers.reference import FOLDER
 
@@ -117,10 +117,7 @@ def _without_attempt(measure: Measure | None) -> None:
 
 def load(path: Path = FILE) -> list[Claim]:
     """Read every claim, in the order of the file. Raises ReferenceFileError naming the file, the claim and the key."""
-    tree = yaml_text.read(path)
-    if not isinstance(tree, list) or not all(isinstance(item, dict) for item in tree):
-        raise ReferenceFileError(f"{path} must be a list of claims, each with its keys.")
-    claims = [_claim(path, number, item) for number, item in enumerate(tree, 1)]
+    claims = [_claim(path, number, item) for number, item in enumerate(reference_files.entries(path, "claims"), 1)]
     known: set[tuple[str, str]] = set()
     for claim in claims:
         if (claim.paper, claim.name) in known:
@@ -130,12 +127,8 @@ def load(path: Path = FILE) -> list[Claim]:
 
 
 def _claim(path: Path, number: int, item: dict) -> Claim:
-    try:
-        return Claim(**item)
-    except ValidationError as error:
-        which = f"{path}: claim {number}" + (f" ('{item['name']}')" if "name" in item else "")
-        texts = [f"{which}: {text.removeprefix('the file: ')}" for text in mistakes.lines(error, Claim)]
-        raise ReferenceFileError("\n".join(texts)) from error
+    name = f" ('{item['name']}')" if "name" in item else ""
+    return reference_files.checked(Claim, item, f"{path}: claim {number}{name}")
 
 
 def of_papers(claims: Iterable[Claim], papers: Sequence[str]) -> list[Claim]:

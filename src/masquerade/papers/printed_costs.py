@@ -2,10 +2,7 @@
 
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from masquerade.core.errors import ReferenceFileError
-from masquerade.papers import mistakes, yaml_text
+from masquerade.papers import reference_files
 from masquerade.papers.declarations import Declared
 from masquerade.papers.printed import KnownNumber
 from masquerade.papers.reference import FOLDER
@@ -32,11 +29,5 @@ class PrintedCost(Declared):
 
 def load(path: Path = FILE) -> list[PrintedCost]:
     """Read every printed time, in the order of the file. Raises ReferenceFileError naming the file and the key."""
-    tree = yaml_text.read(path)
-    if not isinstance(tree, list) or not all(isinstance(item, dict) for item in tree):
-        raise ReferenceFileError(f"{path} must be a list of printed times, each with its keys.")
-    try:
-        return [PrintedCost(**item) for item in tree]
-    except ValidationError as error:
-        texts = mistakes.lines(error, PrintedCost)
-        raise ReferenceFileError("\n".join(f"{path}: {text}" for text in texts)) from error
+    items = reference_files.entries(path, "printed times")
+    return [reference_files.checked(PrintedCost, item, str(path)) for item in items]

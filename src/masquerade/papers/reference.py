@@ -7,13 +7,10 @@ neither torch nor matplotlib.
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
 
 from masquerade.core.errors import ReferenceFileError
 from masquerade.core.suggestions import nearest
-from masquerade.papers import mistakes, yaml_text
+from masquerade.papers import reference_files
 from masquerade.papers.declarations import Measure, Named, Need, Row, Table
 from masquerade.papers.figure_declarations import KINDS, Curves, Grid, MethodVariant, Reference, Tradeoff
 
@@ -24,16 +21,12 @@ OURS = {"attackers": "Attackers who know the method"}
 
 def load(path: Path) -> Reference:
     """Read one reference file. Raises ReferenceFileError naming the file and the key."""
-    tree = yaml_text.read(path)
+    tree = reference_files.read(path)
     kind = tree.get("kind") if isinstance(tree, dict) else None
     if kind not in KINDS:
         raise ReferenceFileError(f"{path}: 'kind' is {kind!r}; it must be one of {', '.join(KINDS)}.")
-    try:
-        fields: dict[str, Any] = tree | {"paper": path.parent.name, "name": path.stem}
-        return KINDS[kind](**fields)
-    except ValidationError as error:
-        texts = mistakes.lines(error, KINDS[kind], given=("paper", "name"))
-        raise ReferenceFileError("\n".join(f"{path}: {text}" for text in texts)) from error
+    named = {"paper": path.parent.name, "name": path.stem}
+    return reference_files.checked(KINDS[kind], tree | named, str(path), given=named)
 
 
 def find(paper: str, folder: Path = FOLDER) -> list[Reference]:

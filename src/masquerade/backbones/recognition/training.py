@@ -1,6 +1,5 @@
 """ArcFace training on a part of the identities, and verification of unseen ones."""
 
-import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.backbones.recognition.settings import RecognitionSettings
-from masquerade.core import seeding
+from masquerade.core import people, seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.networks.inputs import in_batches, place
@@ -111,7 +110,7 @@ def augmented(pictures: Tensor, draw: np.random.Generator) -> Tensor:
 
 def chosen_identities(identities: list[str], part: tuple[float, float]) -> list[str]:
     """A part of the identities, as shares [first, last) of them in the order of a hash of their names."""
-    ordered = sorted(set(identities), key=lambda name: hashlib.sha256(name.encode()).digest())
+    ordered = people.in_hashed_order(identities)
     return ordered[round(part[0] * len(ordered)) : round(part[1] * len(ordered))]
 
 

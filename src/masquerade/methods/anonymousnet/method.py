@@ -30,8 +30,7 @@ class AnonymousNet(Method):
     needs = ("identity",)
     architecture = ("selected", "estimator.input_size", "estimator.widths", "generator")
 
-    class Params(AnonymousNetSettings):
-        pass
+    Params = AnonymousNetSettings
 
     class Variant(Settings):
         closeness: Annotated[float, Field(ge=0, le=1)]
@@ -40,10 +39,10 @@ class AnonymousNet(Method):
         perturbation: bool
         """Whether stage IV is added."""
 
-    params: Params
+    params: AnonymousNetSettings
     variant: Variant
 
-    def __init__(self, params: Params, variant: Variant, resources: Resources):
+    def __init__(self, params: AnonymousNetSettings, variant: Variant, resources: Resources):
         import torch
 
         from masquerade.methods.anonymousnet import training
@@ -51,8 +50,7 @@ class AnonymousNet(Method):
         from masquerade.training.checkpoints import Saved
 
         super().__init__(params, variant, resources)
-        assert resources.checkpoint is not None
-        saved = Saved(resources.checkpoint)
+        saved = Saved(self.checkpoint)
         self._size, self._chosen = saved.facts["size"], training.columns(params)
         shape = (saved.facts["labels"], len(self._chosen))
         population = training.Population(
@@ -65,7 +63,7 @@ class AnonymousNet(Method):
         self._population = saved.frozen("population", population)
 
     @classmethod
-    def train(cls, params: Params, job: TrainingJob) -> None:
+    def train(cls, params: AnonymousNetSettings, job: TrainingJob) -> None:
         from masquerade.methods.anonymousnet import training
 
         training.train(params, job)

@@ -55,10 +55,9 @@ class Cao21(Method):
         from masquerade.methods._disentanglement.frozen import FrozenStageOne
 
         super().__init__(params, variant, resources)
-        assert resources.checkpoint is not None
-        self._networks = FrozenStageOne(params, resources.checkpoint, resources.backbones)
+        self._networks = FrozenStageOne(params, self.checkpoint, resources.backbones)
         if "references" not in self._networks.rest:
-            raise CheckpointError(f"{resources.checkpoint} holds no library of reference identities. Train it again.")
+            raise CheckpointError(f"{self.checkpoint} holds no library of reference identities. Train it again.")
         library = self._networks.rest["references"]["identities"].numpy()
         self._references = rotation.References(library, params.combined, PASSWORD.count)
         self._usual = self._references.usual_angle()

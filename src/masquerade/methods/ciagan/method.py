@@ -33,32 +33,30 @@ class CIAGAN(Method):
     official = ("ciagan",)
     architecture = ("down", "up", "blocks", "labels", "identity")
 
-    class Params(CiaganSettings):
-        pass
+    Params = CiaganSettings
 
     class Variant(Settings):
         label: Literal["key", "one"]
         """key: the key of each picture chooses the person; one: all faces become the same person."""
 
-    params: Params
+    params: CiaganSettings
     variant: Variant
 
-    def __init__(self, params: Params, variant: Variant, resources: Resources):
+    def __init__(self, params: CiaganSettings, variant: Variant, resources: Resources):
         from masquerade.methods._inpainting.drawing import Drawing
         from masquerade.methods.ciagan.training import generator
 
         super().__init__(params, variant, resources)
-        assert resources.checkpoint is not None
-        self._drawing = Drawing(generator(params), params.size, resources.checkpoint)
+        self._drawing = Drawing(generator(params), params.size, self.checkpoint)
 
     @classmethod
-    def train(cls, params: Params, job: TrainingJob) -> None:
+    def train(cls, params: CiaganSettings, job: TrainingJob) -> None:
         from masquerade.methods.ciagan import training
 
         training.train(params, job)
 
     @classmethod
-    def published(cls, params: Params, path: Path):
+    def published(cls, params: CiaganSettings, path: Path):
         from masquerade.methods.ciagan import published_weights
 
         return published_weights.network(params, path)

@@ -1,7 +1,5 @@
 """The training of CIAGAN (Maximov et al. 2020, section 3, and the published code)."""
 
-import hashlib
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -11,6 +9,7 @@ from masquerade.backbones import loaded
 from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float
+from masquerade.core.people import in_hashed_order
 from masquerade.methods._inpainting import region, training
 from masquerade.methods._inpainting.training import InpaintingTask, People, Scenes
 from masquerade.methods.ciagan.settings import CiaganSettings
@@ -134,9 +133,7 @@ def labelled(archive: FaceArchive, part: str, count: int) -> list[str]:
 
     Raises ParameterError if there are fewer.
     """
-    names = sorted(
-        set(training.located(archive, part)["identity"]), key=lambda name: hashlib.sha256(name.encode()).digest()
-    )
+    names = in_hashed_order(training.located(archive, part)["identity"])
     if len(names) < count:
         raise ParameterError(
             f"methods.ciagan.params.labels is {count}, and the group {part} of {archive.path} has {len(names)} people "

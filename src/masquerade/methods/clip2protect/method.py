@@ -24,16 +24,12 @@ class CLIP2Protect(Method):
     capabilities = Capabilities(latents=True, gallery=True, poisons=True, deterministic=False)
     needs = ("generator", "inversion", "semantics", "identity")
 
-    class Params(CLIP2ProtectSettings):
-        pass
+    Params = CLIP2ProtectSettings
+    Variant = CLIP2ProtectVariant
+    params: CLIP2ProtectSettings
+    variant: CLIP2ProtectVariant
 
-    class Variant(CLIP2ProtectVariant):
-        pass
-
-    params: Params
-    variant: Variant
-
-    def __init__(self, params: Params, variant: Variant, resources: Resources):
+    def __init__(self, params: CLIP2ProtectSettings, variant: CLIP2ProtectVariant, resources: Resources):
         from masquerade.backbones.semantics import prompts
         from masquerade.methods.clip2protect.search import Search
         from masquerade.methods.latent.codes import Codes

@@ -29,33 +29,31 @@ class DartBlur(Method):
     official = ("dartblur",)
     architecture = ("widths",)
 
-    class Params(DartBlurSettings):
-        pass
+    Params = DartBlurSettings
 
     class Variant(Settings):
         plain: bool
         """Whether only the blur is applied: the control."""
 
-    params: Params
+    params: DartBlurSettings
     variant: Variant
 
-    def __init__(self, params: Params, variant: Variant, resources: Resources):
+    def __init__(self, params: DartBlurSettings, variant: Variant, resources: Resources):
         from masquerade.networks.dartblur import DartBlurUNet
         from masquerade.networks.inputs import place
         from masquerade.training.checkpoints import Saved
 
         super().__init__(params, variant, resources)
-        assert resources.checkpoint is not None
-        self._network = place(Saved(resources.checkpoint).frozen("network", DartBlurUNet(params.widths)))
+        self._network = place(Saved(self.checkpoint).frozen("network", DartBlurUNet(params.widths)))
 
     @classmethod
-    def train(cls, params: Params, job: TrainingJob) -> None:
+    def train(cls, params: DartBlurSettings, job: TrainingJob) -> None:
         from masquerade.methods.dartblur import training
 
         training.train(params, job)
 
     @classmethod
-    def published(cls, params: Params, path: Path):
+    def published(cls, params: DartBlurSettings, path: Path):
         from masquerade.methods.dartblur import published_weights
 
         return published_weights.network(params, path)

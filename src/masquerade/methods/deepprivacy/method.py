@@ -30,33 +30,31 @@ class DeepPrivacy(Method):
     official = ("deepprivacy_default", "deepprivacy_large")
     architecture = ("widths", "pose", "code")
 
-    class Params(DeepPrivacySettings):
-        pass
+    Params = DeepPrivacySettings
 
     class Variant(Settings):
         truncation: Annotated[float, Field(ge=0)]
         """Largest magnitude of a number of the random code; larger ones are drawn again. 0: the code is 0, as the
         published programs have it, so one context gives one face."""
 
-    params: Params
+    params: DeepPrivacySettings
     variant: Variant
 
-    def __init__(self, params: Params, variant: Variant, resources: Resources):
+    def __init__(self, params: DeepPrivacySettings, variant: Variant, resources: Resources):
         from masquerade.methods._inpainting.drawing import Drawing
         from masquerade.methods.deepprivacy.training import generator
 
         super().__init__(params, variant, resources)
-        assert resources.checkpoint is not None
-        self._drawing = Drawing(generator(params), params.size, resources.checkpoint)
+        self._drawing = Drawing(generator(params), params.size, self.checkpoint)
 
     @classmethod
-    def train(cls, params: Params, job: TrainingJob) -> None:
+    def train(cls, params: DeepPrivacySettings, job: TrainingJob) -> None:
         from masquerade.methods.deepprivacy import training
 
         training.train(params, job)
 
     @classmethod
-    def published(cls, params: Params, path: Path):
+    def published(cls, params: DeepPrivacySettings, path: Path):
         from masquerade.methods.deepprivacy import published_weights
 
         return published_weights.network(params, path)

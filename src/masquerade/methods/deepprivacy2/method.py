@@ -30,35 +30,33 @@ class DeepPrivacy2(Method):
     official = ("deepprivacy2_fdf256", "deepprivacy2_fdf128")
     architecture = ("generator",)
 
-    class Params(DeepPrivacy2Settings):
-        pass
+    Params = DeepPrivacy2Settings
 
     class Variant(Settings):
         truncation: Annotated[float, Field(ge=0, le=1)]
         """Share of the way from the mean style to the random one. 0: the mean, as the published program has it, so one
         context gives one face."""
 
-    params: Params
+    params: DeepPrivacy2Settings
     variant: Variant
 
-    def __init__(self, params: Params, variant: Variant, resources: Resources):
+    def __init__(self, params: DeepPrivacy2Settings, variant: Variant, resources: Resources):
         from masquerade.methods._inpainting.drawing import Drawing
         from masquerade.methods.deepprivacy2.training import generator
 
         super().__init__(params, variant, resources)
-        assert resources.checkpoint is not None
         network = generator(params)
         network.truncation = variant.truncation
-        self._drawing = Drawing(network, params.generator.size, resources.checkpoint)
+        self._drawing = Drawing(network, params.generator.size, self.checkpoint)
 
     @classmethod
-    def train(cls, params: Params, job: TrainingJob) -> None:
+    def train(cls, params: DeepPrivacy2Settings, job: TrainingJob) -> None:
         from masquerade.methods.deepprivacy2 import training
 
         training.train(params, job)
 
     @classmethod
-    def published(cls, params: Params, path: Path):
+    def published(cls, params: DeepPrivacy2Settings, path: Path):
         from masquerade.methods.deepprivacy2 import published_weights
 
         return published_weights.network(params, path)

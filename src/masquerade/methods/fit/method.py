@@ -31,27 +31,20 @@ class FIT(Method):
     needs = ("identity",)
     architecture = ("width", "halvings", "blocks", "reach")
 
-    class Params(FitSettings):
-        pass
+    Params = FitSettings
+    params: FitSettings
 
-    class Variant(Settings):
-        pass
-
-    params: Params
-    variant: Variant
-
-    def __init__(self, params: Params, variant: Variant, resources: Resources):
+    def __init__(self, params: FitSettings, variant: Settings, resources: Resources):
         from masquerade.methods.fit.training import TIED, transformer
         from masquerade.training.checkpoints import Saved
 
         super().__init__(params, variant, resources)
-        assert resources.checkpoint is not None
-        saved = Saved(resources.checkpoint, resources.backbones, TIED)
+        saved = Saved(self.checkpoint, resources.backbones, TIED)
         self._size: int = saved.facts["size"]
         self._network = place(saved.frozen("network", transformer(params)))
 
     @classmethod
-    def train(cls, params: Params, job: TrainingJob) -> None:
+    def train(cls, params: FitSettings, job: TrainingJob) -> None:
         from masquerade.methods.fit import training
 
         training.train(params, job)

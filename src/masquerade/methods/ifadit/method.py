@@ -50,12 +50,10 @@ class Ifadit(Method):
         *("compensation", "region", "refined"),
     )
 
-    class Params(IfaditSettings):
-        pass
+    Params = IfaditSettings
+    params: IfaditSettings
 
-    params: Params
-
-    def __init__(self, params: Params, variant: Settings, resources: Resources):
+    def __init__(self, params: IfaditSettings, variant: Settings, resources: Resources):
         from masquerade.methods.ifadit.frozen import TIED, FrozenNetworks
         from masquerade.methods.ifadit.network import Disentangler, Span, Transform
         from masquerade.networks.inputs import place
@@ -63,8 +61,7 @@ class Ifadit(Method):
 
         super().__init__(params, variant, resources)
         self._networks = FrozenNetworks(resources.backbones, TIED, params.region)
-        assert resources.checkpoint is not None
-        saved = Saved(resources.checkpoint, resources.backbones, TIED)
+        saved = Saved(self.checkpoint, resources.backbones, TIED)
         disentangler = Disentangler(params, self._networks.mean.cpu())
         self._disentangler = place(saved.frozen("disentangler", disentangler))
         self._transform = place(saved.frozen("transform", Transform(params, self._networks.generator.style_width)))
@@ -73,13 +70,13 @@ class Ifadit(Method):
         self._last_read: dict[bytes, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     @classmethod
-    def train(cls, params: Params, job: TrainingJob) -> None:
+    def train(cls, params: IfaditSettings, job: TrainingJob) -> None:
         from masquerade.methods.ifadit import training
 
         training.train(params, job)
 
     @classmethod
-    def files(cls, params: Params) -> tuple[str, ...]:
+    def files(cls, params: IfaditSettings) -> tuple[str, ...]:
         chosen = params.phase_two
         used = params.image_loss and (chosen.recovered.lpips or chosen.altered.lpips)
         return cls.losses if used else ()

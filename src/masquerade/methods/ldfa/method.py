@@ -27,8 +27,7 @@ class LDFA(Method):
     capabilities = Capabilities(trains=True, landmarks=True, deterministic=False)
     architecture = ("size", "latent", "autoencoder.widths", "denoiser.widths")
 
-    class Params(LdfaSettings):
-        pass
+    Params = LdfaSettings
 
     class Variant(Settings):
         strength: Annotated[float, Field(gt=0, le=1)]
@@ -37,21 +36,20 @@ class LDFA(Method):
         steps: Annotated[int, Field(ge=1)]
         """Steps of the sampling if the whole schedule is run (50: that default)."""
 
-    params: Params
+    params: LdfaSettings
     variant: Variant
 
-    def __init__(self, params: Params, variant: Variant, resources: Resources):
+    def __init__(self, params: LdfaSettings, variant: Variant, resources: Resources):
         from masquerade.methods._inpainting.drawing import Drawing
         from masquerade.methods.ldfa.diffusion import LatentInpainter
 
         super().__init__(params, variant, resources)
-        assert resources.checkpoint is not None
         network = LatentInpainter(params)
         network.strength, network.steps = variant.strength, variant.steps
-        self._drawing = Drawing(network, params.size, resources.checkpoint)
+        self._drawing = Drawing(network, params.size, self.checkpoint)
 
     @classmethod
-    def train(cls, params: Params, job: TrainingJob) -> None:
+    def train(cls, params: LdfaSettings, job: TrainingJob) -> None:
         from masquerade.methods.ldfa import training
 
         training.train(params, job)

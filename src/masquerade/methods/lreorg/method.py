@@ -41,8 +41,7 @@ class LReOrg(Method):
     needs = ("generator", "inversion", "semantics", "identity")
     architecture = ("keywords", "blocks", "hidden", "growth", "limit")
 
-    class Params(LReOrgSettings):
-        pass
+    Params = LReOrgSettings
 
     class Variant(Settings):
         hide: list[str]
@@ -78,10 +77,10 @@ class LReOrg(Method):
                 raise ValueError(f"{', '.join(twice)} is named twice; name it once")
             return self
 
-    params: Params
+    params: LReOrgSettings
     variant: Variant
 
-    def __init__(self, params: Params, variant: Variant, resources: Resources):
+    def __init__(self, params: LReOrgSettings, variant: Variant, resources: Resources):
         """Raises ParameterError for a keyword that is not defined, or that has no contents and is to be hidden."""
         from masquerade.methods.latent import fakes
         from masquerade.methods.latent.codes import Codes
@@ -93,14 +92,13 @@ class LReOrg(Method):
         self._keywords = known(params.keywords, variant)
         self._space = LatentSpace({name: path for name, path in resources.backbones.items() if name != IDENTITY})
         self._codes = Codes(self._space, resources.latents)
-        assert resources.checkpoint is not None
-        self._network = training.load(params, resources.checkpoint, resources.backbones, self._space)
+        self._network = training.load(params, self.checkpoint, resources.backbones, self._space)
         self._words = Vocabulary(self._space.semantics, self._keywords)
         assert resources.fakes is not None
         self._fakes = fakes.load(resources.fakes, self._space)
 
     @classmethod
-    def train(cls, params: Params, job: TrainingJob) -> None:
+    def train(cls, params: LReOrgSettings, job: TrainingJob) -> None:
         from masquerade.methods.lreorg import training
 
         training.train(params, job)

@@ -32,16 +32,10 @@ class Riddle(Method):
     losses = ("vgg16", "alexnet")  # LPIPS of the five pictures, by one of both (`perceptual`)
     architecture = ("groups", "width", "heads", "hidden")
 
-    class Params(RiddleSettings):
-        pass
+    Params = RiddleSettings
+    params: RiddleSettings
 
-    class Variant(Settings):
-        pass
-
-    params: Params
-    variant: Variant
-
-    def __init__(self, params: Params, variant: Variant, resources: Resources):
+    def __init__(self, params: RiddleSettings, variant: Settings, resources: Resources):
         from masquerade.methods.latent.codes import Codes
         from masquerade.methods.latent.space import LatentSpace
         from masquerade.methods.riddle import training
@@ -49,17 +43,16 @@ class Riddle(Method):
         super().__init__(params, variant, resources)
         self._space = LatentSpace(resources.backbones)
         self._codes = Codes(self._space, resources.latents)
-        assert resources.checkpoint is not None
-        self._network = training.load(params, resources.checkpoint, resources.backbones, self._space)
+        self._network = training.load(params, self.checkpoint, resources.backbones, self._space)
 
     @classmethod
-    def train(cls, params: Params, job: TrainingJob) -> None:
+    def train(cls, params: RiddleSettings, job: TrainingJob) -> None:
         from masquerade.methods.riddle import training
 
         training.train(params, job)
 
     @classmethod
-    def files(cls, params: Params) -> tuple[str, ...]:
+    def files(cls, params: RiddleSettings) -> tuple[str, ...]:
         from masquerade.networks.lpips import ASSETS
 
         return (ASSETS[params.perceptual],) if params.losses.lpips else ()
