@@ -7,9 +7,19 @@ import pytest
 
 from masquerade.core import discovery
 from masquerade.core.settings import Settings, descriptions
+from masquerade.params import yaml_files
+from masquerade.params.blocks import PARAMS
+from masquerade.params.model import model
+from masquerade.params.parameters import Parameters
 
 ROOMS = ("faces", "judges", "metrics", "methods", "backbones", "attackers")
 MODULES = [(room, name) for room in ROOMS for name in discovery.names(room)]
+
+
+@pytest.fixture(scope="module")
+def papers(root):
+    """params.yaml without the overlay of a scale."""
+    return Parameters(model()(**yaml_files.read(root / PARAMS)))
 
 
 def blocks(cls):
@@ -50,12 +60,8 @@ def test_every_knob_is_closed_described_and_has_no_default(room, name):
 
 
 @pytest.mark.parametrize(("room", "name"), MODULES)
-def test_module_is_in_the_parameters_of_the_papers(room, name, root):
-    from masquerade.params import blocks as params
-    from masquerade.params import yaml_files
-
-    key = "datasets" if room == "faces" else room
-    assert name in yaml_files.read(root / params.PARAMS)[key], f"params.yaml has no {key}.{name}"
+def test_module_is_in_the_parameters_of_the_papers(room, name, papers):
+    assert name in getattr(papers, "datasets" if room == "faces" else room)
 
 
 @pytest.mark.parametrize(("room", "name"), [item for item in MODULES if item[0] == "methods"])

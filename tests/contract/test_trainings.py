@@ -73,7 +73,7 @@ def test_checkpoint_of_another_network_is_refused(workshop, tmp_path, room, name
 def test_checkpoint_of_another_backbone_is_refused(workshop, name):
     other = workshop.backbone("landmarks" if name != "landmarks" else "parsing")
     with pytest.raises(
-        CheckpointError, match=rf"{other.name} is not a checkpoint of (this backbone|a generator|an inversion)"
+        CheckpointError, match=rf"{other.name} is not a checkpoint of (this network|a generator|an inversion)"
     ):
         load(workshop, "backbones", name, other)
 

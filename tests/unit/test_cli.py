@@ -303,6 +303,7 @@ def test_real_photographs_use_opendp_noise_and_the_bound_of_the_sensitivity(root
     parameters = type("P", (), {"methods": {"original": block}, "scale": "mini", "seeds": [0]})
     parameters.tree = {"methods": {"original": {"params": {}}}}
     parameters.ablations = lambda name: {}
+    parameters.trained = lambda name, variant="": cls.Params()
     parameters.matrix = type("M", (), {"train_on": "folder"})
     strict, _ = photographs.method(root, parameters, "original", None, strict=True)
     as_written, _ = photographs.method(root, parameters, "original", None, strict=False)

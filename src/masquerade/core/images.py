@@ -6,6 +6,7 @@ In memory a set of pictures is float32 RGB in [-1, 1], shape (N, 3, H, W). On di
 
 import hashlib
 import io
+import itertools
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -215,10 +216,12 @@ class FaceArchive:
 
     def pictures(self, rows: pd.DataFrame) -> np.ndarray:
         """The pictures of the given rows, uint8 (N, S, S, 3). 27,000 of 256 x 256 pixels take 5.3 GB."""
-        pictures = np.empty((len(rows), self.facts["size"], self.facts["size"], 3), dtype=np.uint8)
         with zipfile.ZipFile(self.path) as entries:
-            for place, name in enumerate(rows["id"]):
-                pictures[place] = self._read(entries, "faces", name)
+            read = (self._read(entries, "faces", name) for name in rows["id"])
+            first = next(read, np.empty((0, 0, 3), dtype=np.uint8))
+            pictures = np.empty((len(rows), *first.shape), dtype=np.uint8)
+            for place, picture in enumerate(itertools.chain([first], read) if len(rows) else ()):
+                pictures[place] = picture
         return pictures
 
     def masks(self, rows: pd.DataFrame) -> np.ndarray:
