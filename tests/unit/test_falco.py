@@ -12,7 +12,7 @@ from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive, Faces
 from masquerade.methods import Resources
 from masquerade.methods.falco import Falco, attribute_loss, identity_loss, scaled
-from masquerade.methods.latent import codes, fakes, pairing
+from masquerade.methods.latent import codes, fakes
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.params import loading
 from masquerade.pipeline import anonymization
@@ -93,7 +93,7 @@ def test_middle_layers_start_from_the_nearest_fake_and_the_others_keep_the_code_
     falco(world).anonymize(faces, 0)
     (optimised,), (inverted, features) = drawn_codes, codes.Codes(space).of(faces)
     known = fakes.load(world[0] / "fakes.safetensors", space)
-    start = known.codes[pairing.nearest(features, known.features)]
+    start = known.codes[fakes.nearest(features, known.features)]
     rest = [layer for layer in range(8) if layer not in USED]
     assert torch.equal(optimised[:, rest], inverted[:, rest])
     assert 0 < (optimised[:, USED] - start[:, None]).abs().max() <= REACH
@@ -160,7 +160,7 @@ def test_nearest_fake_has_the_smallest_distance():
     draw = np.random.default_rng(1)
     real, made = draw.normal(size=(5, 4)), draw.normal(size=(30, 4))
     expected = np.linalg.norm(real[:, None] - made[None], axis=2).argmin(1)
-    assert pairing.nearest(torch.from_numpy(real), torch.from_numpy(made)).tolist() == expected.tolist()
+    assert fakes.nearest(torch.from_numpy(real), torch.from_numpy(made)).tolist() == expected.tolist()
 
 
 def test_set_of_fakes_that_is_too_small_is_refused(world, tmp_path):

@@ -114,7 +114,7 @@ class Falco(Method):
         """The fake from which each face starts: rows of the fakes, int64 (N,) (Eq. 1)."""
         import torch
 
-        from masquerade.methods.latent.pairing import nearest
+        from masquerade.methods.latent.fakes import nearest
 
         if self.variant.start == "nearest":
             return nearest(features, self._fakes.features)

@@ -58,3 +58,11 @@ def load(path: Path, space: LatentSpace) -> Fakes:
     """The fakes of a file. Raises CheckpointError if it is damaged or belongs to another generator."""
     tensors, _ = Table.read(path, "fakes", space.backbones)
     return Fakes(tensors["codes"], tensors["features"])
+
+
+def nearest(real: Tensor, fakes: Tensor) -> Tensor:
+    """The row of ``fakes`` (M, D) that is nearest to each of ``real`` (N, D) in Euclidean distance (Eq. 1), int64 (N,).
+
+    The distances are sums of squared differences: products of matrices would round them.
+    """
+    return torch.cdist(real, fakes, compute_mode="donot_use_mm_for_euclid_dist").argmin(dim=1)
