@@ -20,7 +20,7 @@ def save(
 
 @app.command()
 def merge() -> None:
-    """After `git merge` of two builds: put the records and files of both together. Both sides must have pushed."""
+    """After `git merge` of two builds: put the records and files of both together. The other side must have pushed."""
     from masquerade.lineage import versioning
 
     typer.echo(f"{versioning.merge()} files are theirs. Next: `snakemake all` makes what depends on both sides; then "

@@ -83,15 +83,15 @@ def merge() -> int:
     text = records.text_path(scale).as_posix()
     base, ours, theirs = (Records.parse(_of_commit(commit, text)) for commit in _sides())
     merged = records.merged(base, ours, theirs)
-    taken = {path: record.outputs[path] for path, record in merged.makers.items()
-             if path not in ours.makers or ours.makers[path].outputs[path] != record.outputs[path]}  # fmt: skip
+    taken = [path for path, record in merged.makers.items()
+             if path not in ours.makers or ours.makers[path].outputs[path] != record.outputs[path]]  # fmt: skip
     other = dvc.api.DVCFileSystem(".", rev="MERGE_HEAD")
     try:
         for path in taken:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             other.get_file(path, path)
     except Exception as error:  # DVC and the file systems of its remotes raise many kinds
-        raise NotRecorded(f"the files of the other side cannot be read ({error}). Both sides must have pushed: "
+        raise NotRecorded(f"the files of the other side cannot be read ({error}). The other side must have pushed: "
                           "`dvc push` there, then run this again") from error  # fmt: skip
     for path in ours.makers.keys() - merged.makers.keys():
         Path(path).unlink(missing_ok=True)
