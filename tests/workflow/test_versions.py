@@ -166,6 +166,7 @@ def test_a_killed_build_leaves_nothing_that_a_push_sends_as_whole(built, tmp_pat
 
 
 def test_two_labs_merge_their_builds_and_only_what_both_touched_is_made_again(built, tmp_path):
+    assert "`git merge` first" in built.run("masquerade", "records", "merge", fails=True)
     built.edit_params(lambda tree: None)  # so that each side changes one line of it
     share(built)
     other = built.clone(tmp_path / "other")
