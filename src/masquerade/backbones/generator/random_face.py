@@ -1,0 +1,132 @@
+"""The generator of photographs in the package `random-face`: MobileStyleGAN for FFHQ, read without OpenVINO.
+
+The package holds two networks in OpenVINO's format. A checkpoint does not contain them: it has our head for 256 pixels
+and the mean of W, and the package is read again with each loading.
+"""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from masquerade.assets.packaged import packaged
+from masquerade.core import fingerprints
+from masquerade.core.errors import CheckpointError
+from masquerade.networks.mobile_stylegan import CHANNELS, MobileStyleGAN
+from masquerade.networks.openvino_ir import Graph
+
+PACKAGE = "random-face"
+PUBLISHED = f"package:{PACKAGE}"
+"""The value of ``backbones.generator.published`` that adopts this generator."""
+VERSION = "2021.7.21.1"
+FILES = {
+    "MappingNetwork.xml": "73e2096cad6e696e4af47df2477e048ab4c42c0e0dec83c7c66604822689e55b",
+    "MappingNetwork.bin": "212dd716bdb556e18db603ea97300d4fa3c872b878c726b2402fea80820e7305",
+    "SynthesisNetwork.xml": "7918fce515243954d3e06628cb39a23902d6b1d5d02932cc0c2faee7a2aeeedd",
+    "SynthesisNetwork.bin": "c7da15fa22d508c82e1c30dd6b4cdf67fe3ccdddaf85b310ee764dbf0c289645",
+}
+"""Name of each file -> its SHA-256."""
+OWN = ("head.", "latent_avg")
+"""Beginnings of the names of the tensors that the package does not have."""
+
+
+def files() -> dict[str, Path]:
+    """Name -> path of the package's files. Raises CheckpointError if one is missing or is not that of VERSION."""
+    paths = {name: packaged("random_face", "data", name, install=PACKAGE) for name in FILES}
+    altered = [name for name, path in paths.items() if fingerprints.sha256(path) != FILES[name]]
+    if altered:
+        raise CheckpointError(
+            f"The package {PACKAGE} is not version {VERSION}: {', '.join(altered)} has other content. Install that "
+            "version with `make photo`."
+        )
+    return paths
+
+
+def state() -> dict[str, Tensor]:
+    """The tensors of `MobileStyleGAN` that the package has. Raises CheckpointError as `files`."""
+    paths = files()
+    return {**_mapping(Graph(paths["MappingNetwork.xml"])), **_synthesis(Graph(paths["SynthesisNetwork.xml"]))}
+
+
+def build(own: Mapping[str, Tensor]) -> MobileStyleGAN:
+    """The generator with the tensors ``own`` (`OWN`), frozen. Raises CheckpointError if they do not fit."""
+    from masquerade.training import checkpoints
+
+    network = MobileStyleGAN()
+    checkpoints.load_into(network, {**state(), **own}, Path(PUBLISHED))
+    return network.in_quick_order().eval().requires_grad_(False)
+
+
+def own_tensors(network: MobileStyleGAN) -> dict[str, Tensor]:
+    """The tensors that the package does not have: our head's, and the mean of W."""
+    return {name: value for name, value in network.state_dict().items() if name.startswith(OWN)}
+
+
+def _mapping(graph: Graph) -> dict[str, Tensor]:
+    tensors = {}
+    for number, product in enumerate(graph.of_kind("MatMul")):
+        tensors[f"mapping.{number}.weight"] = graph.operand(product)
+        tensors[f"mapping.{number}.bias"] = graph.operand(graph.after(product, "Add")).reshape(-1)
+    return tensors
+
+
+def _synthesis(graph: Graph) -> dict[str, Tensor]:
+    """The convolutions' weights contain the demodulation, which is a constant in this network."""
+    depthwise = {_kernel_name(graph, layer): layer for layer in graph.of_kind("GroupConvolution")}
+    tensors = {"input": graph.named("m.input.input")}
+    tensors |= _convolution(graph, "conv", "m.conv1", graph.of_kind("Convolution")[0], None)
+    last = len(CHANNELS) - 1
+    for level in range(last):
+        published, own = f"m.layers.{level}", f"levels.{level}"
+        order = blocked(CHANNELS[level])
+        for name, value in _style(graph, f"{published}.up", 0.5).items():  # half of the sums of the Haar wavelet
+            tensors[f"{own}.up.{name}"] = value[order]
+        for conv in ("conv1", "conv2"):
+            layer = depthwise[f"{published}.{conv}.conv.weight_dw"]
+            tensors |= _convolution(
+                graph, f"{own}.{conv}", f"{published}.{conv}", graph.after(layer, "Convolution"), layer
+            )
+    for level in range(last - 1):  # what enters the next wavelet has its order
+        order = blocked(CHANNELS[level + 1])
+        for name in ("kernel", "bias"):
+            tensors[f"levels.{level}.conv2.{name}"] = tensors[f"levels.{level}.conv2.{name}"][order]
+    for name in ("kernel", "bias"):
+        tensors[f"conv.{name}"] = tensors[f"conv.{name}"][blocked(CHANNELS[0])]
+    head = f"m.layers.{last - 1}.to_img"
+    order = blocked(12)
+    tensors |= {f"large_head.style.{name}": value for name, value in _style(graph, f"{head}.conv", 0.5 / 8).items()}
+    tensors["large_head.kernel"] = graph.named(f"{head}.conv.weight")[order]
+    tensors["large_head.bias"] = graph.named(f"{head}.bias").reshape(-1)[order] * 0.5
+    return tensors
+
+
+def _convolution(graph: Graph, own: str, published: str, pointwise: str, depthwise: str | None) -> dict[str, Tensor]:
+    kernel = graph.operand(pointwise)
+    noise = graph.after(pointwise, "Add")
+    tensors = {
+        f"{own}.kernel": kernel,
+        f"{own}.noise": graph.operand(noise),
+        f"{own}.bias": graph.operand(graph.after(noise, "Add")).reshape(-1),
+    }
+    if depthwise is not None:
+        tensors[f"{own}.depthwise"] = graph.named(f"{published}.conv.weight_dw")[:, 0]
+    gain = 1 / math.sqrt(kernel.shape[1] * 9)
+    return tensors | {f"{own}.style.{name}": value for name, value in _style(graph, f"{published}.conv", gain).items()}
+
+
+def _style(graph: Graph, published: str, gain: float) -> dict[str, Tensor]:
+    """The map from a code to the style of a layer, times ``gain``."""
+    weight, bias = (graph.named(f"{published}.modulation.{name}") for name in ("weight", "bias"))
+    return {"weight": weight * gain, "bias": bias.reshape(-1) * gain}
+
+
+def _kernel_name(graph: Graph, layer: str) -> str:
+    return next(graph.names[number] for number in graph.inputs[layer] if graph.kinds[number] == "Const")
+
+
+def blocked(channels: int) -> Tensor:
+    """The order that turns the wavelet's channels [C low, (C, 3) high] into the blocks [low, high, high, high]."""
+    low = channels // 4
+    return torch.cat([torch.arange(low), *(low + 3 * torch.arange(low) + number for number in range(3))])

@@ -1,0 +1,181 @@
+"""MobileStyleGAN: a small generator that was distilled from StyleGAN2 (Belousov 2021, arXiv:2104.04767).
+
+It has the codes of StyleGAN2, a style for each layer (W+). Convolutions are separable, resolutions are doubled by the
+inverse Haar wavelet, the demodulation is a constant inside the weights, and the noise is fixed. The published network
+draws 1024 pixels. A head of our own draws 256 pixels from the features of that size, in half of the time.
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.networks.equalised import SLOPE, PixelNorm
+from masquerade.networks.stylegan2 import style_layers
+
+STYLE = 512
+CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64)
+"""Channels of the features at 4, 8, ... 512 pixels."""
+MAPPING = 8
+SIZE, LARGE = 256, 1024
+"""Sides of the pictures of our head and of the published network."""
+LEVELS = {SIZE: 6, LARGE: 7}
+"""Times that the features are doubled for pictures of a size. The last doubling to LARGE is that of the colours."""
+ORDER = torch.channels_last
+
+
+def inverse_haar(x: Tensor) -> Tensor:
+    """Coefficients (N, 4 C, H, W), in blocks [low, three times high] that are halved already -> (N, C, 2 H, 2 W)."""
+    count, channels, height, width = x.shape
+    low, across, down, both = x.permute(0, 2, 3, 1).view(count, height, width, 4, channels // 4).unbind(3)
+    top = torch.stack([low + across + down + both, low + across - down - both], 3)
+    bottom = torch.stack([low - across + down - both, low - across - down + both], 3)
+    doubled = torch.stack([top, bottom], 2).view(count, 2 * height, 2 * width, channels // 4)
+    return doubled.permute(0, 3, 1, 2)
+
+
+def scaled(x: Tensor, style: nn.Linear, code: Tensor) -> Tensor:
+    """Features (N, C, H, W) times the style (N, C) of a code (N, STYLE): the modulation."""
+    return x * style(code)[:, :, None, None]
+
+
+class StyledConv(nn.Module):
+    """Modulation, a depthwise 3 x 3 and a pointwise convolution (or one full 3 x 3), noise, bias and rectifier."""
+
+    noise: Tensor
+
+    def __init__(self, inputs: int, outputs: int, size: int, separable: bool = True):
+        super().__init__()
+        self.style = nn.Linear(STYLE, inputs)
+        self.depthwise = nn.Parameter(torch.empty(inputs, 1, 3, 3)) if separable else None
+        side = 1 if separable else 3
+        self.kernel = nn.Parameter(torch.empty(outputs, inputs, side, side))
+        self.bias = nn.Parameter(torch.empty(outputs))
+        self.register_buffer("noise", torch.empty(1, 1, size, size))
+
+    def forward(self, x: Tensor, code: Tensor) -> Tensor:
+        x = scaled(x, self.style, code)
+        if self.depthwise is not None:
+            x = functional.conv2d(x, self.depthwise, padding=1, groups=x.shape[1])
+        x = functional.conv2d(x, self.kernel, self.bias, padding=self.kernel.shape[-1] // 2)
+        return functional.leaky_relu(x + self.noise, SLOPE)
+
+
+class Level(nn.Module):
+    """Doubles the resolution: a modulated inverse wavelet and two convolutions. It takes the codes of two layers."""
+
+    def __init__(self, inputs: int, outputs: int, size: int):
+        super().__init__()
+        self.up = nn.Linear(STYLE, inputs)
+        self.conv1 = StyledConv(inputs // 4, outputs, size)
+        self.conv2 = StyledConv(outputs, outputs, size)
+
+    def forward(self, x: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        return self.conv2(self.conv1(inverse_haar(scaled(x, self.up, first)), first), second)
+
+
+class Head(nn.Module):
+    """A modulated 1 x 1 convolution to the colours: features (N, C, H, W) -> (N, ``outputs``, H, W)."""
+
+    def __init__(self, channels: int, outputs: int):
+        super().__init__()
+        self.style = nn.Linear(STYLE, channels)
+        self.kernel = nn.Parameter(torch.empty(outputs, channels, 1, 1))
+        self.bias = nn.Parameter(torch.empty(outputs))
+
+    def forward(self, x: Tensor, code: Tensor) -> Tensor:
+        return functional.conv2d(scaled(x, self.style, code), self.kernel, self.bias)
+
+
+class MobileStyleGAN(nn.Module):
+    """Latent vectors -> pictures (N, 3, 256, 256), approximately in [-1, 1], of people who do not exist.
+
+    Z: standard normal (N, 512). W = ``map(z)``: (N, 512). W+: (N, 14, 512), a code for each layer. The layers are those
+    of a StyleGAN2 of 1024 pixels up to its features of 256 pixels, so layer k here is its layer k: 0 at 4 pixels, 1 and
+    2 at 8, ... 11 and 12 at 256. Layer 13 is our head's.
+    """
+
+    latent_avg: Tensor
+    size = drawn = SIZE
+    style_width = STYLE
+    layers = style_layers(SIZE)
+
+    def __init__(self):
+        super().__init__()
+        self.norm = PixelNorm()
+        self.mapping = nn.ModuleList(nn.Linear(STYLE, STYLE) for _ in range(MAPPING))
+        self.input = nn.Parameter(torch.empty(1, CHANNELS[0], 4, 4))
+        self.conv = StyledConv(CHANNELS[0], CHANNELS[0], 4, separable=False)
+        doublings = zip(CHANNELS, CHANNELS[1:], strict=False)
+        self.levels = nn.ModuleList(Level(*pair, 8 * 2**level) for level, pair in enumerate(doublings))
+        self.head = Head(CHANNELS[LEVELS[SIZE]], 3)
+        self.large_head = Head(CHANNELS[LEVELS[LARGE]], 12)
+        self.register_buffer("latent_avg", torch.zeros(STYLE))
+
+    @property
+    def at_once(self) -> int:
+        """Number of pictures to draw at a time without gradients: more do not fit into the caches of a processor."""
+        return 8
+
+    def quicken(self) -> None:
+        """There is nothing to do: the order in memory is the quick one already."""
+
+    def published_layers(self, first: int, last: int) -> range:
+        """The layers ``first`` to ``last`` of a StyleGAN2 of 1024 pixels: here they have the same numbers."""
+        return range(first, last + 1)
+
+    def map(self, z: Tensor) -> Tensor:
+        """Z -> W, (N, 512)."""
+        x = self.norm(z)
+        for layer in self.mapping:
+            x = functional.leaky_relu(layer(x), SLOPE) * math.sqrt(2)
+        return x
+
+    def truncate(self, w: Tensor, psi: float) -> Tensor:
+        """W or W+ moved towards the mean: w' = mean + psi (w - mean) (Karras et al. 2019, appendix B)."""
+        return self.latent_avg + psi * (w - self.latent_avg)
+
+    def broadcast(self, w: Tensor) -> Tensor:
+        """W -> W+: the same code for every layer."""
+        return w[:, None].expand(-1, self.layers, -1)
+
+    def synthesize(self, w_plus: Tensor | Sequence[Tensor]) -> Tensor:
+        """W+ (N, 14, 512), or its 14 codes (N, 512) -> pictures (N, 3, 256, 256)."""
+        codes = self._codes(w_plus)
+        return self.head(self.features(codes, LEVELS[SIZE]), codes[-1])
+
+    def synthesize_large(self, w_plus: Tensor | Sequence[Tensor]) -> Tensor:
+        """W+ as in `synthesize` -> the published network's pictures (N, 3, 1024, 1024).
+
+        That network has two more layers and a head of its own; they get the code of layer 13.
+        """
+        codes = self._codes(w_plus)
+        codes = [*codes, *codes[-1:] * 2]
+        return inverse_haar(self.large_head(self.features(codes, LEVELS[LARGE]), codes[-1]))
+
+    def features(self, codes: Sequence[Tensor], levels: int) -> Tensor:
+        """Codes (N, 512) -> features (N, C, 4 2^levels, 4 2^levels); they need 1 + 2 ``levels`` codes."""
+        x = self.input.expand(len(codes[0]), -1, -1, -1).contiguous(memory_format=ORDER)
+        x = self.conv(x, codes[0])
+        for number, level in enumerate(self.levels[:levels]):
+            x = level(x, codes[2 * number + 1], codes[2 * number + 2])
+        return x
+
+    def forward(self, z: Tensor, psi: float = 1.0) -> Tensor:
+        """Z -> pictures, truncated by ``psi``."""
+        return self.synthesize(self.broadcast(self.truncate(self.map(z), psi)))
+
+    def _codes(self, w_plus: Tensor | Sequence[Tensor]) -> list[Tensor]:
+        codes = list(w_plus.unbind(1) if isinstance(w_plus, Tensor) and w_plus.ndim == 3 else w_plus)
+        if len(codes) != self.layers or codes[0].ndim != 2 or codes[0].shape[1] != STYLE:
+            raise ValueError(f"W+ must be (N, {self.layers}, {STYLE}), not (N, {len(codes)}, {codes[0].shape[-1]})")
+        return codes
+
+    def in_quick_order(self) -> "MobileStyleGAN":
+        """The network with its kernels in channels-last order, in which depthwise convolutions are 2 to 4 times as fast."""
+        for parameter in self.parameters():
+            if parameter.ndim == 4:
+                parameter.data = parameter.data.contiguous(memory_format=ORDER)
+        return self
