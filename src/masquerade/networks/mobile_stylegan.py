@@ -7,6 +7,7 @@ draws 1024 pixels. A head of our own draws 256 pixels from the features of that 
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -108,8 +109,7 @@ class MobileStyleGAN(nn.Module):
         self.mapping = nn.ModuleList(nn.Linear(STYLE, STYLE) for _ in range(MAPPING))
         self.input = nn.Parameter(torch.empty(1, CHANNELS[0], 4, 4))
         self.conv = StyledConv(CHANNELS[0], CHANNELS[0], 4, separable=False)
-        doublings = zip(CHANNELS, CHANNELS[1:], strict=False)
-        self.levels = nn.ModuleList(Level(*pair, 8 * 2**level) for level, pair in enumerate(doublings))
+        self.levels = nn.ModuleList(Level(*pair, 8 * 2**level) for level, pair in enumerate(pairwise(CHANNELS)))
         self.head = Head(CHANNELS[LEVELS[SIZE]], 3)
         self.large_head = Head(CHANNELS[LEVELS[LARGE]], 12)
         self.register_buffer("latent_avg", torch.zeros(STYLE))
@@ -120,7 +120,10 @@ class MobileStyleGAN(nn.Module):
         return 8
 
     def quicken(self) -> None:
-        """There is nothing to do: the order in memory is the quick one already."""
+        """Bring the kernels into channels-last order: depthwise convolutions are then 2 to 4 times as fast."""
+        for parameter in self.parameters():
+            if parameter.ndim == 4:
+                parameter.data = parameter.data.contiguous(memory_format=ORDER)
 
     def published_layers(self, first: int, last: int) -> range:
         """The layers ``first`` to ``last`` of a StyleGAN2 of 1024 pixels: here they have the same numbers."""
@@ -172,10 +175,3 @@ class MobileStyleGAN(nn.Module):
         if len(codes) != self.layers or codes[0].ndim != 2 or codes[0].shape[1] != STYLE:
             raise ValueError(f"W+ must be (N, {self.layers}, {STYLE}), not (N, {len(codes)}, {codes[0].shape[-1]})")
         return codes
-
-    def in_quick_order(self) -> "MobileStyleGAN":
-        """The network with its kernels in channels-last order, in which depthwise convolutions are 2 to 4 times as fast."""
-        for parameter in self.parameters():
-            if parameter.ndim == 4:
-                parameter.data = parameter.data.contiguous(memory_format=ORDER)
-        return self
