@@ -13,7 +13,7 @@ from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive
 
 SEED = 3
-FEW = {"train": 1, "validation": 1, "test": 1}
+PICTURES = {"train": 2, "validation": 1, "test": 1}  # of the only person of a split
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +22,8 @@ def block(request) -> dict:
 
     root = Path(request.config.rootpath)
     block = yaml.safe_load((root / "params.yaml").read_text())["datasets"]["generated_hq"]
-    weights = {
-        name: str(root / f"{block[name].replace('weights:', 'weights/')}.safetensors") for name in ("head", "parser")
-    }
-    few = {"identities": FEW, "pictures_per_identity": {"train": 2, "validation": 1, "test": 1}}
+    weights = {name: f"{root}/{block[name].replace(':', '/')}.safetensors" for name in ("head", "parser")}
+    few = {"identities": dict.fromkeys(PICTURES, 1), "pictures_per_identity": PICTURES}
     return {**block, **weights, **few, "direction_pictures": 8}
 
 
@@ -48,9 +46,7 @@ def assert_same(records: list, others: list) -> None:
 
 def test_splits_share_nobody_and_their_sizes_are_known_before(drawn, block):
     rows = pd.DataFrame([record.row for record in drawn])
-    assert (
-        rows.groupby("split").size().to_dict() == dataset(block).count(SEED) == {"train": 2, "validation": 1, "test": 1}
-    )
+    assert rows.groupby("split").size().to_dict() == dataset(block).count(SEED) == PICTURES
     assert rows["identity"].nunique() == 3
     assert rows["id"].is_unique
     assert len({record.picture.tobytes() for record in drawn}) == 4
@@ -134,9 +130,8 @@ def test_the_pose_of_a_turned_head_is_found_from_its_points(angles):
     yaw, pitch, roll = np.radians(angles)
     turned = measures.MODEL @ _rotation(yaw, pitch, roll).T
     points = np.zeros((68, 2))
-    points[measures.SIX] = cv2.projectPoints(turned, np.zeros(3), np.array([0.0, 0.0, 4000.0]), measures.CAMERA, None)[
-        0
-    ].reshape(-1, 2)
+    nothing, far = np.zeros(3), np.array([0.0, 0.0, 4000.0])
+    points[measures.SIX] = cv2.projectPoints(turned, nothing, far, measures.CAMERA, None)[0][:, 0]
     np.testing.assert_allclose(measures.pose(points / 2, 128), angles, atol=0.5)
 
 
