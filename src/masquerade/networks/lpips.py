@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from masquerade import assets
 from masquerade.assets.packaged import STAND_IN_SUFFIX, packaged
+from masquerade.core.errors import CheckpointError
 
 if TYPE_CHECKING:
     import torch
@@ -65,3 +67,33 @@ def convolutions(path: Path, trunk: Trunk) -> "dict[str, torch.Tensor]":
     return {
         name: value.permute(3, 2, 0, 1).contiguous() if value.ndim == 4 else value for name, value in kernels.items()
     }
+
+
+def perceptual(device: "torch.device", knob: str, trunk: Trunk = "alex") -> "torch.nn.Module":
+    """LPIPS by AlexNet or VGG-16 for a loss, frozen.
+
+    ``knob``: the parameter with its weight. Raises CheckpointError naming ``knob`` if the trunk's file is missing.
+    """
+    try:
+        return network(assets.checked(ASSETS[trunk]), trunk).to(device)
+    except CheckpointError as error:
+        raise CheckpointError(f"LPIPS needs {ASSETS[trunk]}: {error} Or set {knob} to 0.") from error
+
+
+def units(network: "torch.nn.Module", images: "torch.Tensor") -> "list[torch.Tensor]":
+    """The maps of `network` for pictures in [-1, 1]: unit length over the channels, times the roots of LPIPS's weights.
+
+    The distance of two pictures is the sum over the maps of the mean squared difference, summed over the channels
+    (`distance`). Whoever compares with one picture many times computes its maps once.
+    """
+    from lpips import normalize_tensor
+
+    maps = network.net.forward(network.scaling_layer(images))
+    heads = (network.get_submodule(name).model[-1].weight for name in HEADS)
+    return [normalize_tensor(part) * head.sqrt() for part, head in zip(maps, heads, strict=True)]
+
+
+def distance(first: "list[torch.Tensor]", second: "list[torch.Tensor]") -> "torch.Tensor":
+    """LPIPS (N,) of the pictures whose `units` are given (Zhang et al. 2018, Eq. 1)."""
+    parts = [(one - other).square().sum(1).mean((1, 2)) for one, other in zip(first, second, strict=True)]
+    return sum(parts[1:], parts[0])
