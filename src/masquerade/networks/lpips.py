@@ -1,7 +1,7 @@
 """LPIPS on AlexNet or VGG-16: the learnt perceptual distance of two pictures (Zhang et al. 2018, arXiv:1801.03924)."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from masquerade import assets
 from masquerade.assets.packaged import STAND_IN_SUFFIX, packaged
@@ -88,8 +88,9 @@ def units(network: "torch.nn.Module", images: "torch.Tensor") -> "list[torch.Ten
     """
     from lpips import normalize_tensor
 
-    maps = network.net.forward(network.scaling_layer(images))
-    heads = (network.get_submodule(name).model[-1].weight for name in HEADS)
+    own: Any = network
+    maps = own.net.forward(own.scaling_layer(images))
+    heads = (getattr(own, name).model[-1].weight for name in HEADS)
     return [normalize_tensor(part) * head.sqrt() for part, head in zip(maps, heads, strict=True)]
 
 

@@ -4,6 +4,8 @@ Sandler et al. 2018, arXiv:1801.04381 (the trunk). Codes are written in the prin
 coordinate has a deviation of 1 over random faces (as GANSpace, Härkönen et al. 2020, arXiv:2004.02546, finds them).
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -57,6 +59,9 @@ class MobileEncoder(nn.Module):
     One code for all layers, and for each layer an offset to it in the first `COMPONENTS` principal coordinates.
     """
 
+    mean: Tensor
+    std: Tensor
+
     def __init__(self, layers: int, size: int, style: int):
         super().__init__()
         from masquerade.networks import torchvision_internals
@@ -82,7 +87,8 @@ class MobileEncoder(nn.Module):
         """Copy the trunk from the installed weights. All layers start with one code, near the mean of W."""
         from masquerade.networks.mobilenet_v2 import network
 
-        self.body.load_state_dict(network().features[: max(TAPS) + 1].state_dict())
+        published: Any = network()
+        self.body.load_state_dict(published.features[: max(TAPS) + 1].state_dict())
         with torch.no_grad():
             self.shared.weight.mul_(0.1)
         nn.init.zeros_(self.own.weight)

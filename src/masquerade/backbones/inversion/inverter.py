@@ -73,7 +73,7 @@ class Inverter(nn.Module):
         return refined(codes, images, generator, self.encoder.principal, self.refinement)
 
     def reaches(self, images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-        """Whether pictures and their reconstructions, (N, 3, S, S), are nearer to each other than ``limit``: bool (N,)."""
+        """Whether each reconstruction (N, 3, S, S) is nearer to its picture than ``limit``: bool (N,)."""
         if self.limit is None:
             return np.ones(len(images), dtype=bool)
         return errors(images, drawn) < self.limit

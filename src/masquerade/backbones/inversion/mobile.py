@@ -41,7 +41,7 @@ class MobileTask:
         self.modules: dict[str, nn.Module] = {"inverter": inverter.train()}
         self.optimisers = {"inverter": Optimisers({"inverter": inverter}, params.learning_rate, (0.9, 0.99))}
         folder, own = state.with_suffix(".pairs"), params.pairs
-        self.pairs = Pairs(generator, own.count, inverter.encoder.size, folder, seed, params.mixed)
+        self.pairs = Pairs(generator, own.count, inverter.encoder.size, folder, seed)
         self.error = StyleErrors(generator, seed)
         knob = "backbones.inversion.weights.lpips"
         self.lpips = lpips.perceptual(self.device, knob) if params.weights.lpips else None
@@ -74,7 +74,7 @@ class MobileTask:
         small = functional.interpolate(images, (side, side), mode="area")
         with precision.mixed(self.device, self.params.mixed):
             codes = self.inverter(photographs.worse(small, draw)).float()
-            made = self.generator.synthesize(codes).float()
+            made = self.generator.synthesize(codes)
             values = {"pixels": (made - images).square().mean()}
             if self.lpips is not None:
                 values["lpips"] = self.lpips(made, images).float().mean()
@@ -99,7 +99,7 @@ def limit_of(images: np.ndarray, drawn: np.ndarray) -> float:
 
 
 def identity_distances(images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """The distance of dlib's descriptors of aligned faces and their reconstructions, (N,). A judge, and never a loss."""
+    """The distance of dlib's descriptors of aligned faces and their reconstructions, (N,). No loss has it."""
     vectors = [np.stack([_descriptor(picture) for picture in pixels(part, 256)]) for part in (images, drawn)]
     return np.linalg.norm(vectors[0] - vectors[1], axis=1)
 

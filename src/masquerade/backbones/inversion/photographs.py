@@ -1,4 +1,4 @@
-"""Pictures made worse as photographs are: compression, blur, grain, light, and a face that is not quite in its place."""
+"""Pictures made worse as photographs are: compression, blur, grain, light, and a face not quite in its place."""
 
 import math
 
@@ -64,7 +64,7 @@ def moved(images: Tensor, right: np.ndarray, down: np.ndarray, turn: np.ndarray,
 
 def blurred(images: Tensor, deviations: np.ndarray) -> Tensor:
     """Each picture after a Gaussian blur of its own deviation in pixels; 0: as it is."""
-    count, channels, height, width = images.shape
+    count, channels, height = images.shape[:3]
     reach = math.ceil(2 * BLUR)
     places = torch.arange(-reach, reach + 1).to(images)
     kernels = torch.exp(-0.5 * (places / _each(deviations, images).clamp(min=1e-2)[:, 0, 0]) ** 2)
@@ -82,10 +82,11 @@ def jpeg(images: Tensor, quality: np.ndarray) -> Tensor:
     """
     scale = np.where(quality < 50, 50 / quality, 2 - quality / 50)
     matrix = torch.tensor(YCBCR).to(images)
-    planes = torch.einsum("ij,njhw->nihw", matrix, images) * 127.5  # about 0, as in the standard
+    planes = torch.einsum("ij,njhw->nihw", matrix, images) * 127.5  # of grey 127.5
     coarse = torch.full((8, 8), 99.0)
     coarse[:4, :4] = torch.tensor(CHROMINANCE, dtype=torch.float32)
-    light = _quantised(planes[:, :1], torch.tensor(LUMINANCE, dtype=torch.float32).to(images), scale)
+    table = torch.tensor(LUMINANCE, dtype=torch.float32).to(images)
+    light = _quantised(planes[:, :1] - 0.5, table, scale) + 0.5  # the standard subtracts 128
     colours = _quantised(functional.avg_pool2d(planes[:, 1:], 2), coarse.to(images), scale)
     planes = torch.cat([light, functional.interpolate(colours, scale_factor=2, mode="nearest")], 1) / 127.5
     return torch.einsum("ij,njhw->nihw", torch.linalg.inv(matrix.cpu()).to(images), planes).clamp(-1, 1)

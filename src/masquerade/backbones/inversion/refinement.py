@@ -38,8 +38,8 @@ def refined(codes: Tensor, images: Tensor, generator: MobileStyleGAN, principal:
             for group in optimiser.param_groups:
                 group["lr"] = settings.learning_rate * (1 - (1 - LAST) * step / settings.steps)
             for few, targets, units in zip(codes.split(AT_ONCE), images.split(AT_ONCE), known, strict=True):
+                made = generator.synthesize(few)
                 with precision.mixed(images.device, True):
-                    made = generator.synthesize(few).float()
                     apart = lpips.distance(lpips.units(network, made), units)
                 errors = settings.perceptual * apart + picture_errors(made, targets, settings)
                 errors = errors + settings.prior * principal.coordinates(few - mean).square().mean((1, 2))

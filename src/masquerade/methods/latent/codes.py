@@ -29,7 +29,7 @@ class Codes:
             self._rows = {name: row for row, name in enumerate(json.loads(facts["ids"]))}
 
     def of(self, faces: Faces) -> tuple[Tensor, Tensor]:
-        """W+ (N, layers, style) and features (N, D). Raises PictureError if an inversion diverged or missed the face."""
+        """W+ (N, layers, style) and features (N, D). Raises PictureError if an inversion diverged or missed a face."""
         if all(name in self._rows for name in faces.ids):
             rows = torch.tensor([self._rows[name] for name in faces.ids])
             codes, features = self._table["w_plus"][rows], self._table["features"][rows]
