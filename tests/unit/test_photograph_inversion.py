@@ -1,5 +1,6 @@
-"""The inversion of photographs: drawn pairs, faults of photographs, the encoder, the refinement, and what is refused."""
+"""The inversion of photographs: drawn pairs, faults of photographs, encoder, refinement, and what is refused."""
 
+import shutil
 from argparse import Namespace
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +23,7 @@ from masquerade.methods.latent.codes import Codes
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.mobile_encoder import PrincipalCodes
 from masquerade.params import loading
+from masquerade.training import adoption, cards
 
 ROOT = Path(__file__).parents[2]
 CLS = discovery.load("backbones", "inversion")
@@ -178,12 +180,18 @@ def test_principal_coordinates_have_deviation_one_and_can_be_inverted():
     assert (principal.deviations.diff() < 0).all()
 
 
-@NEEDS_PACKAGES
-def test_training_on_pairs_writes_an_inverter_with_its_limit_and_refinement(folder):
+@pytest.fixture(scope="module")
+def trained(folder):
     curve = kit.Curve()
     job = kit.job(folder, "inversion", CLS.needs, log=curve)
     backbone = knobs(refinement={**STEPS, "steps": 1})
     backbone.train(job)
+    return backbone, job, curve
+
+
+@NEEDS_PACKAGES
+def test_training_on_pairs_writes_an_inverter_with_its_limit_and_refinement(trained):
+    backbone, job, curve = trained
     assert {"codes", "pixels", "lpips", "total"} <= curve[0].keys()
     assert not job.state.with_suffix(".pairs").exists()
     made = CLS.load(job.checkpoint)
@@ -194,6 +202,20 @@ def test_training_on_pairs_writes_an_inverter_with_its_limit_and_refinement(fold
     figures = backbone.quality(job)
     assert set(figures) == {"identity", "psnr", "perceptual", "lpips", "dlib", "reached"}
     assert 0 <= figures["reached"] <= 1
+
+
+@NEEDS_PACKAGES
+def test_adopted_inversion_is_refined_as_the_parameters_say(trained, tmp_path, monkeypatch):
+    (tmp_path / "weights").mkdir()
+    shutil.copy(trained[1].checkpoint, tmp_path / "weights" / "inversion.safetensors")
+    card = Namespace(belongs_to={}, sha256="", scale="photo_evening")
+    monkeypatch.setattr(cards, "checked", lambda name, root: card)
+    monkeypatch.setattr(cards, "check_fit", lambda *of: None)
+    params = knobs(refinement={**STEPS, "steps": 7}).params
+    adoption.adopt("inversion", CLS.architecture, params, {}, tmp_path / "adopted.safetensors", tmp_path)
+    made, before = CLS.load(tmp_path / "adopted.safetensors"), CLS.load(trained[1].checkpoint)
+    assert made.refinement.steps == 7
+    assert made.limit == before.limit
 
 
 @pytest.fixture(scope="module")

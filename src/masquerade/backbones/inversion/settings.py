@@ -77,6 +77,7 @@ class RefinementSettings(Settings):
 class InversionSettings(Published, Updates):
     """The encoder, its training and its floors."""
 
+    after_training = frozenset({"refinement"})
     sources = {
         "published": "e4e or pSp",
         "learning_rate": "or of Muon; it falls over the last 40 % of the steps; 0.0001 and constant: appendix A",
