@@ -1,8 +1,8 @@
 """Puts new faces into their photograph so that it looks whole.
 
-A new face replaces the old one inside a closed seam: it encloses the old face, and runs where the photograph and the new
-picture agree best. Colours, sharpness and grain of the new picture become those of the photograph beside the face. All
-of that is measured outside of the old face, so that nothing of it is left (`face_mask`).
+A new face replaces the old one inside a closed seam: it encloses the old face, and runs where the photograph and the
+new picture agree best. Colours, sharpness and grain of the new picture become those of the photograph beside the face.
+All of that is measured outside of the old face, so that nothing of it is left (`face_mask`).
 """
 
 from collections.abc import Sequence

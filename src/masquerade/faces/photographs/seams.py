@@ -68,7 +68,7 @@ def best(old: np.ndarray, new: np.ndarray, beside: np.ndarray, outline: np.ndarr
     twice = np.concatenate([np.roll(costs, half, axis=0)] * 2)
     start = int(twice[0].argmin())
     path, _ = route_through_array(twice, (0, start), (2 * ANGLES - 1, start))
-    column = {row: place for row, place in path}
+    column = dict(path)
     chosen = np.array([column[row] for row in range(half, half + ANGLES)])
     smooth = gaussian_filter1d(radii[np.arange(ANGLES), chosen], 2.0, mode="wrap")
     return Seam(centre, np.clip(smooth, near, far), width)
@@ -101,7 +101,7 @@ def _difference(old: np.ndarray, new: np.ndarray, beside: np.ndarray, spread: fl
 
 
 def _mismatch(old: np.ndarray, new: np.ndarray, beside: np.ndarray) -> np.ndarray:
-    """How much two pictures differ once their colours agree nearby: float32 (S, S), in grey levels; 0 if not counted."""
+    """How much two pictures differ once their colours agree nearby, in grey levels: float32 (S, S); 0 if not counted."""
     local = old - new - _difference(old, new, beside, 0.08 * old.shape[0])
     return np.abs(local).mean(axis=2) * beside
 
