@@ -1,5 +1,6 @@
 # make reproduce   from nothing to tables and pictures (scale of params.yaml, `mini` as delivered)
 # make test        every test but those that follow
+# make photo       the packages for photographs of 256 pixels; research, not for commercial use (docs/photo.md)
 # make rehearsal-test  the paper scales at full size, once, on random weights
 # make layouts-test  networks and judges at full size read files in the published layouts
 # make setup-test  a fresh clone, installed and used by an ordinary user from the package registry alone
@@ -32,7 +33,7 @@ endif
 # Python must keep its compiled modules, or every job pays for compiling them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce test rehearsal-test layouts-test setup-test slurm-test test-all fast lint benchmark environment other-python clean
+.PHONY: reproduce photo test rehearsal-test layouts-test setup-test slurm-test test-all fast lint benchmark environment other-python clean
 .DELETE_ON_ERROR:
 
 reproduce: environment
@@ -45,7 +46,7 @@ PYTEST := OMP_NUM_THREADS=1 MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESH
 TESTS := $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder
 
 # Chromium: where it cannot be installed, the tests of the report are skipped and say so; with CI=true they fail.
-test: environment
+test: environment photo
 	tests/browser/install.sh
 	$(TESTS)
 
@@ -68,7 +69,7 @@ slurm-test: environment
 	$(PYTEST) tests/slurm -v -n 3 --dist loadfile
 
 # With the coverage of each room. `make test` does without: counting makes Python 3.11 a third slower.
-fast: environment
+fast: environment photo
 	$(TESTS) -m "not slow and not workflow" --cov --cov-report=
 	python tests/coverage_of_rooms.py
 
@@ -121,6 +122,12 @@ $(BIN)/.installed: requirements.lock requirements-cuda.lock pyproject.toml $(OTH
 	$(BIN)/python -m masquerade.cli.installation
 	# so are the kernels that draw faces
 	$(BIN)/masquerade faces --people 24 --size 32 --output .venv/faces.png
+	touch $@
+
+photo: $(BIN)/.photo
+
+$(BIN)/.photo: $(BIN)/.installed requirements-photo.lock
+	$(PIP) --no-deps --no-build-isolation --requirement requirements-photo.lock
 	touch $@
 
 clean:

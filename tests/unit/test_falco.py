@@ -11,9 +11,10 @@ from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive, Faces
 from masquerade.methods import Resources
-from masquerade.methods.falco import Falco, attribute_loss, identity_loss, scaled
+from masquerade.methods.falco import Falco, attribute_loss, identity_loss
 from masquerade.methods.latent import codes, fakes
 from masquerade.methods.latent.space import LatentSpace
+from masquerade.networks.stylegan2 import layers_like
 from masquerade.params import loading
 from masquerade.pipeline import anonymization
 
@@ -59,14 +60,14 @@ def test_attribute_loss_is_the_mean_of_a_token_summed_over_tokens():
 
 @pytest.mark.parametrize(("layers", "expected"), [(18, [3, 4, 5, 6, 7]), (14, [2, 3, 4, 5, 6]), (10, [2, 3, 4])])
 def test_layer_ranges_scale_with_the_generator(layers, expected):
-    assert list(scaled(3, 7, layers)) == expected
+    assert list(layers_like(3, 7, layers)) == expected
 
 
 def test_published_settings_are_those_of_the_papers_parameters(root):
     block = loading.load(root, "paper").methods["falco"]
     assert (block.params.steps, block.params.learning_rate, block.params.decay) == (50, 0.01, 0.8)
     assert [int(share * 50) for share in block.params.milestones] == [37, 45]
-    assert list(scaled(block.params.first_layer, block.params.last_layer, 18)) == [3, 4, 5, 6, 7]
+    assert list(layers_like(block.params.first_layer, block.params.last_layer, 18)) == [3, 4, 5, 6, 7]
     assert (block.variants["m_0"].identity, block.variants["m_0"].attributes) == (10.0, 0.1)
 
 
@@ -84,7 +85,7 @@ def drawn_codes(monkeypatch):
     return drawn
 
 
-USED = list(scaled(3, 7, 8))  # layers
+USED = list(layers_like(3, 7, 8))  # layers
 REACH = KNOBS["steps"] * KNOBS["learning_rate"] * 1.01  # the largest step of Adam is its learning rate
 
 

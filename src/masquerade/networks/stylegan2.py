@@ -21,11 +21,20 @@ from masquerade.training import distributed
 CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64, 32)  # at 4, 8, ... 1024 pixels: config F
 TAPS = (1.0, 3.0, 3.0, 1.0)  # of the low-pass filter
 Noise = Literal["fixed", "fresh", "none"]
+PUBLISHED_LAYERS = 18
+"""Style layers of the generator of 1024 pixels, in which the papers count."""
 
 
 def style_layers(size: int) -> int:
     """The number of style codes of a generator of ``size`` x ``size`` pixels: 2 log2(size) - 2."""
     return 2 * int(math.log2(size)) - 2
+
+
+def layers_like(first: int, last: int, layers: int) -> range:
+    """The layers ``first`` to ``last`` of 18, scaled to a generator with ``layers`` style layers."""
+    share = layers / PUBLISHED_LAYERS
+    start = round(first * share)
+    return range(start, max(start + 1, -int(-(last + 1) * share // 1)))
 
 
 def clamped(x: Tensor, most: float | None) -> Tensor:
@@ -246,6 +255,10 @@ class Generator(nn.Module):
     def at_once(self) -> int:
         """Number of pictures to draw at a time without gradients: 32 up to 256 pixels, fewer above for equal memory."""
         return max(1, min(32, 32 * 256**2 // self.drawn**2))
+
+    def published_layers(self, first: int, last: int) -> range:
+        """The layers that take the place of ``first`` to ``last`` of 18: see `layers_like`."""
+        return layers_like(first, last, self.layers)
 
     def map(self, z: Tensor) -> Tensor:
         """Z -> W, (N, D)."""

@@ -273,6 +273,8 @@ class Common(Settings):
     people: PeopleSettings
     rehearsal: bool
     """Whether the build only tests that everything runs: every file is marked, and no table is made."""
+    collection: str
+    """Folder below weights/ of the networks that this scale exports and adopts; '' = weights/ itself."""
     caution: str
     """The caution that every table and figure of this scale carries; '' = none."""
     fakes: FakesSettings

@@ -74,7 +74,7 @@ def check(parameters: Parameters, root: Path = Path(), block: str = "") -> None:
 def edit(parameters: Parameters, root: Path = Path()) -> dict[str, dict[str, Any]]:
     """What an overlay must set so that its scale adopts every network of weights/, as the tree of the overlay."""
     tree: dict[str, dict[str, Any]] = {}
-    for name in cards.names(root):
+    for name in cards.of(parameters.collection, root):
         card = cards.read(name, root)
         room, module = card.block.split(".")
         block = getattr(parameters, room).get(module)
@@ -118,9 +118,10 @@ def _problems(
     for backbone, sha256 in card.belongs_to.items():
         other = known.get(f"backbones.{backbone}")
         if other is None or _sha256(other.weights, root) != sha256:
+            needed = f"{PREFIX}{cards.beside(card.name, backbone)}"
             yield (
-                f"{network.block}: {weights} belongs to '{PREFIX}{backbone}' and works with no other network. "
-                f"Set backbones.{backbone}.published to '{PREFIX}{backbone}', or {own}."
+                f"{network.block}: {weights} belongs to '{needed}' and works with no other network. "
+                f"Set backbones.{backbone}.published to '{needed}', or {own}."
             )
 
 

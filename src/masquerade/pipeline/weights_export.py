@@ -29,6 +29,7 @@ class Trained:
     """A network of a build that can be exported."""
 
     name: str
+    """Its name in weights/, after that of the scale's collection: ``photo/identity``."""
     room: str
     """``backbones`` or ``methods``."""
     module: str
@@ -73,11 +74,13 @@ def networks(parameters: Parameters) -> list[Trained]:
     """The networks of a scale: backbones, each after those that it needs, then methods with their ablations."""
     needs = {name: discovery.load("backbones", name).needs for name in parameters.backbones}
     ordered = [name for name in TopologicalSorter(needs).static_order() if name in needs]
-    result = [Trained(name, "backbones", name) for name in ordered]
+    folder = f"{parameters.collection}/" if parameters.collection else ""
+    result = [Trained(f"{folder}{name}", "backbones", name) for name in ordered]
     for name in parameters.methods:
         if discovery.load("methods", name).capabilities.trains:
-            result.append(Trained(name, "methods", name))
-            result += [Trained(f"{name}.{variant}", "methods", name, variant) for variant in parameters.ablations(name)]
+            for variant in ("", *parameters.ablations(name)):
+                full = f"{folder}{name}.{variant}" if variant else f"{folder}{name}"
+                result.append(Trained(full, "methods", name, variant))
     return result
 
 
@@ -128,7 +131,7 @@ def export(root: Path = Path(), scale: str | None = None, names: Sequence[str] =
         exported = [exporter.export(trained) for trained in chosen]
         _check_size(root, exported)
         for file in sorted(Path(place).iterdir()):
-            with files.written(root / cards.FOLDER / file.name) as temporary:
+            with files.written(root / cards.FOLDER / parameters.collection / file.name) as temporary:
                 shutil.move(file, temporary)
     return exported
 
@@ -147,6 +150,11 @@ def _check_size(root: Path, exported: Sequence[Exported]) -> None:
     sizes = {one.card.name: one.card.size for one in exported}
     kept = {name: cards.read(name, root).size for name in cards.names(root) if name not in sizes}
     total = sum((*sizes.values(), *kept.values()))
+    if large := [name for name, size in sizes.items() if size > cards.LARGEST]:
+        raise MasqueradeError(
+            f"{cards.weights_path(large[0])} would have {sizes[large[0]] / 1e6:.1f} MB, and a file of {cards.FOLDER}/ "
+            f"has at most {cards.LARGEST / 1e6:g} MB. Make the network smaller."
+        )
     if total > cards.LIMIT:
         largest = sorted((*sizes.items(), *kept.items()), key=lambda item: -item[1])[:3]
         listed = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in largest)
@@ -248,12 +256,13 @@ class _Exporter:
             )
         if adopted := checkpoints.load_checkpoint(checkpoint)[1].get(adoption.ADOPTED):
             return adopted["sha256"]
-        if backbone in self._sha256:
-            return self._sha256[backbone]
-        if backbone not in cards.names(self.root) or (card := cards.checked(backbone, self.root)).checkpoint != md5:
+        name = cards.beside(trained.name, backbone)
+        if name in self._sha256:
+            return self._sha256[name]
+        if name not in cards.names(self.root) or (card := cards.checked(name, self.root)).checkpoint != md5:
             raise MasqueradeError(
                 f"{trained.name} belongs to the {backbone} of this build, whose weights are not in {cards.FOLDER}/. "
-                f"Export both: `masquerade weights export {backbone} {trained.name}`."
+                f"Export both: `masquerade weights export {name} {trained.name}`."
             )
         return card.sha256
 
@@ -287,7 +296,7 @@ def rounding_losses(
         written = {name: Path(place, f"{name}.safetensors") for name in parameters.backbones}
         for trained in networks(parameters):
             name = trained.module
-            if trained.room != "backbones" or name not in cards.names(root):
+            if trained.room != "backbones" or trained.name not in cards.names(root):
                 continue
             backbone = trained.cls(parameters.backbones[name])
             job = TrainingJob(
@@ -295,8 +304,8 @@ def rounding_losses(
                 backbones=written, checkpoint=written[name], state=Path(place, "state.pt"), seed=parameters.data_seed,
                 threads=1, log=lambda *_: None, picture=lambda *_: None, people=trained.cls.people,
             )  # fmt: skip
-            card = adoption.adopt(name, backbone.architecture, backbone.params, written, written[name], root)
-            if name in exported_names:
+            card = adoption.adopt(trained.name, backbone.architecture, backbone.params, written, written[name], root)
+            if trained.name in exported_names:
                 after = backbone.quality(job)
                 for figure, before in card.quality.items():
                     yield name, figure, before, after[figure]

@@ -52,10 +52,11 @@ def _tie(card: Card, backbone: str, sha256: str, backbones: Mapping[str, Path]) 
     checkpoint = backbones.get(backbone)
     facts = checkpoints.load_checkpoint(checkpoint)[1] if checkpoint else {}
     if checkpoint is None or facts.get(ADOPTED, {}).get("sha256") != sha256:
+        needed = cards.beside(card.name, backbone)
         raise CheckpointError(
-            f"'{PREFIX}{card.name}' belongs to the network of {cards.weights_path(backbone)} with the SHA-256 "
+            f"'{PREFIX}{card.name}' belongs to the network of {cards.weights_path(needed)} with the SHA-256 "
             f"{sha256}, and {checkpoint or 'no checkpoint'} is another one. Adopt both "
-            f"(backbones.{backbone}.published: '{PREFIX}{backbone}'), or set `published` of {card.block} to '' to "
+            f"(backbones.{backbone}.published: '{PREFIX}{needed}'), or set `published` of {card.block} to '' to "
             "train the network."
         )
     return fingerprints.md5(checkpoint)

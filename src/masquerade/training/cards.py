@@ -18,8 +18,8 @@ from masquerade.params import yaml_files
 from masquerade.params.overlays import MISSING, at, overlay
 
 FOLDER = Path(own_weights.FOLDER)
-LIMIT = 60_000_000
-"""Bytes that all files of weights/ may have together, because they lie in git."""
+LIMIT, LARGEST = 150_000_000, 40_000_000
+"""Bytes that all files of weights/ together and one of them may have, because they lie in git."""
 AGAIN = "Restore both files with `git checkout -- weights`, or export them again (docs/weights.md)"
 
 
@@ -40,7 +40,8 @@ class Card(Settings):
     """What weights/<name>.yaml says of weights/<name>.safetensors."""
 
     name: str
-    """The name of both files. An ablation has that of its method and variant: ``ifadit.without_img``."""
+    """The name of both files, after that of their folder: ``photo/identity``. An ablation has that of its method and
+    variant: ``ifadit.without_img``."""
     what: str
     """The network in words."""
     source: str
@@ -91,7 +92,19 @@ def card_path(name: str) -> Path:
 
 def names(root: Path = Path()) -> list[str]:
     """The names of all cards of the repository at ``root``, sorted."""
-    return sorted(path.stem for path in (root / FOLDER).glob("*.yaml"))
+    found = (root / FOLDER).rglob("*.yaml")
+    return sorted(path.relative_to(root / FOLDER).with_suffix("").as_posix() for path in found)
+
+
+def of(collection: str, root: Path = Path()) -> list[str]:
+    """Those of `names` that lie in the folder ``collection`` of weights/; '': those in no folder."""
+    return [name for name in names(root) if name.rpartition("/")[0] == collection]
+
+
+def beside(name: str, other: str) -> str:
+    """The name of the network ``other`` in the folder of ``name``: photo/falco, identity -> photo/identity."""
+    folder, slash, _ = name.rpartition("/")
+    return f"{folder}{slash}{other}"
 
 
 def read(name: str, root: Path = Path()) -> Card:

@@ -5,7 +5,9 @@ from types import ModuleType
 
 from masquerade.backbones import TrainedBackbone
 from masquerade.backbones.generator.settings import GeneratorSettings
+from masquerade.core import own_weights
 from masquerade.networks.inputs import place
+from masquerade.training import cards
 from masquerade.training.job import TrainingJob
 
 
@@ -21,6 +23,16 @@ class StyleGenerator(TrainedBackbone):
     architecture = ("channels", "style", "mapping", "mapping_rate")
     Params = GeneratorSettings
     params: GeneratorSettings
+
+    @property
+    def weights(self) -> str:
+        """As `Backbone.weights`; for a generator of a package the weights of its head."""
+        return own_weights.name_of(self.params.head.published) if self.params.head else super().weights
+
+    @property
+    def published(self) -> Path | None:
+        """As `Backbone.published`; None for a generator of a package, which is read where it is installed."""
+        return cards.weights_path(self.weights) if self.weights else None if self.params.head else super().published
 
     @staticmethod
     def training() -> ModuleType:

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from masquerade.assets.packaged import packaged
 from masquerade.core import fingerprints
 from masquerade.core.errors import CheckpointError
 from masquerade.networks.mobile_stylegan import CHANNELS, MobileStyleGAN
 from masquerade.networks.openvino_ir import Graph
+from masquerade.training import checkpoints, half_precision
 
 PACKAGE = "random-face"
 PUBLISHED = f"package:{PACKAGE}"
@@ -28,8 +29,17 @@ FILES = {
     "SynthesisNetwork.bin": "c7da15fa22d508c82e1c30dd6b4cdf67fe3ccdddaf85b310ee764dbf0c289645",
 }
 """Name of each file -> its SHA-256."""
-OWN = ("head.", "latent_avg")
-"""Beginnings of the names of the tensors that the package does not have."""
+
+
+class Own(nn.Module):
+    """What the package does not have: our head for 256 pixels, and the mean of W."""
+
+    latent_avg: Tensor
+
+    def __init__(self, network: MobileStyleGAN):
+        super().__init__()
+        self.head = network.head
+        self.register_buffer("latent_avg", network.latent_avg)
 
 
 def files() -> dict[str, Path]:
@@ -50,18 +60,27 @@ def state() -> dict[str, Tensor]:
     return {**_mapping(Graph(paths["MappingNetwork.xml"])), **_synthesis(Graph(paths["SynthesisNetwork.xml"]))}
 
 
-def build(own: Mapping[str, Tensor]) -> MobileStyleGAN:
-    """The generator with the tensors ``own`` (`OWN`), frozen. Raises CheckpointError if they do not fit."""
-    from masquerade.training import checkpoints
+def build(own: Mapping[str, Tensor], path: Path) -> MobileStyleGAN:
+    """The generator with the tensors ``own`` (those of `Own`) of the file at ``path``, frozen.
 
+    Raises CheckpointError if they do not fit.
+    """
     network = MobileStyleGAN()
-    checkpoints.load_into(network, {**state(), **own}, Path(PUBLISHED))
-    return network.in_quick_order().eval().requires_grad_(False)
+    checkpoints.load_into(network, {**state(), **own}, path)
+    network.quicken()
+    return network.eval().requires_grad_(False)
 
 
-def own_tensors(network: MobileStyleGAN) -> dict[str, Tensor]:
-    """The tensors that the package does not have: our head's, and the mean of W."""
-    return {name: value for name, value in network.state_dict().items() if name.startswith(OWN)}
+def without_head() -> MobileStyleGAN:
+    """The generator as the package has it, frozen: its head for 256 pixels is empty, and the mean of W is 0."""
+    own = Own(MobileStyleGAN()).state_dict()
+    return build({name: torch.zeros_like(tensor) for name, tensor in own.items()}, Path(PUBLISHED))
+
+
+def with_head(path: Path) -> MobileStyleGAN:
+    """The generator with the head of a checkpoint or of a file of weights/, frozen. Raises CheckpointError."""
+    tensors, _ = half_precision.read(path)
+    return build({name.removeprefix("generator."): tensor for name, tensor in tensors.items()}, path)
 
 
 def _mapping(graph: Graph) -> dict[str, Tensor]:

@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from masquerade.core.own_weights import OwnWeights
+from masquerade.core.settings import Settings
 from masquerade.training.settings import Published, Updates
 
 
@@ -85,11 +87,22 @@ class AdversarialSettings(PhaseSettings):
     """Share of pictures with two style codes (0.9: Karras et al. 2019, section 3.1)."""
 
 
+class HeadSettings(Settings):
+    """The head for 256 pixels of the published generator `package:random-face`."""
+
+    published: OwnWeights
+    """Weights to adopt instead of a training: ``weights:photo/generator``; '': trained here."""
+    pictures: Annotated[int, Field(ge=64)]
+    """Drawn pictures from which it learns."""
+    steps: Annotated[int, Field(ge=1)]
+    """Updates of its style."""
+
+
 class GeneratorSettings(Published):
     """The network, the phases of its training, and its floor."""
 
     sources = {
-        "published": "of rosinality or GenForce",
+        "published": "of rosinality or GenForce, or package:random-face, which draws photographs (docs/photo.md)",
     }
 
     channels: Annotated[list[int], Field(min_length=2, max_length=9)]
@@ -100,6 +113,8 @@ class GeneratorSettings(Published):
     """Layers of the mapping network (8: Karras et al. 2019)."""
     mapping_rate: Annotated[float, Field(gt=0)]
     """Learning rate of the mapping network relative to the others (0.01: Karras et al. 2019, appendix C)."""
+    head: HeadSettings | None = None
+    """The head of `package:random-face`; null for all other generators."""
     reconstruction: ReconstructionSettings
     """The first phase."""
     sharpening: SharpeningSettings

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from masquerade.backbones.generator import layouts
+from masquerade.backbones.generator import head, layouts, random_face
 from masquerade.backbones.generator.adversarial import Adversarial
 from masquerade.backbones.generator.reconstruction import Examples, Reconstruction, linear_codes
 from masquerade.backbones.generator.settings import GeneratorSettings
@@ -19,6 +19,7 @@ from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.networks import inputs
 from masquerade.networks.linear_codes import LinearCodes
 from masquerade.networks.linear_codes import of_state as linear_codes_of
+from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import checkpoints
@@ -93,8 +94,16 @@ def build(facts: Mapping, pictures: int | None = None) -> Generator:
 def train(params: GeneratorSettings, job: TrainingJob) -> None:
     """Train all phases and write the averaged generator, whose ``latent_avg`` is the mean of W.
 
-    If codes of pictures were decoded, the checkpoint also has their linear map.
+    If codes of pictures were decoded, the checkpoint also has their linear map. Of the generator of a package, the head
+    alone is trained.
     """
+    if params.head:
+        generator = random_face.without_head()
+        measure_mean(generator, job.seed)
+        figures = head.train(generator, params.head, job.seed)
+        logger.info("the head of 256 pixels: %.2f dB to the published pictures", figures["psnr"])
+        save_head(job.checkpoint, generator, params)
+        return
     steps = params.reconstruction.steps + params.sharpening.steps + params.adversarial.steps
     if not steps:
         raise ParameterError(
@@ -141,6 +150,12 @@ def save(checkpoint: Path, generator: Generator, architecture: Mapping, linear: 
     checkpoints.save_checkpoint(checkpoint, modules if linear is None else modules | {"linear": linear}, facts)
 
 
+def save_head(checkpoint: Path, generator: MobileStyleGAN, params: GeneratorSettings) -> None:
+    """Write the checkpoint of a package's generator: what the package does not have, and the hashes of its files."""
+    facts = {name: getattr(params, name) for name in ARCHITECTURE} | {"package": random_face.FILES}
+    checkpoints.save_checkpoint(checkpoint, {"generator": random_face.Own(generator)}, facts)
+
+
 def linear_map(checkpoint: Path) -> LinearCodes:
     """The map from pictures to codes that the generator of a checkpoint learnt to decode.
 
@@ -155,14 +170,16 @@ def linear_map(checkpoint: Path) -> LinearCodes:
     return linear_codes_of(tensors["linear"])
 
 
-def load(checkpoint: Path) -> Generator:
+def load(checkpoint: Path) -> Generator | MobileStyleGAN:
     """The generator of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
+    if "package" in saved.facts:
+        return random_face.build(saved.tensors["generator"], checkpoint)
     return saved.frozen("generator", build(saved.facts, saved.facts["pictures"]))
 
 
 @torch.no_grad()
-def measure_mean(generator: Generator, seed: int) -> None:
+def measure_mean(generator: Generator | MobileStyleGAN, seed: int) -> None:
     """Set ``latent_avg`` to the mean of W over MEAN_OF draws."""
     generator.latent_avg.copy_(
         generator.map(normal(seed, "mean", MEAN_OF, generator.style_width).to(generator.latent_avg)).mean(0)
@@ -174,12 +191,12 @@ def normal(seed: int, name: str, count: int, width: int) -> Tensor:
     return torch.from_numpy(seeding.generator(seed, "z", name).standard_normal((count, width), dtype=np.float32))
 
 
-def faces(generator: Generator, z: Tensor, psi: float) -> Tensor:
+def faces(generator: Generator | MobileStyleGAN, z: Tensor, psi: float) -> Tensor:
     """Generated faces, float32 (N, 3, size, size) in [-1, 1] on the CPU."""
     return inputs.in_batches(lambda part: generator(part, psi).clamp(-1, 1), generator.at_once, z)
 
 
-def samples(generator: Generator, seed: int) -> np.ndarray:
+def samples(generator: Generator | MobileStyleGAN, seed: int) -> np.ndarray:
     """Four rows of faces, uint8 (4 size, 8 size, 3): two without truncation, two with truncation PSI."""
     z = normal(seed, "samples", 2 * SAMPLES, generator.style_width)
     rows = torch.cat([faces(generator, z, 1.0), faces(generator, z, PSI)]).numpy()
@@ -187,7 +204,7 @@ def samples(generator: Generator, seed: int) -> np.ndarray:
     return pictures.transpose(0, 2, 1, 3, 4).reshape(4 * generator.size, SAMPLES * generator.size, 3)
 
 
-def quality(generator: Generator, job: TrainingJob, count: int) -> dict[str, float]:
+def quality(generator: Generator | MobileStyleGAN, job: TrainingJob, count: int) -> dict[str, float]:
     """Realism and variety of ``count`` generated faces.
 
     ``detection`` (truncated) and ``detection_untruncated``: share of faces that dlib's HOG detects.
