@@ -3,9 +3,12 @@
 A key brings the face back with these networks alone. Others draw somebody else, without any sign of it.
 """
 
-import csv
+import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from masquerade.core import fingerprints
@@ -13,6 +16,7 @@ from masquerade.core.errors import PictureError
 from masquerade.faces.folder import files as files_below
 from masquerade.faces.photographs import decoding
 from masquerade.methods import Resources
+from masquerade.pipeline import salts
 
 MAKER = "maker"  # the column in the report
 KEYWORD = "masquerade maker"  # of the text in the PNG
@@ -42,8 +46,8 @@ class Maker:
 def of(method: str, variant: str, scale: str, resources: Resources) -> Maker:
     """The maker of the results of a method with these files."""
     paths = sorted({*resources.backbones.values(), *filter(None, [resources.checkpoint])})
-    digest = fingerprints.md5_of_text(" ".join(fingerprints.md5(path) for path in paths))[:16] if paths else "-"
-    return Maker(method, variant, scale, digest)
+    digest = hashlib.sha256("".join(fingerprints.md5(path) for path in paths).encode()).hexdigest()[:16]
+    return Maker(method, variant, scale, digest if paths else "-")
 
 
 def read(text: str) -> Maker | None:
@@ -52,21 +56,13 @@ def read(text: str) -> Maker | None:
     return Maker(**stated.groupdict()) if stated else None
 
 
-def listed(report: Path) -> dict[str, str]:
-    """Name of the picture -> what made it, as in the ``report`` of an earlier run; {} if there is none."""
-    if not report.is_file():
-        return {}
-    with report.open(encoding="utf-8", errors="replace", newline="") as file:
-        return {row.get("output") or "": row.get(MAKER) or "" for row in csv.DictReader(file)}
+def of_folder(folder: Path, report: Path) -> Maker | None:
+    """The maker of the first picture of a folder that states one, by the report or by its PNG; None if none does."""
+    stated = chain(salts.listed(report, MAKER).values(), _texts(folder))
+    return next((maker for text in stated if (maker := read(text))), None)
 
 
-def of_folder(folder: Path, report: Path, megapixels: float) -> Maker | None:
-    """The maker of the first picture of a folder that states one, by its PNG or by the report; None if none does."""
+def _texts(folder: Path) -> Iterator[str]:
     for path in files_below(folder):
-        try:
-            text = decoding.texts(path, folder, megapixels).get(KEYWORD, "")
-        except PictureError:
-            continue
-        if maker := read(text):
-            return maker
-    return next((maker for text in listed(report).values() if (maker := read(text))), None)
+        with suppress(PictureError):  # no picture: the report of the recovery lists it
+            yield decoding.texts(path, folder, decoding.PILLOW_LIMIT).get(KEYWORD, "")

@@ -101,7 +101,7 @@ def _difference(old: np.ndarray, new: np.ndarray, beside: np.ndarray, spread: fl
 
 
 def _mismatch(old: np.ndarray, new: np.ndarray, beside: np.ndarray) -> np.ndarray:
-    """How much two pictures differ once their colours agree nearby, in grey levels: float32 (S, S); 0 if not counted."""
+    """How much two pictures differ once their colours agree nearby: float32 (S, S), grey levels; 0 if not counted."""
     local = old - new - _difference(old, new, beside, 0.08 * old.shape[0])
     return np.abs(local).mean(axis=2) * beside
 
