@@ -52,6 +52,9 @@ class Falco(Method):
         token_weight: Literal["sum", "mean"]
         """sum: Eq. 3 is summed over the tokens (published code); mean: it is 197 times the mean over them, so that
         lambda_att means the same for any number of tokens (ours)."""
+        fake_weight: Annotated[float, Field(ge=0)]
+        """Weight of the mean squared distance between the free codes and the fake's, in deviations of the fakes' codes
+        (ours; 0: the paper). It keeps the codes where the generator draws well."""
         batch: Annotated[int, Field(ge=0)]
         """Pictures that are optimised together; 0: as many as the free memory of the GPU holds."""
 
@@ -79,6 +82,8 @@ class Falco(Method):
         self._codes = Codes(self._space, resources.latents)
         assert resources.fakes is not None
         self._fakes = fakes.load(resources.fakes, self._space)
+        codes = self._fakes.codes
+        self._deviation = float((codes - codes.mean(0)).square().mean().sqrt())
         self._identity = differentiated(loaded("identity", resources.backbones))
         differentiated(self._space.semantics.network.visual)
         if self._space.device.type == "cpu":
@@ -139,6 +144,9 @@ class Falco(Method):
                 apart = attribute_loss(self._tokens(made), tokens)
                 share = 1.0 if params.token_weight == "sum" else PUBLISHED_TOKENS / tokens.shape[1]
                 loss = loss + self.variant.attributes * share * apart
+            if params.fake_weight:
+                moved = (free - fake[:, None]) / self._deviation
+                loss = loss + params.fake_weight * moved.square().mean(dim=(1, 2))
             (free.grad,) = torch.autograd.grad(loss.sum(), free)
             optimiser.step()
             schedule.step()

@@ -25,6 +25,8 @@ class Network:
     """The name of its weights."""
     architecture: tuple[str, ...]
     params: Settings
+    any_size: bool
+    """Whether it holds on pictures of another size than those of its training."""
     seeds: tuple[int, ...]
     """The seeds with which a training would run."""
 
@@ -35,14 +37,15 @@ def networks(parameters: Parameters) -> Iterator[Network]:
         backbone = discovery.load("backbones", name)(params)
         if backbone.weights:
             seeds = (parameters.data_seed,)
-            yield Network(f"backbones.{name}", backbone.weights, backbone.architecture, params, seeds)
+            fits = backbone.architecture, params, backbone.any_size
+            yield Network(f"backbones.{name}", backbone.weights, *fits, seeds)
     for name, block in parameters.methods.items():
         cls, seeds = discovery.load("methods", name), tuple(parameters.seeds)
         for variant in ("", *parameters.ablations(name)):
             if weights := parameters.weights(name, variant):
                 ablation = parameters.ablations(name).get(variant)
                 params = trained_with(cls, block.params.model_dump(mode="json"), ablation)
-                yield Network(f"methods.{name}", weights, cls.architecture, params, seeds)
+                yield Network(f"methods.{name}", weights, cls.architecture, params, False, seeds)
 
 
 def files(name: str) -> list[str]:
@@ -119,7 +122,7 @@ def _problems(
             f"{network.block}: {weights} is a network of {card.block} ({card.what}). Name the weights of "
             f"{network.block}, or {own}."
         )
-    if card.data.image_size != parameters.image.size:
+    if card.data.image_size != parameters.image.size and not network.any_size:
         yield (
             f"{network.block}: {weights} was trained on pictures of {card.data.image_size} pixels, and "
             f"those of this scale have {parameters.image.size}. Set image.size to {card.data.image_size}, or {own}."
