@@ -89,7 +89,9 @@ class GeneratedHQ(Dataset):
                 complete = index_path(part).is_file()  # it is written last
                 parts[part] = None if complete else draw(split, people[first : first + PART], part)
         rejected: Counter[str] = Counter()
-        with tqdm(total=sum(self.count(seed).values()), unit="face", desc=self.title, mininterval=5, disable=None) as bar:
+        with tqdm(
+            total=sum(self.count(seed).values()), unit="face", desc=self.title, mininterval=5, disable=None
+        ) as bar:
             for part, drawn in parts.items():
                 if drawn:
                     drawn.result()

@@ -110,8 +110,6 @@ class Method(ABC):
     params: Any
     """An instance of ``Params``. A subclass with its own ``Params`` declares it with that type."""
     Variant: ClassVar[type[Settings]] = NoParameters
-    _space: "LatentSpace | None" = None
-    """The latent space in which a method draws its results, if it has one (latent/)."""
     variant: Any
     """An instance of ``Variant``. A subclass with its own ``Variant`` declares it with that type."""
 
@@ -177,7 +175,8 @@ class Method(ABC):
 
         Returns None if the method has no latent space, or a generator that draws one size alone.
         """
-        return self._space.enlarge() if self._space else None
+        space: LatentSpace | None = getattr(self, "_space", None)
+        return space.enlarge() if space else None
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """The original faces, recovered from the anonymized PICTURES alone (only if ``capabilities.invertible``).
