@@ -102,7 +102,7 @@ class Falco(Method):
         start = self._fakes.codes[self._starts(faces, features)]
         images, size = torch.from_numpy(faces.images), self._batch(len(faces))
         parts = zip(images.split(size), codes.split(size), start.split(size), strict=True)
-        return self._space.draw(torch.cat([self._optimised(*part) for part in parts])).numpy()
+        return self._space.draw(torch.cat([self._optimised(*part) for part in parts]), faces.ids).numpy()
 
     def statement(self) -> dict[str, object]:
         first, *_, last = [*self._layers, self._layers[-1]]

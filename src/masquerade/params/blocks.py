@@ -276,7 +276,7 @@ class Common(Settings):
     collection: str
     """Folder below weights/ of the networks that this scale exports and adopts; '' = weights/ itself."""
     caution: str
-    """The caution that every table and figure of this scale carries; '' = none."""
+    """The caution that every table and figure of this scale carries; '' = none. Terms of use are added to it."""
     fakes: FakesSettings
     image: ImageSettings
     matrix: MatrixSettings

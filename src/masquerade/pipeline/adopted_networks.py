@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from masquerade.assets import random_face
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError
 from masquerade.core.own_weights import PREFIX
@@ -52,12 +53,25 @@ def files(name: str) -> list[str]:
     return [cards.weights_path(name).as_posix(), cards.card_path(name).as_posix()] if name else []
 
 
+def package_problem(parameters: Parameters) -> str:
+    """What is wrong with the package whose generator a scale adopts; '' if nothing is, or it adopts none."""
+    generator = parameters.backbones.get("generator")
+    if generator is None or generator.published != random_face.PUBLISHED:
+        return ""
+    try:
+        random_face.files()
+    except CheckpointError as error:
+        return str(error)
+    return ""
+
+
 def check(parameters: Parameters, root: Path = Path(), block: str = "") -> None:
     """Raises ParameterError with one paragraph for each network of weights/ that is missing or does not fit.
 
     ``block``: the key of the networks to check; '' checks all of the scale.
     """
-    problems, known = [], {network.block: network for network in networks(parameters)}
+    problems = [problem] if block in ("", "backbones.generator") and (problem := package_problem(parameters)) else []
+    known = {network.block: network for network in networks(parameters)}
     for network in networks(parameters):
         if block not in ("", network.block):
             continue

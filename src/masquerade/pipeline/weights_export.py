@@ -92,6 +92,12 @@ def slice_of(parameters: Parameters, trained: Trained) -> dict[str, Any]:
     return json.loads(json.dumps({**values, dataset: _without_test(values[dataset])}))
 
 
+def terms_of(parameters: Parameters, trained: Trained) -> str:
+    """The terms of use of a network, from the faces and the networks that it learnt from; '' for none."""
+    own = [trained.module] if trained.room == "backbones" else []
+    return parameters.terms_of([parameters.matrix.train_on], [*own, *trained.cls.needs])
+
+
 def _without_test(tree: Any) -> Any:
     if not isinstance(tree, Mapping):
         return tree
@@ -103,10 +109,15 @@ def drift(card: Card, parameters: Parameters) -> list[str]:
     trained = next((one for one in networks(parameters) if one.name == card.name), None)
     if trained is None:
         return [f"{cards.card_path(card.name)}: scale {card.scale} has no network '{card.name}' any more."]
+    terms = terms_of(parameters, trained)
+    stated, due = (card.licence, card.terms), (licences.of_networks(terms), terms)
     return [
         f"{cards.card_path(card.name)}: {key} was {there} in the training, and scale {card.scale} has {here} now."
         for key, there, here in cards.differences(card.parameters, slice_of(parameters, trained))
-    ]
+    ] + [
+        f"{cards.card_path(card.name)}: it states {stated[0]} ({stated[1] or 'no terms'}), and what it learnt from asks "
+        f"for {due[0]} ({due[1] or 'no terms'})."
+    ] * (stated != due)
 
 
 def export(root: Path = Path(), scale: str | None = None, names: Sequence[str] = ()) -> list[Exported]:
@@ -194,12 +205,14 @@ class _Exporter:
         checkpoints.write(file, rounded, facts, buffers)
         self._sha256[trained.name] = fingerprints.sha256(file)
         quality, quality_of = self._quality(trained)
+        terms = terms_of(self.parameters, trained)
         card = Card(
             name=trained.name,
             what=f"{trained.cls.title}{f', ablation {trained.variant}' * bool(trained.variant)}",
             source=getattr(trained.cls, "source", "") or trained.cls.paper,
             block=trained.block,
-            licence=licences.OURS,
+            licence=licences.of_networks(terms),
+            terms=terms,
             scale=self.parameters.scale,
             data=Data(
                 dataset=self.parameters.matrix.train_on, people=self._people, group=trained.cls.people,
