@@ -60,7 +60,7 @@ def test_blocks_keep_the_statistics_of_imagenet_in_a_training():
     before = network.blocks[0][1].running_mean.clone()
     network(torch.randn(4, 3, 64, 64))
     assert torch.equal(network.blocks[0][1].running_mean, before)
-    assert network.wide[1].num_batches_tracked == 1
+    assert network.output_layer[0].num_batches_tracked == 1
 
 
 def test_exchanged_surroundings_are_those_of_another_person_and_the_face_stays():

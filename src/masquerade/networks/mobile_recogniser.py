@@ -1,4 +1,4 @@
-"""MobileNetV2 with ImageNet's weights (Sandler et al. 2018) below an embedding of a face (Chen et al. 2018)."""
+"""MobileNetV2 (Sandler et al. 2018) with ImageNet's weights below the embedding of ArcFace (Deng et al. 2019)."""
 
 from typing import TYPE_CHECKING
 
@@ -10,16 +10,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CHANNELS = 320  # of the last block of MobileNetV2
-WIDTH = 512  # of the layers of the embedding
 STRIDE = 32
+EMBEDDING = 512
 
 
 class MobileRecogniser(nn.Module):
     """(N, 3, size, size) in [-1, 1] -> (N, 512), not normalised.
 
-    The blocks of MobileNetV2, a 1 x 1 convolution, MobileFaceNet's depthwise convolution over the whole map (arXiv:
-    1804.07573, section 3.2), which weighs each place of a face by itself, and a linear layer. The batch normalisations
-    of the blocks keep their statistics.
+    The blocks of MobileNetV2, whose batch normalisations keep their statistics, and the last layers of ArcFace's
+    network, which see each place of the face by itself.
     """
 
     def __init__(self, size: int):
@@ -29,12 +28,15 @@ class MobileRecogniser(nn.Module):
 
         self.blocks = mobilenet_v2(weights=None).features[:-1]
         side = -(-size // STRIDE)
-        self.wide = nn.Sequential(nn.Conv2d(CHANNELS, WIDTH, 1, bias=False), nn.BatchNorm2d(WIDTH), nn.PReLU(WIDTH))
-        self.whole = nn.Sequential(nn.Conv2d(WIDTH, WIDTH, side, groups=WIDTH, bias=False), nn.BatchNorm2d(WIDTH))
-        self.embedding = nn.Sequential(nn.Flatten(), nn.Linear(WIDTH, WIDTH, bias=False), nn.BatchNorm1d(WIDTH))
+        self.output_layer = nn.Sequential(
+            nn.BatchNorm2d(CHANNELS),
+            nn.Flatten(),
+            nn.Linear(CHANNELS * side * side, EMBEDDING),
+            nn.BatchNorm1d(EMBEDDING),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.embedding(self.whole(self.wide(self.blocks(x))))
+        return self.output_layer(self.blocks(x))
 
     def train(self, mode: bool = True) -> "MobileRecogniser":
         """As in PyTorch, but the blocks stay in evaluation mode."""
