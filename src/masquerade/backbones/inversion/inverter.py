@@ -70,7 +70,7 @@ class Inverter(nn.Module):
         codes = self(images)
         if self.refinement is None or not self.refinement.steps:
             return codes
-        return refined(codes, images, generator, self.encoder.principal, self.refinement)
+        return refined(codes, images, generator, self.refinement)
 
     def reaches(self, images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
         """Whether each reconstruction (N, 3, S, S) is nearer to its picture than ``limit``: bool (N,)."""
