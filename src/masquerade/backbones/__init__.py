@@ -48,6 +48,8 @@ class Backbone(ABC):
 
     architecture: ClassVar[tuple[str, ...]]
     """Dotted keys of ``Params`` that its tensors and its use depend on. Adopted weights must have the same values."""
+    any_size: ClassVar[bool] = False
+    """Whether its weights hold on pictures of another size than those of the training, which it resizes."""
     people: ClassVar[str] = "backbones"
     """The group of people that it learns from (core/people.py): ``judges`` for a network that no loss and no method
     uses."""
@@ -69,6 +71,11 @@ class Backbone(ABC):
     def weights(self) -> str:
         """The name in weights/ that the parameter ``published`` names (``weights:<name>``); '' for none."""
         return own_weights.name_of(getattr(self.params, "published", ""))
+
+    @property
+    def terms(self) -> str:
+        """Terms of use that a published network puts on it and on whatever learns from it; '' for none."""
+        return ""
 
     @property
     def published(self) -> Path | None:

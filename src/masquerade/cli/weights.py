@@ -23,10 +23,18 @@ def list_weights(root: Root = Path()) -> None:
     """List every network of weights/ with its size and origin."""
     from masquerade.training import cards
 
-    table = Table("name", "what", "MB", "scale", "hours", "commit", title=f"{cards.FOLDER}/")
+    table = Table("name", "what", "MB", "scale", "hours", "commit", "terms", title=f"{cards.FOLDER}/")
     for name in cards.names(root):
         card = cards.read(name, root)
-        cells = (name, card.what, f"{card.size / 1e6:.2f}", card.scale, f"{card.hours:.2f}", card.commit[:12])
+        cells = (
+            name,
+            card.what,
+            f"{card.size / 1e6:.2f}",
+            card.scale,
+            f"{card.hours:.2f}",
+            card.commit[:12],
+            card.terms,
+        )
         table.add_row(*map(Text, cells))
     Console().print(table)
 
@@ -34,7 +42,8 @@ def list_weights(root: Root = Path()) -> None:
 @app.command()
 def export(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Networks. Default: all backbones and methods; an ablation is named.")
+        list[str] | None,
+        typer.Argument(help="Networks. Default: all backbones and methods; ablations and the set of fakes are named."),
     ] = None,
     measure: Annotated[
         bool, typer.Option(help="Load the backbones back and measure their quality after rounding.")

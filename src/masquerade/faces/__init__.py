@@ -3,6 +3,7 @@
 Networks that look at faces are in backbones/ and judges/; the steps that call a dataset are in pipeline/.
 """
 
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -52,6 +53,11 @@ class Dataset(ABC):
     labelled_by: ClassVar[tuple[str, ...]] = ()
     """Judges that predicted what is known of its faces, such as their landmarks; none if it is known exactly."""
 
+    terms: ClassVar[str] = ""
+    """Terms of use that its pictures, and whatever learns from them, carry; '' if its publishers' page states them."""
+    kept: Path | None = None
+    """A folder that survives an interruption of `records`, for finished parts; `build` names it and deletes it."""
+
     Params: ClassVar[type[Settings]] = NoParameters
     params: Any
     """An instance of ``Params``. A subclass with its own ``Params`` declares it with that type."""
@@ -85,9 +91,11 @@ def build(dataset: Dataset, archive: Path, size: int, seed: int, shares: Mapping
     ``shares``: group -> share of the people of the train split. The column ``group`` of the index names the group of a
     face; '' in the other splits. A picture of nobody known is its own person.
     """
+    dataset.kept = archive.with_name(f".{archive.stem}.parts")
     with ArchiveWriter(archive, facts={"dataset": discovery.name_of(type(dataset)), "size": size}) as out:
         for record in dataset.records(size, seed, workers):
             row = record.row
             person = row["identity"] or row["id"]
             group = people.group_of(person, shares) if row["split"] == "train" else ""
             out.add(record.picture, {**row, "group": group}, record.mask)
+    shutil.rmtree(dataset.kept, ignore_errors=True)

@@ -13,9 +13,11 @@ from masquerade.core import discovery, files, fingerprints, own_weights
 from masquerade.core.errors import MasqueradeError
 from masquerade.core.suggestions import nearest
 from masquerade.lineage import descriptions, licences, provenance
+from masquerade.methods.latent import SetOfFakes
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
+from masquerade.pipeline import adopted_networks
 from masquerade.training import adoption, cards, checkpoints, half_precision
 from masquerade.training.cards import Card, Data
 from masquerade.training.job import TrainingJob
@@ -31,28 +33,32 @@ class Trained:
     name: str
     """Its name in weights/, after that of the scale's collection: ``photo/identity``."""
     room: str
-    """``backbones`` or ``methods``."""
+    """``backbones`` or ``methods``; '' for the set of fakes."""
     module: str
     variant: str = ""
     """The variant of an ablation."""
 
     @property
     def block(self) -> str:
-        return f"{self.room}.{self.module}"
+        return f"{self.room}.{self.module}" if self.room else self.module
 
     @property
     def cls(self) -> Any:
-        return discovery.load(self.room, self.module)
+        return discovery.load(self.room, self.module) if self.room else SetOfFakes
 
     def checkpoint(self, paths: Paths, seed: int) -> str:
         """The checkpoint of the build."""
         if self.room == "backbones":
             return paths.backbone.format(backbone=self.module)
+        if not self.room:
+            return paths.fakes
         pattern = paths.ablation if self.variant else paths.method
         return pattern.format(method=self.module, variant=self.variant, seed=seed)
 
     def keys(self, train_on: str) -> tuple[str, ...]:
         """The slice of the parameters that its training depends on."""
+        if not self.room:
+            return self.block, "data_seed", "image.size", f"datasets.{train_on}"
         shared = ("data_seed", "people", "image.size", "matrix.train_on", f"datasets.{train_on}")
         if self.room == "backbones":
             return self.block, *shared
@@ -71,7 +77,7 @@ class Exported:
 
 
 def networks(parameters: Parameters) -> list[Trained]:
-    """The networks of a scale: backbones, each after those that it needs, then methods with their ablations."""
+    """What a scale trains: backbones, each after those that it needs, methods with their ablations, and the fakes."""
     needs = {name: discovery.load("backbones", name).needs for name in parameters.backbones}
     ordered = [name for name in TopologicalSorter(needs).static_order() if name in needs]
     folder = f"{parameters.collection}/" if parameters.collection else ""
@@ -81,7 +87,7 @@ def networks(parameters: Parameters) -> list[Trained]:
             for variant in ("", *parameters.ablations(name)):
                 full = f"{folder}{name}.{variant}" if variant else f"{folder}{name}"
                 result.append(Trained(full, "methods", name, variant))
-    return result
+    return [*result, Trained(f"{folder}{adopted_networks.FAKES}", "", adopted_networks.FAKES)]
 
 
 def slice_of(parameters: Parameters, trained: Trained) -> dict[str, Any]:
@@ -90,6 +96,12 @@ def slice_of(parameters: Parameters, trained: Trained) -> dict[str, Any]:
     values = parameters.slice(trained.keys(train_on))
     dataset = f"datasets.{train_on}"
     return json.loads(json.dumps({**values, dataset: _without_test(values[dataset])}))
+
+
+def terms_of(parameters: Parameters, trained: Trained) -> str:
+    """The terms of use of a network, from the faces and the networks that it learnt from; '' for none."""
+    own = [trained.module] if trained.room == "backbones" else []
+    return parameters.terms_of([parameters.matrix.train_on], [*own, *trained.cls.needs])
 
 
 def _without_test(tree: Any) -> Any:
@@ -103,10 +115,15 @@ def drift(card: Card, parameters: Parameters) -> list[str]:
     trained = next((one for one in networks(parameters) if one.name == card.name), None)
     if trained is None:
         return [f"{cards.card_path(card.name)}: scale {card.scale} has no network '{card.name}' any more."]
+    terms = terms_of(parameters, trained)
+    stated, due = (card.licence, card.terms), (licences.of_networks(terms), terms)
     return [
         f"{cards.card_path(card.name)}: {key} was {there} in the training, and scale {card.scale} has {here} now."
         for key, there, here in cards.differences(card.parameters, slice_of(parameters, trained))
-    ]
+    ] + [
+        f"{cards.card_path(card.name)}: it states {stated[0]} ({stated[1] or 'no terms'}), and what it learnt from asks "
+        f"for {due[0]} ({due[1] or 'no terms'})."
+    ] * (stated != due)
 
 
 def export(root: Path = Path(), scale: str | None = None, names: Sequence[str] = ()) -> list[Exported]:
@@ -124,7 +141,7 @@ def export(root: Path = Path(), scale: str | None = None, names: Sequence[str] =
             f"Scale {parameters.scale} has no network '{unknown[0]}'. "
             f"{nearest(unknown[0], (one.name for one in known))}"
         )
-    chosen = [trained for trained in known if (trained.name in names if names else not trained.variant)]
+    chosen = [one for one in known if (one.name in names if names else one.room and not one.variant)]
     _check_built(root, parameters, chosen)
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
         exporter = _Exporter(root, parameters, Path(place))
@@ -174,7 +191,7 @@ class _Exporter:
         self._people = _people(parameters)
 
     def export(self, trained: Trained) -> Exported:
-        seed = self.parameters.data_seed if trained.room == "backbones" else self.parameters.seeds[0]
+        seed = self.parameters.seeds[0] if trained.room == "methods" else self.parameters.data_seed
         checkpoint = trained.checkpoint(self.paths, self.parameters.seeds[0])
         path = self.root / checkpoint
         record = self._record(checkpoint)
@@ -187,19 +204,24 @@ class _Exporter:
             )
         tensors = {f"{part}.{key}": tensor for part, group in parts.items() for key, tensor in group.items()}
         buffers = checkpoints.buffers_of(path)
-        rounded = half_precision.rounded(tensors, buffers, path)
+        exact = buffers if trained.room else []  # the codes and features of fakes are buffers, and are rounded
+        rounded = half_precision.rounded(tensors, exact, path)
         ties = {name: md5 for name in trained.cls.needs if (md5 := facts.get(name))}
+        if not trained.room:  # the file states the generator, and the features are those of this semantics network
+            ties["semantics"] = fingerprints.md5(self.root / self.paths.backbone.format(backbone="semantics"))
         file = self.folder / cards.weights_path(trained.name).name
         facts = {key: value for key, value in facts.items() if key not in ties}
         checkpoints.write(file, rounded, facts, buffers)
         self._sha256[trained.name] = fingerprints.sha256(file)
         quality, quality_of = self._quality(trained)
+        terms = terms_of(self.parameters, trained)
         card = Card(
             name=trained.name,
             what=f"{trained.cls.title}{f', ablation {trained.variant}' * bool(trained.variant)}",
             source=getattr(trained.cls, "source", "") or trained.cls.paper,
             block=trained.block,
-            licence=licences.OURS,
+            licence=licences.of_networks(terms),
+            terms=terms,
             scale=self.parameters.scale,
             data=Data(
                 dataset=self.parameters.matrix.train_on, people=self._people, group=trained.cls.people,
@@ -271,6 +293,8 @@ class _Exporter:
         dataset = self.parameters.matrix.train_on
         if trained.room == "backbones":
             return self._report(trained)["quality"], f"validation people of {dataset}"
+        if not trained.room:
+            return {}, "not measured: faces of nobody"
         variant = trained.variant or next(iter(self.parameters.methods[trained.module].variants))
         file = self.root / self.paths.scores
         scores = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}

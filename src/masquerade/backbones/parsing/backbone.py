@@ -19,6 +19,7 @@ class Parsing(TrainedBackbone):
     source = "trained here on the masks of the backbones' people, or 79999_iter.pth as published"
 
     architecture = ("input_size", "width", "stride")
+    any_size = True
     Params = ParsingSettings
     params: ParsingSettings
 

@@ -1,0 +1,208 @@
+"""Draws people who do not exist: their codes, the filter of bad draws, and the rows of their pictures.
+
+A person is a code w. A picture of a person has codes near w: moved along directions of W (pose, expression, light), and
+with a share of other codes in each group of layers. The layers are those of StyleGAN2 (`MobileStyleGAN`).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from masquerade.backbones.generator import random_face
+from masquerade.backbones.parsing import training as parsing
+from masquerade.core import seeding
+from masquerade.core.annotations import FACE_BOX
+from masquerade.core.errors import ParameterError
+from masquerade.core.images import ArchiveWriter, to_float, to_uint8
+from masquerade.faces.generated import labels, measures
+from masquerade.faces.generated.settings import GeneratedParams, file_of
+from masquerade.faces.photographs import alignment
+from masquerade.networks.age_gender import AgeAndGender
+from masquerade.networks.dlib_models import landmark_predictor
+from masquerade.networks.mobile_stylegan import LARGE, SIZE, STYLE
+
+NAME = "generated_hq"
+MEAN_OF = 10_000  # codes whose mean and principal axes are taken: Karras et al. 2019, appendix B
+AXES = 40  # principal axes of W: 0.72 of its variance
+RIDGE = 5.0  # of the regression on these axes, in units of a picture
+MOVED = {
+    "yaw": range(5), "pitch": range(5), "smile": range(3, 6), "mouth": range(3, 6), "eyes": range(4, 7),
+    "light": range(6, 14), "side": range(6, 14),
+}  # fmt: skip
+"""Direction -> the layers whose codes it moves."""
+SHARED = {"outline": range(3), "features": range(3, 7), "colours": range(7, 14)}
+"""Group of layers -> its layers; another person's code has a share in each group."""
+ATTEMPTS = 5  # draws of a picture, after which another person is drawn
+PEOPLE = 50  # draws of a person, after which the limits are wrong
+
+
+class Studio:
+    """The generator with what is needed to draw people. Everything that it draws depends on the seed alone."""
+
+    def __init__(self, params: GeneratedParams, seed: int):
+        self.params, self.seed = params, seed
+        self.generator = random_face.with_head(file_of(params.head)) if params.head else random_face.without_head()
+        self.networks = AgeAndGender()
+        self.parser = parsing.load(file_of(params.parser))
+        draws = seeding.generator(seed, NAME, "mean")
+        codes = self._mapped(draws.standard_normal((MEAN_OF, STYLE), dtype=np.float32)).astype(np.float64)
+        self.mean = codes.mean(axis=0)
+        values, vectors = np.linalg.eigh(np.cov(codes - self.mean, rowvar=False))
+        self.axes = (vectors[:, -AXES:] * np.sqrt(values[-AXES:])).T
+        self.usual = float(np.sqrt(values.sum()))
+        self.rejected: Counter[str] = Counter()
+
+    def code(self, *purpose: object) -> np.ndarray:
+        """A code of W, not truncated: float64 (STYLE,)."""
+        draws = seeding.generator(self.seed, NAME, *purpose)
+        return self._mapped(draws.standard_normal((1, STYLE), dtype=np.float32))[0].astype(np.float64)
+
+    def truncated(self, w: np.ndarray) -> np.ndarray:
+        return self.mean + self.params.psi * (w - self.mean)
+
+    @torch.inference_mode()
+    def _mapped(self, z: np.ndarray) -> np.ndarray:
+        return self.generator.map(torch.from_numpy(z)).numpy()
+
+    @torch.inference_mode()
+    def picture(self, codes: np.ndarray) -> np.ndarray:
+        """Codes (layers, STYLE) -> uint8 (SIZE, SIZE, 3). One at a time, so no picture depends on its neighbours."""
+        w_plus = torch.from_numpy(codes[None].astype(np.float32))
+        if self.params.head:
+            drawn = self.generator.synthesize(w_plus)
+        else:
+            drawn = functional.avg_pool2d(self.generator.synthesize_large(w_plus), LARGE // SIZE)
+        return to_uint8(drawn.numpy())[0]
+
+    def measured(self, number: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Of a picture: its code along the axes (AXES,), and its measures. None if it does not pass the filter."""
+        w = self.truncated(self.code("direction", number))
+        picture = self.picture(np.tile(w, (self.generator.layers, 1)))
+        points, fault = self.found(picture)
+        if fault:
+            return None
+        along = self.axes @ (w - self.mean) / (self.axes**2).sum(axis=1)
+        return along, measures.of(picture, points)
+
+    def found(self, picture: np.ndarray) -> tuple[np.ndarray, str]:
+        """The 68 points of a picture, (68, 2) in pixels, and its fault: '' if it passes the filter."""
+        limits, side = self.params.limits, picture.shape[0]
+        boxes = alignment.detect(picture, side, 0.0)
+        if len(boxes) != 1:
+            return np.zeros((68, 2)), "no face" if not len(boxes) else "several faces"
+        middle = boxes[0].reshape(2, 2).mean(axis=0) / side
+        if np.linalg.norm(middle - np.reshape(FACE_BOX, (2, 2)).mean(axis=0)) > limits.offset:
+            return np.zeros((68, 2)), "not in the middle"
+        points = landmarks(picture, boxes[0])
+        if points.min() < 0 or points.max() > side - 1:
+            return points, "landmarks outside"
+        pixels = measures.face_pixels(picture, points)
+        brightness = pixels.mean() / 255.0
+        if not limits.darkest <= brightness <= limits.brightest or (pixels.min(axis=1) > 250).mean() > limits.clipped:
+            return points, "light"
+        return points, ""
+
+    def varied(self, w: np.ndarray, directions: np.ndarray, *purpose: object) -> np.ndarray:
+        """The codes (layers, STYLE) of a picture of the person w (truncated)."""
+        codes = np.tile(w, (self.generator.layers, 1))
+        for group, layers in SHARED.items():
+            share = getattr(self.params.shares, group)
+            other = self.truncated(self.code(*purpose, group))
+            codes[layers] = self.mean + np.sqrt(1 - share**2) * (w - self.mean) + share * (other - self.mean)
+        amounts = seeding.generator(self.seed, NAME, *purpose, "amounts").standard_normal(len(MOVED))
+        for (name, layers), direction, amount in zip(MOVED.items(), directions, amounts, strict=True):
+            codes[layers] += getattr(self.params.strengths, name) * amount * direction
+        return codes
+
+    def person(self, directions: np.ndarray, split: str, number: int) -> Iterator[tuple[dict, np.ndarray]]:
+        """The rows and pictures of a person. Raises ParameterError if no draw passes the limits."""
+        for draw in range(PEOPLE):
+            drawn = self._pictures(directions, split, number, draw)
+            if drawn:
+                break
+        else:
+            raise ParameterError(
+                f"datasets.{NAME}.limits reject every picture of {PEOPLE} people. Widen the limits, or lower the "
+                "strengths."
+            )
+        ages, males = self.networks.measure([picture for picture, _ in drawn])
+        identity = f"{NAME}-{split}-{number:04d}"
+        known = labels.of_person(float(ages.mean()), float(males.mean()))
+        for take, (picture, points) in enumerate(drawn):
+            row = {"id": f"{identity}-{take:02d}", "identity": identity, "split": split, "detected": True}
+            row |= {"landmarks": points.astype(np.float32).ravel().tolist()}
+            mask = self.parser.labels(torch.from_numpy(to_float(picture[None]))).numpy()[0]
+            yield row | labels.of_picture(picture, points, mask, known, formal=number % 2 == 1), picture
+
+    def _pictures(self, directions: np.ndarray, split: str, number: int, draw: int) -> list:
+        """Pictures and points of a draw of a person; none if the filter rejects the person."""
+        w = self.code(split, number, draw)
+        if np.linalg.norm(w - self.mean) > self.params.limits.farthest * self.usual:
+            self.rejected["far from the mean"] += 1
+            return []
+        drawn = []
+        for take in range(getattr(self.params.pictures_per_identity, split)):
+            for attempt in count():
+                if attempt == ATTEMPTS:
+                    self.rejected["people"] += 1
+                    return []
+                codes = self.varied(self.truncated(w), directions, split, number, draw, take, attempt)
+                picture = self.picture(codes)
+                points, fault = self.found(picture)
+                if not fault:
+                    drawn.append((picture, points))
+                    break
+                self.rejected[fault] += 1
+        return drawn
+
+
+def landmarks(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
+    """The 68 points of an upright face in ``box``: float64 (68, 2)."""
+    import dlib
+
+    shape = landmark_predictor()(picture, dlib.rectangle(*(round(float(edge)) for edge in box)))
+    return np.array([(point.x, point.y) for point in shape.parts()], dtype=np.float64)
+
+
+@lru_cache(maxsize=1)
+def studio(params: GeneratedParams, seed: int) -> Studio:
+    """The studio of this process."""
+    return Studio(params, seed)
+
+
+def measured(params: GeneratedParams, seed: int, number: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """`Studio.measured` in this process."""
+    return studio(params, seed).measured(number)
+
+
+def directions_of(params: GeneratedParams, seed: int, pictures: Sequence) -> np.ndarray:
+    """The directions of W, float64 (7, STYLE), in the order of `measures.NAMES`; one deviation of W long.
+
+    Each is the ridge regression of a measure on the principal axes, from what `measured` gave of pictures.
+    """
+    passed = [picture for picture in pictures if picture]
+    if len(passed) < len(pictures) / 2:
+        raise ParameterError(f"datasets.{NAME}.limits reject most pictures. Widen them.")
+    along, values = (np.stack(part) for part in zip(*passed, strict=True))
+    values = (values - values.mean(axis=0)) / values.std(axis=0)
+    weights = np.linalg.solve(along.T @ along + RIDGE * np.eye(AXES), along.T @ values)
+    return (weights / np.linalg.norm(weights, axis=0)).T @ studio(params, seed).axes
+
+
+def draw_part(
+    params: GeneratedParams, seed: int, directions: np.ndarray, split: str, people: range, part: Path
+) -> None:
+    """Draw some people of a split into an archive."""
+    drawing = studio(params, seed)
+    drawing.rejected.clear()
+    with ArchiveWriter(part) as out:
+        for number in people:
+            for row, picture in drawing.person(directions, split, number):
+                out.add(picture, row)
+        out.facts["rejected"] = dict(drawing.rejected)

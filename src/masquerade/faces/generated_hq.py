@@ -1,0 +1,123 @@
+"""Generated HQ: people who do not exist, in photographs that a published generator draws."""
+
+import hashlib
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from tqdm import tqdm
+
+from masquerade.assets.packaged import packaged
+from masquerade.core import files, fingerprints, threads
+from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.images import FaceArchive, index_path
+from masquerade.faces import Dataset, Record
+from masquerade.faces.generated.settings import GeneratedParams, file_of
+
+logger = logging.getLogger(__name__)
+
+PART = 5  # people in a part
+SIZE = 256
+
+
+class GeneratedHQ(Dataset):
+    """Several pictures of each person, drawn by the generator of the package random-face: docs/datasets.md.
+
+    Processors draw, one thread each, also where there is a GPU. A picture depends on the seed, its person and its
+    number, and on whether the processor has bfloat16.
+    """
+
+    title = "Generated HQ"
+    labelled_by = ("dlib_face", "age_gender")
+    terms = "research, non-commercial"
+
+    Params = GeneratedParams
+    params: GeneratedParams
+
+    def available(self) -> tuple[bool, str]:
+        try:
+            packaged("random_face", "data", "SynthesisNetwork.bin", install="random-face")
+        except CheckpointError as error:
+            return False, str(error)
+        return True, ""
+
+    def sources(self) -> list[Path]:
+        return [file_of(weights) for weights in (self.params.head, self.params.parser) if weights]
+
+    def count(self, seed: int) -> dict[str, int]:
+        p = self.params
+        return {split: getattr(p.identities, split) * getattr(p.pictures_per_identity, split) for split in self.splits}
+
+    def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
+        """Yield every face, split by split and person by person. Raises ParameterError for another size than 256.
+
+        Processes draw parts of PART people into archives of ``kept``, where an interrupted run finds them again.
+        """
+        if size != SIZE:
+            raise ParameterError(
+                f"datasets.generated_hq draws {SIZE} pixels, and image.size is {size}: generated faces are not "
+                f"resized. Set image.size to {SIZE}."
+            )
+        kept = TemporaryDirectory() if self.kept is None else nullcontext(self.kept / self._settings(seed))
+        pool = ProcessPoolExecutor(workers, get_context("spawn"), threads.limit, (1,))
+        with kept as folder:
+            try:
+                yield from self._drawn(pool, Path(folder), seed)
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def _drawn(self, pool: ProcessPoolExecutor, folder: Path, seed: int) -> Iterator[Record]:
+        from masquerade.faces.generated import drawing
+
+        directions = self._directions(pool, folder / "directions.npy", seed)
+        draw = partial(pool.submit, drawing.draw_part, self.params, seed, directions)
+        parts = {}
+        for split in self.splits:
+            people = range(getattr(self.params.identities, split))
+            for first in people[::PART]:
+                part = folder / f"{split}-{first:06d}.zip"
+                complete = index_path(part).is_file()  # it is written last
+                parts[part] = None if complete else draw(split, people[first : first + PART], part)
+        rejected: Counter[str] = Counter()
+        with tqdm(
+            total=sum(self.count(seed).values()), unit="face", desc=self.title, mininterval=5, disable=None
+        ) as bar:
+            for part, drawn in parts.items():
+                if drawn:
+                    drawn.result()
+                archive = FaceArchive(part)
+                rejected.update(archive.facts["rejected"])
+                for row, picture in zip(archive.index.to_dict("records"), archive.pictures(archive.index), strict=True):
+                    bar.update()
+                    yield Record(picture, row | {"landmarks": row["landmarks"].tolist()})
+        logger.info("%s: rejected draws: %s", self.title, dict(rejected))
+
+    def _directions(self, pool: ProcessPoolExecutor, path: Path, seed: int) -> np.ndarray:
+        from masquerade.faces.generated import drawing
+
+        if not path.is_file():
+            numbers = range(self.params.direction_pictures)
+            pictures = list(pool.map(partial(drawing.measured, self.params, seed), numbers, chunksize=4))
+            directions = pool.submit(drawing.directions_of, self.params, seed, pictures).result()
+            with files.written(path) as temporary, temporary.open("wb") as out:
+                np.save(out, directions)
+        return np.load(path)
+
+    def _settings(self, seed: int) -> str:
+        """A name for all that the pictures depend on: the parameters, the seed, the head, and this code."""
+        import torch
+
+        from masquerade.training.precision import bfloat16_pays
+
+        code = [fingerprints.fingerprint(path) for path in fingerprints.closure(Path(__file__))]
+        weights = [fingerprints.sha256(path) for path in self.sources()]
+        settings = [self.params.model_dump(), seed, weights, code, bfloat16_pays(torch.device("cpu"))]
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]

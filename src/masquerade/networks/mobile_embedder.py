@@ -1,0 +1,118 @@
+"""The MobileNet of Savchenko 2019 (PeerJ Computer Science 5:e197) that describes a face, and the reader of its file.
+
+It learnt to tell the people of VGGFace2 apart, and then age and gender. The file is ``faceres.bin`` of the npm package
+@vladmandic/human, which keeps the tensors of TensorFlow.js as 16-bit floats, one after the other, without names.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.core.errors import CheckpointError
+
+SIDE = 224
+MEANS = (103.939, 116.779, 123.68)
+"""Subtracted from blue, green and red, 0 to 255."""
+EMBEDDING = 1024
+BLOCKS = (
+    (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), (512, 1), (512, 1), (512, 1), (512, 1), (512, 1),
+    (1024, 2), (1024, 1),
+)  # fmt: skip
+"""Channels and stride of each block."""
+HEADS = ((1024, 256), (256,), (256, 100), (100,), (256, 1), (1,))
+"""Shapes of the layers for age and gender, which come first in the file and are not used."""
+LIMITS = 2
+"""Numbers after each layer: 6 and 0, between which ReLU6 keeps its values."""
+INDEX = 8
+"""Bytes at the end of the file: the two axes of the mean, as 32-bit integers."""
+
+
+class Block(nn.Module):
+    """Two convolutions, depthwise and 1 x 1, with ReLU6: (N, inputs, H, W) -> (N, outputs, H / stride, W / stride)."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int):
+        super().__init__()
+        self.depthwise = nn.Conv2d(inputs, inputs, 3, stride, groups=inputs)
+        self.pointwise = nn.Conv2d(inputs, outputs, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.relu6(self.pointwise(functional.relu6(self.depthwise(padded(x, self.depthwise.stride[0])))))
+
+
+class MobileEmbedder(nn.Module):
+    """(N, 3, 224, 224), blue first, 0 to 255 minus `MEANS` -> (N, 1024), not normalised."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 32, 3, 2)
+        inputs = (32, *(channels for channels, _ in BLOCKS))
+        self.blocks = nn.Sequential(*(Block(before, *block) for before, block in zip(inputs, BLOCKS, strict=False)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.blocks(functional.relu6(self.stem(padded(x, 2)))).mean(dim=(2, 3))
+
+
+def padded(x: Tensor, stride: int) -> Tensor:
+    """TensorFlow's padding "same" of a 3 x 3 convolution: with stride 2, only on the right and at the bottom."""
+    return functional.pad(x, (1, 1, 1, 1) if stride == 1 else (0, 1, 0, 1))
+
+
+def load(path: Path) -> MobileEmbedder:
+    """The network with the weights of the file, frozen.
+
+    Raises CheckpointError if the file is of another size, or if it contains NaN or infinity.
+    """
+    with torch.device("meta"):
+        network = MobileEmbedder()
+    network.load_state_dict(_tensors(path), assign=True)
+    return network.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+
+
+def _shapes() -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Name and shape of each tensor of the network, in the order of the file, in which kernels are (H, W, in, out).
+
+    A depthwise kernel has the shape (H, W, C, 1), and its batch normalisation has a factor as well.
+    """
+    yield "stem.weight", (3, 3, 3, 32)
+    yield "stem.bias", (32,)
+    inputs = 32
+    for number, (outputs, _) in enumerate(BLOCKS):
+        yield f"blocks.{number}.depthwise.weight", (3, 3, inputs, 1)
+        yield f"blocks.{number}.depthwise.factor", (inputs,)
+        yield f"blocks.{number}.depthwise.bias", (inputs,)
+        yield f"blocks.{number}.pointwise.weight", (1, 1, inputs, outputs)
+        yield f"blocks.{number}.pointwise.bias", (outputs,)
+        inputs = outputs
+
+
+def _tensors(path: Path) -> dict[str, Tensor]:
+    content = path.read_bytes()
+    skipped = sum(int(np.prod(shape)) for shape in HEADS)
+    shapes = dict(_shapes())
+    layers = sum(name.endswith(".bias") for name in shapes)
+    expected = 2 * (skipped + sum(int(np.prod(shape)) for shape in shapes.values()) + LIMITS * layers) + INDEX
+    if len(content) != expected:
+        raise CheckpointError(f"{path} has {len(content)} bytes, and the published file {expected}. Get it again.")
+    numbers = np.frombuffer(content[:-INDEX], dtype="<f2").astype(np.float32)
+    tensors, start = {}, skipped
+    for name, shape in shapes.items():
+        end = start + int(np.prod(shape))
+        values = torch.from_numpy(numbers[start:end].reshape(shape))
+        if not values.isfinite().all():
+            raise CheckpointError(f"{path}: {name} holds values that are not numbers. Get it again.")
+        tensors[name] = values
+        start = end + (LIMITS if name.endswith(".bias") else 0)
+    for name in [name for name in tensors if name.endswith(".factor")]:
+        kernel = name.replace(".factor", ".weight")
+        tensors[kernel] = tensors[kernel] * tensors.pop(name)[:, None]
+    return {name: _in_torch_order(name, values) for name, values in tensors.items()}
+
+
+def _in_torch_order(name: str, values: Tensor) -> Tensor:
+    if name.endswith("depthwise.weight"):
+        return values.permute(2, 3, 0, 1).contiguous()
+    return values.permute(3, 2, 0, 1).contiguous() if name.endswith(".weight") else values.clone()
