@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,12 @@ class Inverter(nn.Module):
 
 def errors(images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """The error of each reconstruction: the perceptual distance of `MobileNetFeatures`, which no refinement lowers."""
-    return MobileNetFeatures(ERROR_SIDE).measure(drawn, images)["perceptual"]
+    return _features().measure(drawn, images)["perceptual"]
+
+
+@cache
+def _features() -> MobileNetFeatures:
+    return MobileNetFeatures(ERROR_SIDE)
 
 
 def build(facts: Mapping, generator: str, mean: Tensor, linear: LinearCodes | None = None) -> Inverter:

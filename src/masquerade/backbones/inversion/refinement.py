@@ -27,20 +27,22 @@ def refined(codes: Tensor, images: Tensor, generator: MobileStyleGAN, settings: 
 
     All faces are optimised together, each with its own code and state, so a face does not depend on its batch.
     """
-    network, mean = loss_network(images.device), generator.latent_avg
+    mean, network = generator.latent_avg, loss_network(images.device) if settings.perceptual else None
     with torch.enable_grad():
         codes = codes.detach().clone().requires_grad_(True)
         optimiser = torch.optim.Adam([codes], betas=BETAS)
-        known = [[part.detach() for part in lpips.units(network, few)] for few in images.split(AT_ONCE)]
+        known = [lpips.units(network, few) if network else [] for few in images.split(AT_ONCE)]
         for step in execution.rounds(settings.steps):
             optimiser.zero_grad(set_to_none=False)
             for group in optimiser.param_groups:
                 group["lr"] = settings.learning_rate * (1 - (1 - LAST) * step / settings.steps)
             for few, targets, units in zip(codes.split(AT_ONCE), images.split(AT_ONCE), known, strict=True):
                 made = generator.synthesize(few)
-                with precision.mixed(images.device, True):
-                    apart = lpips.distance(lpips.units(network, made), units)
-                errors = settings.perceptual * apart + picture_errors(made, targets, settings)
+                errors = picture_errors(made, targets, settings)
+                if network:
+                    with precision.mixed(images.device, True):
+                        apart = lpips.distance(lpips.units(network, made), units)
+                    errors = errors + settings.perceptual * apart
                 errors = errors + settings.prior * ((few - mean) / DEVIATION).square().mean((1, 2))
                 errors.sum().backward()
             optimiser.step()
