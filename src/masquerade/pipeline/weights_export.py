@@ -121,8 +121,8 @@ def drift(card: Card, parameters: Parameters) -> list[str]:
         f"{cards.card_path(card.name)}: {key} was {there} in the training, and scale {card.scale} has {here} now."
         for key, there, here in cards.differences(card.parameters, slice_of(parameters, trained))
     ] + [
-        f"{cards.card_path(card.name)}: it states {stated[0]} ({stated[1] or 'no terms'}), and what it learnt from asks "
-        f"for {due[0]} ({due[1] or 'no terms'})."
+        f"{cards.card_path(card.name)}: it states {stated[0]} ({stated[1] or 'no terms'}), and what it learnt from "
+        f"requires {due[0]} ({due[1] or 'no terms'})."
     ] * (stated != due)
 
 
