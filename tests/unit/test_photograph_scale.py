@@ -12,7 +12,7 @@ from masquerade.faces.folder import Folder
 from masquerade.lineage import licences
 from masquerade.params import loading
 from masquerade.pipeline import adopted_networks, photograph_scale
-from masquerade.pipeline.weights_export import Trained, terms_of
+from masquerade.pipeline.trained_networks import Trained, terms_of
 
 ROOT = Path(__file__).parents[2]
 
