@@ -20,7 +20,7 @@ from masquerade.core import files, fingerprints, threads
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive, index_path
 from masquerade.faces import Dataset, Record
-from masquerade.faces.generated.settings import GeneratedParams
+from masquerade.faces.generated.settings import GeneratedParams, file_of
 
 logger = logging.getLogger(__name__)
 
@@ -50,9 +50,7 @@ class GeneratedHQ(Dataset):
         return True, ""
 
     def sources(self) -> list[Path]:
-        from masquerade.faces.generated.drawing import head_file
-
-        return [head_file(self.params.head)] if self.params.head else []
+        return [file_of(weights) for weights in (self.params.head, self.params.parser) if weights]
 
     def count(self, seed: int) -> dict[str, int]:
         p = self.params
@@ -120,6 +118,6 @@ class GeneratedHQ(Dataset):
         from masquerade.training.precision import bfloat16_pays
 
         code = [fingerprints.fingerprint(path) for path in fingerprints.closure(Path(__file__))]
-        heads = [fingerprints.sha256(path) for path in self.sources()]
-        settings = [self.params.model_dump(), seed, heads, code, bfloat16_pays(torch.device("cpu"))]
+        weights = [fingerprints.sha256(path) for path in self.sources()]
+        settings = [self.params.model_dump(), seed, weights, code, bfloat16_pays(torch.device("cpu"))]
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]

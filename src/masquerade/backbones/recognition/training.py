@@ -85,12 +85,16 @@ class RecognitionTask:
         draw = seeding.generator(self.seed, "recognition", step)
         torch.manual_seed(seeding.derive(self.seed, "dropout", step))
         chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
-        images, labels = augmented(self.pictures[chosen], draw).to(self.device), self.labels[chosen].to(self.device)
-        logits = self.head(self.recogniser(images), labels)
+        embeddings, labels = self.embeddings(self.pictures[chosen], draw), self.labels[chosen].to(self.device)
+        logits = self.head(embeddings, labels)
         loss = functional.cross_entropy(logits, labels)
         self.optimisers["all"].descend(loss, share)
         right = (logits.argmax(1) == labels).float().mean()
         return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": self.params.learning_rate * share}
+
+    def embeddings(self, pictures: Tensor, draw: np.random.Generator) -> Tensor:
+        """The unit embeddings (N, 512) of augmented pictures, uint8 (N, H, W, 3)."""
+        return self.recogniser(augmented(pictures, draw).to(self.device))
 
 
 def augmented(pictures: Tensor, draw: np.random.Generator) -> Tensor:
@@ -115,7 +119,12 @@ def chosen_identities(identities: list[str], part: tuple[float, float]) -> list[
 
 
 def train(
-    name: str, build: Callable[[Mapping], nn.Module], params: RecognitionSettings, job: TrainingJob, facts: Mapping
+    name: str,
+    build: Callable[[Mapping], nn.Module],
+    params: RecognitionSettings,
+    job: TrainingJob,
+    facts: Mapping,
+    task_of: type[RecognitionTask] = RecognitionTask,
 ) -> None:
     """Train on the job's people and write the checkpoint.
 
@@ -140,8 +149,8 @@ def train(
     logger.info("training on %d pictures of %d identities", len(rows), len(chosen))
     training.start()
     facts = {**facts, "input_size": params.input_size, "identities": len(chosen)}
-    recogniser = place(Recogniser(build(facts), params.input_size))
-    task = RecognitionTask(recogniser, params, archive.pictures(rows), labels, training.seed)
+    recogniser = place(_recogniser(build(facts), facts))
+    task = task_of(recogniser, params, archive.pictures(rows), labels, training.seed)
     training.fit(task, params.steps, None, facts)
     training.save({"network": recogniser.network}, facts)
 
@@ -158,11 +167,13 @@ def quality(recogniser: Recogniser, job: TrainingJob) -> dict[str, float]:
 def load(build: Callable[[Mapping], nn.Module], checkpoint: Path) -> Recogniser:
     """The recogniser of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
-    crop = Crop(**saved.facts["crop"]) if "crop" in saved.facts else None
-    network = saved.frozen("network", build(saved.facts))
-    recogniser = Recogniser(network, saved.facts["input_size"], crop)
+    recogniser = _recogniser(saved.frozen("network", build(saved.facts)), saved.facts)
     # on a CPU, convolutions in the channels-last order are a sixth faster
     return recogniser.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+
+
+def _recogniser(network: nn.Module, facts: Mapping) -> Recogniser:
+    return Recogniser(network, facts["input_size"], Crop(**facts["crop"]) if "crop" in facts else None)
 
 
 def verification(embeddings: np.ndarray, identities: list[str]) -> dict[str, float]:

@@ -14,18 +14,18 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from masquerade.core import own_weights, seeding
+from masquerade.backbones.generator import random_face
+from masquerade.backbones.parsing import training as parsing
+from masquerade.core import seeding
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.errors import ParameterError
-from masquerade.core.images import ArchiveWriter, to_uint8
+from masquerade.core.images import ArchiveWriter, to_float, to_uint8
 from masquerade.faces.generated import labels, measures
-from masquerade.faces.generated.settings import GeneratedParams
+from masquerade.faces.generated.settings import GeneratedParams, file_of
 from masquerade.faces.photographs import alignment
 from masquerade.networks.age_gender import AgeAndGender
 from masquerade.networks.dlib_models import landmark_predictor
-from masquerade.networks.mobile_stylegan import LARGE, SIZE, STYLE, MobileStyleGAN
-from masquerade.training.checkpoints import Saved
-from masquerade.training.precision import mixed
+from masquerade.networks.mobile_stylegan import LARGE, SIZE, STYLE
 
 NAME = "generated_hq"
 MEAN_OF = 10_000  # codes whose mean and principal axes are taken: Karras et al. 2019, appendix B
@@ -47,8 +47,9 @@ class Studio:
 
     def __init__(self, params: GeneratedParams, seed: int):
         self.params, self.seed = params, seed
-        self.generator = _generator(params.head)
+        self.generator = random_face.with_head(file_of(params.head)) if params.head else random_face.without_head()
         self.networks = AgeAndGender()
+        self.parser = parsing.load(file_of(params.parser))
         draws = seeding.generator(seed, NAME, "mean")
         codes = self._mapped(draws.standard_normal((MEAN_OF, STYLE), dtype=np.float32)).astype(np.float64)
         self.mean = codes.mean(axis=0)
@@ -73,12 +74,11 @@ class Studio:
     def picture(self, codes: np.ndarray) -> np.ndarray:
         """Codes (layers, STYLE) -> uint8 (SIZE, SIZE, 3). One at a time, so no picture depends on its neighbours."""
         w_plus = torch.from_numpy(codes[None].astype(np.float32))
-        with mixed(torch.device("cpu"), True):
-            if self.params.head:
-                drawn = self.generator.synthesize(w_plus)
-            else:
-                drawn = functional.avg_pool2d(self.generator.synthesize_large(w_plus), LARGE // SIZE)
-        return to_uint8(drawn.float().numpy())[0]
+        if self.params.head:
+            drawn = self.generator.synthesize(w_plus)
+        else:
+            drawn = functional.avg_pool2d(self.generator.synthesize_large(w_plus), LARGE // SIZE)
+        return to_uint8(drawn.numpy())[0]
 
     def measured(self, number: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Of a picture: its code along the axes (AXES,), and its measures. None if it does not pass the filter."""
@@ -137,7 +137,8 @@ class Studio:
         for take, (picture, points) in enumerate(drawn):
             row = {"id": f"{identity}-{take:02d}", "identity": identity, "split": split, "detected": True}
             row |= {"landmarks": points.astype(np.float32).ravel().tolist()}
-            yield row | labels.of_picture(picture, points, known, formal=number % 2 == 1), picture
+            mask = self.parser.labels(torch.from_numpy(to_float(picture[None]))).numpy()[0]
+            yield row | labels.of_picture(picture, points, mask, known, formal=number % 2 == 1), picture
 
     def _pictures(self, directions: np.ndarray, split: str, number: int, draw: int) -> list:
         """Pictures and points of a draw of a person; none if the filter rejects the person."""
@@ -169,21 +170,6 @@ def landmarks(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
     return np.array([(point.x, point.y) for point in shape.parts()], dtype=np.float64)
 
 
-def _generator(head: str) -> MobileStyleGAN:
-    from masquerade.backbones.generator import random_face
-
-    if not head:
-        empty = {name: torch.zeros_like(value) for name, value in random_face.own_tensors(MobileStyleGAN()).items()}
-        return random_face.build(empty)
-    return random_face.build(Saved(head_file(head)).tensors["generator"])
-
-
-def head_file(head: str) -> Path:
-    """The file that ``head`` of the parameters names."""
-    name = own_weights.name_of(head)
-    return Path(own_weights.FOLDER, f"{name}.safetensors") if name else Path(head)
-
-
 @lru_cache(maxsize=1)
 def studio(params: GeneratedParams, seed: int) -> Studio:
     """The studio of this process."""
@@ -200,7 +186,10 @@ def directions_of(params: GeneratedParams, seed: int, pictures: Sequence) -> np.
 
     Each is the ridge regression of a measure on the principal axes, from what `measured` gave of pictures.
     """
-    along, values = (np.stack(part) for part in zip(*filter(None, pictures), strict=True))
+    passed = [picture for picture in pictures if picture]
+    if len(passed) < len(pictures) / 2:
+        raise ParameterError(f"datasets.{NAME}.limits reject most pictures. Widen them.")
+    along, values = (np.stack(part) for part in zip(*passed, strict=True))
     values = (values - values.mean(axis=0)) / values.std(axis=0)
     weights = np.linalg.solve(along.T @ along + RIDGE * np.eye(AXES), along.T @ values)
     return (weights / np.linalg.norm(weights, axis=0)).T @ studio(params, seed).axes

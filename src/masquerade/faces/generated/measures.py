@@ -7,9 +7,10 @@ LEFT_EYE, RIGHT_EYE = 36, 45  # the outer corners, in iBUG order; left side of t
 NOSE, CHIN, MOUTH = 30, 8, (48, 54)
 SIX = [NOSE, CHIN, LEFT_EYE, RIGHT_EYE, *MOUTH]
 MODEL = np.array(
-    [(0, 0, 0), (0, 330, 65), (-225, -170, 135), (225, -170, 135), (-150, 150, 125), (150, 150, 125)], dtype=np.float64
+    [(0, 0, 0), (0, 394, 195), (-225, -178, 164), (225, -178, 164), (-128, 167, 132), (128, 167, 132)], dtype=np.float64
 )
-"""Six points of a common head model: x to the right, y down, z away from the camera (Mallick 2016, LearnOpenCV)."""
+"""These points of the mean drawn head (head.npz): x to the right, y down, z away from the camera, in 1/450 of the
+distance of the outer eye corners."""
 CAMERA = np.array([[1000.0, 0, 128], [0, 1000.0, 128], [0, 0, 1]])
 NAMES = ("yaw", "pitch", "smile", "mouth", "eyes", "light", "side")
 """The measures of `of`, in its order; the directions of W have these names."""

@@ -1,11 +1,14 @@
 """The parameters of generated people."""
 
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
+from masquerade.core import own_weights
 from masquerade.core.settings import Settings
 from masquerade.faces.drawn.procedural import Identities, SplitCounts
+from masquerade.training import cards
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Strength = Annotated[float, Field(ge=0)]
@@ -48,7 +51,7 @@ class Limits(Settings):
     """What a picture must keep, or it is drawn again. Our choices."""
 
     farthest: Annotated[float, Field(gt=0)]
-    """Largest distance of a person's code to the mean of W before the truncation, as a multiple of the usual distance."""
+    """Largest distance of a person's code to the mean of W, not truncated, as a multiple of the usual distance."""
     offset: Annotated[float, Field(gt=0)]
     """Largest distance of the middle of the HOG box to that of an aligned face, as a share of the picture's side."""
     darkest: Share
@@ -64,6 +67,8 @@ class GeneratedParams(Settings):
 
     head: str
     """Our head for 256 pixels: ``weights:<name>``, or a weight file or checkpoint; '' = averages of 1024 pixels."""
+    parser: str
+    """The face parser that finds hair and glasses: ``weights:<name>``, or a weight file or checkpoint."""
     identities: Identities
     """People in each split, count."""
     pictures_per_identity: SplitCounts
@@ -78,3 +83,9 @@ class GeneratedParams(Settings):
     """How much of other people's codes is in the pictures of a person."""
     limits: Limits
     """Which pictures are drawn again."""
+
+
+def file_of(weights: str) -> Path:
+    """The file of a parameter: that of ``weights:<name>``, or the path itself."""
+    name = own_weights.name_of(weights)
+    return cards.weights_path(name) if name else Path(weights)

@@ -35,9 +35,15 @@ class LatentSpace:
             check_backbone(backbones["inversion"], "generator", self.inverter.generator, backbones["generator"])
 
     def invert(self, images: np.ndarray) -> Tensor:
-        """Pictures, float32 (N, 3, S, S) -> W+ (N, layers, style), on the CPU. Raises as `check_size`."""
+        """Pictures, float32 (N, 3, S, S) -> W+ (N, layers, style), refined, on the CPU. Raises as `check_size`."""
         self.check_size(images)
-        return in_batches(self.inverter, BATCH, images)
+        return in_batches(lambda part: self.inverter.invert(part, self.generator), BATCH, images)
+
+    def reached(self, images: np.ndarray, codes: Tensor) -> np.ndarray:
+        """Whether the generator draws each picture from its code, by the inversion's own limit: bool (N,)."""
+        if self.inverter.limit is None:
+            return np.ones(len(images), dtype=bool)
+        return self.inverter.reaches(images, self.draw(codes).numpy())
 
     def check_size(self, images: np.ndarray) -> None:
         """Raises PictureError if pictures (N, 3, H, W) do not have the size of the generator's."""
