@@ -15,7 +15,7 @@ from masquerade.methods.latent import SetOfFakes, fakes
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.params import loading, overlays
 from masquerade.params.paths import Paths
-from masquerade.pipeline import adopted_networks, method_files, weights_export
+from masquerade.pipeline import adopted_networks, method_files, trained_networks, weights_export
 from masquerade.pipeline.graph import Graph
 from masquerade.training import adoption, cards, checkpoints
 from own_weights import (
@@ -73,7 +73,7 @@ class TestExport:
     def test_loss_of_quality_is_measured_on_the_rounded_weights(self, trained):
         exported = [
             weights_export.Exported(one, cards.read(one.name, trained), 0.0)
-            for one in weights_export.networks(loading.load(trained, "tiny"))
+            for one in trained_networks.networks(loading.load(trained, "tiny"))
             if one.name == "identity"
         ]
         losses = list(weights_export.rounding_losses(exported, loading.load(trained, "tiny"), trained))
@@ -149,7 +149,7 @@ class TestGraph:
         assert loading.load(repository, "tiny").weights("ifadit", "without_div") == "ifadit.without_div"
 
     def test_every_network_that_trains_declares_its_architecture(self, tiny):
-        for network in weights_export.networks(tiny):
+        for network in trained_networks.networks(tiny):
             params = overlays.at(tiny.tree, network.block)
             block = params["params"] if network.room == "methods" else params
             missing = [key for key in network.cls.architecture if overlays.at(block, key) is overlays.MISSING]
@@ -207,16 +207,16 @@ class TestDrift:
         problems = []
         for name in cards.names(ROOT):
             card = cards.read(name, ROOT)
-            problems += weights_export.drift(card, loading.load(ROOT, card.scale))
+            problems += trained_networks.drift(card, loading.load(ROOT, card.scale))
         assert problems == [], "\n".join(problems)
 
     def test_card_of_the_same_parameters_has_no_drift(self, trained):
-        assert weights_export.drift(cards.read("inversion", trained), loading.load(trained, "tiny")) == []
+        assert trained_networks.drift(cards.read("inversion", trained), loading.load(trained, "tiny")) == []
 
     def test_changed_parameter_is_named_with_card_key_and_both_values(self, repository):
         edit(repository, {"backbones": {"generator": {"published": ""}}, "datasets": {"synthetic_hq": {"yaw": 12.0}}})
         edit(repository, {"backbones": {"generator": {"reconstruction": {"steps": 9}}}})
-        assert weights_export.drift(cards.read("generator", repository), loading.load(repository, "tiny")) == [
+        assert trained_networks.drift(cards.read("generator", repository), loading.load(repository, "tiny")) == [
             f"weights/generator.yaml: {key} was {there} in the training, and scale tiny has {here} now."
             for key, there, here in (
                 ("backbones.generator.reconstruction.steps", 2, 9),
@@ -269,7 +269,7 @@ class TestFakes:
         card = cards.checked("fakes", drawn)
         assert card.belongs_to == {name: cards.read(name, drawn).sha256 for name in SetOfFakes.needs}
         assert card.size < 0.6 * (drawn / Paths("tiny").fakes).stat().st_size
-        assert weights_export.drift(card, parameters) == []
+        assert trained_networks.drift(card, parameters) == []
         adopted = {name: tmp_path / f"{name}.safetensors" for name in SetOfFakes.needs}
         for name, checkpoint in adopted.items():
             cls = discovery.load("backbones", name)

@@ -95,13 +95,13 @@ def adopt(
 def check(root: Root = Path()) -> None:
     """Read every file of weights/ again: its hash, and its card against the parameters. Ends with status 1 if not."""
     from masquerade.params import loading
-    from masquerade.pipeline import weights_export
+    from masquerade.pipeline import trained_networks
     from masquerade.training import cards
 
     problems = []
     for name in cards.names(root):
         card = cards.checked(name, root)
-        drifted = weights_export.drift(card, loading.load(root, card.scale))
+        drifted = trained_networks.drift(card, loading.load(root, card.scale))
         typer.echo(f"{name}: {'the file of its card' if not drifted else 'other parameters now'}")
         problems += drifted
     for problem in problems:

@@ -61,8 +61,7 @@ def files(name: str) -> list[str]:
 
 def package_problem(parameters: Parameters) -> str:
     """What is wrong with the package whose generator a scale adopts; '' if nothing is, or it adopts none."""
-    generator = parameters.backbones.get("generator")
-    if generator is None or generator.published != random_face.PUBLISHED:
+    if getattr(parameters.backbones.get("generator"), "published", "") != random_face.PUBLISHED:
         return ""
     try:
         random_face.files()
