@@ -147,11 +147,31 @@ def _rotation(yaw: float, pitch: float, roll: float) -> np.ndarray:
 def test_captions_use_the_words_of_drawn_people():
     from masquerade.faces.generated.labels import caption
 
-    known = dict.fromkeys(("Male", "Smiling", "Mouth_Slightly_Open", "Eyeglasses", "Wearing_Hat"), True)
-    hair = {"Black_Hair": False, "Blond_Hair": False, "Brown_Hair": False, "Gray_Hair": True}
-    assert caption({**known, **hair, "age": 70.0}, 20.0, formal=True) == (
-        "A photo of a old male person with gray hair, wearing eyeglasses and a hat, smiling, mouth slightly open, "
-        "looking to the right."
+    names = ("Male", "Smiling", "Mouth_Slightly_Open", "Eyeglasses", "Black_Hair", "Blond_Hair", "Brown_Hair")
+    old = {**dict.fromkeys(names, True), "Black_Hair": False, "Brown_Hair": False, "age": 70.0}
+    assert caption(old, 20.0, formal=True) == (
+        "A photo of a old male person with blond hair, wearing eyeglasses, smiling, mouth slightly open, looking to "
+        "the right."
     )
-    none = dict.fromkeys((*known, *hair), False)
-    assert caption({**none, "age": 25.0}, 0.0, formal=False) == "A young woman, with a neutral expression."
+    young = {**dict.fromkeys(names, False), "age": 25.0}
+    assert caption(young, 0.0, formal=False) == "A young woman, with a neutral expression."
+
+
+@pytest.mark.parametrize(
+    ("colour", "age", "name"),
+    [
+        ((30, 26, 25), 30.0, "Black_Hair"),
+        ((95, 65, 45), 30.0, "Brown_Hair"),
+        ((200, 165, 110), 30.0, "Blond_Hair"),
+        ((150, 150, 148), 60.0, ""),
+    ],
+)
+def test_hair_has_one_of_three_colours_unless_it_is_grey(colour, age, name):
+    from masquerade.core.annotations import CLASSES
+    from masquerade.faces.generated.labels import hair
+
+    mask = np.zeros((64, 64), np.uint8)
+    mask[:20] = CLASSES.index("hair")
+    picture = np.where(mask[..., None] > 0, np.uint8(colour), np.uint8(255))
+    assert [known for known, has in hair(picture, mask, age).items() if has] == ([name] if name else [])
+    assert not any(hair(picture, np.zeros_like(mask), age).values()), "no hair is seen"

@@ -71,7 +71,7 @@ def of_networks(terms: str) -> str:
 
 
 def of_faces(dataset: str, drawn: bool, terms: str = "") -> str:
-    """The licence of a dataset's faces and of what is computed from them. Drawn faces without further terms have ours."""
+    """The licence of a dataset's faces and of what is computed from them. Drawn faces without ``terms`` have ours."""
     if drawn or terms:
         return of_networks(terms)
     if dataset in assets.registry():

