@@ -1,13 +1,11 @@
 """MobileNetV2 (Sandler et al. 2018) with ImageNet's weights below the embedding of ArcFace (Deng et al. 2019)."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 from torch import Tensor, nn
 
 from masquerade.networks import torchvision_internals
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CHANNELS = 320  # of the last block of MobileNetV2
 STRIDE = 32
@@ -48,27 +46,23 @@ class MobileRecogniser(nn.Module):
         """Give the blocks ImageNet's weights, for pictures in [-1, 1]. Raises CheckpointError without the package."""
         from masquerade.networks import mobilenet_v2
 
-        published = mobilenet_v2.network().features[:-1].state_dict()
-        self.blocks.load_state_dict(dict(_for_own_range(published, mobilenet_v2.MEAN, mobilenet_v2.STD)))
+        published: Any = mobilenet_v2.network()
+        state = published.features[:-1].state_dict()
+        self.blocks.load_state_dict(dict(_for_own_range(state, mobilenet_v2.MEAN, mobilenet_v2.STD)))
 
 
 def _for_own_range(
     state: dict[str, Tensor], mean: tuple[float, ...], std: tuple[float, ...]
-) -> "Iterator[tuple[str, Tensor]]":
+) -> Iterator[tuple[str, Tensor]]:
     """The weights with the normalisation in the first layers: ((x + 1) / 2 - mean) / std for x in [-1, 1].
 
     The kernel takes the factor, and the mean of the batch normalisation after it the shift. At the edges, the zeros
     around the picture are then grey and not ImageNet's mean, which the networks hardly notice.
     """
     kernel = state["0.0.weight"]
-    factor, shift = (kernel.new_tensor(values)[:, None, None] for values in _affine(mean, std))
+    middle, deviation = (kernel.new_tensor(values)[:, None, None] for values in (mean, std))
+    factor, shift = 0.5 / deviation, (0.5 - middle) / deviation
     moved = (kernel * shift).sum(dim=(1, 2, 3))
     changed = {"0.0.weight": kernel * factor, "0.1.running_mean": state["0.1.running_mean"] - moved}
     for name, value in state.items():
         yield name, changed.get(name, value)
-
-
-def _affine(mean: tuple[float, ...], std: tuple[float, ...]) -> tuple[list[float], list[float]]:
-    factors = [0.5 / deviation for deviation in std]
-    shifts = [(0.5 - average) / deviation for average, deviation in zip(mean, std, strict=True)]
-    return factors, shifts
