@@ -64,7 +64,7 @@ def test_figures_equal_values_worked_by_hand():
     # the only positive is detected, and one of the three negatives is a false positive
     true[0, male], predicted[:2, male] = True, True
     true[:2, young] = True  # always predicts no
-    figures = agreement(true, predicted, "faces.zip")
+    figures = agreement(ATTRIBUTES, true, predicted, "faces.zip")
     assert figures["balanced_accuracy.Male"] == pytest.approx((1 + 2 / 3) / 2)
     assert figures["balanced_accuracy.Young"] == 0.5
     assert figures["balanced_accuracy"] == pytest.approx((5 / 6 + 1 / 2) / 2)
@@ -78,7 +78,7 @@ def test_figures_equal_values_worked_by_hand():
 def test_figures_of_faces_with_identical_attributes_are_refused():
     same = np.zeros((3, len(ATTRIBUTES)), bool)
     with pytest.raises(ParameterError, match="give it more people"):
-        agreement(same, same, "faces.zip")
+        agreement(ATTRIBUTES, same, same, "faces.zip")
 
 
 @pytest.fixture
@@ -121,17 +121,29 @@ def test_classifier_learns_the_attributes_of_the_pictures(job, optimiser):
 
 
 def test_faces_without_annotations_are_refused(tmp_path):
-    row = {f"attribute.{name}": True for name in ATTRIBUTES if name != "Smiling"}
-    kit.archive(tmp_path / "faces.zip", kit.noise(1), rows=[row])
-    with pytest.raises(ParameterError, match=r"not every face is annotated with attribute\.Smiling .*matrix\.train_on"):
+    kit.archive(tmp_path / "faces.zip", kit.noise(1), rows=[{"attribute.Bald": True}])
+    with pytest.raises(ParameterError, match=r"not every face is annotated .*attribute\.Smiling.*matrix\.train_on"):
         backbone().train(kit.job(tmp_path))
+
+
+def test_the_classifier_learns_the_attributes_that_the_faces_have(tmp_path):
+    rows = [{"attribute.Male": bool(number % 2), "attribute.Smiling": number < 2} for number in range(4)]
+    kit.archive(tmp_path / "faces.zip", kit.noise(4), rows=rows)
+    job = kit.job(tmp_path, name="attribute_classifier")
+    backbone().train(job)
+    cls = discovery.load("judges", "attribute_classifier")
+    answers = cls(cls.Params(), {"attribute_classifier": job.checkpoint}).measure(to_float(kit.noise(2)))
+    assert list(answers) == list(cls.quantities)
+    known = {name for name, values in answers.items() if np.isfinite(values).all()}
+    assert known == {"male", "smiling"}
+    assert all(np.isnan(values).all() for name, values in answers.items() if name not in known)
 
 
 def test_checkpoint_of_other_attributes_is_refused(tmp_path):
     path = tmp_path / "bald.safetensors"
     facts = {"crop": (0.0, 0.0, 1.0, 1.0), "input_size": 16, "widths": [4], "units": [1], "dropout": 0.0}
     checkpoints.save_checkpoint(path, {"classifier": Classifier(**facts)}, {**facts, "attributes": ["Bald"]})
-    with pytest.raises(CheckpointError, match=r"is of the attributes Bald, not Male"):
+    with pytest.raises(CheckpointError, match=r"is of the attributes Bald, and allowed are Male"):
         load(path)
 
 

@@ -209,7 +209,7 @@ class TestCrate:
         known = {judge for asset in licences.ASSETS for judge in asset.judges} | set(licences.TRAINED_HERE)
         from_outside = {name for name in tiny.judges if discovery.load("judges", name).assets}
         assert set(tiny.judges) <= known | from_outside, "the registry must have the licences of weight files"
-        locked = (ROOT / "requirements.lock").read_text()
+        locked = "".join((ROOT / lock).read_text() for lock in ("requirements.lock", "requirements-photo.lock"))
         assert all(f"{asset.package}==" in locked for asset in licences.ASSETS)
 
     def test_model_that_a_training_may_use_is_named_with_its_licence(self, graph):

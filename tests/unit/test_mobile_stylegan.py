@@ -9,6 +9,7 @@ from safetensors import safe_open
 
 import kit
 from masquerade.assets import packaged
+from masquerade.assets import random_face as package
 from masquerade.backbones.generator import random_face, training
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError
@@ -94,6 +95,6 @@ def test_a_missing_package_names_the_command(monkeypatch):
 
 
 def test_a_package_of_another_version_names_the_command(monkeypatch):
-    monkeypatch.setitem(random_face.FILES, "MappingNetwork.bin", "0" * 64)
+    monkeypatch.setitem(package.FILES, "MappingNetwork.bin", "0" * 64)
     with pytest.raises(CheckpointError, match=r"MappingNetwork\.bin.*make photo"):
         random_face.state()

@@ -18,7 +18,8 @@ from command_line import (
     repository,
 )
 from masquerade.cli.outcome import WITHHELD
-from masquerade.pipeline import salts
+from masquerade.core.images import to_uint8
+from masquerade.pipeline import makers, salts
 
 FAINT = ("--variant", "weak")  # noise of one grey level, which hides nobody
 MARK = b"Marked-by-the-camera"
@@ -211,7 +212,7 @@ class TestRecovery:
         (row,) = report(hidden).values()
         assert len(row["salt"]) == 2 * salts.LENGTH
         with Image.open(hidden / row["output"]) as picture:
-            assert picture.info == {salts.KEYWORD: row["salt"]}
+            assert picture.info == {salts.KEYWORD: row["salt"], makers.KEYWORD: row["maker"]}
             pixels = picture.copy()
         originals = ("--originals", pictures)
         assert recover(root, hidden, tmp_path / "a", *key, *originals) == 0
@@ -248,6 +249,30 @@ class TestRecovery:
         (found,) = report(tmp_path / "back").values()
         assert found["reason"] == "its salt is damaged, so its key is not known"
 
+    def test_a_face_that_something_else_anonymized_is_refused(self, root, hidden, tmp_path, key):
+        (row,) = report(hidden).values()
+        assert row["maker"] == "original/control mini -"
+        with Image.open(hidden / row["output"]) as picture:
+            pixels, salt = picture.copy(), picture.info[salts.KEYWORD]
+        from PIL.PngImagePlugin import PngInfo
+
+        for maker in ("original/control mini 0123456789abcdef", "falco/m_0 mini -"):
+            texts = PngInfo()
+            texts.add_text(salts.KEYWORD, salt)
+            texts.add_text(makers.KEYWORD, maker)
+            pixels.save(hidden / row["output"], pnginfo=texts)
+            assert recover(root, hidden, tmp_path / "back", *key, "--overwrite") == 1
+            (found,) = report(tmp_path / "back").values()
+            assert f"'{maker}' anonymized it" in found["reason"]
+            assert "it would become somebody else" in found["reason"]
+
+    def test_the_scale_and_the_variant_that_anonymized_are_taken_again(self, root, hidden, tmp_path, key, capsys):
+        """From the picture, also if the default of the repository is another one by now."""
+        (root / "scales" / "other.yaml").write_text("image: {size: 32}\n")
+        (root / "params.yaml").write_text((root / "params.yaml").read_text().replace("scale: mini", "scale: other"))
+        assert recover(root, hidden, tmp_path / "back", *key) == 0
+        assert "original uses the networks of scale mini and writes pictures of 64 x 64" in capsys.readouterr().err
+
     def test_a_folder_without_the_originals_is_an_error(self, root, hidden, tmp_path, key, capsys):
         (tmp_path / "empty").mkdir()
         assert recover(root, hidden, tmp_path / "back", *key, "--originals", tmp_path / "empty") == 1
@@ -269,3 +294,55 @@ class TestRecovery:
     def test_a_method_without_a_key_takes_no_salt(self, root, pictures, tmp_path, capsys):
         assert anonymize(root, pictures, tmp_path / "out", "--salt") == 1
         assert "takes no key, so it needs no salt" in capsys.readouterr().err
+
+
+class TestLargePictures:
+    """`original` with noise, and four times as large a picture of it, as a generator of two sizes has."""
+
+    @pytest.fixture(autouse=True)
+    def two_sizes(self, monkeypatch):
+        from masquerade.methods.gaussian_noise import GaussianNoise
+
+        noisy, large = GaussianNoise.anonymize, {}
+
+        def anonymized(self, faces, seed, keys=None):
+            results = noisy(self, faces, seed)
+            if self.shown == "large":
+                large.update({name: enlarged(image) for name, image in zip(faces.ids, faces.images, strict=True)})
+            else:
+                large.update({name: enlarged(image) for name, image in zip(faces.ids, results, strict=True)})
+            return results
+
+        def enlarged(image: np.ndarray) -> np.ndarray:
+            return to_uint8(image[None])[0].repeat(4, axis=0).repeat(4, axis=1)
+
+        monkeypatch.setattr(GaussianNoise, "shown", "both", raising=False)
+        monkeypatch.setattr(GaussianNoise, "enlarge", lambda self: large)
+        monkeypatch.setattr(GaussianNoise, "anonymize", anonymized)
+
+    def test_they_are_written_beside_the_others(self, root, pictures, tmp_path):
+        assert anonymize(root, pictures, tmp_path / "out", "--large") == 0
+        (row,) = report(tmp_path / "out").values()
+        assert written(tmp_path / "out") == {"report.csv", row["output"], row["large"]}
+        with Image.open(tmp_path / "out" / row["large"]) as picture:
+            assert picture.size == (256, 256)
+
+    def test_only_on_request_and_for_whole_photographs(self, root, pictures, tmp_path):
+        assert anonymize(root, pictures, tmp_path / "out") == 0
+        assert len(written(tmp_path / "out")) == 2
+        assert anonymize(root, pictures, tmp_path / "whole", "--photographs") == 0
+        assert not (tmp_path / "whole" / "large").exists()
+        assert (tmp_path / "whole" / report(tmp_path / "whole")["one.jpg"]["photograph"]).is_file()
+
+    def test_a_large_picture_that_is_recognised_withholds_both(self, root, pictures, tmp_path, monkeypatch):
+        from masquerade.methods.gaussian_noise import GaussianNoise
+
+        monkeypatch.setattr(GaussianNoise, "shown", "large")
+        assert anonymize(root, pictures, tmp_path / "out", "--large") == 1
+        (row,) = report(tmp_path / "out").values()
+        assert (row["status"], row["reason"]) == ("refused", "still recognised")
+        assert written(tmp_path / "out") == {"report.csv"}
+
+    def test_a_method_with_one_size_refuses_them(self, root, pictures, tmp_path, capsys):
+        assert anonymize(root, pictures, tmp_path / "out", "--large", method="original") == 1
+        assert "has no pictures of 1024 pixels here" in capsys.readouterr().err

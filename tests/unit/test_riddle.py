@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 import kit
+from masquerade.assets import packaged
 from masquerade.core import keys
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
@@ -272,6 +273,7 @@ def test_updates_on_codes_without_losses_are_refused():
 
 def test_error_for_missing_perceptual_weights_names_the_parameter(folder, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(packaged, "STAND_INS", {})
     for trunk, role in (("vgg", "vgg16"), ("alex", "alexnet")):
         with pytest.raises(CheckpointError, match=rf"{role}.* methods.riddle.params.losses.lpips"):
             Riddle.train(knobs(losses={"lpips": 1.0}, perceptual=trunk), job(folder, "lpips"))

@@ -11,8 +11,11 @@ import command_line
 from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError
 from masquerade.lineage import provenance
+from masquerade.methods.latent import SetOfFakes, fakes
+from masquerade.methods.latent.space import LatentSpace
 from masquerade.params import loading, overlays
-from masquerade.pipeline import method_files, weights_export
+from masquerade.params.paths import Paths
+from masquerade.pipeline import adopted_networks, method_files, trained_networks, weights_export
 from masquerade.pipeline.graph import Graph
 from masquerade.training import adoption, cards, checkpoints
 from own_weights import (
@@ -21,6 +24,7 @@ from own_weights import (
     ROOT,
     adopt_backbone,
     edit,
+    job_of,
     record,
     tensors_of,
 )
@@ -69,7 +73,7 @@ class TestExport:
     def test_loss_of_quality_is_measured_on_the_rounded_weights(self, trained):
         exported = [
             weights_export.Exported(one, cards.read(one.name, trained), 0.0)
-            for one in weights_export.networks(loading.load(trained, "tiny"))
+            for one in trained_networks.networks(loading.load(trained, "tiny"))
             if one.name == "identity"
         ]
         losses = list(weights_export.rounding_losses(exported, loading.load(trained, "tiny"), trained))
@@ -145,9 +149,9 @@ class TestGraph:
         assert loading.load(repository, "tiny").weights("ifadit", "without_div") == "ifadit.without_div"
 
     def test_every_network_that_trains_declares_its_architecture(self, tiny):
-        for network in weights_export.networks(tiny):
-            params = tiny.tree[network.room][network.module]
-            block = params if network.room == "backbones" else params["params"]
+        for network in trained_networks.networks(tiny):
+            params = overlays.at(tiny.tree, network.block)
+            block = params["params"] if network.room == "methods" else params
             missing = [key for key in network.cls.architecture if overlays.at(block, key) is overlays.MISSING]
             assert network.cls.architecture, network.name
             assert missing == [], network.name
@@ -203,16 +207,16 @@ class TestDrift:
         problems = []
         for name in cards.names(ROOT):
             card = cards.read(name, ROOT)
-            problems += weights_export.drift(card, loading.load(ROOT, card.scale))
+            problems += trained_networks.drift(card, loading.load(ROOT, card.scale))
         assert problems == [], "\n".join(problems)
 
     def test_card_of_the_same_parameters_has_no_drift(self, trained):
-        assert weights_export.drift(cards.read("inversion", trained), loading.load(trained, "tiny")) == []
+        assert trained_networks.drift(cards.read("inversion", trained), loading.load(trained, "tiny")) == []
 
     def test_changed_parameter_is_named_with_card_key_and_both_values(self, repository):
         edit(repository, {"backbones": {"generator": {"published": ""}}, "datasets": {"synthetic_hq": {"yaw": 12.0}}})
         edit(repository, {"backbones": {"generator": {"reconstruction": {"steps": 9}}}})
-        assert weights_export.drift(cards.read("generator", repository), loading.load(repository, "tiny")) == [
+        assert trained_networks.drift(cards.read("generator", repository), loading.load(repository, "tiny")) == [
             f"weights/generator.yaml: {key} was {there} in the training, and scale tiny has {here} now."
             for key, there, here in (
                 ("backbones.generator.reconstruction.steps", 2, 9),
@@ -240,3 +244,49 @@ class TestFolder:
         sizes = [path.stat().st_size for path in (ROOT / cards.FOLDER).rglob("*.safetensors")]
         assert sum(sizes) <= cards.LIMIT
         assert max(sizes) <= cards.LARGEST
+
+
+class TestFakes:
+    """The set of fakes is exported and adopted as networks are."""
+
+    @pytest.fixture
+    def drawn(self, copied):
+        """The repository with a semantics network, and fakes that were drawn and exported with it."""
+        parameters, paths = loading.load(copied, "tiny"), Paths("tiny")
+        backbone = discovery.load("backbones", "semantics")(parameters.backbones["semantics"])
+        outputs = paths.backbone.format(backbone="semantics"), paths.backbone_quality.format(backbone="semantics")
+        backbone.build(job_of(copied, type(backbone), copied / outputs[0]), copied / outputs[1])
+        record(copied, *outputs)
+        space = LatentSpace({name: copied / paths.backbone.format(backbone=name) for name in SetOfFakes.needs})
+        fakes.write(space, copied / paths.fakes, parameters.fakes.count, parameters.fakes.psi, parameters.data_seed)
+        record(copied, paths.fakes)
+        weights_export.export(copied, "tiny", ["semantics", "fakes"])
+        return copied
+
+    def test_they_come_back_with_16_bits_for_their_generator_and_semantics_alone(self, drawn, tmp_path):
+        parameters, before = loading.load(drawn, "tiny"), tensors_of(drawn / Paths("tiny").fakes)
+        settings = parameters.fakes.model_copy(update={"published": "weights:fakes"})
+        card = cards.checked("fakes", drawn)
+        assert card.belongs_to == {name: cards.read(name, drawn).sha256 for name in SetOfFakes.needs}
+        assert card.size < 0.6 * (drawn / Paths("tiny").fakes).stat().st_size
+        assert trained_networks.drift(card, parameters) == []
+        adopted = {name: tmp_path / f"{name}.safetensors" for name in SetOfFakes.needs}
+        for name, checkpoint in adopted.items():
+            cls = discovery.load("backbones", name)
+            adoption.adopt(name, cls.architecture, parameters.backbones[name], {}, checkpoint, drawn)
+        fakes.adopt(settings, adopted, tmp_path / "fakes.safetensors", drawn)
+        after = fakes.load(tmp_path / "fakes.safetensors", LatentSpace(adopted))
+        assert torch.equal(after.codes, before["fakes.codes"].half().float())
+        assert torch.equal(after.features, before["fakes.features"].half().float())
+        for name in SetOfFakes.needs:
+            others = adopted | {name: drawn / Paths("tiny").backbone.format(backbone=name)}
+            with pytest.raises(CheckpointError, match=f"belongs to the network of weights/{name}"):
+                fakes.adopt(settings, others, tmp_path / "others.safetensors", drawn)
+
+    def test_another_count_or_truncation_is_refused_while_the_graph_is_planned(self, drawn):
+        edit(drawn, {"fakes": {"published": "weights:fakes", "psi": 0.5}})
+        with pytest.raises(ParameterError, match=r"fakes.*psi is 0\.5 here, and 0\.7 in the weights"):
+            adopted_networks.check(loading.load(drawn, "tiny"), drawn)
+
+    def test_they_are_exported_only_by_name(self, trained):
+        assert "fakes" not in cards.names(trained)

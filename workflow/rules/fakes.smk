@@ -3,6 +3,7 @@ rule fakes:
     input:
         code=CODE("fakes", backbones=["generator", "semantics"]),
         backbones=BACKBONES.checkpoints(["generator", "semantics"]),
+        published=BACKBONES.fakes(),
     output:
         PATHS.fakes,
     log:

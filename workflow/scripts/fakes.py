@@ -1,4 +1,4 @@
-"""Draw the set of fakes, and write their codes and features to one file."""
+"""Draw the set of fakes, or take a published one, and write their codes and features to one file."""
 
 from masquerade.pipeline import program
 
@@ -14,7 +14,11 @@ def work(run) -> None:
     from masquerade.params.blocks import FakesSettings
 
     torch.set_num_threads(given.threads)
-    settings, space = given.params.settings("fakes", FakesSettings), LatentSpace(given.backbones)
+    settings = given.params.settings("fakes", FakesSettings)
+    if settings.published:
+        fakes.adopt(settings, given.backbones, given.outputs[0])
+        return
+    space = LatentSpace(given.backbones)
     samples = fakes.write(space, given.outputs[0], settings.count, settings.psi, given.params["data_seed"])
     run.picture("fakes", program.row(to_uint8(samples.numpy())))
 

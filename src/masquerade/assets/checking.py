@@ -9,6 +9,7 @@ from typing import Literal
 from masquerade.assets import lock
 from masquerade.assets.entries import Asset, Dataset, File, Folder, Remote, Weights, asset
 from masquerade.assets.lock import LOCK, Record
+from masquerade.assets.packaged import stand_in
 from masquerade.core import execution, rehearsal
 from masquerade.core.errors import CheckpointError, RehearsalError
 
@@ -33,8 +34,12 @@ def checked(role: str, root: Path = Path()) -> Path:
     that): its parts must exist, and its files must have the sizes of the registry and the lock. Raises CheckpointError
     when a file is missing, cut, altered, not the one in the lock, or a weight file without a known SHA-256. Raises
     RehearsalError when a file was placed for a rehearsal and this is not a rehearsal.
+
+    If the file is missing and an installed package has one in its place (`stand_in`), the path of that one is returned.
     """
     entry = asset(role)
+    if missing(role, root) and (instead := stand_in(role)):
+        return instead
     for name in missing(role, root):
         raise CheckpointError(f"{FOLDER / role / name} is missing ({entry.title}). {how_to_get(role)}")
     for file, place in present(role, root):

@@ -12,6 +12,7 @@ from masquerade.assets import lock
 from masquerade.assets.checking import FOLDER, how_to_get, missing, state
 from masquerade.assets.entries import asset
 from masquerade.assets.lock import LOCK
+from masquerade.assets.packaged import stand_in
 from masquerade.core import files, rehearsal
 
 IDENTITIES = Path(".masquerade/assets")
@@ -39,6 +40,8 @@ def role_of(path: str | Path) -> str:
 def unready(role: str, root: Path = Path()) -> str:
     """Why a job that needs a role cannot run, and what to do, or '' if it can. Hashes nothing (`checking.state`)."""
     current = state(role, root)
+    if current == "missing" and stand_in(role):
+        return ""
     if current == "missing":
         return f"{FOLDER / role / missing(role, root)[0]} is missing ({asset(role).title}). {how_to_get(role)}"
     if current == "altered":

@@ -73,6 +73,11 @@ class Backbone(ABC):
         return own_weights.name_of(getattr(self.params, "published", ""))
 
     @property
+    def terms(self) -> str:
+        """Terms of use that a published network puts on it and on whatever learns from it; '' for none."""
+        return ""
+
+    @property
     def published(self) -> Path | None:
         """The published weight file to adopt, or None if the backbone is trained here.
 

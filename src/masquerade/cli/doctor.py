@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from masquerade import assets
+from masquerade.assets import random_face
 from masquerade.cli import installation
 from masquerade.core import discovery
 from masquerade.core.errors import MasqueradeError
@@ -167,6 +168,7 @@ def pipeline(root: Path, scale: str | None) -> Iterator[Check]:
         return
     yield Check("params.yaml", True, f"scale {parameters.scale}")
     yield from outside(root, parameters)
+    yield photographs(needed=bool(parameters.terms))
     paths, seed = Paths(parameters.scale), parameters.seeds[0]
     adopted = {network.block for network in adopted_networks.networks(parameters)}
     for kind, files in {
@@ -178,6 +180,15 @@ def pipeline(root: Path, scale: str | None) -> Iterator[Check]:
         state = f"{len(files) - len(missing)} of {len(files)} built{f', {len(usable)} in weights/' if usable else ''}"
         remedy = f"`make reproduce`, or `snakemake {next(iter(missing.values()))}`" if missing else ""
         yield Check(f"checkpoints of {kind}", len(usable) == len(missing), state, remedy)
+
+
+def photographs(needed: bool) -> Check:
+    """The package with the generator of photographs. ``needed``: the scale is made with it."""
+    try:
+        random_face.files()
+    except MasqueradeError as error:
+        return Check("networks for photographs", False, "not there", str(error), essential=needed)
+    return Check("networks for photographs", True, f"{random_face.PACKAGE} {random_face.VERSION} ({random_face.TERMS})")
 
 
 def outside(root: Path, parameters: Parameters) -> Iterator[Check]:

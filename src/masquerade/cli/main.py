@@ -55,6 +55,9 @@ Output = Annotated[Path, typer.Option("--output", help="The folder for the resul
 Scale = Annotated[
     str | None, typer.Option("--scale", help="The scale of the checkpoints. Default: `scale:` in params.yaml.")
 ]
+PhotographScale = Annotated[
+    str | None, typer.Option("--scale", help="The scale of the networks. Default: photo, if its networks are there.")
+]
 KeyFile = Annotated[Path | None, typer.Option("--key-file", help="The file with the key. Default: a prompt.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")]
 Root = Annotated[Path, typer.Option("--root", help="The repository, with params.yaml, checkpoints/ and data/.")]
@@ -97,13 +100,16 @@ def anonymize(
     ] = False,
     hide: Annotated[str | None, typer.Option(help="Keywords to hide, between commas: identity,age.")] = None,
     keep: Annotated[str | None, typer.Option(help="Keywords to keep, between commas; '' for nothing.")] = None,
+    large: Annotated[
+        bool, typer.Option("--large", help="Also write the generator's pictures of 1024 pixels, into large/.")
+    ] = False,
     seed: Annotated[int | None, typer.Option(help="For experiments only: makes the result predictable.")] = None,
     key_file: KeyFile = None,
     salt: Annotated[
         bool | None,
         typer.Option(help="A salt for each face, so that faces under one key cannot be linked. Default: on."),
     ] = None,
-    scale: Scale = None,
+    scale: PhotographScale = None,
     overwrite: Overwrite = False,
     root: Root = Path(),
 ) -> None:
@@ -113,12 +119,12 @@ def anonymize(
     some results were withheld; 1: a mistake, or no result.
     """
     from masquerade.cli import outcome, photographs
-    from masquerade.params import loading
-    from masquerade.pipeline import anonymization, salts
+    from masquerade.pipeline import anonymization, photograph_scale, salts
 
-    parameters = loading.load(root, scale)
     photographs.check_output(output, pictures, overwrite)
-    chosen, variant = photographs.method(
+    parameters, sentence = photograph_scale.chosen(root, method, variant, scale)
+    _warn(sentence)
+    chosen, maker = photographs.method(
         root, parameters, method, variant, seed is None, _listed(hide), _listed(keep), _warn
     )
     kind = chosen.capabilities.keys
@@ -137,15 +143,17 @@ def anonymize(
 
         def work(originals: "FaceArchive", results: Path) -> None:
             anonymization.anonymize(
-                originals, results, chosen, variant, None, seed, photographs.BATCH, keys_of,
+                originals, results, chosen, maker.variant, None, seed, photographs.BATCH, keys_of,
                 lambda done: status.update(f"Anonymizing: {done} of {len(originals.select())} faces"), for_release=True,
             )  # fmt: skip
 
         report, statement = photographs.process(
             folder, output, parameters.image.size, work, chosen.observes, _counting(status),
-            photographs.release(parameters, folder, output, threshold, keep_recognisable, whole), salted,
+            photographs.release(
+                parameters, folder, output, threshold, keep_recognisable, whole, chosen, large, maker
+            ), salted,
         )  # fmt: skip
-    outcome.summarise(report, output, f"{chosen.title} ({method}/{variant})", statement, "anonymized")
+    outcome.summarise(report, output, f"{chosen.title} ({method}/{maker.variant})", statement, "anonymized")
 
 
 @app.command()
@@ -159,18 +167,21 @@ def recover(
         typer.Option(help="The original photographs, to say how near the result comes.", exists=True, file_okay=False),
     ] = None,
     key_file: KeyFile = None,
-    scale: Scale = None,
+    scale: PhotographScale = None,
     overwrite: Overwrite = False,
     root: Root = Path(),
 ) -> None:
     """Recover faces that an invertible method anonymized, from the pictures and the key alone."""
     from masquerade.cli import outcome, photographs
-    from masquerade.params import loading
-    from masquerade.pipeline import anonymization, salts
+    from masquerade.pipeline import anonymization, makers, photograph_scale, salts
 
-    parameters = loading.load(root, scale)
     photographs.check_output(output, pictures, overwrite)
-    chosen, variant = photographs.method(root, parameters, method, variant, strict=False, say=_warn)
+    made = makers.of_folder(pictures, pictures / photographs.REPORT)
+    if made and made.method == method:
+        scale, variant = scale or made.scale, variant or made.variant
+    parameters, sentence = photograph_scale.chosen(root, method, variant, scale)
+    _warn(sentence)
+    chosen, maker = photographs.method(root, parameters, method, variant, strict=False, say=_warn)
     kind = chosen.capabilities.keys
     if not (chosen.capabilities.invertible and kind):
         raise MasqueradeError(f"'{method}' has no key that recovers a face. Choose an invertible method with keys.")
@@ -184,9 +195,9 @@ def recover(
         report, _ = photographs.process(
             folder, output, parameters.image.size, work, False, _counting(status),
             photographs.release_recovered(root, parameters, folder, output, originals),
-            photographs.salts_in(folder), photographs.ours,
+            photographs.salts_in(folder, maker), photographs.ours,
         )  # fmt: skip
-    outcome.summarise(report, output, f"{chosen.title} ({method}/{variant})", {}, "recovered")
+    outcome.summarise(report, output, f"{chosen.title} ({method}/{maker.variant})", {}, "recovered")
 
 
 @app.command()

@@ -39,10 +39,12 @@ def show(
 def check(root: Root = Path()) -> None:
     """Check params.yaml with the overlay of every scale."""
     from masquerade.params import loading, matrix
+    from masquerade.pipeline import adopted_networks
 
     for scale in loading.scales(root):
         parameters = loading.load(root, scale)
-        typer.echo(f"{scale}: valid, {len(matrix.cells(parameters))} cells")
+        problem = adopted_networks.package_problem(parameters)
+        typer.echo(f"{scale}: valid, {len(matrix.cells(parameters))} cells{f'. {problem}' if problem else ''}")
 
 
 @app.command("schema")

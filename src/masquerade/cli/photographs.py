@@ -21,10 +21,11 @@ from masquerade.faces.folder import files as files_below
 from masquerade.methods import Method
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
-from masquerade.pipeline import method_files, salts
+from masquerade.pipeline import makers, method_files, salts
 from masquerade.pipeline.inspection import Inspector, Threshold, threshold
+from masquerade.pipeline.makers import Maker
 from masquerade.pipeline.method_files import Say
-from masquerade.pipeline.release import Anonymized, Recovered, Row, originals_of
+from masquerade.pipeline.release import LARGE, Anonymized, Recovered, Row, originals_of
 from masquerade.pipeline.whole_photographs import FOLDER as PHOTOGRAPHS
 from masquerade.pipeline.whole_photographs import WholePhotographs
 
@@ -52,8 +53,8 @@ def check_output(output: Path, source: Path, overwrite: bool) -> None:
 def method(
     root: Path, parameters: Parameters, name: str, variant: str | None, strict: bool,
     hide: list[str] | None = None, keep: list[str] | None = None, say: Say = logger.info,
-) -> tuple[Method, str]:  # fmt: skip
-    """The loaded method and the name of its variant (None: the first one). ``strict``: with the knobs of STRICT.
+) -> tuple[Method, Maker]:  # fmt: skip
+    """The loaded method with its variant (None: the first one), and what its results state. ``strict``: with STRICT.
 
     ``hide`` and ``keep`` replace the variant's own keywords, if the method can select attributes. ``say`` is
     `method_files.resources`'s. Raises ParameterError
@@ -73,7 +74,8 @@ def method(
     if hide is not None or keep is not None:
         knobs = _with_keywords(name, cls, knobs, hide, keep)
     resources = method_files.resources(root, parameters, name, variant, say)
-    return cls(parameters.trained(name, variant), knobs, resources), variant
+    maker = makers.of(name, variant, parameters.scale, resources)
+    return cls(parameters.trained(name, variant), knobs, resources), maker
 
 
 def _with_keywords(
@@ -114,12 +116,33 @@ def judge_threshold(root: Path, parameters: Parameters) -> Threshold:
 
 
 def release(
-    parameters: Parameters, folder: Folder, output: Path, limit: Threshold, keep_recognisable: bool, whole: bool
-) -> Anonymized:
-    """How anonymized faces are released; ``whole``: with whole photographs beside them."""
+    parameters: Parameters, folder: Folder, output: Path, limit: Threshold, keep_recognisable: bool, whole: bool,
+    chosen: Method, large: bool, maker: Maker,
+) -> Anonymized:  # fmt: skip
+    """How the faces that ``chosen`` anonymizes are released.
+
+    ``whole``: with whole photographs beside them. ``large``: with the generator's large pictures, too. Raises
+    ParameterError if the method has none.
+    """
+    enlarged = chosen.enlarge() if large or whole else {}
+    if large and enlarged is None:
+        raise ParameterError(
+            f"{chosen.title} has no pictures of 1024 pixels here: those come from a method with the generator of "
+            "the scale photo, such as falco, riddle and lreorg. Leave --large out."
+        )
     judge = Inspector(parameters.inspection)
     photographs = WholePhotographs(folder, output, judge, limit, keep_recognisable) if whole else None
-    return Anonymized(output, judge, limit, keep_recognisable, photographs)
+    return Anonymized(
+        output,
+        judge,
+        limit,
+        keep_recognisable,
+        photographs,
+        {} if enlarged is None else enlarged,
+        large,
+        maker,
+        bool(chosen.capabilities.keys),
+    )
 
 
 def release_recovered(
@@ -138,15 +161,25 @@ def release_recovered(
     return Recovered(output, Inspector(parameters.inspection), judge_threshold(root, parameters), faces)
 
 
-def salts_in(folder: Folder) -> Callable[[Row], str]:
-    """Finds the salt of an anonymized picture: in its PNG, or in the report beside it."""
-    listed = salts.listed(Path(folder.params.path) / REPORT)
-    return lambda row: salts.found(folder.texts(row["file_id"]), listed.get(row["file"], ""))
+def salts_in(folder: Folder, maker: Maker) -> Callable[[Row], str]:
+    """Finds the salt of an anonymized picture: in its PNG, or in the report beside it.
+
+    Raises PictureError if anything else than ``maker`` made the picture.
+    """
+    report = Path(folder.params.path) / REPORT
+    listed, made = salts.listed(report), salts.listed(report, makers.MAKER)
+
+    def salt(row: Row) -> str:
+        texts, file = folder.texts(row["file_id"]), row["file"]
+        maker.check(texts.get(makers.KEYWORD, made.get(file, "")))
+        return salts.found(texts, listed.get(file, ""))
+
+    return salt
 
 
 def ours(file: str) -> bool:
-    """Whether a file beside anonymized faces is none of them: the report, or a whole photograph."""
-    return file == REPORT or file.startswith(f"{PHOTOGRAPHS}/")
+    """Whether a file beside anonymized faces is none of them: the report, a whole photograph or a large picture."""
+    return file == REPORT or file.startswith((f"{PHOTOGRAPHS}/", f"{LARGE}/"))
 
 
 class Report:

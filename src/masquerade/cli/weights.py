@@ -23,10 +23,18 @@ def list_weights(root: Root = Path()) -> None:
     """List every network of weights/ with its size and origin."""
     from masquerade.training import cards
 
-    table = Table("name", "what", "MB", "scale", "hours", "commit", title=f"{cards.FOLDER}/")
+    table = Table("name", "what", "MB", "scale", "hours", "commit", "terms", title=f"{cards.FOLDER}/")
     for name in cards.names(root):
         card = cards.read(name, root)
-        cells = (name, card.what, f"{card.size / 1e6:.2f}", card.scale, f"{card.hours:.2f}", card.commit[:12])
+        cells = (
+            name,
+            card.what,
+            f"{card.size / 1e6:.2f}",
+            card.scale,
+            f"{card.hours:.2f}",
+            card.commit[:12],
+            card.terms,
+        )
         table.add_row(*map(Text, cells))
     Console().print(table)
 
@@ -34,7 +42,8 @@ def list_weights(root: Root = Path()) -> None:
 @app.command()
 def export(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Networks. Default: all backbones and methods; an ablation is named.")
+        list[str] | None,
+        typer.Argument(help="Networks. Default: all backbones and methods; ablations and the set of fakes are named."),
     ] = None,
     measure: Annotated[
         bool, typer.Option(help="Load the backbones back and measure their quality after rounding.")
@@ -86,13 +95,13 @@ def adopt(
 def check(root: Root = Path()) -> None:
     """Read every file of weights/ again: its hash, and its card against the parameters. Ends with status 1 if not."""
     from masquerade.params import loading
-    from masquerade.pipeline import weights_export
+    from masquerade.pipeline import trained_networks
     from masquerade.training import cards
 
     problems = []
     for name in cards.names(root):
         card = cards.checked(name, root)
-        drifted = weights_export.drift(card, loading.load(root, card.scale))
+        drifted = trained_networks.drift(card, loading.load(root, card.scale))
         typer.echo(f"{name}: {'the file of its card' if not drifted else 'other parameters now'}")
         problems += drifted
     for problem in problems:

@@ -29,6 +29,8 @@ class Settings(BaseModel):
 
     # Inherited knob -> its value in the paper and the source, or what else is special: the end of its description.
     sources: ClassVar[Mapping[str, str]] = {}
+    # Knobs in the facts of a checkpoint that change how a trained network is used, and not the network.
+    after_training: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

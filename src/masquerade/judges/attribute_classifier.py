@@ -12,7 +12,7 @@ class AttributeClassifier(TrainedJudge):
     ``gray_hair``, ``wavy_hair``: the probability of each attribute of CelebA, in [0, 1], independent of the others.
 
     ``male`` has the same name as in age_gender, so that the metric gender_preservation uses both judges. ``young`` is
-    not an age.
+    not an age. An attribute that the network did not learn, because its faces had no such annotation, is NaN.
     """
 
     title = "classifier of attributes"
@@ -24,4 +24,6 @@ class AttributeClassifier(TrainedJudge):
         import torch
 
         probabilities = self._network(torch.from_numpy(images).to(device())).sigmoid().cpu().numpy()
-        return dict(zip(self.quantities, probabilities.T, strict=True))
+        unknown = dict.fromkeys(self.quantities, np.full(len(images), np.nan, np.float32))
+        learnt = [name.lower() for name in self._network.attributes]
+        return unknown | dict(zip(learnt, probabilities.T, strict=True))

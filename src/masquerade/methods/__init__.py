@@ -21,6 +21,8 @@ from masquerade.training.job import TrainingJob
 if TYPE_CHECKING:
     from torch import nn
 
+    from masquerade.methods.latent.space import LatentSpace
+
 
 @dataclass(frozen=True)
 class Capabilities:
@@ -167,6 +169,14 @@ class Method(ABC):
         ``keys``: one for each face, or None if the method takes no key. The result of a face depends on the face, the
         seed and its key, and not on its batch.
         """
+
+    def enlarge(self) -> dict[str, np.ndarray] | None:
+        """From now on, `anonymize` also fills the returned dictionary: id -> its large result, uint8 (L, L, 3).
+
+        Returns None if the method has no latent space, or a generator that draws one size alone.
+        """
+        space: LatentSpace | None = getattr(self, "_space", None)
+        return space.enlarge() if space else None
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """The original faces, recovered from the anonymized PICTURES alone (only if ``capabilities.invertible``).

@@ -53,8 +53,8 @@ class Falco(Method):
         """sum: Eq. 3 is summed over the tokens (published code); mean: it is 197 times the mean over them, so that
         lambda_att means the same for any number of tokens (ours)."""
         fake_weight: Annotated[float, Field(ge=0)]
-        """Weight of the mean squared distance between the free codes and the fake's, in deviations of the fakes' codes
-        (ours; 0: the paper). It keeps the codes where the generator draws well."""
+        """Weight of the mean squared distance between the free codes and the fake's, in principal coordinates of the
+        fakes' codes with deviation 1 (ours; 0: the paper). It keeps the codes where the generator draws well."""
         batch: Annotated[int, Field(ge=0)]
         """Pictures that are optimised together; 0: as many as the free memory of the GPU holds."""
 
@@ -82,8 +82,7 @@ class Falco(Method):
         self._codes = Codes(self._space, resources.latents)
         assert resources.fakes is not None
         self._fakes = fakes.load(resources.fakes, self._space)
-        codes = self._fakes.codes
-        self._deviation = float((codes - codes.mean(0)).square().mean().sqrt())
+        self._whitening = whitening(self._fakes.codes).to(self._space.device)
         self._identity = differentiated(loaded("identity", resources.backbones))
         differentiated(self._space.semantics.network.visual)
         if self._space.device.type == "cpu":
@@ -102,7 +101,7 @@ class Falco(Method):
         start = self._fakes.codes[self._starts(faces, features)]
         images, size = torch.from_numpy(faces.images), self._batch(len(faces))
         parts = zip(images.split(size), codes.split(size), start.split(size), strict=True)
-        return self._space.draw(torch.cat([self._optimised(*part) for part in parts])).numpy()
+        return self._space.draw(torch.cat([self._optimised(*part) for part in parts]), faces.ids).numpy()
 
     def statement(self) -> dict[str, object]:
         first, *_, last = [*self._layers, self._layers[-1]]
@@ -145,7 +144,7 @@ class Falco(Method):
                 share = 1.0 if params.token_weight == "sum" else PUBLISHED_TOKENS / tokens.shape[1]
                 loss = loss + self.variant.attributes * share * apart
             if params.fake_weight:
-                moved = (free - fake[:, None]) / self._deviation
+                moved = (free - fake[:, None]) @ self._whitening
                 loss = loss + params.fake_weight * moved.square().mean(dim=(1, 2))
             (free.grad,) = torch.autograd.grad(loss.sum(), free)
             optimiser.step()
@@ -182,6 +181,18 @@ class Falco(Method):
             used.append(torch.cuda.max_memory_allocated() - before)
         free, _ = torch.cuda.mem_get_info()
         return max(1, int(0.8 * free / max(1, used[1] - used[0])))
+
+
+def whitening(codes: "Tensor") -> "Tensor":
+    """The matrix (D, D) that turns differences of codes into principal coordinates of ``codes`` (M, D), of deviation 1.
+
+    Deviations below a hundredth of the largest one count as that.
+    """
+    import torch
+
+    values, directions = torch.linalg.eigh(codes.double().T.cov())
+    deviations = values.clamp(min=1e-4 * float(values.max())).sqrt()
+    return (directions / deviations).to(codes.dtype)
 
 
 def identity_loss(made: "Tensor", real: "Tensor", margin: float) -> "Tensor":

@@ -28,4 +28,4 @@ class Inverted(Method):
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
         codes, _ = self._codes.of(faces)
-        return self._space.draw(codes).numpy()
+        return self._space.draw(codes, faces.ids).numpy()

@@ -45,4 +45,4 @@ class RandomGenerated(Method):
         z = np.stack([draw.standard_normal(generator.style_width, dtype=np.float32) for draw in draws])
         with torch.no_grad():
             w = generator.truncate(generator.map(torch.from_numpy(z).to(self._space.device)), self.params.psi)
-        return self._space.draw(generator.broadcast(w)).numpy()
+        return self._space.draw(generator.broadcast(w), faces.ids).numpy()

@@ -18,6 +18,18 @@ def frontal_face_detector() -> "dlib.fhog_object_detector":
 
 
 @cache
+def face_recogniser() -> "dlib.face_recognition_model_v1":
+    """dlib's recogniser of faces, by dlib's own code: slow for many faces, but without the import of PyTorch."""
+    import dlib
+
+    from masquerade.assets.packaged import packaged
+
+    name = "dlib_face_recognition_resnet_model_v1.dat"
+    path = packaged("face_recognition_models", "models", name, install="face-recognition-models")
+    return dlib.face_recognition_model_v1(str(path))
+
+
+@cache
 def landmark_predictor() -> "dlib.shape_predictor":
     """The predictor of 68 landmarks in the iBUG order (Kazemi and Sullivan 2014), a file of 100 MB.
 

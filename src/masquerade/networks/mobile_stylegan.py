@@ -133,6 +133,15 @@ class MobileStyleGAN(nn.Module):
         """The layers ``first`` to ``last`` of a StyleGAN2 of 1024 pixels: here they have the same numbers."""
         return range(first, last + 1)
 
+    def affine_maps(self, layer: int) -> list[nn.Linear]:
+        """The maps from the code of a layer to styles: all that the code acts by."""
+        if layer == 0:
+            return [self.conv.style]
+        if layer == self.layers - 1:
+            return [self.head.style]
+        level, second = self.levels[(layer - 1) // 2], layer % 2 == 0
+        return [level.conv2.style] if second else [level.up, level.conv1.style]
+
     def map(self, z: Tensor) -> Tensor:
         """Z -> W, (N, 512)."""
         x = self.norm(z)

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from masquerade.core import people
+from masquerade.core.own_weights import OwnWeights
 from masquerade.core.settings import Name, Settings
 from masquerade.params.imported import ImportedMethod
 from masquerade.params.informed import InformedProtocol, TwinSettings
@@ -56,6 +57,9 @@ class PeopleSettings(Settings):
 
 class FakesSettings(Settings):
     """The generated faces from which some methods choose a new identity."""
+
+    published: OwnWeights
+    """Weights to take instead of drawing them: ``weights:photo/fakes``; '': drawn here."""
 
     count: Annotated[int, Field(ge=2)]
     """Number of generated faces; more than the faces of any set that is anonymized with them (falco section 3.2)."""
@@ -276,7 +280,7 @@ class Common(Settings):
     collection: str
     """Folder below weights/ of the networks that this scale exports and adopts; '' = weights/ itself."""
     caution: str
-    """The caution that every table and figure of this scale carries; '' = none."""
+    """The caution that every table and figure of this scale carries; '' = none. Terms of use are added to it."""
     fakes: FakesSettings
     image: ImageSettings
     matrix: MatrixSettings

@@ -1,6 +1,6 @@
 """The validated parameters of one scale."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from masquerade.core import discovery, own_weights
@@ -26,6 +26,23 @@ class Parameters:
         self.metrics: dict[str, Settings] = self._present("metrics")
         self.methods: dict[str, Any] = self._present("methods")
         self.attackers: dict[str, Settings] = self._present("attackers")
+
+        used = self.datasets.keys() & {self.matrix.train_on, *self.matrix.evaluate}
+        self.terms = self.terms_of(used, self.backbones)
+        """The terms of use of this scale's pictures and networks."""
+        if self.terms:
+            self.tree["caution"] = f"{typed.caution.strip()} Its pictures and networks: {self.terms}.".strip()
+
+    @property
+    def caution(self) -> str:
+        """The caution that every table of this scale prints, with the terms of its data and networks."""
+        return self.tree["caution"]
+
+    def terms_of(self, datasets: Iterable[str], backbones: Iterable[str]) -> str:
+        """The terms of use of whatever is made with these datasets and networks, in words; '' for none."""
+        stated = [discovery.load("faces", name).terms for name in sorted(datasets)]
+        stated += [discovery.load("backbones", name)(self.backbones[name]).terms for name in sorted(backbones)]
+        return "; ".join(dict.fromkeys(filter(None, stated)))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.typed, name)

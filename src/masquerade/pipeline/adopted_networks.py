@@ -5,13 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from masquerade.assets import random_face
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError
-from masquerade.core.own_weights import PREFIX
+from masquerade.core.own_weights import PREFIX, name_of
 from masquerade.core.settings import Settings
+from masquerade.methods.latent import SetOfFakes
 from masquerade.params.parameters import Parameters, trained_with
 from masquerade.training import cards
 from masquerade.training.cards import Card
+
+FAKES = "fakes"
+"""The key of the set of fakes in params.yaml."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Network:
 
 
 def networks(parameters: Parameters) -> Iterator[Network]:
-    """The backbones, methods and ablations of a scale that are adopted."""
+    """The backbones, methods, ablations and fakes of a scale that are adopted."""
     for name, params in parameters.backbones.items():
         backbone = discovery.load("backbones", name)(params)
         if backbone.weights:
@@ -45,6 +50,8 @@ def networks(parameters: Parameters) -> Iterator[Network]:
                 ablation = parameters.ablations(name).get(variant)
                 params = trained_with(cls, block.params.model_dump(mode="json"), ablation)
                 yield Network(f"methods.{name}", weights, cls.architecture, params, False, seeds)
+    if weights := name_of(parameters.fakes.published):
+        yield Network(FAKES, weights, SetOfFakes.architecture, parameters.fakes, False, (parameters.data_seed,))
 
 
 def files(name: str) -> list[str]:
@@ -52,12 +59,24 @@ def files(name: str) -> list[str]:
     return [cards.weights_path(name).as_posix(), cards.card_path(name).as_posix()] if name else []
 
 
+def package_problem(parameters: Parameters) -> str:
+    """What is wrong with the package whose generator a scale adopts; '' if nothing is, or it adopts none."""
+    if getattr(parameters.backbones.get("generator"), "published", "") != random_face.PUBLISHED:
+        return ""
+    try:
+        random_face.files()
+    except CheckpointError as error:
+        return str(error)
+    return ""
+
+
 def check(parameters: Parameters, root: Path = Path(), block: str = "") -> None:
     """Raises ParameterError with one paragraph for each network of weights/ that is missing or does not fit.
 
     ``block``: the key of the networks to check; '' checks all of the scale.
     """
-    problems, known = [], {network.block: network for network in networks(parameters)}
+    problems = [problem] if block in ("", "backbones.generator") and (problem := package_problem(parameters)) else []
+    known = {network.block: network for network in networks(parameters)}
     for network in networks(parameters):
         if block not in ("", network.block):
             continue
@@ -79,6 +98,9 @@ def edit(parameters: Parameters, root: Path = Path()) -> dict[str, dict[str, Any
     tree: dict[str, dict[str, Any]] = {}
     for name in cards.of(parameters.collection, root):
         card = cards.read(name, root)
+        if card.block == FAKES:
+            tree[FAKES] = {**card.parameters[FAKES], "published": f"{PREFIX}{name}"}
+            continue
         room, module = card.block.split(".")
         block = getattr(parameters, room).get(module)
         if block is None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from masquerade.core import discovery
+from masquerade.core import discovery, own_weights
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
 from masquerade.pipeline import adopted_networks
@@ -27,6 +27,10 @@ class BackboneInputs:
         if adopted.asset:
             return self.planned.asset(adopted.asset)
         return str(adopted.published) if adopted.published else []
+
+    def fakes(self) -> list[str]:
+        """The files that replace the drawing of the fakes; [] if they are drawn here."""
+        return adopted_networks.files(own_weights.name_of(self.parameters.fakes.published))
 
     def checkpoints(self, backbones: Iterable[str]) -> list[str]:
         """The checkpoints of backbones."""

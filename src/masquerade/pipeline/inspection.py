@@ -69,6 +69,11 @@ class Looks:
     embeddings: np.ndarray
     found: np.ndarray
 
+    def parted(self, count: int) -> "list[Looks]":
+        """The looks at ``count`` groups of as many pictures each."""
+        parts = (np.split(part, max(1, count)) for part in (self.embeddings, self.found))
+        return [Looks(*part) for part in zip(*parts, strict=True)][:count]
+
 
 class Inspector:
     """The judge, and a second detector for whole photographs. Each is loaded at its first picture."""

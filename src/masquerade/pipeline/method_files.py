@@ -13,6 +13,7 @@ from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, index_path
 from masquerade.core.settings import Settings
 from masquerade.methods import Resources
+from masquerade.methods.latent import SetOfFakes
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
 from masquerade.pipeline import adopted_networks
@@ -96,7 +97,7 @@ class _Finder:
         return checkpoint
 
     def _fakes(self, backbones: dict[str, Path]) -> Path | None:
-        """The set of fakes: of a build, or drawn once with adopted networks."""
+        """The set of fakes: of a build, a published one, or drawn once with adopted networks."""
         if self._built(self.paths.fakes):
             return self.root / self.paths.fakes
         if self.missing or not self.cards:
@@ -106,7 +107,12 @@ class _Finder:
         from masquerade.methods.latent.space import LatentSpace
 
         settings, seed = self.parameters.fakes, self.parameters.data_seed
-        files = {name: backbones[name] for name in ("generator", "semantics")}
+        files = {name: backbones[name] for name in SetOfFakes.needs}
+        if settings.published:
+            adopted_networks.check(self.parameters, self.root, adopted_networks.FAKES)
+            path = self.folder / "fakes.safetensors"
+            self.cards.append(fakes.adopt(settings, files, path, self.root))
+            return path
         origin = "-".join(fingerprints.md5(path)[:8] for path in files.values())
         path = self.folder / f"fakes-{origin}-{settings.count}-{settings.psi}-{seed}.safetensors"
         if not path.is_file():

@@ -10,17 +10,21 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from masquerade.core import files
 from masquerade.core.images import OK, REFUSED, FaceArchive, to_uint8
+from masquerade.faces import DETAIL
 from masquerade.faces.folder import Folder
-from masquerade.pipeline import inspection, salts
+from masquerade.pipeline import inspection, makers, salts
 from masquerade.pipeline.inspection import Inspector, Threshold
+from masquerade.pipeline.makers import Maker
 from masquerade.pipeline.whole_photographs import Outcome, WholePhotographs
 
+LARGE = "large"  # the folder of large results, below that of the others
 FOUND, NOT_FOUND = "found", "no face found"
 YES, NO = "yes", "no"
 Crops = Mapping[str, np.ndarray]
@@ -29,43 +33,69 @@ Row = dict[str, Any]
 
 
 class Anonymized:
-    """The release of anonymized faces. ``photographs``: also writes whole photographs; None: crops alone."""
+    """The release of anonymized faces. ``photographs``: also writes whole photographs; None: crops alone.
+
+    ``large``: id -> the result at the full size of the generator, for whole photographs; emptied once it is used.
+    ``write_large``: these are written, too. ``maker``: what made the results; it is in the report, and with ``marked``
+    in the pictures too.
+    """
 
     columns = (
-        *("file", "output", "status", "reason", "distance", "threshold", "recognised", "face", "salt"),
+        *(
+            "file",
+            "output",
+            "large",
+            "status",
+            "reason",
+            "distance",
+            "threshold",
+            "recognised",
+            "face",
+            "salt",
+            "maker",
+        ),
         *("photograph", "photograph_distance", "photograph_reason"),
     )
 
     def __init__(
         self, output: Path, judge: Inspector, threshold: Threshold, keep_recognisable: bool,
-        photographs: WholePhotographs | None,
+        photographs: WholePhotographs | None, large: dict[str, np.ndarray], write_large: bool, maker: Maker,
+        marked: bool,
     ):  # fmt: skip
         self._output, self._judge, self._threshold = output, judge, threshold
         self._keep_recognisable, self._photographs = keep_recognisable, photographs
+        self._large, self._write_large, self._maker = large, write_large, str(maker)
+        self._texts = {makers.KEYWORD: self._maker} if marked else {}
 
     def publish(self, originals: FaceArchive, results: FaceArchive, detailed: Crops) -> list[Row]:
         """Write the results that may be written. ``detailed``: the original faces at DETAIL pixels."""
         before, after = pictures(originals), pictures(results)
-        looks = self._judge.look([crop for name in after for crop in (after[name], before[name], detailed[name])])
-        seen = looks.embeddings.reshape(len(after), 3, looks.embeddings.shape[-1])
-        places = {name: place for place, name in enumerate(after)}
+        views = [[after[name], *self._reduced(name), before[name], detailed[name]] for name in after]
+        looks = self._judge.look([picture for several in views for picture in several])
+        seen = dict(zip(after, looks.parted(len(after)), strict=True))
         rows = []
         for source, result in zip(originals.index.to_dict("records"), results.index.to_dict("records"), strict=True):
-            row = {**source, "status": result["status"], "reason": result["reason"], "output": ""}
+            row = {**source, "status": result["status"], "reason": result["reason"], "output": "", "large": ""}
             if result["status"] == OK:
-                place = places[source["id"]]
-                row |= self._verdict(seen[place], bool(looks.found[3 * place]))
+                row |= self._verdict(seen[source["id"]]) | {"maker": self._maker}
             rows.append(row)
             self._write(row, after)
         if self._photographs:
-            known = {name: seen[place, 2] for name, place in places.items()}
+            known = {name: look.embeddings[-1] for name, look in seen.items()}
             for _, group in groupby(rows, key=lambda row: row["file_id"]):
-                _add_photograph(list(group), self._photographs, before, after, known)
+                _add_photograph(list(group), self._photographs, before, after | self._large, known)
+        self._large.clear()
         return rows
 
-    def _verdict(self, seen: np.ndarray, found: bool) -> Row:
-        """``seen``: embeddings (3, 128) of the result, and of the original at two sizes. The nearer one counts."""
-        distance = float(inspection.distances(seen[:1], seen[1:]).min())
+    def _reduced(self, name: str) -> list[np.ndarray]:
+        """The large result of a face at DETAIL pixels, in a list; [] without one."""
+        large = self._large.get(name)
+        return [] if large is None else [cv2.resize(large, (DETAIL, DETAIL), interpolation=cv2.INTER_AREA)]
+
+    def _verdict(self, seen: inspection.Looks) -> Row:
+        """``seen``: the result at one or two sizes, and the original at two sizes. The nearest pair counts."""
+        results, originals = seen.embeddings[:-2], seen.embeddings[-2:]
+        distance = float(inspection.distances(results[:, None], originals[None]).min())
         recognised = self._threshold.recognises(distance)
         refusal = (
             {"status": REFUSED, "reason": inspection.RECOGNISED} if recognised and not self._keep_recognisable else {}
@@ -74,16 +104,19 @@ class Anonymized:
             "distance": f"{distance:.3f}",
             "threshold": f"{self._threshold.distance:.3f}",
             "recognised": YES if recognised else NO,
-            "face": FOUND if found else NOT_FOUND,
+            "face": FOUND if seen.found[0] else NOT_FOUND,
             **refusal,
         }
 
     def _write(self, row: Row, after: Crops) -> None:
-        """Write the crop of one face, if it may be written, and set ``output``."""
+        """Write the crop of one face, if it may be written, and set ``output`` and ``large``."""
+        name = row["id"]
+        remove_face(self._output, name)
         if row["status"] == OK:
-            row["output"] = write_face(self._output, row["id"], after[row["id"]], row.get(salts.SALT, ""))
-        else:
-            remove_face(self._output, row["id"])
+            salt = {salts.KEYWORD: row[salts.SALT]} if row.get(salts.SALT) else {}
+            row["output"] = write_face(self._output, name, after[name], self._texts | salt)
+            if self._write_large:
+                row["large"] = write_face(self._output, f"{LARGE}/{name}", self._large[name], {})
 
 
 def _add_photograph(rows: list[Row], photographs: WholePhotographs, before: Crops, after: Crops, known: Crops) -> None:
@@ -137,7 +170,7 @@ class Recovered:
             row = {**source, "status": result["status"], "reason": result["reason"], "output": ""}
             row["salted"] = YES if source.get(salts.SALT) else NO
             if result["status"] == OK:
-                row["output"] = write_face(self._output, row["id"], after[row["id"]], "")
+                row["output"] = write_face(self._output, row["id"], after[row["id"]], {})
                 original = self._originals.get(Path(row["file"]).stem)
                 row |= self._nearness(after[row["id"]], original) if original else {}
             else:
@@ -164,16 +197,17 @@ def pictures(archive: FaceArchive) -> dict[str, np.ndarray]:
     return dict(zip(rows["id"], to_uint8(archive.load(rows=rows).images), strict=True))
 
 
-def write_face(output: Path, name: str, picture: np.ndarray, salt: str) -> str:
-    """Write one PNG, without metadata but for the salt. Returns its file name."""
-    texts = PngInfo()
-    if salt:
-        texts.add_text(salts.KEYWORD, salt)
+def write_face(output: Path, name: str, picture: np.ndarray, texts: Mapping[str, str]) -> str:
+    """Write one PNG, without metadata but for ``texts`` (keyword -> text). Returns its path in the folder."""
+    metadata = PngInfo()
+    for keyword, text in texts.items():
+        metadata.add_text(keyword, text)
     with files.written(output / f"{name}.png") as temporary:
-        Image.fromarray(picture).save(temporary, "PNG", pnginfo=texts)
+        Image.fromarray(picture).save(temporary, "PNG", pnginfo=metadata)
     return f"{name}.png"
 
 
 def remove_face(output: Path, name: str) -> None:
-    """Remove the picture of an earlier run, which would look like a result of this one."""
-    (output / f"{name}.png").unlink(missing_ok=True)
+    """Remove the pictures of an earlier run, which would look like results of this one."""
+    for path in (output / f"{name}.png", output / LARGE / f"{name}.png"):
+        path.unlink(missing_ok=True)

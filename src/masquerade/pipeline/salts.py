@@ -36,12 +36,12 @@ def found(texts: dict[str, str], listed: str) -> str:
     return salt
 
 
-def listed(report: Path) -> dict[str, str]:
-    """Name of the picture -> its salt, as in the ``report`` of an earlier run; {} if there is none."""
+def listed(report: Path, column: str = SALT) -> dict[str, str]:
+    """Name of the picture -> its salt, or another ``column`` of the ``report`` of an earlier run; {} without one."""
     if not report.is_file():
         return {}
     with report.open(encoding="utf-8", errors="replace", newline="") as file:
-        return {row.get("output") or "": row.get(SALT) or "" for row in csv.DictReader(file)}
+        return {row.get("output") or "": row.get(column) or "" for row in csv.DictReader(file)}
 
 
 def keys_of(kind: Keys, key: bytes) -> Callable[[Faces], list[bytes]]:

@@ -5,7 +5,6 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -16,48 +15,10 @@ from masquerade.lineage import descriptions, licences, provenance
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
+from masquerade.pipeline.trained_networks import Trained, networks, slice_of, terms_of
 from masquerade.training import adoption, cards, checkpoints, half_precision
 from masquerade.training.cards import Card, Data
 from masquerade.training.job import TrainingJob
-
-TESTED = "test"
-"""The split that no training and no quality figure reads: its numbers of people are in no card."""
-
-
-@dataclass(frozen=True)
-class Trained:
-    """A network of a build that can be exported."""
-
-    name: str
-    """Its name in weights/, after that of the scale's collection: ``photo/identity``."""
-    room: str
-    """``backbones`` or ``methods``."""
-    module: str
-    variant: str = ""
-    """The variant of an ablation."""
-
-    @property
-    def block(self) -> str:
-        return f"{self.room}.{self.module}"
-
-    @property
-    def cls(self) -> Any:
-        return discovery.load(self.room, self.module)
-
-    def checkpoint(self, paths: Paths, seed: int) -> str:
-        """The checkpoint of the build."""
-        if self.room == "backbones":
-            return paths.backbone.format(backbone=self.module)
-        pattern = paths.ablation if self.variant else paths.method
-        return pattern.format(method=self.module, variant=self.variant, seed=seed)
-
-    def keys(self, train_on: str) -> tuple[str, ...]:
-        """The slice of the parameters that its training depends on."""
-        shared = ("data_seed", "people", "image.size", "matrix.train_on", f"datasets.{train_on}")
-        if self.room == "backbones":
-            return self.block, *shared
-        ablation = (f"{self.block}.ablations.{self.variant}",) if self.variant else ()
-        return f"{self.block}.params", *ablation, *shared
 
 
 @dataclass(frozen=True)
@@ -68,45 +29,6 @@ class Exported:
     card: Card
     loss: float
     """The rounding error, as `half_precision.loss`."""
-
-
-def networks(parameters: Parameters) -> list[Trained]:
-    """The networks of a scale: backbones, each after those that it needs, then methods with their ablations."""
-    needs = {name: discovery.load("backbones", name).needs for name in parameters.backbones}
-    ordered = [name for name in TopologicalSorter(needs).static_order() if name in needs]
-    folder = f"{parameters.collection}/" if parameters.collection else ""
-    result = [Trained(f"{folder}{name}", "backbones", name) for name in ordered]
-    for name in parameters.methods:
-        if discovery.load("methods", name).capabilities.trains:
-            for variant in ("", *parameters.ablations(name)):
-                full = f"{folder}{name}.{variant}" if variant else f"{folder}{name}"
-                result.append(Trained(full, "methods", name, variant))
-    return result
-
-
-def slice_of(parameters: Parameters, trained: Trained) -> dict[str, Any]:
-    """The parameters that the training of a network depends on, without what concerns the test split alone."""
-    train_on = parameters.matrix.train_on
-    values = parameters.slice(trained.keys(train_on))
-    dataset = f"datasets.{train_on}"
-    return json.loads(json.dumps({**values, dataset: _without_test(values[dataset])}))
-
-
-def _without_test(tree: Any) -> Any:
-    if not isinstance(tree, Mapping):
-        return tree
-    return {key: _without_test(value) for key, value in tree.items() if key != TESTED}
-
-
-def drift(card: Card, parameters: Parameters) -> list[str]:
-    """How the parameters of the scale that trained a network differ from its card now, one line for each key."""
-    trained = next((one for one in networks(parameters) if one.name == card.name), None)
-    if trained is None:
-        return [f"{cards.card_path(card.name)}: scale {card.scale} has no network '{card.name}' any more."]
-    return [
-        f"{cards.card_path(card.name)}: {key} was {there} in the training, and scale {card.scale} has {here} now."
-        for key, there, here in cards.differences(card.parameters, slice_of(parameters, trained))
-    ]
 
 
 def export(root: Path = Path(), scale: str | None = None, names: Sequence[str] = ()) -> list[Exported]:
@@ -124,7 +46,7 @@ def export(root: Path = Path(), scale: str | None = None, names: Sequence[str] =
             f"Scale {parameters.scale} has no network '{unknown[0]}'. "
             f"{nearest(unknown[0], (one.name for one in known))}"
         )
-    chosen = [trained for trained in known if (trained.name in names if names else not trained.variant)]
+    chosen = [one for one in known if (one.name in names if names else one.room and not one.variant)]
     _check_built(root, parameters, chosen)
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
         exporter = _Exporter(root, parameters, Path(place))
@@ -174,7 +96,7 @@ class _Exporter:
         self._people = _people(parameters)
 
     def export(self, trained: Trained) -> Exported:
-        seed = self.parameters.data_seed if trained.room == "backbones" else self.parameters.seeds[0]
+        seed = self.parameters.seeds[0] if trained.room == "methods" else self.parameters.data_seed
         checkpoint = trained.checkpoint(self.paths, self.parameters.seeds[0])
         path = self.root / checkpoint
         record = self._record(checkpoint)
@@ -187,19 +109,24 @@ class _Exporter:
             )
         tensors = {f"{part}.{key}": tensor for part, group in parts.items() for key, tensor in group.items()}
         buffers = checkpoints.buffers_of(path)
-        rounded = half_precision.rounded(tensors, buffers, path)
+        exact = buffers if trained.room else []  # the codes and features of fakes are buffers, and are rounded
+        rounded = half_precision.rounded(tensors, exact, path)
         ties = {name: md5 for name in trained.cls.needs if (md5 := facts.get(name))}
+        if not trained.room:  # the file states the generator, and the features are those of this semantics network
+            ties["semantics"] = fingerprints.md5(self.root / self.paths.backbone.format(backbone="semantics"))
         file = self.folder / cards.weights_path(trained.name).name
         facts = {key: value for key, value in facts.items() if key not in ties}
         checkpoints.write(file, rounded, facts, buffers)
         self._sha256[trained.name] = fingerprints.sha256(file)
         quality, quality_of = self._quality(trained)
+        terms = terms_of(self.parameters, trained)
         card = Card(
             name=trained.name,
             what=f"{trained.cls.title}{f', ablation {trained.variant}' * bool(trained.variant)}",
             source=getattr(trained.cls, "source", "") or trained.cls.paper,
             block=trained.block,
-            licence=licences.OURS,
+            licence=licences.of_networks(terms),
+            terms=terms,
             scale=self.parameters.scale,
             data=Data(
                 dataset=self.parameters.matrix.train_on, people=self._people, group=trained.cls.people,
@@ -271,6 +198,8 @@ class _Exporter:
         dataset = self.parameters.matrix.train_on
         if trained.room == "backbones":
             return self._report(trained)["quality"], f"validation people of {dataset}"
+        if not trained.room:
+            return {}, "not measured: faces of nobody"
         variant = trained.variant or next(iter(self.parameters.methods[trained.module].variants))
         file = self.root / self.paths.scores
         scores = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}

@@ -18,6 +18,7 @@ from masquerade.faces import DETAIL
 from masquerade.faces.folder import TURNS, Folder
 from masquerade.faces.photographs import alignment, composition, decoding
 from masquerade.faces.photographs.alignment import Square
+from masquerade.faces.photographs.composition import Replacement
 from masquerade.pipeline import inspection
 from masquerade.pipeline.inspection import Inspector, Threshold
 
@@ -60,13 +61,19 @@ class WholePhotographs:
         if any(row["status"] != OK for row in rows):
             return Outcome(None, "not every face of it could be replaced")
         squares = [Square(np.array(row["square"][:2]), np.array(row["square"][2:])) for row in rows]
+        faces = [
+            Replacement(face, _landmarks(row, face, originals[row["id"]].shape[0]), results[row["id"]])
+            for face, row in zip(squares, rows, strict=True)
+        ]
         try:
             photograph = self.source.photograph(name)
             if any(_changed(photograph, face, originals[row["id"]]) for face, row in zip(squares, rows, strict=True)):
                 return Outcome(None, "the file changed while it was read")
-            finished = composition.composed(photograph, squares, [results[row["id"]] for row in rows])
-            content = encoded(finished, suffix)
-            distance = self._least_distance(decoding.decode(io.BytesIO(content), np.inf), squares, known)
+            finished = composition.composed(photograph, faces)
+            content = encoded(finished.picture, suffix)
+            distance = self._least_distance(
+                decoding.decode(io.BytesIO(content), np.inf), finished.replaced, squares, known
+            )
         except PictureError as error:
             return Outcome(None, str(error))
         if self._threshold.recognises(distance) and not self._keep_recognisable:
@@ -75,15 +82,17 @@ class WholePhotographs:
             temporary.write_bytes(content)
         return Outcome(path, "", distance)
 
-    def _least_distance(self, finished: np.ndarray, squares: Sequence[Square], known: np.ndarray) -> float:
+    def _least_distance(
+        self, finished: np.ndarray, replaced: np.ndarray, squares: Sequence[Square], known: np.ndarray
+    ) -> float:
         """The least distance of a face in the finished photograph to one of the originals.
 
         Its faces are those at the known places, and those that HOG finds. Raises PictureError if HOG or MTCNN, which
-        also detects faces that lean or look aside, finds one that was not replaced.
+        also detects faces that lean or look aside, finds one where ``replaced``, bool (H, W), is false.
         """
         params = self.source.params
         for box in self._judge.faces(finished, SECOND_LOOK * params.detection_side):
-            if not composition.replaced(squares, box.reshape(2, 2).mean(axis=0)):
+            if not _at(replaced, box.reshape(2, 2).mean(axis=0)):
                 raise PictureError(LEFT)
         crops = [alignment.crop(finished, face, DETAIL) for face in squares]
         for quarters in TURNS if params.turn else TURNS[:1]:
@@ -91,13 +100,24 @@ class WholePhotographs:
             side = params.detection_side * (1 if quarters else SECOND_LOOK)
             for box in alignment.detect(turned, side, params.detection_score):
                 centre = Square(box.reshape(2, 2).mean(axis=0), np.array([1.0, 0.0]))
-                if not composition.replaced(squares, centre.turned_back(quarters, finished.shape).centre):
+                if not _at(replaced, centre.turned_back(quarters, finished.shape).centre):
                     raise PictureError(LEFT)
                 face = alignment.square(alignment.landmarks(turned, box))
                 if face.side > 1:  # also false for NaN, which equal landmarks give
                     crops.append(alignment.crop(turned, face, DETAIL))
         seen = self._judge.look(crops).embeddings
         return float(inspection.distances(seen[:, None], known[None]).min())
+
+
+def _landmarks(row: Mapping, face: Square, size: int) -> np.ndarray:
+    """The 68 points of the old face in pixels of the photograph, (68, 2). ``size``: of its crop."""
+    return alignment.out_of_crop(np.reshape(row["landmarks"], (68, 2)).astype(np.float64), face, size)
+
+
+def _at(mask: np.ndarray, point: np.ndarray) -> bool:
+    """The value of a mask (H, W) at a point (x, y); False outside of it."""
+    x, y = np.rint(point).astype(int)
+    return bool(0 <= y < mask.shape[0] and 0 <= x < mask.shape[1] and mask[y, x])
 
 
 def encoded(picture: np.ndarray, suffix: str) -> bytes:

@@ -50,6 +50,8 @@ class Card(Settings):
     """The key of the network in params.yaml: ``backbones.generator``, ``methods.riddle``."""
     licence: str
     """An SPDX identifier."""
+    terms: str = ""
+    """Terms of use of the faces and networks that it learnt from, in words; '' for none."""
     scale: str
     """The scale that trained it."""
     data: Data

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -24,11 +25,25 @@ Network = TypeVar("Network", bound=nn.Module)
 
 COUNTER = "num_batches_tracked"
 """A buffer of batch normalisation, used only by training with momentum None. PyTorch before 0.4.1 does not save it."""
+UNREADABLE = (
+    pickle.UnpicklingError, RuntimeError, OSError, EOFError, ValueError, KeyError, AttributeError, TypeError,
+    IndexError,
+)  # fmt: skip
+"""What a damaged or foreign file raises while it is read."""
 LIGHTNING_CLASSES = tuple(
     f"pytorch_lightning.callbacks.{name}"
     for name in ("model_checkpoint.ModelCheckpoint", "lr_monitor.LearningRateMonitor", "early_stopping.EarlyStopping")
 )
 """Classes that are dictionary keys in old checkpoints of PyTorch Lightning, beside the weights."""
+
+
+ARRAYS = {
+    ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
+    ("numpy._core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
+    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "dtype"): np.dtype,
+}
+"""What a pickle of arrays may name: NumPy's function (before and since version 2) and classes for arrays."""
 
 
 class Inert:
@@ -53,16 +68,56 @@ def read(path: Path) -> Any:
     try:
         with torch.serialization.safe_globals(allowed):
             return torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, OSError, EOFError, ValueError, KeyError, AttributeError) as error:
-        if match := re.search(r"GLOBAL (\S+) was not an allowed global|Unsupported class (\S+)", str(error)):
-            raise CheckpointError(
-                f"{path} contains a call of '{match[1] or match[2]}', and code from a file is never run. It is not the "
-                "published file, or it holds more than weights: fetch it again from its publisher."
-            ) from error
-        raise CheckpointError(
-            f"{path} cannot be read as a file of weights ({type(error).__name__}: {str(error).splitlines()[0][:200]}). "
-            "It is cut, altered, or another kind of file: fetch it again from its publisher."
-        ) from error
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> CheckpointError:
+    """The error of a file that cannot be read, with the reason."""
+    if match := re.search(r"GLOBAL (\S+) was not an allowed global|Unsupported class (\S+)", str(error)):
+        return CheckpointError(
+            f"{path} contains a call of '{match[1] or match[2]}', and code from a file is never run. It is not the "
+            "published file, or it holds more than weights: fetch it again from its publisher."
+        )
+    reason = (str(error).splitlines() or ["no reason given"])[0][:200]
+    return CheckpointError(
+        f"{path} cannot be read as a file of weights ({type(error).__name__}: {reason}). "
+        "It is cut, altered, or another kind of file: fetch it again from its publisher."
+    )
+
+
+class _Arrays(pickle.Unpickler):
+    """Reads plain containers and arrays of numbers. Any other name ends the reading before anything is run."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in ARRAYS:
+            raise pickle.UnpicklingError(f"GLOBAL {module}.{name} was not an allowed global")
+        return ARRAYS[module, name]
+
+
+@execution.replaceable
+def read_arrays(path: Path) -> dict[str, Tensor]:
+    """The arrays of a pickle of nested dictionaries, such as the weights of a Flax network: dotted name -> tensor.
+
+    Raises CheckpointError naming the file when it is damaged, or holds anything but arrays of numbers.
+    """
+    found: dict[str, Tensor] = {}
+
+    def collect(value: object, name: str) -> None:
+        if isinstance(value, dict):
+            for key, part in value.items():
+                collect(part, f"{name}.{key}" if name else str(key))
+        elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            found[name] = torch.tensor(value)
+        else:
+            raise pickle.UnpicklingError(f"{name or 'its content'} is {type(value).__name__} and no array of numbers")
+
+    try:
+        with path.open("rb") as file:
+            collect(_Arrays(file).load(), "")
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from error
+    return found
 
 
 @execution.replaceable

@@ -14,7 +14,7 @@ from masquerade.backbones._views import resized
 from masquerade.backbones.attribute_classifier.settings import AttributeClassifierSettings
 from masquerade.backbones.recognition.training import augmented
 from masquerade.core import seeding
-from masquerade.core.annotations import ATTRIBUTES
+from masquerade.core.annotations import ANNOTATION, ATTRIBUTES
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.networks.inputs import in_batches, place
@@ -34,14 +34,15 @@ ADAM_RATE = 0.3
 
 
 class Classifier(nn.Module):
-    """(N, 3, H, W) in [-1, 1], any size -> logits (N, A) of `ATTRIBUTES`. Differentiable in the pictures."""
+    """(N, 3, H, W) in [-1, 1], any size -> logits (N, A) of ``attributes``. Differentiable in the pictures."""
 
     def __init__(
-        self, crop: Sequence[float], input_size: int, widths: Sequence[int], units: Sequence[int], dropout: float
-    ):
+        self, crop: Sequence[float], input_size: int, widths: Sequence[int], units: Sequence[int], dropout: float,
+        attributes: Sequence[str] = ATTRIBUTES,
+    ):  # fmt: skip
         super().__init__()
-        self.crop, self.input_size = tuple(crop), input_size
-        self.network = StridedVGG(len(ATTRIBUTES), input_size, widths, units, dropout)
+        self.attributes, self.crop, self.input_size = tuple(attributes), tuple(crop), input_size
+        self.network = StridedVGG(len(attributes), input_size, widths, units, dropout)
 
     def prepared(self, images: Tensor) -> Tensor:
         """The network's input: the crop of each picture, resized, in channels-last order (a sixth faster on a CPU)."""
@@ -99,39 +100,47 @@ def class_weights(labels: np.ndarray, balance: float) -> Tensor:
 def train(params: AttributeClassifierSettings, job: TrainingJob) -> None:
     """Train on the annotations of the job's people and write the checkpoint."""
     training = Training(job, params, "attribute_classifier")
-    labels = annotations(training.archive.select(job.people), job.faces)
+    rows = training.archive.select(job.people)
+    attributes = annotated(rows, job.faces)
+    labels = annotations(rows, attributes)
     pictures = training.pictures()
     logger.info("training on %d pictures", len(pictures))
     training.start()
     facts = {name: getattr(params, name) for name in ARCHITECTURE}
-    classifier = place(Classifier(**facts))
+    classifier = place(Classifier(**facts, attributes=attributes))
     task = AttributeTask(classifier, params, pictures, labels, training.seed)
     training.fit(task, params.steps)
-    training.save({"classifier": classifier}, {**facts, "attributes": list(ATTRIBUTES)})
+    training.save({"classifier": classifier}, {**facts, "attributes": attributes})
 
 
-def annotations(rows: pd.DataFrame, archive: Path) -> np.ndarray:
-    """The annotations, bool (N, A). Raises ParameterError if an attribute is not annotated."""
-    columns = [f"attribute.{name}" for name in ATTRIBUTES]
-    unknown = [name for name in columns if name not in rows or rows[name].dtype != bool]
-    if unknown:
+def annotated(rows: pd.DataFrame, archive: Path) -> list[str]:
+    """Those of `ATTRIBUTES` with which every face is annotated. Raises ParameterError if there is none."""
+    columns = {name: f"{ANNOTATION}{name}" for name in ATTRIBUTES}
+    known = [name for name, column in columns.items() if column in rows and rows[column].dtype == bool]
+    if not known:
         raise ParameterError(
-            f"{archive}: not every face is annotated with {', '.join(unknown)} (true or false), which the classifier "
-            "of attributes needs for its training and its quality. Drawn faces are annotated: set matrix.train_on to "
-            "one of those datasets."
+            f"{archive}: not every face is annotated (true or false) with one of {', '.join(columns.values())}, from "
+            "which the classifier of attributes learns. Set matrix.train_on to a dataset with annotations, such as "
+            "drawn faces."
         )
-    return rows[columns].to_numpy(dtype=bool, copy=True)
+    return known
+
+
+def annotations(rows: pd.DataFrame, attributes: Sequence[str]) -> np.ndarray:
+    """The annotations, bool (N, A)."""
+    return rows[[f"{ANNOTATION}{name}" for name in attributes]].to_numpy(dtype=bool, copy=True)
 
 
 def load(checkpoint: Path) -> Classifier:
     """The classifier of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
     known = saved.facts["attributes"]
-    if known != list(ATTRIBUTES):
+    if not set(known) <= set(ATTRIBUTES):
         raise CheckpointError(
-            f"{checkpoint} is of the attributes {', '.join(known)}, not {', '.join(ATTRIBUTES)}. Train it again."
+            f"{checkpoint} is of the attributes {', '.join(known)}, and allowed are {', '.join(ATTRIBUTES)}. Train it "
+            "again."
         )
-    classifier = Classifier(**{name: saved.facts[name] for name in ARCHITECTURE})
+    classifier = Classifier(**{name: saved.facts[name] for name in ARCHITECTURE}, attributes=known)
     return saved.frozen("classifier", classifier).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
@@ -140,11 +149,11 @@ def quality(classifier: Classifier, job: TrainingJob) -> dict[str, float]:
     predicted, true = [], []
     for faces in FaceArchive(job.faces).batches(32, part="validation"):
         predicted.append((in_batches(classifier, len(faces), faces.images) > 0).numpy())
-        true.append(annotations(faces.index, job.faces))
-    return agreement(np.concatenate(true), np.concatenate(predicted), job.faces)
+        true.append(annotations(faces.index, classifier.attributes))
+    return agreement(classifier.attributes, np.concatenate(true), np.concatenate(predicted), job.faces)
 
 
-def agreement(true: np.ndarray, predicted: np.ndarray, archive: Path) -> dict[str, float]:
+def agreement(attributes: Sequence[str], true: np.ndarray, predicted: np.ndarray, archive: Path) -> dict[str, float]:
     """Of labels and predictions, bool (N, A): balanced accuracy (mean, smallest value, each) and accuracy (mean, each).
 
     Balanced accuracy of an attribute: (true positive rate + true negative rate) / 2; a constant prediction has 0.5. It
@@ -152,7 +161,7 @@ def agreement(true: np.ndarray, predicted: np.ndarray, archive: Path) -> dict[st
     which it is defined. Raises ParameterError if there is no such attribute.
     """
     balanced = {}
-    for name, truth, prediction in zip(ATTRIBUTES, true.T, predicted.T, strict=True):
+    for name, truth, prediction in zip(attributes, true.T, predicted.T, strict=True):
         if 0 < truth.sum() < len(truth):
             balanced[name] = float((prediction[truth].mean() + (~prediction[~truth]).mean()) / 2)
     if not balanced:
@@ -167,5 +176,5 @@ def agreement(true: np.ndarray, predicted: np.ndarray, archive: Path) -> dict[st
         "attributes": float(len(balanced)),
         "pictures": float(len(true)),
         **{f"balanced_accuracy.{name}": value for name, value in balanced.items()},
-        **{f"accuracy.{name}": float((true == predicted)[:, k].mean()) for k, name in enumerate(ATTRIBUTES)},
+        **{f"accuracy.{name}": float((true == predicted)[:, k].mean()) for k, name in enumerate(attributes)},
     }

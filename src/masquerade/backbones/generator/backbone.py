@@ -3,6 +3,7 @@
 from pathlib import Path
 from types import ModuleType
 
+from masquerade.assets import random_face
 from masquerade.backbones import TrainedBackbone
 from masquerade.backbones.generator.settings import GeneratorSettings
 from masquerade.core import own_weights
@@ -28,6 +29,10 @@ class StyleGenerator(TrainedBackbone):
     def weights(self) -> str:
         """As `Backbone.weights`; for a generator of a package the weights of its head."""
         return own_weights.name_of(self.params.head.published) if self.params.head else super().weights
+
+    @property
+    def terms(self) -> str:
+        return random_face.TERMS if self.params.published == random_face.PUBLISHED else ""
 
     @property
     def published(self) -> Path | None:

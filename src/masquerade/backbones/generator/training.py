@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from masquerade.assets import random_face as package
 from masquerade.backbones.generator import head, layouts, random_face
 from masquerade.backbones.generator.adversarial import Adversarial
 from masquerade.backbones.generator.reconstruction import Examples, Reconstruction, linear_codes
@@ -152,7 +153,7 @@ def save(checkpoint: Path, generator: Generator, architecture: Mapping, linear: 
 
 def save_head(checkpoint: Path, generator: MobileStyleGAN, params: GeneratorSettings) -> None:
     """Write the checkpoint of a package's generator: what the package does not have, and the hashes of its files."""
-    facts = {name: getattr(params, name) for name in ARCHITECTURE} | {"package": random_face.FILES}
+    facts = {name: getattr(params, name) for name in ARCHITECTURE} | {"package": package.FILES}
     checkpoints.save_checkpoint(checkpoint, {"generator": random_face.Own(generator)}, facts)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 class Identity(RecogniserBackbone):
     """Deng et al. 2019 (ArcFace), the network of IdentityDP's section IV.A; published size: IR-SE-50 at 112 pixels.
 
+    For photographs it is MobileNetV2, which learnt ImageNet before (``photographs`` of its parameters).
     Its embedding has 512 numbers and length 1. No judge that is trained here has its architecture, its identities or
     its seed. The judge ``arcface`` is the published network itself.
     """
@@ -31,9 +32,21 @@ class Identity(RecogniserBackbone):
 
     @staticmethod
     def network(facts: Mapping[str, Any]) -> "nn.Module":
+        if facts.get("network") == "mobilenet_v2":
+            from masquerade.networks.mobile_recogniser import MobileRecogniser
+
+            return MobileRecogniser(facts["input_size"])
         from masquerade.networks.ir_se import IRSE
 
         return IRSE(facts["input_size"], facts["widths"], facts["units"])
+
+    def train(self, job: TrainingJob) -> None:
+        if self.params.photographs is None:
+            super().train(job)
+        else:
+            from masquerade.backbones.identity import photographs
+
+            photographs.train(self.params, job)
 
     def adopt(self, published: Path, job: TrainingJob) -> None:
         from masquerade.backbones.identity import published_weights

@@ -5,8 +5,19 @@ from typing import Annotated
 from pydantic import Field
 
 from masquerade.backbones.recognition.settings import RecognitionSettings
-from masquerade.core.settings import Channels
+from masquerade.core.settings import Channels, Settings
 from masquerade.training.settings import Published
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class PhotographSettings(Settings):
+    """A training for photographs: MobileNetV2 from ImageNet's weights, on faces whose surroundings are exchanged."""
+
+    exchanged: Share
+    """Share of the pictures whose hair, clothes and background come from another person."""
+    erased: Share
+    """Share of the pictures whose hair, clothes and background are one colour with noise."""
 
 
 class IdentitySettings(Published):
@@ -20,5 +31,7 @@ class IdentitySettings(Published):
     """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
     units: Annotated[list[int], Field(min_length=4, max_length=4)]
     """Blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""
+    photographs: PhotographSettings | None = None
+    """The training for photographs, whose network has no widths and units; null: IR-SE."""
     recognition: RecognitionSettings
     """Its training identities, its training, and its floors."""

@@ -1,16 +1,22 @@
-"""The inverter: an encoder and the start to which its output is added; how it is built, saved and loaded."""
+"""The inverter: an encoder, the start to which its output is added, and what follows; how it is saved and loaded."""
 
 import logging
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones.inversion.settings import InversionSettings
+from masquerade.backbones.inversion.refinement import refined
+from masquerade.backbones.inversion.settings import InversionSettings, RefinementSettings
 from masquerade.core.errors import CheckpointError
 from masquerade.networks.linear_codes import LinearCodes, of_state
+from masquerade.networks.mobile_encoder import MobileEncoder
+from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
 from masquerade.training import checkpoints
 from masquerade.training.checkpoints import Saved
@@ -19,18 +25,26 @@ logger = logging.getLogger(__name__)
 
 KINDS = {"e4e": Encoder4Editing, "psp": GradualStyleEncoder}
 ARCHITECTURE = ("kind", "linear", "input_size", "widths", "units")
+ERROR_SIDE = 224
+"""Side in pixels at which a picture is compared with its reconstruction."""
 
 
 class Inverter(nn.Module):
     """Pictures (N, 3, H, W) in [-1, 1], any size -> W+ (N, layers, style): a start plus the encoder's output.
 
     The start is the mean codes or, if there is a map ``linear``, the linear codes of the picture. ``generator``: the
-    md5 of the checkpoint of the generator to which this W+ belongs.
+    md5 of the checkpoint of the generator to which this W+ belongs. A training calls the module: that is the encoder
+    alone. Whoever inverts a face calls `invert`.
+
+    ``refinement``: the settings of the optimisation after the encoder, or None. ``limit``: the error of a
+    reconstruction (`errors`) from which a face counts as not reached, or None.
     """
 
     latent_avg: Tensor
+    refinement: RefinementSettings | None = None
+    limit: float | None = None
 
-    def __init__(self, encoder: GradualStyleEncoder, mean: Tensor, generator: str, linear: LinearCodes | None = None):
+    def __init__(self, encoder: Any, mean: Tensor, generator: str, linear: LinearCodes | None = None):
         super().__init__()
         self.encoder, self.generator, self.linear = encoder, generator, linear
         self.register_buffer("latent_avg", mean)
@@ -52,10 +66,38 @@ class Inverter(nn.Module):
         options = {} if stage is None else {"stage": stage}
         return start + self.encoder(images, **options)
 
+    def invert(self, images: Tensor, generator: Any) -> Tensor:
+        """The encoder's codes after the refinement, if there is one. ``generator``: the one of this W+."""
+        codes = self(images)
+        if self.refinement is None or not self.refinement.steps:
+            return codes
+        return refined(codes, images, generator, self.refinement)
+
+    def reaches(self, images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+        """Whether each reconstruction (N, 3, S, S) is nearer to its picture than ``limit``: bool (N,)."""
+        if self.limit is None:
+            return np.ones(len(images), dtype=bool)
+        return errors(images, drawn) < self.limit
+
+
+def errors(images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """The error of each reconstruction: the perceptual distance of `MobileNetFeatures`, which no refinement lowers."""
+    return _features().measure(drawn, images)["perceptual"]
+
+
+@cache
+def _features() -> MobileNetFeatures:
+    return MobileNetFeatures(ERROR_SIDE)
+
 
 def build(facts: Mapping, generator: str, mean: Tensor, linear: LinearCodes | None = None) -> Inverter:
     """An inverter of the architecture in ``facts``. ``generator``: its md5; ``mean``: mean codes (layers, style)."""
     layers, style = mean.shape
+    if facts["kind"] == "mobile":
+        inverter = Inverter(MobileEncoder(layers, facts["input_size"], style), mean, generator)
+        inverter.refinement = RefinementSettings(**facts["refinement"])
+        inverter.limit = facts["limit"]
+        return inverter
     encoder = KINDS[facts["kind"]](layers, facts["input_size"], style, facts["widths"], facts["units"])
     return Inverter(encoder, mean, generator, linear)
 
@@ -75,7 +117,9 @@ def start_from(identity: nn.Module, encoder: GradualStyleEncoder) -> None:
 
 def save(checkpoint: Path, inverter: Inverter, params: InversionSettings) -> None:
     """Write the checkpoint."""
-    facts = {name: getattr(params, name) for name in ARCHITECTURE} | {"generator": inverter.generator}
+    facts: dict[str, Any] = {name: getattr(params, name) for name in ARCHITECTURE} | {"generator": inverter.generator}
+    if params.kind == "mobile":
+        facts |= {"refinement": params.refinement.model_dump(), "limit": inverter.limit}
     checkpoints.save_checkpoint(checkpoint, {"inverter": inverter}, facts)
 
 

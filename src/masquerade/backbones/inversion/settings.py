@@ -28,7 +28,8 @@ class InversionWeights(Settings):
     texture: Annotated[float, Field(ge=0)]
     """Weight of the difference of local sharpness, as in the generator's training (ours; 0: not used)."""
     codes: Annotated[float, Field(ge=0)]
-    """Weight of the mean squared error of the codes of generated pictures, which are known (ours; 0: not used)."""
+    """Weight of the mean squared error of the codes of generated pictures, which are known (ours; 0: not used). For the
+    kind ``mobile`` it is the error of the styles that the codes give."""
 
 
 class CodeDiscriminatorSettings(Settings):
@@ -44,16 +45,47 @@ class CodeDiscriminatorSettings(Settings):
     """Decay of the means of the gradient and of its square (0.9, 0.999, Adam's defaults: e4e's published code)."""
 
 
+class PairSettings(Settings):
+    """Drawn pictures with known codes, from which the kind ``mobile`` learns."""
+
+    count: Annotated[int, Field(ge=0)]
+    """Pictures, drawn once before the first step (0: none; ours)."""
+    batch: Annotated[int, Field(ge=1)]
+    """Pairs in a batch; they are made worse as photographs are: compression, blur, grain, small shifts."""
+    pictures_every: Annotated[int, Field(ge=1)]
+    """Steps from one with ``batch`` pictures of the faces, whose codes are unknown, to the next. Such a step draws them
+    and takes much longer."""
+
+
+class RefinementSettings(Settings):
+    """The optimisation of the codes that the encoder of the kind ``mobile`` gives, for each face (ours)."""
+
+    steps: Annotated[int, Field(ge=0)]
+    """Steps; 0: none. One takes 0.3 seconds of a processor's core at 256 pixels."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Largest learning rate of Adam on W+, whose numbers have a deviation of 0.5; it falls to a fifth."""
+    pixels: Annotated[float, Field(ge=0)]
+    """Weight of the mean squared difference of the pixels."""
+    coarse: Annotated[float, Field(ge=0)]
+    """Weight of the same of means over 8 x 8 pixels."""
+    perceptual: Annotated[float, Field(ge=0)]
+    """Weight of LPIPS by AlexNet."""
+    prior: Annotated[float, Field(ge=0)]
+    """Weight of the mean squared distance from the mean of W, whose deviation counts as 1."""
+
+
 class InversionSettings(Published, Updates):
     """The encoder, its training and its floors."""
 
+    after_training = frozenset({"refinement"})
     sources = {
         "published": "e4e or pSp",
         "learning_rate": "or of Muon; it falls over the last 40 % of the steps; 0.0001 and constant: appendix A",
     }
 
-    kind: Literal["e4e", "psp"]
-    """e4e: one code and offsets to it; psp: a code of its own for each layer."""
+    kind: Literal["e4e", "psp", "mobile"]
+    """e4e: one code and offsets to it; psp: a code of its own for each layer; mobile: MobileNetV2 from ImageNet, which
+    learns from ``pairs`` (ours; for the generator of photographs). It has no ``linear``, ``widths`` and ``units``."""
     linear: bool
     """Whether the encoder learns what to add to the linear codes that the generator learnt to decode, and not to the
     mean of W. It then starts as a good inversion. The generator must have been trained by reconstruction."""
@@ -79,6 +111,10 @@ class InversionSettings(Published, Updates):
     """lambda of each loss."""
     code_discriminator: CodeDiscriminatorSettings
     """Trained if ``weights.adversarial`` is not 0."""
+    pairs: PairSettings
+    """What the kind ``mobile`` learns from."""
+    refinement: RefinementSettings
+    """What follows the encoder."""
     samples_every: Annotated[int, Field(ge=1)]
     """Steps between sample pictures."""
     floor_identity: Annotated[float, Field(ge=-1, le=1)]

@@ -1,27 +1,30 @@
 """The inversion: training, adoption of a published file, loading, and quality (Tov et al. 2021, sections 4.1-4.3)."""
 
 import logging
+from collections import defaultdict
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade import assets
 from masquerade.backbones import loaded
 from masquerade.backbones.generator import layouts
 from masquerade.backbones.generator.reconstruction import PixelWeights, differences, mirrored
 from masquerade.backbones.generator.sharpening import texture
 from masquerade.backbones.generator.training import linear_map, pictures_of
 from masquerade.backbones.inversion.inverter import Inverter, build, load, save, start_from
+from masquerade.backbones.inversion.mobile import MobileTask, identity_distances, limit_of
 from masquerade.backbones.inversion.settings import InversionSettings
 from masquerade.core import fingerprints, seeding
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.networks import inputs
 from masquerade.networks.code_discriminator import CodeDiscriminator
+from masquerade.networks.lpips import perceptual
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import checkpoints, precision
@@ -29,12 +32,14 @@ from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
 from masquerade.training.training import Training
 
-__all__ = ["adopt", "load", "quality", "train"]
+__all__ = ["adopt", "load", "perceptual", "quality", "train"]
 logger = logging.getLogger(__name__)
 
 R1, R1_EVERY = 10.0, 16  # weight and interval of the R1 penalty: Tov et al. 2021, appendix A
 COOLDOWN = 0.4  # share of the steps over which the learning rate falls
 SAMPLES = 8  # faces in a sample picture
+LIMIT_ON = 24  # people of whom the limit of the kind ``mobile`` and its quality are measured
+LPIPS_KNOB = "backbones.inversion.weights.lpips"
 
 
 class InversionTask:
@@ -55,7 +60,7 @@ class InversionTask:
             self.optimisers["discriminator"] = Optimisers(
                 {"discriminator": self.discriminator}, own.learning_rate, (own.betas[0], own.betas[1])
             )
-        self.lpips = perceptual(self.device, "backbones.inversion.weights.lpips") if params.weights.lpips else None
+        self.lpips = perceptual(self.device, LPIPS_KNOB) if params.weights.lpips else None
 
     def stage(self, step: int) -> int:
         """Number of offsets that are trained at a step (progressive training; Tov et al. 2021, section 4.1.1)."""
@@ -140,34 +145,26 @@ class InversionTask:
         return loss.detach()
 
 
-def perceptual(device: torch.device, knob: str, trunk: Literal["alex", "vgg"] = "alex") -> nn.Module:
-    """LPIPS by AlexNet or VGG-16 (Zhang et al. 2018), frozen.
-
-    ``knob``: the parameter with its weight. Raises CheckpointError naming ``knob`` if the trunk's file is missing.
-    """
-    from masquerade.networks import lpips
-
-    try:
-        return lpips.network(assets.checked(lpips.ASSETS[trunk]), trunk).to(device)
-    except CheckpointError as error:
-        raise CheckpointError(f"LPIPS needs {lpips.ASSETS[trunk]}: {error} Or set {knob} to 0.") from error
-
-
 def train(params: InversionSettings, job: TrainingJob) -> None:
-    """Train on the job's people and write the checkpoint."""
+    """Train on the job's people, and for the kind ``mobile`` on drawn pairs, and write the checkpoint."""
     training = Training(job, params, "inversion")
     training.start()
     generator, identity = (loaded(name, job.backbones) for name in ("generator", "identity"))
     archive = training.archive
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
     linear = linear_map(job.backbones["generator"]) if params.linear else None
-    inverter = inputs.place(build(params.model_dump(), training.ties("generator")["generator"], mean, linear))
-    start_from(identity, inverter.encoder)
-    if linear is not None:
-        inverter.start_at_linear_codes()
+    facts = params.model_dump() | {"limit": None}
+    inverter = inputs.place(build(facts, training.ties("generator")["generator"], mean, linear))
     pictures = pictures_of(archive, job.people, generator.size)
-    weights = PixelWeights(archive, job.people, generator.size, params.parts)
-    task = InversionTask(params, inverter, generator, identity, pictures, weights, training.seed)
+    task: Any
+    if params.kind == "mobile":
+        task = MobileTask(params, inverter, generator, pictures, job.state, training.seed)
+    else:
+        start_from(identity, inverter.encoder)
+        if linear is not None:
+            inverter.start_at_linear_codes()
+        weights = PixelWeights(archive, job.people, generator.size, params.parts)
+        task = InversionTask(params, inverter, generator, identity, pictures, weights, training.seed)
     unseen = archive.load(rows=archive.select("validation").iloc[:SAMPLES]).images
 
     def sample() -> np.ndarray:
@@ -177,7 +174,16 @@ def train(params: InversionSettings, job: TrainingJob) -> None:
         return picture
 
     training.fit(task, params.steps, sample)
+    if params.kind == "mobile":
+        faces = archive.load(rows=measured_rows(archive)).images
+        inverter.eval().limit = limit_of(faces, reconstruct(inverter, generator, faces))
+        task.pairs.discard()
     save(job.checkpoint, inverter, params)
+
+
+def measured_rows(archive: FaceArchive) -> pd.DataFrame:
+    """The first picture of each of at most `LIMIT_ON` people of the validation split."""
+    return archive.select("validation").drop_duplicates("identity").iloc[:LIMIT_ON]
 
 
 def adopt(params: InversionSettings, published: Path, job: TrainingJob) -> None:
@@ -201,30 +207,46 @@ def adopt(params: InversionSettings, published: Path, job: TrainingJob) -> None:
     save(job.checkpoint, inverter, params)
 
 
-def reconstruct(inverter: Inverter, generator: Generator, images: np.ndarray) -> np.ndarray:
-    """float32 (N, 3, size, size) in [-1, 1] -> the pictures that the generator makes of their codes, in that form."""
+def reconstruct(inverter: Inverter, generator: Generator, images: np.ndarray, refined: bool = True) -> np.ndarray:
+    """float32 (N, 3, size, size) in [-1, 1] -> the pictures that the generator makes of their codes, in that form.
+
+    ``refined``: of the codes after the refinement, if there is one.
+    """
 
     def made(part: Tensor) -> Tensor:
-        return generator.synthesize(inverter(part)).clamp(-1, 1)
+        codes = inverter.invert(part, generator) if refined else inverter(part)
+        return generator.synthesize(codes).clamp(-1, 1)
 
     return inputs.in_batches(made, generator.at_once, images).numpy()
 
 
 def samples(inverter: Inverter, generator: Generator, images: np.ndarray) -> np.ndarray:
-    """Faces above their reconstructions, uint8 (2 size, N size, 3)."""
-    rows = [to_uint8(part) for part in (images, reconstruct(inverter, generator, images))]
+    """Faces above their reconstructions by the encoder alone, uint8 (2 size, N size, 3)."""
+    rows = [to_uint8(part) for part in (images, reconstruct(inverter, generator, images, refined=False))]
     return np.concatenate([np.concatenate(list(row), axis=1) for row in rows], axis=0)
 
 
 def quality(inverter: Inverter, job: TrainingJob) -> dict[str, float]:
-    """Means over the validation split: ``identity`` (cosine), ``psnr`` (dB), ``perceptual`` (`MobileNetFeatures`)."""
+    """Means over the validation split: ``identity`` (cosine), ``psnr`` (dB), ``perceptual`` (`MobileNetFeatures`).
+
+    For the kind ``mobile`` also ``lpips``, ``dlib`` (distance; no loss has it) and ``reached``, the share of faces that
+    the inversion reaches, all on one picture of each of at most `LIMIT_ON` people, because a refinement takes seconds.
+    """
     generator, identity = (loaded(name, job.backbones) for name in ("generator", "identity"))
     network = MobileNetFeatures(min(max(generator.size, 64), 224))
-    figures: dict[str, list[np.ndarray]] = {"identity": [], "psnr": [], "perceptual": []}
-    for faces in FaceArchive(job.faces).batches(32, part="validation"):
+    figures: dict[str, list[np.ndarray]] = defaultdict(list)
+    archive = FaceArchive(job.faces)
+    mobile = inverter.limit is not None
+    rows = measured_rows(archive) if mobile else archive.select("validation")
+    for faces in archive.batches(32, rows=rows):
         made = reconstruct(inverter, generator, faces.images)
         vectors = [inputs.in_batches(identity, len(part), part) for part in (made, faces.images)]
         figures["identity"].append((vectors[0] * vectors[1]).sum(1).numpy())
         figures["psnr"].append(10 * np.log10(4.0 / np.square(made - faces.images).mean(axis=(1, 2, 3))))
         figures["perceptual"].append(network.measure(made, faces.images)["perceptual"])
+        if mobile:
+            lpips = perceptual(inputs.device(), LPIPS_KNOB)
+            figures["lpips"].append(inputs.in_batches(lpips, inputs.AT_ONCE, made, faces.images).flatten().numpy())
+            figures["dlib"].append(identity_distances(faces.images, made))
+            figures["reached"].append(inverter.reaches(faces.images, made))
     return {name: float(np.concatenate(values).mean()) for name, values in figures.items()}

@@ -18,6 +18,7 @@ from masquerade.networks.inputs import in_batches, place
 from masquerade.networks.margin import ArcMargin
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
+from masquerade.training.loop import Task
 from masquerade.training.optimisers import Optimisers, warmup_cosine_share
 from masquerade.training.training import Training
 
@@ -115,7 +116,12 @@ def chosen_identities(identities: list[str], part: tuple[float, float]) -> list[
 
 
 def train(
-    name: str, build: Callable[[Mapping], nn.Module], params: RecognitionSettings, job: TrainingJob, facts: Mapping
+    name: str,
+    build: Callable[[Mapping], nn.Module],
+    params: RecognitionSettings,
+    job: TrainingJob,
+    facts: Mapping,
+    task_of: Callable[[Recogniser, RecognitionSettings, np.ndarray, np.ndarray, int], Task] = RecognitionTask,
 ) -> None:
     """Train on the job's people and write the checkpoint.
 
@@ -140,8 +146,8 @@ def train(
     logger.info("training on %d pictures of %d identities", len(rows), len(chosen))
     training.start()
     facts = {**facts, "input_size": params.input_size, "identities": len(chosen)}
-    recogniser = place(Recogniser(build(facts), params.input_size))
-    task = RecognitionTask(recogniser, params, archive.pictures(rows), labels, training.seed)
+    recogniser = place(_recogniser(build(facts), facts))
+    task = task_of(recogniser, params, archive.pictures(rows), labels, training.seed)
     training.fit(task, params.steps, None, facts)
     training.save({"network": recogniser.network}, facts)
 
@@ -158,11 +164,13 @@ def quality(recogniser: Recogniser, job: TrainingJob) -> dict[str, float]:
 def load(build: Callable[[Mapping], nn.Module], checkpoint: Path) -> Recogniser:
     """The recogniser of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
-    crop = Crop(**saved.facts["crop"]) if "crop" in saved.facts else None
-    network = saved.frozen("network", build(saved.facts))
-    recogniser = Recogniser(network, saved.facts["input_size"], crop)
+    recogniser = _recogniser(saved.frozen("network", build(saved.facts)), saved.facts)
     # on a CPU, convolutions in the channels-last order are a sixth faster
     return recogniser.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+
+
+def _recogniser(network: nn.Module, facts: Mapping) -> Recogniser:
+    return Recogniser(network, facts["input_size"], Crop(**facts["crop"]) if "crop" in facts else None)
 
 
 def verification(embeddings: np.ndarray, identities: list[str]) -> dict[str, float]:

@@ -111,8 +111,7 @@ def landmarks(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
     if not len(boxes):
         return points
     off_centre = np.abs(boxes.reshape(-1, 2, 2).mean(axis=1) - SECOND_SIDE / 2.0).sum(axis=1)
-    affine = face.affine(SECOND_SIDE)
-    return _points(upright, boxes[off_centre.argmin()]) @ affine[:, :2].T + affine[:, 2]
+    return out_of_crop(_points(upright, boxes[off_centre.argmin()]), face, SECOND_SIDE)
 
 
 def _points(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
@@ -165,6 +164,12 @@ def into_crop(points: np.ndarray, face: Square, size: int) -> np.ndarray:
     """Points (N, 2) of the photograph in pixels of its crop, float64 (N, 2)."""
     affine = face.affine(size)
     return np.linalg.solve(affine[:, :2], (points - affine[:, 2]).T).T
+
+
+def out_of_crop(points: np.ndarray, face: Square, size: int) -> np.ndarray:
+    """Points (N, 2) in pixels of a crop of ``size`` in pixels of its photograph, float64 (N, 2)."""
+    affine = face.affine(size)
+    return points @ affine[:, :2].T + affine[:, 2]
 
 
 def square_of(picture: np.ndarray, box: np.ndarray, smallest: float) -> tuple[Square, np.ndarray]:

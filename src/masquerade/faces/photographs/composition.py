@@ -1,18 +1,67 @@
-"""Puts faces back into their photograph: the inverse of the alignment, with a soft edge."""
+"""Puts new faces into their photograph so that it looks whole.
+
+A new face replaces the old one inside a closed seam: it encloses the old face, and runs where the photograph and the
+new picture agree best. Colours, sharpness and grain of the new picture become those of the photograph beside the face.
+All of that is measured outside of the old face, so that nothing of it is left (`face_mask`).
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
 
+from masquerade.core import seeding
+from masquerade.faces.photographs import alignment, seams
 from masquerade.faces.photographs.alignment import Square
 
-FEATHER = 0.06
-"""Depth (see `depth`) up to which a new face fades into the photograph. Deeper inside nothing of the old one is left.
+GROWTH = 1.12
+"""Factor by which the hull of the landmarks grows: ears and the line of the jaw lie outside of it."""
+FOREHEAD = 0.5
+"""Height of the forehead above the brows, as a share of the distance from the brows to the chin (facial thirds)."""
+BROWS, CHIN = slice(17, 27), 8  # iBUG order
+FINE = 1.0  # pixels: what a blur of this spread removes counts as sharpness and grain
+SHARPEST, SMOOTHEST = 0.9, 0.2  # shares of the pixels with less fine detail than those that measure these
+GRAIN_OVER = 3.0  # pixels: fine detail is averaged over this spread
+BLURS = np.linspace(0.25, 4.0, 16)  # spreads in pixels that are tried to match the sharpness
+GRAIN_SIZE = 0.6  # pixels: the spread of a grain of film, of a sensor, or of JPEG
 
-It is 3 % of the square's side at each edge. A wider one would leave more of the chin: of 16 photographed faces, its
-lowest point lay at a depth of -0.02 to 0.24. Brows, eyes, nose and mouth lay at 0.31 and deeper.
-"""
+
+@dataclass(frozen=True)
+class Replacement:
+    """A new face for a photograph.
+
+    ``square`` and ``landmarks``, float (68, 2): of the OLD face, in pixels of the photograph. ``crop``: the square with
+    the new face, uint8 (S, S, 3).
+    """
+
+    square: Square
+    landmarks: np.ndarray
+    crop: np.ndarray
+
+
+@dataclass(frozen=True)
+class Composed:
+    """``picture``: uint8 (H, W, 3). ``replaced``: bool (H, W), where nothing of the old picture is left."""
+
+    picture: np.ndarray
+    replaced: np.ndarray
+
+
+def face_outline(points: np.ndarray) -> np.ndarray:
+    """The outline of a whole face with its forehead, from its 68 points (68, 2): float64 (M, 2), convex."""
+    down = points[CHIN] - points[BROWS].mean(axis=0)
+    every = np.concatenate([points, points[BROWS] - FOREHEAD * down])
+    hull = cv2.convexHull(every.astype(np.float32))[:, 0].astype(np.float64)
+    centre = hull.mean(axis=0)
+    return centre + GROWTH * (hull - centre)
+
+
+def face_mask(points: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Where the face with the 68 points lies in a picture of this ``shape``: bool (H, W)."""
+    mask = np.zeros(shape[:2], dtype=np.uint8)
+    cv2.fillConvexPoly(mask, np.rint(face_outline(points)).astype(np.int32), 1)
+    return mask.astype(bool)
 
 
 def depth(face: Square, points: np.ndarray) -> np.ndarray:
@@ -23,34 +72,97 @@ def depth(face: Square, points: np.ndarray) -> np.ndarray:
     return 1.0 - np.maximum(np.abs(across), np.abs(down))
 
 
-def replaced(faces: Sequence[Square], point: np.ndarray) -> bool:
-    """Whether a point (2,) of the photograph lies where nothing of the old picture is left."""
-    return any(float(depth(face, point)) >= FEATHER for face in faces)
+def composed(photograph: np.ndarray, faces: Sequence[Replacement]) -> Composed:
+    """The photograph, uint8 (H, W, 3), with each new face at the place of the old one.
 
-
-def composed(photograph: np.ndarray, faces: Sequence[Square], crops: Sequence[np.ndarray]) -> np.ndarray:
-    """The photograph, uint8 (H, W, 3), with each crop, uint8 (S, S, 3), at the place of its square.
-
-    A pixel of several squares is taken from the one in which it lies deepest: the crop of a neighbour shows the
-    ORIGINAL of a face that is not its own. The opacity is that of the deepest square, so no edge of one square lets
-    the old picture through in the middle of another.
+    A pixel of several old faces is taken from the square in which it lies deepest. Otherwise no new picture covers the
+    old face of another: it shows the ORIGINAL of a neighbour, because a method changes one face of its crop.
     """
-    finished = photograph.copy()
-    deepest = np.zeros(photograph.shape[:2], dtype=np.float32)
-    for face, crop in zip(faces, crops, strict=True):
-        left, top, right, bottom = _bounds(face, photograph.shape)
+    picture, opaque = photograph.astype(np.float32), np.zeros(photograph.shape[:2], dtype=np.float32)
+    owner = _owners(faces, photograph.shape)
+    for number, face in enumerate(faces):
+        left, top, right, bottom = _bounds(face.square, photograph.shape)
         if left >= right or top >= bottom:
             continue
         region = np.s_[top:bottom, left:right]
-        points = np.stack(np.meshgrid(np.arange(left, right), np.arange(top, bottom)), axis=-1).astype(np.float64)
-        here = depth(face, points).astype(np.float32)
-        opacity = np.clip(here / FEATHER, 0.0, 1.0)[..., None]
-        new = _at_its_place(crop, face, left, top, right - left, bottom - top)
-        mixed = np.rint(photograph[region] + (new.astype(np.float32) - photograph[region]) * opacity)
-        wins = here > deepest[region]
-        finished[region][wins] = mixed[wins].astype(np.uint8)
-        deepest[region][wins] = here[wins]
-    return finished
+        new, opacity = _at_its_place(*_fitted(photograph, face), face.square, left, top, right - left, bottom - top)
+        opacity[(owner[region] >= 0) & (owner[region] != number)] = 0.0
+        picture[region] += (new - picture[region]) * opacity[..., None]
+        opaque[region] = np.maximum(opaque[region], opacity)
+    return Composed(np.rint(picture).clip(0, 255).astype(np.uint8), opaque > 0.999)
+
+
+def _owners(faces: Sequence[Replacement], shape: tuple[int, ...]) -> np.ndarray:
+    """The number of the face that a pixel belongs to, int (H, W); -1 where no old face lies."""
+    owner, deepest = np.full(shape[:2], -1), np.zeros(shape[:2])
+    for number, face in enumerate(faces):
+        mine = face_mask(face.landmarks, shape)
+        rows, columns = np.nonzero(mine)
+        here = np.zeros(shape[:2])
+        here[rows, columns] = depth(face.square, np.stack([columns, rows], axis=-1).astype(np.float64))
+        wins = here > deepest
+        owner[wins], deepest[wins] = number, here[wins]
+    return owner
+
+
+def _fitted(photograph: np.ndarray, face: Replacement) -> tuple[np.ndarray, np.ndarray]:
+    """The new face as it belongs into the photograph: float32 (S, S, 3), and its opacity (S, S), in the square."""
+    size = max(8, int(np.ceil(face.square.side)))
+    new = _resized(face.crop, size).astype(np.float32)
+    old = alignment.crop(photograph, face.square, size).astype(np.float32)
+    points = alignment.into_crop(face.landmarks, face.square, size)
+    inside = _inside(photograph, face.square, size)
+    beside = _shrunk(~face_mask(points, (size, size)) & inside, FINE)
+    old = np.where(beside[..., None], old, new)  # from here on nothing depends on the old face
+    apart = _shrunk(beside, GRAIN_OVER)
+    if apart.any():  # not if the photograph ends at the face
+        new = _like(old, new, apart)
+    seam = seams.best(old, new, beside, face_outline(points))
+    if beside.any():
+        new = new + seams.correction(old, new, beside, seam)
+    return new, seam.opacity(size)
+
+
+def _like(old: np.ndarray, new: np.ndarray, beside: np.ndarray) -> np.ndarray:
+    """The picture ``new`` with the sharpness and the grain of ``old`` in the pixels ``beside`` the face."""
+    sharpness, grain = _measured(old, beside)
+    softer = (cv2.GaussianBlur(new, (0, 0), spread) for spread in BLURS if _measured(new, beside)[0] > sharpness)
+    new = next((one for one in softer if _measured(one, beside)[0] <= sharpness), new)
+    missing = grain**2 - _measured(new, beside)[1] ** 2
+    if missing <= 0.0:
+        return new
+    noise = seeding.generator(0, "grain").standard_normal(new.shape[:2], dtype=np.float32)
+    noise = cv2.GaussianBlur(noise, (0, 0), GRAIN_SIZE)
+    return new + (np.sqrt(missing) / _fine(noise).std()) * noise[..., None]
+
+
+def _fine(picture: np.ndarray) -> np.ndarray:
+    """The fine detail of a picture: its grey levels without those that a blur leaves."""
+    grey = picture.mean(axis=2) if picture.ndim == 3 else picture
+    return grey - cv2.GaussianBlur(grey, (0, 0), FINE)
+
+
+def _measured(picture: np.ndarray, beside: np.ndarray) -> tuple[float, float]:
+    """The sharpness of a picture, by its sharpest edges, and the spread of its grain, by its smoothest places."""
+    energy = cv2.GaussianBlur(_fine(picture) ** 2, (0, 0), GRAIN_OVER)[beside]
+    return tuple(np.sqrt(np.quantile(energy, [SHARPEST, SMOOTHEST])))
+
+
+def _shrunk(mask: np.ndarray, spread: float) -> np.ndarray:
+    """The pixels of a mask that a blur of ``spread`` pixels does not mix with pixels outside of it."""
+    side = 2 * int(np.ceil(3 * spread)) + 1
+    return cv2.erode(mask.astype(np.uint8), np.ones((side, side))).astype(bool)
+
+
+def _inside(photograph: np.ndarray, face: Square, size: int) -> np.ndarray:
+    """Which pixels of the square lie in the photograph: bool (size, size)."""
+    whole = np.ones(photograph.shape[:2], dtype=np.uint8)
+    return cv2.warpAffine(whole, face.affine(size), (size, size), flags=cv2.WARP_INVERSE_MAP).astype(bool)
+
+
+def _resized(crop: np.ndarray, size: int) -> np.ndarray:
+    """The crop with ``size`` pixels: averaged down against aliasing, or enlarged."""
+    return cv2.resize(crop, (size, size), interpolation=cv2.INTER_AREA if crop.shape[0] > size else cv2.INTER_CUBIC)
 
 
 def _bounds(face: Square, shape: tuple[int, ...]) -> tuple[int, int, int, int]:
@@ -61,11 +173,12 @@ def _bounds(face: Square, shape: tuple[int, ...]) -> tuple[int, int, int, int]:
     return max(low[0], 0), max(low[1], 0), min(high[0], shape[1]), min(high[1], shape[0])
 
 
-def _at_its_place(crop: np.ndarray, face: Square, left: int, top: int, width: int, height: int) -> np.ndarray:
-    """The crop as it lies in the photograph, whose pixel (left, top) becomes (0, 0): uint8 (height, width, 3)."""
-    side = max(1, int(np.ceil(face.side)))
-    if crop.shape[0] > side:  # averaged down first, against aliasing
-        crop = cv2.resize(crop, (side, side), interpolation=cv2.INTER_AREA)
-    affine = face.affine(crop.shape[0])
+def _at_its_place(
+    new: np.ndarray, opacity: np.ndarray, face: Square, left: int, top: int, width: int, height: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The square and its opacity as they lie in the photograph, whose pixel (left, top) becomes (0, 0)."""
+    affine = face.affine(new.shape[0])
     affine[:, 2] -= (left, top)
-    return cv2.warpAffine(crop, affine, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
+    place = (width, height)
+    picture = cv2.warpAffine(new, affine, place, flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
+    return picture, cv2.warpAffine(opacity, affine, place, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)

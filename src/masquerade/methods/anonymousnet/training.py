@@ -170,7 +170,7 @@ def train(settings: AnonymousNetSettings, job: TrainingJob) -> None:
     """Train stages I, III and IV on the people of the job and write ``job.checkpoint``."""
     training = Training(job, settings)
     archive, pictures = training.archive, training.pictures()
-    labels = annotations(archive.select(job.people), job.faces)
+    labels = annotations(archive.select(job.people), ATTRIBUTES)
     task = AnonymousNetTask(settings, pictures, labels, job.seed)
     network = training.averaged(task.network)
     sources = archive.load(rows=archive.select("validation").iloc[:SAMPLES]).images

@@ -29,15 +29,22 @@ class Codes:
             self._rows = {name: row for row, name in enumerate(json.loads(facts["ids"]))}
 
     def of(self, faces: Faces) -> tuple[Tensor, Tensor]:
-        """W+ (N, layers, style) and features (N, D). Raises PictureError if an inversion diverged."""
+        """W+ (N, layers, style) and features (N, D). Raises PictureError if an inversion diverged or missed a face."""
         if all(name in self._rows for name in faces.ids):
             rows = torch.tensor([self._rows[name] for name in faces.ids])
             codes, features = self._table["w_plus"][rows], self._table["features"][rows]
+            missed = self._table["diverged"][rows]
         else:
             codes, features = self._space.invert(faces.images), self._space.describe(torch.from_numpy(faces.images))
+            missed = ~torch.from_numpy(self._space.reached(faces.images, codes))
         if diverged(codes, self._space).any():
             raise PictureError(
                 "its inversion diverged: the encoder found no code of the generator's latent space for it"
+            )
+        if missed.any():
+            raise PictureError(
+                "the inversion does not reach it: what the generator draws of its code differs from it as much as "
+                "somebody else does"
             )
         return codes, features
 
@@ -57,14 +64,16 @@ def diverged(codes: Tensor, space: LatentSpace) -> Tensor:
 def write(space: LatentSpace, archive: FaceArchive, output: Path) -> np.ndarray:
     """Invert the ok faces of ``archive``. Returns the first faces and their reconstructions, (2, N, 3, S, S)."""
     rows = archive.select()
-    codes, features, samples = [], [], None
+    codes, features, missed, samples = [], [], [], None
     for faces in tqdm(archive.batches(BATCH, rows=rows), total=-(-len(rows) // BATCH), desc="inversion", mininterval=5):
         codes.append(space.invert(faces.images))
         features.append(space.describe(torch.from_numpy(faces.images)))
+        missed.append(~torch.from_numpy(space.reached(faces.images, codes[-1])))
         if samples is None:
             samples = np.stack([faces.images[:SAMPLES], space.draw(codes[0][:SAMPLES]).numpy()])
     w_plus = torch.cat(codes)
-    columns = {"w_plus": w_plus, "features": torch.cat(features), "diverged": diverged(w_plus, space)}
+    failed = diverged(w_plus, space) | torch.cat(missed)
+    columns = {"w_plus": w_plus, "features": torch.cat(features), "diverged": failed}
     facts = {
         "generator": space.generator_md5,
         "archive": archive.facts["checksum"],

@@ -1,5 +1,6 @@
 """The set of fakes: generated faces, as codes and features in one file (Barattin et al. 2023, section 3.2)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,10 +8,14 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from masquerade.core import own_weights
 from masquerade.core.errors import ParameterError
+from masquerade.methods.latent import SetOfFakes
 from masquerade.methods.latent.space import BATCH, LatentSpace
 from masquerade.methods.latent.store import Table
-from masquerade.training import checkpoints
+from masquerade.params.blocks import FakesSettings
+from masquerade.training import adoption, checkpoints
+from masquerade.training.cards import Card
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,12 @@ def write(space: LatentSpace, output: Path, count: int, psi: float, seed: int) -
     )
     assert samples is not None
     return samples
+
+
+def adopt(settings: FakesSettings, backbones: Mapping[str, Path], output: Path, root: Path = Path()) -> Card:
+    """Write the published set of fakes of weights/, and return its card. Raises as `adoption.adopt`."""
+    name = own_weights.name_of(settings.published)
+    return adoption.adopt(name, SetOfFakes.architecture, settings, backbones, output, root)
 
 
 def load(path: Path, space: LatentSpace) -> Fakes:

@@ -1,6 +1,6 @@
 """The frozen networks of a latent space: generator, inversion and semantics."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from masquerade.backbones import loaded
 from masquerade.core import fingerprints
-from masquerade.core.images import check_size
+from masquerade.core.images import check_size, to_uint8
 from masquerade.networks.inputs import device, in_batches
 from masquerade.training.checkpoints import check_backbone
 
@@ -30,21 +30,40 @@ class LatentSpace:
         self.semantics: Any = loaded("semantics", backbones) if "semantics" in backbones else None
         self.generator_md5 = fingerprints.md5(backbones["generator"])
         self.backbones = backbones
+        self._large: dict[str, np.ndarray] | None = None
         if self.inverter is not None:
             check_backbone(backbones["inversion"], "generator", self.inverter.generator, backbones["generator"])
 
     def invert(self, images: np.ndarray) -> Tensor:
-        """Pictures, float32 (N, 3, S, S) -> W+ (N, layers, style), on the CPU. Raises as `check_size`."""
+        """Pictures, float32 (N, 3, S, S) -> W+ (N, layers, style), refined, on the CPU. Raises as `check_size`."""
         self.check_size(images)
-        return in_batches(self.inverter, BATCH, images)
+        return in_batches(lambda part: self.inverter.invert(part, self.generator), BATCH, images)
+
+    def reached(self, images: np.ndarray, codes: Tensor) -> np.ndarray:
+        """Whether the generator draws each picture from its code, by the inversion's own limit: bool (N,)."""
+        if self.inverter.limit is None:
+            return np.ones(len(images), dtype=bool)
+        return self.inverter.reaches(images, self.draw(codes).numpy())
 
     def check_size(self, images: np.ndarray) -> None:
         """Raises PictureError if pictures (N, 3, H, W) do not have the size of the generator's."""
         check_size(images, self.generator.size, "this generator draws")
 
-    def draw(self, codes: Tensor) -> Tensor:
-        """W+ (N, layers, style) -> pictures (N, 3, S, S) in [-1, 1], on the CPU."""
+    def draw(self, codes: Tensor, names: Sequence[str] = ()) -> Tensor:
+        """W+ (N, layers, style) -> pictures (N, 3, S, S) in [-1, 1], on the CPU. ``names``: see `enlarge`."""
+        if self._large is not None:
+            for name, code in zip(names, codes.split(1), strict=False):
+                large = in_batches(lambda part: self.generator.synthesize_large(part).clamp(-1, 1), 1, code)
+                self._large[name] = to_uint8(large.numpy())[0]
         return in_batches(lambda part: self.generator.synthesize(part).clamp(-1, 1), self.generator.at_once, codes)
+
+    def enlarge(self) -> dict[str, np.ndarray] | None:
+        """From now on, `draw` also fills the returned dictionary: name -> the large picture of a code, uint8 (L, L, 3).
+
+        Returns None if the generator draws one size alone.
+        """
+        self._large = {} if hasattr(self.generator, "synthesize_large") else None
+        return self._large
 
     def describe(self, images: Tensor) -> Tensor:
         """Pictures (N, 3, S, S) -> class-token features (N, D), on the CPU. Faces are paired by them."""

@@ -105,7 +105,7 @@ class LReOrg(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
-        return self._drawn(self._recovered(self._hidden(faces, seed), faces))
+        return self._space.draw(self._recovered(self._hidden(faces, seed), faces), faces.ids).numpy()
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> dict[str, "Tensor"]:
         """The anonymized code, and the original key features of the hidden keywords, which undo the anonymization."""

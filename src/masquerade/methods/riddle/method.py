@@ -59,7 +59,7 @@ class Riddle(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
-        return self._drawn(self._encrypted(faces, keys))
+        return self._space.draw(self._encrypted(faces, keys), faces.ids).numpy()
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Encodes, decrypts and draws. Raises PictureError for pictures of another size."""

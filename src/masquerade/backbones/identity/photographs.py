@@ -1,0 +1,167 @@
+"""Trains `identity` for photographs: pictures are augmented as photographs differ, and a face loses its surroundings.
+
+Generated pictures of a person share hair, clothes and background, which a network takes for the person. So the training
+exchanges what lies outside of the face with that of another person of the batch, or erases it.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from masquerade.backbones.identity.published_weights import CROP
+from masquerade.backbones.identity.settings import IdentitySettings, PhotographSettings
+from masquerade.backbones.recognition import training
+from masquerade.backbones.recognition.settings import RecognitionSettings
+from masquerade.core import seeding
+from masquerade.core.images import to_float, to_uint8
+from masquerade.networks.margin import margin_logits
+from masquerade.networks.mobile_recogniser import MobileRecogniser
+from masquerade.training.job import TrainingJob
+from masquerade.training.optimisers import Optimisers, warmup_cosine_share
+
+FACTS = {"network": "mobilenet_v2", "crop": CROP._asdict()}
+"""What a checkpoint of this training states beside the facts of all recognisers."""
+TURN, ZOOM, SHIFT = 8.0, 0.08, 0.05
+"""Largest rotation in degrees, largest change of the scale as a share, largest shift as a share of the crop's side."""
+GAIN, TINT, LIFT = 0.25, 0.12, 0.2
+"""Largest change of the contrast, of the contrast of a colour, and of the brightness on the scale [-1, 1]."""
+GREY, REDUCED, COMPRESSED = 0.15, 0.4, 0.4
+"""Shares of the pictures in grey, with fewer pixels, and with JPEG's errors."""
+SMALLEST, QUALITY, NOISE = 0.25, (15, 80), 0.06
+"""Fewest pixels of a side as a share, range of JPEG's quality, largest deviation of noise on the scale [-1, 1]."""
+FACE = (0.0, 0.05, 0.62, 0.84)
+"""Middle and half axes of the face's oval in the crop, on the scale [-1, 1]: ears, hair and neck lie outside."""
+EDGE = 0.12
+"""Width of the oval's soft edge, as a share of its axes."""
+
+
+class PhotographTask:
+    """ArcFace (Deng et al. 2019, Eq. 3) in which two augmented pictures of a person are each other's class centre.
+
+    The classes of a step are the people of its batch. Centres that are learnt start at random, and a short training
+    spends its steps on them.
+    """
+
+    def __init__(
+        self,
+        settings: PhotographSettings,
+        recogniser: training.Recogniser,
+        params: RecognitionSettings,
+        pictures: np.ndarray,
+        labels: np.ndarray,
+        seed: int,
+    ):
+        self.settings, self.recogniser, self.params, self.seed = settings, recogniser, params, seed
+        self.pictures = torch.from_numpy(pictures)
+        self.rows = [np.flatnonzero(labels == person) for person in range(labels.max() + 1)]
+        self.device = next(recogniser.parameters()).device
+        self.modules = {"recogniser": recogniser.train()}
+        rates = params.learning_rate, params.kernel_rate
+        self.optimisers = {
+            "all": Optimisers.with_kernels(self.modules, *rates, training.BETAS, decay=params.weight_decay)
+        }
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update. Returns the loss and other curves."""
+        share = warmup_cosine_share(step, self.params.steps)
+        draw = seeding.generator(self.seed, "photographs", step)
+        people = draw.choice(len(self.rows), min(self.params.batch // 2, len(self.rows)), replace=False)
+        pairs = np.stack([draw.choice(self.rows[person], 2, replace=len(self.rows[person]) < 2) for person in people])
+        views = augmented(self.pictures[pairs.T.ravel()], draw, self.recogniser.input_size, self.settings)
+        vectors = self.recogniser.network(views.to(self.device, memory_format=torch.channels_last))
+        first, second = functional.normalize(vectors).chunk(2)
+        cosine, labels = first @ second.T, torch.arange(len(people), device=self.device)
+        logits = margin_logits(torch.cat([cosine, cosine.T]), labels.repeat(2), self.params.scale, self.params.margin)
+        loss = functional.cross_entropy(logits, labels.repeat(2))
+        self.optimisers["all"].descend(loss, share)
+        right = (cosine.argmax(1) == labels).float().mean()
+        return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": self.params.learning_rate * share}
+
+
+def train(params: IdentitySettings, job: TrainingJob) -> None:
+    """Train on the job's people and write the checkpoint."""
+    assert params.photographs is not None
+    task = partial(PhotographTask, params.photographs)
+    training.train("identity", started, params.recognition, job, FACTS, task)
+
+
+def started(facts: Mapping[str, Any]) -> MobileRecogniser:
+    """The network with ImageNet's weights, in the order of memory in which depthwise convolutions are quick."""
+    network = MobileRecogniser(facts["input_size"])
+    network.start_from_imagenet()
+    return network.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+
+
+def augmented(pictures: Tensor, draw: np.random.Generator, side: int, settings: PhotographSettings) -> Tensor:
+    """uint8 (N, S, S, 3) of aligned faces -> their augmented crops, float (N, 3, side, side) in [-1, 1]."""
+    images = _crops(pictures, draw, side)
+    images = _surroundings(images, draw, settings)
+    images = _light(images, draw)
+    return torch.from_numpy(np.stack([_as_photograph(image, draw) for image in images.numpy()]))
+
+
+def _crops(pictures: Tensor, draw: np.random.Generator, side: int) -> Tensor:
+    """Mirrored or not, turned, scaled and shifted crops."""
+    count = len(pictures)
+    images = pictures.permute(0, 3, 1, 2).float() / 127.5 - 1.0
+    middle = np.array([CROP.left + CROP.right, CROP.top + CROP.bottom]) / CROP.of - 1
+    half = (CROP.right - CROP.left) / CROP.of
+    turn = np.radians(draw.uniform(-TURN, TURN, count))
+    scale = half * (1 + draw.uniform(-ZOOM, ZOOM, count))
+    place = middle + 2 * half * draw.uniform(-SHIFT, SHIFT, (count, 2))
+    mirror = np.where(draw.random(count) < 0.5, -1.0, 1.0)
+    c, s = scale * np.cos(turn), scale * np.sin(turn)
+    maps = np.stack([np.stack([c * mirror, -s, place[:, 0]], 1), np.stack([s * mirror, c, place[:, 1]], 1)], 1)
+    grid = functional.affine_grid(torch.from_numpy(maps).float(), [count, 3, side, side], align_corners=False)
+    return functional.grid_sample(images, grid, padding_mode="reflection", align_corners=False)
+
+
+def _surroundings(images: Tensor, draw: np.random.Generator, settings: PhotographSettings) -> Tensor:
+    """Exchange what lies outside of the face with that of another picture, or erase it."""
+    count, _, side, _ = images.shape
+    rows, columns = torch.meshgrid(*(torch.linspace(-1, 1, side),) * 2, indexing="ij")
+    middle = torch.from_numpy(np.array(FACE[:2]) + draw.uniform(-0.05, 0.05, (count, 2))).float()[..., None, None]
+    axes = torch.from_numpy(np.array(FACE[2:]) * draw.uniform(0.9, 1.15, (count, 2))).float()[..., None, None]
+    distance = (((columns - middle[:, 0]) / axes[:, 0]).square() + ((rows - middle[:, 1]) / axes[:, 1]).square()).sqrt()
+    face = ((1 + EDGE - distance) / EDGE).clamp(0, 1)[:, None]
+    others = images.roll(int(draw.integers(1, count)), 0)
+    colours = torch.from_numpy(draw.uniform(-1, 1, (count, 3, 1, 1))).float()
+    noise = torch.from_numpy(draw.standard_normal((count, 3, side, side), dtype=np.float32))
+    kind = torch.from_numpy(draw.random(count))[:, None, None, None]
+    around = torch.where(kind < settings.exchanged, others, colours + 0.2 * noise)
+    changed = face * images + (1 - face) * around
+    return torch.where(kind < settings.exchanged + settings.erased, changed, images)
+
+
+def _light(images: Tensor, draw: np.random.Generator) -> Tensor:
+    """Other contrast, colours and brightness, some pictures in grey."""
+    count = len(images)
+    gain = 1 + draw.uniform(-GAIN, GAIN, (count, 1, 1, 1)) + draw.uniform(-TINT, TINT, (count, 3, 1, 1))
+    lift = draw.uniform(-LIFT, LIFT, (count, 1, 1, 1)) + draw.uniform(-TINT, TINT, (count, 3, 1, 1))
+    grey = torch.from_numpy(draw.random((count, 1, 1, 1)) < GREY)
+    images = torch.where(grey, images.mean(1, keepdim=True), images)
+    return (images * torch.from_numpy(gain).float() + torch.from_numpy(lift).float()).clamp(-1, 1)
+
+
+def _as_photograph(image: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    """Fewer pixels, noise, and JPEG: float32 (3, S, S) in [-1, 1] -> the same."""
+    side = image.shape[-1]
+    picture = np.ascontiguousarray(image.transpose(1, 2, 0))
+    reduced, compressed = draw.random(2) < (REDUCED, COMPRESSED)
+    small = max(1, round(side * draw.uniform(SMALLEST, 1)))
+    quality = int(draw.integers(*QUALITY))
+    if reduced:
+        picture = cv2.resize(cv2.resize(picture, (small, small), interpolation=cv2.INTER_AREA), (side, side))
+    picture = picture + draw.standard_normal(picture.shape, dtype=np.float32) * np.float32(draw.uniform(0, NOISE))
+    picture = picture.transpose(2, 0, 1).clip(-1, 1)
+    if compressed:
+        pixels = np.ascontiguousarray(to_uint8(picture[None])[0])
+        _, encoded = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, quality])
+        picture = to_float(cv2.imdecode(encoded, cv2.IMREAD_COLOR)[None])[0]
+    return np.ascontiguousarray(picture, dtype=np.float32)

@@ -1,0 +1,119 @@
+"""An encoder into W+ that is cheap on a processor: MobileNetV2, which starts from ImageNet, and linear layers.
+
+Sandler et al. 2018, arXiv:1801.04381 (the trunk). Codes are written in the principal coordinates of W, in which each
+coordinate has a deviation of 1 over random faces (as GANSpace, Härkönen et al. 2020, arXiv:2004.02546, finds them).
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from masquerade.networks.equalised import SLOPE
+from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD
+
+TAPS = {6: (32, 24), 13: (96, 32), 17: (320, 128)}
+"""Block of the trunk whose map is used -> its channels, and those that are kept: strides 8, 16 and 32."""
+SIDE = 8
+"""Side of the maps of the first two, of the picture's at 128 pixels; the first one is averaged to it."""
+HIDDEN = 640
+COMPONENTS = 192
+"""Principal coordinates in which a layer's code may differ from the code that all layers share."""
+
+
+class PrincipalCodes(nn.Module):
+    """Principal coordinates of W: a code is the mean plus ``coordinates * deviations @ directions``.
+
+    ``directions``: (style, style), one a row, by falling deviation. Random faces have coordinates of deviation 1.
+    """
+
+    deviations: Tensor
+    directions: Tensor
+
+    def __init__(self, style: int):
+        super().__init__()
+        self.register_buffer("deviations", torch.ones(style))
+        self.register_buffer("directions", torch.eye(style))
+
+    @torch.no_grad()
+    def measure(self, w: Tensor) -> None:
+        """Set both from draws of W (M, style), M > style."""
+        centred = (w - w.mean(0)).double()
+        values, vectors = torch.linalg.eigh(centred.T @ centred / len(w))  # rising
+        self.deviations.copy_(values.flip(0).clamp(min=1e-8).sqrt())
+        self.directions.copy_(vectors.flip(1).T)
+
+    def offsets(self, coordinates: Tensor) -> Tensor:
+        """Coordinates (..., style) -> codes minus the mean (..., style)."""
+        return coordinates * self.deviations @ self.directions
+
+    def coordinates(self, offsets: Tensor) -> Tensor:
+        """The inverse of `offsets`."""
+        return offsets @ self.directions.T / self.deviations
+
+
+class MobileEncoder(nn.Module):
+    """Pictures (N, 3, size, size) in [-1, 1] -> W+ minus the mean of W, (N, layers, style).
+
+    One code for all layers, and for each layer an offset to it in the first `COMPONENTS` principal coordinates.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, layers: int, size: int, style: int):
+        super().__init__()
+        from masquerade.networks import torchvision_internals
+
+        torchvision_internals.ensure()
+        from torchvision.models import mobilenet_v2
+
+        self.layers, self.size, self.components = layers, size, min(COMPONENTS, style)
+        self.body = mobilenet_v2(weights=None).features[: max(TAPS) + 1]
+        self.kept = nn.ModuleDict({str(block): nn.Conv2d(*pair, 1) for block, pair in TAPS.items()})
+        sides = {block: size // (16 if block < max(TAPS) else 32) for block in TAPS}
+        numbers = sum(TAPS[block][1] * side**2 for block, side in sides.items())
+        self.hidden = nn.Sequential(
+            nn.Linear(numbers, HIDDEN), nn.LeakyReLU(SLOPE), nn.Linear(HIDDEN, HIDDEN), nn.LeakyReLU(SLOPE)
+        )
+        self.shared = nn.Linear(HIDDEN, style)
+        self.own = nn.Linear(HIDDEN, layers * self.components)
+        self.principal = PrincipalCodes(style)
+        self.register_buffer("mean", torch.tensor(IMAGENET_MEAN)[:, None, None], persistent=False)
+        self.register_buffer("std", torch.tensor(IMAGENET_STD)[:, None, None], persistent=False)
+
+    def start_from_imagenet(self) -> None:
+        """Copy the trunk from the installed weights. All layers start with one code, near the mean of W."""
+        from masquerade.networks.mobilenet_v2 import network
+
+        published: Any = network()
+        self.body.load_state_dict(published.features[: max(TAPS) + 1].state_dict())
+        with torch.no_grad():
+            self.shared.weight.mul_(0.1)
+        nn.init.zeros_(self.own.weight)
+        nn.init.zeros_(self.own.bias)
+
+    def train(self, mode: bool = True) -> "MobileEncoder":
+        """As in PyTorch, but batch normalisations keep ImageNet's statistics: batches are small."""
+        super().train(mode)
+        for module in self.body.modules():
+            if isinstance(module, nn.BatchNorm2d):
+                module.eval()
+        return self
+
+    def coordinates(self, images: Tensor) -> Tensor:
+        """Pictures -> principal coordinates of the codes, (N, layers, style)."""
+        x = ((images + 1) / 2 - self.mean) / self.std
+        x, maps = x.contiguous(memory_format=torch.channels_last), []
+        for number, block in enumerate(self.body):
+            x = block(x)
+            if number in TAPS:
+                kept = functional.leaky_relu(self.kept[str(number)](x), SLOPE)
+                maps.append(functional.avg_pool2d(kept, 2) if number == min(TAPS) else kept)
+        hidden = self.hidden(torch.cat([part.flatten(1) for part in maps], 1))
+        shared, own = self.shared(hidden), self.own(hidden).view(-1, self.layers, self.components)
+        return shared[:, None] + functional.pad(own, (0, shared.shape[1] - self.components))
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.principal.offsets(self.coordinates(images).float())

@@ -1,0 +1,68 @@
+"""What made an anonymized face: method, variant, scale and networks. It stands in the PNG and in the report.
+
+A key brings the face back with these networks alone. Others draw somebody else, without any sign of it.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from masquerade.core import fingerprints
+from masquerade.core.errors import PictureError
+from masquerade.faces.folder import files as files_below
+from masquerade.faces.photographs import decoding
+from masquerade.methods import Resources
+from masquerade.pipeline import salts
+
+MAKER = "maker"  # the column in the report
+KEYWORD = "masquerade maker"  # of the text in the PNG
+_TEXT = re.compile(r"(?P<method>[a-z0-9_]+)/(?P<variant>[a-z0-9_]+) (?P<scale>[a-z0-9_]+) (?P<networks>[0-9a-f]{16}|-)")
+
+
+@dataclass(frozen=True)
+class Maker:
+    """``networks``: 16 digits of a hash of the checkpoints; ``-`` for a method without any."""
+
+    method: str
+    variant: str
+    scale: str
+    networks: str
+
+    def __str__(self) -> str:
+        return f"{self.method}/{self.variant} {self.scale} {self.networks}"
+
+    def check(self, text: str) -> None:
+        """Raises PictureError if ``text``, what a picture states, is another maker. '' states nothing."""
+        if text and (made := read(text)) != self:
+            raise PictureError(
+                f"'{made or text[:60]}' anonymized it, and this is '{self}': it would become somebody else"
+            )
+
+
+def of(method: str, variant: str, scale: str, resources: Resources) -> Maker:
+    """The maker of the results of a method with these files."""
+    paths = sorted({*resources.backbones.values(), *filter(None, [resources.checkpoint])})
+    digest = hashlib.sha256("".join(fingerprints.md5(path) for path in paths).encode()).hexdigest()[:16]
+    return Maker(method, variant, scale, digest if paths else "-")
+
+
+def read(text: str) -> Maker | None:
+    """The maker that a picture or a report states; None for any other text."""
+    stated = _TEXT.fullmatch(text)
+    return Maker(**stated.groupdict()) if stated else None
+
+
+def of_folder(folder: Path, report: Path) -> Maker | None:
+    """The maker of the first picture of a folder that states one, by the report or by its PNG; None if none does."""
+    stated = chain(salts.listed(report, MAKER).values(), _texts(folder))
+    return next((maker for text in stated if (maker := read(text))), None)
+
+
+def _texts(folder: Path) -> Iterator[str]:
+    for path in files_below(folder):
+        with suppress(PictureError):  # no picture: the report of the recovery lists it
+            yield decoding.texts(path, folder, decoding.PILLOW_LIMIT).get(KEYWORD, "")

@@ -1,0 +1,147 @@
+"""`identity` for photographs: it starts from ImageNet's weights, and its training exchanges what surrounds a face."""
+
+import numpy as np
+import pytest
+import torch
+
+import kit
+from masquerade.backbones.identity import photographs
+from masquerade.backbones.identity.settings import PhotographSettings
+from masquerade.backbones.recognition.settings import RecognitionSettings
+from masquerade.backbones.recognition.training import Recogniser
+from masquerade.core import discovery
+from masquerade.core.images import to_float
+from masquerade.networks import mobilenet_v2
+from masquerade.networks.mobile_recogniser import MobileRecogniser
+
+SETTINGS = {
+    "input_size": 64, "identities": (0.0, 1.0), "steps": 4, "batch": 8, "learning_rate": 0.001, "kernel_rate": 0.0,
+    "weight_decay": 0.0, "scale": 16.0, "margin": 0.2, "floor_auc": 0.0, "floor_tar": 0.0,
+}  # fmt: skip
+
+
+def for_photographs():
+    cls = discovery.load("backbones", "identity")
+    shares = {"exchanged": 0.4, "erased": 0.3}
+    return cls(cls.Params(published="", widths=kit.WIDTHS, units=kit.UNITS, photographs=shares, recognition=SETTINGS))
+
+
+def surroundings(exchanged: float, erased: float, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two crops, one dark and one bright, and what becomes of them."""
+    crops = torch.stack([torch.full((3, 64, 64), -0.5), torch.full((3, 64, 64), 0.5)])
+    settings = PhotographSettings(exchanged=exchanged, erased=erased)
+    return crops, photographs._surroundings(crops, np.random.default_rng(seed), settings)
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """Eight people of four pictures of 64 pixels: a colour each, with noise."""
+    draw = np.random.default_rng(0)
+    colours = draw.integers(40, 216, (8, 1, 1, 1, 3)) + draw.normal(0, 12, (8, 4, 64, 64, 3))
+    rows = [{"identity": f"p{number // 4}"} for number in range(32)]
+    return kit.archive(tmp_path / "faces.zip", colours.reshape(32, 64, 64, 3), train=24, rows=rows, size=64)
+
+
+def test_network_starts_as_imagenets_network_for_pictures_in_its_own_range():
+    network = MobileRecogniser(96)
+    network.start_from_imagenet()
+    published = mobilenet_v2.network().features[:-1]
+    pictures = torch.rand(1, 3, 96, 96, generator=torch.Generator().manual_seed(0)) * 2 - 1
+    mean, std = (torch.tensor(values)[:, None, None] for values in (mobilenet_v2.MEAN, mobilenet_v2.STD))
+    with torch.inference_mode():
+        expected = published[0](((pictures + 1) / 2 - mean) / std)
+        given = network.eval().blocks[0](pictures)
+    # only the edge differs, where the picture is padded
+    torch.testing.assert_close(given[..., 1:-1, 1:-1], expected[..., 1:-1, 1:-1], atol=1e-4, rtol=1e-4)
+
+
+def test_blocks_keep_the_statistics_of_imagenet_in_a_training():
+    network = MobileRecogniser(64).train()
+    before = network.blocks[0][1].running_mean.clone()
+    network(torch.randn(4, 3, 64, 64))
+    assert torch.equal(network.blocks[0][1].running_mean, before)
+    assert network.wide[1].num_batches_tracked == 1
+
+
+def test_exchanged_surroundings_are_those_of_another_person_and_the_face_stays():
+    crops, changed = surroundings(exchanged=1.0, erased=0.0)
+    assert torch.equal(changed[..., 28:36, 28:36], crops[..., 28:36, 28:36])
+    assert torch.equal(changed[..., :4, :4], crops.flip(0)[..., :4, :4])
+
+
+def test_erased_surroundings_are_one_colour_with_noise_and_the_face_stays():
+    crops, changed = surroundings(exchanged=0.0, erased=1.0)
+    assert torch.equal(changed[..., 28:36, 28:36], crops[..., 28:36, 28:36])
+    corner = changed[0, :, :8, :8].flatten(1)
+    assert 0.1 < corner.std(dim=1).mean() < 0.3
+
+
+def test_without_shares_the_surroundings_stay():
+    crops, changed = surroundings(exchanged=0.0, erased=0.0)
+    assert torch.equal(changed, crops)
+
+
+def test_views_depend_on_the_draw_alone_and_lie_in_the_range_of_pictures():
+    settings = PhotographSettings(exchanged=0.4, erased=0.3)
+    pictures = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (6, 80, 80, 3), dtype=np.uint8))
+    one, same, other = (
+        photographs.augmented(pictures, np.random.default_rng(seed), 48, settings) for seed in (1, 1, 2)
+    )
+    assert one.shape == (6, 3, 48, 48)
+    assert one.dtype == torch.float32
+    assert one.abs().max() <= 1
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+
+
+def test_two_pictures_of_a_person_meet_in_a_step_and_the_person_is_drawn_once(monkeypatch):
+    """Pictures of one brightness a person: the batch has every brightness twice, in both halves in the same order."""
+    seen = []
+
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(512))
+
+        def forward(self, views):
+            seen.append(views[:, 0, 32, 32])
+            return views.mean(dim=(1, 2, 3))[:, None] * self.weight + torch.arange(512)
+
+    monkeypatch.setattr(photographs, "augmented", lambda pictures, draw, side, settings: to_float_tensor(pictures))
+    levels = np.repeat(np.arange(10, 250, 30), 3)
+    pictures = np.broadcast_to(levels[:, None, None, None].astype(np.uint8), (24, 64, 64, 3)).copy()
+    settings, params = PhotographSettings(exchanged=0.0, erased=0.0), RecognitionSettings(**SETTINGS)
+    recogniser = Recogniser(Network(), 64)
+    task = photographs.PhotographTask(settings, recogniser, params, pictures, np.repeat(np.arange(8), 3), 0)
+    assert {"loss", "accuracy", "learning_rate"} == set(task.step(0))
+    first, second = seen[0].chunk(2)
+    assert torch.equal(first, second)
+    assert len(set(first.tolist())) == 4
+
+
+def to_float_tensor(pictures: torch.Tensor) -> torch.Tensor:
+    return torch.from_numpy(to_float(pictures.numpy()))
+
+
+def test_interrupted_training_for_photographs_ends_with_the_same_bytes(archive, tmp_path):
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut" / "faces.zip").write_bytes((tmp_path / "faces.zip").read_bytes())
+    (tmp_path / "cut" / "faces.parquet").write_bytes((tmp_path / "faces.parquet").read_bytes())
+    whole, cut = kit.job(tmp_path), kit.job(tmp_path / "cut")
+    for_photographs().train(whole)
+    kit.resumed(for_photographs().train, cut, stops=[1])
+    assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
+
+
+def test_checkpoint_of_the_training_for_photographs_sees_the_crop_of_a_face(archive, tmp_path):
+    job = kit.job(tmp_path)
+    for_photographs().train(job)
+    network = for_photographs().load(job.checkpoint)
+    pictures = torch.rand(2, 3, 256, 256, generator=torch.Generator().manual_seed(0)) * 2 - 1
+    pictures.requires_grad_(True)
+    embeddings = network(pictures)
+    assert embeddings.shape == (2, 512)
+    torch.testing.assert_close(embeddings.norm(dim=1), torch.ones(2))
+    embeddings[:, 0].sum().backward()
+    assert pictures.grad[..., 40:200, 40:200].abs().sum() > 0
+    assert pictures.grad[..., :35, :].abs().sum() == 0

@@ -1,0 +1,137 @@
+"""Without --scale, photographs get the networks for photographs if these are there; what is missing is named."""
+
+from pathlib import Path
+
+import pytest
+
+from command_line import anonymize, folder_with_portrait, report, repository, run
+from masquerade.assets import packaged, random_face
+from masquerade.cli import doctor
+from masquerade.core.errors import ParameterError
+from masquerade.faces.folder import Folder
+from masquerade.lineage import licences
+from masquerade.params import loading
+from masquerade.pipeline import adopted_networks, photograph_scale
+from masquerade.pipeline.trained_networks import Trained, terms_of
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    """A repository with a scale `photo` whose one difference is the size of its pictures."""
+    made = repository(tmp_path)
+    (made / "scales" / "photo.yaml").write_text("image: {size: 32}\n")
+    return made
+
+
+@pytest.fixture
+def pictures(tmp_path) -> Path:
+    return folder_with_portrait(tmp_path, "one.jpg")
+
+
+@pytest.fixture
+def with_generator(monkeypatch):
+    """The parameters of a scale whose generator is that of the package."""
+
+    def change(parameters):
+        block = loading.load(ROOT, "tiny").backbones["generator"]
+        parameters.backbones["generator"] = block.model_copy(update={"published": random_face.PUBLISHED})
+        return parameters
+
+    return change
+
+
+class TestTheDefault:
+    def test_the_networks_for_photographs_are_taken_if_they_are_there(self, root, pictures, tmp_path, capsys):
+        assert anonymize(root, pictures, tmp_path / "out") == 0
+        (row,) = report(tmp_path / "out").values()
+        assert row["maker"].startswith("gaussian_noise/strong photo ")
+        assert "uses the networks of scale photo and writes pictures of 32 x 32 pixels." in capsys.readouterr().err
+
+    def test_a_named_scale_is_taken(self, root, pictures, tmp_path, capsys):
+        assert anonymize(root, pictures, tmp_path / "out", "--scale", "mini") == 0
+        assert "of scale mini and writes pictures of 64 x 64 pixels.\n" in capsys.readouterr().err
+
+    def test_without_them_the_scale_of_params_is_taken_and_the_command_is_named(self, root, monkeypatch):
+        monkeypatch.setattr(photograph_scale, "missing", lambda *given: iter(["weights/photo/falco.safetensors"]))
+        parameters, sentence = photograph_scale.chosen(root, "gaussian_noise", None, None)
+        assert parameters.scale == "mini"
+        assert "of scale mini and writes pictures of 64 x 64 pixels. `make photo` gives photographs of 256" in sentence
+        assert sentence.endswith("weights/photo/falco.safetensors")
+
+    def test_a_repository_without_that_scale_says_nothing_of_it(self, root):
+        (root / "scales" / "photo.yaml").unlink()
+        assert "make photo" not in photograph_scale.chosen(root, "gaussian_noise", None, None)[1]
+
+    def test_whatever_a_method_needs_may_be_missing(self, tmp_path):
+        parameters = loading.load(ROOT, "mini")
+        missing = list(photograph_scale.missing(tmp_path, parameters, "ifadit", None))
+        assert "weights/ifadit.safetensors" in missing
+        assert "weights/generator.safetensors" in missing
+        assert list(photograph_scale.missing(ROOT, parameters, "ifadit", None)) == []
+        assert list(photograph_scale.missing(ROOT, parameters, "nobody", None)) == ["methods.nobody"]
+
+
+class TestThePackage:
+    @pytest.fixture
+    def absent(self, monkeypatch):
+        monkeypatch.setattr(packaged, "find_spec", lambda name: None)
+
+    @pytest.fixture
+    def another(self, monkeypatch):
+        monkeypatch.setitem(random_face.FILES, "MappingNetwork.bin", "0" * 64)
+
+    def test_its_absence_stops_a_build_before_any_job_with_the_command(self, absent, with_generator):
+        with pytest.raises(ParameterError, match=r"not installed\. Run `make photo`"):
+            adopted_networks.check(with_generator(loading.load(ROOT, "tiny")), ROOT)
+
+    def test_another_version_is_named_with_the_command(self, another, with_generator):
+        problem = adopted_networks.package_problem(with_generator(loading.load(ROOT, "tiny")))
+        assert f"not version {random_face.VERSION}" in problem
+        assert "make photo" in problem
+        assert "\n" not in problem
+
+    def test_scales_with_other_generators_do_not_need_it(self, absent):
+        adopted_networks.check(loading.load(ROOT, "mini"), ROOT)
+
+    def test_the_doctor_names_it(self, absent):
+        check = doctor.photographs(needed=False)
+        assert (check.ok, check.essential) == (False, False)
+        assert "make photo" in check.remedy
+        assert doctor.photographs(needed=True).essential
+
+
+class TestTerms:
+    def test_terms_of_a_dataset_reach_the_caution_that_everything_prints(
+        self, root, pictures, tmp_path, monkeypatch, capsys
+    ):
+        monkeypatch.setattr(Folder, "terms", "research, non-commercial")
+        parameters = loading.load(root)
+        assert parameters.terms == "research, non-commercial"
+        assert parameters.caution == "Networks of a test. Its pictures and networks: research, non-commercial."
+        assert parameters.slice(("caution",)) == {"caution": parameters.caution}
+        assert anonymize(root, pictures, tmp_path / "out", "--scale", "mini") == 0
+        assert "research, non-commercial" in " ".join(capsys.readouterr().err.split())
+
+    def test_the_package_of_the_generator_has_terms(self, with_generator):
+        parameters = with_generator(loading.load(ROOT, "tiny"))
+        assert parameters.terms_of([], ["generator"]) == random_face.TERMS
+        assert terms_of(parameters, Trained("falco", "methods", "falco")) == random_face.TERMS
+        assert terms_of(parameters, Trained("identity", "backbones", "identity")) == ""
+
+    def test_without_terms_nothing_changes(self):
+        parameters = loading.load(ROOT, "mini")
+        assert parameters.terms == ""
+        assert parameters.caution == parameters.typed.caution
+
+    def test_the_licence_follows_from_the_terms(self):
+        assert licences.of_networks(random_face.TERMS) == "LicenseRef-research-non-commercial"
+        assert licences.of_faces("generated_hq", drawn=True, terms=random_face.TERMS) == licences.RESTRICTED
+        assert licences.of_networks("") == licences.OURS
+
+
+def test_params_check_names_a_missing_package(root, monkeypatch, capsys):
+    monkeypatch.setattr(adopted_networks, "package_problem", lambda parameters: "Run `make photo`.")
+    assert run("params", "check", "--root", root) == 0
+    assert "photo: valid" in capsys.readouterr().out.replace("Run `make photo`.", "")
