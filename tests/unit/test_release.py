@@ -317,7 +317,7 @@ class TestLargePictures:
             return to_uint8(image[None])[0].repeat(4, axis=0).repeat(4, axis=1)
 
         monkeypatch.setattr(GaussianNoise, "shown", "both", raising=False)
-        monkeypatch.setattr(GaussianNoise, "enlarge", lambda self: large)
+        monkeypatch.setattr(GaussianNoise, "enlarge", lambda self: large.__getitem__)
         monkeypatch.setattr(GaussianNoise, "anonymize", anonymized)
 
     def test_they_are_written_beside_the_others(self, root, pictures, tmp_path):
