@@ -253,4 +253,7 @@ def test_a_generator_of_two_sizes_draws_the_results_large(tmp_path):
 
 
 def test_a_generator_of_one_size_draws_nothing_large(world):
-    assert falco(world).enlarge() is None
+    from masquerade.methods.random_generated import RandomGenerated
+
+    resources = Resources(backbones=world[1])
+    assert RandomGenerated(RandomGenerated.Params(psi=0.5), RandomGenerated.Variant(), resources).enlarge() is None
