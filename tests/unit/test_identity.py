@@ -7,7 +7,10 @@ import torch
 import kit
 from masquerade.backbones.identity import photographs
 from masquerade.backbones.identity.settings import PhotographSettings
+from masquerade.backbones.recognition.settings import RecognitionSettings
+from masquerade.backbones.recognition.training import Recogniser
 from masquerade.core import discovery
+from masquerade.core.images import to_float
 from masquerade.networks import mobilenet_v2
 from masquerade.networks.mobile_recogniser import MobileRecogniser
 
@@ -15,6 +18,12 @@ SETTINGS = {
     "input_size": 64, "identities": (0.0, 1.0), "steps": 4, "batch": 8, "learning_rate": 0.001, "kernel_rate": 0.0,
     "weight_decay": 0.0, "scale": 16.0, "margin": 0.2, "floor_auc": 0.0, "floor_tar": 0.0,
 }  # fmt: skip
+
+
+def for_photographs():
+    cls = discovery.load("backbones", "identity")
+    shares = {"exchanged": 0.4, "erased": 0.3}
+    return cls(cls.Params(published="", widths=kit.WIDTHS, units=kit.UNITS, photographs=shares, recognition=SETTINGS))
 
 
 def surroundings(exchanged: float, erased: float, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -85,14 +94,49 @@ def test_views_depend_on_the_draw_alone_and_lie_in_the_range_of_pictures():
     assert not torch.equal(one, other)
 
 
+def test_two_pictures_of_a_person_meet_in_a_step_and_the_person_is_drawn_once(monkeypatch):
+    """Pictures of one brightness a person: the batch has every brightness twice, in both halves in the same order."""
+    seen = []
+
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(512))
+
+        def forward(self, views):
+            seen.append(views[:, 0, 32, 32])
+            return views.mean(dim=(1, 2, 3))[:, None] * self.weight + torch.arange(512)
+
+    monkeypatch.setattr(photographs, "augmented", lambda pictures, draw, side, settings: to_float_tensor(pictures))
+    levels = np.repeat(np.arange(10, 250, 30), 3)
+    pictures = np.broadcast_to(levels[:, None, None, None].astype(np.uint8), (24, 64, 64, 3)).copy()
+    settings, params = PhotographSettings(exchanged=0.0, erased=0.0), RecognitionSettings(**SETTINGS)
+    recogniser = Recogniser(Network(), 64)
+    task = photographs.PhotographTask(settings, recogniser, params, pictures, np.repeat(np.arange(8), 3), 0)
+    assert {"loss", "accuracy", "learning_rate"} == set(task.step(0))
+    first, second = seen[0].chunk(2)
+    assert torch.equal(first, second)
+    assert len(set(first.tolist())) == 4
+
+
+def to_float_tensor(pictures: torch.Tensor) -> torch.Tensor:
+    return torch.from_numpy(to_float(pictures.numpy()))
+
+
+def test_interrupted_training_for_photographs_ends_with_the_same_bytes(archive, tmp_path):
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut" / "faces.zip").write_bytes((tmp_path / "faces.zip").read_bytes())
+    (tmp_path / "cut" / "faces.parquet").write_bytes((tmp_path / "faces.parquet").read_bytes())
+    whole, cut = kit.job(tmp_path), kit.job(tmp_path / "cut")
+    for_photographs().train(whole)
+    kit.resumed(for_photographs().train, cut, stops=[1])
+    assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
+
+
 def test_checkpoint_of_the_training_for_photographs_sees_the_crop_of_a_face(archive, tmp_path):
-    cls = discovery.load("backbones", "identity")
-    shares = {"exchanged": 0.4, "erased": 0.3}
-    params = cls.Params(published="", widths=kit.WIDTHS, units=kit.UNITS, photographs=shares, recognition=SETTINGS)
-    curve, job = kit.Curve(), kit.job(tmp_path)
-    cls(params).train(kit.job(tmp_path, log=curve))
-    assert {"loss", "accuracy"} <= set(curve[0])
-    network = cls.load(job.checkpoint)
+    job = kit.job(tmp_path)
+    for_photographs().train(job)
+    network = for_photographs().load(job.checkpoint)
     pictures = torch.rand(2, 3, 256, 256, generator=torch.Generator().manual_seed(0)) * 2 - 1
     pictures.requires_grad_(True)
     embeddings = network(pictures)

@@ -229,14 +229,12 @@ def known(generator):
 def test_refinement_draws_the_pictures_better(generator, known):
     _, images = known
     start = generator.broadcast(generator.latent_avg.expand(3, -1))
-    principal = PrincipalCodes(512)
-    principal.measure(mobile.draws_of_w(generator, 0))
-    codes = refinement.refined(start, images, generator, principal, RefinementSettings(**STEPS))
+    codes = refinement.refined(start, images, generator, RefinementSettings(**STEPS))
     with torch.no_grad():
         before, after = ((generator.synthesize(part) - images).square().mean((1, 2, 3)) for part in (start, codes))
     assert after.mean() < 0.5 * before.mean()
     assert not codes.requires_grad
-    alone = refinement.refined(start[2:], images[2:], generator, principal, RefinementSettings(**STEPS))
+    alone = refinement.refined(start[2:], images[2:], generator, RefinementSettings(**STEPS))
     assert (alone - codes[2:]).abs().mean() < 0.1 * (codes - start).abs().mean(), "as in a batch, up to rounding"
 
 

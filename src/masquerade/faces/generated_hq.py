@@ -18,7 +18,7 @@ from tqdm import tqdm
 from masquerade.assets.packaged import packaged
 from masquerade.core import files, fingerprints, threads
 from masquerade.core.errors import CheckpointError, ParameterError
-from masquerade.core.images import FaceArchive, index_path
+from masquerade.core.images import FaceArchive
 from masquerade.faces import Dataset, Record
 from masquerade.faces.generated.settings import GeneratedParams, file_of
 
@@ -78,18 +78,17 @@ class GeneratedHQ(Dataset):
         from masquerade.faces.generated import drawing
 
         directions = self._directions(pool, folder / "directions.npy", seed)
-        draw = partial(pool.submit, drawing.draw_part, self.params, seed, directions)
+        shared = self.params.model_dump_json(), seed, directions
         parts = {}
         for split in self.splits:
             people = range(getattr(self.params.identities, split))
             for first in people[::PART]:
                 part = folder / f"{split}-{first:06d}.zip"
-                complete = index_path(part).is_file()  # it is written last
-                parts[part] = None if complete else draw(split, people[first : first + PART], part)
+                those = people[first : first + PART]
+                parts[part] = None if part.is_file() else pool.submit(drawing.draw_part, *shared, split, those, part)
         rejected: Counter[str] = Counter()
-        with tqdm(
-            total=sum(self.count(seed).values()), unit="face", desc=self.title, mininterval=5, disable=None
-        ) as bar:
+        faces = sum(self.count(seed).values())
+        with tqdm(total=faces, unit="face", desc=self.title, mininterval=5, disable=None) as bar:
             for part, drawn in parts.items():
                 if drawn:
                     drawn.result()
@@ -104,9 +103,9 @@ class GeneratedHQ(Dataset):
         from masquerade.faces.generated import drawing
 
         if not path.is_file():
-            numbers = range(self.params.direction_pictures)
-            pictures = list(pool.map(partial(drawing.measured, self.params, seed), numbers, chunksize=4))
-            directions = pool.submit(drawing.directions_of, self.params, seed, pictures).result()
+            params, numbers = self.params.model_dump_json(), range(self.params.direction_pictures)
+            pictures = list(pool.map(partial(drawing.measured, params, seed), numbers, chunksize=4))
+            directions = pool.submit(drawing.directions_of, params, seed, pictures).result()
             with files.written(path) as temporary, temporary.open("wb") as out:
                 np.save(out, directions)
         return np.load(path)

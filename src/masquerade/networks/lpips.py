@@ -91,10 +91,10 @@ def units(network: "torch.nn.Module", images: "torch.Tensor") -> "list[torch.Ten
     own: Any = network
     maps = own.net.forward(own.scaling_layer(images))
     heads = (getattr(own, name).model[-1].weight for name in HEADS)
-    return [normalize_tensor(part) * head.sqrt() for part, head in zip(maps, heads, strict=True)]
+    return [normalize_tensor(part.float()) * head.sqrt() for part, head in zip(maps, heads, strict=True)]
 
 
 def distance(first: "list[torch.Tensor]", second: "list[torch.Tensor]") -> "torch.Tensor":
-    """LPIPS (N,) of the pictures whose `units` are given (Zhang et al. 2018, Eq. 1)."""
+    """LPIPS (N,) of the pictures whose `units` are given (Zhang et al. 2018, equation 1)."""
     parts = [(one - other).square().sum(1).mean((1, 2)) for one, other in zip(first, second, strict=True)]
     return sum(parts[1:], parts[0])

@@ -21,7 +21,12 @@ class ArcMargin(nn.Module):
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """(N, embedding), (N,) -> logits (N, classes)."""
         cosine = functional.linear(functional.normalize(embeddings), functional.normalize(self.weight))
-        true = cosine.gather(1, labels[:, None]).clamp(-1 + 1e-7, 1 - 1e-7)
-        angle, margin = true.acos(), torch.tensor(self.margin)
-        shifted = torch.where(angle < torch.pi - margin, (angle + margin).cos(), true - margin * margin.sin())
-        return self.scale * cosine.scatter(1, labels[:, None], shifted)
+        return margin_logits(cosine, labels, self.scale, self.margin)
+
+
+def margin_logits(cosine: Tensor, labels: Tensor, scale: float, margin: float) -> Tensor:
+    """Cosines of embeddings and class centres (N, classes), labels (N,) -> ArcFace's logits (N, classes)."""
+    true = cosine.gather(1, labels[:, None]).clamp(-1 + 1e-7, 1 - 1e-7)
+    angle, added = true.acos(), torch.tensor(margin)
+    shifted = torch.where(angle < torch.pi - added, (angle + added).cos(), true - added * added.sin())
+    return scale * cosine.scatter(1, labels[:, None], shifted)

@@ -37,7 +37,7 @@ def adopt(
     tensors, facts = half_precision.read(path)
     ties = {backbone: _tie(card, backbone, sha256, backbones) for backbone, sha256 in card.belongs_to.items()}
     adopted = {ADOPTED: {"name": name, "sha256": card.sha256}}
-    knobs = params.model_dump(include=params.after_training & facts.keys())
+    knobs = params.model_dump(include=set(params.after_training & facts.keys()))
     checkpoints.write(checkpoint, tensors, {**facts, **knobs, **ties, **adopted}, checkpoints.buffers_of(path))
     logger.info("%s: adopted from %s, which scale %s trained", checkpoint, cards.weights_path(name), card.scale)
     return card

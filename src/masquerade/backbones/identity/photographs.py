@@ -5,6 +5,7 @@ exchanges what lies outside of the face with that of another person of the batch
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import cv2
@@ -16,10 +17,13 @@ from torch.nn import functional
 from masquerade.backbones.identity.published_weights import CROP
 from masquerade.backbones.identity.settings import IdentitySettings, PhotographSettings
 from masquerade.backbones.recognition import training
+from masquerade.backbones.recognition.settings import RecognitionSettings
+from masquerade.core import seeding
 from masquerade.core.images import to_float, to_uint8
+from masquerade.networks.margin import margin_logits
 from masquerade.networks.mobile_recogniser import MobileRecogniser
 from masquerade.training.job import TrainingJob
-from masquerade.training.precision import mixed
+from masquerade.training.optimisers import Optimisers, warmup_cosine_share
 
 FACTS = {"network": "mobilenet_v2", "crop": CROP._asdict()}
 """What a checkpoint of this training states beside the facts of all recognisers."""
@@ -37,30 +41,61 @@ EDGE = 0.12
 """Width of the oval's soft edge, as a share of its axes."""
 
 
-class PhotographTask(training.RecognitionTask):
-    """ArcFace on augmented crops of the pictures."""
+class PhotographTask:
+    """ArcFace (Deng et al. 2019, Eq. 3) in which two augmented pictures of a person are each other's class centre.
 
-    settings: PhotographSettings
+    The classes of a step are the people of its batch. Centres that are learnt start at random, and a short training
+    spends its steps on them.
+    """
 
-    def embeddings(self, pictures: Tensor, draw: np.random.Generator) -> Tensor:
-        views = augmented(pictures, draw, self.recogniser.input_size, self.settings)
-        with mixed(self.device, True):
-            vectors = self.recogniser.network(views.to(self.device))
-        return functional.normalize(vectors.float())
+    def __init__(
+        self,
+        settings: PhotographSettings,
+        recogniser: training.Recogniser,
+        params: RecognitionSettings,
+        pictures: np.ndarray,
+        labels: np.ndarray,
+        seed: int,
+    ):
+        self.settings, self.recogniser, self.params, self.seed = settings, recogniser, params, seed
+        self.pictures = torch.from_numpy(pictures)
+        self.rows = [np.flatnonzero(labels == person) for person in range(labels.max() + 1)]
+        self.device = next(recogniser.parameters()).device
+        self.modules = {"recogniser": recogniser.train()}
+        rates = params.learning_rate, params.kernel_rate
+        self.optimisers = {
+            "all": Optimisers.with_kernels(self.modules, *rates, training.BETAS, decay=params.weight_decay)
+        }
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update. Returns the loss and other curves."""
+        share = warmup_cosine_share(step, self.params.steps)
+        draw = seeding.generator(self.seed, "photographs", step)
+        people = draw.choice(len(self.rows), min(self.params.batch // 2, len(self.rows)), replace=False)
+        pairs = np.stack([draw.choice(self.rows[person], 2, replace=len(self.rows[person]) < 2) for person in people])
+        views = augmented(self.pictures[pairs.T.ravel()], draw, self.recogniser.input_size, self.settings)
+        vectors = self.recogniser.network(views.to(self.device, memory_format=torch.channels_last))
+        first, second = functional.normalize(vectors).chunk(2)
+        cosine, labels = first @ second.T, torch.arange(len(people), device=self.device)
+        logits = margin_logits(torch.cat([cosine, cosine.T]), labels.repeat(2), self.params.scale, self.params.margin)
+        loss = functional.cross_entropy(logits, labels.repeat(2))
+        self.optimisers["all"].descend(loss, share)
+        right = (cosine.argmax(1) == labels).float().mean()
+        return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": self.params.learning_rate * share}
 
 
 def train(params: IdentitySettings, job: TrainingJob) -> None:
     """Train on the job's people and write the checkpoint."""
     assert params.photographs is not None
-    task = type("Task", (PhotographTask,), {"settings": params.photographs})
+    task = partial(PhotographTask, params.photographs)
     training.train("identity", started, params.recognition, job, FACTS, task)
 
 
 def started(facts: Mapping[str, Any]) -> MobileRecogniser:
-    """The network with ImageNet's weights."""
+    """The network with ImageNet's weights, in the order of memory in which depthwise convolutions are quick."""
     network = MobileRecogniser(facts["input_size"])
     network.start_from_imagenet()
-    return network
+    return network.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
 def augmented(pictures: Tensor, draw: np.random.Generator, side: int, settings: PhotographSettings) -> Tensor:

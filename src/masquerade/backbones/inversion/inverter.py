@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ class Inverter(nn.Module):
         codes = self(images)
         if self.refinement is None or not self.refinement.steps:
             return codes
-        return refined(codes, images, generator, self.encoder.principal, self.refinement)
+        return refined(codes, images, generator, self.refinement)
 
     def reaches(self, images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
         """Whether each reconstruction (N, 3, S, S) is nearer to its picture than ``limit``: bool (N,)."""
@@ -81,7 +82,12 @@ class Inverter(nn.Module):
 
 def errors(images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """The error of each reconstruction: the perceptual distance of `MobileNetFeatures`, which no refinement lowers."""
-    return MobileNetFeatures(ERROR_SIDE).measure(drawn, images)["perceptual"]
+    return _features().measure(drawn, images)["perceptual"]
+
+
+@cache
+def _features() -> MobileNetFeatures:
+    return MobileNetFeatures(ERROR_SIDE)
 
 
 def build(facts: Mapping, generator: str, mean: Tensor, linear: LinearCodes | None = None) -> Inverter:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 from tqdm import tqdm
 
@@ -69,7 +69,10 @@ class Pairs:
             return checkpoints.load_checkpoint(file)[0]["pairs"]["pictures"], codes.cpu()
         except CheckpointError:  # not drawn yet
             pictures = torch.cat([self._drawn(part) for part in codes.split(self.generator.at_once)])
-            checkpoints.write(file, {"pairs.pictures": pictures}, {}, [])
+            self.folder.mkdir(parents=True, exist_ok=True)
+            kept = nn.Module()
+            kept.register_buffer("pictures", pictures)
+            checkpoints.save_checkpoint(file, {"pairs": kept}, {})
             return pictures, codes.cpu()
 
     def _drawn(self, codes: Tensor) -> Tensor:

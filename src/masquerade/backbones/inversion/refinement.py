@@ -12,37 +12,38 @@ from torch.nn import functional
 from masquerade.backbones.inversion.settings import RefinementSettings
 from masquerade.core import execution
 from masquerade.networks import lpips
-from masquerade.networks.mobile_encoder import PrincipalCodes
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.training import precision
 
 BETAS = (0.9, 0.99)  # of Adam
+DEVIATION = 0.5  # of the numbers of W over random faces
 LAST = 0.2  # share of the learning rate at the last step
 COARSE = 8  # pixels a side over which `coarse` takes means
 AT_ONCE = 4  # faces in a forward pass: more do not fit into the caches of a processor
 
 
-def refined(codes: Tensor, images: Tensor, generator: MobileStyleGAN, principal: PrincipalCodes,
-            settings: RefinementSettings) -> Tensor:  # fmt: skip
+def refined(codes: Tensor, images: Tensor, generator: MobileStyleGAN, settings: RefinementSettings) -> Tensor:
     """W+ (N, layers, style) after ``settings.steps`` steps of Adam on the errors of the pictures (N, 3, S, S) it draws.
 
     All faces are optimised together, each with its own code and state, so a face does not depend on its batch.
     """
-    network, mean = loss_network(images.device), generator.latent_avg
+    mean, network = generator.latent_avg, loss_network(images.device) if settings.perceptual else None
     with torch.enable_grad():
         codes = codes.detach().clone().requires_grad_(True)
         optimiser = torch.optim.Adam([codes], betas=BETAS)
-        known = [[part.detach() for part in lpips.units(network, few)] for few in images.split(AT_ONCE)]
+        known = [lpips.units(network, few) if network else [] for few in images.split(AT_ONCE)]
         for step in execution.rounds(settings.steps):
             optimiser.zero_grad(set_to_none=False)
             for group in optimiser.param_groups:
                 group["lr"] = settings.learning_rate * (1 - (1 - LAST) * step / settings.steps)
             for few, targets, units in zip(codes.split(AT_ONCE), images.split(AT_ONCE), known, strict=True):
                 made = generator.synthesize(few)
-                with precision.mixed(images.device, True):
-                    apart = lpips.distance(lpips.units(network, made), units)
-                errors = settings.perceptual * apart + picture_errors(made, targets, settings)
-                errors = errors + settings.prior * principal.coordinates(few - mean).square().mean((1, 2))
+                errors = picture_errors(made, targets, settings)
+                if network:
+                    with precision.mixed(images.device, True):
+                        apart = lpips.distance(lpips.units(network, made), units)
+                    errors = errors + settings.perceptual * apart
+                errors = errors + settings.prior * ((few - mean) / DEVIATION).square().mean((1, 2))
                 errors.sum().backward()
             optimiser.step()
     return codes.detach()

@@ -63,7 +63,7 @@ class RefinementSettings(Settings):
     steps: Annotated[int, Field(ge=0)]
     """Steps; 0: none. One takes 0.3 seconds of a processor's core at 256 pixels."""
     learning_rate: Annotated[float, Field(gt=0)]
-    """Largest change of a code in a step, in deviations of W; it falls to a fifth."""
+    """Largest learning rate of Adam on W+, whose numbers have a deviation of 0.5; it falls to a fifth."""
     pixels: Annotated[float, Field(ge=0)]
     """Weight of the mean squared difference of the pixels."""
     coarse: Annotated[float, Field(ge=0)]
@@ -71,7 +71,7 @@ class RefinementSettings(Settings):
     perceptual: Annotated[float, Field(ge=0)]
     """Weight of LPIPS by AlexNet."""
     prior: Annotated[float, Field(ge=0)]
-    """Weight of the mean square of the codes' principal coordinates: their Mahalanobis distance from the mean of W."""
+    """Weight of the mean squared distance from the mean of W, whose deviation counts as 1."""
 
 
 class InversionSettings(Published, Updates):

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 R1, R1_EVERY = 10.0, 16  # weight and interval of the R1 penalty: Tov et al. 2021, appendix A
 COOLDOWN = 0.4  # share of the steps over which the learning rate falls
 SAMPLES = 8  # faces in a sample picture
-LIMIT_ON = 32  # people of whom the limit of the kind ``mobile`` and its quality are measured
+LIMIT_ON = 24  # people of whom the limit of the kind ``mobile`` and its quality are measured
 LPIPS_KNOB = "backbones.inversion.weights.lpips"
 
 
@@ -207,18 +207,22 @@ def adopt(params: InversionSettings, published: Path, job: TrainingJob) -> None:
     save(job.checkpoint, inverter, params)
 
 
-def reconstruct(inverter: Inverter, generator: Generator, images: np.ndarray) -> np.ndarray:
-    """float32 (N, 3, size, size) in [-1, 1] -> the pictures that the generator makes of their codes, in that form."""
+def reconstruct(inverter: Inverter, generator: Generator, images: np.ndarray, refined: bool = True) -> np.ndarray:
+    """float32 (N, 3, size, size) in [-1, 1] -> the pictures that the generator makes of their codes, in that form.
+
+    ``refined``: of the codes after the refinement, if there is one.
+    """
 
     def made(part: Tensor) -> Tensor:
-        return generator.synthesize(inverter.invert(part, generator)).clamp(-1, 1)
+        codes = inverter.invert(part, generator) if refined else inverter(part)
+        return generator.synthesize(codes).clamp(-1, 1)
 
     return inputs.in_batches(made, generator.at_once, images).numpy()
 
 
 def samples(inverter: Inverter, generator: Generator, images: np.ndarray) -> np.ndarray:
-    """Faces above their reconstructions, uint8 (2 size, N size, 3)."""
-    rows = [to_uint8(part) for part in (images, reconstruct(inverter, generator, images))]
+    """Faces above their reconstructions by the encoder alone, uint8 (2 size, N size, 3)."""
+    rows = [to_uint8(part) for part in (images, reconstruct(inverter, generator, images, refined=False))]
     return np.concatenate([np.concatenate(list(row), axis=1) for row in rows], axis=0)
 
 

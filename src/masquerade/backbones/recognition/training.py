@@ -18,6 +18,7 @@ from masquerade.networks.inputs import in_batches, place
 from masquerade.networks.margin import ArcMargin
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
+from masquerade.training.loop import Task
 from masquerade.training.optimisers import Optimisers, warmup_cosine_share
 from masquerade.training.training import Training
 
@@ -85,16 +86,12 @@ class RecognitionTask:
         draw = seeding.generator(self.seed, "recognition", step)
         torch.manual_seed(seeding.derive(self.seed, "dropout", step))
         chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
-        embeddings, labels = self.embeddings(self.pictures[chosen], draw), self.labels[chosen].to(self.device)
-        logits = self.head(embeddings, labels)
+        images, labels = augmented(self.pictures[chosen], draw).to(self.device), self.labels[chosen].to(self.device)
+        logits = self.head(self.recogniser(images), labels)
         loss = functional.cross_entropy(logits, labels)
         self.optimisers["all"].descend(loss, share)
         right = (logits.argmax(1) == labels).float().mean()
         return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": self.params.learning_rate * share}
-
-    def embeddings(self, pictures: Tensor, draw: np.random.Generator) -> Tensor:
-        """The unit embeddings (N, 512) of augmented pictures, uint8 (N, H, W, 3)."""
-        return self.recogniser(augmented(pictures, draw).to(self.device))
 
 
 def augmented(pictures: Tensor, draw: np.random.Generator) -> Tensor:
@@ -124,7 +121,7 @@ def train(
     params: RecognitionSettings,
     job: TrainingJob,
     facts: Mapping,
-    task_of: type[RecognitionTask] = RecognitionTask,
+    task_of: Callable[[Recogniser, RecognitionSettings, np.ndarray, np.ndarray, int], Task] = RecognitionTask,
 ) -> None:
     """Train on the job's people and write the checkpoint.
 

@@ -109,13 +109,16 @@ class Studio:
         return points, ""
 
     def varied(self, w: np.ndarray, directions: np.ndarray, *purpose: object) -> np.ndarray:
-        """The codes (layers, STYLE) of a picture of the person w (truncated)."""
+        """The codes (layers, STYLE) of a picture of the person w (truncated).
+
+        The amounts are uniform with deviation 1: normal ones would turn one head in twenty too far.
+        """
         codes = np.tile(w, (self.generator.layers, 1))
         for group, layers in SHARED.items():
             share = getattr(self.params.shares, group)
             other = self.truncated(self.code(*purpose, group))
             codes[layers] = self.mean + np.sqrt(1 - share**2) * (w - self.mean) + share * (other - self.mean)
-        amounts = seeding.generator(self.seed, NAME, *purpose, "amounts").standard_normal(len(MOVED))
+        amounts = seeding.generator(self.seed, NAME, *purpose, "amounts").uniform(-(3**0.5), 3**0.5, len(MOVED))
         for (name, layers), direction, amount in zip(MOVED.items(), directions, amounts, strict=True):
             codes[layers] += getattr(self.params.strengths, name) * amount * direction
         return codes
@@ -171,17 +174,17 @@ def landmarks(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=1)
-def studio(params: GeneratedParams, seed: int) -> Studio:
-    """The studio of this process."""
-    return Studio(params, seed)
+def studio(params: str, seed: int) -> Studio:
+    """The studio of this process. ``params``: a `GeneratedParams` as JSON."""
+    return Studio(GeneratedParams.model_validate_json(params), seed)
 
 
-def measured(params: GeneratedParams, seed: int, number: int) -> tuple[np.ndarray, np.ndarray] | None:
+def measured(params: str, seed: int, number: int) -> tuple[np.ndarray, np.ndarray] | None:
     """`Studio.measured` in this process."""
     return studio(params, seed).measured(number)
 
 
-def directions_of(params: GeneratedParams, seed: int, pictures: Sequence) -> np.ndarray:
+def directions_of(params: str, seed: int, pictures: Sequence) -> np.ndarray:
     """The directions of W, float64 (7, STYLE), in the order of `measures.NAMES`; one deviation of W long.
 
     Each is the ridge regression of a measure on the principal axes, from what `measured` gave of pictures.
@@ -195,9 +198,7 @@ def directions_of(params: GeneratedParams, seed: int, pictures: Sequence) -> np.
     return (weights / np.linalg.norm(weights, axis=0)).T @ studio(params, seed).axes
 
 
-def draw_part(
-    params: GeneratedParams, seed: int, directions: np.ndarray, split: str, people: range, part: Path
-) -> None:
+def draw_part(params: str, seed: int, directions: np.ndarray, split: str, people: range, part: Path) -> None:
     """Draw some people of a split into an archive."""
     drawing = studio(params, seed)
     drawing.rejected.clear()

@@ -1,5 +1,7 @@
 """Measures of an aligned face from its 68 landmarks and its pixels."""
 
+import math
+
 import cv2
 import numpy as np
 
@@ -26,10 +28,10 @@ def pose(points: np.ndarray, size: int) -> tuple[float, float, float]:
     observed = points[SIX].astype(np.float64) * (256.0 / size)
     _, turn, _ = cv2.solvePnP(MODEL, observed, CAMERA, None, np.zeros((3, 1)), far, True, cv2.SOLVEPNP_ITERATIVE)
     matrix = cv2.Rodrigues(turn)[0]
-    yaw = -np.arcsin(np.clip(matrix[0, 2], -1.0, 1.0))
-    pitch = np.arctan2(matrix[1, 2], matrix[2, 2])
-    roll = np.arctan2(-matrix[0, 1], matrix[0, 0])
-    return tuple(float(np.degrees(angle)) for angle in (yaw, pitch, roll))
+    yaw = math.asin(-np.clip(matrix[0, 2], -1.0, 1.0))
+    pitch = math.atan2(matrix[1, 2], matrix[2, 2])
+    roll = math.atan2(-matrix[0, 1], matrix[0, 0])
+    return math.degrees(yaw), math.degrees(pitch), math.degrees(roll)
 
 
 def eye_distance(points: np.ndarray) -> float:
