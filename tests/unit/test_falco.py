@@ -1,5 +1,7 @@
 """FALCO: its equations, batches, refusals and latent space."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ import torch
 import kit
 from masquerade.backbones.generator import training as _generator
 from masquerade.backbones.semantics.network import SemanticEncoder
-from masquerade.core import discovery
+from masquerade.core import discovery, seeding
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive, Faces
 from masquerade.methods import Resources
@@ -223,3 +225,35 @@ def test_batch_size_fits_into_the_free_memory(world, monkeypatch):
     assert method._fitting() == 20  # 80 % of 50,000 by 2,000
     assert method._batch(7) == 7  # on a CPU: the whole input
     assert falco(world, batch=3)._batch(7) == 3
+
+
+def test_a_generator_of_two_sizes_draws_the_results_large(tmp_path):
+    """`random_generated` stands for all methods with a latent space; the head for 256 pixels is empty here."""
+    from masquerade.backbones.generator import random_face
+    from masquerade.core.images import to_uint8
+    from masquerade.methods.random_generated import RandomGenerated
+
+    checkpoint = tmp_path / "generator.safetensors"
+    params = loading.load(Path(__file__).parents[2], "photo_evening").backbones["generator"]
+    network = random_face.without_head()
+    _generator.save_head(checkpoint, network, params)
+    method = RandomGenerated(
+        RandomGenerated.Params(psi=0.5), RandomGenerated.Variant(), Resources(backbones={"generator": checkpoint})
+    )
+    draw = method.enlarge()
+    faces = kit.faces(1, size=256)
+    assert method.anonymize(faces, 0).shape == (1, 3, 256, 256)
+    (name,) = faces.ids
+    with torch.no_grad():
+        draws = seeding.generator(0, "random_generated", name).standard_normal((1, 512), dtype=np.float32)
+        z = torch.from_numpy(draws)
+        codes = network.broadcast(network.truncate(network.map(z), 0.5))
+        expected = to_uint8(network.synthesize_large(codes).clamp(-1, 1).numpy())[0]
+    assert np.abs(draw(name).astype(int) - expected).mean() < 1
+
+
+def test_a_generator_of_one_size_draws_nothing_large(world):
+    from masquerade.methods.random_generated import RandomGenerated
+
+    resources = Resources(backbones=world[1])
+    assert RandomGenerated(RandomGenerated.Params(psi=0.5), RandomGenerated.Variant(), resources).enlarge() is None

@@ -74,6 +74,27 @@ class TestTheJudge:
         assert (rows["one.jpg"]["recognised"], rows["two.jpg"]["recognised"]) == ("no", "yes")
         assert written(tmp_path / "out") == {"report.csv", rows["one.jpg"]["output"]}
 
+    def test_a_face_that_the_method_does_not_reach_is_refused_with_its_reason(
+        self, root, pictures, tmp_path, monkeypatch
+    ):
+        from masquerade.core.errors import PictureError
+        from masquerade.methods.gaussian_noise import GaussianNoise
+
+        portrait().transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(pictures / "two.jpg", quality=95)
+        noisy = GaussianNoise.anonymize
+
+        def anonymized(self, faces, seed, keys=None):
+            if any(name.startswith("two") for name in faces.ids):
+                raise PictureError("its inversion does not reach it")
+            return noisy(self, faces, seed)
+
+        monkeypatch.setattr(GaussianNoise, "anonymize", anonymized)
+        assert anonymize(root, pictures, tmp_path / "out", "--photographs") == WITHHELD
+        rows = report(tmp_path / "out")
+        assert (rows["one.jpg"]["status"], rows["two.jpg"]["status"]) == ("ok", "refused")
+        assert rows["two.jpg"]["reason"] == "its inversion does not reach it"
+        assert written(tmp_path / "out") == {"report.csv", rows["one.jpg"]["output"], rows["one.jpg"]["photograph"]}
+
     def test_a_picture_of_an_earlier_run_is_removed_when_the_new_one_is_recognised(self, root, pictures, tmp_path):
         assert anonymize(root, pictures, tmp_path / "out", "--photographs") == 0
         assert len(written(tmp_path / "out")) == 3
@@ -317,7 +338,7 @@ class TestLargePictures:
             return to_uint8(image[None])[0].repeat(4, axis=0).repeat(4, axis=1)
 
         monkeypatch.setattr(GaussianNoise, "shown", "both", raising=False)
-        monkeypatch.setattr(GaussianNoise, "enlarge", lambda self: large)
+        monkeypatch.setattr(GaussianNoise, "enlarge", lambda self: large.__getitem__)
         monkeypatch.setattr(GaussianNoise, "anonymize", anonymized)
 
     def test_they_are_written_beside_the_others(self, root, pictures, tmp_path):

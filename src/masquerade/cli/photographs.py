@@ -124,8 +124,8 @@ def release(
     ``whole``: with whole photographs beside them. ``large``: with the generator's large pictures, too. Raises
     ParameterError if the method has none.
     """
-    enlarged = chosen.enlarge() if large or whole else {}
-    if large and enlarged is None:
+    enlarge = chosen.enlarge() if large or whole else None
+    if large and enlarge is None:
         raise ParameterError(
             f"{chosen.title} has no pictures of 1024 pixels here: those come from a method with the generator of "
             "the scale photo, such as falco, riddle and lreorg. Leave --large out."
@@ -138,7 +138,7 @@ def release(
         limit,
         keep_recognisable,
         photographs,
-        {} if enlarged is None else enlarged,
+        enlarge,
         large,
         maker,
         bool(chosen.capabilities.keys),

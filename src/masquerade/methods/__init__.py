@@ -5,7 +5,7 @@ and folders with an underscore. Frozen networks (backbones/) and metrics (metric
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -170,10 +170,10 @@ class Method(ABC):
         seed and its key, and not on its batch.
         """
 
-    def enlarge(self) -> dict[str, np.ndarray] | None:
-        """From now on, `anonymize` also fills the returned dictionary: id -> its large result, uint8 (L, L, 3).
+    def enlarge(self) -> Callable[[str], np.ndarray] | None:
+        """A function that draws the result of `anonymize` for an id at the generator's full size: uint8 (L, L, 3).
 
-        Returns None if the method has no latent space, or a generator that draws one size alone.
+        Call it before `anonymize`. Returns None if the method has no latent space, or a generator of one size.
         """
         space: LatentSpace | None = getattr(self, "_space", None)
         return space.enlarge() if space else None

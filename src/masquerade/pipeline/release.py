@@ -4,8 +4,9 @@ Nothing is written that the judge still recognises, unless the user insists. A r
 this run nor of an earlier one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,15 @@ YES, NO = "yes", "no"
 Crops = Mapping[str, np.ndarray]
 """id -> picture, uint8 (S, S, 3)."""
 Row = dict[str, Any]
+Enlarge = Callable[[str], np.ndarray]
+"""id -> a large picture, uint8 (L, L, 3)."""
+RECENT = 8  # large pictures that are kept and not drawn again
 
 
 class Anonymized:
     """The release of anonymized faces. ``photographs``: also writes whole photographs; None: crops alone.
 
-    ``large``: id -> the result at the full size of the generator, for whole photographs; emptied once it is used.
+    ``enlarge``: id -> the result at the full size of the generator, for whole photographs; None if there is none.
     ``write_large``: these are written, too. ``maker``: what made the results; it is in the report, and with ``marked``
     in the pictures too.
     """
@@ -59,12 +63,13 @@ class Anonymized:
 
     def __init__(
         self, output: Path, judge: Inspector, threshold: Threshold, keep_recognisable: bool,
-        photographs: WholePhotographs | None, large: dict[str, np.ndarray], write_large: bool, maker: Maker,
+        photographs: WholePhotographs | None, enlarge: Enlarge | None, write_large: bool, maker: Maker,
         marked: bool,
     ):  # fmt: skip
         self._output, self._judge, self._threshold = output, judge, threshold
         self._keep_recognisable, self._photographs = keep_recognisable, photographs
-        self._large, self._write_large, self._maker = large, write_large, str(maker)
+        self._large = lru_cache(RECENT)(enlarge) if enlarge else None
+        self._write_large, self._maker = write_large, str(maker)
         self._texts = {makers.KEYWORD: self._maker} if marked else {}
 
     def publish(self, originals: FaceArchive, results: FaceArchive, detailed: Crops) -> list[Row]:
@@ -83,14 +88,17 @@ class Anonymized:
         if self._photographs:
             known = {name: look.embeddings[-1] for name, look in seen.items()}
             for _, group in groupby(rows, key=lambda row: row["file_id"]):
-                _add_photograph(list(group), self._photographs, before, after | self._large, known)
-        self._large.clear()
+                of_file = list(group)
+                large = self._large or after.__getitem__
+                shown = {row["id"]: large(row["id"]) for row in of_file if row["id"] in after}
+                _add_photograph(of_file, self._photographs, before, shown, known)
         return rows
 
     def _reduced(self, name: str) -> list[np.ndarray]:
         """The large result of a face at DETAIL pixels, in a list; [] without one."""
-        large = self._large.get(name)
-        return [] if large is None else [cv2.resize(large, (DETAIL, DETAIL), interpolation=cv2.INTER_AREA)]
+        if self._large is None:
+            return []
+        return [cv2.resize(self._large(name), (DETAIL, DETAIL), interpolation=cv2.INTER_AREA)]
 
     def _verdict(self, seen: inspection.Looks) -> Row:
         """``seen``: the result at one or two sizes, and the original at two sizes. The nearest pair counts."""
@@ -115,8 +123,8 @@ class Anonymized:
         if row["status"] == OK:
             salt = {salts.KEYWORD: row[salts.SALT]} if row.get(salts.SALT) else {}
             row["output"] = write_face(self._output, name, after[name], self._texts | salt)
-            if self._write_large:
-                row["large"] = write_face(self._output, f"{LARGE}/{name}", self._large[name], {})
+            if self._write_large and self._large:
+                row["large"] = write_face(self._output, f"{LARGE}/{name}", self._large(name), {})
 
 
 def _add_photograph(rows: list[Row], photographs: WholePhotographs, before: Crops, after: Crops, known: Crops) -> None:

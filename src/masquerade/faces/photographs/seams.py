@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from scipy.ndimage import gaussian_filter1d
 
 ANGLES, RADII = 256, 48
 WIDTH = 0.015
@@ -70,7 +69,8 @@ def best(old: np.ndarray, new: np.ndarray, beside: np.ndarray, outline: np.ndarr
     path, _ = route_through_array(twice, (0, start), (2 * ANGLES - 1, start))
     column = dict(path)
     chosen = np.array([column[row] for row in range(half, half + ANGLES)])
-    smooth = gaussian_filter1d(radii[np.arange(ANGLES), chosen], 2.0, mode="wrap")
+    around = np.pad(radii[np.arange(ANGLES), chosen], 8, mode="wrap")
+    smooth = np.convolve(around, cv2.getGaussianKernel(17, 2.0)[:, 0], mode="valid")
     return Seam(centre, np.clip(smooth, near, far), width)
 
 

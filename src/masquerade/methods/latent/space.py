@@ -1,6 +1,6 @@
 """The frozen networks of a latent space: generator, inversion and semantics."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ class LatentSpace:
         self.semantics: Any = loaded("semantics", backbones) if "semantics" in backbones else None
         self.generator_md5 = fingerprints.md5(backbones["generator"])
         self.backbones = backbones
-        self._large: dict[str, np.ndarray] | None = None
+        self._kept: dict[str, Tensor] | None = None
         if self.inverter is not None:
             check_backbone(backbones["inversion"], "generator", self.inverter.generator, backbones["generator"])
 
@@ -51,19 +51,24 @@ class LatentSpace:
 
     def draw(self, codes: Tensor, names: Sequence[str] = ()) -> Tensor:
         """W+ (N, layers, style) -> pictures (N, 3, S, S) in [-1, 1], on the CPU. ``names``: see `enlarge`."""
-        if self._large is not None:
-            for name, code in zip(names, codes.split(1), strict=False):
-                large = in_batches(lambda part: self.generator.synthesize_large(part).clamp(-1, 1), 1, code)
-                self._large[name] = to_uint8(large.numpy())[0]
+        if self._kept is not None:
+            self._kept |= dict(zip(names, codes.split(1), strict=False))
         return in_batches(lambda part: self.generator.synthesize(part).clamp(-1, 1), self.generator.at_once, codes)
 
-    def enlarge(self) -> dict[str, np.ndarray] | None:
-        """From now on, `draw` also fills the returned dictionary: name -> the large picture of a code, uint8 (L, L, 3).
+    def enlarge(self) -> Callable[[str], np.ndarray] | None:
+        """From now on, `draw` keeps the codes with names. The result draws that of a name large: uint8 (L, L, 3).
 
         Returns None if the generator draws one size alone.
         """
-        self._large = {} if hasattr(self.generator, "synthesize_large") else None
-        return self._large
+        if not hasattr(self.generator, "synthesize_large"):
+            return None
+        kept = self._kept = {}
+
+        def large(name: str) -> np.ndarray:
+            drawn = in_batches(lambda part: self.generator.synthesize_large(part).clamp(-1, 1), 1, kept[name])
+            return to_uint8(drawn.numpy())[0]
+
+        return large
 
     def describe(self, images: Tensor) -> Tensor:
         """Pictures (N, 3, S, S) -> class-token features (N, D), on the CPU. Faces are paired by them."""
