@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones.inversion.refinement import refined
+from masquerade.backbones.inversion.refinement import loss_network, refined
 from masquerade.backbones.inversion.settings import InversionSettings, RefinementSettings
 from masquerade.core.errors import CheckpointError
+from masquerade.networks import inputs
 from masquerade.networks.linear_codes import LinearCodes, of_state
 from masquerade.networks.mobile_encoder import MobileEncoder
-from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
 from masquerade.training import checkpoints
 from masquerade.training.checkpoints import Saved
@@ -25,8 +24,6 @@ logger = logging.getLogger(__name__)
 
 KINDS = {"e4e": Encoder4Editing, "psp": GradualStyleEncoder}
 ARCHITECTURE = ("kind", "linear", "input_size", "widths", "units")
-ERROR_SIDE = 224
-"""Side in pixels at which a picture is compared with its reconstruction."""
 
 
 class Inverter(nn.Module):
@@ -81,13 +78,8 @@ class Inverter(nn.Module):
 
 
 def errors(images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """The error of each reconstruction: the perceptual distance of `MobileNetFeatures`, which no refinement lowers."""
-    return _features().measure(drawn, images)["perceptual"]
-
-
-@cache
-def _features() -> MobileNetFeatures:
-    return MobileNetFeatures(ERROR_SIDE)
+    """The error of each reconstruction: LPIPS on AlexNet to the picture, (N,)."""
+    return inputs.in_batches(loss_network(inputs.device()), inputs.AT_ONCE, drawn, images).flatten().numpy()
 
 
 def build(facts: Mapping, generator: str, mean: Tensor, linear: LinearCodes | None = None) -> Inverter:

@@ -19,7 +19,7 @@ from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.training import precision
 from masquerade.training.optimisers import Optimisers, warmup_cosine_share, weighted
 
-MEAN_OF = 20_000  # draws of W of which the principal coordinates are measured
+MEAN_OF = 10_000  # draws of W: Karras et al. 2019, appendix B
 OTHERS = 0.01  # share of the distances to reconstructions of other faces that count as reached
 CHIP, PADDING = 150, 0.25  # of dlib's recogniser
 
@@ -37,12 +37,13 @@ class MobileTask:
         self.params, self.inverter, self.generator, self.pictures = params, inverter, generator, pictures
         self.seed, self.device = seed, inverter.latent_avg.device
         inverter.encoder.start_from_imagenet()
-        inverter.encoder.principal.measure(draws_of_w(generator, seed))
+        w = draws_of_w(generator, seed)
+        inverter.encoder.principal.measure(w)
         self.modules: dict[str, nn.Module] = {"inverter": inverter.train()}
         self.optimisers = {"inverter": Optimisers({"inverter": inverter}, params.learning_rate, (0.9, 0.99))}
         folder, own = state.with_suffix(".pairs"), params.pairs
         self.pairs = Pairs(generator, own.count, inverter.encoder.size, folder, seed)
-        self.error = StyleErrors(generator, seed)
+        self.error = StyleErrors(generator, w)
         knob = "backbones.inversion.weights.lpips"
         self.lpips = lpips.perceptual(self.device, knob) if params.weights.lpips else None
 

@@ -21,7 +21,6 @@ PSI = (0.5, 1.0)  # truncation of the codes
 CROSSED, MIXED = 0.25, 0.45  # shares of codes with the later layers of another face, and with each layer between two
 FARTHEST = 0.7  # of the way to the other face
 CHUNK = 200  # pictures in a file
-DRAWS = 20_000  # of W, for the deviations of styles
 
 
 def drawn_codes(generator: MobileStyleGAN, draw: np.random.Generator, count: int) -> Tensor:
@@ -90,11 +89,10 @@ class StyleErrors:
     (a_lk . (w - w'))^2 / var(a_lk . w).  A guess of the mean code has an error of about 1 for faces without truncation.
     """
 
-    def __init__(self, generator: MobileStyleGAN, seed: int):
-        z = seeding.generator(seed, "styles").standard_normal((DRAWS, generator.style_width), dtype=np.float32)
+    def __init__(self, generator: MobileStyleGAN, w: Tensor):
+        """``w``: codes of random faces (M, style), of which the deviations are taken."""
         self.maps = []
         with torch.no_grad():
-            w = torch.cat([generator.map(part.to(generator.latent_avg)) for part in torch.from_numpy(z).split(2000)])
             for layer in range(generator.layers):
                 weights = torch.cat([affine.weight for affine in generator.affine_maps(layer)])
                 self.maps.append(weights.T / ((w @ weights.T).std(0) * len(weights) ** 0.5))

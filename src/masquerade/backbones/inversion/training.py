@@ -16,7 +16,7 @@ from masquerade.backbones.generator import layouts
 from masquerade.backbones.generator.reconstruction import PixelWeights, differences, mirrored
 from masquerade.backbones.generator.sharpening import texture
 from masquerade.backbones.generator.training import linear_map, pictures_of
-from masquerade.backbones.inversion.inverter import Inverter, build, load, save, start_from
+from masquerade.backbones.inversion.inverter import Inverter, build, errors, load, save, start_from
 from masquerade.backbones.inversion.mobile import MobileTask, identity_distances, limit_of
 from masquerade.backbones.inversion.settings import InversionSettings
 from masquerade.core import fingerprints, seeding
@@ -245,8 +245,7 @@ def quality(inverter: Inverter, job: TrainingJob) -> dict[str, float]:
         figures["psnr"].append(10 * np.log10(4.0 / np.square(made - faces.images).mean(axis=(1, 2, 3))))
         figures["perceptual"].append(network.measure(made, faces.images)["perceptual"])
         if mobile:
-            lpips = perceptual(inputs.device(), LPIPS_KNOB)
-            figures["lpips"].append(inputs.in_batches(lpips, inputs.AT_ONCE, made, faces.images).flatten().numpy())
+            figures["lpips"].append(errors(faces.images, made))
             figures["dlib"].append(identity_distances(faces.images, made))
             figures["reached"].append(inverter.reaches(faces.images, made))
     return {name: float(np.concatenate(values).mean()) for name, values in figures.items()}
