@@ -22,14 +22,14 @@ SETTINGS = {
 
 def for_photographs():
     cls = discovery.load("backbones", "identity")
-    shares = {"exchanged": 0.4, "erased": 0.3}
-    return cls(cls.Params(published="", widths=kit.WIDTHS, units=kit.UNITS, photographs=shares, recognition=SETTINGS))
+    settings = {"frozen": 14, "exchanged": 0.4, "erased": 0.3}
+    return cls(cls.Params(published="", widths=kit.WIDTHS, units=kit.UNITS, photographs=settings, recognition=SETTINGS))
 
 
 def surroundings(exchanged: float, erased: float, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     """Two crops, one dark and one bright, and what becomes of them."""
     crops = torch.stack([torch.full((3, 64, 64), -0.5), torch.full((3, 64, 64), 0.5)])
-    settings = PhotographSettings(exchanged=exchanged, erased=erased)
+    settings = PhotographSettings(frozen=0, exchanged=exchanged, erased=erased)
     return crops, photographs._surroundings(crops, np.random.default_rng(seed), settings)
 
 
@@ -60,7 +60,7 @@ def test_blocks_keep_the_statistics_of_imagenet_in_a_training():
     before = network.blocks[0][1].running_mean.clone()
     network(torch.randn(4, 3, 64, 64))
     assert torch.equal(network.blocks[0][1].running_mean, before)
-    assert network.wide[1].num_batches_tracked == 1
+    assert network.output_layer[0].num_batches_tracked == 1
 
 
 def test_exchanged_surroundings_are_those_of_another_person_and_the_face_stays():
@@ -82,7 +82,7 @@ def test_without_shares_the_surroundings_stay():
 
 
 def test_views_depend_on_the_draw_alone_and_lie_in_the_range_of_pictures():
-    settings = PhotographSettings(exchanged=0.4, erased=0.3)
+    settings = PhotographSettings(frozen=0, exchanged=0.4, erased=0.3)
     pictures = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (6, 80, 80, 3), dtype=np.uint8))
     one, same, other = (
         photographs.augmented(pictures, np.random.default_rng(seed), 48, settings) for seed in (1, 1, 2)
@@ -101,6 +101,7 @@ def test_two_pictures_of_a_person_meet_in_a_step_and_the_person_is_drawn_once(mo
     class Network(torch.nn.Module):
         def __init__(self):
             super().__init__()
+            self.blocks = torch.nn.Sequential(torch.nn.Identity())
             self.weight = torch.nn.Parameter(torch.ones(512))
 
         def forward(self, views):
@@ -110,7 +111,7 @@ def test_two_pictures_of_a_person_meet_in_a_step_and_the_person_is_drawn_once(mo
     monkeypatch.setattr(photographs, "augmented", lambda pictures, draw, side, settings: to_float_tensor(pictures))
     levels = np.repeat(np.arange(10, 250, 30), 3)
     pictures = np.broadcast_to(levels[:, None, None, None].astype(np.uint8), (24, 64, 64, 3)).copy()
-    settings, params = PhotographSettings(exchanged=0.0, erased=0.0), RecognitionSettings(**SETTINGS)
+    settings, params = PhotographSettings(frozen=0, exchanged=0.0, erased=0.0), RecognitionSettings(**SETTINGS)
     recogniser = Recogniser(Network(), 64)
     task = photographs.PhotographTask(settings, recogniser, params, pictures, np.repeat(np.arange(8), 3), 0)
     assert {"loss", "accuracy", "learning_rate"} == set(task.step(0))
@@ -133,10 +134,16 @@ def test_interrupted_training_for_photographs_ends_with_the_same_bytes(archive, 
     assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
 
 
-def test_checkpoint_of_the_training_for_photographs_sees_the_crop_of_a_face(archive, tmp_path):
-    job = kit.job(tmp_path)
+def test_checkpoint_of_the_training_for_photographs_sees_the_crop_of_a_face_and_keeps_frozen_blocks(archive, tmp_path):
+    job, start = kit.job(tmp_path), photographs.started(SETTINGS)
     for_photographs().train(job)
     network = for_photographs().load(job.checkpoint)
+    kept = [
+        torch.equal(*pair) for pair in zip(start.blocks.parameters(), network.network.blocks.parameters(), strict=True)
+    ]
+    frozen = len(list(start.blocks[:14].parameters()))
+    assert all(kept[:frozen])
+    assert not any(kept[frozen:])
     pictures = torch.rand(2, 3, 256, 256, generator=torch.Generator().manual_seed(0)) * 2 - 1
     pictures.requires_grad_(True)
     embeddings = network(pictures)

@@ -61,6 +61,7 @@ class PhotographTask:
         self.pictures = torch.from_numpy(pictures)
         self.rows = [np.flatnonzero(labels == person) for person in range(labels.max() + 1)]
         self.device = next(recogniser.parameters()).device
+        recogniser.network.get_submodule("blocks")[: settings.frozen].requires_grad_(False)
         self.modules = {"recogniser": recogniser.train()}
         rates = params.learning_rate, params.kernel_rate
         self.optimisers = {
@@ -161,7 +162,7 @@ def _as_photograph(image: np.ndarray, draw: np.random.Generator) -> np.ndarray:
     picture = picture + draw.standard_normal(picture.shape, dtype=np.float32) * np.float32(draw.uniform(0, NOISE))
     picture = picture.transpose(2, 0, 1).clip(-1, 1)
     if compressed:
-        pixels = np.ascontiguousarray(to_uint8(picture[None])[0])
+        pixels = to_uint8(picture)
         _, encoded = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, quality])
-        picture = to_float(cv2.imdecode(encoded, cv2.IMREAD_COLOR)[None])[0]
+        picture = to_float(np.asarray(cv2.imdecode(encoded, cv2.IMREAD_COLOR)))
     return np.ascontiguousarray(picture, dtype=np.float32)

@@ -14,6 +14,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class PhotographSettings(Settings):
     """A training for photographs: MobileNetV2 from ImageNet's weights, on faces whose surroundings are exchanged."""
 
+    frozen: Annotated[int, Field(ge=0, le=18)]
+    """The first blocks, of 18, that keep ImageNet's weights."""
     exchanged: Share
     """Share of the pictures whose hair, clothes and background come from another person."""
     erased: Share
