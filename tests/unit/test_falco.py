@@ -13,7 +13,7 @@ from masquerade.core import discovery, seeding
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive, Faces
 from masquerade.methods import Resources
-from masquerade.methods.falco import Falco, attribute_loss, identity_loss
+from masquerade.methods.falco import Falco, attribute_loss, identity_loss, whitening
 from masquerade.methods.latent import codes, fakes
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.stylegan2 import layers_like
@@ -22,7 +22,7 @@ from masquerade.pipeline import anonymization
 
 FACES = 6
 KNOBS = {"first_layer": 3, "last_layer": 7, "steps": 12, "learning_rate": 0.05, "milestones": (0.75, 0.9), "decay": 0.8,
-         "tokens": "all", "token_weight": "sum"}  # fmt: skip
+         "tokens": "all", "token_weight": "sum", "fake_weight": 0.0}  # fmt: skip
 FULL = {"margin": 0.0, "identity": 10.0, "attributes": 0.1, "start": "nearest"}
 
 
@@ -83,7 +83,7 @@ def test_result_of_a_face_does_not_depend_on_its_batch(world, faces):
 def drawn_codes(monkeypatch):
     """The codes whose pictures a method returns, in order."""
     drawn, draw = [], LatentSpace.draw
-    monkeypatch.setattr(LatentSpace, "draw", lambda self, codes: drawn.append(codes) or draw(self, codes))
+    monkeypatch.setattr(LatentSpace, "draw", lambda self, codes, names=(): drawn.append(codes) or draw(self, codes))
     return drawn
 
 
@@ -100,6 +100,22 @@ def test_middle_layers_start_from_the_nearest_fake_and_the_others_keep_the_code_
     rest = [layer for layer in range(8) if layer not in USED]
     assert torch.equal(optimised[:, rest], inverted[:, rest])
     assert 0 < (optimised[:, USED] - start[:, None]).abs().max() <= REACH
+
+
+def test_the_weight_of_the_fake_keeps_the_codes_near_it(world, faces, drawn_codes):
+    for weight in (0.0, 1000.0):
+        falco(world, knobs={"steps": 4, "learning_rate": 0.1, "fake_weight": weight}).anonymize(faces, 0)
+    space, (free, held) = LatentSpace(world[1]), drawn_codes
+    known = fakes.load(world[0] / "fakes.safetensors", space)
+    start = known.codes[fakes.nearest(codes.Codes(space).of(faces)[1], known.features)][:, None]
+    assert (held[:, USED] - start).square().mean() < 0.5 * (free[:, USED] - start).square().mean()
+
+
+def test_differences_of_codes_are_whitened():
+    torch.manual_seed(0)
+    some = torch.randn(5000, 3) * torch.tensor([1.0, 10.0, 0.2])
+    deviations = (some @ whitening(some)).std(0)
+    torch.testing.assert_close(deviations, torch.ones(3), atol=1e-3, rtol=0)
 
 
 def test_random_start_depends_on_the_face_alone(world, faces, drawn_codes):

@@ -25,8 +25,6 @@ KNOBS = {
     "weights": {"pixels": 1.0, "lpips": 0.0, "identity": 0.1, "offsets": 2e-4, "adversarial": 0.1, "absolute": 0.5,
                 "edges": 0.5, "texture": 0.5, "codes": 0.1},
     "code_discriminator": {"layers": 3, "equalised": False, "learning_rate": 2e-5, "betas": [0.9, 0.999]},
-    "pairs": {"count": 0, "batch": 2, "pictures_every": 1},
-    "refinement": {"steps": 0, "learning_rate": 0.1, "pixels": 1.0, "coarse": 0.5, "perceptual": 0.8, "prior": 0.02},
     "samples_every": 3, "floor_identity": -1.0, "floor_psnr": 0.0,
 }  # fmt: skip
 

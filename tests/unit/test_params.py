@@ -77,7 +77,8 @@ def test_missing_key_is_refused(repository):
 
 def test_error_for_an_unknown_scale_lists_the_known_ones(repository):
     with pytest.raises(
-        ParameterError, match=r"no scale 'minni'. Did you mean 'mini'\? Known: evening, mini, paper, paper_1024, tiny"
+        ParameterError,
+        match=r"no scale 'minni'. Did you mean 'mini'\? Known: evening, mini, paper, paper_1024, photo, photo_evening, tiny",
     ):
         loading.load(repository, "minni")
 

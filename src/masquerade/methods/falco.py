@@ -82,7 +82,7 @@ class Falco(Method):
         self._codes = Codes(self._space, resources.latents)
         assert resources.fakes is not None
         self._fakes = fakes.load(resources.fakes, self._space)
-        self._whitening = whitening(self._fakes.codes).to(self._space.device)
+        self._whitening = whitening(self._fakes.codes).to(self._space.device) if params.fake_weight else None
         self._identity = differentiated(loaded("identity", resources.backbones))
         differentiated(self._space.semantics.network.visual)
         if self._space.device.type == "cpu":
@@ -143,7 +143,7 @@ class Falco(Method):
                 apart = attribute_loss(self._tokens(made), tokens)
                 share = 1.0 if params.token_weight == "sum" else PUBLISHED_TOKENS / tokens.shape[1]
                 loss = loss + self.variant.attributes * share * apart
-            if params.fake_weight:
+            if self._whitening is not None:
                 moved = (free - fake[:, None]) @ self._whitening
                 loss = loss + params.fake_weight * moved.square().mean(dim=(1, 2))
             (free.grad,) = torch.autograd.grad(loss.sum(), free)
@@ -191,7 +191,7 @@ def whitening(codes: "Tensor") -> "Tensor":
     import torch
 
     values, directions = torch.linalg.eigh(codes.double().T.cov())
-    deviations = values.clamp(min=1e-4 * float(values.max())).sqrt()
+    deviations = torch.maximum(values, 1e-4 * values[-1]).sqrt()  # the values rise
     return (directions / deviations).to(codes.dtype)
 
 

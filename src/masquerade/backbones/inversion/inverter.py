@@ -110,7 +110,7 @@ def start_from(identity: nn.Module, encoder: GradualStyleEncoder) -> None:
 def save(checkpoint: Path, inverter: Inverter, params: InversionSettings) -> None:
     """Write the checkpoint."""
     facts: dict[str, Any] = {name: getattr(params, name) for name in ARCHITECTURE} | {"generator": inverter.generator}
-    if params.kind == "mobile":
+    if params.refinement is not None:
         facts |= {"refinement": params.refinement.model_dump(), "limit": inverter.limit}
     checkpoints.save_checkpoint(checkpoint, {"inverter": inverter}, facts)
 

@@ -41,8 +41,9 @@ class MobileTask:
         inverter.encoder.principal.measure(w)
         self.modules: dict[str, nn.Module] = {"inverter": inverter.train()}
         self.optimisers = {"inverter": Optimisers({"inverter": inverter}, params.learning_rate, (0.9, 0.99))}
-        folder, own = state.with_suffix(".pairs"), params.pairs
-        self.pairs = Pairs(generator, own.count, inverter.encoder.size, folder, seed)
+        assert params.pairs is not None
+        self.own, folder = params.pairs, state.with_suffix(".pairs")
+        self.pairs = Pairs(generator, self.own.count, inverter.encoder.size, folder, seed)
         self.error = StyleErrors(generator, w)
         knob = "backbones.inversion.weights.lpips"
         self.lpips = lpips.perceptual(self.device, knob) if params.weights.lpips else None
@@ -50,13 +51,13 @@ class MobileTask:
     def kind(self, step: int) -> bool:
         """Whether a step has pictures."""
         own = self.params.weights
-        return bool(own.pixels or own.lpips) and step % self.params.pairs.pictures_every == 0
+        return bool(own.pixels or own.lpips) and step % self.own.pictures_every == 0
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name and their weighted sum, "total"."""
         params = self.params
         draw = seeding.generator(self.seed, "inversion", step)
-        images, known = self.pairs.batch(draw, params.pairs.batch)
+        images, known = self.pairs.batch(draw, self.own.batch)
         with precision.mixed(self.device, params.mixed):
             codes = self.inverter(photographs.worse(images, draw)).float()
         values = {"codes": self.error(codes, known).mean()}

@@ -46,10 +46,9 @@ class Pairs:
 
     def __init__(self, generator: MobileStyleGAN, count: int, side: int, folder: Path, seed: int):
         self.generator, self.folder, self.seed, self.side = generator, folder, seed, side
-        starts = range(0, count, CHUNK)
-        drawn = [self._chunk(start) for start in tqdm(starts, desc="drawing pairs", mininterval=5)]
-        self.pictures = torch.cat([pictures for pictures, _ in drawn])[:count]
-        self.codes = torch.cat([codes for _, codes in drawn])[:count]
+        starts = tqdm(range(0, count, CHUNK), desc="drawing pairs", mininterval=5)
+        drawn = [self._chunk(start, min(CHUNK, count - start)) for start in starts]
+        self.pictures, self.codes = (torch.cat(parts) for parts in zip(*drawn, strict=True))
 
     def batch(self, draw: np.random.Generator, count: int) -> tuple[Tensor, Tensor]:
         """Pictures (count, 3, side, side) in [-1, 1] and their codes, drawn with repetition."""
@@ -61,9 +60,9 @@ class Pairs:
         """Delete the files."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _chunk(self, start: int) -> tuple[Tensor, Tensor]:
-        codes = drawn_codes(self.generator, seeding.generator(self.seed, "pairs", start), CHUNK)
-        file = self.folder / f"{start:06d}_{self.seed}_{self.side}.safetensors"
+    def _chunk(self, start: int, count: int) -> tuple[Tensor, Tensor]:
+        codes = drawn_codes(self.generator, seeding.generator(self.seed, "pairs", start), count)
+        file = self.folder / f"{start:06d}_{count}_{self.seed}_{self.side}.safetensors"
         try:
             return checkpoints.load_checkpoint(file)[0]["pairs"]["pictures"], codes.cpu()
         except CheckpointError:  # not drawn yet

@@ -1,8 +1,8 @@
 """The parameters of the backbone `inversion`."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from masquerade.core.settings import Channels, Settings
 from masquerade.training.settings import Published, Updates
@@ -111,9 +111,9 @@ class InversionSettings(Published, Updates):
     """lambda of each loss."""
     code_discriminator: CodeDiscriminatorSettings
     """Trained if ``weights.adversarial`` is not 0."""
-    pairs: PairSettings
-    """What the kind ``mobile`` learns from."""
-    refinement: RefinementSettings
+    pairs: PairSettings | None = None
+    """What the kind ``mobile`` learns from; null for the other kinds, as the next."""
+    refinement: RefinementSettings | None = None
     """What follows the encoder."""
     samples_every: Annotated[int, Field(ge=1)]
     """Steps between sample pictures."""
@@ -121,3 +121,9 @@ class InversionSettings(Published, Updates):
     """Smallest mean cosine of identity vectors of faces and their reconstructions; below it the run stops."""
     floor_psnr: Annotated[float, Field(ge=0)]
     """Smallest mean PSNR of the reconstructions in dB; below it the run stops."""
+
+    @model_validator(mode="after")
+    def _mobile_is_complete(self) -> Self:
+        if self.kind == "mobile" and (self.pairs is None or self.refinement is None):
+            raise ValueError("the kind 'mobile' needs `pairs` and `refinement`")
+        return self

@@ -5,6 +5,7 @@ new picture agree best. Colours, sharpness and grain of the new picture become t
 All of that is measured outside of the old face, so that nothing of it is left (`face_mask`).
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,10 +21,11 @@ GROWTH = 1.12
 FOREHEAD = 0.5
 """Height of the forehead above the brows, as a share of the distance from the brows to the chin (facial thirds)."""
 BROWS, CHIN = slice(17, 27), 8  # iBUG order
+SEAM_SIDE = 512  # pixels
 FINE = 1.0  # pixels: what a blur of this spread removes counts as sharpness and grain
 SHARPEST, SMOOTHEST = 0.9, 0.2  # shares of the pixels with less fine detail than those that measure these
 GRAIN_OVER = 3.0  # pixels: fine detail is averaged over this spread
-BLURS = np.linspace(0.25, 4.0, 16)  # spreads in pixels that are tried to match the sharpness
+BLURS = np.linspace(0.0, 4.0, 17)  # spreads in pixels that are tried to match the sharpness
 GRAIN_SIZE = 0.6  # pixels: the spread of a grain of film, of a sensor, or of JPEG
 
 
@@ -86,10 +88,12 @@ def composed(photograph: np.ndarray, faces: Sequence[Replacement]) -> Composed:
             continue
         region = np.s_[top:bottom, left:right]
         new, opacity = _at_its_place(*_fitted(photograph, face), face.square, left, top, right - left, bottom - top)
+        opacity[opacity > 0.99] = 1.0  # what the change of the size left of the old face
         opacity[(owner[region] >= 0) & (owner[region] != number)] = 0.0
-        picture[region] += (new - picture[region]) * opacity[..., None]
+        share = opacity[..., None]
+        picture[region] = picture[region] * (1.0 - share) + new * share  # exactly the new picture where the share is 1
         opaque[region] = np.maximum(opaque[region], opacity)
-    return Composed(np.rint(picture).clip(0, 255).astype(np.uint8), opaque > 0.999)
+    return Composed(np.rint(picture).clip(0, 255).astype(np.uint8), opaque >= 1.0)
 
 
 def _owners(faces: Sequence[Replacement], shape: tuple[int, ...]) -> np.ndarray:
@@ -117,23 +121,31 @@ def _fitted(photograph: np.ndarray, face: Replacement) -> tuple[np.ndarray, np.n
     apart = _shrunk(beside, GRAIN_OVER)
     if apart.any():  # not if the photograph ends at the face
         new = _like(old, new, apart)
-    seam = seams.best(old, new, beside, face_outline(points))
+    small = min(size, SEAM_SIDE)  # the seam of a large face is found in a reduced picture
+    before, after = (cv2.resize(picture, (small, small), interpolation=cv2.INTER_AREA) for picture in (old, new))
+    beside = cv2.resize(beside.astype(np.float32), (small, small), interpolation=cv2.INTER_AREA) > 0.999
+    seam = seams.best(before, after, beside, face_outline(alignment.into_crop(face.landmarks, face.square, small)))
+    change, opacity = np.zeros_like(after), seam.opacity(small)
     if beside.any():
-        new = new + seams.correction(old, new, beside, seam)
-    return new, seam.opacity(size)
+        change = seams.correction(before, after, beside, seam)
+    return new + _resized(change, size), _resized(opacity, size).clip(0.0, 1.0)
 
 
 def _like(old: np.ndarray, new: np.ndarray, beside: np.ndarray) -> np.ndarray:
     """The picture ``new`` with the sharpness and the grain of ``old`` in the pixels ``beside`` the face."""
     sharpness, grain = _measured(old, beside)
-    softer = (cv2.GaussianBlur(new, (0, 0), spread) for spread in BLURS if _measured(new, beside)[0] > sharpness)
-    new = next((one for one in softer if _measured(one, beside)[0] <= sharpness), new)
+    least = bisect_left(BLURS, True, key=lambda spread: _measured(_blurred(new, spread), beside)[0] <= sharpness)
+    new = _blurred(new, BLURS[min(least, len(BLURS) - 1)])
     missing = grain**2 - _measured(new, beside)[1] ** 2
     if missing <= 0.0:
         return new
     noise = seeding.generator(0, "grain").standard_normal(new.shape[:2], dtype=np.float32)
     noise = cv2.GaussianBlur(noise, (0, 0), GRAIN_SIZE)
     return new + (np.sqrt(missing) / _fine(noise).std()) * noise[..., None]
+
+
+def _blurred(picture: np.ndarray, spread: float) -> np.ndarray:
+    return cv2.GaussianBlur(picture, (0, 0), spread) if spread else picture
 
 
 def _fine(picture: np.ndarray) -> np.ndarray:

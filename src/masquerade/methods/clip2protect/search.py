@@ -10,9 +10,9 @@ from torch.nn.functional import normalize
 
 from masquerade.core import execution
 from masquerade.methods.clip2protect.settings import CLIP2ProtectSettings, CLIP2ProtectVariant
-from masquerade.methods.falco import PUBLISHED_LAYERS
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.inputs import differentiated
+from masquerade.networks.stylegan2 import PUBLISHED_LAYERS
 
 
 class Search:
