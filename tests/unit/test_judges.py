@@ -13,6 +13,7 @@ from torch import nn
 
 from masquerade.assets import packaged
 from masquerade.core import annotations, discovery
+from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.errors import CheckpointError, MasqueradeError
 from masquerade.core.images import to_float, to_uint8
 from masquerade.judges import _dlib_weights, dlib_face, efficientnet_lite0
@@ -176,6 +177,8 @@ def test_trained_judges_receive_pictures_of_the_image_contract(name, orange, mon
     width = cls.quantities.get("embedding", (len(cls.quantities),))[0]
 
     class Network(nn.Module):
+        attributes = ATTRIBUTES
+
         def forward(self, images):
             given.append(images.numpy())
             return torch.ones(len(images), width)
