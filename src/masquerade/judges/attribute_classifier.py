@@ -1,5 +1,7 @@
 """Attributes of a face, by a classifier that was trained here on real annotated faces. No method uses it."""
 
+from typing import Any
+
 import numpy as np
 
 from masquerade.core.annotations import ATTRIBUTES
@@ -25,5 +27,6 @@ class AttributeClassifier(TrainedJudge):
 
         probabilities = self._network(torch.from_numpy(images).to(device())).sigmoid().cpu().numpy()
         unknown = dict.fromkeys(self.quantities, np.full(len(images), np.nan, np.float32))
-        learnt = [name.lower() for name in self._network.attributes]
+        network: Any = self._network
+        learnt = [name.lower() for name in network.attributes]
         return unknown | dict(zip(learnt, probabilities.T, strict=True))

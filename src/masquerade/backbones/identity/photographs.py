@@ -61,7 +61,8 @@ class PhotographTask:
         self.pictures = torch.from_numpy(pictures)
         self.rows = [np.flatnonzero(labels == person) for person in range(labels.max() + 1)]
         self.device = next(recogniser.parameters()).device
-        recogniser.network.get_submodule("blocks")[: settings.frozen].requires_grad_(False)
+        blocks: Any = recogniser.network.get_submodule("blocks")
+        blocks[: settings.frozen].requires_grad_(False)
         self.modules = {"recogniser": recogniser.train()}
         rates = params.learning_rate, params.kernel_rate
         self.optimisers = {
