@@ -139,10 +139,9 @@ class MobileStyleGAN(nn.Module):
             return [self.conv.style]
         if layer == self.layers - 1:
             return [self.head.style]
-        level = self.levels[(layer - 1) // 2]
-        assert isinstance(level, Level)
-        second = layer % 2 == 0
-        return [level.conv2.style] if second else [level.up, level.conv1.style]
+        level, second = self.levels[(layer - 1) // 2], layer % 2 == 0
+        # pyright takes the entries of a ModuleList for plain modules
+        return [level.conv2.style] if second else [level.up, level.conv1.style]  # pyright: ignore
 
     def map(self, z: Tensor) -> Tensor:
         """Z -> W, (N, 512)."""
