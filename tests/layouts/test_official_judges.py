@@ -13,7 +13,7 @@ import torch
 
 import official
 from masquerade import assets
-from masquerade.assets import lock
+from masquerade.assets import lock, packaged
 from masquerade.core import discovery, rehearsal
 from masquerade.core.errors import CheckpointError
 from masquerade.judges import face_alignment
@@ -84,6 +84,7 @@ def test_these_are_the_judges_with_official_files():
 @pytest.mark.parametrize("name", NAMES)
 def test_error_for_a_missing_file_says_what_to_do(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(packaged, "STAND_INS", {})
     role = discovery.load("judges", name).assets[0]
     with pytest.raises(CheckpointError, match=f"{assets.path(role)} is missing.*`masquerade assets fetch {role}`"):
         judge(name)
