@@ -13,7 +13,7 @@ from masquerade.core import discovery, seeding
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive, Faces
 from masquerade.methods import Resources
-from masquerade.methods.falco import Falco, attribute_loss, identity_loss, whitening
+from masquerade.methods.falco import Falco, attribute_loss, identity_loss
 from masquerade.methods.latent import codes, fakes
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.stylegan2 import layers_like
@@ -109,13 +109,6 @@ def test_the_weight_of_the_fake_keeps_the_codes_near_it(world, faces, drawn_code
     known = fakes.load(world[0] / "fakes.safetensors", space)
     start = known.codes[fakes.nearest(codes.Codes(space).of(faces)[1], known.features)][:, None]
     assert (held[:, USED] - start).square().mean() < 0.5 * (free[:, USED] - start).square().mean()
-
-
-def test_differences_of_codes_are_whitened():
-    torch.manual_seed(0)
-    some = torch.randn(5000, 3) * torch.tensor([1.0, 10.0, 0.2])
-    deviations = (some @ whitening(some)).std(0)
-    torch.testing.assert_close(deviations, torch.ones(3), atol=1e-3, rtol=0)
 
 
 def test_random_start_depends_on_the_face_alone(world, faces, drawn_codes):

@@ -22,6 +22,7 @@ from masquerade.core.images import to_float, to_uint8
 from masquerade.methods.latent.codes import Codes
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.mobile_encoder import PrincipalCodes
+from masquerade.networks.pn_space import PNSpace
 from masquerade.params import loading
 from masquerade.training import adoption, cards
 
@@ -227,12 +228,12 @@ def known(generator):
 def test_refinement_draws_the_pictures_better(generator, known):
     _, images = known
     start = generator.broadcast(generator.latent_avg.expand(3, -1))
-    codes = refinement.refined(start, images, generator, RefinementSettings(**STEPS))
+    codes = refinement.refined(start, images, generator, PNSpace.of(generator), RefinementSettings(**STEPS))
     with torch.no_grad():
         before, after = ((generator.synthesize(part) - images).square().mean((1, 2, 3)) for part in (start, codes))
     assert after.mean() < 0.5 * before.mean()
     assert not codes.requires_grad
-    alone = refinement.refined(start[2:], images[2:], generator, RefinementSettings(**STEPS))
+    alone = refinement.refined(start[2:], images[2:], generator, PNSpace.of(generator), RefinementSettings(**STEPS))
     assert (alone - codes[2:]).abs().mean() < 0.1 * (codes - start).abs().mean(), "as in a batch, up to rounding"
 
 

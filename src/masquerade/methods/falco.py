@@ -53,8 +53,8 @@ class Falco(Method):
         """sum: Eq. 3 is summed over the tokens (published code); mean: it is 197 times the mean over them, so that
         lambda_att means the same for any number of tokens (ours)."""
         fake_weight: Annotated[float, Field(ge=0)]
-        """Weight of the mean squared distance between the free codes and the fake's, in principal coordinates of the
-        fakes' codes with deviation 1 (ours; 0: the paper). It keeps the codes where the generator draws well."""
+        """Weight of the mean squared distance between the free codes and the fake's, in the P_N space of the
+        fakes (ours; 0: the paper). It keeps the codes where the generator draws well."""
         batch: Annotated[int, Field(ge=0)]
         """Pictures that are optimised together; 0: as many as the free memory of the GPU holds."""
 
@@ -76,13 +76,14 @@ class Falco(Method):
         from masquerade.methods.latent.codes import Codes
         from masquerade.methods.latent.space import LatentSpace
         from masquerade.networks.inputs import differentiated
+        from masquerade.networks.pn_space import PNSpace
 
         super().__init__(params, variant, resources)
         self._space = LatentSpace(resources.backbones)
         self._codes = Codes(self._space, resources.latents)
         assert resources.fakes is not None
         self._fakes = fakes.load(resources.fakes, self._space)
-        self._whitening = whitening(self._fakes.codes).to(self._space.device) if params.fake_weight else None
+        self._normal = PNSpace(self._fakes.codes.to(self._space.device)) if params.fake_weight else None
         self._identity = differentiated(loaded("identity", resources.backbones))
         differentiated(self._space.semantics.network.visual)
         if self._space.device.type == "cpu":
@@ -143,8 +144,8 @@ class Falco(Method):
                 apart = attribute_loss(self._tokens(made), tokens)
                 share = 1.0 if params.token_weight == "sum" else PUBLISHED_TOKENS / tokens.shape[1]
                 loss = loss + self.variant.attributes * share * apart
-            if self._whitening is not None:
-                moved = (free - fake[:, None]) @ self._whitening
+            if self._normal is not None:
+                moved = self._normal(free) - self._normal(fake[:, None])
                 loss = loss + params.fake_weight * moved.square().mean(dim=(1, 2))
             (free.grad,) = torch.autograd.grad(loss.sum(), free)
             optimiser.step()
@@ -181,18 +182,6 @@ class Falco(Method):
             used.append(torch.cuda.max_memory_allocated() - before)
         free, _ = torch.cuda.mem_get_info()
         return max(1, int(0.8 * free / max(1, used[1] - used[0])))
-
-
-def whitening(codes: "Tensor") -> "Tensor":
-    """The matrix (D, D) that turns differences of codes into principal coordinates of ``codes`` (M, D), of deviation 1.
-
-    Deviations below a hundredth of the largest one count as that.
-    """
-    import torch
-
-    values, directions = torch.linalg.eigh(codes.double().T.cov())
-    deviations = torch.maximum(values, 1e-4 * values[-1]).sqrt()  # the values rise
-    return (directions / deviations).to(codes.dtype)
 
 
 def identity_loss(made: "Tensor", real: "Tensor", margin: float) -> "Tensor":

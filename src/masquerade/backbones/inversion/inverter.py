@@ -16,6 +16,7 @@ from masquerade.core.errors import CheckpointError
 from masquerade.networks import inputs
 from masquerade.networks.linear_codes import LinearCodes, of_state
 from masquerade.networks.mobile_encoder import MobileEncoder
+from masquerade.networks.pn_space import PNSpace
 from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
 from masquerade.training import checkpoints
 from masquerade.training.checkpoints import Saved
@@ -40,6 +41,7 @@ class Inverter(nn.Module):
     latent_avg: Tensor
     refinement: RefinementSettings | None = None
     limit: float | None = None
+    _space: PNSpace | None = None  # of the generator, from the first refinement on
 
     def __init__(self, encoder: Any, mean: Tensor, generator: str, linear: LinearCodes | None = None):
         super().__init__()
@@ -68,7 +70,9 @@ class Inverter(nn.Module):
         codes = self(images)
         if self.refinement is None or not self.refinement.steps:
             return codes
-        return refined(codes, images, generator, self.refinement)
+        if self._space is None:
+            self._space = PNSpace.of(generator)
+        return refined(codes, images, generator, self._space, self.refinement)
 
     def reaches(self, images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
         """Whether each reconstruction (N, 3, S, S) is nearer to its picture than ``limit``: bool (N,)."""

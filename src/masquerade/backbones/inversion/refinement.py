@@ -1,6 +1,8 @@
 """An optimisation of codes after the encoder: it finds the person, where the encoder finds pose, hair and expression.
 
-Abdal et al. 2019 (Image2StyleGAN, arXiv:1904.03189) optimise W+ so.
+Abdal et al. 2019 (Image2StyleGAN, arXiv:1904.03189) optimise W+ so. Without a prior the codes leave the space that the
+generator knows: the picture is right, and what is made of it by exchanging layers is not. So each layer's distance from
+random codes is penalised in P_N space (Zhu et al. 2020, arXiv:2012.09036, Eq. 7).
 """
 
 from functools import cache
@@ -13,21 +15,23 @@ from masquerade.backbones.inversion.settings import RefinementSettings
 from masquerade.core import execution
 from masquerade.networks import lpips
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
+from masquerade.networks.pn_space import PNSpace
 from masquerade.training import precision
 
 BETAS = (0.9, 0.99)  # of Adam
-DEVIATION = 0.5  # of the numbers of W over random faces
 LAST = 0.2  # share of the learning rate at the last step
 COARSE = 8  # pixels a side over which `coarse` takes means
 AT_ONCE = 4  # faces in a forward pass: more do not fit into the caches of a processor
 
 
-def refined(codes: Tensor, images: Tensor, generator: MobileStyleGAN, settings: RefinementSettings) -> Tensor:
+def refined(
+    codes: Tensor, images: Tensor, generator: MobileStyleGAN, space: PNSpace, settings: RefinementSettings
+) -> Tensor:
     """W+ (N, layers, style) after ``settings.steps`` steps of Adam on the errors of the pictures (N, 3, S, S) it draws.
 
     All faces are optimised together, each with its own code and state, so a face does not depend on its batch.
     """
-    mean, network = generator.latent_avg, loss_network(images.device) if settings.perceptual else None
+    network = loss_network(images.device) if settings.perceptual else None
     with torch.enable_grad():
         codes = codes.detach().clone().requires_grad_(True)
         optimiser = torch.optim.Adam([codes], betas=BETAS)
@@ -43,7 +47,7 @@ def refined(codes: Tensor, images: Tensor, generator: MobileStyleGAN, settings: 
                     with precision.mixed(images.device, True):
                         apart = lpips.distance(lpips.units(network, made), units)
                     errors = errors + settings.perceptual * apart
-                errors = errors + settings.prior * ((few - mean) / DEVIATION).square().mean((1, 2))
+                errors = errors + settings.prior * space(few).square().mean((1, 2))
                 errors.sum().backward()
             optimiser.step()
     return codes.detach()
