@@ -28,7 +28,7 @@ def test_a_step_that_no_random_face_takes_is_far(codes):
     step[6] = 0.1
     largest = torch.linalg.eigvalsh(functional.leaky_relu(codes, 5.0).T.cov().double())[-1].sqrt().item()
     moved = (space(step) - space(torch.zeros(7))).norm()
-    assert moved.item() == pytest.approx(0.5 / (0.01 * largest), rel=0.2)
+    assert moved.item() == pytest.approx(0.1 / (0.01 * largest), rel=0.2)
 
 
 def test_codes_of_each_layer_are_measured_alike(codes):
