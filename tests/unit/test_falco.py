@@ -11,7 +11,7 @@ from masquerade.backbones.generator import training as _generator
 from masquerade.backbones.semantics.network import SemanticEncoder
 from masquerade.core import discovery, seeding
 from masquerade.core.errors import CheckpointError, ParameterError
-from masquerade.core.images import FaceArchive, Faces
+from masquerade.core.images import ArchiveWriter, FaceArchive, Faces
 from masquerade.methods import Resources
 from masquerade.methods.falco import Falco, attribute_loss, identity_loss
 from masquerade.methods.latent import codes, fakes
@@ -212,6 +212,15 @@ def test_stored_codes_equal_computed_codes(world, faces, tmp_path):
     stored, fresh = codes.Codes(known, tmp_path / "codes.safetensors").of(faces), codes.Codes(known).of(faces)
     for one, other in zip(stored, fresh, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+
+
+def test_codes_are_stored_of_the_faces_that_methods_anonymize(tmp_path):
+    splits = {"a": ("test", ""), "b": ("train", "attackers"), "c": ("train", "methods"), "d": ("validation", "")}
+    with ArchiveWriter(tmp_path / "faces.zip", facts={}) as out:
+        for name, (split, group) in splits.items():
+            row = {"id": name, "source_id": name, "identity": name, "split": split, "group": group}
+            out.add(np.zeros((8, 8, 3), np.uint8), row)
+    assert codes.anonymized(FaceArchive(tmp_path / "faces.zip"))["id"].tolist() == ["a", "b"]
 
 
 def test_inversion_of_another_generator_is_refused(world, tmp_path):

@@ -226,7 +226,8 @@ class TestRecovery:
 
     @pytest.fixture
     def hidden(self, root, pictures, tmp_path, key) -> Path:
-        assert anonymize(root, pictures, tmp_path / "hidden", "--photographs", "--seed", 1, *key, method="original") == 0
+        options = ("--photographs", "--seed", 1, *key)
+        assert anonymize(root, pictures, tmp_path / "hidden", *options, method="original") == 0
         return tmp_path / "hidden"
 
     def test_the_salt_in_the_picture_or_the_report_brings_the_face_back(self, root, pictures, hidden, tmp_path, key):

@@ -1,9 +1,10 @@
-"""Codes of real pictures: each face of a dataset is inverted and described once, in one file."""
+"""Codes of real pictures: each face of a dataset that methods anonymize is inverted and described once, in one file."""
 
 import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 from tqdm import tqdm
@@ -61,9 +62,15 @@ def diverged(codes: Tensor, space: LatentSpace) -> Tensor:
     return ~torch.isfinite(distance) | (distance > FARTHEST * usual)
 
 
+def anonymized(archive: FaceArchive) -> pd.DataFrame:
+    """The ok faces that methods anonymize: those of the test split and, if there are groups, of the attackers."""
+    parts = ("test", "attackers") if "group" in archive.index else ("test",)
+    return pd.concat([archive.select(part) for part in parts])
+
+
 def write(space: LatentSpace, archive: FaceArchive, output: Path) -> np.ndarray:
-    """Invert the ok faces of ``archive``. Returns the first faces and their reconstructions, (2, N, 3, S, S)."""
-    rows = archive.select()
+    """Invert the faces `anonymized`. Returns the first faces and their reconstructions, (2, N, 3, S, S)."""
+    rows = anonymized(archive)
     codes, features, missed, samples = [], [], [], None
     for faces in tqdm(archive.batches(BATCH, rows=rows), total=-(-len(rows) // BATCH), desc="inversion", mininterval=5):
         codes.append(space.invert(faces.images))

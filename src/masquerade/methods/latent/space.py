@@ -39,6 +39,11 @@ class LatentSpace:
         self.check_size(images)
         return in_batches(lambda part: self.inverter.invert(part, self.generator), BATCH, images)
 
+    def encode(self, images: np.ndarray) -> Tensor:
+        """The encoder's W+ without refinement: `invert` for trainings, which have thousands of faces."""
+        self.check_size(images)
+        return in_batches(self.inverter, BATCH, images)
+
     def reached(self, images: np.ndarray, codes: Tensor) -> np.ndarray:
         """Whether the generator draws each picture from its code, by the inversion's own limit: bool (N,)."""
         if self.inverter.limit is None:

@@ -242,7 +242,7 @@ def inverted(archive: FaceArchive, space: LatentSpace, count: int, job: Training
         )
         count = len(rows)
     chosen = np.sort(seeding.generator(job.seed, "lreorg", "photographs").choice(len(rows), count, replace=False))
-    codes = torch.cat([space.invert(part.images) for part in archive.batches(BATCH, rows=rows.iloc[chosen])])
+    codes = torch.cat([space.encode(part.images) for part in archive.batches(BATCH, rows=rows.iloc[chosen])])
     return codes[~diverged(codes, space)]
 
 

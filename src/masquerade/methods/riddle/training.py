@@ -47,7 +47,7 @@ class EncryptorTask:
         torch.manual_seed(seeding.derive(seed, "weights"))
         self.settings, self.space, self.identity, self.pictures, self.seed = settings, space, identity, pictures, seed
         parts = np.split(pictures, range(DECODED, len(pictures), DECODED))
-        self.codes = torch.cat([space.invert(to_float(part)) for part in parts])
+        self.codes = torch.cat([space.encode(to_float(part)) for part in parts])
         self.identities = embedded(identity, pictures, DECODED)
         self.network = build(settings, space).to(space.device)
         self.influence = influence(self.network, space).sqrt() if settings.codes_alone else None
@@ -252,12 +252,12 @@ def load(
 def samples(network: LatentEncryptor, space: LatentSpace, images: np.ndarray) -> np.ndarray:
     """uint8 (rows, columns, 3): original | encrypted | another password | right | wrong | right, from the picture."""
     device, count = space.device, len(images)
-    codes = space.invert(images).to(device)
+    codes = space.encode(images).to(device)
     z = seeding.generator(0, "riddle", "samples").standard_normal((3, space.generator.style_width), dtype=np.float32)
     right, other, wrong = (key.expand(count, -1) for key in space.generator.map(torch.from_numpy(z).to(device)))
     encrypted = network(codes, right)
     drawn = space.draw(encrypted.cpu())
-    reinverted = space.invert(losses.as_saved(drawn).numpy()).to(device)
+    reinverted = space.encode(losses.as_saved(drawn).numpy()).to(device)
     versions = [encrypted, network(codes, other), network(encrypted, right), network(encrypted, wrong),
              network(reinverted, right)]  # fmt: skip
     columns = [images, *(space.draw(part.cpu()).numpy() for part in versions)]

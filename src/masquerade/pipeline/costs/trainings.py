@@ -54,8 +54,10 @@ def codes(workload: Workload, builder: Builder) -> Iterator[Step]:
         archive, file = FaceArchive(builder.archive), builder.path("latents")
         cost, reason = builder.counted("latents", lambda: codes.write(LatentSpace(backbones), archive, file))
         for name in datasets:
-            total = sum(workload.faces[name].values())
-            share = total / len(archive)
+            total = workload.test(name) + workload.learnt_by("attackers") * (
+                name == workload.parameters.matrix.train_on
+            )
+            share = total / len(codes.anonymized(archive))
             yield Step("latents", name, 1, total, "pictures", round(cost.flops * share), cost.peak,
                        builder.size(file, share), note=reason)  # fmt: skip
 
