@@ -24,6 +24,7 @@ from command_line import (
     run,
 )
 from masquerade.cli import doctor, installation, main, photographs
+from masquerade.cli.outcome import INCOMPLETE
 from masquerade.core.errors import ParameterError
 from masquerade.params import loading
 
@@ -45,7 +46,7 @@ def pictures(tmp_path: Path) -> Path:
 
 def test_a_folder_becomes_anonymized_faces_and_a_report(root, pictures, tmp_path, capsys):
     output = tmp_path / "out"
-    assert anonymize(root, pictures, output) == 0
+    assert anonymize(root, pictures, output) == INCOMPLETE
     rows = report(output)
     assert rows["letter.jpg"]["status"] == "refused"
     assert rows["letter.jpg"]["reason"].startswith("not a picture")
@@ -63,7 +64,7 @@ def test_a_folder_becomes_anonymized_faces_and_a_report(root, pictures, tmp_path
 
 def test_runs_differ_without_a_seed_and_are_equal_with_a_seed(root, pictures, tmp_path):
     def result(name: str, *more: object) -> bytes:
-        assert anonymize(root, pictures, tmp_path / name, *more) == 0
+        assert anonymize(root, pictures, tmp_path / name, *more) == INCOMPLETE
         return (tmp_path / name / report(tmp_path / name)["eileen collins.jpg"]["output"]).read_bytes()
 
     assert result("a") != result("b")
@@ -96,7 +97,7 @@ def test_a_result_is_written_before_the_next_photographs_are_read(root, pictures
         return read(*given)
 
     monkeypatch.setattr(folder, "_records_of", watched)
-    assert anonymize(root, pictures, output) == 0
+    assert anonymize(root, pictures, output) == INCOMPLETE
     # parts of 1, 2 and 3 files (4 at most)
     assert results == rows == [0, 1, 1, 3, 3, 3]
     assert len(report(output)) == 6
@@ -104,9 +105,9 @@ def test_a_result_is_written_before_the_next_photographs_are_read(root, pictures
 
 def test_a_result_does_not_depend_on_the_part_of_its_photograph(root, pictures, tmp_path, monkeypatch):
     crowd(pictures, 4)
-    assert anonymize(root, pictures, tmp_path / "parts", "--seed", 3) == 0
+    assert anonymize(root, pictures, tmp_path / "parts", "--seed", 3) == INCOMPLETE
     monkeypatch.setattr(photographs, "_parts", lambda records, whole: [records])
-    assert anonymize(root, pictures, tmp_path / "whole", "--seed", 3) == 0
+    assert anonymize(root, pictures, tmp_path / "whole", "--seed", 3) == INCOMPLETE
     names = sorted(path.name for path in (tmp_path / "parts").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "whole").iterdir())
     for name in names:
@@ -121,7 +122,7 @@ def test_a_method_that_observes_the_whole_set_gets_it_whole(root, pictures, tmp_
         gaussian_noise.GaussianNoise, "observe", lambda self, batches: sizes.append(sum(map(len, batches)))
     )
     crowd(pictures, 4)
-    assert anonymize(root, pictures, tmp_path / "out") == 0
+    assert anonymize(root, pictures, tmp_path / "out") == INCOMPLETE
     assert sizes == [5]
 
 
@@ -173,7 +174,7 @@ def test_a_folder_that_is_not_empty_is_not_written_into(root, pictures, tmp_path
     (output / "mine.txt").write_text("keep me")
     assert anonymize(root, pictures, output) == 1
     assert "is not empty" in capsys.readouterr().err
-    assert anonymize(root, pictures, output, "--overwrite") == 0
+    assert anonymize(root, pictures, output, "--overwrite") == INCOMPLETE
     assert (output / "mine.txt").read_text() == "keep me"
 
 
@@ -250,30 +251,42 @@ class TestKeys:
     def keyed(self, monkeypatch):
         make_original_keyed(monkeypatch)
 
-    def there_and_back(self, root, pictures, tmp_path, name, key_back) -> np.ndarray:
+    def there_and_back(self, root, pictures, tmp_path, key_back, *more) -> int:
         key, back = tmp_path / "key", tmp_path / "key_back"
         key.write_bytes(b"correct horse battery\n")
         back.write_bytes(key_back)
-        hidden, restored = tmp_path / f"hidden_{name}", tmp_path / f"shown_{name}"
-        assert anonymize(root, pictures, hidden, "--key-file", key, "--seed", 1, method="original") == 0
-        assert recover(root, hidden, restored, "--key-file", back) == 0
-        rows = [row for row in report(restored).values() if row["status"] == "ok"]
-        with Image.open(restored / rows[0]["output"]) as picture:
-            return np.asarray(picture).astype(int)
+        options = ("--key-file", key, "--seed", 1, *more)
+        assert anonymize(root, pictures, tmp_path / "hidden", *options, method="original") == INCOMPLETE
+        return recover(root, tmp_path / "hidden", tmp_path / "shown", "--key-file", back)
 
-    def test_only_the_right_key_recovers_the_face(self, root, pictures, tmp_path):
+    def difference(self, root, pictures, tmp_path) -> np.ndarray:
+        """Between the recovered face and the original, in grey levels."""
         source = photographs.photographs_at(loading.load(root), pictures, "refuse", "ffhq")
         (original,) = [record.picture for record in source.records(64, 0, 1) if record.picture is not None]
-        right = self.there_and_back(root, pictures, tmp_path, "right", b"correct horse battery")
-        wrong = self.there_and_back(root, pictures, tmp_path, "wrong", b"incorrect horse battery")
-        assert np.abs(right - original).max() == 0
-        assert np.abs(wrong - original).mean() > 1
+        (row,) = report(tmp_path / "shown").values()
+        with Image.open(tmp_path / "shown" / row["output"]) as picture:
+            return np.abs(np.asarray(picture).astype(int) - original)
+
+    def test_the_right_key_recovers_the_face(self, root, pictures, tmp_path):
+        assert self.there_and_back(root, pictures, tmp_path, b"correct horse battery") == 0
+        assert self.difference(root, pictures, tmp_path).max() == 0
+
+    def test_a_wrong_key_is_named_and_writes_no_face(self, root, pictures, tmp_path):
+        assert self.there_and_back(root, pictures, tmp_path, b"incorrect horse battery") == 1
+        (row,) = report(tmp_path / "shown").values()
+        assert (row["status"], row["reason"], row["output"]) == ("refused", "wrong key", "")
+        assert [path.name for path in (tmp_path / "shown").iterdir()] == ["report.csv"]
+
+    def test_without_a_check_a_wrong_key_gives_another_face(self, root, pictures, tmp_path):
+        wrong = b"incorrect horse battery"
+        assert self.there_and_back(root, pictures, tmp_path, wrong, "--no-key-check") == 0
+        assert self.difference(root, pictures, tmp_path).mean() > 1
 
     def test_no_output_holds_a_key(self, root, pictures, tmp_path, capsys):
-        self.there_and_back(root, pictures, tmp_path, "right", b"correct horse battery")
+        self.there_and_back(root, pictures, tmp_path, b"correct horse battery")
         printed = capsys.readouterr()
         assert "correct horse" not in printed.out + printed.err
-        for path in (tmp_path / "hidden_right").iterdir():
+        for path in (tmp_path / "hidden").iterdir():
             assert b"correct horse" not in path.read_bytes()
 
     def test_a_key_cannot_be_given_as_an_argument(self, root, pictures, tmp_path):

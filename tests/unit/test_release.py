@@ -17,7 +17,7 @@ from command_line import (
     report,
     repository,
 )
-from masquerade.cli.outcome import WITHHELD
+from masquerade.cli.outcome import INCOMPLETE
 from masquerade.core.images import to_uint8
 from masquerade.pipeline import makers, salts
 
@@ -69,7 +69,7 @@ class TestTheJudge:
                 noisy(self, faces, seed), np.clip(faces.images + 1 / 127.5, -1, 1),
             ).astype(np.float32),
         )  # fmt: skip
-        assert anonymize(root, pictures, tmp_path / "out") == WITHHELD == 3
+        assert anonymize(root, pictures, tmp_path / "out") == INCOMPLETE == 3
         rows = report(tmp_path / "out")
         assert (rows["one.jpg"]["recognised"], rows["two.jpg"]["recognised"]) == ("no", "yes")
         assert written(tmp_path / "out") == {"report.csv", rows["one.jpg"]["output"]}
@@ -89,7 +89,7 @@ class TestTheJudge:
             return noisy(self, faces, seed)
 
         monkeypatch.setattr(GaussianNoise, "anonymize", anonymized)
-        assert anonymize(root, pictures, tmp_path / "out", "--photographs") == WITHHELD
+        assert anonymize(root, pictures, tmp_path / "out", "--photographs") == INCOMPLETE
         rows = report(tmp_path / "out")
         assert (rows["one.jpg"]["status"], rows["two.jpg"]["status"]) == ("ok", "refused")
         assert rows["two.jpg"]["reason"] == "its inversion does not reach it"
@@ -182,7 +182,7 @@ class TestWholePhotographs:
                 [noisy(self, faces, seed)[:1], np.clip(faces.images[1:] + 1 / 127.5, -1, 1)]
             ).astype(np.float32),
         )  # fmt: skip
-        assert anonymize(root, pair, tmp_path / "out", "--photographs") == WITHHELD
+        assert anonymize(root, pair, tmp_path / "out", "--photographs") == INCOMPLETE
         row = report(tmp_path / "out")["pair.png"]
         assert (row["photograph"], row["photograph_reason"]) == ("", "not every face of it could be replaced")
         assert not (tmp_path / "out" / "photographs").exists()
@@ -193,7 +193,7 @@ class TestWholePhotographs:
         group.paste(portrait(), (0, 0))
         group.paste(portrait().rotate(90), (320, 0))
         group.save(pair / "pair.png")
-        assert anonymize(root, pair, tmp_path / "out", "--photographs") == WITHHELD
+        assert anonymize(root, pair, tmp_path / "out", "--photographs") == INCOMPLETE
         (row,) = report(tmp_path / "out").values()
         assert row["status"] == "ok"
         assert row["photograph_reason"] == "a face is left in it that was not replaced"
@@ -234,7 +234,8 @@ class TestRecovery:
         (row,) = report(hidden).values()
         assert len(row["salt"]) == 2 * salts.LENGTH
         with Image.open(hidden / row["output"]) as picture:
-            assert picture.info == {salts.KEYWORD: row["salt"], makers.KEYWORD: row["maker"]}
+            facts = {salts.KEYWORD: "salt", salts.CHECK_KEYWORD: "check", makers.KEYWORD: "maker"}
+            assert picture.info == {keyword: row[column] for keyword, column in facts.items()}
             pixels = picture.copy()
         originals = ("--originals", pictures)
         assert recover(root, hidden, tmp_path / "a", *key, *originals) == 0
@@ -246,14 +247,21 @@ class TestRecovery:
             assert (found["recognised"], found["psnr"], found["salted"]) == ("yes", "inf", "yes")
             assert float(found["distance"]) == 0
 
-    def test_without_its_salt_a_face_does_not_come_back(self, root, pictures, hidden, tmp_path, key, capsys):
+    def test_a_face_whose_salt_is_lost_is_refused_unless_the_user_says_that_it_has_none(
+        self, root, pictures, hidden, tmp_path, key, capsys
+    ):
         (row,) = report(hidden).values()
         with Image.open(hidden / row["output"]) as picture:
             pixels = picture.copy()
         pixels.info.clear()
         pixels.save(hidden / row["output"])
         (hidden / "report.csv").unlink()
-        assert recover(root, hidden, tmp_path / "back", *key, "--originals", pictures) == 0
+        assert recover(root, hidden, tmp_path / "lost", *key) == 1
+        (found,) = report(tmp_path / "lost").values()
+        assert found["reason"].startswith("its salt is not known")
+        assert written(tmp_path / "lost") == {"report.csv"}
+        capsys.readouterr()
+        assert recover(root, hidden, tmp_path / "back", *key, "--no-salt", "--originals", pictures) == 0
         (found,) = report(tmp_path / "back").values()
         assert (found["salted"], found["recognised"]) == ("no", "no")
         assert "1 had no salt" in " ".join(capsys.readouterr().out.replace("│", " ").split())

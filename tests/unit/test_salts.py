@@ -7,9 +7,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from masquerade.core import keys
-from masquerade.core.errors import PictureError
+from masquerade.core.errors import KeyFormatError, PictureError
 from masquerade.core.images import Faces
-from masquerade.pipeline import salts
+from masquerade.pipeline import makers, salts
+from masquerade.pipeline.salts import PersonalKey
 
 KINDS = [keys.Digits(6), keys.Bits(16), keys.Secret()]
 SALT = "00112233445566778899aabbccddeeff"
@@ -44,29 +45,81 @@ def test_salts_repeat_only_with_the_seed_of_an_experiment():
     assert len(bytes.fromhex(salts.drawn(None, "a"))) == len(bytes.fromhex(salts.drawn(3, "a"))) == salts.LENGTH
 
 
-def test_the_salt_in_the_picture_goes_before_the_listed_one():
-    assert salts.found({salts.KEYWORD: SALT}, "ff" * 16) == SALT
-    assert salts.found({"Author": "me"}, SALT) == SALT
-    assert salts.found({}, "") == ""
+def test_a_spreadsheet_takes_no_salt_for_a_number(monkeypatch):
+    numbers = iter([bytes.fromhex("12e45678" * 4), bytes.fromhex("12345678" * 4), bytes.fromhex("1e" + "00" * 15)])
+    monkeypatch.setattr("secrets.token_bytes", lambda length: next(numbers, bytes.fromhex(SALT)))
+    assert salts.drawn(None, "a") == "12e45678" * 4, "two signs that are no digits make it a word"
+    assert salts.drawn(None, "a") == SALT
 
 
-@pytest.mark.parametrize("salt", ["../etc", SALT[:-1], SALT.upper(), SALT + "\n", SALT + "00"])
+def test_a_png_that_states_a_maker_alone_has_no_salt():
+    assert salts.states({salts.KEYWORD: SALT})
+    assert salts.states({makers.KEYWORD: "fit/default mini -"})
+    assert not salts.states({"Author": "me"})
+    assert salts.stated({makers.KEYWORD: "m"}) == {"salt": "", "check": "", "maker": "m"}
+
+
+def test_a_lost_salt_is_refused():
+    salts.check_known("", without=True)
+    salts.check_known(SALT, without=False)
+    with pytest.raises(PictureError, match="its salt is not known: restore"):
+        salts.check_known("", without=False)
+
+
+@pytest.mark.parametrize("salt", ["../etc", SALT[:-1], SALT.upper(), SALT + "\n", SALT + "00", "1.23E+31"])
 def test_a_damaged_salt_is_refused(salt):
     with pytest.raises(PictureError, match="its salt is damaged"):
-        salts.found({salts.KEYWORD: salt}, SALT)
+        salts.check_known(salt, without=True)
+
+
+def faces(listed: list[str], checks: list[str]) -> Faces:
+    names = [str(number) for number in range(len(listed))]
+    return Faces(np.empty(0), pd.DataFrame({"id": names, salts.SALT: listed, salts.CHECK: checks}))
 
 
 def test_a_face_with_a_salt_has_a_key_of_its_own():
     listed = ["", "", SALT, SALT[::-1], SALT]
-    faces = Faces(np.empty(0), pd.DataFrame({"id": list("abcde"), salts.SALT: listed}))
-    kind = keys.Secret()
-    every = salts.keys_of(kind, b"k" * 32)(faces)
-    assert every[0] == every[1] == b"k" * 32
-    assert every[2] == every[4] == kind.salted(b"k" * 32, bytes.fromhex(SALT))
+    kind, secret = keys.Secret(), b"correct horse"
+    every = PersonalKey(kind, secret).of_faces(faces(listed, ["none"] * 5))
+    key = kind.of(secret)
+    assert every[0] == every[1] == key
+    assert every[2] == every[4] == kind.salted(key, bytes.fromhex(SALT))
     assert len(set(every)) == 3
 
 
-def test_a_report_without_salts_lists_none(tmp_path):
-    assert salts.listed(tmp_path / "report.csv") == {}
-    (tmp_path / "report.csv").write_text("file,output\na.jpg,a.png\n")
-    assert salts.listed(tmp_path / "report.csv") == {"a.png": ""}
+def test_a_picture_without_a_check_has_the_key_of_the_secret_as_typed():
+    """Versions before the check did not change the secret."""
+    kind, typed = keys.Secret(), "\ufeffcafe\u0301 au lait ".encode()
+    old, new = PersonalKey(kind, typed + b"\r\n").of_faces(faces(["", ""], ["", "none"]))
+    assert old == kind.of(typed)
+    assert new == kind.of("caf\u00e9 au lait".encode())
+
+
+def test_a_check_tells_a_wrong_key_and_is_another_one_for_each_salt():
+    right, wrong = (PersonalKey(keys.Secret(), secret) for secret in (b"correct horse", b"incorrect horse"))
+    first, second = right.check(SALT), right.check(SALT[::-1])
+    assert first != second
+    assert first != wrong.check(SALT)
+    right.verify(SALT, first)
+    with pytest.raises(PictureError, match="wrong key"):
+        wrong.verify(SALT, first)
+    with pytest.raises(PictureError, match="the check of its key is damaged"):
+        right.verify(SALT, first.removeprefix("scrypt "))
+    for silent in ("", "none"):
+        wrong.verify(SALT, silent)
+
+
+@pytest.mark.parametrize("kind", [keys.Digits(6), keys.Bits(16)], ids=["Digits", "Bits"])
+def test_keys_that_can_all_be_tried_have_no_check(kind):
+    assert PersonalKey(kind, b"123456" if isinstance(kind, keys.Digits) else b"correct horse").check(SALT) == "none"
+
+
+def test_a_new_picture_has_salt_and_check_unless_the_user_declines_them():
+    key = PersonalKey(keys.Secret(), b"correct horse")
+    row = {"id": "a"}
+    facts = key.new_facts(3, salted=True, checked=True)(row)
+    assert facts == {"salt": salts.drawn(3, "a"), "check": key.check(salts.drawn(3, "a"))}
+    assert key.new_facts(3, salted=True, checked=False)(row) == {"salt": salts.drawn(3, "a"), "check": "none"}
+    assert key.new_facts(3, salted=False, checked=True)(row) == {"salt": "", "check": "none"}
+    with pytest.raises(KeyFormatError, match="shorter than 8"):
+        PersonalKey(keys.Secret(), b"short").new_facts(3, salted=True, checked=True)

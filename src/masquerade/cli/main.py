@@ -18,7 +18,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from masquerade.cli import assets, faces, imported, lineage, params, plan, records, weights
+from masquerade.cli import assets, ending, faces, imported, lineage, params, plan, records, weights
 from masquerade.core.errors import MasqueradeError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class SeveralPeople(StrEnum):
 
 MethodName = Annotated[str, typer.Option("--method", help="An anonymizer: a block below `methods:` in params.yaml.")]
 VariantName = Annotated[str | None, typer.Option("--variant", help="One of its variants. Default: the first.")]
-Source = Annotated[Path, typer.Option("--input", help="The folder with the pictures.", exists=True, file_okay=False)]
+Source = Annotated[Path, typer.Option("--input", help="The folder with the pictures, or one picture.", exists=True)]
 Output = Annotated[Path, typer.Option("--output", help="The folder for the results and report.csv.")]
 Scale = Annotated[
     str | None, typer.Option("--scale", help="The scale of the checkpoints. Default: `scale:` in params.yaml.")
@@ -64,11 +64,15 @@ Root = Annotated[Path, typer.Option("--root", help="The repository, with params.
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command. Ends the process: 0, 1 (a mistake, or no result), 2 (unknown option) or 3 (results withheld)."""
+    """Run a command. Ends the process: 0, 1 (a mistake, or no result), 2 (unknown option), 3 (not every file has one).
+
+    A signal ends it with 128 and its number.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     gc.set_threshold(100_000, 50, 100)  # searching what is imported for garbage takes 0.3 to 0.9 s
     try:
-        app(words)
+        with ending.orderly():
+            app(words)
     except (MasqueradeError, OSError) as error:
         if "--debug" in words:
             raise
@@ -109,31 +113,39 @@ def anonymize(
         bool | None,
         typer.Option(help="A salt for each face, so that faces under one key cannot be linked. Default: on."),
     ] = None,
+    key_check: Annotated[
+        bool | None,
+        typer.Option(help="A check of the key beside each salt, so that recover tells a wrong key. Default: on."),
+    ] = None,
     scale: PhotographScale = None,
     overwrite: Overwrite = False,
+    go_on: Annotated[bool, typer.Option("--continue", help="Go on with a batch that was stopped.")] = False,
     root: Root = Path(),
 ) -> None:
     """Cut the faces out of photographs and anonymize them. Writes one PNG for each face, and report.csv.
 
-    A result that a face recogniser still takes for its original is not written. Status 0: every face was written; 3:
-    some results were withheld; 1: a mistake, or no result.
+    A result that a face recogniser still takes for its original is not written. Status 0: every file has its results;
+    3: some files have none, or not all; 1: a mistake, or no result at all.
     """
-    from masquerade.cli import outcome, photographs
+    from masquerade.cli import continuing, outcome, photographs
     from masquerade.pipeline import anonymization, photograph_scale, salts
 
-    photographs.check_output(output, pictures, overwrite)
+    photographs.check_output(output, pictures, overwrite, go_on)
     parameters, sentence = photograph_scale.chosen(root, method, variant, scale)
     _warn(sentence)
     chosen, maker = photographs.method(
         root, parameters, method, variant, seed is None, _listed(hide), _listed(keep), _warn
     )
     kind = chosen.capabilities.keys
-    if salt and not kind:
-        raise MasqueradeError(f"'{method}' takes no key, so it needs no salt. Leave --salt out.")
+    for option in [name for name, wanted in (("salt", salt), ("key-check", key_check)) if wanted and not kind]:
+        raise MasqueradeError(f"'{method}' takes no key, so it needs no {option}. Leave --{option} out.")
     if whole and faces not in (None, SeveralPeople.all):
         raise MasqueradeError(f"--photographs replaces all faces; --faces {faces} leaves some. Leave --faces out.")
-    keys_of = salts.keys_of(kind, kind.of(_secret(key_file, confirm=True))) if kind else None
-    salted = (lambda row, given=seed: salts.drawn(given, row["id"])) if kind and salt is not False else None
+    key = salts.PersonalKey(kind, _secret(key_file, confirm=True)) if kind else None
+    facts = key.new_facts(seed, salt is not False, key_check is not False) if key else None
+    kept = continuing.kept(output, maker, key, large, whole) if go_on else []
+    if kept and chosen.observes:
+        raise MasqueradeError(f"{chosen.title} must see all faces together, so it cannot continue. Take --overwrite.")
     several = faces or (SeveralPeople.all if whole else SeveralPeople.refuse)
     folder = photographs.photographs_at(parameters, pictures, faces=several.value, alignment="ffhq")
     threshold = photographs.judge_threshold(root, parameters)
@@ -143,7 +155,7 @@ def anonymize(
 
         def work(originals: "FaceArchive", results: Path) -> None:
             anonymization.anonymize(
-                originals, results, chosen, maker.variant, None, seed, photographs.BATCH, keys_of,
+                originals, results, chosen, maker.variant, None, seed, photographs.BATCH, key and key.of_faces,
                 lambda done: status.update(f"Anonymizing: {done} of {len(originals.select())} faces"), for_release=True,
             )  # fmt: skip
 
@@ -151,7 +163,7 @@ def anonymize(
             folder, output, parameters.image.size, work, chosen.observes, _counting(status),
             photographs.release(
                 parameters, folder, output, threshold, keep_recognisable, whole, chosen, large, maker
-            ), salted,
+            ), facts, kept=kept,
         )  # fmt: skip
     outcome.summarise(report, output, f"{chosen.title} ({method}/{maker.variant})", statement, "anonymized")
 
@@ -167,16 +179,23 @@ def recover(
         typer.Option(help="The original photographs, to say how near the result comes.", exists=True, file_okay=False),
     ] = None,
     key_file: KeyFile = None,
+    no_salt: Annotated[
+        bool, typer.Option("--no-salt", help="Pictures whose salt is not known were anonymized without one.")
+    ] = False,
     scale: PhotographScale = None,
     overwrite: Overwrite = False,
     root: Root = Path(),
 ) -> None:
-    """Recover faces that an invertible method anonymized, from the pictures and the key alone."""
+    """Recover faces that an invertible method anonymized, from the pictures and the key alone.
+
+    A picture is refused if its salt is lost, if the key is wrong, or if something else anonymized it. Status as for
+    anonymize.
+    """
     from masquerade.cli import outcome, photographs
     from masquerade.pipeline import anonymization, makers, photograph_scale, salts
 
     photographs.check_output(output, pictures, overwrite)
-    made = makers.of_folder(pictures, pictures / photographs.REPORT)
+    made = makers.of_folder(pictures)
     if made and made.method == method:
         scale, variant = scale or made.scale, variant or made.variant
     parameters, sentence = photograph_scale.chosen(root, method, variant, scale)
@@ -185,17 +204,17 @@ def recover(
     kind = chosen.capabilities.keys
     if not (chosen.capabilities.invertible and kind):
         raise MasqueradeError(f"'{method}' has no key that recovers a face. Choose an invertible method with keys.")
-    keys_of = salts.keys_of(kind, kind.of(_secret(key_file, confirm=False)))
+    key = salts.PersonalKey(kind, _secret(key_file, confirm=False))
     folder = photographs.photographs_at(parameters, pictures, faces="refuse", alignment="none")
 
     def work(anonymized: "FaceArchive", results: Path) -> None:
-        anonymization.recover(anonymized, results, chosen, keys_of, photographs.BATCH)
+        anonymization.recover(anonymized, results, chosen, key.of_faces, photographs.BATCH)
 
     with Console(stderr=True).status("") as status:
         report, _ = photographs.process(
             folder, output, parameters.image.size, work, False, _counting(status),
             photographs.release_recovered(root, parameters, folder, output, originals),
-            photographs.salts_in(folder, maker), photographs.ours,
+            photographs.facts_of(folder, maker, key, no_salt), photographs.ours,
         )  # fmt: skip
     outcome.summarise(report, output, f"{chosen.title} ({method}/{maker.variant})", {}, "recovered")
 
@@ -286,10 +305,10 @@ def _listed(words: str | None) -> list[str] | None:
 
 
 def _secret(key_file: Path | None, confirm: bool) -> bytes:
-    """The key of the user: the content of a file without its last line break, or hidden input from a prompt."""
+    """The key of the user: the content of a file, or hidden input from a prompt."""
     if key_file is None:
-        return typer.prompt("Key", hide_input=True, confirmation_prompt=confirm).encode()
-    return key_file.read_bytes().rstrip(b"\r\n")
+        return typer.prompt("Key", hide_input=True, confirmation_prompt=confirm).encode(errors="surrogateescape")
+    return key_file.read_bytes()
 
 
 def _counting(status: Status) -> Callable[[int], None]:

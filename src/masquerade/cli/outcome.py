@@ -14,14 +14,14 @@ from masquerade.core.errors import MasqueradeError
 from masquerade.pipeline.inspection import RECOGNISED
 from masquerade.pipeline.release import FOUND, NO, YES, Row
 
-WITHHELD = 3
-"""The status of a run that wrote results, and kept others back because they were recognised or a face was left."""
+INCOMPLETE = 3
+"""The status of a run that wrote results, but not all those of every file."""
 
 
 def summarise(report: list[Row], output: Path, title: str, statement: dict, done: str) -> None:
     """Print how many faces were ``done``, what the judge found, and why others were refused.
 
-    Raises MasqueradeError when none was done, and typer.Exit(WITHHELD) when a result was withheld.
+    Raises MasqueradeError when none was done, and typer.Exit(INCOMPLETE) when a file lacks a result.
     """
     table = Table("faces", "outcome", title=title)
     written = [row for row in report if row["output"]]
@@ -34,9 +34,9 @@ def summarise(report: list[Row], output: Path, title: str, statement: dict, done
     Console().print(table)
     if not written:
         raise MasqueradeError(f"No face could be {done}; the reasons are in {output / REPORT}.")
-    if any(row["reason"] == RECOGNISED or row.get("photograph_reason") for row in report):
-        Console(stderr=True).print(Text(f"Some results were not written: see {output / REPORT}.", style="yellow"))
-        raise typer.Exit(WITHHELD)
+    if any(not row["output"] or row.get("photograph_reason") for row in report):
+        Console(stderr=True).print(Text(f"Not every file has its results: see {output / REPORT}.", style="yellow"))
+        raise typer.Exit(INCOMPLETE)
 
 
 Line = tuple[int, str, str]

@@ -1,9 +1,11 @@
 """The steps from a folder of photographs to a folder of anonymized or recovered faces."""
 
-import csv
+import errno
 import logging
+import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -16,38 +18,46 @@ from masquerade.core.errors import MasqueradeError, ParameterError, PictureError
 from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive
 from masquerade.core.settings import Settings
 from masquerade.faces import Record
-from masquerade.faces.folder import Folder
+from masquerade.faces.folder import Folder, folder_of
 from masquerade.faces.folder import files as files_below
 from masquerade.methods import Method
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
-from masquerade.pipeline import makers, method_files, salts
+from masquerade.pipeline import makers, method_files, reports, salts
 from masquerade.pipeline.inspection import Inspector, Threshold, threshold
 from masquerade.pipeline.makers import Maker
 from masquerade.pipeline.method_files import Say
-from masquerade.pipeline.release import LARGE, Anonymized, Recovered, Row, originals_of
+from masquerade.pipeline.release import LARGE, Anonymized, Recovered, Row, originals_of, remove_face
+from masquerade.pipeline.reports import REPORT, Report
+from masquerade.pipeline.salts import PersonalKey
 from masquerade.pipeline.whole_photographs import FOLDER as PHOTOGRAPHS
 from masquerade.pipeline.whole_photographs import WholePhotographs
 
 logger = logging.getLogger(__name__)
 
-REPORT = "report.csv"
+UNFINISHED = ".unfinished"  # below the results: pictures whose rows are not in the report yet
 BATCH = 16
 # Values of a variant's knobs for real photographs, if it has these knobs: noise that cannot be repeated, and a
 # sensitivity that holds for every face, not only for the faces of this folder.
 STRICT = {"sampler": "opendp", "sensitivity": "bound"}
 
 
-def check_output(output: Path, source: Path, overwrite: bool) -> None:
-    """Raise MasqueradeError when the results would mix with other files."""
-    if output.resolve().is_relative_to(source.resolve()):
+def check_output(output: Path, source: Path, overwrite: bool, go_on: bool = False) -> None:
+    """Raise MasqueradeError when the results would mix with other files. ``go_on``: add to the report that is there."""
+    if overwrite and go_on:
+        raise MasqueradeError("--continue keeps results, and --overwrite replaces them. Leave one out.")
+    if not source.is_file() and output.resolve().is_relative_to(source.resolve()):
         raise MasqueradeError(
             f"{output} lies in {source}: the next run would read the results as pictures. Name another folder."
         )
     if output.exists() and not output.is_dir():
         raise MasqueradeError(f"{output} is not a folder. Name a folder for the results.")
-    if output.is_dir() and any(output.iterdir()) and not overwrite:
-        raise MasqueradeError(f"{output} is not empty. Name another folder, or add --overwrite.")
+    if output.is_dir() and any(output.iterdir()) and not (overwrite or (go_on and (output / REPORT).is_file())):
+        raise MasqueradeError(
+            f"{output} holds no {REPORT} to continue. Name another folder, or add --overwrite."
+            if go_on
+            else f"{output} is not empty. Name another folder, or add --overwrite; --continue goes on with a batch."
+        )
 
 
 def method(
@@ -131,9 +141,10 @@ def release(
             "the scale photo, such as falco, riddle and lreorg. Leave --large out."
         )
     judge = Inspector(parameters.inspection)
-    photographs = WholePhotographs(folder, output, judge, limit, keep_recognisable) if whole else None
+    unfinished = output / UNFINISHED
+    photographs = WholePhotographs(folder, unfinished, judge, limit, keep_recognisable) if whole else None
     return Anonymized(
-        output,
+        unfinished,
         judge,
         limit,
         keep_recognisable,
@@ -152,29 +163,48 @@ def release_recovered(
     faces = {}
     if originals is not None:
         source = photographs_at(parameters, originals, faces="all", alignment="ffhq")
-        names = {path.stem for path in files_below(Path(folder.params.path))}
-        faces = originals_of(source, parameters.image.size, names)
+        names = _names_when_written(Path(folder.params.path))
+        known = originals_of(source, parameters.image.size, set(names.values()))
+        faces = {stem: known[name] for stem, name in names.items() if name in known}
         if not faces:
             raise MasqueradeError(
                 f"{originals} holds no original of these pictures. Name the folder that was anonymized."
             )
-    return Recovered(output, Inspector(parameters.inspection), judge_threshold(root, parameters), faces)
+    return Recovered(output / UNFINISHED, Inspector(parameters.inspection), judge_threshold(root, parameters), faces)
 
 
-def salts_in(folder: Folder, maker: Maker) -> Callable[[Row], str]:
-    """Finds the salt of an anonymized picture: in its PNG, or in the report beside it.
+def _names_when_written(pictures: Path) -> dict[str, str]:
+    """Name of an anonymized picture -> the name that it was written with, both without an ending."""
+    folder, names = folder_of(pictures), {}
+    written = reports.Written(reports.read(folder / REPORT))
+    for path in files_below(pictures):
+        with suppress(PictureError):  # the report of the recovery has the reason
+            row = written.row(path.relative_to(folder).as_posix())
+            names[path.stem] = Path(row["output"]).stem if row else path.stem
+    return names
 
-    Raises PictureError if anything else than ``maker`` made the picture.
+
+def facts_of(folder: Folder, maker: Maker, key: PersonalKey, no_salt: bool) -> Callable[[Row], Row]:
+    """Finds salt and check of an anonymized picture: in its PNG, or in the report beside it.
+
+    ``no_salt``: a picture without a known salt was anonymized without one. Raises PictureError if anything else than
+    ``maker`` or ``key`` made the picture, and if its salt is lost.
     """
-    report = Path(folder.params.path) / REPORT
-    listed, made = salts.listed(report), salts.listed(report, makers.MAKER)
+    written = reports.Written(reports.read(folder_of(Path(folder.params.path)) / REPORT))
+    unsalted = not any(row.get(salts.SALT) for row in written)
 
-    def salt(row: Row) -> str:
-        texts, file = folder.texts(row["file_id"]), row["file"]
-        maker.check(texts.get(makers.KEYWORD, made.get(file, "")))
-        return salts.found(texts, listed.get(file, ""))
+    def facts(row: Row) -> Row:
+        texts = folder.texts(row["file_id"])
+        listed = None if salts.states(texts) else written.row(row["file"])
+        stated = salts.stated(texts) if listed is None else listed
+        maker.check(stated.get(makers.MAKER, ""))
+        without = salts.states(texts) or (listed is not None and unsalted) or no_salt
+        salt, check = stated.get(salts.SALT, ""), stated.get(salts.CHECK, "")
+        salts.check_known(salt, without)
+        key.verify(salt, check)
+        return {salts.SALT: salt, salts.CHECK: check}
 
-    return salt
+    return facts
 
 
 def ours(file: str) -> bool:
@@ -182,65 +212,90 @@ def ours(file: str) -> bool:
     return file == REPORT or file.startswith((f"{PHOTOGRAPHS}/", f"{LARGE}/"))
 
 
-class Report:
-    """The rows of report.csv: one for each face, and one for each file without a face. A row is in the file at once."""
-
-    def __init__(self, path: Path, columns: tuple[str, ...]):
-        self.path, self.columns = path, columns
-        self.rows: list[dict[str, Any]] = []
-
-    def add(self, rows: list[dict[str, Any]]) -> None:
-        """Append rows. The first ones replace the report of an earlier run."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a" if self.rows else "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, self.columns, extrasaction="ignore")
-            if not self.rows:
-                writer.writeheader()
-            writer.writerows(rows)
-        self.rows += rows
-
-
 def process(
     source: Folder, output: Path, size: int, work: Callable[[FaceArchive, Path], None], whole: bool,
-    progress: Callable[[int], None], release: Anonymized | Recovered, salt: Callable[[Row], str] | None = None,
-    ours: Callable[[str], bool] = REPORT.__eq__,
+    progress: Callable[[int], None], release: Anonymized | Recovered, facts: Callable[[Row], Row] | None = None,
+    ours: Callable[[str], bool] = REPORT.__eq__, kept: Sequence[Row] = (),
 ) -> tuple[list[Row], dict]:  # fmt: skip
     """Process the photographs in parts, and release the faces of each part before the next files are read.
 
     ``work`` reads an archive of aligned faces and writes the archive of their results. ``whole``: all faces are one
     part, for a method that must see them together. ``progress`` is called with the number of faces and refused files
-    that were read. ``salt`` gives the salt of a face from its row. ``ours``: whether a file in the folder is none of
-    the pictures, but written by this program. Returns the rows of the report and the statement of the method ({} if it
-    makes none). Raises MasqueradeError when the folder has no file.
+    that were read. ``facts`` gives the salt and the check of a face from its row. ``ours``: whether a file in the
+    folder is none of the pictures, but written by this program. ``kept``: rows of an earlier run, whose files are left
+    out. Returns the rows of the report and the statement of the method ({} if it makes none). Raises MasqueradeError
+    when the folder has no file, and when a disk is full.
     """
+    source.left_out = {row["file"] for row in kept}
     records = (record for record in source.records(size, seed=0, workers=1) if not ours(record.row["file"]))
     report, statement = Report(output / REPORT, release.columns), {}
-    with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
+    if kept:
+        report.begin(kept)
+    with tempfile.TemporaryDirectory(prefix="masquerade-") as place, _unfinished(output) as unfinished:
         originals, results = Path(place, "originals.zip"), Path(place, "results.zip")
         for part in _parts(records, whole):
             detailed = {}
-            with ArchiveWriter(originals) as out:
-                for record in part:
-                    detailed[record.row["id"]] = record.detailed
-                    out.add(*_salted(record, salt))
-                    progress(len(report.rows) + len(out.rows))
-            work(FaceArchive(originals), results)
+            with _naming_a_full_disk(Path(tempfile.gettempdir()), "TMPDIR names another folder."):
+                with ArchiveWriter(originals) as out:
+                    for record in part:
+                        detailed[record.row["id"]] = record.detailed
+                        out.add(*_with_facts(record, facts))
+                        progress(len(report.rows) + len(out.rows))
+                work(FaceArchive(originals), results)
             result = FaceArchive(results)
-            report.add(release.publish(FaceArchive(originals), result, detailed))
+            with _naming_a_full_disk(output, "`anonymize --continue` goes on."):
+                rows = release.publish(FaceArchive(originals), result, detailed)
+                report.add(rows)  # before the pictures appear: none is without its row, however this process ends
+                _place(rows, unfinished, output)
             statement = result.facts.get("statement") or statement
     if not report.rows:
         raise MasqueradeError(f"There is no file in {source.params.path}. Name a folder with pictures.")
     return report.rows, statement
 
 
-def _salted(record: Record, salt: Callable[[Row], str] | None) -> tuple[np.ndarray | None, Row]:
-    """The picture and the row of a record, with its salt. A face whose salt is damaged becomes a refusal."""
-    if salt is None or record.picture is None:
-        return record.picture, {**record.row, salts.SALT: ""}
+@contextmanager
+def _unfinished(output: Path) -> Iterator[Path]:
+    """The folder of pictures without a row; it is deleted at the end, and so is that of a process that was killed."""
+    folder = output / UNFINISHED
+    shutil.rmtree(folder, ignore_errors=True)
     try:
-        return record.picture, {**record.row, salts.SALT: salt(record.row)}
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _place(rows: Sequence[Row], unfinished: Path, output: Path) -> None:
+    """Move the pictures of ``rows`` to their place, and remove those that an earlier run made of the same files."""
+    for row in rows:
+        remove_face(output, row["id"])
+        for ending in (".jpg", ".png"):
+            (output / PHOTOGRAPHS / f"{row['file_id']}{ending}").unlink(missing_ok=True)
+    for path in sorted(unfinished.rglob("*")):
+        if path.is_file():
+            target = output / path.relative_to(unfinished)
+            target.parent.mkdir(exist_ok=True)
+            path.replace(target)
+
+
+@contextmanager
+def _naming_a_full_disk(folder: Path, remedy: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise MasqueradeError(f"The disk of {folder} is full. Make room and run this again; {remedy}") from error
+
+
+def _with_facts(record: Record, facts: Callable[[Row], Row] | None) -> tuple[np.ndarray | None, Row]:
+    """The picture and the row of a record, with salt and check. A face that these do not fit becomes a refusal."""
+    row = {**record.row, salts.SALT: "", salts.CHECK: ""}
+    if facts is None or record.picture is None:
+        return record.picture, row
+    try:
+        return record.picture, row | facts(record.row)
     except PictureError as error:
-        return None, {**record.row, salts.SALT: "", "status": REFUSED, "reason": str(error)}
+        return None, {**row, "status": REFUSED, "reason": str(error)}
 
 
 def _parts(records: Iterator[Record], whole: bool) -> Iterator[Iterator[Record]]:

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -61,6 +61,8 @@ class Folder(Dataset):
         """Refuse a face whose aligned square is less than this many pixels of the photograph wide."""
 
     params: Params
+    left_out: Collection[str] = ()
+    """The files, as in the column ``file``, that `records` leaves out."""
 
     def available(self) -> tuple[bool, str]:
         if not self.params.path:
@@ -74,21 +76,25 @@ class Folder(Dataset):
 
     @cached_property
     def _paths(self) -> dict[str, Path]:
-        root = Path(self.params.path)
-        return {safe_id(path.relative_to(root)): path for path in files(root)}
+        return {safe_id(path.relative_to(self._root)): path for path in files(Path(self.params.path))}
+
+    @property
+    def _root(self) -> Path:
+        return folder_of(Path(self.params.path))
 
     def photograph(self, name: str) -> np.ndarray:
         """The pixels of the file whose `safe_id` is ``name``, uint8 (H, W, 3), upright by EXIF. Raises PictureError."""
-        return decoding.read(self._paths[name], Path(self.params.path), self.params.megapixels)
+        return decoding.read(self._paths[name], self._root, self.params.megapixels)
 
     def texts(self, name: str) -> dict[str, str]:
         """The texts in the metadata of a PNG, by keyword; {} for other formats. Raises PictureError."""
-        return decoding.texts(self._paths[name], Path(self.params.path), self.params.megapixels)
+        return decoding.texts(self._paths[name], self._root, self.params.megapixels)
 
     def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
-        root = Path(self.params.path)
+        root = self._root
         work = partial(_records_of, root, self.params, size, seed)
-        paths = files(root)
+        paths = files(Path(self.params.path))
+        paths = [path for path in paths if _text(path.relative_to(root)) not in self.left_out]
         if workers <= 1:
             for path in paths:
                 yield from work(path)
@@ -100,8 +106,18 @@ class Folder(Dataset):
                     yield from faces
 
 
+def folder_of(path: Path) -> Path:
+    """The folder to which names of photographs are relative: ``path`` itself, or the one that holds this file."""
+    return path if path.is_dir() else path.parent
+
+
 def files(root: Path) -> list[Path]:
-    """Every file below ``root`` that is not hidden, in the byte order of the names. Links are listed, not followed."""
+    """Every file below ``root`` that is not hidden, in the byte order of the names. Links are listed, not followed.
+
+    A ``root`` that is itself a file is the only one.
+    """
+    if root.is_file():
+        return [root]
     paths: list[Path] = []
     for folder, folders, names in os.walk(root):
         links = [name for name in folders if Path(folder, name).is_symlink()]

@@ -14,9 +14,10 @@ from pathlib import Path
 from masquerade.core import fingerprints
 from masquerade.core.errors import PictureError
 from masquerade.faces.folder import files as files_below
+from masquerade.faces.folder import folder_of
 from masquerade.faces.photographs import decoding
 from masquerade.methods import Resources
-from masquerade.pipeline import salts
+from masquerade.pipeline import reports
 
 MAKER = "maker"  # the column in the report
 KEYWORD = "masquerade maker"  # of the text in the PNG
@@ -56,13 +57,14 @@ def read(text: str) -> Maker | None:
     return Maker(**stated.groupdict()) if stated else None
 
 
-def of_folder(folder: Path, report: Path) -> Maker | None:
+def of_folder(pictures: Path) -> Maker | None:
     """The maker of the first picture of a folder that states one, by the report or by its PNG; None if none does."""
-    stated = chain(salts.listed(report, MAKER).values(), _texts(folder))
+    folder = folder_of(pictures)
+    stated = chain((row.get(MAKER, "") for row in reports.read(folder / reports.REPORT)), _texts(pictures, folder))
     return next((maker for text in stated if (maker := read(text))), None)
 
 
-def _texts(folder: Path) -> Iterator[str]:
-    for path in files_below(folder):
+def _texts(pictures: Path, folder: Path) -> Iterator[str]:
+    for path in files_below(pictures):
         with suppress(PictureError):  # no picture: the report of the recovery lists it
             yield decoding.texts(path, folder, decoding.PILLOW_LIMIT).get(KEYWORD, "")

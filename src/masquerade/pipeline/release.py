@@ -56,6 +56,7 @@ class Anonymized:
             "recognised",
             "face",
             "salt",
+            "check",
             "maker",
         ),
         *("photograph", "photograph_distance", "photograph_reason"),
@@ -121,8 +122,9 @@ class Anonymized:
         name = row["id"]
         remove_face(self._output, name)
         if row["status"] == OK:
-            salt = {salts.KEYWORD: row[salts.SALT]} if row.get(salts.SALT) else {}
-            row["output"] = write_face(self._output, name, after[name], self._texts | salt)
+            keywords = {salts.KEYWORD: row.get(salts.SALT), salts.CHECK_KEYWORD: row.get(salts.CHECK)}
+            texts = self._texts | {keyword: text for keyword, text in keywords.items() if text}
+            row["output"] = write_face(self._output, name, after[name], texts)
             if self._write_large and self._large:
                 row["large"] = write_face(self._output, f"{LARGE}/{name}", self._large(name), {})
 

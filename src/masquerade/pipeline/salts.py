@@ -1,54 +1,110 @@
 """The salts of pictures: drawn for each face, kept in its PNG and in the report, and found again for its recovery.
 
 Without a salt all pictures under one key have the key's change in common, by which they can be linked. A salt is no
-secret. The key itself is in no file.
+secret. The key itself is in no file; beside the salt stands a check, by which `recover` tells a wrong key.
 """
 
-import csv
 import re
 import secrets
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from functools import cache
 
-from masquerade.core import seeding
+from masquerade.core import keys, seeding
 from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces
 from masquerade.core.keys import Keys
+from masquerade.pipeline import makers
 
 SALT = "salt"  # the column in an archive and in the report
 KEYWORD = "masquerade salt"  # of the text in the PNG
+CHECK = "check"  # the column
+CHECK_KEYWORD = "masquerade check"  # of the text in the PNG
+UNCHECKED = "none"  # the check of a picture that says nothing about its key
+SCRYPT = "scrypt"  # before the digits of a check: a spreadsheet takes digits alone for a number
 LENGTH = 16  # bytes, so that no two pictures get the same (RFC 8018, section 4.1, asks for 8 or more)
 
 
 def drawn(seed: int | None, name: str) -> str:
-    """A new salt in hexadecimal digits: from the operating system, or for an experiment from its ``seed``."""
-    return (secrets.token_bytes(LENGTH) if seed is None else seeding.generator(seed, SALT, name).bytes(LENGTH)).hex()
+    """A new salt in hexadecimal digits: from the operating system, or for an experiment from its ``seed``.
 
-
-def found(texts: dict[str, str], listed: str) -> str:
-    """The salt of a picture, from the ``texts`` of its PNG or else as ``listed`` in the report; '' for none.
-
-    Raises PictureError if it cannot be a salt: another key gives the face of somebody else, without any sign of it.
+    One that a spreadsheet takes for a number, such as 12e45, is drawn again.
     """
-    salt = texts.get(KEYWORD, listed)
-    if salt and not re.fullmatch(f"[0-9a-f]{{{2 * LENGTH}}}", salt):
-        raise PictureError("its salt is damaged, so its key is not known")
+    draw = secrets.token_bytes if seed is None else seeding.generator(seed, SALT, name).bytes
+    while re.fullmatch("[0-9]+e?[0-9]+", salt := draw(LENGTH).hex()):
+        pass
     return salt
 
 
-def listed(report: Path, column: str = SALT) -> dict[str, str]:
-    """Name of the picture -> its salt, or another ``column`` of the ``report`` of an earlier run; {} without one."""
-    if not report.is_file():
-        return {}
-    with report.open(encoding="utf-8", errors="replace", newline="") as file:
-        return {row.get("output") or "": row.get(column) or "" for row in csv.DictReader(file)}
+def states(texts: Mapping[str, str]) -> bool:
+    """Whether the ``texts`` of a PNG state how it was made; then a salt is there, or it has none."""
+    return KEYWORD in texts or makers.KEYWORD in texts
 
 
-def keys_of(kind: Keys, key: bytes) -> Callable[[Faces], list[bytes]]:
-    """A function that gives the key of each face: that of the person or, for a face with a salt, derived from both."""
+def stated(texts: Mapping[str, str]) -> dict[str, str]:
+    """Salt, check and maker in the ``texts`` of a PNG, under their columns; '' for each that is missing."""
+    keywords = {SALT: KEYWORD, CHECK: CHECK_KEYWORD, makers.MAKER: makers.KEYWORD}
+    return {column: texts.get(keyword, "") for column, keyword in keywords.items()}
 
-    def derived(faces: Faces) -> list[bytes]:
-        salts = faces.index[SALT] if SALT in faces.index else [""] * len(faces)
-        return [kind.salted(key, bytes.fromhex(salt)) if salt else key for salt in salts]
 
-    return derived
+def check_known(salt: str, without: bool) -> None:
+    """Raises PictureError if a salt is lost or damaged: the face would become somebody else without any sign of it.
+
+    ``without``: the picture has none, if none is known.
+    """
+    if not (salt or without):
+        raise PictureError(
+            "its salt is not known: restore report.csv beside it, or add --no-salt if it was anonymized without one"
+        )
+    if salt and not re.fullmatch(f"[0-9a-f]{{{2 * LENGTH}}}", salt):
+        raise PictureError("its salt is damaged, so its key is not known")
+
+
+class PersonalKey:
+    """The key of a person, who gives ``secret``, for a method with keys of ``kind``.
+
+    A picture with a check (`CHECK`) has the key of the secret's normal form; an older one that of the secret as typed.
+    """
+
+    def __init__(self, kind: Keys, secret: bytes):
+        self._kind, self._secret = kind, secret
+        self._of = cache(kind.of)
+
+    @property
+    def key(self) -> bytes:
+        """The key of new pictures. Raises KeyFormatError."""
+        return self._of(keys.normal_form(self._secret))
+
+    def new_facts(self, seed: int | None, salted: bool, checked: bool) -> Callable[[Mapping[str, str]], dict[str, str]]:
+        """Gives the salt and the check of a new picture from its row. ``seed``: of `drawn`. Raises KeyFormatError."""
+        _ = self.key  # one that cannot be used is refused before a photograph is read
+
+        def facts(row: Mapping[str, str]) -> dict[str, str]:
+            salt = drawn(seed, row["id"]) if salted else ""
+            return {SALT: salt, CHECK: self.check(salt) if checked else UNCHECKED}
+
+        return facts
+
+    def check(self, salt: str) -> str:
+        """The check of a picture with this salt: `UNCHECKED` without a salt, and for keys that are few.
+
+        Few keys can be tried one after the other, and a check would show the right one to everybody.
+        """
+        few = self._kind.count is not None
+        return UNCHECKED if few or not salt else f"{SCRYPT} {keys.check_value(self.key, bytes.fromhex(salt))}"
+
+    def verify(self, salt: str, check: str) -> None:
+        """Raises PictureError if the check of a picture says that the key is wrong."""
+        if check in ("", UNCHECKED):
+            return
+        if not re.fullmatch(f"{SCRYPT} [0-9a-f]{{16}}", check):
+            raise PictureError("the check of its key is damaged")
+        if check != self.check(salt):
+            raise PictureError("wrong key")
+
+    def of_faces(self, faces: Faces) -> list[bytes]:
+        """The key of each face, by the columns `SALT` and `CHECK`: of the person or, with a salt, derived from both."""
+        derived = []
+        for salt, check in faces.index[[SALT, CHECK]].itertuples(index=False):
+            key = self.key if check else self._of(keys.as_typed(self._secret))
+            derived.append(self._kind.salted(key, bytes.fromhex(salt)) if salt else key)
+        return derived

@@ -1,0 +1,132 @@
+"""Anonymized pictures come back changed, renamed, or from an older version: the right face, or a refusal."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from command_line import anonymize, folder_with_portrait, make_original_keyed, recover, report, repository
+from masquerade.pipeline import makers
+
+PHRASE = "cafe\u0301 au lait, twice a day"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return repository(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def keyed(monkeypatch):
+    make_original_keyed(monkeypatch)
+
+
+@pytest.fixture
+def key(tmp_path) -> tuple[str, Path]:
+    (tmp_path / "key").write_text(PHRASE, encoding="utf-8")
+    return "--key-file", tmp_path / "key"
+
+
+@pytest.fixture
+def pictures(tmp_path) -> Path:
+    return folder_with_portrait(tmp_path, "one.jpg")
+
+
+@pytest.fixture
+def hidden(root, pictures, tmp_path, key) -> Path:
+    assert anonymize(root, pictures, tmp_path / "hidden", *key, method="original") == 0
+    return tmp_path / "hidden"
+
+
+def stripped(hidden: Path, name: str, **options) -> None:
+    """Replace the anonymized picture by one without its texts, under another name."""
+    (row,) = report(hidden).values()
+    with Image.open(hidden / row["output"]) as picture:
+        pixels = Image.fromarray(np.asarray(picture))
+    (hidden / row["output"]).unlink()
+    pixels.save(hidden / name.format(stem=Path(row["output"]).stem), **options)
+
+
+def spreadsheet(path: Path) -> None:
+    """Save a report as a spreadsheet does in many countries: semicolons, a byte order mark, columns moved."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, sorted(rows[0], reverse=True), delimiter=";")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.mark.parametrize("name", ["{stem}.png", "{stem} (1).png", "from_ann_{stem}.webp"])
+def test_a_picture_without_its_texts_and_name_comes_back_by_a_report_that_a_spreadsheet_saved(
+    root, pictures, hidden, tmp_path, key, name
+):
+    stripped(hidden, name, **({"lossless": True} if name.endswith("webp") else {}))
+    spreadsheet(hidden / "report.csv")
+    assert recover(root, hidden, tmp_path / "back", *key, "--originals", pictures) == 0
+    (row,) = report(tmp_path / "back").values()
+    assert (row["salted"], row["psnr"], row["recognised"]) == ("yes", "inf", "yes")
+
+
+def test_a_jpeg_has_the_salt_of_its_row_and_a_picture_without_a_row_is_refused(root, hidden, tmp_path, key):
+    stripped(hidden, "{stem}.jpg", quality=95)
+    Image.new("RGB", (64, 64), "grey").save(hidden / "holiday.png")
+    assert recover(root, hidden, tmp_path / "back", *key) == 3
+    rows = report(tmp_path / "back")
+    assert rows.pop("holiday.png")["reason"].startswith("its salt is not known")
+    (row,) = rows.values()
+    assert (row["status"], row["salted"]) == ("ok", "yes")
+
+
+def test_a_report_that_cannot_be_read_stops_the_recovery(root, hidden, tmp_path, key, capsys):
+    (hidden / "report.csv").write_text("file,output,maker\n")
+    assert recover(root, hidden, tmp_path / "back", *key) == 1
+    assert "has no columns 'file', 'output' and 'salt'" in capsys.readouterr().err
+    assert not (tmp_path / "back").exists()
+
+
+@pytest.mark.parametrize("form", [
+    "caf\u00e9 au lait, twice a day".encode(), (PHRASE + " \r\n").encode("utf-8-sig"), PHRASE.encode("utf-16"),
+])  # fmt: skip
+def test_the_same_pass_phrase_from_another_system_opens_a_picture(root, hidden, tmp_path, key, form):
+    key[1].write_bytes(form)
+    assert recover(root, hidden, tmp_path / "back", *key) == 0
+
+
+def test_a_result_of_a_version_without_normal_form_and_check_still_opens(
+    root, pictures, hidden, tmp_path, key, monkeypatch
+):
+    from masquerade.core import keys
+
+    with monkeypatch.context() as before:
+        before.setattr(keys, "normal_form", keys.as_typed)
+        assert anonymize(root, pictures, hidden, *key, "--no-key-check", "--overwrite", method="original") == 0
+    (row,) = report(hidden).values()
+    stripped(hidden, row["output"])
+    with (hidden / "report.csv").open("w", encoding="utf-8", newline="") as file:
+        columns = ["file", "output", "salt", makers.MAKER]
+        writer = csv.DictWriter(file, columns, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerow(row)
+    assert recover(root, hidden, tmp_path / "back", *key, "--originals", pictures) == 0
+    (found,) = report(tmp_path / "back").values()
+    assert (found["psnr"], found["salted"]) == ("inf", "yes")
+
+
+def test_without_salts_the_key_alone_opens_every_picture(root, pictures, hidden, tmp_path, key):
+    assert anonymize(root, pictures, hidden, *key, "--no-salt", "--overwrite", method="original") == 0
+    assert recover(root, hidden, tmp_path / "by_png", *key) == 0
+    stripped(hidden, "{stem}.png")
+    assert recover(root, hidden, tmp_path / "by_report", *key) == 0
+    (hidden / "report.csv").unlink()
+    assert recover(root, hidden, tmp_path / "lost", *key) == 1
+    assert recover(root, hidden, tmp_path / "insisting", *key, "--no-salt") == 0
+
+
+def test_one_picture_is_recovered_with_the_report_beside_it(root, hidden, tmp_path, key):
+    (row,) = report(hidden).values()
+    stripped(hidden, "{stem}.png")
+    assert recover(root, hidden / row["output"], tmp_path / "back", *key) == 0
+    assert list(report(tmp_path / "back")) == [row["output"]]
