@@ -199,6 +199,58 @@ def test_files_that_are_not_photographs_are_refused_with_a_reason(tmp_path, port
     assert reasons["zpipe.jpg"] == "not a regular file"
 
 
+@pytest.mark.parametrize(("content", "name", "kind"), [
+    (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "IMG_1.HEIC", "a HEIC picture"),
+    (b"\0\0\0\x18ftypmif1\0\0\0\0mif1heic", "a.jpg", "a HEIC picture"),
+    (b"\0\0\0\x1cftypavif\0\0\0\0avifmif1", "a.jpg", "an AVIF picture"),
+    (b"\0\0\0\x18ftypmp42\0\0\0\0isommp42", "a.mp4", "a video"),
+    (b"\0\0\0\x14ftypqt  \0\0\0\0qt  ", "IMG_1.MOV", "a video"),
+    (b"\x1aE\xdf\xa3\x93B\x82\x88matroska", "a.mkv", "a video"),
+    (b"RIFF\x24\0\0\0AVI LIST", "a.avi", "a video"),
+    (b"\0\0\0\x18ftypcrx \0\0\0\1crx isom", "a.cr3", "a camera raw file"),
+    (b"II*\0\x10\0\0\0CR\2\0", "a.tif", "a camera raw file"),
+    (b"FUJIFILMCCD-RAW 0201", "a.raf", "a camera raw file"),
+    (b"MM\0*\0\0\0\x08", "DSC_1.NEF", "a camera raw file"),
+    (b"GIF89a\1\0\1\0", "a.png", "a GIF picture"),
+    (b"%PDF-1.7", "passport.pdf", "a PDF"),
+])  # fmt: skip
+def test_a_file_of_a_kind_that_is_not_read_is_named(tmp_path, content, name, kind):
+    (tmp_path / name).write_bytes(content + b"\0" * 200)
+    assert reason(tmp_path) == f"{kind}, which is not read: save what you need of it as JPEG or PNG"
+
+
+@pytest.mark.parametrize(("name", "why"), [
+    ("a.png", "an animation"), ("a.webp", "an animation"), ("a.tiff", "several pages in one file"),
+])  # fmt: skip
+def test_a_file_of_several_pictures_is_refused_because_one_alone_would_be_used(tmp_path, portrait, name, why):
+    portrait.save(tmp_path / name, save_all=True, append_images=[portrait.rotate(90)])
+    assert reason(tmp_path).startswith(why)
+    saved(tmp_path / name, portrait)
+    assert records(tmp_path)[0].picture is not None
+
+
+def test_thumbnails_and_what_a_telephone_adds_to_a_picture_are_no_second_picture(tmp_path, portrait):
+    portrait.save(tmp_path / "gain_map.jpg", "MPO", save_all=True, append_images=[portrait.convert("L")])
+    small = portrait.resize((60, 60))
+    small.encoderinfo = {"tiffinfo": {254: 1}}
+    portrait.save(tmp_path / "thumbnail.tiff", save_all=True, append_images=[small])
+    assert [record.row.get("reason", "") for record in records(tmp_path)] == ["", ""]
+
+
+def test_a_raw_file_under_the_name_of_a_tiff_is_refused(tmp_path, portrait):
+    portrait.save(tmp_path / "raw.tiff", tiffinfo={254: 1})  # the small copy that Nikon and Sony put first
+    assert reason(tmp_path).startswith("a camera raw file")
+
+
+def test_one_file_is_a_folder_with_one_picture(tmp_path, portrait):
+    for name in ("one.jpg", "other.jpg"):
+        portrait.save(tmp_path / name)
+    (alone,) = records(tmp_path / "one.jpg")
+    beside = records(tmp_path)
+    assert (alone.row["file"], alone.row["id"]) == ("one.jpg", beside[0].row["id"])
+    assert np.array_equal(alone.picture, beside[0].picture)
+
+
 def test_a_picture_with_changed_bytes_is_read_or_refused(tmp_path, portrait):
     random = np.random.default_rng(0)
     for ending in ("jpg", "png", "webp", "tiff", "bmp"):

@@ -12,6 +12,7 @@ import numpy as np
 from PIL import Image, ImageCms, ImageOps
 
 from masquerade.core.errors import PictureError
+from masquerade.faces.photographs import kinds
 
 Result = TypeVar("Result")
 
@@ -37,9 +38,10 @@ _BROKEN = (
 def read(path: Path, root: Path, megapixels: float) -> np.ndarray:
     """Pixels of a photograph: uint8 (H, W, 3) sRGB, upright as its EXIF orientation says.
 
-    Only the first frame is read. Transparent parts become white, 16-bit grey becomes 8-bit grey, and an embedded
-    colour profile (CMYK, wide gamut) is applied. The file must be inside the folder ``root``, also after links are
-    followed. ``megapixels`` limits the size in the header, which is checked before a pixel is decoded.
+    A file with several frames or pages is refused (`kinds`). Transparent parts become white, 16-bit grey becomes
+    8-bit grey, and an embedded colour profile (CMYK, wide gamut) is applied. The file must be inside the folder
+    ``root``, also after links are followed. ``megapixels`` limits the size in the header, which is checked before a
+    pixel is decoded.
     Raises PictureError; its text is the reason in the index of the archive.
     """
     return _read(path, root, lambda file: decode(file, megapixels))
@@ -57,6 +59,8 @@ def _read(path: Path, root: Path, work: Callable[[BinaryIO], Result]) -> Result:
     _check_file(path, root)
     try:
         with path.open("rb") as file:
+            kinds.check(file.read(kinds.LENGTH), path.suffix)
+            file.seek(0)
             return work(file)
     except PermissionError as error:
         raise PictureError("no permission to read the file") from error
@@ -116,6 +120,7 @@ def _decode(file: BinaryIO, megapixels: float) -> np.ndarray:
             raise PictureError(f"{width} x {height} pixels, a side longer than {LONGEST} pixels")
         if picture.mode not in _PLAIN + _SIXTEEN_BITS:
             raise PictureError(f"its colour mode {picture.mode} is not supported")
+        kinds.check_single(picture)
         picture.load()
         return np.asarray(_to_rgb(ImageOps.exif_transpose(picture)))
 
