@@ -1,0 +1,230 @@
+"""A batch that is stopped leaves no original, no picture without its row, and goes on where it was."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from command_line import anonymize, folder_with_portrait, make_original_keyed, portrait, report, repository
+from masquerade.cli import ending, photographs
+from masquerade.cli.outcome import INCOMPLETE
+from masquerade.pipeline import anonymization, release
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return repository(tmp_path)
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    """Three photographs."""
+    folder = folder_with_portrait(tmp_path, "0.jpg")
+    for number in (1, 2):
+        portrait().rotate(number).save(folder / f"{number}.jpg", quality=95)
+    return folder
+
+
+def written(output: Path) -> set[str]:
+    return {path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file()}
+
+
+def named(output: Path) -> set[str]:
+    """The pictures that the report names, and itself."""
+    rows = report(output).values()
+    return {"report.csv"} | {row[column] for row in rows for column in ("output", "photograph") if row.get(column)}
+
+
+def contents(output: Path) -> dict[str, bytes]:
+    return {name: (output / name).read_bytes() for name in written(output) if name != "report.csv"}
+
+
+@pytest.mark.parametrize("name", ending.SIGNALS)
+def test_every_signal_to_end_is_an_orderly_end(name):
+    number = getattr(signal, name)
+    before = signal.getsignal(number)
+    with pytest.raises(SystemExit) as ended, ending.orderly():
+        os.kill(os.getpid(), number)
+        time.sleep(5)
+    assert ended.value.code == 128 + number
+    assert signal.getsignal(number) == before
+
+
+def test_a_second_signal_does_not_interrupt_the_deletion():
+    deleted = []
+    with pytest.raises(SystemExit), ending.orderly():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGINT)
+            deleted.append(True)
+    assert deleted
+
+
+def test_a_hangup_that_nohup_ignores_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ending.orderly():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_no_original_and_no_picture_without_its_row(root, pictures, tmp_path, number):
+    for more in range(3, 40):
+        os.link(pictures / "0.jpg", pictures / f"{more}.jpg")
+    scratch, output = tmp_path / "scratch", tmp_path / "out"
+    scratch.mkdir()
+    program = [sys.executable, "-c", "from masquerade.cli.main import main; main()"]
+    options = ("--method", "gaussian_noise", "--input", pictures, "--output", output, "--root", root)
+    process = subprocess.Popen(
+        [*program, "anonymize", *map(str, options)], env=os.environ | {"TMPDIR": str(scratch)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    while not list(output.glob("*.png")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    assert list(scratch.rglob("originals.zip"))
+    process.send_signal(number)
+    assert process.wait(timeout=60) == 128 + number
+    assert list(scratch.iterdir()) == []
+    assert written(output) == named(output)
+    assert len(named(output)) < 40
+
+
+def stop_after(monkeypatch, parts: int) -> None:
+    """Let the method fail after so many parts (of 1, 2, 4 ... files)."""
+    work, left = anonymization.anonymize, iter([True] * parts)
+
+    def failing(*given, **options):
+        if not next(left, False):
+            raise OSError("the network drive has gone")
+        work(*given, **options)
+
+    monkeypatch.setattr(anonymization, "anonymize", failing)
+
+
+def test_a_stopped_batch_goes_on_and_keeps_what_is_complete(root, pictures, tmp_path, monkeypatch):
+    output = tmp_path / "out"
+    with monkeypatch.context() as stopped:
+        stop_after(stopped, 1)
+        assert anonymize(root, pictures, output, "--photographs") == 1
+    before, (row,) = contents(output), report(output).values()
+    assert len(before) == 2
+    assert anonymize(root, pictures, output, "--photographs", "--continue") == 0
+    assert before.items() <= contents(output).items()
+    assert report(output)["0.jpg"] == row
+    assert len(report(output)) == 3
+    assert written(output) == named(output)
+    everything = contents(output)
+    assert anonymize(root, pictures, output, "--photographs", "--continue") == 0
+    assert contents(output) == everything, "nothing was left to do"
+
+
+def test_a_photograph_whose_picture_is_missing_is_made_again(root, pictures, tmp_path):
+    output = tmp_path / "out"
+    assert anonymize(root, pictures, output) == 0
+    before = report(output)
+    (output / before["1.jpg"]["output"]).unlink()
+    assert anonymize(root, pictures, output, "--continue", "--photographs") == 0
+    assert all(row["photograph"] for row in report(output).values()), "an option that asks for more completes them all"
+    (output / before["2.jpg"]["output"]).write_bytes(b"")
+    assert anonymize(root, pictures, output, "--continue", "--photographs") == 0
+    assert written(output) == named(output)
+
+
+def test_a_file_that_was_refused_before_the_method_saw_it_is_read_again(root, pictures, tmp_path):
+    content = (pictures / "1.jpg").read_bytes()
+    (pictures / "1.jpg").write_bytes(content[:1000])
+    assert anonymize(root, pictures, tmp_path / "out") == INCOMPLETE
+    (pictures / "1.jpg").write_bytes(content)
+    assert anonymize(root, pictures, tmp_path / "out", "--continue") == 0
+
+
+def test_a_face_that_was_recognised_is_not_tried_until_it_passes(root, pictures, tmp_path):
+    assert anonymize(root, pictures, tmp_path / "out", "--variant", "weak") == 1
+    before = (tmp_path / "out" / "report.csv").read_bytes()
+    assert anonymize(root, pictures, tmp_path / "out", "--variant", "weak", "--continue") == 1
+    assert (tmp_path / "out" / "report.csv").read_bytes() == before
+
+
+def test_a_batch_does_not_go_on_with_another_variant_or_key(root, pictures, tmp_path, monkeypatch, capsys):
+    assert anonymize(root, pictures, tmp_path / "noise") == 0
+    assert anonymize(root, pictures, tmp_path / "noise", "--variant", "weak", "--continue") == 1
+    assert "is of 'gaussian_noise/strong mini -', and this is 'gaussian_noise/weak" in capsys.readouterr().err
+    make_original_keyed(monkeypatch)
+    for name in ("mine", "yours"):
+        (tmp_path / name).write_text(f"the secret is {name}")
+    mine, yours = (("--key-file", tmp_path / name) for name in ("mine", "yours"))
+    assert anonymize(root, pictures, tmp_path / "keyed", *mine, method="original") == 0
+    before = contents(tmp_path / "keyed")
+    assert anonymize(root, pictures, tmp_path / "keyed", *yours, "--continue", method="original") == 1
+    assert "is of another key" in capsys.readouterr().err
+    assert anonymize(root, pictures, tmp_path / "keyed", *mine, "--continue", method="original") == 0
+    assert contents(tmp_path / "keyed") == before
+
+
+def test_a_batch_goes_on_only_in_its_own_folder(root, pictures, tmp_path, capsys):
+    output = tmp_path / "out"
+    output.mkdir()
+    (output / "mine.txt").write_text("keep me")
+    assert anonymize(root, pictures, output, "--continue") == 1
+    assert "holds no report.csv to continue" in capsys.readouterr().err
+    assert anonymize(root, pictures, output, "--continue", "--overwrite") == 1
+    assert "Leave one out" in capsys.readouterr().err
+    assert anonymize(root, pictures, tmp_path / "new", "--continue") == 0, "a script need not know if it was stopped"
+
+
+def full(*given, **options) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_of_the_results_is_named(root, pictures, tmp_path, monkeypatch, capsys):
+    output = tmp_path / "out"
+    write, left = release.write_face, iter([True, True])
+    monkeypatch.setattr(release, "write_face", lambda *given: write(*given) if next(left, False) else full())
+    assert anonymize(root, pictures, output) == 1
+    assert f"The disk of {output} is full." in capsys.readouterr().err
+    assert written(output) == named(output)
+    assert len(named(output)) == 2, "the second part has one picture, which is taken back"
+
+
+def test_a_full_disk_of_the_report_is_named(root, pictures, tmp_path, monkeypatch, capsys):
+    output = tmp_path / "out"
+    monkeypatch.setattr(photographs.Report, "add", full)
+    assert anonymize(root, pictures, output) == 1
+    assert f"The disk of {output} is full." in capsys.readouterr().err
+    assert written(output) == set()
+
+
+def test_a_full_disk_of_temporary_files_is_named(root, pictures, tmp_path, monkeypatch, capsys):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    monkeypatch.setattr(photographs.ArchiveWriter, "add", full)
+    assert anonymize(root, pictures, tmp_path / "out") == 1
+    assert f"The disk of {scratch} is full." in capsys.readouterr().err
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_process_that_was_killed_leaves_no_picture_without_its_row_and_the_next_one_goes_on(
+    root, pictures, tmp_path, monkeypatch
+):
+    """Killed between the rows and the pictures: the pictures are in a hidden folder."""
+    output = tmp_path / "out"
+    with monkeypatch.context() as killed:
+        killed.setattr(photographs, "_place", lambda *given: sys.exit(9))
+        killed.setattr(photographs.shutil, "rmtree", lambda *given, **options: None)
+        assert anonymize(root, pictures, output) == 9
+    assert {Path(name).parts[0] for name in written(output)} == {"report.csv", photographs.UNFINISHED}
+    assert anonymize(root, pictures, output, "--continue") == 0
+    assert written(output) == named(output)
+    assert len(named(output)) == 4
