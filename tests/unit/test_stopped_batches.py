@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from command_line import anonymize, folder_with_portrait, make_original_keyed, portrait, report, repository
-from masquerade.cli import ending, photographs
+from masquerade.cli import ending, photographs, placing
 from masquerade.cli.outcome import INCOMPLETE
 from masquerade.pipeline import anonymization, release
 
@@ -221,10 +221,10 @@ def test_a_process_that_was_killed_leaves_no_picture_without_its_row_and_the_nex
     """Killed between the rows and the pictures: the pictures are in a hidden folder."""
     output = tmp_path / "out"
     with monkeypatch.context() as killed:
-        killed.setattr(photographs, "_place", lambda *given: sys.exit(9))
-        killed.setattr(photographs.shutil, "rmtree", lambda *given, **options: None)
+        killed.setattr(placing, "place", lambda *given: sys.exit(9))
+        killed.setattr(placing.shutil, "rmtree", lambda *given, **options: None)
         assert anonymize(root, pictures, output) == 9
-    assert {Path(name).parts[0] for name in written(output)} == {"report.csv", photographs.UNFINISHED}
+    assert {Path(name).parts[0] for name in written(output)} == {"report.csv", placing.UNFINISHED}
     assert anonymize(root, pictures, output, "--continue") == 0
     assert written(output) == named(output)
     assert len(named(output)) == 4

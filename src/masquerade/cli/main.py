@@ -18,7 +18,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from masquerade.cli import assets, ending, faces, imported, lineage, params, plan, records, weights
+from masquerade.cli import assets, ending, faces, imported, keys, lineage, params, plan, records, weights
 from masquerade.core.errors import MasqueradeError
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ Scale = Annotated[
 PhotographScale = Annotated[
     str | None, typer.Option("--scale", help="The scale of the networks. Default: photo, if its networks are there.")
 ]
-KeyFile = Annotated[Path | None, typer.Option("--key-file", help="The file with the key. Default: a prompt.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")]
 Root = Annotated[Path, typer.Option("--root", help="The repository, with params.yaml, checkpoints/ and data/.")]
 
@@ -108,15 +107,9 @@ def anonymize(
         bool, typer.Option("--large", help="Also write the generator's pictures of 1024 pixels, into large/.")
     ] = False,
     seed: Annotated[int | None, typer.Option(help="For experiments only: makes the result predictable.")] = None,
-    key_file: KeyFile = None,
-    salt: Annotated[
-        bool | None,
-        typer.Option(help="A salt for each face, so that faces under one key cannot be linked. Default: on."),
-    ] = None,
-    key_check: Annotated[
-        bool | None,
-        typer.Option(help="A check of the key beside each salt, so that recover tells a wrong key. Default: on."),
-    ] = None,
+    key_file: keys.File = None,
+    salt: keys.Salt = None,
+    key_check: keys.Check = None,
     scale: PhotographScale = None,
     overwrite: Overwrite = False,
     go_on: Annotated[bool, typer.Option("--continue", help="Go on with a batch that was stopped.")] = False,
@@ -141,7 +134,7 @@ def anonymize(
         raise MasqueradeError(f"'{method}' takes no key, so it needs no {option}. Leave --{option} out.")
     if whole and faces not in (None, SeveralPeople.all):
         raise MasqueradeError(f"--photographs replaces all faces; --faces {faces} leaves some. Leave --faces out.")
-    key = salts.PersonalKey(kind, _secret(key_file, confirm=True)) if kind else None
+    key = salts.PersonalKey(kind, keys.secret(key_file, confirm=True)) if kind else None
     facts = key.new_facts(seed, salt is not False, key_check is not False) if key else None
     kept = continuing.kept(output, maker, key, large, whole) if go_on else []
     if kept and chosen.observes:
@@ -178,10 +171,8 @@ def recover(
         Path | None,
         typer.Option(help="The original photographs, to say how near the result comes.", exists=True, file_okay=False),
     ] = None,
-    key_file: KeyFile = None,
-    no_salt: Annotated[
-        bool, typer.Option("--no-salt", help="Pictures whose salt is not known were anonymized without one.")
-    ] = False,
+    key_file: keys.File = None,
+    no_salt: keys.NoSalt = False,
     scale: PhotographScale = None,
     overwrite: Overwrite = False,
     root: Root = Path(),
@@ -204,7 +195,7 @@ def recover(
     kind = chosen.capabilities.keys
     if not (chosen.capabilities.invertible and kind):
         raise MasqueradeError(f"'{method}' has no key that recovers a face. Choose an invertible method with keys.")
-    key = salts.PersonalKey(kind, _secret(key_file, confirm=False))
+    key = salts.PersonalKey(kind, keys.secret(key_file, confirm=False))
     folder = photographs.photographs_at(parameters, pictures, faces="refuse", alignment="none")
 
     def work(anonymized: "FaceArchive", results: Path) -> None:
@@ -302,13 +293,6 @@ def _announce(parameters: "Parameters", threshold: "Threshold", kept: bool) -> N
 def _listed(words: str | None) -> list[str] | None:
     """The words between commas. Returns None for None, and [] for an empty text."""
     return None if words is None else [word.strip() for word in words.split(",") if word.strip()]
-
-
-def _secret(key_file: Path | None, confirm: bool) -> bytes:
-    """The key of the user: the content of a file, or hidden input from a prompt."""
-    if key_file is None:
-        return typer.prompt("Key", hide_input=True, confirmation_prompt=confirm).encode(errors="surrogateescape")
-    return key_file.read_bytes()
 
 
 def _counting(status: Status) -> Callable[[int], None]:

@@ -1,11 +1,9 @@
 """The steps from a folder of photographs to a folder of anonymized or recovered faces."""
 
-import errno
 import logging
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from masquerade.cli import placing
 from masquerade.core import discovery
 from masquerade.core.errors import MasqueradeError, ParameterError, PictureError
 from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive
@@ -27,7 +26,7 @@ from masquerade.pipeline import makers, method_files, reports, salts
 from masquerade.pipeline.inspection import Inspector, Threshold, threshold
 from masquerade.pipeline.makers import Maker
 from masquerade.pipeline.method_files import Say
-from masquerade.pipeline.release import LARGE, Anonymized, Recovered, Row, originals_of, remove_face
+from masquerade.pipeline.release import LARGE, Anonymized, Recovered, Row, originals_of
 from masquerade.pipeline.reports import REPORT, Report
 from masquerade.pipeline.salts import PersonalKey
 from masquerade.pipeline.whole_photographs import FOLDER as PHOTOGRAPHS
@@ -35,7 +34,6 @@ from masquerade.pipeline.whole_photographs import WholePhotographs
 
 logger = logging.getLogger(__name__)
 
-UNFINISHED = ".unfinished"  # below the results: pictures whose rows are not in the report yet
 BATCH = 16
 # Values of a variant's knobs for real photographs, if it has these knobs: noise that cannot be repeated, and a
 # sensitivity that holds for every face, not only for the faces of this folder.
@@ -141,7 +139,7 @@ def release(
             "the scale photo, such as falco, riddle and lreorg. Leave --large out."
         )
     judge = Inspector(parameters.inspection)
-    unfinished = output / UNFINISHED
+    unfinished = output / placing.UNFINISHED
     photographs = WholePhotographs(folder, unfinished, judge, limit, keep_recognisable) if whole else None
     return Anonymized(
         unfinished,
@@ -170,7 +168,9 @@ def release_recovered(
             raise MasqueradeError(
                 f"{originals} holds no original of these pictures. Name the folder that was anonymized."
             )
-    return Recovered(output / UNFINISHED, Inspector(parameters.inspection), judge_threshold(root, parameters), faces)
+    return Recovered(
+        output / placing.UNFINISHED, Inspector(parameters.inspection), judge_threshold(root, parameters), faces
+    )
 
 
 def _names_when_written(pictures: Path) -> dict[str, str]:
@@ -231,11 +231,11 @@ def process(
     report, statement = Report(output / REPORT, release.columns), {}
     if kept:
         report.begin(kept)
-    with tempfile.TemporaryDirectory(prefix="masquerade-") as place, _unfinished(output) as unfinished:
+    with tempfile.TemporaryDirectory(prefix="masquerade-") as place, placing.unfinished_in(output) as unfinished:
         originals, results = Path(place, "originals.zip"), Path(place, "results.zip")
         for part in _parts(records, whole):
             detailed = {}
-            with _naming_a_full_disk(Path(tempfile.gettempdir()), "TMPDIR names another folder."):
+            with placing.naming_a_full_disk(Path(tempfile.gettempdir()), "TMPDIR names another folder."):
                 with ArchiveWriter(originals) as out:
                     for record in part:
                         detailed[record.row["id"]] = record.detailed
@@ -243,48 +243,14 @@ def process(
                         progress(len(report.rows) + len(out.rows))
                 work(FaceArchive(originals), results)
             result = FaceArchive(results)
-            with _naming_a_full_disk(output, "`anonymize --continue` goes on."):
+            with placing.naming_a_full_disk(output, "`anonymize --continue` goes on."):
                 rows = release.publish(FaceArchive(originals), result, detailed)
                 report.add(rows)  # before the pictures appear: none is without its row, however this process ends
-                _place(rows, unfinished, output)
+                placing.place(rows, unfinished, output)
             statement = result.facts.get("statement") or statement
     if not report.rows:
         raise MasqueradeError(f"There is no file in {source.params.path}. Name a folder with pictures.")
     return report.rows, statement
-
-
-@contextmanager
-def _unfinished(output: Path) -> Iterator[Path]:
-    """The folder of pictures without a row; it is deleted at the end, and so is that of a process that was killed."""
-    folder = output / UNFINISHED
-    shutil.rmtree(folder, ignore_errors=True)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _place(rows: Sequence[Row], unfinished: Path, output: Path) -> None:
-    """Move the pictures of ``rows`` to their place, and remove those that an earlier run made of the same files."""
-    for row in rows:
-        remove_face(output, row["id"])
-        for ending in (".jpg", ".png"):
-            (output / PHOTOGRAPHS / f"{row['file_id']}{ending}").unlink(missing_ok=True)
-    for path in sorted(unfinished.rglob("*")):
-        if path.is_file():
-            target = output / path.relative_to(unfinished)
-            target.parent.mkdir(exist_ok=True)
-            path.replace(target)
-
-
-@contextmanager
-def _naming_a_full_disk(folder: Path, remedy: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise MasqueradeError(f"The disk of {folder} is full. Make room and run this again; {remedy}") from error
 
 
 def _with_facts(record: Record, facts: Callable[[Row], Row] | None) -> tuple[np.ndarray | None, Row]:
