@@ -141,6 +141,30 @@ def test_a_photograph_whose_picture_is_missing_is_made_again(root, pictures, tmp
     assert written(output) == named(output)
 
 
+def test_pictures_whose_rows_are_not_kept_are_removed_and_no_others(root, pictures, tmp_path, monkeypatch):
+    output = tmp_path / "out"
+    assert anonymize(root, pictures, output) == 0
+    row = report(output)["1.jpg"]
+    text = (output / "report.csv").read_text()
+    (output / "report.csv").write_text(text.replace(row["output"], "../photographs/1.jpg"))
+    (output / row["output"]).unlink()
+    stop_after(monkeypatch, 0)
+    assert anonymize(root, pictures, output, "--photographs", "--continue") == 1
+    assert written(output) == {"report.csv"}, "whole photographs were missing of each"
+    assert (pictures / "1.jpg").is_file()
+
+
+def test_a_method_that_sees_all_faces_together_cannot_go_on(root, pictures, tmp_path, monkeypatch, capsys):
+    from masquerade.methods.gaussian_noise import GaussianNoise
+
+    assert anonymize(root, pictures, tmp_path / "out") == 0
+    before = contents(tmp_path / "out")
+    monkeypatch.setattr(GaussianNoise, "observes", True)
+    assert anonymize(root, pictures, tmp_path / "out", "--continue") == 1
+    assert "must see all faces together" in capsys.readouterr().err
+    assert contents(tmp_path / "out") == before
+
+
 def test_a_file_that_was_refused_before_the_method_saw_it_is_read_again(root, pictures, tmp_path):
     content = (pictures / "1.jpg").read_bytes()
     (pictures / "1.jpg").write_bytes(content[:1000])

@@ -136,9 +136,7 @@ def anonymize(
         raise MasqueradeError(f"--photographs replaces all faces; --faces {faces} leaves some. Leave --faces out.")
     key = salts.PersonalKey(kind, keys.secret(key_file, confirm=True)) if kind else None
     facts = key.new_facts(seed, salt is not False, key_check is not False) if key else None
-    kept = continuing.kept(output, maker, key, large, whole) if go_on else []
-    if kept and chosen.observes:
-        raise MasqueradeError(f"{chosen.title} must see all faces together, so it cannot continue. Take --overwrite.")
+    kept = continuing.resume(output, chosen, maker, key, large, whole) if go_on else []
     several = faces or (SeveralPeople.all if whole else SeveralPeople.refuse)
     folder = photographs.photographs_at(parameters, pictures, faces=several.value, alignment="ffhq")
     threshold = photographs.judge_threshold(root, parameters)
@@ -169,7 +167,7 @@ def recover(
     variant: VariantName = None,
     originals: Annotated[
         Path | None,
-        typer.Option(help="The original photographs, to say how near the result comes.", exists=True, file_okay=False),
+        typer.Option(help="The original photographs, to say how near the result comes.", exists=True),
     ] = None,
     key_file: keys.File = None,
     no_salt: keys.NoSalt = False,
