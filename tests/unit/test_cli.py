@@ -188,6 +188,27 @@ def test_a_result_of_an_earlier_run_is_removed_if_its_face_is_refused(root, pict
     assert not before.exists()
 
 
+def test_status_0_means_the_same_in_help_and_docs():
+    meaning = "every file has all its results"
+    for command in (main.anonymize, main.recover):
+        assert f"Status 0: {meaning}" in " ".join(command.__doc__.split())
+    assert f"| 0 | {meaning} |" in (ROOT / "docs/photographs.md").read_text()
+    assert f"Status 0 says that {meaning}" in (ROOT / "docs/commands.md").read_text()
+
+
+@pytest.mark.parametrize("content", [b"", b"no picture"])
+def test_a_file_without_a_result_ends_with_its_own_status(root, pictures, tmp_path, content):
+    (pictures / "letter.jpg").write_bytes(content)
+    assert anonymize(root, pictures, tmp_path / "some") == INCOMPLETE == 3
+    (pictures / "letter.jpg").unlink()
+    assert anonymize(root, pictures, tmp_path / "all") == 0
+
+
+def test_one_picture_is_a_folder_of_one(root, pictures, tmp_path):
+    assert anonymize(root, pictures / "eileen collins.jpg", tmp_path / "out") == 0
+    assert list(report(tmp_path / "out")) == ["eileen collins.jpg"]
+
+
 def test_the_control_that_returns_the_original_writes_no_picture(root, pictures, tmp_path):
     assert anonymize(root, pictures, tmp_path / "out", method="original") == 1
     assert report(tmp_path / "out")["eileen collins.jpg"]["reason"] == "the method returned the original picture"

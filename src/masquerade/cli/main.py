@@ -117,8 +117,8 @@ def anonymize(
 ) -> None:
     """Cut the faces out of photographs and anonymize them. Writes one PNG for each face, and report.csv.
 
-    A result that a face recogniser still takes for its original is not written. Status 0: every file has its results;
-    3: some files have none, or not all; 1: a mistake, or no result at all.
+    A result that a face recogniser still takes for its original is not written. Status 0: every file has all its
+    results. 3: some files have no result, or not all. 1: a mistake, or no result at all.
     """
     from masquerade.cli import continuing, outcome, photographs
     from masquerade.pipeline import anonymization, photograph_scale, salts
@@ -177,8 +177,8 @@ def recover(
 ) -> None:
     """Recover faces that an invertible method anonymized, from the pictures and the key alone.
 
-    A picture is refused if its salt is lost, if the key is wrong, or if something else anonymized it. Status as for
-    anonymize.
+    A picture is refused if its salt is lost, if the key is wrong, or if something else anonymized it. Status 0: every
+    file has all its results. 3: some files have no result, or not all. 1: a mistake, or no result at all.
     """
     from masquerade.cli import outcome, photographs
     from masquerade.pipeline import anonymization, makers, photograph_scale, salts
