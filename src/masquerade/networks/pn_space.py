@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-SLOPE = 5.0  # undoes the leaky ReLU of slope 0.2 at the end of the mapping: Zhu et al. 2020, Eq. 4
+SLOPE = 5.0  # undoes the leaky ReLU of slope 0.2 at the end of the mapping (Zhu et al. 2020)
 SAMPLES = 10_000  # random codes of which the coordinates are measured
 SMALLEST = 1e-2  # deviations below this share of the largest one count as it
 
@@ -31,5 +31,5 @@ class PNSpace:
             return cls(generator.map(z.to(generator.latent_avg.device)))
 
     def __call__(self, codes: Tensor) -> Tensor:
-        """The coordinates of codes (..., style), of the same shape: Zhu et al. 2020, Eq. 5."""
+        """The coordinates of codes (..., style), of the same shape."""
         return (functional.leaky_relu(codes, SLOPE) - self.mean) @ self.whitening

@@ -2,7 +2,7 @@
 
 Abdal et al. 2019 (Image2StyleGAN, arXiv:1904.03189) optimise W+ so. Without a prior the codes leave the space that the
 generator knows: the picture is right, and what is made of it by exchanging layers is not. So each layer's distance from
-random codes is penalised in P_N space (Zhu et al. 2020, arXiv:2012.09036, Eq. 7).
+random codes is penalised in P_N space (Zhu et al. 2020, arXiv:2012.09036).
 """
 
 from functools import cache

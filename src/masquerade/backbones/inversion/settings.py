@@ -71,7 +71,7 @@ class RefinementSettings(Settings):
     perceptual: Annotated[float, Field(ge=0)]
     """Weight of LPIPS by AlexNet."""
     prior: Annotated[float, Field(ge=0)]
-    """Weight of the mean squared coordinates in P_N space, 1 for random faces (Zhu et al. 2020, Eq. 7)."""
+    """Weight of the mean squared coordinates in P_N space, 1 for random faces (Zhu et al. 2020)."""
 
 
 class InversionSettings(Published, Updates):
