@@ -1,5 +1,6 @@
 """LPIPS on AlexNet or VGG-16: the learnt perceptual distance of two pictures (Zhang et al. 2018, arXiv:1801.03924)."""
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -38,7 +39,8 @@ def network(path: Path, trunk: Trunk = "alex") -> "torch.nn.Module":
     import lpips
     from torch.nn import ModuleDict
 
-    made = lpips.LPIPS(net=trunk, pretrained=False, pnet_rand=True, verbose=False)
+    with warnings.catch_warnings(category=UserWarning, action="ignore"):  # lpips calls torchvision in its former way
+        made = lpips.LPIPS(net=trunk, pretrained=False, pnet_rand=True, verbose=False)
     heads = packaged("lpips", "weights", "v0.1", f"{trunk}.pth", install="lpips")
     own = ModuleDict({name: made.get_submodule(name) for name in HEADS})
     weight_files.load(own, weight_files.tensors(weight_files.read(heads), heads), heads)
