@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import Any
 
-from masquerade.core import discovery
+from masquerade.core import discovery, own_weights
 from masquerade.lineage import licences
 from masquerade.methods.latent import SetOfFakes
 from masquerade.params.parameters import Parameters
@@ -100,9 +100,11 @@ def drift(card: Card, parameters: Parameters) -> list[str]:
         return [f"{cards.card_path(card.name)}: scale {card.scale} has no network '{card.name}' any more."]
     terms = terms_of(parameters, trained)
     stated, due = (card.licence, card.terms), (licences.of_networks(terms), terms)
+    itself = f"{own_weights.PREFIX}{card.name}"  # which the scale that trained it may adopt since
     return [
         f"{cards.card_path(card.name)}: {key} was {there} in the training, and scale {card.scale} has {here} now."
         for key, there, here in cards.differences(card.parameters, slice_of(parameters, trained))
+        if here != itself
     ] + [
         f"{cards.card_path(card.name)}: it states {stated[0]} ({stated[1] or 'no terms'}), and what it learnt from "
         f"requires {due[0]} ({due[1] or 'no terms'})."
