@@ -3,11 +3,9 @@
 import subprocess
 from pathlib import Path
 
-import yaml
-
 from masquerade.lineage import records
 from masquerade.lineage.history import History, LineageError, of_text
-from masquerade.params import blocks
+from masquerade.params import blocks, yaml_files
 
 
 def at(name: str, root: Path = Path()) -> History:
@@ -19,7 +17,7 @@ def at(name: str, root: Path = Path()) -> History:
     if commit is None:
         raise LineageError(f"git has no revision '{name}'. Give a commit, a branch, a tag, HEAD~1, ...")
     commit = commit.strip()
-    parameters = yaml.load(_text(root, commit, blocks.PARAMS) or "{}", Loader=yaml.CSafeLoader)  # a safe loader
+    parameters = yaml_files.parse(_text(root, commit, blocks.PARAMS) or "{}", f"{blocks.PARAMS} of {name}")
     scale = parameters.get("scale", "")
     path = records.text_path(scale).as_posix()
     text = _text(root, commit, path)
