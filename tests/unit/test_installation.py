@@ -4,12 +4,15 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from machine import lacks
 from masquerade.cli import doctor, installation
 from masquerade.cli.installation import Unloadable
+from masquerade.core.errors import MasqueradeError
+from masquerade.pipeline import checks
 
 
 def broken(reason: str) -> str:
@@ -130,3 +133,23 @@ def test_extension_module_that_its_package_does_without_is_not_loaded(monkeypatc
     assert installation.load("numba") == ""
     assert any("helperlib" in name for name in linked)
     assert not any("tbbpool" in name for name in linked)
+
+
+@pytest.mark.parametrize("name", ["a:b", 'a"b', "a$b", "a`b", "a\\b", "a%b"])
+def test_a_path_that_cannot_work_is_refused_in_one_paragraph_before_anything_runs(root, tmp_path, name):
+    place = tmp_path / name
+    place.mkdir()
+    shutil.copy(root / "Makefile", place)
+    for lock in ("requirements.lock", "requirements-cuda.lock", "pyproject.toml"):
+        (place / lock).touch()
+    done = subprocess.run(["make", "environment"], cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "The path of this repository has one of the characters" in done.stderr
+    assert not (place / ".venv").exists()
+    with pytest.raises(MasqueradeError, match="Move the repository to a path without"):
+        checks.check_place(place)
+
+
+@pytest.mark.parametrize("name", ["a b", "it's", "a&b", "(a) [b]", "ä", "a{b}", "#1"])
+def test_a_path_with_another_character_is_accepted(name):
+    checks.check_place(Path("/home") / name)

@@ -7,13 +7,25 @@ from pathlib import Path
 
 from masquerade import assets
 from masquerade.core import discovery
-from masquerade.core.errors import AssetError
+from masquerade.core.errors import AssetError, MasqueradeError
 from masquerade.params import blocks, loading, overlays, yaml_files
 from masquerade.pipeline.graph import Graph
 
+FORBIDDEN = ':"$`\\%\n'
+"""`:` divides PATH, scripts expand `$` and the backtick within quotes, and SLURM expands `%`."""
 COMMAND = "`masquerade assets list`"
 BASELINE = "DVC_EXP_BASELINE_REV"
 """`dvc exp run` sets this variable: the commit from which the experiment starts."""
+
+
+def check_place(root: Path) -> None:
+    """Raise MasqueradeError if the path of the repository has one of the FORBIDDEN characters."""
+    if wrong := sorted(set(FORBIDDEN) & set(str(root))):
+        raise MasqueradeError(
+            f"The path of this repository, {str(root)!r}, has the character {' '.join(map(repr, wrong))}, which the "
+            "shell, PATH or SLURM would read as something else. Move the repository to a path without "
+            f"{' '.join(FORBIDDEN[:-1])} and line breaks, and run `make environment`. Spaces, ' and & are fine."
+        )
 
 
 def check_assets(paths: Iterable[str]) -> None:
