@@ -13,6 +13,8 @@ def at(name: str, root: Path = Path()) -> History:
 
     Raises LineageError if there is no such revision, or no records in it.
     """
+    if reason := refusal(root):
+        raise LineageError(reason)
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if commit is None:
         raise LineageError(f"git has no revision '{name}'. Give a commit, a branch, a tag, HEAD~1, ...")
@@ -27,6 +29,21 @@ def at(name: str, root: Path = Path()) -> History:
             f"`snakemake all`, run `git add dvc.lock {records.FOLDER}` and commit (see docs/lineage.md)."
         )
     return of_text(text, scale, commit, root)
+
+
+def refusal(root: Path) -> str:
+    """Why git does not read the repository at ``root``, with the remedy that git names; '' if it does, or without one.
+
+    git refuses a repository of another user, as in a container, with sudo, or on a share.
+    """
+    if not (root / ".git").exists():
+        return ""
+    done = subprocess.run(["git", "rev-parse", "--git-dir"], cwd=root, capture_output=True, text=True, check=False)
+    if not done.returncode:
+        return ""
+    said = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+    command = next((f" Run `{line.strip()}`." for line in said if line.strip().startswith("git config")), "")
+    return f"git does not read this repository ({said[0]}).{command}"
 
 
 def _text(root: Path, commit: str, path: str) -> str | None:

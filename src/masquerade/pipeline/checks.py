@@ -8,6 +8,7 @@ from pathlib import Path
 from masquerade import assets
 from masquerade.core import discovery
 from masquerade.core.errors import AssetError, MasqueradeError
+from masquerade.lineage import revision
 from masquerade.params import blocks, loading, overlays, yaml_files
 from masquerade.pipeline.graph import Graph
 
@@ -66,6 +67,8 @@ def warnings(graph: Graph) -> list[str]:
         *(role for name in judges for role in discovery.load("judges", name).assets),
     ]
     texts = []
+    if reason := revision.refusal(graph.planned.root):
+        texts.append(f"{reason} Until then runs have the commit 'unknown', and no build is recorded.")
     if problems := _problems(dict.fromkeys(roles)):
         head = f"Files from outside that are not ready, without which a build stops ({COMMAND}):\n"
         texts.append(head + "\n".join(problems))
