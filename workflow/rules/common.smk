@@ -97,6 +97,7 @@ def before_jobs():
     snakemake_internals.log_group_errors()
     if not snakemake_internals.submits_jobs(workflow):
         FORK_SERVER.start(snakemake_internals.pending_jobs(workflow))
+        snakemake_internals.account_for_jobs(fork_server.usage)
 
 
 def after_jobs(outcome):
