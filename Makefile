@@ -16,10 +16,15 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PYTHONS := python3.11 python3.12 python3.13
 ifdef PYTHON
-# .venv is made anew when it is of another version than the chosen Python.
+# .venv is made anew when it is of another version than the chosen Python,
 ifneq ($(shell { "$(PYTHON)" -V; } 2> /dev/null),$(shell { $(BIN)/python -V; } 2> /dev/null))
 OTHER_PYTHON := other-python
 endif
+endif
+# and when it was made for another folder: in a clone that was moved or copied it would run the code of the other one.
+OTHER_PLACE := $(shell sed -n 's/^command = .* -m venv //p' .venv/pyvenv.cfg 2> /dev/null | grep -vxF "`pwd -P`/.venv")
+ifneq ($(OTHER_PLACE),)
+OTHER_PYTHON := other-python
 endif
 PYTHON ?= $(shell for name in $(PYTHONS); do $$name -c "import ensurepip, venv" > /dev/null 2>&1 && echo $$name && break; done)
 CORES ?= $(shell nproc)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from machine import lacks
-from masquerade.cli import doctor, installation
+from masquerade.cli import doctor, installation, main
 from masquerade.cli.installation import Unloadable
 from masquerade.core.errors import MasqueradeError
 from masquerade.pipeline import checks
@@ -153,3 +153,27 @@ def test_a_path_that_cannot_work_is_refused_in_one_paragraph_before_anything_run
 @pytest.mark.parametrize("name", ["a b", "it's", "a&b", "(a) [b]", "ä", "a{b}", "#1"])
 def test_a_path_with_another_character_is_accepted(name):
     checks.check_place(Path("/home") / name)
+
+
+def test_command_line_refuses_to_run_the_code_of_another_working_copy(tmp_path, monkeypatch, capsys):
+    (tmp_path / "src/masquerade").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="1"):
+        main.main(["params", "check"])
+    assert "Run `make environment` here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["its own", "another", "its own, by a link"])
+def test_environment_of_a_moved_or_copied_clone_is_made_anew(root, tmp_path, kind):
+    place, link = tmp_path / "it's a clone", tmp_path / "link"
+    (place / ".venv/bin").mkdir(parents=True)
+    link.symlink_to(place)
+    shutil.copy(root / "Makefile", place)
+    made_for = tmp_path / "old" if kind == "another" else place
+    (place / ".venv/pyvenv.cfg").write_text(f"version = 3.11.7\ncommand = /usr/bin/python3 -m venv {made_for}/.venv\n")
+    for name in ("requirements.lock", "requirements-cuda.lock", "pyproject.toml", ".venv/bin/.installed"):
+        (place / name).touch()
+    where = link if kind.endswith("link") else place
+    planned = subprocess.run(["make", "-n", "environment"], cwd=where, capture_output=True, text=True, check=True,
+                             env=os.environ | {"PWD": str(where)}).stdout  # fmt: skip
+    assert ('[ -z "other-python" ] || rm -rf .venv' in planned) == (kind == "another")
