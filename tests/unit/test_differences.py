@@ -115,6 +115,20 @@ class TestDifference:
         toy.job("table", "table", [TABLE, TABLE.replace(".csv", ".md")], [METRICS, PRINTED], ("scale", "seeds"), CSV)
         assert {(cause.what.split(":")[0], cause.effect) for cause in self.compare(toy).causes} == {("seeds", False)}
 
+    def test_repository_of_another_user_is_named_with_the_remedy_of_git(self, toy, monkeypatch):
+        toy.commit()
+        assert revision.refusal(toy.root) == ""
+        monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+        monkeypatch.setenv("LC_ALL", "C")
+        reason = revision.refusal(toy.root)
+        assert "detected dubious ownership" in reason
+        assert f"Run `git config --global --add safe.directory {toy.root}`." in reason
+        with pytest.raises(LineageError, match="Run `git config"):
+            revision.at("HEAD", toy.root)
+
+    def test_folder_without_git_needs_no_remedy(self, tmp_path):
+        assert revision.refusal(tmp_path) == ""
+
     def test_error_for_a_revision_without_a_build_says_what_to_do(self, toy):
         toy.commit()
         toy.git("rm", "--cached", "--quiet", "-r", "records")

@@ -1,7 +1,6 @@
 """Parameters that an overlay hides: DVC ignores them, and a change of one gives the user a warning."""
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,20 +45,53 @@ def test_warning_for_a_hidden_change_names_the_file_and_the_command():
     overlays.check(BASE, {**BASE, "losses": {"identity": 7.0, "pixels": 1.0}}, OVER, "scales/tiny.yaml")
 
 
+SCALARS = {
+    "010": 10, "0777": 777, "08": 8, "0o17": 15, "0x1f": 31, "1_000": 1000, "24:00:00": "24:00:00", "1:30": "1:30",
+    "no": "no", "on": "on", "1e-05": 1e-05, "1e5": 100000.0, ".5": 0.5, "true": True, "~": None, "1.0.0": "1.0.0",
+}  # fmt: skip
+"""Text in a YAML file -> its value by YAML 1.2. YAML 1.1, which PyYAML reads, gives many of them another one."""
+
+
+@pytest.mark.parametrize("text", SCALARS)
+def test_a_value_is_the_one_of_yaml_1_2(text):
+    value = yaml_files.parse(f"knob: {text}", "params.yaml")["knob"]
+    assert (value, type(value)) == (SCALARS[text], type(SCALARS[text]))
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=12) | st.from_regex(r"[-+.:_0-9oxeabn]{1,9}", fullmatch=True))
+def test_any_text_is_read_as_dvc_reads_it(text):
+    from dvc.utils.serialize import YAMLFileCorruptedError, parse_yaml
+
+    try:
+        ours = yaml_files.parse(f"knob: {text}", "params.yaml")
+    except ParameterError as error:
+        ours = None if "is not valid YAML" in str(error) else error
+    if isinstance(ours, ParameterError):
+        return  # DVC reads more: names that are no text
+    try:
+        assert repr(ours) == repr(parse_yaml(f"knob: {text}", "params.yaml"))
+    except (YAMLFileCorruptedError, ValueError):
+        assert ours is None
+
+
+@given(st.dictionaries(st.text(), st.text() | st.sampled_from([*SCALARS]) | st.floats(allow_nan=False) | st.none()))
+def test_what_is_written_is_read_as_the_same_values_by_both_engines(tree):
+    from dvc.utils.serialize import parse_yaml
+
+    assert yaml_files.parse(yaml_files.text(tree), "records/mini.yaml") == tree
+    assert parse_yaml(yaml_files.text(tree), "records/mini.yaml") == tree
+
+
 def test_parameters_are_read_as_dvc_writes_them(tmp_path):
-    """DVC rewrites params.yaml by YAML 1.2 for an experiment; by YAML 1.1, `no` would be false and 1e-05 a text."""
+    """DVC rewrites params.yaml for an experiment."""
     from dvc.utils.serialize import modify_yaml
 
-    tree = {
-        "words": ["no", "yes", "on", "off", "true", "1e-5", "010"],
-        "numbers": [1e-05, 0.5, 3.0, 2, -1],
-        "is": [True, None],
-    }
+    tree = {"words": [*SCALARS], "numbers": [1e-05, 0.5, 3.0, 2, -1], "is": [True, None]}
     file = tmp_path / "params.yaml"
-    file.write_text(yaml.safe_dump(tree))
+    file.write_text("words: []\nnumbers: []\nis: []\n")
     with modify_yaml(str(file)) as data:
-        data["words"] = list(tree["words"])
-        data["numbers"] = list(tree["numbers"])
+        for key, values in tree.items():
+            data[key] = values
     assert yaml_files.read(file) == tree
     assert [type(value) for value in yaml_files.read(file)["numbers"]] == [float, float, float, int, int]
 
@@ -67,7 +99,7 @@ def test_parameters_are_read_as_dvc_writes_them(tmp_path):
 def test_effective_file_holds_the_tree_and_keeps_its_time_if_nothing_changed(root, tmp_path):
     parameters = loading.load(root, "tiny")
     file = overlays.write(parameters.tree, tmp_path / "here" / "params.yaml")
-    assert yaml.safe_load(file.read_text()) == parameters.tree
+    assert yaml_files.read(file) == parameters.tree
     before = file.stat().st_mtime_ns
     overlays.write(parameters.tree, file)
     assert file.stat().st_mtime_ns == before

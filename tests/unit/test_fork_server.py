@@ -173,6 +173,20 @@ def test_a_job_runs_the_code_on_the_disk(server, program, tmp_path):
         assert result(program(body, address=server.address))[1].split()[0] == value
 
 
+def test_processor_time_and_memory_of_a_job_are_known_once_and_for_its_shell(server, program, monkeypatch):
+    body = "import numpy as np, time\nnp.ones(2**25)\nwhile time.process_time() < 0.5: pass\n"
+    monkeypatch.setenv(forked_job.ADDRESS, server.address)
+    while fork_server.usage(os.getpid()):  # of earlier jobs
+        pass
+    for shell in (os.getpid(), None):  # the shell that started the program, or became the program
+        process = program(body, address=server.address)
+        assert result(process)[0] == 0
+        used = fork_server.usage(shell or process.pid)
+        assert 0.5 <= used["cpu_time"] < 30
+        assert used["max_rss"] > 256
+        assert fork_server.usage(shell or process.pid) == {}
+
+
 def test_a_job_leaves_nothing_to_the_next_one(server, program):
     memory = psutil.Process(server._process.pid).memory_info().rss
     greedy = "import os, sys, numpy\nos.environ['LEFT'] = '1'; sys.left = numpy.ones(2**27); os.chdir('/')"

@@ -209,12 +209,12 @@ class TestSubmission:
 
     def test_partitions_are_not_checked_without_a_cluster(self, graph, monkeypatch):
         monkeypatch.setattr(submission.launch, "check_partitions", lambda _: pytest.fail("looked up"))
-        submission.check_partitions(graph.parameters.compute, submits=False)
+        submission.prepare(graph.parameters.compute, submits=False, kept={})
 
     def test_partitions_of_every_kind_are_checked_on_a_cluster(self, graph, monkeypatch):
         checked = {}
         monkeypatch.setattr(submission.launch, "check_partitions", checked.update)
-        submission.check_partitions(graph.parameters.compute, submits=True)
+        submission.prepare(graph.parameters.compute, submits=True, kept={})
         assert {"compute.light.partition", "compute.training.partition", "compute.inference.partition"} <= set(checked)
 
 

@@ -1,5 +1,6 @@
 """The results of another program form a method: imported completely, checked by hash, and never an original."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from masquerade.papers import imported_rows, judges_in_training, reference
 from masquerade.params import loading, matrix
 from masquerade.params.blocks import StandIns
 from masquerade.params.imported import ImportedMethod, ImportedSet
-from masquerade.pipeline.imported import pictures, registry
+from masquerade.pipeline.imported import pictures, recognised, registry
 
 ROOT = Path(__file__).parents[2]
 SIDE = 32
@@ -140,6 +141,79 @@ def test_original_is_refused_under_every_name(originals, theirs, tmp_path, numbe
     Image.fromarray(pixels(number)).save(theirs / f"f3.{ending}", quality=95)
     with pytest.raises(ArchiveError, match=f"- f3: {message}"):
         collect(theirs, originals, tmp_path / "stored.zip")
+
+
+def shifted(picture: np.ndarray) -> np.ndarray:
+    return np.pad(picture, ((3, 0), (0, 2), (0, 0)))[:SIDE, -SIDE:]
+
+
+def brighter(picture: np.ndarray) -> np.ndarray:
+    return np.clip(picture.astype(int) + 30, 0, 255).astype(np.uint8)
+
+
+DISGUISES = {
+    "mirrored": lambda picture: picture[:, ::-1],
+    "turned": lambda picture: picture[::-1, ::-1],
+    "shifted": shifted,
+    "brighter": brighter,
+    "darker": lambda picture: (picture * 0.7).round().astype(np.uint8),
+    "red and blue exchanged": lambda picture: picture[..., ::-1],
+    "all of these": lambda picture: brighter(shifted(picture[:, ::-1, ::-1])),
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+@pytest.mark.parametrize("near", [6.0, 0.0])
+def test_an_original_in_disguise_is_refused(originals, theirs, tmp_path, disguise, near):
+    (theirs / "f3.webp").unlink()
+    Image.fromarray(DISGUISES[disguise](pixels(3))).save(theirs / "f3.png")
+    with pytest.raises(ArchiveError, match="- f3: an original, but mirrored"):
+        collect(theirs, originals, tmp_path / "stored.zip", near=near)
+
+
+def test_an_original_in_disguise_is_refused_under_the_name_of_another(originals, theirs, tmp_path):
+    (theirs / "f3.webp").unlink()
+    Image.fromarray(pixels(0)[:, ::-1, ::-1]).save(theirs / "f3.png")
+    with pytest.raises(ArchiveError, match="- f3: an original, but mirrored"):
+        collect(theirs, originals, tmp_path / "stored.zip")
+
+
+def test_a_picture_of_one_colour_is_no_original_in_disguise(originals, theirs, tmp_path):
+    (theirs / "f3.webp").unlink()
+    Image.new("RGB", (SIDE, SIDE)).save(theirs / "f3.png")
+    assert collect(theirs, originals, tmp_path / "stored.zip") == 4
+
+
+@pytest.mark.parametrize(("shift", "known"), [(0, 4), (1, 0)])
+def test_judge_counts_the_faces_of_which_it_finds_the_person(originals, tmp_path, shift, known):
+    names = originals.rows["id"].tolist()
+    shown = {name: pixels(int(names[(place + shift) % 4][1:])) for place, name in enumerate(names)}
+    pictures._store(shown, tmp_path / "stored.zip")
+    assert recognised.count(tmp_path / "stored.zip", originals) == (known, 4)
+
+
+def test_import_warns_if_the_judge_finds_most_people(repository, faces, theirs, monkeypatch, capsys):
+    place = repository / "data" / "tiny" / "faces"
+    place.mkdir(parents=True)
+    for path in (faces.path, faces.path.with_suffix(".parquet")):
+        shutil.copy2(path, place / f"synthetic_hq{path.suffix}")
+    for name, number in (("f0.png", 0), ("deeper/f1.jpg", 1), ("f3.webp", 3), ("f4.bmp", 4)):
+        noise = np.random.default_rng(number).integers(-8, 9, (SIDE, SIDE, 3))
+        noisy = np.clip(pixels(number) + noise, 0, 255).astype(np.uint8)
+        Image.fromarray(noisy).save(theirs / name, lossless=True)
+    words = ["import-method", theirs, "--name", "noisy", "--source", "ours", "--dataset", "synthetic_hq"]
+    with pytest.raises(SystemExit):
+        main.main([str(word) for word in (*words, "--near", "0", "--root", repository, "--scale", "tiny")])
+    assert re.search(r"Warning: dlib still finds the right person for [34] of 4 faces", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("suffix", ["_anonymized", ".png", "-0"])
+def test_error_for_names_with_one_suffix_says_what_to_type(originals, theirs, tmp_path, suffix):
+    for path in [path for path in theirs.rglob("*") if path.is_file()]:
+        path.rename(path.with_name(f"{path.stem}{suffix}{path.suffix}"))
+    with pytest.raises(ArchiveError, match=f"is not the id of a test face; add `--suffix={suffix}`"):
+        collect(theirs, originals, tmp_path / "stored.zip")
+    assert pictures.collect(theirs, originals, tmp_path / "stored.zip", 6.0, False, False, suffix) == 4
 
 
 def test_near_zero_accepts_small_differences_and_refuses_an_original(originals, theirs, tmp_path):

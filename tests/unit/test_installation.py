@@ -4,12 +4,15 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from machine import lacks
-from masquerade.cli import doctor, installation
+from masquerade.cli import doctor, installation, main
 from masquerade.cli.installation import Unloadable
+from masquerade.core.errors import MasqueradeError
+from masquerade.pipeline import checks
 
 
 def broken(reason: str) -> str:
@@ -130,3 +133,47 @@ def test_extension_module_that_its_package_does_without_is_not_loaded(monkeypatc
     assert installation.load("numba") == ""
     assert any("helperlib" in name for name in linked)
     assert not any("tbbpool" in name for name in linked)
+
+
+@pytest.mark.parametrize("name", ["a:b", 'a"b', "a$b", "a`b", "a\\b", "a%b"])
+def test_a_path_that_cannot_work_is_refused_in_one_paragraph_before_anything_runs(root, tmp_path, name):
+    place = tmp_path / name
+    place.mkdir()
+    shutil.copy(root / "Makefile", place)
+    for lock in ("requirements.lock", "requirements-cuda.lock", "pyproject.toml"):
+        (place / lock).touch()
+    done = subprocess.run(["make", "environment"], cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "The path of this repository has one of the characters" in done.stderr
+    assert not (place / ".venv").exists()
+    with pytest.raises(MasqueradeError, match="Move the repository to a path without"):
+        checks.check_place(place)
+
+
+@pytest.mark.parametrize("name", ["a b", "it's", "a&b", "(a) [b]", "ä", "a{b}", "#1"])
+def test_a_path_with_another_character_is_accepted(name):
+    checks.check_place(Path("/home") / name)
+
+
+def test_command_line_refuses_to_run_the_code_of_another_working_copy(tmp_path, monkeypatch, capsys):
+    (tmp_path / "src/masquerade").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="1"):
+        main.main(["params", "check"])
+    assert "Run `make environment` here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["its own", "another", "its own, by a link"])
+def test_environment_of_a_moved_or_copied_clone_is_made_anew(root, tmp_path, kind):
+    place, link = tmp_path / "it's a clone", tmp_path / "link"
+    (place / ".venv/bin").mkdir(parents=True)
+    link.symlink_to(place)
+    shutil.copy(root / "Makefile", place)
+    made_for = tmp_path / "old" if kind == "another" else place
+    (place / ".venv/pyvenv.cfg").write_text(f"version = 3.11.7\ncommand = /usr/bin/python3 -m venv {made_for}/.venv\n")
+    for name in ("requirements.lock", "requirements-cuda.lock", "pyproject.toml", ".venv/bin/.installed"):
+        (place / name).touch()
+    where = link if kind.endswith("link") else place
+    planned = subprocess.run(["make", "-n", "environment"], cwd=where, capture_output=True, text=True, check=True,
+                             env=os.environ | {"PWD": str(where)}).stdout  # fmt: skip
+    assert ('[ -z "other-python" ] || rm -rf .venv' in planned) == (kind == "another")

@@ -3,23 +3,25 @@
 import inspect
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import threading
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
-from masquerade.params import blocks
-from masquerade.pipeline import launch, submitit_internals
+from masquerade.params.compute import ComputeSettings
+from masquerade.pipeline import launch, submission, submitit_internals
 
 SUBMISSION = {
     "name": "training toy", "minutes": 5, "memory_gb": 1, "cpus": 1, "tasks": 1, "gpus": 0, "partition": "",
     "constraint": "", "account": "", "setup": [], "grace_seconds": 10, "requeues": 3, "resumable": True,
-    "logs": "logs",
+    "logs": "logs", "options": {},
 }  # fmt: skip
 
 
@@ -162,7 +164,7 @@ def test_partition_check_without_slurm_is_an_error(monkeypatch):
 
 def test_own_resources_change_only_the_named_values(tiny):
     tree = tiny.compute.model_dump() | {"own": {"training/generator": {"gpus": 4, "tasks": 4}}}
-    compute = blocks.ComputeSettings(**tree)
+    compute = ComputeSettings(**tree)
     assert compute.submission("training", "generator").model_dump() == tree["training"] | {"gpus": 4, "tasks": 4}
     assert compute.submission("inference", "generator").model_dump() == tree["inference"]
 
@@ -170,7 +172,7 @@ def test_own_resources_change_only_the_named_values(tiny):
 @pytest.mark.parametrize("own", [{"training/generator": {"gpu": 4}}, {"trainings/generator": {"gpus": 4}}])
 def test_unknown_own_resources_are_refused(tiny, own):
     with pytest.raises(ValueError, match=r"gpu|pattern"):
-        blocks.ComputeSettings(**tiny.compute.model_dump() | {"own": own})
+        ComputeSettings(**tiny.compute.model_dump() | {"own": own})
 
 
 def test_profile_sends_every_local_rule_through_submitit(root):
@@ -185,17 +187,131 @@ def test_profile_sends_every_local_rule_through_submitit(root):
     assert {name: {"launcher": "slurm"} for name in launched} == profile["set-resources"]
 
 
-def test_slurm_script_holds_the_requested_resources(program, tmp_path, monkeypatch):
-    """A fake ``sbatch`` keeps the submitted script; tests/slurm has the real one."""
-    kept = tmp_path / "bin"
-    kept.mkdir()
-    for name, text in {
-        "srun": "",
-        "sbatch": f'cp "$1" {tmp_path}/submitted.sh; echo "sbatch: error: no" >&2; exit 1',
-    }.items():
-        (kept / name).write_text(f"#!/bin/sh\n{text}\n")
-        (kept / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{kept}{os.pathsep}{os.environ['PATH']}")
+@pytest.fixture
+def fake_slurm(tmp_path, monkeypatch):
+    """Gives PATH programs of SLURM, each a shell script; tests/slurm has the real ones."""
+    folder = tmp_path / "slurm's & programs"
+
+    def install(**scripts):
+        folder.mkdir(exist_ok=True)
+        for name, text in {"srun": "", **scripts}.items():
+            (folder / name).write_text(f"#!/bin/bash\n{text}\n")
+            (folder / name).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+    return install
+
+
+def test_submitted_job_runs_in_a_path_with_any_character_that_is_allowed(program, tmp_path, monkeypatch, fake_slurm):
+    place = tmp_path / "it's a & (b) #c"
+    (place / "bin").mkdir(parents=True)
+    python = place / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.chdir(place)
+    monkeypatch.setattr(sys, "executable", str(python))
+    fake_slurm(
+        sbatch='export SLURM_JOB_ID=7 SLURM_NTASKS=1 SLURM_JOB_NUM_NODES=1 SLURM_PROCID=0 SLURM_LOCALID=0 '
+        'SLURM_NODEID=0\n(sleep 2; bash "$1" > script.log 2>&1) < /dev/null > /dev/null 2>&1 &\n'
+        'echo Submitted batch job 7',
+        srun='while [[ $1 == -* ]]; do case $1 in --output|--error) shift 2;; *) shift;; esac; done; exec "$@"',
+        sacct='echo "JobID|State"; echo "7|$([ -e out.txt ] && echo COMPLETED || echo RUNNING)"',
+    )  # fmt: skip
+    launch.run("slurm", SUBMISSION, program, ("write", "a b"))
+    assert Path("out.txt").read_text().startswith("a b ")
+
+
+def test_a_busy_controller_is_asked_again_after_growing_pauses(program, fake_slurm, monkeypatch, capfd):
+    monkeypatch.setattr(launch, "_PAUSES", (0.1, 0.2, 0.4))
+    fake_slurm(
+        sbatch='echo x >> asked; case $(wc -l < asked) in\n'
+        '1) echo "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation";;\n'
+        '2) echo "sbatch: error: QOSMaxSubmitJobPerUserLimit";;\n'
+        '*) echo "sbatch: error: invalid partition specified: gpuu";; esac >&2; exit 1',
+    )  # fmt: skip
+    with pytest.raises(launch.LaunchError, match=r"SLURM refused training toy: invalid partition specified: gpuu"):
+        launch.run("slurm", SUBMISSION, program, ("write",))
+    said = capfd.readouterr().err
+    assert "Socket timed out on send/recv operation'. Next try in 0.1 s." in said
+    assert "SLURM says 'QOSMaxSubmitJobPerUserLimit'. Next try in 0.2 s." in said
+    assert len(Path("asked").read_text().split()) == 3
+
+
+def test_a_wrong_request_fails_at_once(program, fake_slurm):
+    fake_slurm(sbatch='echo x >> asked; echo "sbatch: error: Invalid qos specification" >&2; exit 1')
+    with pytest.raises(launch.LaunchError, match="Invalid qos specification"):
+        launch.run("slurm", SUBMISSION, program, ("write",))
+    assert Path("asked").read_text() == "x\n"
+
+
+def test_stop_signal_ends_the_waiting_for_a_busy_controller(program, fake_slurm):
+    fake_slurm(sbatch='touch asked; echo "sbatch: error: Unable to contact slurm controller" >&2; exit 1')
+
+    def stop():
+        while not Path("asked").exists():
+            threading.Event().wait(0.1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=stop, daemon=True).start()
+    with pytest.raises(launch.LaunchError, match="stopped while training toy is not submitted yet"):
+        launch.run("slurm", SUBMISSION, program, ("write",))
+
+
+OPTIONS = {"qos": "long", "gres": "gpu:a100:2", "mem-per-cpu": "8G", "reservation": "our friday", "exclude": "n[1-3]",
+           "comment": "falco", "exclusive": True, "hold": False}  # fmt: skip
+
+
+def test_free_options_reach_the_script_of_a_submitted_job(program, tmp_path, fake_slurm):
+    fake_slurm(sbatch=f'cp "$1" {tmp_path}/submitted.sh; echo "sbatch: error: no" >&2; exit 1')
+    with pytest.raises(launch.LaunchError, match=r"options '.*a100"):
+        launch.run("slurm", SUBMISSION | {"gpus": 2, "options": OPTIONS}, program, ("write",))
+    submitted = (tmp_path / "submitted.sh").read_text()
+    for line in ("--qos=long", "--gres=gpu:a100:2", "--mem-per-cpu=8G", "--reservation='our friday'",
+                 "--exclude='n[1-3]'", "--comment=falco", "--exclusive"):  # fmt: skip
+        assert f"#SBATCH {line}\n" in submitted
+    assert not re.search("--mem=|--gpus-per-node|--hold", submitted)
+
+
+def test_free_options_reach_the_call_of_snakemakes_executor(tiny):
+    from snakemake_executor_plugin_slurm.submit_string import get_submit_command
+    from snakemake_executor_plugin_slurm.utils import set_gres_string
+    from snakemake_executor_plugin_slurm.validation import validate_slurm_extra
+
+    class Resources(SimpleNamespace):
+        def get(self, name, default=None):
+            return vars(self).get(name, default)
+
+    block = tiny.compute.light.model_dump() | {"options": OPTIONS}
+    requested = submission.light(ComputeSettings(**tiny.compute.model_dump() | {"light": block}))
+    job = SimpleNamespace(resources=Resources(**requested), threads=1)
+    params = dict.fromkeys(("run_uuid", "slurm_logfile", "comment_str", "account", "partition", "workdir"), "x")
+    validate_slurm_extra(job)
+    call = shlex.split(get_submit_command(job, params) + set_gres_string(job))
+    assert {"--qos=long", "--gres=gpu:a100:2", "--reservation=our friday", "--exclude=n[1-3]", "--exclusive"} <= {*call}
+    assert call[call.index("--mem-per-cpu") + 1] == "8G"
+    assert not {"--mem", "--hold"} & {*call}
+
+
+@pytest.mark.parametrize(("option", "hint"), [("time", "set `minutes`"), ("job-name", "Masquerade sets it")])
+def test_an_option_that_another_parameter_sets_is_refused_with_its_name(tiny, option, hint):
+    block = tiny.compute.training.model_dump() | {"options": {option: "x"}}
+    with pytest.raises(ValueError, match=f"'{option}' is not among the free options: {hint}"):
+        ComputeSettings(**tiny.compute.model_dump() | {"training": block})
+
+
+def test_variables_of_an_outer_job_are_removed_and_the_configuration_of_slurm_stays(monkeypatch):
+    monkeypatch.setenv("SLURM_CONF", "/etc/our/slurm.conf")
+    kept = submission.settings_of_slurm()
+    for name in ("SLURM_JOB_ID", "SLURM_MEM_PER_NODE", "SLURM_NTASKS"):
+        monkeypatch.setenv(name, "7")
+    monkeypatch.setenv("SBATCH_QOS", "long")
+    submission.forget_outer_job(kept)
+    assert {name for name in os.environ if name.startswith("SLURM")} == {"SLURM_CONF"}
+    assert os.environ["SBATCH_QOS"] == "long"
+
+
+def test_slurm_script_holds_the_requested_resources(program, tmp_path, fake_slurm):
+    fake_slurm(sbatch=f'cp "$1" {tmp_path}/submitted.sh; echo "sbatch: error: no" >&2; exit 1')
     request = {"gpus": 2, "tasks": 2, "constraint": "a100", "account": "lab", "setup": ["module load cuda"]}
     with pytest.raises(launch.LaunchError, match=r"SLURM refused training toy: no\. The job requests partition ''"):
         launch.run("slurm", SUBMISSION | request, program, ("write",))

@@ -1,7 +1,9 @@
 """Parameters: each mistake is an error before the graph is built, and its text names the mistake."""
 
 import json
+import re
 import shutil
+import subprocess
 
 import pytest
 import yaml
@@ -91,6 +93,45 @@ def test_error_for_broken_yaml_names_the_file(repository):
     (repository / "params.yaml").write_text("scale: [")
     with pytest.raises(ParameterError, match=r"params.yaml is not valid YAML"):
         loading.load(repository)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"scale: mini\nseeds: [0]\nscale: tiny\n", 'line 3: found duplicate key "scale"; remove one of the two'),
+        (b"people: {judges: 0.1, judges: 0.2}", 'line 1: found duplicate key "judges"'),
+        ("scale: mini\ncaution: Größe".encode("latin-1"), "is not UTF-8, line 2"),
+        ("scale: mini".encode("utf-16"), "is not UTF-8, line 1"),
+        (b"scale: mini\n010: 3\n", "the key 10 is no text for YAML. Put it in quotes"),
+        (b"own: {~: 2}", "the key None is no text"),
+        (b"own: &own {own: *own}", "is not valid YAML"),
+        (b"scale: \x07", "is not valid YAML"),
+        (b"", "must be a mapping"),
+    ],
+)
+@pytest.mark.parametrize("file", ["params.yaml", "scales/mini.yaml"])
+def test_a_file_that_dvc_refuses_is_refused_with_its_name_and_the_line(repository, file, content, reason):
+    (repository / file).write_bytes(content)
+    with pytest.raises(ParameterError, match=rf"{file}.*{re.escape(reason)}"):
+        loading.load(repository, "mini")
+
+
+def test_line_ends_and_a_byte_order_mark_change_no_parameter(repository):
+    before = loading.load(repository, "mini").tree
+    for file in [repository / "params.yaml", *(repository / "scales").iterdir()]:
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", b"\r\n"))
+    assert loading.load(repository, "mini").tree == before
+
+
+def test_a_checkout_has_unix_line_ends_whatever_git_is_set_to(root, tmp_path):
+    """Otherwise every declared text would be another input on another system, and its jobs would run again."""
+    for name in (".gitattributes", "params.yaml"):
+        shutil.copy(root / name, tmp_path)
+    for command in ("init -q", "config core.autocrlf true", "config core.eol crlf", "add ."):
+        subprocess.run(["git", *command.split()], cwd=tmp_path, check=True, capture_output=True)
+    (tmp_path / "params.yaml").unlink()
+    subprocess.run(["git", "checkout", "--", "params.yaml"], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "params.yaml").read_bytes() == (root / "params.yaml").read_bytes()
 
 
 def test_slice_holds_only_the_requested_keys(tiny):

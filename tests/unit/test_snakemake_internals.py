@@ -1,6 +1,7 @@
 """The installed Snakemake has the internals that `snakemake_internals` uses."""
 
 import inspect
+import os
 from importlib.metadata import version
 
 import pytest
@@ -31,6 +32,25 @@ def test_snakemake_has_the_parts_that_are_used():
     prepare = inspect.signature(Workflow._prepare_dag).parameters
     assert {"forceall", "ignore_incomplete", "lock_warn_only", "nolock"} <= set(prepare)
     assert callable(Workflow._build_dag)
+
+
+def test_benchmark_file_has_the_time_and_the_memory_of_the_job_itself(monkeypatch):
+    from snakemake import benchmark, shell
+
+    assert "with benchmarked(proc.pid, bench_record):" in inspect.getsource(shell)
+    monkeypatch.setattr(benchmark, "benchmarked", benchmark.benchmarked)  # is put back after the test
+    snakemake_internals.account_for_jobs({os.getpid(): {"cpu_time": 80.5, "max_rss": 512.0}}.get)
+    record = benchmark.BenchmarkRecord()
+    with benchmark.benchmarked(os.getpid(), record):
+        pass
+    record.running_time = 161.0
+    columns = dict(zip(record.get_header(), record.to_tsv(False).split("\t"), strict=True))
+    assert [columns[name] for name in ("max_rss", "max_uss", "mean_load", "cpu_time")] == [
+        "512.00",
+        "-",
+        "50.00",
+        "80.50",
+    ]
 
 
 @pytest.mark.parametrize("output", ["results/x.md", "data/" + "long/" * 90 + "file.parquet"])

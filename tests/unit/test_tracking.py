@@ -7,11 +7,13 @@ import socket
 import subprocess
 import sys
 import time
+from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from masquerade.lineage import publishing, tracking
+from masquerade.lineage import mlflow_internals, publishing, tracking
 
 pytestmark = pytest.mark.slow
 
@@ -443,3 +445,50 @@ def test_find_returns_the_run_of_a_record_and_creates_no_store(client, tmp_path)
     (tmp_path / "mlflow.db").unlink()
     assert publishing.find([run.id]) == {}
     assert not (tmp_path / "mlflow.db").exists()
+
+
+def test_internals_are_written_for_the_installed_and_locked_mlflow(root):
+    assert version("mlflow") == mlflow_internals.VERSION, "check each function of mlflow_internals.py"
+    assert f"mlflow=={mlflow_internals.VERSION}\n" in (root / "requirements.lock").read_text()
+
+
+def test_artifacts_of_a_moved_working_copy_are_found_and_its_old_place_is_not_made_again(client, tmp_path, monkeypatch):
+    old, new = tmp_path / "old place", tmp_path / "new place"
+    for place, name in ((old, "first"), (new, "second")):
+        if place == old:
+            old.mkdir()
+            shutil.copy("mlflow.db", old)
+        else:
+            old.rename(new)
+        monkeypatch.chdir(place)
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{place}/mlflow.db")
+        run = started(name)
+        run.artifact(Path("mlflow.db"))
+        run.end("FINISHED")
+        publishing.publish()
+    moved = type(client)(tracking.store())
+    for run in runs(moved).values():
+        if run.info.run_name in ("first", "second"):
+            assert run.info.artifact_uri.startswith(f"{new.as_uri()}/mlruns/")
+            assert [file.path for file in moved.list_artifacts(run.info.run_id)] == ["mlflow.db"]
+    assert not old.exists()
+
+
+def test_shared_store_keeps_the_place_of_its_artifacts(client, tmp_path, monkeypatch):
+    started("here").end("FINISHED")
+    publishing.publish()
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    started("there").end("FINISHED")
+    publishing.publish()
+    assert {run.info.artifact_uri.startswith(f"{tmp_path.as_uri()}/mlruns/") for run in runs(client).values()} == {True}
+
+
+def test_log_names_the_cause_if_a_server_does_not_allow_its_name():
+    from mlflow.server.security_utils import INVALID_HOST_MSG
+
+    said = tracking.cause(
+        ValueError(f"https://user:password@node7 error code 403. Response body: '{INVALID_HOST_MSG}'")
+    )
+    assert "start it with `--allowed-hosts`" in said
+    assert "password" not in said

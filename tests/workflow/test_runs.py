@@ -51,18 +51,23 @@ def place(request, tmp_path, monkeypatch):
 
 @pytest.fixture
 def server(tmp_path):
-    """The address of a private `mlflow server` with one worker. Only its processes are stopped at the end."""
+    """The address, by the name of this host, of a private `mlflow server` that is started as docs/cluster.md says.
+
+    It has one worker. Only its processes are stopped at the end.
+    """
     folder = tmp_path / "server"
     folder.mkdir()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    command = [sys.executable, "-m", "mlflow", "server", "--host", "0.0.0.0", "--port", str(port), "--workers", "1"]
+    name = socket.gethostname()
+    command += ["--allowed-hosts", f"{name.split('.')[0]}*,localhost*"]
     command += ["--backend-store-uri", "sqlite:///server.db", "--artifacts-destination", str(folder / "artifacts")]
     environment = os.environ | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True)
-    address = f"http://127.0.0.1:{port}"
+    address = f"http://{name}:{port}"
     try:
         for _ in range(600):
             assert process.poll() is None, (folder / "log").read_text()[-3000:]

@@ -31,6 +31,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 try:
+    checks.check_place(ROOT)
     checks.check_experiment(ROOT)
     GRAPH = Graph(ROOT, config.get("scale"), lambda path: snakemake_internals.announce_file(workflow, path))
 except MasqueradeError as error:
@@ -48,6 +49,7 @@ COMPUTE, TARGETS = PARAMETERS.compute, Targets(GRAPH)
 LOGS, BENCHMARKS = PATHS.logs, f"{PATHS.logs}/benchmarks"
 LIGHT, BRIEF = submission.light(COMPUTE), submission.brief(COMPUTE)
 ABOUT = GRAPH.knobs("scale", "seeds", "stand_ins", "caution")
+SLURM = submission.settings_of_slurm()  # read now: later Snakemake's executor removes them in a job of SLURM
 FORK_SERVER = fork_server.ForkServer(logger.warning)
 
 
@@ -88,13 +90,14 @@ def before_jobs():
         )
     try:
         checks.check_assets(snakemake_internals.pending_inputs(workflow))
-        submission.check_partitions(COMPUTE, snakemake_internals.submits_jobs(workflow))
+        submission.prepare(COMPUTE, snakemake_internals.submits_jobs(workflow), SLURM)
     except MasqueradeError as error:
         raise WorkflowError(str(error))
     snakemake_internals.schedule_on_job_end(workflow)
     snakemake_internals.log_group_errors()
     if not snakemake_internals.submits_jobs(workflow):
         FORK_SERVER.start(snakemake_internals.pending_jobs(workflow))
+        snakemake_internals.account_for_jobs(fork_server.usage)
 
 
 def after_jobs(outcome):

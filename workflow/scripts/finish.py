@@ -15,7 +15,7 @@ def publish() -> None:
     except Exception as error:  # noqa: BLE001 - a store or its network may raise anything
         logging.warning(
             "MLflow: not published to %s (%s). The runs stay in %s; the next build publishes them.",
-            tracking.public_store(), tracking.without_credentials(str(error)), tracking.RECORDS,
+            tracking.public_store(), tracking.cause(error), tracking.RECORDS,
         )  # fmt: skip
     else:
         logging.info("MLflow: %d runs published to %s", runs, tracking.public_store())

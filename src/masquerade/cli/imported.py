@@ -57,6 +57,9 @@ def import_method(
         bool, typer.Option("--partial", help="Allow missing pictures: their faces count as refused.")
     ] = False,
     resize: Annotated[bool, typer.Option("--resize", help="Resize square pictures to image.size.")] = False,
+    suffix: Annotated[
+        str, typer.Option(help="What the program adds to each name, after the id, such as _anonymized.")
+    ] = "",
     near: Annotated[
         float, typer.Option(help="Refuse pictures within this mean distance of an original, in grey levels.")
     ] = 6.0,
@@ -65,7 +68,7 @@ def import_method(
 ) -> None:
     """Import the pictures that another program made of a dataset's test faces, as a method of the matrix."""
     from masquerade.params import loading
-    from masquerade.pipeline.imported import pictures, registry
+    from masquerade.pipeline.imported import pictures, recognised, registry
 
     parameters = loading.load(root, scale)
     known = parameters.imported.get(name)
@@ -76,13 +79,20 @@ def import_method(
     file = registry.place(parameters.scale, dataset, name, variant)
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
         stored = Path(place, "pictures.zip")
-        count = pictures.collect(folder, originals, stored, near, partial, resize)
+        count = pictures.collect(folder, originals, stored, near, partial, resize, suffix)
         knobs = {"sha256": pictures.sha256(stored), "originals": originals.digest, "near": near}
         block = {name: {"title": title, "source": source, "variants": {variant: {dataset: knobs}}}}
         overlay = registry.register(root, parameters.scale, block)
+        known, compared = recognised.count(stored, originals)
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.move(stored, root / file)
     typer.echo(f"{file}: {count} of {len(originals.rows)} faces, sha256:{knobs['sha256']}")
+    if known > compared / 2:
+        typer.echo(
+            f"Warning: dlib still finds the right person for {known} of {compared} faces. If the program hides people, "
+            f"this is not what it wrote: look at the pictures in {folder}.",
+            err=True,
+        )
     typer.echo(f"{overlay}: imported.{name}.variants.{variant}.{dataset}")
     if (root / ".dvc").is_dir():
         _add(root, file)

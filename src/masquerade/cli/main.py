@@ -70,6 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     words = list(sys.argv[1:] if arguments is None else arguments)
     gc.set_threshold(100_000, 50, 100)  # searching what is imported for garbage takes 0.3 to 0.9 s
     try:
+        _check_sources()
         with ending.orderly():
             app(words)
     except (MasqueradeError, OSError) as error:
@@ -78,6 +79,16 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         Console(stderr=True, soft_wrap=True).print(Text(str(error), style="red"))
         sys.exit(1)
     sys.exit(0)
+
+
+def _check_sources() -> None:
+    """Raises MasqueradeError if this folder is a working copy, and the code that runs is that of another one."""
+    here, running = Path("src/masquerade"), Path(__file__).parents[1]
+    if here.is_dir() and not here.samefile(running):
+        raise MasqueradeError(
+            f"This is a working copy, but the code that runs is {running}: its .venv was copied or belongs to another "
+            "one. Run `make environment` here, or `export PYTHONPATH=src` to use that environment with this code."
+        )
 
 
 @app.callback()

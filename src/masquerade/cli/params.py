@@ -22,12 +22,10 @@ def show(
     root: Root = Path(),
 ) -> None:
     """Print the parameters of a scale, with its overlay, as YAML."""
-    import yaml
-
-    from masquerade.params import loading, origins
+    from masquerade.params import loading, origins, yaml_files
 
     if origin is None:
-        typer.echo(yaml.safe_dump(loading.load(root, scale).tree, sort_keys=False, allow_unicode=True), nl=False)
+        typer.echo(yaml_files.text(loading.load(root, scale).tree), nl=False)
         return
     for key, values in origins.origins(origin, root, scale).items():
         (file, value), *replaced = ((file, json.dumps(value, ensure_ascii=False)) for file, value in values.items())

@@ -82,13 +82,11 @@ def adopt(
     root: Root = Path(),
 ) -> None:
     """Print what the overlay of a scale must set so that it adopts every network of weights/."""
-    import yaml
-
-    from masquerade.params import loading
+    from masquerade.params import loading, yaml_files
     from masquerade.pipeline import adopted_networks
 
     tree = adopted_networks.edit(loading.load(root, scale), root)
-    typer.echo(yaml.safe_dump(tree, sort_keys=False, default_flow_style=None, width=118), nl=False)
+    typer.echo(yaml_files.text(tree, flow=None, width=118), nl=False)
 
 
 @app.command()

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from masquerade.core import files
-from masquerade.lineage.tracking import RECORDS, public_store, start_ticks, store, without_credentials
+from masquerade.lineage import mlflow_internals
+from masquerade.lineage.tracking import RECORDS, cause, public_store, start_ticks, store
 
 if TYPE_CHECKING:
     from mlflow.tracking.client import MlflowClient
@@ -96,9 +97,12 @@ class _Publisher:
         from mlflow.exceptions import MlflowException
 
         experiment = self.client.get_experiment_by_name(name)
+        database = Path(store().removeprefix("sqlite:///"))
+        place = Path("mlruns").resolve().as_uri() if store().startswith("sqlite:") else None
+        own = database.resolve().parent == Path.cwd()  # the store of this working copy, which may have been moved
+        if experiment and place and own and experiment.artifact_location != place:
+            mlflow_internals.move_artifacts(database, experiment.artifact_location, place)
         if experiment is None:
-            local = store().startswith("sqlite:")
-            place = Path("mlruns").resolve().as_uri() if local else None
             try:
                 return self.client.create_experiment(name, artifact_location=place)
             except MlflowException:  # another working copy created it in the meantime
@@ -121,7 +125,7 @@ class _Publisher:
                     break
                 except Exception as error:
                     if _refused(error):
-                        reason = without_credentials(str(error))
+                        reason = cause(error)
                         logger.warning("%s refuses %s/%s: %s", public_store(), RECORDS, record, reason)
                         break
                     if pause is None:

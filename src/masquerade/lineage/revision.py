@@ -3,11 +3,9 @@
 import subprocess
 from pathlib import Path
 
-import yaml
-
 from masquerade.lineage import records
 from masquerade.lineage.history import History, LineageError, of_text
-from masquerade.params import blocks
+from masquerade.params import blocks, yaml_files
 
 
 def at(name: str, root: Path = Path()) -> History:
@@ -15,11 +13,13 @@ def at(name: str, root: Path = Path()) -> History:
 
     Raises LineageError if there is no such revision, or no records in it.
     """
+    if reason := refusal(root):
+        raise LineageError(reason)
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if commit is None:
         raise LineageError(f"git has no revision '{name}'. Give a commit, a branch, a tag, HEAD~1, ...")
     commit = commit.strip()
-    parameters = yaml.load(_text(root, commit, blocks.PARAMS) or "{}", Loader=yaml.CSafeLoader)  # a safe loader
+    parameters = yaml_files.parse(_text(root, commit, blocks.PARAMS) or "{}", f"{blocks.PARAMS} of {name}")
     scale = parameters.get("scale", "")
     path = records.text_path(scale).as_posix()
     text = _text(root, commit, path)
@@ -29,6 +29,21 @@ def at(name: str, root: Path = Path()) -> History:
             f"`snakemake all`, run `git add dvc.lock {records.FOLDER}` and commit (see docs/lineage.md)."
         )
     return of_text(text, scale, commit, root)
+
+
+def refusal(root: Path) -> str:
+    """Why git does not read the repository at ``root``, with the remedy that git names; '' if it does, or without one.
+
+    git refuses a repository of another user, as in a container, with sudo, or on a share.
+    """
+    if not (root / ".git").exists():
+        return ""
+    done = subprocess.run(["git", "rev-parse", "--git-dir"], cwd=root, capture_output=True, text=True, check=False)
+    if not done.returncode:
+        return ""
+    said = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+    command = next((f" Run `{line.strip()}`." for line in said if line.strip().startswith("git config")), "")
+    return f"git does not read this repository ({said[0]}).{command}"
 
 
 def _text(root: Path, commit: str, path: str) -> str | None:

@@ -7,7 +7,8 @@ import ast
 import json
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,29 @@ def log_group_errors() -> None:
             logger.error(f"Group {group.groupid}: {msg}")
 
     GroupJob.log_error = log_error_with_reason
+
+
+def account_for_jobs(usage: Callable[[int], Mapping[str, float]]) -> None:
+    """Write into Snakemake's benchmark files what ``usage`` says of the job of a shell's process.
+
+    Snakemake measures the processes below the shell. A job that another process forked is not among them. What
+    ``usage`` does not say of such a job becomes "-".
+    """
+    from snakemake import benchmark
+
+    measured = benchmark.benchmarked
+
+    @contextmanager
+    def with_job(pid: int, of_job: benchmark.BenchmarkRecord) -> Iterator[benchmark.BenchmarkRecord]:
+        with measured(pid, of_job) as record:
+            yield record
+        if used := usage(pid):
+            record.data_collected = True
+            record.max_vms = record.max_uss = record.max_pss = None
+            vars(record).update(used)
+            record.cpu_usage = 100 * record.cpu_time  # mean_load is a percentage
+
+    benchmark.benchmarked = with_job
 
 
 def pending_inputs(workflow: "Workflow") -> set[str]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from masquerade.core import process
+from masquerade.lineage import mlflow_internals
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,7 +85,7 @@ class Run:
         try:
             self._publish(wait=False)
         except Exception as error:  # noqa: BLE001 - a store and its network can raise anything
-            reason = without_credentials(str(error))
+            reason = cause(error)
             logger.warning("not published to %s now (%s); it will be when the build ends", public_store(), reason)
         self._due = time.monotonic() + max(_LIVE_SECONDS, 10 * (time.monotonic() - began))
 
@@ -161,6 +162,14 @@ def public_store() -> str:
 def without_credentials(text: str) -> str:
     """The text without the user and password in its addresses."""
     return re.sub(r"(?<=://)[^/\s]*@", "", text)
+
+
+def cause(error: Exception) -> str:
+    """Why the store could not be written to, without credentials, and what to do where that is known."""
+    said = without_credentials(str(error))
+    if mlflow_internals.REFUSED_HOST in said:
+        said += ". The server does not allow this name: start it with `--allowed-hosts` (docs/cluster.md, MLflow)"
+    return said
 
 
 def _slurm() -> dict[str, str]:

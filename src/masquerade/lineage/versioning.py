@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
 from masquerade.faces import MANIFESTS
 from masquerade.lineage import local_records, records
 from masquerade.lineage.local_records import Build, NotRecorded
@@ -49,9 +47,9 @@ def record(partial: bool = False) -> int:
     kept = _keep(scale, {str(path) for job in jobs for path in job.output})
     _run("dvc", "commit", "--quiet", "--force", "--no-relink", STAGE.format(scale=scale))
     if out_of_date:
-        lock = yaml.safe_load(LOCK.read_text(encoding="utf-8"))
+        lock = yaml_files.read(LOCK)
         lock["stages"][STAGE.format(scale=scale)]["cmd"] = PARTIAL
-        LOCK.write_text(yaml.safe_dump(lock, sort_keys=False), encoding="utf-8")
+        LOCK.write_text(yaml_files.text(lock), encoding="utf-8")
     return kept
 
 

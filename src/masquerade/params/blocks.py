@@ -1,12 +1,13 @@
 """The blocks of params.yaml that belong to the pipeline. The other blocks are defined by the modules of the rooms."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from masquerade.core import people
 from masquerade.core.own_weights import OwnWeights
 from masquerade.core.settings import Name, Settings
+from masquerade.params.compute import ComputeSettings
 from masquerade.params.imported import ImportedMethod
 from masquerade.params.informed import InformedProtocol, TwinSettings
 
@@ -198,64 +199,6 @@ class InspectionSettings(Settings):
     """Side in pixels of the smallest face that MTCNN looks for in a whole photograph (12: the input of its P-Net)."""
     face_probability: Annotated[float, Field(ge=0, le=1)]
     """Least probability that MTCNN must give to a face in a whole photograph."""
-
-
-class LightJobs(Settings):
-    """What a job without networks needs of SLURM."""
-
-    partition: str
-    """SLURM partition ('' = the cluster's default)."""
-    minutes: Annotated[int, Field(ge=1)]
-    """Time limit in minutes."""
-    memory_gb: Annotated[float, Field(gt=0)]
-    """Memory in GiB."""
-
-
-class Submission(LightJobs):
-    """What a job with networks needs of SLURM."""
-
-    constraint: str
-    """Features that a node must have, in the syntax of ``sbatch --constraint`` ('' = any node)."""
-    gpus: Annotated[int, Field(ge=0)]
-    """GPUs of one job."""
-    tasks: Annotated[int, Field(ge=1)]
-    """Processes of one job, on one node; several train data-parallel, each on its share of the GPUs."""
-
-
-class ComputeSettings(Settings):
-    """Where jobs run, and what they need."""
-
-    launcher: Literal["in_process", "local", "slurm"]
-    """Where trainings and networks run: in the process of the job, in a local process of submitit, or on SLURM."""
-    threads: dict[Literal["data", "backbone", "train", "anonymize", "measure"], Annotated[int, Field(ge=1)]]
-    """CPU threads of one job of each kind."""
-    account: str
-    """SLURM account ('' = the user's default)."""
-    setup: list[str]
-    """Shell lines before each submitted training or inference, such as ``module load cuda``."""
-    grace_seconds: Annotated[int, Field(ge=1)]
-    """Seconds before its time limit at which a job gets the signal to save; longer than one step and one save."""
-    requeues: Annotated[int, Field(ge=0)]
-    """How often a training may reach its time limit before it fails."""
-    light: LightJobs
-    """One job of Snakemake's SLURM executor: faces, classical anonymization, measurements, metrics, tables."""
-    training: Submission
-    """One training."""
-    inference: Submission
-    """One job that runs trained networks: anonymization, recovery, inversion."""
-    own: dict[Annotated[str, Field(pattern=r"^(training|inference)/[a-z0-9_]+$")], dict[str, Any]]
-    """``training/<name>`` or ``inference/<name>`` -> the values that differ from `training` or `inference`."""
-
-    @model_validator(mode="after")
-    def _submissions_are_possible(self) -> "ComputeSettings":
-        for job in ["inference/", *self.own]:
-            if self.submission(*job.split("/")).tasks > 1 and job.startswith("inference"):
-                raise ValueError(f"{job.rstrip('/')} must have one task: only trainings use several processes")
-        return self
-
-    def submission(self, kind: str, name: str) -> Submission:
-        """What a job of ``kind`` (``training`` or ``inference``) for the method or backbone ``name`` needs of SLURM."""
-        return Submission(**getattr(self, kind).model_dump() | self.own.get(f"{kind}/{name}", {}))
 
 
 class BootstrapSettings(Settings):

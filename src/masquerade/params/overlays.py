@@ -4,12 +4,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from masquerade.core import files
 from masquerade.core.errors import ParameterError
 from masquerade.core.suggestions import nearest
-from masquerade.params import blocks
+from masquerade.params import blocks, yaml_files
 
 MISSING = object()
 """The value of a key that a tree does not have."""
@@ -65,7 +63,7 @@ def chain(
 
 def write(tree: Mapping[str, Any], file: Path) -> Path:
     """Write the effective parameters to ``file`` if they changed, and return ``file``."""
-    return files.write_if_changed(file, yaml.dump(tree, Dumper=yaml.CSafeDumper, allow_unicode=True))
+    return files.write_if_changed(file, yaml_files.text(tree, sort_keys=True))
 
 
 def at(tree: Any, key: str) -> Any:

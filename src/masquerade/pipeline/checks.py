@@ -7,13 +7,26 @@ from pathlib import Path
 
 from masquerade import assets
 from masquerade.core import discovery
-from masquerade.core.errors import AssetError
+from masquerade.core.errors import AssetError, MasqueradeError
+from masquerade.lineage import revision
 from masquerade.params import blocks, loading, overlays, yaml_files
 from masquerade.pipeline.graph import Graph
 
+FORBIDDEN = ':"$`\\%\n'
+"""`:` divides PATH, scripts expand `$` and the backtick within quotes, and SLURM expands `%`."""
 COMMAND = "`masquerade assets list`"
 BASELINE = "DVC_EXP_BASELINE_REV"
 """`dvc exp run` sets this variable: the commit from which the experiment starts."""
+
+
+def check_place(root: Path) -> None:
+    """Raise MasqueradeError if the path of the repository has one of the FORBIDDEN characters."""
+    if wrong := sorted(set(FORBIDDEN) & set(str(root))):
+        raise MasqueradeError(
+            f"The path of this repository, {str(root)!r}, has the character {' '.join(map(repr, wrong))}, which the "
+            "shell, PATH or SLURM would read as something else. Move the repository to a path without "
+            f"{' '.join(FORBIDDEN[:-1])} and line breaks, and run `make environment`. Spaces, ' and & are fine."
+        )
 
 
 def check_assets(paths: Iterable[str]) -> None:
@@ -54,6 +67,8 @@ def warnings(graph: Graph) -> list[str]:
         *(role for name in judges for role in discovery.load("judges", name).assets),
     ]
     texts = []
+    if reason := revision.refusal(graph.planned.root):
+        texts.append(f"{reason} Until then runs have the commit 'unknown', and no build is recorded.")
     if problems := _problems(dict.fromkeys(roles)):
         head = f"Files from outside that are not ready, without which a build stops ({COMMAND}):\n"
         texts.append(head + "\n".join(problems))

@@ -12,6 +12,7 @@ import io
 import json
 import multiprocessing
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -27,7 +28,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from masquerade.core import threads
+from masquerade.core import files, threads
 from masquerade.pipeline import forked_job
 
 SOCKET = "jobs"
@@ -201,6 +202,33 @@ def _run(request: dict[str, Any], streams: list[int], inherited: list[socket.soc
             if not thread.daemon and thread is not threading.main_thread():
                 thread.join()
         atexit._run_exitfuncs()
+        _write_usage(Path(request["usage"]))
+
+
+def _write_usage(file: Path) -> None:
+    """Write the processor time in seconds, and the memory, input and output in MiB, of this job and what it started."""
+    parts = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    usage = {
+        "cpu_time": sum(part.ru_utime + part.ru_stime for part in parts),
+        "max_rss": max(part.ru_maxrss for part in parts) / 1024,
+        "io_in": sum(part.ru_inblock for part in parts) / 2048,
+        "io_out": sum(part.ru_oublock for part in parts) / 2048,
+    }
+    with suppress(OSError):  # the build has ended, and its folder with it
+        files.write_text(file, json.dumps(usage))
+
+
+def usage(shell: int) -> dict[str, float]:
+    """What the job used whose program ran in the process ``shell`` or below it, as `_write_usage` wrote it, once.
+
+    Empty if it ran in no fork server, or if it was killed.
+    """
+    folder = Path(os.environ.get(forked_job.ADDRESS, "")).parent
+    for file in (*folder.glob(f"{shell}.*"), *folder.glob(f"*.{shell}")) if forked_job.ADDRESS in os.environ else ():
+        used = json.loads(file.read_text(encoding="utf-8"))
+        file.unlink()
+        return used
+    return {}
 
 
 def _show(error: BaseException) -> None:

@@ -39,7 +39,7 @@ def delegate() -> None:
             with short(address) as name:
                 connection.connect(name)
             socket.send_fds(connection, [b"\0"], [0, 1, 2])
-            request = json.dumps(_request()).encode()
+            request = json.dumps(_request(Path(address).parent)).encode()
             connection.sendall(NUMBER.pack(len(request)) + request)
             job = receive_number(connection)
         except OSError:
@@ -59,8 +59,9 @@ def short(address: str | Path) -> Iterator[str]:
         os.close(folder)
 
 
-def _request() -> dict[str, Any]:
+def _request(folder: Path) -> dict[str, Any]:
     return {
+        "usage": str(folder / f"{os.getppid()}.{os.getpid()}"),
         "python": python(),
         "argv": sys.argv,
         "path": sys.path,

@@ -6,6 +6,7 @@ for a job shows the job's log as it grows, and cancels the job when the process 
 """
 
 import os
+import re
 import runpy
 import signal
 import subprocess
@@ -13,11 +14,11 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from masquerade.core import process
 from masquerade.core.errors import MasqueradeError
@@ -27,6 +28,7 @@ from masquerade.pipeline import forked_job
 if TYPE_CHECKING:
     from masquerade.pipeline.submitit_internals import DelayedSubmission, Job
 
+_Result = TypeVar("_Result")
 _STATE_SECONDS = 30
 """Between two queries of the cluster. They find a job that ended without writing its result."""
 _REQUEUE_LOOKS = 20
@@ -39,6 +41,14 @@ _HINTS = {
 }
 
 
+MEMORY, GPUS = {"mem-per-cpu", "mem-per-gpu"}, {"gres", "gpus", "gpus-per-task", "gpus-per-socket"}
+"""Options of sbatch that replace `memory_gb` and `gpus`."""
+_PASSING = re.compile(
+    r"timed out|unable to contact|temporarily unavailable|zero bytes|standby mode|connection refused|MaxSubmitJob", re.I
+)
+"""What SLURM says when its controller is busy or restarted, and when the user has as many jobs as are allowed."""
+_PAUSES = (5, 10, 20, 40, 80, 160, *[300] * 285)
+"""Seconds between two requests to SLURM, a day in all: jobs of the user end, and room is made for others."""
 REQUEUED = -1
 """The status with which submitit ends a process whose job it has requeued."""
 
@@ -100,7 +110,7 @@ def run(launcher: str, submission: Mapping[str, Any], script: str, arguments: Se
     kind = Resumable if submission["resumable"] else Program
     program = kind(script, tuple(arguments), uuid.uuid4().hex)
     with _signals() as stopped:
-        job = _submit(program, launcher, submission)
+        job = _submit(program, launcher, submission, stopped)
         _follow(job, stopped)
     _conclude(job, submission["name"])
 
@@ -111,7 +121,11 @@ def check_partitions(partitions: Mapping[str, str]) -> None:
     Raises LaunchError naming the first partition that does not exist, or when SLURM cannot be found.
     """
     try:
-        listed = subprocess.run(["sinfo", "-h", "-o", "%R"], capture_output=True, text=True, check=True).stdout
+        command = ["sinfo", "-h", "-o", "%R"]
+        listed = _patiently(
+            lambda: subprocess.run(command, capture_output=True, text=True, check=True).stdout,
+            "the partitions are not read yet", threading.Event(), most=4,
+        )  # fmt: skip
     except (OSError, subprocess.CalledProcessError) as error:
         reason = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
         raise LaunchError(
@@ -124,7 +138,7 @@ def check_partitions(partitions: Mapping[str, str]) -> None:
             raise LaunchError(f"params.yaml: {parameter} is '{name}'. This cluster has: {', '.join(known)}.")
 
 
-def _submit(program: Program, launcher: str, submission: Mapping[str, Any]) -> "Job":
+def _submit(program: Program, launcher: str, submission: Mapping[str, Any], stopped: threading.Event) -> "Job":
     import submitit
 
     from masquerade.pipeline import submitit_internals
@@ -136,24 +150,26 @@ def _submit(program: Program, launcher: str, submission: Mapping[str, Any]) -> "
         "timeout_min": submission["minutes"],
         "cpus_per_task": submission["cpus"],
         "tasks_per_node": submission["tasks"],
-        "mem_gb": submission["memory_gb"],
     }
-    if submission["gpus"]:
+    given = {key: value for key, value in submission["options"].items() if value is not False}
+    if not MEMORY & given.keys():
+        resources["mem_gb"] = submission["memory_gb"]
+    if submission["gpus"] and not GPUS & given.keys():
         resources["gpus_per_node"] = submission["gpus"]
     options = {}
     if launcher == "slurm":
-        options = {"slurm_python": sys.executable, "slurm_max_num_timeout": submission["requeues"]}
+        options = {"slurm_max_num_timeout": submission["requeues"]}
         optional = {f"slurm_{key}": submission[key] for key in ("partition", "account", "constraint", "setup")}
         resources |= {key: value for key, value in optional.items() if value}
         resources["slurm_signal_delay_s"] = submission["grace_seconds"]
-        resources["slurm_additional_parameters"] = {"requeue": True}
+        resources["slurm_additional_parameters"] = {"requeue": True, **given}
     executor = submitit.AutoExecutor(folder=str(logs), cluster=launcher, **options)
     executor.update_parameters(**resources)
     try:
-        job = executor.submit(program)
+        job = _patiently(lambda: executor.submit(program), f"{submission['name']} is not submitted yet", stopped)
     except (submitit_internals.FailedJobError, OSError) as error:
         reasons = "; ".join(submitit_internals.refusals(error))
-        request = ", ".join(f"{key} '{submission[key]}'" for key in ("partition", "account", "constraint"))
+        request = ", ".join(f"{key} '{submission[key]}'" for key in ("partition", "account", "constraint", "options"))
         raise LaunchError(
             f"SLURM refused {submission['name']}: {reasons}. The job requests {request} (params.yaml, compute); "
             "`sinfo` and `sacctmgr show associations user=$USER` list what is allowed."
@@ -161,6 +177,29 @@ def _submit(program: Program, launcher: str, submission: Mapping[str, Any]) -> "
     log = submitit_internals.log(job)
     sys.stderr.write(f"{submission['name']} is {launcher} job {job.job_id}; its log: {log}\n")
     return job
+
+
+def _patiently(
+    request: Callable[[], _Result], waiting: str, stopped: threading.Event, most: int | None = None
+) -> _Result:
+    """The result of a request to SLURM, made again after growing pauses while it fails for what passes by itself.
+
+    ``most``: the number of pauses; None: about a day. Raises the last error.
+    """
+    from masquerade.pipeline import submitit_internals
+
+    for pause in _PAUSES[:most]:
+        try:
+            return request()
+        except (submitit_internals.FailedJobError, subprocess.CalledProcessError) as error:
+            said = f"{error} {getattr(error, 'stderr', '')}"
+            if not _PASSING.search(said):
+                raise
+            reason = "; ".join(re.findall(r"error: (.+)", said)) or said
+        sys.stderr.write(f"{waiting}: SLURM says '{reason.strip()}'. Next try in {pause} s.\n")
+        if stopped.wait(pause):
+            raise LaunchError(f"stopped while {waiting}.")
+    return request()
 
 
 def _follow(job: "Job", stopped: threading.Event) -> None:

@@ -25,6 +25,7 @@ def load() -> None:
     import pyarrow.dataset
     import pyarrow.parquet
     import pydantic.main
+    import ruamel.yaml
     import safetensors.torch
     import scipy.linalg
     import scipy.ndimage

@@ -1,10 +1,12 @@
 """The resources of a job: what submitit or Snakemake's SLURM executor requests from the cluster."""
 
 import json
-from collections.abc import Callable
+import os
+import shlex
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from masquerade.params.blocks import ComputeSettings
+from masquerade.params.compute import ComputeSettings
 from masquerade.pipeline import launch
 
 Threads = Literal["data", "backbone", "train", "anonymize", "measure"]
@@ -16,12 +18,22 @@ BRIEF_MINUTES, BRIEF_MEMORY_MB = 5, 4096
 """The most that a metric or a table needs."""
 
 
+NAMED = {"qos": "qos", "gres": "gres", "mem-per-cpu": "mem_mb_per_cpu"}
+"""Option of sbatch -> the resource by which Snakemake's SLURM executor takes it. `slurm_extra` holds all others."""
+
+
 def light(compute: ComputeSettings) -> dict[str, Any]:
-    """Resources of a job of Snakemake's own executor."""
-    resources: dict[str, Any] = {
-        "runtime": compute.light.minutes,
-        "mem_mb": int(compute.light.memory_gb * 1024),
-    }
+    """Resources of a job of Snakemake's own executor, which sets the comment of a job itself."""
+    options = {key: value for key, value in compute.light.options.items() if value is not False and key != "comment"}
+    resources: dict[str, Any] = {"runtime": compute.light.minutes}
+    if not launch.MEMORY & options.keys():
+        resources["mem_mb"] = int(compute.light.memory_gb * 1024)
+    resources |= {resource: str(options.pop(option)) for option, resource in NAMED.items() if option in options}
+    if options:
+        words = (
+            f"--{key}" if value is True else f"--{key}={shlex.quote(str(value))}" for key, value in options.items()
+        )
+        resources["slurm_extra"] = " ".join(words)
     if compute.light.partition:
         resources["slurm_partition"] = compute.light.partition
     if compute.account:
@@ -32,10 +44,8 @@ def light(compute: ComputeSettings) -> dict[str, Any]:
 def brief(compute: ComputeSettings) -> dict[str, Any]:
     """Resources of a metric or a table, which takes seconds and little memory."""
     resources = light(compute)
-    return resources | {
-        "runtime": min(BRIEF_MINUTES, resources["runtime"]),
-        "mem_mb": min(BRIEF_MEMORY_MB, resources["mem_mb"]),
-    }
+    most = {"runtime": BRIEF_MINUTES, "mem_mb": BRIEF_MEMORY_MB}
+    return {key: min(value, most[key]) if key in most else value for key, value in resources.items()}
 
 
 def submitted(
@@ -61,13 +71,29 @@ def submitted(
     return {"launcher": compute.launcher, "submission": submission}
 
 
-def check_partitions(compute: ComputeSettings, submits: bool) -> None:
-    """Raise MasqueradeError if the cluster lacks a partition that params.yaml names.
+def settings_of_slurm() -> dict[str, str]:
+    """The variables by which the programs of SLURM find its configuration."""
+    return {name: os.environ[name] for name in ("SLURM_CONF",) if name in os.environ}
 
-    ``submits``: whether Snakemake's executor sends jobs to a cluster.
+
+def forget_outer_job(kept: Mapping[str, str]) -> None:
+    """Remove the variables of the SLURM job in which this process runs, so that no job that it submits inherits them.
+
+    SLURM would take the outer job's memory and processors for those of the inner one. ``kept`` stays or comes back.
+    """
+    for name in [name for name in os.environ if name.startswith("SLURM_")]:
+        del os.environ[name]
+    os.environ.update(kept)
+
+
+def prepare(compute: ComputeSettings, submits: bool, kept: Mapping[str, str]) -> None:
+    """Forget the outer job, and raise MasqueradeError if the cluster lacks a partition that params.yaml names.
+
+    ``submits``: whether Snakemake's executor sends jobs to a cluster. ``kept``: see `forget_outer_job`.
     """
     if not (submits or compute.launcher == "slurm"):
         return
+    forget_outer_job(kept)
     partitions = {f"compute.{kind}.partition": getattr(compute, kind).partition for kind in KINDS}
     partitions |= {f"compute.own.{job}.partition": knobs.get("partition", "") for job, knobs in compute.own.items()}
     launch.check_partitions(partitions)

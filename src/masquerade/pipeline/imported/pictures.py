@@ -1,11 +1,14 @@
 """Collects the pictures of another program from a folder into one file, and builds the archive of a cell from it.
 
-Both steps compare every picture with the originals. A picture that shows an original is never imported.
+Both steps compare every picture with the originals. A picture that shows an original, or one in disguise, is never
+imported.
 """
 
 import hashlib
 import io
+import shlex
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -21,10 +24,14 @@ from masquerade.faces.photographs import decoding
 from masquerade.faces.photographs.decoding import resized
 from masquerade.params.imported import ImportedSet
 from masquerade.pipeline import anonymization
+from masquerade.pipeline.imported import disguises
 
 SPLIT = "test"
 BATCH = 32
 MEGAPIXELS = 40.0  # the limit of one picture, against decompression bombs
+LOOKED_UP = 3  # originals, besides its own, that a picture may be in disguise
+DISGUISED = 2 / 3  # of `near`: the largest difference of an original in disguise, in grey levels
+LEAST = 1.0  # grey levels that rounding leaves when a disguise is undone
 MOST_NAMES = 5  # names that an error lists; the others are counted
 NO_PICTURE = "the program that was imported gave no picture of this face"
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # so that the same pictures give the same bytes
@@ -38,13 +45,15 @@ class Originals:
         self.rows = archive.select(SPLIT)
         self.size = archive.facts["size"]
         profiles = [np.empty((0, self.size * 3), np.float32)]
+        signatures = []
         sha = hashlib.sha256()
         for faces in archive.batches(BATCH, rows=self.rows):
             pictures = to_uint8(faces.images)
             profiles.append(_profiles(pictures))
+            signatures += map(disguises.signature, pictures)
             for name, picture in zip(faces.ids, pictures, strict=True):
                 sha.update(name.encode() + b"\0" + picture.tobytes())
-        self._profiles = np.concatenate(profiles)
+        self._profiles, self._signatures = np.concatenate(profiles), np.array(signatures)
         self.digest = sha.hexdigest()
         """SHA-256 of the ids and pixels of the faces, in their order."""
 
@@ -56,10 +65,30 @@ class Originals:
         """
         distances = np.abs(self._profiles - _profiles(picture[None])).mean(axis=1)
         for place in np.flatnonzero(distances <= near + 1e-3):  # allows for the rounding of float32
-            original = to_uint8(self.archive.load(rows=self.rows.iloc[[place]]).images[0])
-            if np.abs(original.astype(np.int16) - picture).mean() <= near:
+            if _difference(picture, self._original(place)) <= near:
                 return self.rows["id"].iloc[place]
         return ""
+
+    def disguised(self, picture: np.ndarray, name: str, near: float) -> str:
+        """The id of an original that ``picture`` shows in disguise (`disguises`), else ''.
+
+        It is compared with the original ``name`` and with those of the most similar `disguises.signature`.
+        """
+        alike = np.argsort(-(self._signatures @ disguises.signature(picture)))[:LOOKED_UP]
+        for place in dict.fromkeys([*np.flatnonzero(self.rows["id"] == name), *alike]):
+            original = self._original(place)
+            left = disguises.difference(picture, original)
+            plain = _difference(picture, original)
+            if left <= max(DISGUISED * near, LEAST) and left < plain / 2 and plain > LEAST:
+                return self.rows["id"].iloc[place]
+        return ""
+
+    def _original(self, place: np.integer) -> np.ndarray:
+        return to_uint8(self.archive.load(rows=self.rows.iloc[[place]]).images[0])
+
+
+def _difference(picture: np.ndarray, original: np.ndarray) -> float:
+    return float(np.abs(original.astype(np.int16) - picture).mean())
 
 
 def _profiles(pictures: np.ndarray) -> np.ndarray:
@@ -77,23 +106,25 @@ def export(archive: FaceArchive, output: Path) -> int:
     return len(rows)
 
 
-def collect(folder: Path, originals: Originals, output: Path, near: float, partial: bool, resize: bool) -> int:
+def collect(
+    folder: Path, originals: Originals, output: Path, near: float, partial: bool, resize: bool, suffix: str = ""
+) -> int:
     """Write the pictures below ``folder``, in any readable format, to the file ``output``. Returns their number.
 
-    The name of a picture without its suffix is the id of its original. ``partial``: faces may lack a picture.
-    ``resize``: square pictures of another size are resized. ``near``: see `Originals.match`. Raises ArchiveError, which
-    lists every mistake, and writes nothing if a face lacks a picture, or a picture belongs to no face, cannot be read,
-    has another size or shows an original.
+    The name of a picture without its file type and ``suffix`` is the id of its original. ``partial``: faces may lack a
+    picture. ``resize``: square pictures of another size are resized. ``near``: see `Originals.match`. Raises
+    ArchiveError, which lists every mistake, and writes nothing if a face lacks a picture, or a picture belongs to no
+    face, cannot be read, has another size or shows an original.
     """
     paths: dict[str, list[Path]] = {}
     for path in files(folder):
-        paths.setdefault(path.stem, []).append(path)
+        paths.setdefault(path.stem.removesuffix(suffix), []).append(path)
     expected = originals.rows["id"].tolist()
     unknown = [path.name for name in paths.keys() - set(expected) for path in paths[name]]
     missing = [name for name in expected if name not in paths]
     mistakes = {
         "no picture (--partial counts such faces as refused by the program)": [] if partial else missing,
-        "the name is not the id of a test face; remove the file": sorted(unknown),
+        f"the name is not the id of a test face; {_remedy(unknown, set(expected))}": sorted(unknown),
         "several files": [name for name in expected if len(paths.get(name, ())) > 1],
     }
     pictures = {}
@@ -101,7 +132,7 @@ def collect(folder: Path, originals: Originals, output: Path, near: float, parti
         if len(paths.get(name, ())) != 1:
             continue
         try:
-            pictures[name] = _read(paths[name][0], folder, originals, near, resize)
+            pictures[name] = _read(paths[name][0], folder, name, originals, near, resize)
         except PictureError as error:
             mistakes.setdefault(str(error), []).append(name)
     lines = [f"- {_listed(names)}: {what}" for what, names in mistakes.items() if names]
@@ -115,17 +146,27 @@ def collect(folder: Path, originals: Originals, output: Path, near: float, parti
     return len(pictures)
 
 
-def _read(path: Path, folder: Path, originals: Originals, near: float, resize: bool) -> np.ndarray:
+def _remedy(names: list[str], expected: set[str]) -> str:
+    """What to do about files whose ``names`` are no ids: most programs that rename add one suffix to all names."""
+    suffixes: Counter[str] = Counter()
+    for stem in (Path(name).stem for name in names):
+        longest = next((length for length in range(len(stem), 0, -1) if stem[:length] in expected), len(stem))
+        suffixes[stem[longest:]] += 1
+    suffix, count = suffixes.most_common(1)[0] if suffixes else ("", 0)
+    return f"add `--suffix={shlex.quote(suffix)}`" if suffix and 2 * count > len(names) else "remove the file"
+
+
+def _read(path: Path, folder: Path, name: str, originals: Originals, near: float, resize: bool) -> np.ndarray:
     picture = decoding.read(path, folder, MEGAPIXELS)
     size = originals.size
     if picture.shape[:2] != (size, size):
         if not resize:
             raise PictureError(f"not {size} x {size} pixels (--resize brings square pictures to that size)")
         picture = resized(picture, size)
-    return _checked(picture, originals, near)
+    return _checked(picture, name, originals, near)
 
 
-def _checked(picture: np.ndarray, originals: Originals, near: float) -> np.ndarray:
+def _checked(picture: np.ndarray, name: str, originals: Originals, near: float) -> np.ndarray:
     """The picture itself. Raises PictureError if it shows an original."""
     if originals.match(picture, 0.0):
         raise PictureError("an original, unchanged; such a picture is never imported")
@@ -133,6 +174,8 @@ def _checked(picture: np.ndarray, originals: Originals, near: float) -> np.ndarr
         raise PictureError(
             f"within {near:g} grey levels of an original in the mean; use --near 0 if the program changes so little"
         )
+    if originals.disguised(picture, name, near):
+        raise PictureError("an original, but mirrored, turned, shifted, brighter or darker, or with exchanged colours")
     return picture
 
 
@@ -202,6 +245,6 @@ def _results(
                     f"{pictures}: {name} is not {originals.size} x {originals.size} pixels. Import its folder again."
                 )
             try:
-                yield _checked(picture, originals, near), ""
+                yield _checked(picture, name, originals, near), ""
             except PictureError as error:
                 raise ArchiveError(f"{pictures}: {name} is {error}") from error

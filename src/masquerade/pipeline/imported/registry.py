@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from masquerade.core.errors import ParameterError
 from masquerade.params import blocks, loading, overlays, yaml_files
 from masquerade.params.paths import Paths
@@ -28,7 +26,7 @@ def register(root: Path, scale: str, block: Mapping[str, Any]) -> Path:
     file = root / blocks.SCALES / f"{scale}.yaml"
     before, text = yaml_files.read(file), file.read_text(encoding="utf-8")
     merged = {"imported": overlays.overlay(before.get("imported") or {}, block)}
-    written = yaml.safe_dump(merged, sort_keys=False, allow_unicode=True, width=1000)
+    written = yaml_files.text(merged)
     if _BLOCK.search(text + "\n"):
         changed = _BLOCK.sub(lambda _: written, text if text.endswith("\n") else f"{text}\n", count=1)
     else:
