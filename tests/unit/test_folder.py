@@ -283,6 +283,41 @@ def test_a_mode_without_a_fixed_range_is_refused(tmp_path):
         saved(tmp_path / "float.tiff", Image.fromarray(np.ones((8, 8), np.float32)))
 
 
+@pytest.mark.parametrize("faces", ["all", "largest"])
+def test_a_crop_hides_the_neighbours_and_names_them_to_the_judge(tmp_path, portrait, faces):
+    head = portrait.crop((80, 20, 210, 300))
+    group = Image.new("RGB", (240, 280))
+    group.paste(head, (0, 0))
+    group.paste(head.transpose(Image.Transpose.FLIP_LEFT_RIGHT), (110, 0))
+    group.save(tmp_path / "cheek_to_cheek.png")
+    photograph, found = np.asarray(group), records(tmp_path, faces=faces)
+    assert len(found) == {"all": 2, "largest": 1}[faces]
+    for record in found:
+        square = alignment.Square(np.array(record.row["square"][:2]), np.array(record.row["square"][2:]))
+        difference = np.abs(alignment.crop(photograph, square, 128).astype(int) - record.picture).sum(axis=2)
+        changed = (difference > 0).any(axis=0).nonzero()[0]
+        assert len(changed) > 10, "the columns of the neighbour"
+        assert not ((changed > 40) & (changed < 88)).any()
+        (other,) = record.others
+        assert other.shape == record.detailed.shape == (256, 256, 3)
+    if faces == "all":
+        np.testing.assert_array_equal(found[0].others[0], found[1].detailed)
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_a_face_that_fills_the_picture_is_found(tmp_path, portrait, turn):
+    """A passport picture that is cut at brow and chin: HOG finds it only with a border."""
+    passport = portrait.crop((104, 90, 188, 172))
+    assert not len(alignment.detect(np.asarray(passport), 1024, 0.3))
+    if turn:
+        passport = passport.transpose(Image.Transpose.ROTATE_90)
+    passport.save(tmp_path / "passport.png")
+    (record,) = records(tmp_path)
+    left, right, _ = eyes_and_mouth(record)
+    assert right[0] - left[0] == pytest.approx(EYE_TO_EYE, abs=0.02)
+    assert (left[0] + right[0]) / 2 == pytest.approx(0.5, abs=0.02)
+
+
 def test_names_become_safe_unique_ids():
     names = ["Ann Lee/0001.jpg", "Ann Lee/0001.png", "../../etc/passwd", "日本.jpg", "a" * 300 + ".jpg", "-rf.jpg"]
     ids = [safe_id(Path(name)) for name in names]

@@ -136,7 +136,7 @@ def anonymize(
     salted = (lambda row, given=seed: salts.drawn(given, row["id"])) if kind and salt is not False else None
     several = faces or (SeveralPeople.all if whole else SeveralPeople.refuse)
     folder = photographs.photographs_at(parameters, pictures, faces=several.value, alignment="ffhq")
-    threshold = photographs.judge_threshold(root, parameters)
+    threshold = photographs.judge_threshold(root, parameters).with_margin(parameters.inspection.margin)
     _announce(parameters, threshold, kept=seed is not None)
     seed = secrets.randbits(63) if seed is None else seed
     with Console(stderr=True).status("") as status:

@@ -16,7 +16,7 @@ from masquerade.core.errors import MasqueradeError, ParameterError, PictureError
 from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive
 from masquerade.core.settings import Settings
 from masquerade.faces import Record
-from masquerade.faces.folder import Folder
+from masquerade.faces.folder import Folder, PhotographRecord
 from masquerade.faces.folder import files as files_below
 from masquerade.methods import Method
 from masquerade.params.parameters import Parameters
@@ -119,7 +119,7 @@ def release(
     parameters: Parameters, folder: Folder, output: Path, limit: Threshold, keep_recognisable: bool, whole: bool,
     chosen: Method, large: bool, maker: Maker,
 ) -> Anonymized:  # fmt: skip
-    """How the faces that ``chosen`` anonymizes are released.
+    """How the faces that ``chosen`` anonymizes are released. ``limit``: with its margin.
 
     ``whole``: with whole photographs beside them. ``large``: with the generator's large pictures, too. Raises
     ParameterError if the method has none.
@@ -218,15 +218,15 @@ def process(
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
         originals, results = Path(place, "originals.zip"), Path(place, "results.zip")
         for part in _parts(records, whole):
-            detailed = {}
+            clear = {}
             with ArchiveWriter(originals) as out:
                 for record in part:
-                    detailed[record.row["id"]] = record.detailed
+                    clear[record.row["id"]] = [record.detailed, *record.others]
                     out.add(*_salted(record, salt))
                     progress(len(report.rows) + len(out.rows))
             work(FaceArchive(originals), results)
             result = FaceArchive(results)
-            report.add(release.publish(FaceArchive(originals), result, detailed))
+            report.add(release.publish(FaceArchive(originals), result, clear))
             statement = result.facts.get("statement") or statement
     if not report.rows:
         raise MasqueradeError(f"There is no file in {source.params.path}. Name a folder with pictures.")
@@ -243,7 +243,7 @@ def _salted(record: Record, salt: Callable[[Row], str] | None) -> tuple[np.ndarr
         return None, {**record.row, salts.SALT: "", "status": REFUSED, "reason": str(error)}
 
 
-def _parts(records: Iterator[Record], whole: bool) -> Iterator[Iterator[Record]]:
+def _parts(records: Iterator[PhotographRecord], whole: bool) -> Iterator[Iterator[PhotographRecord]]:
     """The faces of 1, 2, 4, ... BATCH files: the first result comes early, and later ones gain from a full batch."""
     size = 1
     for first in records:
@@ -251,7 +251,9 @@ def _parts(records: Iterator[Record], whole: bool) -> Iterator[Iterator[Record]]
         size = min(2 * size, BATCH)
 
 
-def _of_files(first: Record, records: Iterator[Record], count: int | None) -> Iterator[Record]:
+def _of_files(
+    first: PhotographRecord, records: Iterator[PhotographRecord], count: int | None
+) -> Iterator[PhotographRecord]:
     """``first`` and the records after it, up to the last face of ``count`` files (None: all); none is read beyond."""
     for number, record in enumerate(chain([first], records), start=1):
         yield record
