@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageCms
 from skimage.data import astronaut
 
 from masquerade.core import people
@@ -243,6 +243,34 @@ def test_a_file_without_permission_is_refused(tmp_path, portrait, monkeypatch):
     assert reason(tmp_path) == "no permission to read the file"
 
 
+@pytest.fixture
+def locked_folder(tmp_path, portrait, monkeypatch) -> Path:
+    """A folder with a picture and a sub-folder ``locked`` that nobody may list: root may list any other."""
+    (tmp_path / "photographs" / "locked").mkdir(parents=True)
+    portrait.save(tmp_path / "photographs" / "open.png")
+    listed = os.scandir
+
+    def scandir(path):
+        if Path(path).name == "locked":
+            raise PermissionError(13, "Permission denied", os.fspath(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    return tmp_path / "photographs"
+
+
+def test_a_sub_folder_that_may_not_be_read_is_a_row_of_the_report(locked_folder):
+    locked, opened = records(locked_folder)
+    assert (locked.row["file"], locked.picture) == ("locked", None)
+    assert locked.row["reason"] == "a folder that may not be read, so its files are not known"
+    assert opened.picture is not None
+
+
+def test_a_folder_that_may_not_be_read_is_an_error(locked_folder):
+    with pytest.raises(PermissionError, match="locked"):
+        records(locked_folder / "locked")
+
+
 def saved(path: Path, picture: Image.Image, **options) -> np.ndarray:
     picture.save(path, **options)
     return decoding.read(path, path.parent, 40.0)
@@ -268,6 +296,59 @@ def test_every_colour_mode_becomes_the_same_picture(tmp_path, portrait):
     np.testing.assert_array_equal(saved(tmp_path / "d.png", palette), np.asarray(palette.convert("RGB")))
     cmyk = saved(tmp_path / "e.jpg", portrait.convert("CMYK"), quality=98)
     assert np.abs(cmyk.astype(int) - exact).mean() < 4
+
+
+def exchanged_primaries() -> bytes:
+    """The profile of sRGB with red and blue exchanged: whoever follows it sees the colours exchanged."""
+    profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    red, blue = (profile.index(name) for name in (b"rXYZ", b"bXYZ"))
+    profile[red : red + 4], profile[blue : blue + 4] = b"bXYZ", b"rXYZ"
+    return bytes(profile)
+
+
+def linear_grey() -> bytes:
+    """A grey profile whose values are proportional to the light: 0.5 is 0.735 of sRGB."""
+    white = b"XYZ \0\0\0\0" + struct.pack(">iii", *(round(value * 65536) for value in (0.9642, 1.0, 0.8249)))
+    curve = b"curv\0\0\0\0" + struct.pack(">I", 0)  # the identity
+    table = struct.pack(">I", 2) + b"wtpt" + struct.pack(">II", 156, 20) + b"kTRC" + struct.pack(">II", 176, 12)
+    body = table + white + curve
+    head = struct.pack(">I4sI4s4s4s", 128 + len(body), b"lcms", 0x02100000, b"mntr", b"GRAY", b"XYZ ")
+    return (head + struct.pack(">6H", 2020, 1, 1, 0, 0, 0) + b"acsp").ljust(68, b"\0") + white[8:] + bytes(48) + body
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "P", "PA", "P with transparency"])
+def test_a_colour_profile_is_followed_in_every_mode(tmp_path, mode):
+    """A screenshot of a phone is RGBA or a palette, and has the profile of its screen."""
+    picture = Image.new("RGB", (8, 8), (200, 90, 20))
+    options = {"icc_profile": exchanged_primaries()}
+    if mode.startswith("P"):
+        picture = picture.quantize(2)
+        options |= {"transparency": bytes([255, 255])} if "transparency" in mode else {}
+    suffix = ".tiff" if mode == "PA" else ".png"
+    picture = picture.convert(mode) if mode in ("RGBA", "PA") else picture
+    pixels = saved(tmp_path / f"picture{suffix}", picture, **options)
+    np.testing.assert_allclose(pixels[0, 0].astype(int), (20, 90, 200), atol=2)
+
+
+@pytest.mark.parametrize("mode", ["L", "LA", "I;16"])
+def test_a_grey_profile_is_followed(tmp_path, mode):
+    grey = Image.fromarray(np.full((8, 8), 128, np.uint8))
+    picture = Image.fromarray(np.full((8, 8), 128 * 257, np.uint16)) if mode == "I;16" else grey.convert(mode)
+    pixels = saved(tmp_path / "grey.png", picture, icc_profile=linear_grey())
+    np.testing.assert_allclose(pixels[0, 0].astype(int), 188, atol=1)
+
+
+def test_transparent_parts_are_white_whatever_the_profile(tmp_path):
+    half = Image.new("RGBA", (2, 1), (200, 90, 20, 255))
+    half.putpixel((1, 0), (200, 90, 20, 0))
+    pixels = saved(tmp_path / "half.png", half, icc_profile=exchanged_primaries())
+    np.testing.assert_allclose(pixels[0].astype(int), [(20, 90, 200), (255, 255, 255)], atol=2)
+
+
+@pytest.mark.parametrize("profile", [b"no profile", linear_grey()])
+def test_a_profile_that_does_not_fit_changes_nothing(tmp_path, profile):
+    pixels = saved(tmp_path / "picture.png", Image.new("RGBA", (8, 8), (200, 90, 20)), icc_profile=profile)
+    assert pixels[0, 0].tolist() == [200, 90, 20]
 
 
 def test_transparent_parts_are_white(tmp_path):

@@ -112,10 +112,19 @@ class Folder(Dataset):
 
 
 def files(root: Path) -> list[Path]:
-    """Every file below ``root`` that is not hidden, in the byte order of the names. Links are listed, not followed."""
+    """Every file below ``root`` that is not hidden, in the byte order of the names. Links are listed, not followed.
+
+    A sub-folder that may not be read is listed, too, and `decoding.read` refuses it. Raises OSError for ``root``.
+    """
     paths: list[Path] = []
-    for folder, folders, names in os.walk(root):
-        links = [name for name in folders if Path(folder, name).is_symlink()]
+
+    def unreadable(error: OSError) -> None:
+        if Path(error.filename) == root:
+            raise error
+        paths.append(Path(error.filename))
+
+    for folder, folders, names in os.walk(root, onerror=unreadable):
+        links = [name for name in folders if os.path.islink(Path(folder, name))]  # noqa: PTH114 - that raises if locked
         folders[:] = [name for name in folders if not name.startswith(".") and name not in links]
         paths += [Path(folder, name) for name in (*names, *links) if not name.startswith(".")]
     return sorted(paths, key=lambda path: os.fsencode(path.relative_to(root)))
