@@ -56,7 +56,8 @@ class TestPhotograph:
     @pytest.fixture(scope="class")
     def face(self, photograph) -> Replacement:
         box = alignment.detect(photograph, 1024, 0.3)[0]
-        square, points = alignment.square_of(photograph, box, 64.0)
+        points = alignment.landmarks(photograph, box)
+        square = alignment.square(points)
         return Replacement(square, points, alignment.crop(photograph, square, 256)[:, ::-1].copy())
 
     @pytest.mark.parametrize("times", [1, 4])  # the seam of a face of more than 512 pixels is found in a reduced one

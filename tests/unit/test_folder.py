@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageCms
 from skimage.data import astronaut
 
 from masquerade.core import people
@@ -295,6 +295,34 @@ def test_a_file_without_permission_is_refused(tmp_path, portrait, monkeypatch):
     assert reason(tmp_path) == "no permission to read the file"
 
 
+@pytest.fixture
+def locked_folder(tmp_path, portrait, monkeypatch) -> Path:
+    """A folder with a picture and a sub-folder ``locked`` that nobody may list: root may list any other."""
+    (tmp_path / "photographs" / "locked").mkdir(parents=True)
+    portrait.save(tmp_path / "photographs" / "open.png")
+    listed = os.scandir
+
+    def scandir(path):
+        if Path(path).name == "locked":
+            raise PermissionError(13, "Permission denied", os.fspath(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    return tmp_path / "photographs"
+
+
+def test_a_sub_folder_that_may_not_be_read_is_a_row_of_the_report(locked_folder):
+    locked, opened = records(locked_folder)
+    assert (locked.row["file"], locked.picture) == ("locked", None)
+    assert locked.row["reason"] == "a folder that may not be read, so its files are not known"
+    assert opened.picture is not None
+
+
+def test_a_folder_that_may_not_be_read_is_an_error(locked_folder):
+    with pytest.raises(PermissionError, match="locked"):
+        records(locked_folder / "locked")
+
+
 def saved(path: Path, picture: Image.Image, **options) -> np.ndarray:
     picture.save(path, **options)
     return decoding.read(path, path.parent, 40.0)
@@ -322,6 +350,59 @@ def test_every_colour_mode_becomes_the_same_picture(tmp_path, portrait):
     assert np.abs(cmyk.astype(int) - exact).mean() < 4
 
 
+def exchanged_primaries() -> bytes:
+    """The profile of sRGB with red and blue exchanged: whoever follows it sees the colours exchanged."""
+    profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    red, blue = (profile.index(name) for name in (b"rXYZ", b"bXYZ"))
+    profile[red : red + 4], profile[blue : blue + 4] = b"bXYZ", b"rXYZ"
+    return bytes(profile)
+
+
+def linear_grey() -> bytes:
+    """A grey profile whose values are proportional to the light: 0.5 is 0.735 of sRGB."""
+    white = b"XYZ \0\0\0\0" + struct.pack(">iii", *(round(value * 65536) for value in (0.9642, 1.0, 0.8249)))
+    curve = b"curv\0\0\0\0" + struct.pack(">I", 0)  # the identity
+    table = struct.pack(">I", 2) + b"wtpt" + struct.pack(">II", 156, 20) + b"kTRC" + struct.pack(">II", 176, 12)
+    body = table + white + curve
+    head = struct.pack(">I4sI4s4s4s", 128 + len(body), b"lcms", 0x02100000, b"mntr", b"GRAY", b"XYZ ")
+    return (head + struct.pack(">6H", 2020, 1, 1, 0, 0, 0) + b"acsp").ljust(68, b"\0") + white[8:] + bytes(48) + body
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "P", "PA", "P with transparency"])
+def test_a_colour_profile_is_followed_in_every_mode(tmp_path, mode):
+    """A screenshot of a phone is RGBA or a palette, and has the profile of its screen."""
+    picture = Image.new("RGB", (8, 8), (200, 90, 20))
+    options = {"icc_profile": exchanged_primaries()}
+    if mode.startswith("P"):
+        picture = picture.quantize(2)
+        options |= {"transparency": bytes([255, 255])} if "transparency" in mode else {}
+    suffix = ".tiff" if mode == "PA" else ".png"
+    picture = picture.convert(mode) if mode in ("RGBA", "PA") else picture
+    pixels = saved(tmp_path / f"picture{suffix}", picture, **options)
+    np.testing.assert_allclose(pixels[0, 0].astype(int), (20, 90, 200), atol=2)
+
+
+@pytest.mark.parametrize("mode", ["L", "LA", "I;16"])
+def test_a_grey_profile_is_followed(tmp_path, mode):
+    grey = Image.fromarray(np.full((8, 8), 128, np.uint8))
+    picture = Image.fromarray(np.full((8, 8), 128 * 257, np.uint16)) if mode == "I;16" else grey.convert(mode)
+    pixels = saved(tmp_path / "grey.png", picture, icc_profile=linear_grey())
+    np.testing.assert_allclose(pixels[0, 0].astype(int), 188, atol=1)
+
+
+def test_transparent_parts_are_white_whatever_the_profile(tmp_path):
+    half = Image.new("RGBA", (2, 1), (200, 90, 20, 255))
+    half.putpixel((1, 0), (200, 90, 20, 0))
+    pixels = saved(tmp_path / "half.png", half, icc_profile=exchanged_primaries())
+    np.testing.assert_allclose(pixels[0].astype(int), [(20, 90, 200), (255, 255, 255)], atol=2)
+
+
+@pytest.mark.parametrize("profile", [b"no profile", linear_grey()])
+def test_a_profile_that_does_not_fit_changes_nothing(tmp_path, profile):
+    pixels = saved(tmp_path / "picture.png", Image.new("RGBA", (8, 8), (200, 90, 20)), icc_profile=profile)
+    assert pixels[0, 0].tolist() == [200, 90, 20]
+
+
 def test_transparent_parts_are_white(tmp_path):
     clear = Image.new("RGBA", (4, 4), (200, 0, 0, 0))
     clear.putpixel((0, 0), (200, 0, 0, 255))
@@ -333,6 +414,41 @@ def test_transparent_parts_are_white(tmp_path):
 def test_a_mode_without_a_fixed_range_is_refused(tmp_path):
     with pytest.raises(PictureError, match="mode F is not supported"):
         saved(tmp_path / "float.tiff", Image.fromarray(np.ones((8, 8), np.float32)))
+
+
+@pytest.mark.parametrize("faces", ["all", "largest"])
+def test_a_crop_hides_the_neighbours_and_names_them_to_the_judge(tmp_path, portrait, faces):
+    head = portrait.crop((80, 20, 210, 300))
+    group = Image.new("RGB", (240, 280))
+    group.paste(head, (0, 0))
+    group.paste(head.transpose(Image.Transpose.FLIP_LEFT_RIGHT), (110, 0))
+    group.save(tmp_path / "cheek_to_cheek.png")
+    photograph, found = np.asarray(group), records(tmp_path, faces=faces)
+    assert len(found) == {"all": 2, "largest": 1}[faces]
+    for record in found:
+        square = alignment.Square(np.array(record.row["square"][:2]), np.array(record.row["square"][2:]))
+        difference = np.abs(alignment.crop(photograph, square, 128).astype(int) - record.picture).sum(axis=2)
+        changed = (difference > 0).any(axis=0).nonzero()[0]
+        assert len(changed) > 10, "the columns of the neighbour"
+        assert not ((changed > 40) & (changed < 88)).any()
+        (other,) = record.others
+        assert other.shape == record.detailed.shape == (256, 256, 3)
+    if faces == "all":
+        np.testing.assert_array_equal(found[0].others[0], found[1].detailed)
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_a_face_that_fills_the_picture_is_found(tmp_path, portrait, turn):
+    """A passport picture that is cut at brow and chin: HOG finds it only with a border."""
+    passport = portrait.crop((104, 90, 188, 172))
+    assert not len(alignment.detect(np.asarray(passport), 1024, 0.3))
+    if turn:
+        passport = passport.transpose(Image.Transpose.ROTATE_90)
+    passport.save(tmp_path / "passport.png")
+    (record,) = records(tmp_path)
+    left, right, _ = eyes_and_mouth(record)
+    assert right[0] - left[0] == pytest.approx(EYE_TO_EYE, abs=0.02)
+    assert (left[0] + right[0]) / 2 == pytest.approx(0.5, abs=0.02)
 
 
 def test_names_become_safe_unique_ids():

@@ -1,5 +1,6 @@
 """The results of another program form a method: imported completely, checked by hash, and never an original."""
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -115,6 +116,20 @@ def test_all_errors_are_listed_together_and_nothing_is_written(originals, theirs
     assert "- f3: not 32 x 32 pixels (--resize" in message
     assert "- f4: not a picture in a format that is read" in message
     assert not (tmp_path / "stored.zip").exists()
+
+
+def test_a_sub_folder_that_may_not_be_read_is_an_error(originals, theirs, tmp_path, monkeypatch):
+    (theirs / "locked").mkdir()
+    listed = os.scandir
+
+    def scandir(path):
+        if Path(path).name == "locked":
+            raise PermissionError(13, "Permission denied", os.fspath(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)  # root may list any folder
+    with pytest.raises(ArchiveError, match="locked: a folder that may not be read"):
+        collect(theirs, originals, tmp_path / "stored.zip")
 
 
 def test_missing_picture_is_a_refusal_with_a_reason_and_not_the_original(faces, originals, theirs, tmp_path):

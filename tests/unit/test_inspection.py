@@ -1,5 +1,6 @@
 """The judge of the command line: where its threshold comes from, and what it sees."""
 
+import cv2
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -11,7 +12,7 @@ from masquerade.params.blocks import InspectionSettings
 from masquerade.pipeline import inspection
 from masquerade.pipeline.inspection import Inspector, Threshold
 
-SETTINGS = InspectionSettings(far=0.001, smallest_face=20, face_probability=0.95)
+SETTINGS = InspectionSettings(far=0.001, margin=0.05, smallest_face=20, face_probability=0.95)
 
 
 @pytest.fixture
@@ -71,6 +72,58 @@ def test_the_judge_sees_the_same_with_and_without_pytorch(monkeypatch):
     np.testing.assert_allclose(alone.embeddings, quick.embeddings, atol=2e-6)
     assert quick.found.tolist() == alone.found.tolist() == [True, False]
     assert Inspector(SETTINGS).look([]).embeddings.shape == (0, 128)
+
+
+class TestTheLookOfAnAttacker:
+    """A result that is the original itself, as somebody might hand it out."""
+
+    @pytest.fixture(scope="class")
+    def judge(self) -> Inspector:
+        return Inspector(SETTINGS)
+
+    @pytest.fixture(scope="class")
+    def original(self) -> np.ndarray:
+        return np.ascontiguousarray(astronaut()[20:220, 130:330])
+
+    def nearest(self, judge: Inspector, result: np.ndarray, original: np.ndarray) -> tuple[float, float]:
+        """The distance of one look at the result as it is, and the least of all looks."""
+        known = judge.look([original]).embeddings
+        (seen,) = judge.search([result])
+        plain = inspection.distances(judge.look([result]).embeddings, known)
+        return float(plain.min()), float(inspection.distances(seen.embeddings, known).min())
+
+    def test_a_mirrored_face_is_mirrored_back(self, judge, original):
+        plain, least = self.nearest(judge, np.ascontiguousarray(original[:, ::-1]), original)
+        assert least < 1e-3 < 0.1 < plain
+
+    def test_a_face_that_leans_or_is_small_is_aligned_anew(self, judge, original):
+        turn = cv2.getRotationMatrix2D((100, 100), 25, 0.6)
+        moved = cv2.warpAffine(original, turn, (200, 200), borderMode=cv2.BORDER_REPLICATE)
+        plain, least = self.nearest(judge, moved, original)
+        assert least < 0.3
+        assert least < plain
+
+    def test_a_small_result_is_enlarged(self, judge, original):
+        small = cv2.resize(original, (64, 64), interpolation=cv2.INTER_AREA)
+        (seen,) = judge.search([small])
+        assert len(seen.embeddings) == 6, "as it is, at 256 pixels, aligned anew, and each mirrored"
+        assert seen.found
+        assert not seen.another
+
+    def test_a_result_without_a_face_is_looked_at_all_the_same(self, judge):
+        (seen,) = judge.search([np.zeros((64, 64, 3), np.uint8)])
+        assert (seen.embeddings.shape, seen.found, seen.another) == ((4, 128), False, False)
+
+    def test_a_second_face_beside_the_middle_is_found(self, judge, original):
+        poster = original.copy()
+        poster[:60, 140:] = cv2.resize(original[20:190, 20:190], (60, 60), interpolation=cv2.INTER_AREA)
+        (seen,) = judge.search([poster])
+        assert seen.another
+
+
+def test_the_threshold_of_a_release_has_a_margin_and_says_so():
+    limit = Threshold(0.6, "published").with_margin(0.05)
+    assert (limit.distance, limit.origin) == (0.65, "published; with a margin of 0.05")
 
 
 def test_the_second_detector_gives_places_in_the_photograph_that_it_reduced():

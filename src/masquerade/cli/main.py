@@ -150,7 +150,7 @@ def anonymize(
     kept = continuing.resume(output, chosen, maker, key, large, whole) if go_on else []
     several = faces or (SeveralPeople.all if whole else SeveralPeople.refuse)
     folder = photographs.photographs_at(parameters, pictures, faces=several.value, alignment="ffhq")
-    threshold = photographs.judge_threshold(root, parameters)
+    threshold = photographs.judge_threshold(root, parameters).with_margin(parameters.inspection.margin)
     _announce(parameters, threshold, kept=seed is not None)
     seed = secrets.randbits(63) if seed is None else seed
     with Console(stderr=True).status("") as status:

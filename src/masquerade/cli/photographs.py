@@ -17,7 +17,7 @@ from masquerade.core.errors import MasqueradeError, ParameterError, PictureError
 from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive
 from masquerade.core.settings import Settings
 from masquerade.faces import Record
-from masquerade.faces.folder import Folder, folder_of
+from masquerade.faces.folder import Folder, PhotographRecord, folder_of
 from masquerade.faces.folder import files as files_below
 from masquerade.methods import Method
 from masquerade.params.parameters import Parameters
@@ -127,7 +127,7 @@ def release(
     parameters: Parameters, folder: Folder, output: Path, limit: Threshold, keep_recognisable: bool, whole: bool,
     chosen: Method, large: bool, maker: Maker,
 ) -> Anonymized:  # fmt: skip
-    """How the faces that ``chosen`` anonymizes are released.
+    """How the faces that ``chosen`` anonymizes are released. ``limit``: with its margin.
 
     ``whole``: with whole photographs beside them. ``large``: with the generator's large pictures, too. Raises
     ParameterError if the method has none.
@@ -234,17 +234,17 @@ def process(
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place, placing.unfinished_in(output) as unfinished:
         originals, results = Path(place, "originals.zip"), Path(place, "results.zip")
         for part in _parts(records, whole):
-            detailed = {}
+            clear = {}
             with placing.naming_a_full_disk(Path(tempfile.gettempdir()), "TMPDIR names another folder."):
                 with ArchiveWriter(originals) as out:
                     for record in part:
-                        detailed[record.row["id"]] = record.detailed
+                        clear[record.row["id"]] = [record.detailed, *record.others]
                         out.add(*_with_facts(record, facts))
                         progress(len(report.rows) + len(out.rows))
                 work(FaceArchive(originals), results)
             result = FaceArchive(results)
             with placing.naming_a_full_disk(output, "`anonymize --continue` goes on."):
-                rows = release.publish(FaceArchive(originals), result, detailed)
+                rows = release.publish(FaceArchive(originals), result, clear)
                 report.add(rows)  # before the pictures appear: none is without its row, however this process ends
                 placing.place(rows, unfinished, output)
             statement = result.facts.get("statement") or statement
@@ -264,7 +264,7 @@ def _with_facts(record: Record, facts: Callable[[Row], Row] | None) -> tuple[np.
         return None, {**row, "status": REFUSED, "reason": str(error)}
 
 
-def _parts(records: Iterator[Record], whole: bool) -> Iterator[Iterator[Record]]:
+def _parts(records: Iterator[PhotographRecord], whole: bool) -> Iterator[Iterator[PhotographRecord]]:
     """The faces of 1, 2, 4, ... BATCH files: the first result comes early, and later ones gain from a full batch."""
     size = 1
     for first in records:
@@ -272,7 +272,9 @@ def _parts(records: Iterator[Record], whole: bool) -> Iterator[Iterator[Record]]
         size = min(2 * size, BATCH)
 
 
-def _of_files(first: Record, records: Iterator[Record], count: int | None) -> Iterator[Record]:
+def _of_files(
+    first: PhotographRecord, records: Iterator[PhotographRecord], count: int | None
+) -> Iterator[PhotographRecord]:
     """``first`` and the records after it, up to the last face of ``count`` files (None: all); none is read beyond."""
     for number, record in enumerate(chain([first], records), start=1):
         yield record

@@ -3,13 +3,13 @@
 import hashlib
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -22,13 +22,24 @@ from masquerade.faces import DETAIL, Dataset, Record
 from masquerade.faces.photographs import decoding
 from masquerade.faces.photographs.decoding import resized
 
+if TYPE_CHECKING:
+    from masquerade.faces.photographs.neighbours import Face
+
 TURNS = (0, 1, 3, 2)
 """Quarter turns in which faces are searched: upright first, upside down last."""
+
+
+@dataclass(frozen=True)
+class PhotographRecord(Record):
+    """A face of a photograph. ``others``: the other faces of the photograph, as ``detailed``, also those not kept."""
+
+    others: Sequence[np.ndarray] = ()
 
 
 class Folder(Dataset):
     """Photographs below a folder. Each file is aligned as FFHQ is, or refused with a reason; none is left out.
 
+    A crop shows no other face that was found in its photograph (`neighbours.crop`).
     Hidden files and folders, whose names begin with a dot, are ignored. In a row, ``file_id`` is the `safe_id` of the
     file, ``file_faces`` the number of rows of this file, which are neighbours, and ``square`` the place of an aligned
     face in the photograph: x, y of the centre and of the vector to the middle of the right side.
@@ -90,7 +101,7 @@ class Folder(Dataset):
         """The texts in the metadata of a PNG, by keyword; {} for other formats. Raises PictureError."""
         return decoding.texts(self._paths[name], self._root, self.params.megapixels)
 
-    def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
+    def records(self, size: int, seed: int, workers: int) -> Iterator[PhotographRecord]:
         root = self._root
         work = partial(_records_of, root, self.params, size, seed)
         paths = files(Path(self.params.path))
@@ -114,13 +125,20 @@ def folder_of(path: Path) -> Path:
 def files(root: Path) -> list[Path]:
     """Every file below ``root`` that is not hidden, in the byte order of the names. Links are listed, not followed.
 
-    A ``root`` that is itself a file is the only one.
+    A sub-folder that may not be read is listed, too, and `decoding.read` refuses it. A ``root`` that is itself a file
+    is the only one. Raises OSError for ``root``.
     """
     if root.is_file():
         return [root]
     paths: list[Path] = []
-    for folder, folders, names in os.walk(root):
-        links = [name for name in folders if Path(folder, name).is_symlink()]
+
+    def unreadable(error: OSError) -> None:
+        if Path(error.filename) == root:
+            raise error
+        paths.append(Path(error.filename))
+
+    for folder, folders, names in os.walk(root, onerror=unreadable):
+        links = [name for name in folders if os.path.islink(Path(folder, name))]  # noqa: PTH114 - that raises if locked
         folders[:] = [name for name in folders if not name.startswith(".") and name not in links]
         paths += [Path(folder, name) for name in (*names, *links) if not name.startswith(".")]
     return sorted(paths, key=lambda path: os.fsencode(path.relative_to(root)))
@@ -135,7 +153,7 @@ def safe_id(relative: Path) -> str:
     return f"{words or 'photograph'}_{hashlib.sha256(os.fsencode(relative)).hexdigest()[:8]}"
 
 
-def _records_of(root: Path, params: "Folder.Params", size: int, seed: int, path: Path) -> list[Record]:
+def _records_of(root: Path, params: "Folder.Params", size: int, seed: int, path: Path) -> list[PhotographRecord]:
     """All records of one file: its faces, or one refusal."""
     relative = path.relative_to(root)
     parents = _text(relative.parent)
@@ -153,13 +171,13 @@ def _records_of(root: Path, params: "Folder.Params", size: int, seed: int, path:
     try:
         faces = _faces(decoding.read(path, root, params.megapixels), params, size)
     except PictureError as error:
-        return [Record(None, {**row, "status": REFUSED, "reason": str(error)})]
+        return [PhotographRecord(None, {**row, "status": REFUSED, "reason": str(error)})]
     row["file_faces"] = len(faces)
     if len(faces) > 1:  # the name of the sub-folder belongs to an unknown one of several people
         row |= {"identity": "", "split": "test"}
     names = [row["id"]] if len(faces) == 1 else [f"{row['id']}_{number}" for number in range(len(faces))]
     return [
-        Record(face.picture, {**row, "id": name, **face.facts}, detailed=face.detailed)
+        PhotographRecord(face.picture, {**row, "id": name, **face.facts}, None, face.detailed, face.others)
         for name, face in zip(names, faces, strict=True)
     ]
 
@@ -175,11 +193,14 @@ def _split(identity: str, validation_share: float, seed: int) -> str:
 
 @dataclass(frozen=True)
 class _Face:
-    """One face of a photograph: its crop, or None for a refusal, ``facts`` for its row, and its crop at DETAIL."""
+    """One face of a photograph: its crop, or None for a refusal, ``facts`` for its row, its crop at DETAIL; ``others``:
+    the crops of the other faces at DETAIL.
+    """
 
     picture: np.ndarray | None
     facts: dict
     detailed: np.ndarray | None = None
+    others: Sequence[np.ndarray] = ()
 
 
 def _faces(picture: np.ndarray, params: "Folder.Params", size: int) -> list[_Face]:
@@ -187,32 +208,62 @@ def _faces(picture: np.ndarray, params: "Folder.Params", size: int) -> list[_Fac
     if params.alignment == "none":
         return [_Face(resized(picture, size), {})]
     from masquerade.faces.photographs import alignment
+    from masquerade.faces.photographs.neighbours import Face
 
-    for quarters in TURNS if params.turn else TURNS[:1]:
-        upright = np.ascontiguousarray(np.rot90(picture, quarters))
-        boxes = alignment.detect(upright, params.detection_side, params.detection_score)
-        if len(boxes):
-            break
-    else:
-        raise PictureError("no face was found")
+    upright, quarters, boxes = _found(picture, params)
     if len(boxes) > 1 and params.faces == "refuse":
         raise PictureError(f"{len(boxes)} faces were found")
+    points = [alignment.landmarks(upright, box) for box in boxes]
+    known = [Face(alignment.square(found), found) for found in points]
+    kept = range(len(boxes))
     if params.faces == "largest":
-        boxes = boxes[[int(np.prod(boxes[:, 2:] - boxes[:, :2], axis=1).argmax())]]
-    return [_aligned(upright, box, params.smallest, size, quarters) for box in boxes]
+        kept = [int(np.prod(boxes[:, 2:] - boxes[:, :2], axis=1).argmax())]
+    return _aligned(upright, quarters, known, kept, params.smallest, size)
 
 
-def _aligned(picture: np.ndarray, box: np.ndarray, smallest: float, size: int, quarters: int) -> _Face:
-    """The face in ``box``. The photograph lies under ``picture`` turned by ``quarters``."""
+def _found(picture: np.ndarray, params: "Folder.Params") -> tuple[np.ndarray, int, np.ndarray]:
+    """The picture as its faces are upright, its quarter turns, and their boxes (N, 4). Raises PictureError for none."""
     from masquerade.faces.photographs import alignment
 
-    try:
-        face, points = alignment.square_of(picture, box, smallest)
-    except PictureError as error:
-        return _Face(None, {"status": REFUSED, "reason": str(error)})
-    place = face.turned_back(quarters, np.rot90(picture, -quarters).shape)
-    facts = {
-        "landmarks": alignment.into_crop(points, face, size).astype(np.float32).ravel().tolist(),
-        "square": [*place.centre.tolist(), *place.right.tolist()],
+    turned = [(np.ascontiguousarray(np.rot90(picture, turn)), turn) for turn in (TURNS if params.turn else TURNS[:1])]
+    for upright, quarters in turned:
+        boxes = alignment.detect(upright, params.detection_side, params.detection_score)
+        if len(boxes):
+            return upright, quarters, boxes
+    for upright, quarters in turned:
+        boxes = alignment.detect_filling(upright, params.detection_score)
+        if len(boxes):
+            return upright, quarters, boxes
+    raise PictureError("no face was found")
+
+
+def _aligned(
+    picture: np.ndarray, quarters: int, known: Sequence["Face"], kept: Sequence[int], smallest: float, size: int
+) -> list[_Face]:
+    """The ``kept`` ones of the ``known`` faces. The photograph lies under ``picture`` turned by ``quarters``."""
+    from masquerade.faces.photographs import alignment, neighbours
+
+    shape = np.rot90(picture, -quarters).shape
+    neighbours_of = {number: [*known[:number], *known[number + 1 :]] for number in range(len(known))}
+    detailed = {
+        number: neighbours.crop(picture, face, neighbours_of[number], DETAIL)
+        for number, face in enumerate(known)
+        if face.square.side > 1  # also false for NaN, which equal landmarks give
     }
-    return _Face(alignment.crop(picture, face, size), facts, alignment.crop(picture, face, DETAIL))
+    faces = []
+    for number in kept:
+        face = known[number]
+        try:
+            alignment.check_size(face.square, smallest)
+        except PictureError as error:
+            faces.append(_Face(None, {"status": REFUSED, "reason": str(error)}))
+            continue
+        place = face.square.turned_back(quarters, shape)
+        facts = {
+            "landmarks": alignment.into_crop(face.points, face.square, size).astype(np.float32).ravel().tolist(),
+            "square": [*place.centre.tolist(), *place.right.tolist()],
+        }
+        others = [crop for other, crop in detailed.items() if other != number]
+        crop = neighbours.crop(picture, face, neighbours_of[number], size)
+        faces.append(_Face(crop, facts, detailed[number], others))
+    return faces

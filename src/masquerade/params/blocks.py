@@ -195,10 +195,12 @@ class InspectionSettings(Settings):
 
     far: Annotated[float, Field(gt=0, lt=1)]
     """False-accept rate of the calibrated threshold: the share of pairs of strangers that pass for one person."""
+    margin: Annotated[float, Field(ge=0)]
+    """What is added to the threshold before a result is written: somebody else may come this much nearer."""
     smallest_face: Annotated[int, Field(ge=12)]
-    """Side in pixels of the smallest face that MTCNN looks for in a whole photograph (12: the input of its P-Net)."""
+    """Side in pixels of the smallest face that MTCNN looks for in a result (12: the input of its P-Net)."""
     face_probability: Annotated[float, Field(ge=0, le=1)]
-    """Least probability that MTCNN must give to a face in a whole photograph."""
+    """Least probability that MTCNN must give to a face in a result."""
 
 
 class BootstrapSettings(Settings):

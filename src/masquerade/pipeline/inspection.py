@@ -1,6 +1,7 @@
-"""The last look at a result before it is written: does a recogniser still know the person, is there a face at all?
+"""The last look at a result before it is written: is the person still recognised, and which faces are in it?
 
 The judge is dlib's recogniser, which no method trains with. Its weights come with a package, so this works offline.
+It looks as an attacker does: at the result as it is written, enlarged, aligned anew, and mirrored.
 """
 
 import sys
@@ -12,9 +13,12 @@ import cv2
 import numpy as np
 
 from masquerade.core import measurements
+from masquerade.core.annotations import FACE_BOX
 from masquerade.core.errors import MasqueradeError
 from masquerade.core.images import to_float
 from masquerade.core.statistics import between, threshold_at
+from masquerade.faces import DETAIL
+from masquerade.faces.photographs import alignment
 from masquerade.judges.dlib_face import SAME_PERSON, DlibFace, descriptors_by_dlib
 from masquerade.judges.mtcnn import Mtcnn
 from masquerade.judges.pixels import decibels
@@ -22,6 +26,8 @@ from masquerade.params.blocks import InspectionSettings
 
 JUDGE = "dlib_face"
 RECOGNISED = "still recognised"
+LEFT = "a face is left in it that was not replaced"
+HOG_SCORE = 0.3  # the least of a face in a result; clear faces have about 1, and patterns rarely more than 0.2
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,10 @@ class Threshold:
 
     distance: float
     origin: str
+
+    def with_margin(self, margin: float) -> "Threshold":
+        """The threshold for a release: stricter by ``margin``."""
+        return Threshold(self.distance + margin, f"{self.origin}; with a margin of {margin:g}")
 
     def recognises(self, distance: float) -> bool:
         """Also true for a distance that is not a number: what cannot be compared is not released."""
@@ -69,14 +79,22 @@ class Looks:
     embeddings: np.ndarray
     found: np.ndarray
 
-    def parted(self, count: int) -> "list[Looks]":
-        """The looks at ``count`` groups of as many pictures each."""
-        parts = (np.split(part, max(1, count)) for part in (self.embeddings, self.found))
-        return [Looks(*part) for part in zip(*parts, strict=True)][:count]
+
+@dataclass(frozen=True)
+class Seen:
+    """What an attacker sees in a result: the ``embeddings`` of its face in several views, float32 (V, 128).
+
+    ``found``: whether HOG detects a face in it as it is written. ``another``: whether HOG or MTCNN detects a face
+    beside the one in the middle.
+    """
+
+    embeddings: np.ndarray
+    found: bool
+    another: bool
 
 
 class Inspector:
-    """The judge, and a second detector for whole photographs. Each is loaded at its first picture."""
+    """The judge, and MTCNN as a second detector. Each is loaded at its first picture."""
 
     def __init__(self, settings: InspectionSettings) -> None:
         self._settings = settings
@@ -107,10 +125,46 @@ class Inspector:
             chips += chip
         return Looks(self._describe(chips), np.array(found, dtype=bool))
 
+    def search(self, pictures: list[np.ndarray]) -> list[Seen]:
+        """Look at results, uint8 (S, S, 3) each, as an attacker does who wants to recognise the person.
+
+        The views are: as it is written; at `DETAIL` pixels; detected there anew, by MTCNN if HOG finds nothing, and
+        aligned by its own landmarks; and each of these mirrored.
+        """
+        searched = [self._views(picture) for picture in pictures]
+        looks = self.look([view for views, _ in searched for view in mirrored(views)])
+        seen, start = [], 0
+        for views, another in searched:
+            part = slice(start, start + 2 * len(views))
+            seen.append(Seen(looks.embeddings[part], bool(looks.found[start]), another))
+            start = part.stop
+        return seen
+
+    def _views(self, picture: np.ndarray) -> tuple[list[np.ndarray], bool]:
+        """The views of a result that are not mirrored, and whether a face lies beside the one in the middle."""
+        views, size = [picture], picture.shape[0]
+        if size != DETAIL:
+            how = cv2.INTER_AREA if size > DETAIL else cv2.INTER_CUBIC
+            views.append(cv2.resize(picture, (DETAIL, DETAIL), interpolation=how))
+        detailed = views[-1]
+        boxes = np.concatenate([alignment.detect(detailed, DETAIL, HOG_SCORE), self.faces(detailed, DETAIL)])
+        centres = boxes.reshape(-1, 2, 2).mean(axis=1) / DETAIL
+        middle = ((centres > FACE_BOX[:2]) & (centres < FACE_BOX[2:])).all(axis=1)
+        if middle.any():
+            face = alignment.square(alignment.points(detailed, boxes[middle][0]))  # those of HOG come first
+            if face.side > 1:  # also false for NaN, which equal landmarks give
+                views.append(alignment.crop(detailed, face, DETAIL))
+        return views, not middle.all()
+
     def _describe(self, chips: list[np.ndarray]) -> np.ndarray:
         """By PyTorch in one batch if a method has imported it already; its import alone takes longer than 20 faces."""
         assert self._judge is not None
         return self._judge.describe(chips) if "torch" in sys.modules else descriptors_by_dlib(chips)
+
+
+def mirrored(pictures: list[np.ndarray]) -> list[np.ndarray]:
+    """The pictures, uint8 (H, W, 3) each, and then their mirror images."""
+    return [*pictures, *(np.ascontiguousarray(picture[:, ::-1]) for picture in pictures)]
 
 
 def distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -1,27 +1,25 @@
 """Releases results: judges each face against its original, writes what may be written, and gives the report's rows.
 
-Nothing is written that the judge still recognises, unless the user insists. A refused face has no file, neither of
-this run nor of an earlier one.
+Nothing is written that the judge still takes for somebody of the photograph, unless the user insists. A refused face
+has no file, neither of this run nor of an earlier one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from masquerade.core import files
 from masquerade.core.images import OK, REFUSED, FaceArchive, to_uint8
-from masquerade.faces import DETAIL
 from masquerade.faces.folder import Folder
 from masquerade.pipeline import inspection, makers, salts
-from masquerade.pipeline.inspection import Inspector, Threshold
+from masquerade.pipeline.inspection import Inspector, Seen, Threshold
 from masquerade.pipeline.makers import Maker
 from masquerade.pipeline.whole_photographs import Outcome, WholePhotographs
 
@@ -30,6 +28,8 @@ FOUND, NOT_FOUND = "found", "no face found"
 YES, NO = "yes", "no"
 Crops = Mapping[str, np.ndarray]
 """id -> picture, uint8 (S, S, 3)."""
+Clear = Mapping[str, Sequence[np.ndarray]]
+"""id -> every original face of its photograph at DETAIL pixels, its own first."""
 Row = dict[str, Any]
 Enlarge = Callable[[str], np.ndarray]
 """id -> a large picture, uint8 (L, L, 3)."""
@@ -73,21 +73,21 @@ class Anonymized:
         self._write_large, self._maker = write_large, str(maker)
         self._texts = {makers.KEYWORD: self._maker} if marked else {}
 
-    def publish(self, originals: FaceArchive, results: FaceArchive, detailed: Crops) -> list[Row]:
-        """Write the results that may be written. ``detailed``: the original faces at DETAIL pixels."""
+    def publish(self, originals: FaceArchive, results: FaceArchive, clear: Clear) -> list[Row]:
+        """Write the results that may be written."""
         before, after = pictures(originals), pictures(results)
-        views = [[after[name], *self._reduced(name), before[name], detailed[name]] for name in after]
-        looks = self._judge.look([picture for several in views for picture in several])
-        seen = dict(zip(after, looks.parted(len(after)), strict=True))
+        shown = [[after[name], *([self._large(name)] if self._large else [])] for name in after]
+        searched = iter(self._judge.search([picture for several in shown for picture in several]))
+        seen = {name: [next(searched) for _ in several] for name, several in zip(after, shown, strict=True)}
+        known = self._embeddings({name: [before[name], *clear[name]] for name in after})
         rows = []
         for source, result in zip(originals.index.to_dict("records"), results.index.to_dict("records"), strict=True):
             row = {**source, "status": result["status"], "reason": result["reason"], "output": "", "large": ""}
             if result["status"] == OK:
-                row |= self._verdict(seen[source["id"]]) | {"maker": self._maker}
+                row |= self._verdict(seen[source["id"]], known[source["id"]]) | {"maker": self._maker}
             rows.append(row)
             self._write(row, after)
         if self._photographs:
-            known = {name: look.embeddings[-1] for name, look in seen.items()}
             for _, group in groupby(rows, key=lambda row: row["file_id"]):
                 of_file = list(group)
                 large = self._large or after.__getitem__
@@ -95,25 +95,27 @@ class Anonymized:
                 _add_photograph(of_file, self._photographs, before, shown, known)
         return rows
 
-    def _reduced(self, name: str) -> list[np.ndarray]:
-        """The large result of a face at DETAIL pixels, in a list; [] without one."""
-        if self._large is None:
-            return []
-        return [cv2.resize(self._large(name), (DETAIL, DETAIL), interpolation=cv2.INTER_AREA)]
+    def _embeddings(self, faces: Clear) -> dict[str, np.ndarray]:
+        """id -> what the judge sees in its faces, (N, 128). Faces of one photograph share pictures: one look each."""
+        unique = {id(picture): picture for several in faces.values() for picture in several}
+        seen = dict(zip(unique, self._judge.look(list(unique.values())).embeddings, strict=True))
+        return {name: np.stack([seen[id(picture)] for picture in several]) for name, several in faces.items()}
 
-    def _verdict(self, seen: inspection.Looks) -> Row:
-        """``seen``: the result at one or two sizes, and the original at two sizes. The nearest pair counts."""
-        results, originals = seen.embeddings[:-2], seen.embeddings[-2:]
-        distance = float(inspection.distances(results[:, None], originals[None]).min())
+    def _verdict(self, seen: Sequence[Seen], known: np.ndarray) -> Row:
+        """``seen``: the result at one or two sizes. ``known``: the originals, (N, 128). The nearest pair counts."""
+        views = np.concatenate([one.embeddings for one in seen])
+        distance = float(inspection.distances(views[:, None], known[None]).min())
         recognised = self._threshold.recognises(distance)
-        refusal = (
-            {"status": REFUSED, "reason": inspection.RECOGNISED} if recognised and not self._keep_recognisable else {}
-        )
+        refusal = {}
+        if any(one.another for one in seen):
+            refusal = {"status": REFUSED, "reason": inspection.LEFT}
+        elif recognised and not self._keep_recognisable:
+            refusal = {"status": REFUSED, "reason": inspection.RECOGNISED}
         return {
             "distance": f"{distance:.3f}",
             "threshold": f"{self._threshold.distance:.3f}",
             "recognised": YES if recognised else NO,
-            "face": FOUND if seen.found[0] else NOT_FOUND,
+            "face": FOUND if seen[0].found else NOT_FOUND,
             **refusal,
         }
 
@@ -131,8 +133,8 @@ class Anonymized:
 
 def _add_photograph(rows: list[Row], photographs: WholePhotographs, before: Crops, after: Crops, known: Crops) -> None:
     """Write the photograph of the faces ``rows`` and add its outcome to each of them."""
-    faces = [known[row["id"]] for row in rows if row["id"] in known]
-    outcome = photographs.write(rows, before, after, np.stack(faces)) if faces else Outcome(None, rows[0]["reason"])
+    faces = next((known[row["id"]] for row in rows if row["id"] in known), None)
+    outcome = Outcome(None, rows[0]["reason"]) if faces is None else photographs.write(rows, before, after, faces)
     path = outcome.path.relative_to(outcome.path.parent.parent).as_posix() if outcome.path else ""
     distance = f"{outcome.distance:.3f}" if np.isfinite(outcome.distance) else ""
     for row in rows:

@@ -26,7 +26,6 @@ FOLDER = "photographs"  # below the folder of the results
 QUALITY = 95  # of a JPEG; Pillow's documentation advises against more
 SECOND_LOOK = 2  # the finished photograph is searched at twice `detection_side`, for smaller faces
 SAME_CROP = 3.0  # grey levels between two crops of one square, one of them from a photograph lying on its side
-LEFT = "a face is left in it that was not replaced"
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class WholePhotographs:
         ]
         try:
             photograph = self.source.photograph(name)
-            if any(_changed(photograph, face, originals[row["id"]]) for face, row in zip(squares, rows, strict=True)):
+            if any(_changed(photograph, face, originals[row["id"]]) for face, row in zip(faces, rows, strict=True)):
                 return Outcome(None, "the file changed while it was read")
             finished = composition.composed(photograph, faces)
             content = encoded(finished.picture, suffix)
@@ -93,7 +92,7 @@ class WholePhotographs:
         params = self.source.params
         for box in self._judge.faces(finished, SECOND_LOOK * params.detection_side):
             if not _at(replaced, box.reshape(2, 2).mean(axis=0)):
-                raise PictureError(LEFT)
+                raise PictureError(inspection.LEFT)
         crops = [alignment.crop(finished, face, DETAIL) for face in squares]
         for quarters in TURNS if params.turn else TURNS[:1]:
             turned = np.ascontiguousarray(np.rot90(finished, quarters))
@@ -101,11 +100,11 @@ class WholePhotographs:
             for box in alignment.detect(turned, side, params.detection_score):
                 centre = Square(box.reshape(2, 2).mean(axis=0), np.array([1.0, 0.0]))
                 if not _at(replaced, centre.turned_back(quarters, finished.shape).centre):
-                    raise PictureError(LEFT)
+                    raise PictureError(inspection.LEFT)
                 face = alignment.square(alignment.landmarks(turned, box))
                 if face.side > 1:  # also false for NaN, which equal landmarks give
                     crops.append(alignment.crop(turned, face, DETAIL))
-        seen = self._judge.look(crops).embeddings
+        seen = self._judge.look(inspection.mirrored(crops)).embeddings
         return float(inspection.distances(seen[:, None], known[None]).min())
 
 
@@ -130,7 +129,12 @@ def encoded(picture: np.ndarray, suffix: str) -> bytes:
     return buffer.getvalue()
 
 
-def _changed(photograph: np.ndarray, face: Square, crop: np.ndarray) -> bool:
-    """Whether the square no longer shows the face that was anonymized: the file is another one by now."""
-    again = alignment.crop(photograph, face, crop.shape[0])
-    return bool(np.abs(again.astype(int) - crop).mean() > SAME_CROP)
+def _changed(photograph: np.ndarray, face: Replacement, crop: np.ndarray) -> bool:
+    """Whether the place no longer shows the face that was anonymized: the file is another one by now.
+
+    ``crop``: that face before. Its neighbours are hidden in it.
+    """
+    size = crop.shape[0]
+    shown = composition.face_mask(alignment.into_crop(face.landmarks, face.square, size), crop.shape)
+    again = alignment.crop(photograph, face.square, size)
+    return bool(np.abs(again.astype(int) - crop)[shown].mean() > SAME_CROP)

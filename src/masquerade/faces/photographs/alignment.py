@@ -18,6 +18,7 @@ from masquerade.networks.dlib_models import frontal_face_detector, landmark_pred
 LEFT_EYE, RIGHT_EYE, MOUTH_CORNERS = slice(36, 42), slice(42, 48), [48, 54]  # iBUG order; left side of the picture
 SECOND_SIDE = 320  # side in pixels of the upright crop on which the landmarks are refined
 BLUR = 0.02  # spread of the blur of the padding, as a share of the crop
+BORDER = 0.5  # of `detect_filling`, as a share of the longer side
 FADE = 0.12  # share of the crop over which the padding goes from sharp to blurred
 
 
@@ -65,6 +66,20 @@ def detect(picture: np.ndarray, side: int, score: float) -> np.ndarray:
     return boxes.reshape(-1, 4)[np.argsort([box.left() for box in faces], kind="stable").astype(int)] / scale
 
 
+def detect_filling(picture: np.ndarray, score: float) -> np.ndarray:
+    """The box of a face that fills the picture, as `detect` gives it, (1, 4); (0, 4) if there is none.
+
+    HOG misses a face that is cut at brow and chin. It finds most of them once the picture has a border.
+    """
+    middle = (np.array([picture.shape[1], picture.shape[0]]) - 1) / 2
+    bordered = Square(middle, np.array([(0.5 + BORDER) * max(picture.shape[:2]), 0.0]))
+    boxes = detect(crop(picture, bordered, SECOND_SIDE), SECOND_SIDE, score)
+    boxes = out_of_crop(boxes.reshape(-1, 2), bordered, SECOND_SIDE).reshape(-1, 4)
+    centres = boxes.reshape(-1, 2, 2).mean(axis=1)
+    boxes = boxes[(np.abs(centres - middle) <= middle).all(axis=1)]  # the border shows mirrored faces
+    return central_box(boxes, picture.shape)[None] if len(boxes) else boxes
+
+
 def central_box(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The box (4,) of boxes (N, 4) with the largest area minus twice the squared offset from the picture's middle.
 
@@ -104,17 +119,18 @@ def landmarks(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
     The predictor was trained on upright faces and is off by some pixels on faces that lean. So it runs twice: on the
     photograph, and on the face turned upright by the first points.
     """
-    points = _points(picture, box)
-    face = square(points)
+    found = points(picture, box)
+    face = square(found)
     upright = crop(picture, face, SECOND_SIDE)
     boxes = detect(upright, SECOND_SIDE, 0.0)
     if not len(boxes):
-        return points
+        return found
     off_centre = np.abs(boxes.reshape(-1, 2, 2).mean(axis=1) - SECOND_SIDE / 2.0).sum(axis=1)
-    return out_of_crop(_points(upright, boxes[off_centre.argmin()]), face, SECOND_SIDE)
+    return out_of_crop(points(upright, boxes[off_centre.argmin()]), face, SECOND_SIDE)
 
 
-def _points(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
+def points(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
+    """As `landmarks`, without the second run."""
     import dlib
 
     shape = landmark_predictor()(picture, dlib.rectangle(*(round(float(edge)) for edge in box)))
@@ -172,16 +188,10 @@ def out_of_crop(points: np.ndarray, face: Square, size: int) -> np.ndarray:
     return points @ affine[:, :2].T + affine[:, 2]
 
 
-def square_of(picture: np.ndarray, box: np.ndarray, smallest: float) -> tuple[Square, np.ndarray]:
-    """The square of the face in ``box``, and its 68 points, both in pixels of the picture.
-
-    Raises PictureError when the square is less than ``smallest`` pixels wide.
-    """
-    points = landmarks(picture, box)
-    face = square(points)
+def check_size(face: Square, smallest: float) -> None:
+    """Raise PictureError when the square is less than ``smallest`` pixels wide."""
     if not face.side >= smallest:  # also true for NaN, which equal landmarks give
         raise PictureError(f"the face is too small: its square is less than {smallest:g} pixels wide")
-    return face, points
 
 
 def cut_out(picture: np.ndarray, box: np.ndarray, smallest: float, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -189,5 +199,7 @@ def cut_out(picture: np.ndarray, box: np.ndarray, smallest: float, size: int) ->
 
     Raises PictureError when its square is less than ``smallest`` pixels of the picture wide.
     """
-    face, points = square_of(picture, box, smallest)
-    return crop(picture, face, size), into_crop(points, face, size).astype(np.float32)
+    found = landmarks(picture, box)
+    face = square(found)
+    check_size(face, smallest)
+    return crop(picture, face, size), into_crop(found, face, size).astype(np.float32)

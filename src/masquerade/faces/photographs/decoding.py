@@ -19,8 +19,15 @@ Result = TypeVar("Result")
 FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP")  # no format whose reader starts another program (EPS)
 PILLOW_LIMIT = 178.0  # megapixels: Pillow itself refuses to open more
 LONGEST = 32_766  # pixels: OpenCV cannot crop a picture with a longer side
+LOCKED_FOLDER = "a folder that may not be read, so its files are not known"
 _SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
 _PLAIN = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
+_SPACES = {
+    b"RGB ": ("RGB", ("1", "L", "LA", "P", "PA", "RGB", "RGBA")),
+    b"GRAY": ("L", ("1", "L", "LA")),
+    b"CMYK": ("CMYK", ("CMYK",)),
+}
+"""Colour space of an ICC profile -> the mode that it converts, and the modes of the pictures to which it applies."""
 # The errors of Pillow's readers on damaged or malicious files, as its fuzzers and ours found them.
 _BROKEN = (
     OSError,
@@ -38,10 +45,10 @@ _BROKEN = (
 def read(path: Path, root: Path, megapixels: float) -> np.ndarray:
     """Pixels of a photograph: uint8 (H, W, 3) sRGB, upright as its EXIF orientation says.
 
-    A file with several frames or pages is refused (`kinds`). Transparent parts become white, 16-bit grey becomes
-    8-bit grey, and an embedded colour profile (CMYK, wide gamut) is applied. The file must be inside the folder
-    ``root``, also after links are followed. ``megapixels`` limits the size in the header, which is checked before a
-    pixel is decoded.
+    A file with several frames or pages is refused (`kinds`). An embedded colour profile is applied in every mode.
+    Transparent parts become white, and 16-bit grey becomes 8-bit grey. The file must be inside the folder ``root``,
+    also after links are followed. ``megapixels`` limits the size in the header, which is checked before a pixel is
+    decoded.
     Raises PictureError; its text is the reason in the index of the archive.
     """
     return _read(path, root, lambda file: decode(file, megapixels))
@@ -94,6 +101,8 @@ def _check_file(path: Path, root: Path) -> None:
     try:
         if not path.resolve(strict=True).is_relative_to(root.resolve()):
             raise PictureError("a link that leaves the folder")
+        if stat.S_ISDIR(path.lstat().st_mode):
+            raise PictureError(LOCKED_FOLDER)
         status = path.stat()
     except PermissionError as error:
         raise PictureError("no permission to read the file") from error
@@ -127,28 +136,31 @@ def _decode(file: BinaryIO, megapixels: float) -> np.ndarray:
 
 def _to_rgb(picture: Image.Image) -> Image.Image:
     """sRGB, 8 bits, no alpha."""
+    profile = picture.info.get("icc_profile")
     if picture.mode in _SIXTEEN_BITS:
         grey = np.rint(np.asarray(picture).astype(np.float32) / 257.0)  # 65535 -> 255
-        return Image.fromarray(grey.astype(np.uint8)).convert("RGB")
-    picture = _follow_profile(picture)
-    if picture.has_transparency_data:
-        layer = picture.convert("RGBA")
-        picture = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
-    return picture.convert("RGB")
+        picture = Image.fromarray(grey.astype(np.uint8))
+    alpha = picture.convert("RGBA").getchannel("A") if picture.has_transparency_data else None
+    colours = _follow_profile(picture, profile) if profile else picture.convert("RGB")
+    if alpha is not None:
+        white = Image.new("RGB", colours.size, "white")
+        colours = Image.composite(colours, white, alpha)
+    return colours
 
 
-def _follow_profile(picture: Image.Image) -> Image.Image:
-    """The picture in sRGB by its embedded ICC profile; unchanged if there is none or it cannot be used."""
-    profile = picture.info.get("icc_profile")
-    if not profile or picture.mode not in ("RGB", "CMYK"):
-        return picture
+def _follow_profile(picture: Image.Image, profile: bytes) -> Image.Image:
+    """The picture in sRGB by its embedded ICC profile; by Pillow's own rules if the profile cannot be used."""
     try:
         source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-        converted = ImageCms.profileToProfile(picture, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
+        mode, modes = _SPACES[profile[16:20]]
+        if picture.mode not in modes:
+            return picture.convert("RGB")
+        colours = picture.convert(mode)
+        converted = ImageCms.profileToProfile(colours, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
         assert converted is not None  # it is None only for a conversion in place
         return converted
-    except (ImageCms.PyCMSError, OSError, ValueError):
-        return picture
+    except (ImageCms.PyCMSError, OSError, ValueError, LookupError):
+        return picture.convert("RGB")
 
 
 def _one_line(error: Exception) -> str:

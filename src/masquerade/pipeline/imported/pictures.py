@@ -117,12 +117,17 @@ def collect(
     face, cannot be read, has another size or shows an original.
     """
     paths: dict[str, list[Path]] = {}
+    locked = []
     for path in files(folder):
-        paths.setdefault(path.stem.removesuffix(suffix), []).append(path)
+        if path.is_dir() and not path.is_symlink():
+            locked.append(path.name)
+        else:
+            paths.setdefault(path.stem.removesuffix(suffix), []).append(path)
     expected = originals.rows["id"].tolist()
     unknown = [path.name for name in paths.keys() - set(expected) for path in paths[name]]
     missing = [name for name in expected if name not in paths]
     mistakes = {
+        decoding.LOCKED_FOLDER: locked,
         "no picture (--partial counts such faces as refused by the program)": [] if partial else missing,
         f"the name is not the id of a test face; {_remedy(unknown, set(expected))}": sorted(unknown),
         "several files": [name for name in expected if len(paths.get(name, ())) > 1],
