@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-import command_line
+from command_line import anonymize_from_seed as anonymize
 from command_line import (
     folder_with_portrait,
     make_original_keyed,
@@ -24,13 +24,8 @@ from masquerade.pipeline import makers, salts
 from masquerade.pipeline.inspection import Inspector, Threshold
 from masquerade.pipeline.release import Anonymized
 
-SEED = ("--seed", 1)  # in noise of one draw in hundreds, a detector sees a face
 FAINT = ("--variant", "weak")  # noise of one grey level, which hides nobody
 MARK = b"Marked-by-the-camera"
-
-
-def anonymize(*given: object, method: str = "gaussian_noise") -> int:
-    return command_line.anonymize(*given, *SEED, method=method)
 
 
 @pytest.fixture
