@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from command_line import anonymize, folder_with_portrait, make_original_keyed, recover, report, repository
+from command_line import anonymize_from_seed as anonymize
+from command_line import folder_with_portrait, make_original_keyed, recover, report, repository
 from masquerade.pipeline import makers
 
 PHRASE = "cafe\u0301 au lait, twice a day"

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line import anonymize, folder_with_portrait, report, repository, run
+from command_line import anonymize_from_seed as anonymize
+from command_line import folder_with_portrait, report, repository, run
 from masquerade.assets import packaged, random_face
 from masquerade.cli import doctor
 from masquerade.core.errors import ParameterError

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line import anonymize, folder_with_portrait, make_original_keyed, portrait, report, repository
+from command_line import anonymize_from_seed as anonymize
+from command_line import folder_with_portrait, make_original_keyed, portrait, report, repository
 from masquerade.cli import ending, photographs, placing
 from masquerade.cli.outcome import INCOMPLETE
 from masquerade.pipeline import anonymization, release
@@ -42,6 +43,16 @@ def named(output: Path) -> set[str]:
 
 def contents(output: Path) -> dict[str, bytes]:
     return {name: (output / name).read_bytes() for name in written(output) if name != "report.csv"}
+
+
+@pytest.fixture(autouse=True)
+def none_is_ignored():
+    """A test run in the background of a shell inherits ignored signals."""
+    numbers = [getattr(signal, name) for name in ending.SIGNALS]
+    before = [signal.signal(number, signal.SIG_DFL) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize("name", ending.SIGNALS)
@@ -95,7 +106,7 @@ def test_a_signal_leaves_no_original_and_no_picture_without_its_row(root, pictur
     assert list(scratch.rglob("originals.zip"))
     process.send_signal(number)
     assert process.wait(timeout=60) == 128 + number
-    assert list(scratch.iterdir()) == []
+    assert list(scratch.glob("masquerade-*")) == []
     assert written(output) == named(output)
     assert len(named(output)) < 40
 
@@ -236,7 +247,7 @@ def test_a_full_disk_of_temporary_files_is_named(root, pictures, tmp_path, monke
     monkeypatch.setattr(photographs.ArchiveWriter, "add", full)
     assert anonymize(root, pictures, tmp_path / "out") == 1
     assert f"The disk of {scratch} is full." in capsys.readouterr().err
-    assert list(scratch.iterdir()) == []
+    assert list(scratch.glob("masquerade-*")) == []
 
 
 def test_a_process_that_was_killed_leaves_no_picture_without_its_row_and_the_next_one_goes_on(
