@@ -54,12 +54,18 @@ class TestTheDefault:
         assert anonymize(root, pictures, tmp_path / "out", "--scale", "mini") == 0
         assert "of scale mini and writes pictures of 64 x 64 pixels.\n" in capsys.readouterr().err
 
-    def test_without_them_the_scale_of_params_is_taken_and_the_command_is_named(self, root, monkeypatch):
-        monkeypatch.setattr(photograph_scale, "missing", lambda *given: iter(["weights/photo/falco.safetensors"]))
-        parameters, sentence = photograph_scale.chosen(root, "gaussian_noise", None, None)
-        assert parameters.scale == "mini"
-        assert "of scale mini and writes pictures of 64 x 64 pixels. `make photo` gives photographs of 256" in sentence
-        assert sentence.endswith("weights/photo/falco.safetensors")
+    @pytest.mark.parametrize("package", ["", "Run `make photo`."])
+    def test_without_them_the_scale_of_params_is_taken_and_what_is_missing_is_named(self, root, monkeypatch, package):
+        """A missing network comes first: the package alone would not help."""
+        network = "weights/photo/falco.safetensors"
+        monkeypatch.setattr(adopted_networks, "package_problem", lambda parameters: package)
+        for lacks, named in (([package, network], network), ([package], "`make photo`")):
+            monkeypatch.setattr(photograph_scale, "missing", lambda *given, lacks=lacks: filter(None, lacks))
+            parameters, sentence = photograph_scale.chosen(root, "gaussian_noise", None, None)
+            if any(lacks):
+                assert parameters.scale == "mini"
+                assert named in sentence
+                assert ("make photo" in sentence) == (named != network)
 
     def test_a_repository_without_that_scale_says_nothing_of_it(self, root):
         (root / "scales" / "photo.yaml").unlink()

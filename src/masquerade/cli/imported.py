@@ -83,13 +83,13 @@ def import_method(
         knobs = {"sha256": pictures.sha256(stored), "originals": originals.digest, "near": near}
         block = {name: {"title": title, "source": source, "variants": {variant: {dataset: knobs}}}}
         overlay = registry.register(root, parameters.scale, block)
-        known, compared = recognised.count(stored, originals)
+        found, compared = recognised.count(stored, originals)
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.move(stored, root / file)
     typer.echo(f"{file}: {count} of {len(originals.rows)} faces, sha256:{knobs['sha256']}")
-    if known > compared / 2:
+    if found > compared / 2:
         typer.echo(
-            f"Warning: dlib still finds the right person for {known} of {compared} faces. If the program hides people, "
+            f"Warning: dlib still finds the right person for {found} of {compared} faces. If the program hides people, "
             f"this is not what it wrote: look at the pictures in {folder}.",
             err=True,
         )

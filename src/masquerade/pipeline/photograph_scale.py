@@ -1,7 +1,6 @@
 """Chooses the scale whose networks anonymize or recover photographs on the command line."""
 
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 from masquerade.core import discovery
@@ -29,9 +28,11 @@ def chosen(root: Path, method: str, variant: str | None, scale: str | None) -> t
             return photo, _sentence(photo, method)
         parameters = loading.load(root)
         if method in photo.methods and parameters.scale != PHOTO:
-            advice = f" `make photo` gives photographs of {SIZE} pixels."
-            more = f" Missing for them: {absent[0]}" if find_spec("random_face") else ""
-            return parameters, f"{_sentence(parameters, method)}{advice}{more}"
+            networks = [lack for lack in absent if lack != adopted_networks.package_problem(photo)]
+            advice = (
+                f"`make photo` gives {SIZE} pixels." if not networks else f"For {SIZE} pixels, it lacks {networks[0]}."
+            )
+            return parameters, f"{_sentence(parameters, method)} {advice}"
         return parameters, _sentence(parameters, method)
     parameters = loading.load(root, scale)
     return parameters, _sentence(parameters, method)
