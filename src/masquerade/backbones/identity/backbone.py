@@ -26,27 +26,16 @@ class Identity(RecogniserBackbone):
     architecture = ("widths", "units", "recognition.input_size")
     Params = IdentitySettings
     params: IdentitySettings
+    trunk = "mobilenet_v2"
 
     def facts(self) -> dict[str, Any]:
         return {"widths": self.params.widths, "units": self.params.units}
 
     @staticmethod
-    def network(facts: Mapping[str, Any]) -> "nn.Module":
-        if facts.get("network") == "mobilenet_v2":
-            from masquerade.networks.mobile_recogniser import MobileRecogniser
-
-            return MobileRecogniser(facts["input_size"])
+    def drawn(facts: Mapping[str, Any]) -> "nn.Module":
         from masquerade.networks.ir_se import IRSE
 
         return IRSE(facts["input_size"], facts["widths"], facts["units"])
-
-    def train(self, job: TrainingJob) -> None:
-        if self.params.photographs is None:
-            super().train(job)
-        else:
-            from masquerade.backbones.identity import photographs
-
-            photographs.train(self.params, job)
 
     def adopt(self, published: Path, job: TrainingJob) -> None:
         from masquerade.backbones.identity import published_weights

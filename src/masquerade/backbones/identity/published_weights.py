@@ -3,12 +3,9 @@
 from pathlib import Path
 
 from masquerade.backbones.identity.settings import IdentitySettings
-from masquerade.backbones.recognition.training import Crop, Recogniser
+from masquerade.backbones.recognition.training import CROP, Recogniser
 from masquerade.networks.ir_se import IRSE
 from masquerade.training import checkpoints, weight_files
-
-CROP = Crop(of=256, left=32, top=35, right=220, bottom=223)
-"""The crop of an FFHQ-aligned picture in which ArcFace's five points put the face: published code of e4e, FALCO."""
 
 
 def recogniser(path: Path) -> Recogniser:

@@ -4,22 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from masquerade.backbones.recognition.settings import RecognitionSettings
-from masquerade.core.settings import Channels, Settings
+from masquerade.backbones.recognition.settings import PhotographSettings, RecognitionSettings
+from masquerade.core.settings import Channels
 from masquerade.training.settings import Published
-
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class PhotographSettings(Settings):
-    """A training for photographs: MobileNetV2 from ImageNet's weights, on faces whose surroundings are exchanged."""
-
-    frozen: Annotated[int, Field(ge=0, le=18)]
-    """The first blocks, of 18, that keep ImageNet's weights."""
-    exchanged: Share
-    """Share of the pictures whose hair, clothes and background come from another person."""
-    erased: Share
-    """Share of the pictures whose hair, clothes and background are one colour with noise."""
 
 
 class IdentitySettings(Published):

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from masquerade.backbones import Backbone
 from masquerade.core import discovery
@@ -13,10 +13,14 @@ if TYPE_CHECKING:
     from torch import nn
 
     from masquerade.backbones.recognition.training import Recogniser
+    from masquerade.networks.imagenet_recogniser import Trunk
 
 
 class RecogniserBackbone(Backbone):
     """Trains a network on a part of the people of its group. ``params.recognition`` are `RecognitionSettings`."""
+
+    trunk: ClassVar["Trunk"]
+    """The network with ImageNet's weights of a training for photographs (``photographs`` of the parameters)."""
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
@@ -24,13 +28,26 @@ class RecogniserBackbone(Backbone):
 
     @staticmethod
     @abstractmethod
-    def network(facts: Mapping[str, Any]) -> "nn.Module":
+    def drawn(facts: Mapping[str, Any]) -> "nn.Module":
+        """The untrained network of a training without ``photographs``, with the facts of a checkpoint."""
+
+    @classmethod
+    def network(cls, facts: Mapping[str, Any]) -> "nn.Module":
         """The untrained network with the facts of a checkpoint."""
+        if "network" not in facts:
+            return cls.drawn(facts)
+        from masquerade.networks.imagenet_recogniser import ImageNetRecogniser
+
+        return ImageNetRecogniser(facts["network"], facts["input_size"])
 
     def train(self, job: TrainingJob) -> None:
-        from masquerade.backbones.recognition import training
+        from masquerade.backbones.recognition import photographs, training
 
-        training.train(discovery.name_of(type(self)), self.network, self.params.recognition, job, self.facts())
+        name, params = discovery.name_of(type(self)), self.params
+        if params.photographs is None:
+            training.train(name, self.network, params.recognition, job, self.facts())
+        else:
+            photographs.train(name, self.trunk, params.photographs, params.recognition, job)
 
     def quality(self, job: TrainingJob) -> dict[str, float]:
         from masquerade.backbones.recognition import training

@@ -1,4 +1,4 @@
-"""The base class of recogniser A and B, which only judge: Inception-ResNet with an ArcFace margin."""
+"""The base class of recogniser A and B, which only judge: Inception-ResNet, or EfficientNet-Lite0 for photographs."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, field_validator
 
 from masquerade.backbones.recognition.base import RecogniserBackbone
-from masquerade.backbones.recognition.settings import RecognitionSettings
+from masquerade.backbones.recognition.settings import PhotographSettings, RecognitionSettings
 from masquerade.training.settings import OwnPublished
 
 if TYPE_CHECKING:
@@ -16,7 +16,10 @@ SMALLEST_INPUT = 75  # with fewer pixels, the convolutions without padding leave
 
 
 class InceptionRecogniser(RecogniserBackbone):
-    """Inception-ResNet-v1 (FaceNet's architecture; published size: width 1, repeats 5, 10, 5, at 160 pixels)."""
+    """Inception-ResNet-v1 (FaceNet's architecture; published size: width 1, repeats 5, 10, 5, at 160 pixels).
+
+    For photographs it is EfficientNet-Lite0, which learnt ImageNet before (``photographs`` of its parameters).
+    """
 
     architecture = ("width", "repeats", "recognition.input_size")
 
@@ -25,6 +28,8 @@ class InceptionRecogniser(RecogniserBackbone):
         """Factor of every number of channels (1: FaceNet's public models)."""
         repeats: tuple[int, int, int]
         """Blocks of each kind (5, 10, 5: FaceNet's public models)."""
+        photographs: PhotographSettings | None = None
+        """The training for photographs, whose network has no width and repeats; null: Inception-ResNet."""
         recognition: RecognitionSettings
         """Its training identities, its training, and its floors."""
 
@@ -39,12 +44,13 @@ class InceptionRecogniser(RecogniserBackbone):
 
     params: Params
     people = "judges"
+    trunk = "efficientnet_lite0"
 
     def facts(self) -> dict[str, Any]:
         return {"width": self.params.width, "repeats": list(self.params.repeats)}
 
     @staticmethod
-    def network(facts: Mapping[str, Any]) -> "nn.Module":
+    def drawn(facts: Mapping[str, Any]) -> "nn.Module":
         from masquerade.networks.inception_resnet import InceptionResnetV1
 
         return InceptionResnetV1(facts["width"], facts["repeats"])

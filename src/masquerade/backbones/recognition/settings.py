@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from masquerade.core.settings import Settings
 from masquerade.training.settings import RisingUpdates
 
 
@@ -25,3 +26,17 @@ class RecognitionSettings(RisingUpdates):
     """The area under the ROC curve on unseen identities below which the run stops."""
     floor_tar: Annotated[float, Field(ge=0, le=1)]
     """The true-accept rate at a false-accept rate of 1 % on unseen identities below which the run stops."""
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class PhotographSettings(Settings):
+    """A training for photographs: a trunk with ImageNet's weights, on faces whose surroundings are exchanged."""
+
+    frozen: Annotated[int, Field(ge=0, le=18)]
+    """The first blocks that keep ImageNet's weights: of 18 of MobileNetV2, of 17 of EfficientNet-Lite0."""
+    exchanged: Share
+    """Share of the pictures whose hair, clothes and background come from another person."""
+    erased: Share
+    """Share of the pictures whose hair, clothes and background are one colour with noise."""

@@ -20,8 +20,8 @@ from masquerade.methods.lreorg import losses, reader
 from masquerade.methods.lreorg.keywords import Vocabulary
 from masquerade.methods.lreorg.settings import IDENTITY, LReOrgSettings
 from masquerade.networks.cdfnet import CDFNet
+from masquerade.networks.imagenet_recogniser import ImageNetRecogniser
 from masquerade.networks.inputs import place
-from masquerade.networks.mobile_recogniser import MobileRecogniser
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
@@ -196,7 +196,7 @@ def observed(identity: Recogniser, images: Tensor) -> tuple[Tensor, list[Tensor]
     """Unit vectors (N, D), and the last feature map of each of the `MAPS` largest sizes, in one pass."""
     maps: dict[int, Tensor] = {}
     network: Any = identity.network
-    parts = network.blocks if isinstance(network, MobileRecogniser) else (network.input_layer, *network.body)
+    parts = network.blocks if isinstance(network, ImageNetRecogniser) else (network.input_layer, *network.body)
     hooks = [
         part.register_forward_hook(lambda _part, _given, made: maps.update({made.shape[-1]: made})) for part in parts
     ]

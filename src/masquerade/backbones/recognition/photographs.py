@@ -1,4 +1,4 @@
-"""Trains `identity` for photographs: pictures are augmented as photographs differ, and a face loses its surroundings.
+"""Trains a recogniser for photographs: pictures are augmented as photographs differ, and a face loses its surroundings.
 
 Generated pictures of a person share hair, clothes and background, which a network takes for the person. So the training
 exchanges what lies outside of the face with that of another person of the batch, or erases it.
@@ -14,19 +14,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from masquerade.backbones.identity.published_weights import CROP
-from masquerade.backbones.identity.settings import IdentitySettings, PhotographSettings
 from masquerade.backbones.recognition import training
-from masquerade.backbones.recognition.settings import RecognitionSettings
+from masquerade.backbones.recognition.settings import PhotographSettings, RecognitionSettings
+from masquerade.backbones.recognition.training import CROP
 from masquerade.core import seeding
 from masquerade.core.images import to_float, to_uint8
+from masquerade.networks.imagenet_recogniser import ImageNetRecogniser, Trunk
 from masquerade.networks.margin import margin_logits
-from masquerade.networks.mobile_recogniser import MobileRecogniser
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, warmup_cosine_share
 
-FACTS = {"network": "mobilenet_v2", "crop": CROP._asdict()}
-"""What a checkpoint of this training states beside the facts of all recognisers."""
 TURN, ZOOM, SHIFT = 8.0, 0.08, 0.05
 """Largest rotation in degrees, largest change of the scale as a share, largest shift as a share of the crop's side."""
 GAIN, TINT, LIFT = 0.25, 0.12, 0.2
@@ -86,16 +83,15 @@ class PhotographTask:
         return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": self.params.learning_rate * share}
 
 
-def train(params: IdentitySettings, job: TrainingJob) -> None:
-    """Train on the job's people and write the checkpoint."""
-    assert params.photographs is not None
-    task = partial(PhotographTask, params.photographs)
-    training.train("identity", started, params.recognition, job, FACTS, task)
+def train(name: str, trunk: Trunk, settings: PhotographSettings, params: RecognitionSettings, job: TrainingJob) -> None:
+    """Train on the job's people and write the checkpoint. ``name`` is part of the seed."""
+    facts = {"network": trunk, "crop": CROP._asdict()}
+    training.train(name, started, params, job, facts, partial(PhotographTask, settings))
 
 
-def started(facts: Mapping[str, Any]) -> MobileRecogniser:
+def started(facts: Mapping[str, Any]) -> ImageNetRecogniser:
     """The network with ImageNet's weights, in the order of memory in which depthwise convolutions are quick."""
-    network = MobileRecogniser(facts["input_size"])
+    network = ImageNetRecogniser(facts["network"], facts["input_size"])
     network.start_from_imagenet()
     return network.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 

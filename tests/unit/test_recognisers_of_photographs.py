@@ -1,18 +1,19 @@
-"""`identity` for photographs: it starts from ImageNet's weights, and its training exchanges what surrounds a face."""
+"""Recognisers for photographs start from ImageNet's weights, and their training exchanges what surrounds a face."""
+
+from typing import get_args
 
 import numpy as np
 import pytest
 import torch
 
 import kit
-from masquerade.backbones.identity import photographs
-from masquerade.backbones.identity.settings import PhotographSettings
-from masquerade.backbones.recognition.settings import RecognitionSettings
+from masquerade.backbones.recognition import photographs
+from masquerade.backbones.recognition.settings import PhotographSettings, RecognitionSettings
 from masquerade.backbones.recognition.training import Recogniser
 from masquerade.core import discovery
 from masquerade.core.images import to_float
-from masquerade.networks import mobilenet_v2
-from masquerade.networks.mobile_recogniser import MobileRecogniser
+from masquerade.networks import efficientnet_lite, efficientnet_lite_internals, mobilenet_v2
+from masquerade.networks.imagenet_recogniser import ImageNetRecogniser, Trunk
 
 SETTINGS = {
     "input_size": 64, "identities": (0.0, 1.0), "steps": 4, "batch": 8, "learning_rate": 0.001, "kernel_rate": 0.0,
@@ -20,10 +21,12 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def for_photographs():
-    cls = discovery.load("backbones", "identity")
+def for_photographs(name="identity"):
+    cls = discovery.load("backbones", name)
+    own = {"widths": kit.WIDTHS, "units": kit.UNITS} if name == "identity" else {"width": 0.3, "repeats": (1, 1, 1)}
     settings = {"frozen": 14, "exchanged": 0.4, "erased": 0.3}
-    return cls(cls.Params(published="", widths=kit.WIDTHS, units=kit.UNITS, photographs=settings, recognition=SETTINGS))
+    recognition = SETTINGS | {"input_size": 80}
+    return cls(cls.Params(published="", photographs=settings, recognition=recognition, **own))
 
 
 def surroundings(exchanged: float, erased: float, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -42,21 +45,30 @@ def archive(tmp_path):
     return kit.archive(tmp_path / "faces.zip", colours.reshape(32, 64, 64, 3), train=24, rows=rows, size=64)
 
 
-def test_network_starts_as_imagenets_network_for_pictures_in_its_own_range():
-    network = MobileRecogniser(96)
+def published_stem(trunk):
+    if trunk == "mobilenet_v2":
+        return mobilenet_v2.network().features[0], mobilenet_v2.MEAN, mobilenet_v2.STD
+    stem = efficientnet_lite_internals.blocks(efficientnet_lite.network(0))[0]
+    return stem, efficientnet_lite.MEAN, efficientnet_lite.STD
+
+
+@pytest.mark.parametrize("trunk", get_args(Trunk))
+def test_network_starts_as_imagenets_network_for_pictures_in_its_own_range(trunk):
+    network = ImageNetRecogniser(trunk, 96)
     network.start_from_imagenet()
-    published = mobilenet_v2.network().features[:-1]
+    stem, *values = published_stem(trunk)
     pictures = torch.rand(1, 3, 96, 96, generator=torch.Generator().manual_seed(0)) * 2 - 1
-    mean, std = (torch.tensor(values)[:, None, None] for values in (mobilenet_v2.MEAN, mobilenet_v2.STD))
+    mean, std = (torch.tensor(value)[:, None, None] for value in values)
     with torch.inference_mode():
-        expected = published[0](((pictures + 1) / 2 - mean) / std)
+        expected = stem(((pictures + 1) / 2 - mean) / std)
         given = network.eval().blocks[0](pictures)
     # only the edge differs, where the picture is padded
     torch.testing.assert_close(given[..., 1:-1, 1:-1], expected[..., 1:-1, 1:-1], atol=1e-4, rtol=1e-4)
 
 
-def test_blocks_keep_the_statistics_of_imagenet_in_a_training():
-    network = MobileRecogniser(64).train()
+@pytest.mark.parametrize("trunk", get_args(Trunk))
+def test_blocks_keep_the_statistics_of_imagenet_in_a_training(trunk):
+    network = ImageNetRecogniser(trunk, 64).train()
     before = network.blocks[0][1].running_mean.clone()
     network(torch.randn(4, 3, 64, 64))
     assert torch.equal(network.blocks[0][1].running_mean, before)
@@ -134,10 +146,11 @@ def test_interrupted_training_for_photographs_ends_with_the_same_bytes(archive, 
     assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
 
 
-def test_checkpoint_of_the_training_for_photographs_sees_the_crop_of_a_face_and_keeps_frozen_blocks(archive, tmp_path):
-    job, start = kit.job(tmp_path), photographs.started(SETTINGS)
-    for_photographs().train(job)
-    network = for_photographs().load(job.checkpoint)
+@pytest.mark.parametrize(("name", "trunk"), [("identity", "mobilenet_v2"), ("recogniser_a", "efficientnet_lite0")])
+def test_checkpoint_for_photographs_sees_the_crop_of_a_face_and_keeps_frozen_blocks(name, trunk, archive, tmp_path):
+    job, start = kit.job(tmp_path), photographs.started({"network": trunk, "input_size": 80})
+    for_photographs(name).train(job)
+    network = for_photographs(name).load(job.checkpoint)
     kept = [
         torch.equal(*pair) for pair in zip(start.blocks.parameters(), network.network.blocks.parameters(), strict=True)
     ]
