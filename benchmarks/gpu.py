@@ -82,7 +82,10 @@ def training_rows(scale: str, until: float) -> Iterator[dict]:
                     row = {STEP: step.rule, WHAT: step.name, "remark": step.note}
                     if timed.rounds:
                         row |= {"seconds": timed.seconds / timed.rounds, "flops": timed.repeated / timed.rounds}
-                        row |= {"memory": timed.peak, "remark": f"1/{tasks} of the batch" if tasks > 1 else ""}
+                        row |= {
+                            "memory": timed.peak,
+                            "remark": f"1/{tasks} of the batch; planned: the whole" if tasks > 1 else "",
+                        }
                     yield row
 
 

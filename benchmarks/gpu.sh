@@ -22,7 +22,7 @@ python -c "import torch; assert torch.cuda.is_available()" || {
     [ "${WITHOUT_GPU:-}" ] || exit 1 # with it, the processor is measured, and no page is written
 }
 # One core counts the memory that each training needs; it has ended before the table is written, or its column is empty.
-nice python -m masquerade.cli.main plan --scale "${SCALE:-paper}" --json > "$out/plan.json" 2> "$out/plan.log" &
+nice python -c "from masquerade.cli.main import main; main()" plan --scale "${SCALE:-paper}" --json > "$out/plan.json" 2> "$out/plan.log" &
 
 # Alone on the card: these are times.
 [ "${FALCO:-1}" = 0 ] || timeout -k 10 120 python benchmarks/gpu.py falco "$out" || echo "FALCO was cut off or failed." >&2
