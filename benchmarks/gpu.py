@@ -8,7 +8,6 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,7 +18,9 @@ import falco
 import torch
 from pages import MACHINE, ROOT, table, write
 
+from masquerade.cli import gpu_driver
 from masquerade.core import fingerprints
+from masquerade.networks.inputs import device
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.pipeline.costs import attackers, pictures, trainings
@@ -63,7 +64,7 @@ def falco_rows(size: int = 1024) -> Iterator[dict]:
             name = f"falco, {batch} side by side" if batch else "falco"
             yield {
                 STEP: "anonymize", WHAT: name, "seconds": 1 / speed, "flops": counter.flops, "memory": memory * 2**30,
-                "remark": f"a face at {size} pixels, {together or count} side by side",
+                "remark": f"{together or count} side by side, {size} pixels",
             }  # fmt: skip
 
 
@@ -134,7 +135,7 @@ def page(folder: Path, peak: float | None) -> None:
     peak, memory = peak or peak_of(card()), planned(folder)
     lines = [cells(row, peak, memory) for row in (*rows, *test_rows(folder))]
     now, count = datetime.now(UTC).strftime("%d %B %Y"), len(os.sched_getaffinity(0))
-    about = f"{now}, commit {fingerprints.commit()}, {count} CPU cores, {MACHINE}, torch {torch.__version__}{driver()}."
+    about = f"{now}, commit {fingerprints.commit()}, {count} CPU cores, {MACHINE}, {software()}."
     parts = f"# {card()}", f"Measured by `benchmarks/gpu.sh`: {about}", explained(peak), table(HEAD, lines)
     if torch.cuda.is_available():
         write("gpu", *parts)
@@ -155,16 +156,15 @@ def cells(row: dict, peak: float | None, planned: dict[tuple[str, str], float]) 
     """A row of the table as text."""
     seconds, flops = row.get("seconds", 0), row.get("flops", 0)
     speed = flops / seconds / 1e12 if seconds else 0
+    share = speed / peak if peak and "," not in row[WHAT] else 0  # the plan has no step "falco, 8 side by side"
     expected = planned.get((row[STEP], row[WHAT]), 0)
-    numbers = (
-        seconds,
-        flops / 1e12,
-        speed,
-        speed / peak if peak else 0,
-        row.get("memory", 0) / 2**30,
-        expected / 2**30,
-    )
-    return [row[STEP], row[WHAT], *(f"{number:.3g}" if number else "" for number in numbers), row.get("remark", "")]
+    numbers = seconds, flops / 1e12, speed, share, row.get("memory", 0) / 2**30, expected / 2**30
+    return [row[STEP], row[WHAT], *map(digits, numbers), row.get("remark", "")]
+
+
+def digits(number: float) -> str:
+    """Three digits; '' for zero."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}" if number else ""
 
 
 def card() -> str:
@@ -177,13 +177,12 @@ def peak_of(name: str) -> float | None:
     return next((gpu.tf32 for key, gpu in GPUS.items() if key.upper() in name), None)
 
 
-def driver() -> str:
-    """The version of NVIDIA's driver."""
-    try:
-        query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-        return f", driver {subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()[0]}"
-    except (OSError, subprocess.CalledProcessError, IndexError):
-        return ""
+def software() -> str:
+    """The versions of torch and of NVIDIA's driver, and whether PyTorch computes deterministically."""
+    device()
+    mode = "deterministic" if torch.are_deterministic_algorithms_enabled() else "not deterministic"
+    _, version = gpu_driver.installed()
+    return ", ".join(part for part in (f"torch {torch.__version__}", version and f"driver {version}", mode) if part)
 
 
 def main() -> None:

@@ -1,11 +1,14 @@
 """benchmarks/gpu.py: what it measures, what it reads from the tests, and the page that the plan reads."""
 
 import json
+from functools import partial
 from importlib import import_module
 
 import pytest
 
-from masquerade.pipeline.costs import measured
+from accelerator import pretended
+from masquerade.core import discovery
+from masquerade.pipeline.costs import measured, pictures
 from masquerade.pipeline.costs.step import Step
 
 
@@ -78,6 +81,34 @@ def test_a_training_of_several_processes_is_measured_with_one_share_of_its_batch
     alone = gpu.alone(paper)
     assert alone.methods["fit"].params.batch * 4 == paper.methods["fit"].params.batch
     assert alone.methods["ifadit"] == paper.methods["ifadit"]
+
+
+def test_a_timed_training_runs_on_the_accelerator_and_its_checkpoint_is_kept_on_the_processor(
+    gpu, tiny, tmp_path, monkeypatch
+):
+    builder = gpu.TimedBuilder(tiny, tmp_path, float("inf"))
+    pictures.write(builder.archive, tiny.image.size, 1)
+    backbone, method = discovery.load("backbones", "identity")(tiny.backbones["identity"]), tiny.methods["fit"].params
+    for name in ("synchronize", "empty_cache"):
+        monkeypatch.setattr(gpu.torch.cuda, name, lambda: None)
+    with pretended(monkeypatch) as card, builder.meta:
+        jobs = builder.job(builder.path("identity"), ()), builder.job(builder.path("fit"), ["identity"])
+        for train, job in zip(
+            (backbone.train, partial(discovery.load("methods", "fit").train, method)), jobs, strict=True
+        ):
+            cost, reason = builder.counted(job.checkpoint.stem, partial(train, job))
+            assert not reason
+            assert cost.seconds > 0
+            assert cost.peak == 1  # of the accelerator, by its own count
+        tensors, _ = builder.meta.load_checkpoint(builder.path("identity"))
+        assert not any(card.holds(tensor) for part in tensors.values() for tensor in part.values())
+    assert not card.astray, "a parameter, a buffer or an input lies elsewhere"
+    assert card.ran
+
+
+def test_when_the_time_is_up_no_training_is_begun(gpu, tiny, tmp_path):
+    builder = gpu.TimedBuilder(tiny, tmp_path, 0.0)
+    assert builder.counted("x", lambda: pytest.fail("it began"))[1] == "not counted: the time was up"
 
 
 @pytest.mark.slow
