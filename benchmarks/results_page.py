@@ -93,7 +93,6 @@ METHODS = {
 ATTACKED = {
     "Blur(19×19)": "gaussian_blur/size_19",
     "Pixelization(16×16)": "pixelation/block_16",
-    "Noise(σ = 15)": "gaussian_noise/sigma_15",
     "k-same (k = 5)": "k_same/k_5",
     "**IdentityDP (ε = 6)**": "identitydp/eps_6",
     "**FALCO (m = 0)**": "falco/m_0",
@@ -140,7 +139,6 @@ INFORMED: Columns = {
     "naive": ranks("naive"),
     "adapted": ranks("adapted"),
     "restoring": ranks("restoring"),
-    "insider": ranks("insider"),
     "parrot (links)": ranks("parrot"),
     "landmark error, %": ("twin_landmark_error/",),
 }
@@ -153,12 +151,8 @@ HELD_OUT: Columns = {
     "shuffled names": ("attack_held_out_rate/shuffled",),
 }
 POISONED: Columns = {
-    "**worst**": ("poisoning_protection_rate/worst",),
     "baseline": ("poisoning_protection_rate/identity",),
-    "newer: `recogniser_a`, `recogniser_b`": (
-        "poisoning_protection_rate/recogniser_a",
-        "poisoning_protection_rate/recogniser_b",
-    ),
+    "`recogniser_a`": ("poisoning_protection_rate/recogniser_a",),
     "adaptive": ("poisoning_protection_rate/adaptive",),
 }
 DISTANCE: Columns = {"identity distance, `recogniser_a`": ("identity_distance/recogniser_a",)}
@@ -201,7 +195,11 @@ TABLES: dict[str, tuple[str, dict[str, str], Columns]] = {
     ),
     "attackers": ("method", ATTACKED | CONTROLS, INFORMED),
     "held_out": ("method", ATTACKED | CONTROLS, HELD_OUT),
-    "poisoned": ("method", {"Fawkes": "fawkes/default", "CLIP2Protect": "clip2protect/default"} | CONTROLS, POISONED),
+    "poisoned": (
+        "method",
+        {"Fawkes": "fawkes/default", "CLIP2Protect": "clip2protect/default", "*control: original*": "original/control"},
+        POISONED,
+    ),
     "lreorg": (
         "",
         LREORG,
