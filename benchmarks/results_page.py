@@ -15,13 +15,12 @@ from typing import Any
 from PIL import Image
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("docs/results.md", "docs/identitydp.md", "docs/attackers.md", "README.md")
+PAGES = ("docs/results.md", "docs/identitydp.md", "docs/attackers.md", "docs/notes/attackers.md", "README.md")
 PICTURES = {
     "figure7.jpg": "identitydp/figure7",
     "falco.jpg": "falco/figure3",
     "ifadit.jpg": "ifadit/figure3",
     "lreorg.jpg": "lreorg/figure9",
-    "attackers.jpg": "attackers/tradeoff",
     "attackers_evening.jpg": "attackers/tradeoff at evening",
 }
 """Name in docs/ -> paper and figure, and the scale if it is another one than that of the build."""
@@ -58,37 +57,30 @@ CONTROLS = {
     "*control: another person*": "random_identity/control",
     "*control: blackout*": "blackout/control",
 }
-INVERTED = {"*control: inverted, not anonymized*": "inverted/control"}
-IDENTITYDP = {
-    "Pixelization(8×8)": "pixelation/block_8",
+INVERTED = {"*control: inverted*": "inverted/control"}
+OBFUSCATIONS = {
     "Pixelization(16×16)": "pixelation/block_16",
-    "Noise(σ=9)": "gaussian_noise/sigma_9",
-    "Noise(σ=49)": "gaussian_noise/sigma_49",
-    "Blur(7×7)": "gaussian_blur/size_7",
     "Blur(19×19)": "gaussian_blur/size_19",
     "k-same (k = 5)": "k_same/k_5",
     "**IdentityDP (ε = 6)**": "identitydp/eps_6",
-    "**IdentityDP (ε = 0.57)**": "identitydp/eps_0_57",
 }
 SWEEP = ("0.57", "6", "100", "200", "400", "800")
-DETECTORS = ("dlib_face", "mtcnn", "haar")
 RECOGNISERS = ("recogniser_a", "recogniser_b")
-SHORT = ("Pixelization(16×16)", "Blur(19×19)", "k-same (k = 5)", "**IdentityDP (ε = 6)**")
-FALCO = {
-    "**FALCO (m = 0)**": "falco/m_0",
-    "**FALCO (m = 0.9)**": "falco/m_0_9",
-    "FALCO, identity loss alone": "falco/id",
-    "FALCO, both losses, random start": "falco/id_att",
-    **INVERTED,
-    "*control: randomly generated*": "random_generated/control",
-}
 KEYED = {
     "**Cao et al., d = 9**": "cao21/d_9",
     "**iFADIT**": "ifadit/full",
     "FIT": "fit/default",
     "RiDDLE": "riddle/default",
 }
-BASELINES = {
+METHODS = {
+    **OBFUSCATIONS,
+    "**FALCO (m = 0)**": "falco/m_0",
+    "**FALCO (m = 0.9)**": "falco/m_0_9",
+    "**Cao et al., d = 9**": "cao21/d_9",
+    "**iFADIT**": "ifadit/full",
+    "**LReOrg**": "lreorg/default",
+    "FIT": "fit/default",
+    "RiDDLE": "riddle/default",
     "DeepPrivacy": "deepprivacy/default",
     "DeepPrivacy2": "deepprivacy2/default",
     "CIAGAN": "ciagan/default",
@@ -101,7 +93,6 @@ BASELINES = {
 ATTACKED = {
     "Blur(19×19)": "gaussian_blur/size_19",
     "Pixelization(16×16)": "pixelation/block_16",
-    "Noise(σ = 15)": "gaussian_noise/sigma_15",
     "k-same (k = 5)": "k_same/k_5",
     "**IdentityDP (ε = 6)**": "identitydp/eps_6",
     "**FALCO (m = 0)**": "falco/m_0",
@@ -121,15 +112,9 @@ ATTACKED = {
 }
 LREORG = {
     "**hides identity, keeps the rest**": "lreorg/default",
-    "the same with Laplace noise, ε = 6": "lreorg/laplace",
-    "ε = 0.57": "lreorg/laplace_0_57",
-    "ε = 100": "lreorg/laplace_100",
-    "ε = 800": "lreorg/laplace_800",
     "hides age alone": "lreorg/age",
     "hides gender alone": "lreorg/gender",
-    **{name.replace("not anonymized", "nothing hidden"): cell for name, cell in INVERTED.items()},
-    "*control: another person*": "random_identity/control",
-    "*control: original*": "original/control",
+    **INVERTED,
 }
 
 
@@ -141,8 +126,8 @@ def attacked(attack: str) -> tuple[str, str]:
     return f"key_attack_rate/{attack}", f"key_attack_rate/{attack}.another"
 
 
-def cosines(attempt: str) -> tuple[str, str]:
-    return f"{attempt}:identity_similarity/recogniser_a", f"{attempt}:identity_similarity/recogniser_b"
+def cosine(attempt: str) -> tuple[str]:
+    return (f"{attempt}:identity_similarity/recogniser_a",)
 
 
 def ranks(*attackers: str) -> tuple[str, ...]:
@@ -154,10 +139,8 @@ INFORMED: Columns = {
     "naive": ranks("naive"),
     "adapted": ranks("adapted"),
     "restoring": ranks("restoring"),
-    "insider": ranks("insider"),
     "parrot (links)": ranks("parrot"),
-    "shuffled names": ranks("shuffled"),
-    "accepted, worst": ("attack_true_acceptance_rate/worst",),
+    "landmark error, %": ("twin_landmark_error/",),
 }
 HELD_OUT: Columns = {
     "naive": ("attack_held_out_rate/naive",),
@@ -167,29 +150,9 @@ HELD_OUT: Columns = {
     "parrot (links)": ("attack_held_out_rate/parrot",),
     "shuffled names": ("attack_held_out_rate/shuffled",),
 }
-TWINS: Columns = {
-    "landmark error, % of the eye distance": ("twin_landmark_error/",),
-    "face in the right cell": ("twin_detection_rate/",),
-    "overlap of the boxes": ("twin_box_overlap/",),
-    "rank-1, worst attacker": ranks("worst"),
-}
-RESTORED: Columns = {
-    "PSNR: anonymized, network": ("restored_psnr/anonymized", "restored_psnr/restoring"),
-    "SSIM: anonymized, network": ("restored_ssim/anonymized", "restored_ssim/restoring"),
-    "cosine by `recogniser_a`: anonymized, network": (
-        "restored_similarity/recogniser_a.anonymized",
-        "restored_similarity/recogniser_a.restoring",
-    ),
-    "Wiener filter": ("restored_similarity/recogniser_a.wiener",),
-    "nearer to the original": ("restored_nearer/recogniser_a.restoring",),
-}
 POISONED: Columns = {
-    "**worst**": ("poisoning_protection_rate/worst",),
     "baseline": ("poisoning_protection_rate/identity",),
-    "newer: `recogniser_a`, `recogniser_b`": (
-        "poisoning_protection_rate/recogniser_a",
-        "poisoning_protection_rate/recogniser_b",
-    ),
+    "`recogniser_a`": ("poisoning_protection_rate/recogniser_a",),
     "adaptive": ("poisoning_protection_rate/adaptive",),
 }
 DISTANCE: Columns = {"identity distance, `recogniser_a`": ("identity_distance/recogniser_a",)}
@@ -198,20 +161,8 @@ HOG: Columns = {"faces found, HOG": ("detection_rate/dlib_face",)}
 TABLES: dict[str, tuple[str, dict[str, str], Columns]] = {
     "readme": (
         "method, at mini scale, seed 0",
-        {name: IDENTITYDP[name] for name in SHORT} | {name: CONTROLS[name] for name in list(CONTROLS)[:2]},
+        OBFUSCATIONS | {name: CONTROLS[name] for name in list(CONTROLS)[:2]},
         DISTANCE | {"protected, `recogniser_a`": ("protection_success_rate_at_far/recogniser_a",)} | PSNR | HOG,
-    ),
-    "identitydp": (
-        "method",
-        IDENTITYDP | CONTROLS,
-        DISTANCE
-        | {
-            "PSR, dlib": ("protection_success_rate_at_far/dlib_face",),
-            "PSR, `recogniser_a`": ("protection_success_rate_at_far/recogniser_a",),
-        }
-        | PSNR
-        | {"SSIM": ("ssim/",)}
-        | HOG,
     ),
     "sweep": (
         "variant",
@@ -222,91 +173,39 @@ TABLES: dict[str, tuple[str, dict[str, str], Columns]] = {
         | PSNR
         | HOG,
     ),
-    "falco": (
+    "methods": (
         "method",
-        FALCO | CONTROLS,
+        METHODS | INVERTED | CONTROLS,
         {
-            "re-identified, `recogniser_a`": ("re_identification_rate/recogniser_a",),
-            "re-identified, `recogniser_b`": ("re_identification_rate/recogniser_b",),
-            "nearest other picture is of the same person, `recogniser_a`": ("rank1_identification_rate/recogniser_a",),
-            "faces found, MTCNN": ("detection_rate/mtcnn",),
-            "FD": ("frechet_distance/mobilenet_v2",),
-            "attributes learnt, balanced": ("attribute_accuracy/combined.balanced",),
-        },
-    ),
-    "baselines": (
-        "method",
-        BASELINES | INVERTED | CONTROLS,
-        {
-            "faces found: HOG, MTCNN, Haar": tuple(f"detection_rate/{judge}" for judge in DETECTORS),
-            "PSR: `recogniser_a`, `recogniser_b`, dlib": tuple(
-                f"protection_success_rate_at_far/{judge}" for judge in (*RECOGNISERS, "dlib_face")
-            ),
-            "nearest other picture is of the same person": tuple(
-                f"rank1_identification_rate/{judge}" for judge in RECOGNISERS
-            ),
-            "accepted as the person": tuple(f"true_acceptance_rate/{judge}" for judge in RECOGNISERS),
-        },
-    ),
-    "baselines_pictures": (
-        "method",
-        BASELINES | INVERTED | CONTROLS,
-        {
-            "landmarks moved": ("landmark_distance/mtcnn",),
-            "box moved": ("box_distance/mtcnn",),
-            "FD: two networks": ("frechet_distance/mobilenet_v2", "frechet_distance/efficientnet_lite0"),
-            "perceptual distance": ("perceptual_distance/mobilenet_v2",),
+            "PSR, `recogniser_a`": ("protection_success_rate_at_far/recogniser_a",),
             "attributes kept, balanced": ("attribute_preservation_rate/attribute_classifier.balanced",),
-            "attributes learnt: inner, outer face": (
-                "attribute_accuracy/inner.balanced",
-                "attribute_accuracy/outer.balanced",
-            ),
-        }
-        | PSNR,
+            "FD": ("frechet_distance/mobilenet_v2",),
+        },
     ),
     "recovery": (
         "method",
         KEYED,
         {
             "anonymized": ("identity_similarity/recogniser_a",),
-            "right key, from the picture": cosines("recovered"),
-            "wrong keys": cosines("wrong"),
-            "nearly right key: one bit or digit": (
-                "near.bit:identity_similarity/recogniser_a",
-                "near.digit:identity_similarity/recogniser_a",
-            ),
-            "one level": ("near.level:identity_similarity/recogniser_a",),
-            "right key, from what can be saved": ("saved:identity_similarity/recogniser_a",),
-            "PSNR, right key": ("recovered:psnr/",),
-            "deviation over keys": ("key:identity_similarity/recogniser_a/key_spread",),
-        },
-    ),
-    "attacks": (
-        "method",
-        KEYED,
-        {
-            "no attack": attacked("no_attack"),
-            "one random key": attacked("guess"),
-            "any of 60 keys": attacked("any_guess"),
-            "mean of 30 wrong keys": attacked("average"),
-            "sign flip": attacked("sign_flip"),
-            "two pictures linked, one key": ("linkage_auc/one_key",),
-            "two pictures linked, a key each": ("linkage_auc/own_keys",),
+            "right key, from the picture": cosine("recovered"),
+            "right key, from what can be saved": cosine("saved"),
+            "wrong keys": cosine("wrong"),
+            "named by any of 60 keys / control": attacked("any_guess"),
         },
     ),
     "attackers": ("method", ATTACKED | CONTROLS, INFORMED),
     "held_out": ("method", ATTACKED | CONTROLS, HELD_OUT),
-    "restored": ("method", ATTACKED | {"*control: blackout*": "blackout/control"}, RESTORED),
-    "poisoned": ("method", {"Fawkes": "fawkes/default", "CLIP2Protect": "clip2protect/default"} | CONTROLS, POISONED),
-    "utility": ("method", ATTACKED | CONTROLS, TWINS),
+    "poisoned": (
+        "method",
+        {"Fawkes": "fawkes/default", "CLIP2Protect": "clip2protect/default", "*control: original*": "original/control"},
+        POISONED,
+    ),
     "lreorg": (
         "",
         LREORG,
         {
             "PSR, `recogniser_a`": ("protection_success_rate_at_far/recogniser_a",),
-            "PSR, `recogniser_b`": ("protection_success_rate_at_far/recogniser_b",),
-            **{keyword: (rates(keyword),) for keyword in ("gender", "age", "expression", "makeup")},
-            "FD": ("frechet_distance/mobilenet_v2",),
+            **{keyword: (rates(keyword),) for keyword in ("gender", "age")},
         },
     ),
 }

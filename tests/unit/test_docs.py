@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "reference/README.md")])
-PAGES += sorted((ROOT / "docs").glob("*.md"))
+PAGES += sorted((ROOT / "docs").rglob("*.md"))
 EXAMPLE = "src/masquerade/methods/mine.py"
 """The file of the method that CONTRIBUTING.md adds as an example."""
 PLACEHOLDER = re.compile(r"[<>{}*…]")

@@ -166,8 +166,8 @@ def test_wild_has_people_with_one_picture_and_people_with_several():
     assert counts.count(2) > counts.count(4) > 0
 
 
-def test_page_names_every_module_and_attribute(root):
-    page = (root / "docs" / "faces.md").read_text(encoding="utf-8")
+def test_notes_name_every_module_and_attribute(root):
+    page = (root / "docs" / "notes" / "faces.md").read_text(encoding="utf-8")
     folder = root / "src" / "masquerade" / "faces" / "drawn"
     modules = {path.name for path in folder.glob("*.py")} - {"__init__.py"}
     assert set(re.findall(r"`(\w+\.py)`", page)) == modules

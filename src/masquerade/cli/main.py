@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from masquerade.cli import assets, ending, faces, imported, keys, lineage, params, plan, records, weights
+from masquerade.core import memory
 from masquerade.core.errors import MasqueradeError
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     A signal ends it with 128 and its number.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    memory.keep_freed()
     gc.set_threshold(100_000, 50, 100)  # searching what is imported for garbage takes 0.3 to 0.9 s
     try:
         _check_sources()

@@ -26,16 +26,17 @@ SIZE, LARGE = 256, 1024
 LEVELS = {SIZE: 6, LARGE: 7}
 """Times that the features are doubled for pictures of a size. The last doubling to LARGE is that of the colours."""
 ORDER = torch.channels_last
+HAAR = ((1.0, 1.0, 1.0, 1.0), (1.0, 1.0, -1.0, -1.0), (1.0, -1.0, 1.0, -1.0), (1.0, -1.0, -1.0, 1.0))
+"""Four coefficients [low, across, down, both] -> a square of 2 x 2 pixels, row by row."""
 
 
 def inverse_haar(x: Tensor) -> Tensor:
     """Coefficients (N, 4 C, H, W), in blocks [low, three times high] that are halved already -> (N, C, 2 H, 2 W)."""
     count, channels, height, width = x.shape
-    low, across, down, both = x.permute(0, 2, 3, 1).view(count, height, width, 4, channels // 4).unbind(3)
-    top = torch.stack([low + across + down + both, low + across - down - both], 3)
-    bottom = torch.stack([low - across + down - both, low - across - down + both], 3)
-    doubled = torch.stack([top, bottom], 2).view(count, 2 * height, 2 * width, channels // 4)
-    return doubled.permute(0, 3, 1, 2)
+    blocks = x.permute(0, 2, 3, 1).view(count, height, width, 4, channels // 4)
+    pixels = x.new_tensor(HAAR) @ blocks  # (N, H, W, 2 x 2 pixels, C)
+    doubled = pixels.view(count, height, width, 2, 2, channels // 4).transpose(2, 3)
+    return doubled.reshape(count, 2 * height, 2 * width, channels // 4).permute(0, 3, 1, 2)
 
 
 def scaled(x: Tensor, style: nn.Linear, code: Tensor) -> Tensor:
@@ -62,7 +63,8 @@ class StyledConv(nn.Module):
         if self.depthwise is not None:
             x = functional.conv2d(x, self.depthwise, padding=1, groups=x.shape[1])
         x = functional.conv2d(x, self.kernel, self.bias, padding=self.kernel.shape[-1] // 2)
-        return functional.leaky_relu(x + self.noise, SLOPE)
+        # in the type of the convolution: a sum with 32 bits would double the memory that all that follows moves
+        return functional.leaky_relu(x + self.noise.to(x.dtype), SLOPE)
 
 
 class Level(nn.Module):

@@ -28,15 +28,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from masquerade.core import files, threads
+from masquerade.core import files, memory, threads
 from masquerade.pipeline import forked_job
 
 SOCKET = "jobs"
 """The name of the server's socket in its folder."""
 WORTHWHILE = 4
 """The fewest jobs for which the 3 seconds of importing pay."""
-KEPT_MEMORY = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(1 << 32))
-"""glibc keeps the memory of freed tensors for the next ones. The kernel does not have to clear new pages each time."""
 ENDED = (
     "The process that starts the jobs ended{}. From now on each job starts by itself, which takes 1 to 3 seconds more. "
     "Nothing is lost."
@@ -97,7 +95,7 @@ def launch(address: Path, lifeline: int) -> subprocess.Popen:
             [sys.executable, "-m", __name__, str(listener.fileno()), str(lifeline), str(address.parent)],
             pass_fds=(listener.fileno(), lifeline),
             # A process with threads must not fork.
-            env=os.environ | KEPT_MEMORY | dict.fromkeys(threads.VARIABLES, "1"),
+            env=os.environ | dict.fromkeys(threads.VARIABLES, "1"),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             start_new_session=True,  # the terminal's Ctrl-C reaches jobs through their programs
@@ -244,6 +242,7 @@ def main() -> None:
     from masquerade.pipeline import libraries
 
     listener, lifeline = map(int, sys.argv[1:3])
+    memory.keep_freed()
     gc.disable()  # searching the objects of the libraries for garbage while they are imported takes a second
     libraries.load()
     gc.collect()

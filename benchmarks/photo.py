@@ -1,0 +1,143 @@
+"""The build of scale photo: seconds of each rule and picture, and how faces with an attribute fare. Writes photo.md.
+
+`python benchmarks/photo.py` after `snakemake all --config scale=photo` on a quiet machine. The seconds are those of
+Snakemake's benchmark files; the faces are those of the test people, of whom no network learnt.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from pages import MACHINE, ROOT, table, write
+
+from masquerade.core import measurements
+from masquerade.core.images import FaceArchive
+from masquerade.params.paths import Paths
+
+SCALE, DATASET = "photo", "generated_hq"
+PATHS = Paths(SCALE)
+DISTANCE = 0.6
+"""The published threshold of dlib's recogniser (King 2017)."""
+CHILD, OLD, PROFILE = 18, 50, 20.0
+"""Years, years, and degrees of yaw from which a face belongs to a group."""
+DARK = 0.25
+"""Share of the faces whose skin counts as dark: those with the lowest lightness between eyes and mouth."""
+METHODS = {
+    "inverted, not anonymized": "inverted/control",
+    "FALCO (m = 0)": "falco/m_0",
+    "LReOrg": "lreorg/default",
+    "RiDDLE": "riddle/default",
+}
+
+
+def seconds() -> dict[str, list[float]]:
+    """Rule -> seconds of each of its jobs."""
+    base, found = ROOT / PATHS.logs / "benchmarks", defaultdict(list)
+    for path in base.rglob("*.tsv"):
+        found[path.relative_to(base).parts[0]].append(float(path.read_text().splitlines()[1].split("\t")[0]))
+    return dict(found)
+
+
+def pictures() -> Iterator[tuple[str, int, float]]:
+    """(method/variant, pictures, seconds) of each anonymized cell of the test people."""
+    base = ROOT / PATHS.logs / "benchmarks/anonymize" / DATASET
+    for path in sorted(base.rglob("*.tsv")):
+        cell = path.relative_to(base).with_suffix("")
+        archive = ROOT / PATHS.anonymized.format(
+            dataset=DATASET, method=cell.parts[0], variant=cell.parts[1], seed=cell.parts[2]
+        )
+        count = len(FaceArchive(archive).select("test"))
+        yield "/".join(cell.parts[:2]), count, float(path.read_text().splitlines()[1].split("\t")[0])
+
+
+def measured(cell: str) -> pd.DataFrame:
+    method, _, variant = cell.partition("/")
+    path = PATHS.measured.format(dataset=DATASET, method=method, variant=variant, seed=0)
+    return measurements.read(ROOT / path).set_index("source_id")
+
+
+def lightness(archive: FaceArchive, rows: pd.DataFrame) -> np.ndarray:
+    """Mean of L* (0 to 100) of the skin between eyes and mouth, (N,)."""
+    import cv2
+
+    values = []
+    for picture, points in zip(archive.pictures(rows), rows["landmarks"], strict=True):
+        points = np.reshape(points, (-1, 2)).round().astype(int)
+        top, bottom = points[36:48, 1].max(), points[48:60, 1].min()
+        left, right = points[36:48, 0].min(), points[36:48, 0].max()
+        skin = picture[top : max(bottom, top + 1), left : max(right, left + 1)]
+        values.append(cv2.cvtColor(skin.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)[..., 0].mean())
+    return np.array(values)
+
+
+def groups(rows: pd.DataFrame, light: np.ndarray) -> dict[str, np.ndarray]:
+    """Name of a group of faces -> which faces are in it, bool (N,)."""
+    age, yaw = rows["attribute.age"].to_numpy(), rows["pose.yaw"].abs().to_numpy()
+    return {
+        "all": np.ones(len(rows), bool),
+        f"under {CHILD} years": age < CHILD,
+        f"{OLD} years and more": age >= OLD,
+        "glasses": rows["attribute.Eyeglasses"].to_numpy(bool),
+        f"yaw beyond {PROFILE:g} degrees": yaw > PROFILE,
+        "darkest quarter of skins": light <= np.quantile(light, DARK),
+        "men": rows["attribute.Male"].to_numpy(bool),
+        "women": ~rows["attribute.Male"].to_numpy(bool),
+    }
+
+
+def by_attribute() -> Iterator[str]:
+    """A heading and a table for each method."""
+    archive = FaceArchive(ROOT / PATHS.faces.format(dataset=DATASET))
+    rows = archive.select("test")
+    parts = groups(rows, lightness(archive, rows))
+    source = measurements.read(ROOT / PATHS.measured_source.format(dataset=DATASET)).set_index("id")
+    for title, cell in METHODS.items():
+        made, clear = measured(cell).reindex(rows["id"]), source.reindex(rows["id"])
+        pair = [measurements.stack(frame["dlib_face.embedding"]) for frame in (made, clear)]
+        distance = np.linalg.norm(pair[0] - pair[1], axis=1)
+        years = (made["age_gender.age"] - clear["age_gender.age"]).abs().to_numpy(float)
+        same = ((made["age_gender.male"] > 0.5) == (clear["age_gender.male"] > 0.5)).to_numpy()
+        found = made["dlib_face.detected"].to_numpy(float) > 0
+        lines = []
+        for name, chosen in parts.items():
+            near = distance[chosen & np.isfinite(distance)]
+            lines.append(
+                [
+                    name, chosen.sum(), f"{np.median(near):.2f}" if near.size else "–",
+                    f"{(near >= DISTANCE).sum()} of {near.size}", f"{found[chosen].sum()} of {chosen.sum()}",
+                    f"{np.nanmean(years[chosen]):.1f}" if chosen.any() else "–",
+                    f"{same[chosen].sum()} of {chosen.sum()}",
+                ]
+            )  # fmt: skip
+        head = ["faces", "number", "dlib distance, median", f"beyond {DISTANCE}", "found by HOG", "years of change"]
+        yield f"### {title}"
+        yield table([*head, "gender kept"], lines)
+
+
+def main() -> None:
+    rules = sorted(seconds().items(), key=lambda item: -sum(item[1]))
+    total = sum(sum(values) for _, values in rules)
+    write(
+        SCALE,
+        "# The build of `photo`",
+        f"`snakemake all --config scale=photo`, one build. {MACHINE}. All jobs together: {total / 60:.0f} minutes of a "
+        "core.",
+        "## Seconds by rule",
+        table(["rule", "jobs", "seconds"], [[name, len(values), f"{sum(values):.0f}"] for name, values in rules]),
+        "## Seconds a picture",
+        "The time of a whole job, with its imports; FALCO and the keyed methods take codes that the rule `latents` "
+        "computed.",
+        table(
+            ["cell", "pictures", "seconds a picture"],
+            [[name, count, f"{spent / max(count, 1):.2f}"] for name, count, spent in pictures()],
+        ),
+        "## By attribute",
+        "The generator draws few children, head scarves and profiles. Age, glasses, pose and sex are those of the "
+        "dataset's index; scarves have no measure there. Small groups say little: read the numbers of faces.",
+        *by_attribute(),
+    )
+
+
+if __name__ == "__main__":
+    main()
