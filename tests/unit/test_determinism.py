@@ -1,0 +1,159 @@
+"""Computing on a GPU gives the same bytes each time: what is set, what is replaced, and what an error says."""
+
+import ast
+import inspect
+import os
+from importlib.metadata import version
+
+import pytest
+import torch
+from torch.nn import functional
+
+import backward_nodes
+from accelerator import pretended
+from masquerade.core import determinism
+from masquerade.networks import inputs, separable
+from masquerade.params import loading
+from masquerade.pipeline.graph import Graph
+
+SMALL, LARGE, SQUARE = (7, 10), (24, 19), (12, 12)
+ORIGINALS = {
+    "bilinear": lambda x, size: functional.interpolate(x, size=size, mode="bilinear", antialias=True),
+    "bicubic": lambda x, size: functional.interpolate(x, size=size, mode="bicubic", antialias=True),
+    "averaged": functional.adaptive_avg_pool2d,
+    "area": lambda x, size: functional.interpolate(x, size=size, mode="area"),
+    "reflected": lambda x, size: functional.pad(x, (3, 3, 3, 3), mode="reflect"),
+}
+OURS = {
+    "bilinear": separable.resized,
+    "bicubic": lambda x, size: separable.resized(x, size, "bicubic"),
+    "averaged": separable.averaged,
+    "area": separable.averaged,
+    "reflected": lambda x, size: separable.reflected(x, 3),
+}
+FORBIDDEN = {
+    "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool2d", "AdaptiveMaxPool2d", "AvgPool3d", "avg_pool3d",
+    "MaxUnpool2d", "max_unpool2d", "ReflectionPad2d", "CTCLoss", "EmbeddingBag", "put_", "histc", "kthvalue",
+}  # fmt: skip
+"""Functions and classes of PyTorch that only networks/separable.py may use, and modes of others."""
+MODES = {"area", "bicubic", "reflect"}
+
+
+@pytest.fixture
+def as_on_a_gpu(monkeypatch):
+    monkeypatch.setattr(separable, "by_matrices", lambda images: True)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE, SQUARE])
+@pytest.mark.parametrize("name", OURS)
+def test_matrices_give_the_pictures_and_the_gradients_of_the_original(as_on_a_gpu, name, size):
+    draw = torch.Generator().manual_seed(0)
+    images = [(torch.rand(2, 3, 16, 15, generator=draw) * 2 - 1).requires_grad_(True)]
+    images.append(images[0].detach().clone().requires_grad_(True))
+    made, expected = OURS[name](images[0], size), ORIGINALS[name](images[1], size)
+    torch.testing.assert_close(made, expected, rtol=0, atol=1e-6)
+    weights = torch.randn(made.shape, generator=draw)
+    weights /= weights.abs().max()
+    (made * weights).sum().backward()
+    (expected * weights).sum().backward()
+    torch.testing.assert_close(images[0].grad, images[1].grad, rtol=0, atol=1e-6)
+    assert backward_nodes.of([expected]) & backward_nodes.NONDETERMINISTIC
+    assert not backward_nodes.of([made]) & backward_nodes.NONDETERMINISTIC
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_processor_computes_the_bytes_of_the_original(name):
+    images = torch.rand(2, 3, 16, 15, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(OURS[name](images, SMALL), ORIGINALS[name](images, SMALL))
+
+
+def test_matrices_are_exact_within_bfloat16(as_on_a_gpu):
+    images = torch.rand(1, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+    with torch.autocast("cpu", torch.bfloat16):
+        made = separable.resized(images, SMALL)
+    torch.testing.assert_close(made, ORIGINALS["bilinear"](images, SMALL), rtol=0, atol=1e-6)
+    assert separable.averaged(images.bfloat16(), SMALL).dtype == torch.bfloat16
+
+
+def test_gpu_is_prepared_before_a_network_lies_on_it(monkeypatch):
+    monkeypatch.setenv(determinism.VARIABLE, "1")
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    with pretended(monkeypatch):
+        inputs.place(torch.nn.Linear(2, 2))
+        assert torch.get_deterministic_debug_mode() == 2, "raises an error, and does not warn"
+        assert (torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark) == (True, False)
+        assert (torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32) == (False, False)
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+        assert separable.by_matrices(torch.zeros(1).to(inputs.device()))
+        determinism.declare(False)
+        inputs.device()
+        assert torch.get_deterministic_debug_mode() == 0
+        assert torch.backends.cudnn.allow_tf32
+        assert not separable.by_matrices(torch.zeros(1).to(inputs.device()))
+
+
+def test_processes_are_deterministic_by_default_and_jobs_inherit_the_knob(root, tmp_path, monkeypatch):
+    assert loading.load(root, "tiny").compute.deterministic
+    monkeypatch.setenv(determinism.VARIABLE, "0")
+    Graph(root, "tiny")
+    assert os.environ[determinism.VARIABLE] == "1"
+
+
+def test_operation_without_a_deterministic_version_is_named_with_its_caller_and_the_knob(monkeypatch):
+    def refused(images, size):
+        torch.set_deterministic_debug_mode("error")
+        return images.put_(torch.tensor([0]), torch.ones(1))  # PyTorch refuses it on a processor, too
+
+    monkeypatch.setattr(separable, "_bilinear", refused)
+    try:
+        with pytest.raises(determinism.NondeterministicError) as error, determinism.explained():
+            inputs.tensor(torch.zeros(1, 3, 8, 8).numpy(), 4, (0.5,) * 3, (0.5,) * 3)
+    finally:
+        torch.set_deterministic_debug_mode("default")
+    text = str(error.value)
+    assert text.startswith("put_ has no deterministic version on a GPU")
+    assert "called by masquerade.networks.separable, from masquerade.networks.inputs." in text
+    assert "compute.deterministic" in text
+    assert "\n" not in text
+
+
+def test_other_errors_stay_as_they_are():
+    with pytest.raises(RuntimeError, match="out of memory"), determinism.explained():
+        raise RuntimeError("CUDA out of memory")
+
+
+def test_list_of_nodes_is_that_of_the_installed_pytorch():
+    assert version("torch").partition("+")[0] == backward_nodes.VERSION, "compare backward_nodes.REFUSED"
+    assert backward_nodes.documented() == backward_nodes.REFUSED.keys()
+    replaced = {functional.interpolate: "_upsample_linear_vec", functional.pad: "_replication_pad"}
+    for function, name in replaced.items():
+        assert name in inspect.getsource(function), "PyTorch no longer replaces it in a deterministic process"
+
+
+def test_nodes_of_the_gradient_of_a_gradient_are_seen():
+    images = torch.rand(1, 1, 8, 8, requires_grad=True)
+    with backward_nodes.differentiated() as nodes:
+        (slope,) = torch.autograd.grad(images.square().sum(), images, create_graph=True)
+        functional.adaptive_avg_pool2d(slope, 3).sum().backward()
+    assert {"PowBackward0", "AdaptiveAvgPool2DBackward0"} <= nodes
+
+
+def test_no_module_uses_the_originals(root):
+    files = [file for file in (root / "src/masquerade").rglob("*.py") if file.name != "separable.py"]
+    uses = [
+        f"{file.relative_to(root)}:{node.lineno}"
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text()))
+        if original(node)
+    ]
+    assert not uses, "take networks/separable.py, or an operation that a GPU computes deterministically"
+
+
+def original(node: ast.AST) -> bool:
+    """Whether a call is of FORBIDDEN, of an adaptive average of more than one number, or with a mode of these."""
+    if not isinstance(node, ast.Call) or (called := ast.unparse(node.func)).startswith("np."):
+        return False
+    options = {word.arg: getattr(word.value, "value", "") for word in node.keywords}
+    name = called.rpartition(".")[2]
+    several = name == "AdaptiveAvgPool2d" and ast.unparse(node.args[0]) != "1"
+    return name in FORBIDDEN or several or "antialias" in options or options.get("mode") in MODES
