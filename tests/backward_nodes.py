@@ -1,6 +1,6 @@
 """The nodes that backward passes run through, and those that PyTorch cannot compute deterministically on a GPU.
 
-On a processor they are the nodes of a GPU, if the contract tests compute products with matrices (`separable`). Two are
+On a processor they are the nodes of a GPU, if the contract tests compute products with matrices (`deterministic`). Two are
 not: PyTorch itself computes bilinear interpolation and replicated edges in another way on a GPU in a deterministic
 process, and its attention has a deterministic version there.
 """

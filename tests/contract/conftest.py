@@ -14,7 +14,7 @@ from masquerade import faces
 from masquerade.core import discovery
 from masquerade.core.images import FaceArchive
 from masquerade.methods import Resources
-from masquerade.networks import separable
+from masquerade.networks import deterministic
 from masquerade.params import overlays
 from masquerade.training.job import TrainingJob
 
@@ -125,7 +125,7 @@ class Workshop:
 def matrices_as_on_a_gpu() -> Iterator[None]:
     """A processor computes and differentiates the operations that a deterministic GPU does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(separable, "by_matrices", lambda images: True)
+        patch.setattr(deterministic, "replaced", lambda images: True)
         yield
 
 

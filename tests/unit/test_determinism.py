@@ -12,7 +12,7 @@ from torch.nn import functional
 import backward_nodes
 from accelerator import pretended
 from masquerade.core import determinism
-from masquerade.networks import inputs, separable
+from masquerade.networks import deterministic, inputs
 from masquerade.params import loading
 from masquerade.pipeline.graph import Graph
 
@@ -25,23 +25,23 @@ ORIGINALS = {
     "reflected": lambda x, size: functional.pad(x, (3, 3, 3, 3), mode="reflect"),
 }
 OURS = {
-    "bilinear": separable.resized,
-    "bicubic": lambda x, size: separable.resized(x, size, "bicubic"),
-    "averaged": separable.averaged,
-    "area": separable.averaged,
-    "reflected": lambda x, size: separable.reflected(x, 3),
+    "bilinear": deterministic.resized,
+    "bicubic": lambda x, size: deterministic.resized(x, size, "bicubic"),
+    "averaged": deterministic.averaged,
+    "area": deterministic.averaged,
+    "reflected": lambda x, size: deterministic.reflected(x, 3),
 }
 FORBIDDEN = {
     "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool2d", "AdaptiveMaxPool2d", "AvgPool3d", "avg_pool3d",
     "MaxUnpool2d", "max_unpool2d", "ReflectionPad2d", "CTCLoss", "EmbeddingBag", "put_", "histc", "kthvalue",
 }  # fmt: skip
-"""Functions and classes of PyTorch that only networks/separable.py may use, and modes of others."""
+"""Functions and classes of PyTorch that only networks/deterministic.py may use, and modes of others."""
 MODES = {"area", "bicubic", "reflect"}
 
 
 @pytest.fixture
 def as_on_a_gpu(monkeypatch):
-    monkeypatch.setattr(separable, "by_matrices", lambda images: True)
+    monkeypatch.setattr(deterministic, "replaced", lambda images: True)
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE, SQUARE])
@@ -67,12 +67,21 @@ def test_processor_computes_the_bytes_of_the_original(name):
     assert torch.equal(OURS[name](images, SMALL), ORIGINALS[name](images, SMALL))
 
 
+def test_reflecting_convolution_is_that_of_pytorch(as_on_a_gpu):
+    torch.manual_seed(0)
+    ours = deterministic.ReflectedConv2d(3, 4, 5, stride=2)
+    original = torch.nn.Conv2d(3, 4, 5, 2, padding=2, padding_mode="reflect")
+    original.load_state_dict(ours.state_dict())
+    images = torch.rand(2, 3, 16, 15)
+    torch.testing.assert_close(ours(images), original(images), rtol=0, atol=1e-6)
+
+
 def test_matrices_are_exact_within_bfloat16(as_on_a_gpu):
     images = torch.rand(1, 3, 16, 16, generator=torch.Generator().manual_seed(0))
     with torch.autocast("cpu", torch.bfloat16):
-        made = separable.resized(images, SMALL)
+        made = deterministic.resized(images, SMALL)
     torch.testing.assert_close(made, ORIGINALS["bilinear"](images, SMALL), rtol=0, atol=1e-6)
-    assert separable.averaged(images.bfloat16(), SMALL).dtype == torch.bfloat16
+    assert deterministic.averaged(images.bfloat16(), SMALL).dtype == torch.bfloat16
 
 
 def test_gpu_is_prepared_before_a_network_lies_on_it(monkeypatch):
@@ -84,12 +93,12 @@ def test_gpu_is_prepared_before_a_network_lies_on_it(monkeypatch):
         assert (torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark) == (True, False)
         assert (torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32) == (False, False)
         assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
-        assert separable.by_matrices(torch.zeros(1).to(inputs.device()))
+        assert deterministic.replaced(torch.zeros(1).to(inputs.device()))
         determinism.declare(False)
         inputs.device()
         assert torch.get_deterministic_debug_mode() == 0
         assert torch.backends.cudnn.allow_tf32
-        assert not separable.by_matrices(torch.zeros(1).to(inputs.device()))
+        assert not deterministic.replaced(torch.zeros(1).to(inputs.device()))
 
 
 def test_processes_are_deterministic_by_default_and_jobs_inherit_the_knob(root, tmp_path, monkeypatch):
@@ -104,7 +113,7 @@ def test_operation_without_a_deterministic_version_is_named_with_its_caller_and_
         torch.set_deterministic_debug_mode("error")
         return images.put_(torch.tensor([0]), torch.ones(1))  # PyTorch refuses it on a processor, too
 
-    monkeypatch.setattr(separable, "_bilinear", refused)
+    monkeypatch.setattr(deterministic, "_bilinear", refused)
     try:
         with pytest.raises(determinism.NondeterministicError) as error, determinism.explained():
             inputs.tensor(torch.zeros(1, 3, 8, 8).numpy(), 4, (0.5,) * 3, (0.5,) * 3)
@@ -112,7 +121,7 @@ def test_operation_without_a_deterministic_version_is_named_with_its_caller_and_
         torch.set_deterministic_debug_mode("default")
     text = str(error.value)
     assert text.startswith("put_ has no deterministic version on a GPU")
-    assert "called by masquerade.networks.separable, from masquerade.networks.inputs." in text
+    assert "called by masquerade.networks.deterministic, from masquerade.networks.inputs." in text
     assert "compute.deterministic" in text
     assert "\n" not in text
 
@@ -139,14 +148,14 @@ def test_nodes_of_the_gradient_of_a_gradient_are_seen():
 
 
 def test_no_module_uses_the_originals(root):
-    files = [file for file in (root / "src/masquerade").rglob("*.py") if file.name != "separable.py"]
+    files = [file for file in (root / "src/masquerade").rglob("*.py") if file.name != "deterministic.py"]
     uses = [
         f"{file.relative_to(root)}:{node.lineno}"
         for file in files
         for node in ast.walk(ast.parse(file.read_text()))
         if original(node)
     ]
-    assert not uses, "take networks/separable.py, or an operation that a GPU computes deterministically"
+    assert not uses, "take networks/deterministic.py, or an operation that a GPU computes deterministically"
 
 
 def original(node: ast.AST) -> bool:
@@ -156,4 +165,5 @@ def original(node: ast.AST) -> bool:
     options = {word.arg: getattr(word.value, "value", "") for word in node.keywords}
     name = called.rpartition(".")[2]
     several = name == "AdaptiveAvgPool2d" and ast.unparse(node.args[0]) != "1"
-    return name in FORBIDDEN or several or "antialias" in options or options.get("mode") in MODES
+    modes = {options.get("mode"), options.get("padding_mode")}
+    return name in FORBIDDEN or several or "antialias" in options or not modes.isdisjoint(MODES)

@@ -1,7 +1,7 @@
 """Whether computing on a GPU gives the same bytes each time, and what PyTorch needs for it (`compute.deterministic`).
 
 On one kind of GPU, with one version of PyTorch, a seed then gives the same bytes. On a processor it does so anyway,
-and nothing is set. `masquerade.networks.separable` has the operations that PyTorch cannot compute in that way.
+and nothing is set. `masquerade.networks.deterministic` has the operations that PyTorch cannot compute in that way.
 """
 
 import os

@@ -178,9 +178,9 @@ def tensor(images: np.ndarray, side: int, mean: tuple[float, ...], std: tuple[fl
     """
     import torch
 
-    from masquerade.networks import separable
+    from masquerade.networks import deterministic
 
     unit = torch.from_numpy(np.ascontiguousarray(images, dtype=np.float32)).add(1.0).div(2.0)
     if unit.shape[-2:] != (side, side):
-        unit = separable.resized(unit, (side, side))
+        unit = deterministic.resized(unit, (side, side))
     return (unit - torch.tensor(mean).view(3, 1, 1)) / torch.tensor(std).view(3, 1, 1)

@@ -14,7 +14,7 @@ from masquerade.backbones.recognition.settings import RecognitionSettings
 from masquerade.core import people, seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive
-from masquerade.networks import separable
+from masquerade.networks import deterministic
 from masquerade.networks.inputs import in_batches, place
 from masquerade.networks.margin import ArcMargin
 from masquerade.training.checkpoints import Saved
@@ -59,14 +59,14 @@ class Recogniser(nn.Module):
         if self.crop is not None:
             images = self._cropped(images, self.crop)
         elif images.shape[-2:] != (self.input_size,) * 2:
-            images = separable.resized(images, (self.input_size,) * 2)
+            images = deterministic.resized(images, (self.input_size,) * 2)
         return functional.normalize(self.network(images))
 
     def _cropped(self, images: Tensor, crop: Crop) -> Tensor:
         if images.shape[-2:] != (crop.of, crop.of):
-            images = separable.averaged(images, (crop.of, crop.of))
+            images = deterministic.averaged(images, (crop.of, crop.of))
         face = images[..., crop.top : crop.bottom, crop.left : crop.right]
-        return separable.averaged(face, (self.input_size,) * 2)
+        return deterministic.averaged(face, (self.input_size,) * 2)
 
 
 class RecognitionTask:

@@ -14,7 +14,7 @@ from torch.nn import functional
 from masquerade.backbones.semantics.settings import SemanticsSettings
 from masquerade.core.errors import ArchiveError, CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive
-from masquerade.networks import separable, torchvision_internals
+from masquerade.networks import deterministic, torchvision_internals
 from masquerade.training.checkpoints import Saved
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class SemanticEncoder(nn.Module):
     def prepared(self, images: Tensor) -> Tensor:
         """The network's input: (N, 3, image_size, image_size), resized (bilinear, antialiased), normalised."""
         if images.shape[-2:] != (self.image_size,) * 2:
-            images = separable.resized(images, (self.image_size,) * 2)
+            images = deterministic.resized(images, (self.image_size,) * 2)
         return (images * 0.5 + 0.5 - self.mean) / self.std
 
     def both(self, images: Tensor) -> tuple[Tensor, Tensor]:

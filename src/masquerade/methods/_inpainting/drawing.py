@@ -11,7 +11,7 @@ from masquerade.core.images import Faces
 from masquerade.methods import _region
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.region import scaled
-from masquerade.networks import separable
+from masquerade.networks import deterministic
 from masquerade.networks.inputs import in_batches, place
 from masquerade.training.checkpoints import Saved
 
@@ -53,6 +53,6 @@ class Drawing:
     def _drawn(self, hidden: Tensor, masks: Tensor, guide: Tensor, codes: Tensor) -> Tensor:
         side = hidden.shape[-1]
         if side != self.size:
-            hidden, masks = (separable.averaged(part, (self.size,) * 2) for part in (hidden, masks))
+            hidden, masks = (deterministic.averaged(part, (self.size,) * 2) for part in (hidden, masks))
         made = self._network(hidden, masks, guide, codes)
-        return made if side == self.size else separable.resized(made, (side, side), "bicubic")
+        return made if side == self.size else deterministic.resized(made, (side, side), "bicubic")

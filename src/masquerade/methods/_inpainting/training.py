@@ -16,7 +16,7 @@ from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.settings import InpaintingSettings
-from masquerade.networks import separable
+from masquerade.networks import deterministic
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
@@ -223,7 +223,7 @@ def reduced(images: np.ndarray, size: int) -> np.ndarray:
     """Pictures (N, 3, H, W), averaged down to ``size`` pixels a side."""
     if images.shape[-1] == size:
         return images
-    return separable.averaged(torch.from_numpy(images), (size, size)).numpy()
+    return deterministic.averaged(torch.from_numpy(images), (size, size)).numpy()
 
 
 def train(

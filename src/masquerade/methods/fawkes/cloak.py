@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from masquerade.core import seeding
-from masquerade.networks import separable
+from masquerade.networks import deterministic
 from masquerade.networks.inputs import device
 
 with warnings.catch_warnings():
@@ -42,10 +42,10 @@ def cloaked(
     originals = torch.from_numpy(images).to(device())
     small = originals
     if images.shape[-1] != size:
-        small = separable.resized(originals, (size, size))
+        small = deterministic.resized(originals, (size, size))
     change = best_changes(identity, small, names, seed, knobs)
     if images.shape[-1] != size:
-        change = separable.resized(change, images.shape[-2:])
+        change = deterministic.resized(change, images.shape[-2:])
     return (originals + change).clamp(-1, 1).cpu().numpy()
 
 

@@ -1,7 +1,8 @@
-"""Operations on the rows and the columns of pictures that PyTorch cannot differentiate deterministically on a GPU.
+"""What replaces the operations that PyTorch cannot differentiate deterministically on a GPU.
 
-There they are products with two matrices. A matrix is what PyTorch's own operation makes of an identity matrix, so the
-results are the same except for rounding (1e-6). Elsewhere PyTorch's operation itself runs.
+In a deterministic process on a GPU, resizing and averaging are products with two matrices: what PyTorch's operation
+makes of identity matrices. So the results are the same except for rounding (1e-6). Edges are mirrored by copying.
+Everywhere else, PyTorch's operation itself runs.
 """
 
 from collections.abc import Callable
@@ -9,11 +10,11 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 Operation = Callable[[Tensor, tuple[int, ...]], Tensor]
-"""An operation on pictures (N, C, H, W) for a size (H', W'), linear, and separable into rows and columns."""
+"""An operation on pictures (N, C, H, W) for a size (H', W'), linear, and deterministic into rows and columns."""
 
 
 def resized(images: Tensor, size: tuple[int, ...], mode: str = "bilinear") -> Tensor:
@@ -28,17 +29,35 @@ def averaged(images: Tensor, size: tuple[int, ...]) -> Tensor:
 
 def reflected(images: Tensor, margin: int) -> Tensor:
     """(N, C, H, W) -> (N, C, H + 2 margin, W + 2 margin): mirrored at the edges, whose pixels are not repeated."""
-    height, width = images.shape[-2:]
-    return _applied(_mirrored, images, (height + 2 * margin, width + 2 * margin))
+    if not replaced(images):
+        return functional.pad(images, (margin,) * 4, mode="reflect")
+    for axis in (-2, -1):
+        before, after = (images.narrow(axis, at, margin) for at in (1, images.shape[axis] - 1 - margin))
+        images = torch.cat([before.flip(axis), images, after.flip(axis)], dim=axis)
+    return images
 
 
-def by_matrices(images: Tensor) -> bool:
-    """Whether products with matrices are computed: on a GPU, in a deterministic process."""
+class ReflectedConv2d(nn.Conv2d):
+    """A convolution with an odd ``kernel`` of pictures that are `reflected` by half of it.
+
+    Its results and its tensors are those of ``nn.Conv2d(..., padding=kernel // 2, padding_mode="reflect")``.
+    """
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1, bias: bool = True):
+        super().__init__(inputs, outputs, kernel, stride, bias=bias)
+        self.margin = kernel // 2
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(reflected(input, self.margin))
+
+
+def replaced(images: Tensor) -> bool:
+    """Whether the operations of PyTorch are replaced: on a GPU, in a deterministic process."""
     return images.device.type != "cpu" and torch.are_deterministic_algorithms_enabled()
 
 
 def _applied(operation: Operation, images: Tensor, size: tuple[int, ...]) -> Tensor:
-    if not by_matrices(images):
+    if not replaced(images):
         return operation(images, size)
     dtype = torch.promote_types(images.dtype, torch.float32)
     sides = zip(images.shape[-2:], size, strict=True)
@@ -69,8 +88,3 @@ def _bicubic(images: Tensor, size: tuple[int, ...]) -> Tensor:
 
 def _area(images: Tensor, size: tuple[int, ...]) -> Tensor:
     return functional.interpolate(images, size=size, mode="area")
-
-
-def _mirrored(images: Tensor, size: tuple[int, ...]) -> Tensor:
-    down, across = ((after - before) // 2 for before, after in zip(images.shape[-2:], size, strict=True))
-    return functional.pad(images, (across, across, down, down), mode="reflect")
