@@ -1,8 +1,7 @@
 """The nodes that backward passes run through, and those that PyTorch cannot compute deterministically on a GPU.
 
-On a processor they are the nodes of a GPU, if the contract tests compute products with matrices (`deterministic`). Two are
-not: PyTorch itself computes bilinear interpolation and replicated edges in another way on a GPU in a deterministic
-process, and its attention has a deterministic version there.
+In the contract tests a processor has the nodes of a deterministic GPU (`masquerade.networks.deterministic`), except
+for three operations that PyTorch itself replaces there: bilinear interpolation, replicated edges and attention.
 """
 
 import re

@@ -1,6 +1,6 @@
 """MobileStyleGAN: a small generator that was distilled from StyleGAN2 (Belousov 2021, arXiv:2104.04767).
 
-It has the codes of StyleGAN2, a style for each layer (W+). Convolutions are deterministic, resolutions are doubled by the
+It has the codes of StyleGAN2, a style for each layer (W+). Convolutions are separable, resolutions are doubled by the
 inverse Haar wavelet, the demodulation is a constant inside the weights, and the noise is fixed. The published network
 draws 1024 pixels. A head of our own draws 256 pixels from the features of that size, in half of the time.
 """
@@ -48,11 +48,11 @@ class StyledConv(nn.Module):
 
     noise: Tensor
 
-    def __init__(self, inputs: int, outputs: int, size: int, deterministic: bool = True):
+    def __init__(self, inputs: int, outputs: int, size: int, separable: bool = True):
         super().__init__()
         self.style = nn.Linear(STYLE, inputs)
-        self.depthwise = nn.Parameter(torch.empty(inputs, 1, 3, 3)) if deterministic else None
-        side = 1 if deterministic else 3
+        self.depthwise = nn.Parameter(torch.empty(inputs, 1, 3, 3)) if separable else None
+        side = 1 if separable else 3
         self.kernel = nn.Parameter(torch.empty(outputs, inputs, side, side))
         self.bias = nn.Parameter(torch.empty(outputs))
         self.register_buffer("noise", torch.empty(1, 1, size, size))
@@ -112,7 +112,7 @@ class MobileStyleGAN(nn.Module):
         self.norm = PixelNorm()
         self.mapping = nn.ModuleList(nn.Linear(STYLE, STYLE) for _ in range(MAPPING))
         self.input = nn.Parameter(torch.empty(1, CHANNELS[0], 4, 4))
-        self.conv = StyledConv(CHANNELS[0], CHANNELS[0], 4, deterministic=False)
+        self.conv = StyledConv(CHANNELS[0], CHANNELS[0], 4, separable=False)
         self.levels = nn.ModuleList(Level(*pair, 8 * 2**level) for level, pair in enumerate(pairwise(CHANNELS)))
         self.head = Head(CHANNELS[LEVELS[SIZE]], 3)
         self.large_head = Head(CHANNELS[LEVELS[LARGE]], 12)

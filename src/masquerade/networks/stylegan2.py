@@ -48,7 +48,7 @@ def in_channels_last(x: Tensor) -> bool:
 
 
 class LowPass(nn.Module):
-    """The deterministic filter [1, 3, 3, 1], with ``up`` - 1 zeros inserted between the pixels; keeps the brightness."""
+    """The separable filter [1, 3, 3, 1], with ``up`` - 1 zeros inserted between the pixels; keeps the brightness."""
 
     kernel: Tensor
     enlarging: Tensor | None
