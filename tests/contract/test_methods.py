@@ -85,7 +85,7 @@ def test_optimisation_differentiates_what_a_gpu_computes_alike_each_time(worksho
 
 @pytest.mark.parametrize("name", METHODS)
 def test_face_does_not_depend_on_its_batch(workshop, anonymized, faces, name):
-    """By more than rounding. Where it crosses a half, 8 bits differ by one level: in 4 of 8,192 pixels on a processor."""
+    """By more than rounding. Rounding changes what is written by one level, in 4 of 8,192 pixels on a processor."""
     together, _ = anonymized(name)
     rows = [3, 1]
     some = Faces(faces.images[rows], faces.index.iloc[rows])

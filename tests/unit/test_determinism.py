@@ -15,6 +15,7 @@ from accelerator import pretended
 from masquerade.backbones.generator import adversaries
 from masquerade.backbones.recognition.training import CROP, Recogniser
 from masquerade.core import determinism
+from masquerade.lineage import provenance
 from masquerade.networks import deterministic, inputs
 from masquerade.networks.ir_se import IRSE
 from masquerade.networks.linear_codes import LinearCodes
@@ -113,6 +114,17 @@ def test_processes_are_deterministic_by_default_and_jobs_inherit_the_knob(root, 
     monkeypatch.setenv(determinism.VARIABLE, "0")
     Graph(root, "tiny")
     assert os.environ[determinism.VARIABLE] == "1"
+
+
+@pytest.mark.parametrize(("knob", "gpu"), [(True, "H100"), (False, "H100, not deterministic")])
+def test_circumstances_say_if_a_gpu_was_not_deterministic(monkeypatch, knob, gpu):
+    monkeypatch.setenv(determinism.VARIABLE, "1")
+    with pretended(monkeypatch):
+        determinism.declare(knob)
+        inputs.device()
+        for name, answer in (("is_initialized", True), ("device_count", 1), ("get_device_name", "H100")):
+            monkeypatch.setattr(torch.cuda, name, lambda *_, answer=answer: answer)
+        assert provenance.machine()["gpu"] == gpu
 
 
 def test_operation_without_a_deterministic_version_is_named_with_its_caller_and_the_knob(monkeypatch):
