@@ -3,6 +3,7 @@
 import ast
 import inspect
 import os
+from contextlib import nullcontext
 from importlib.metadata import version
 
 import numpy as np
@@ -23,6 +24,7 @@ from masquerade.networks.projected_discriminator import Heads, Projection
 from masquerade.networks.psp import GradualStyleEncoder
 from masquerade.params import loading
 from masquerade.pipeline.graph import Graph
+from masquerade.training import precision
 
 SMALL, LARGE, SQUARE = (7, 10), (24, 19), (12, 12)
 ORIGINALS = {
@@ -114,6 +116,13 @@ def test_processes_are_deterministic_by_default_and_jobs_inherit_the_knob(root, 
     monkeypatch.setenv(determinism.VARIABLE, "0")
     Graph(root, "tiny")
     assert os.environ[determinism.VARIABLE] == "1"
+
+
+def test_frozen_networks_compute_in_32_bits_on_a_gpu(monkeypatch):
+    monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: True)
+    monkeypatch.setattr(precision, "bfloat16_pays", lambda device: True)
+    assert isinstance(precision.mixed(torch.device("cuda"), True, frozen=True), nullcontext)
+    assert isinstance(precision.mixed(torch.device("cpu"), True, frozen=True), torch.autocast)
 
 
 @pytest.mark.parametrize(("knob", "gpu"), [(True, "H100"), (False, "H100, not deterministic")])
