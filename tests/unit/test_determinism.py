@@ -3,6 +3,8 @@
 import ast
 import inspect
 import os
+import re
+from argparse import Namespace
 from contextlib import nullcontext
 from importlib.metadata import version
 
@@ -13,9 +15,11 @@ from torch.nn import functional
 
 import backward_nodes
 from accelerator import pretended
-from masquerade.backbones.generator import adversaries
+from masquerade.backbones.generator import adversaries, nvlabs
 from masquerade.backbones.recognition.training import CROP, Recogniser
+from masquerade.cli import main, photographs
 from masquerade.core import determinism
+from masquerade.core.errors import ParameterError
 from masquerade.lineage import provenance
 from masquerade.networks import deterministic, inputs
 from masquerade.networks.ir_se import IRSE
@@ -23,6 +27,8 @@ from masquerade.networks.linear_codes import LinearCodes
 from masquerade.networks.projected_discriminator import Heads, Projection
 from masquerade.networks.psp import GradualStyleEncoder
 from masquerade.params import loading
+from masquerade.params.slices import Slice
+from masquerade.pipeline import program
 from masquerade.pipeline.graph import Graph
 from masquerade.training import precision
 
@@ -136,6 +142,22 @@ def test_circumstances_say_if_a_gpu_was_not_deterministic(monkeypatch, knob, gpu
         assert provenance.machine()["gpu"] == gpu
 
 
+def test_command_line_declares_the_knob_of_its_scale(root, tiny, monkeypatch):
+    monkeypatch.setenv(determinism.VARIABLE, "1")
+    compute = tiny.compute.model_copy(update={"deterministic": False})
+    with pytest.raises(ParameterError, match="falco"):
+        photographs.method(root, tiny.model_copy(update={"compute": compute}), "falco", "unknown", strict=True)
+    assert os.environ[determinism.VARIABLE] == "0"
+
+
+def test_networks_reach_a_gpu_through_one_function(root):
+    """It prepares it. `doctor` only names the GPU; processes of a training exchange what is already there."""
+    chosen = re.compile(r"cuda\.is_available\(\)|\.cuda\(|device\(\"cuda\"|to\(\"cuda")
+    files = {str(file.relative_to(root / "src/masquerade")): file.read_text() for file in root.glob("src/**/*.py")}
+    found = {name for name, text in files.items() if chosen.search(text)}
+    assert found == {"networks/inputs.py", "cli/doctor.py", "training/distributed.py"}
+
+
 def test_operation_without_a_deterministic_version_is_named_with_its_caller_and_the_knob(monkeypatch):
     def refused(images, size):
         torch.set_deterministic_debug_mode("error")
@@ -152,6 +174,30 @@ def test_operation_without_a_deterministic_version_is_named_with_its_caller_and_
     assert "called by masquerade.networks.deterministic, from masquerade.networks.inputs." in text
     assert "compute.deterministic" in text
     assert "\n" not in text
+
+
+def refuse(*_: object) -> None:
+    """Meet such an operation."""
+    torch.set_deterministic_debug_mode("error")
+    try:
+        torch.zeros(1).put_(torch.tensor([0]), torch.ones(1))
+    finally:
+        torch.set_deterministic_debug_mode("default")
+
+
+def test_job_ends_with_that_paragraph(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    given = Namespace(params=Slice({}), outputs=[], inputs=[], code=None, threads=1)
+    with pytest.raises(SystemExit, match=r"^train: put_ has no deterministic version"):
+        program.main("train", given, refuse)
+
+
+def test_command_ends_with_that_paragraph(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(nvlabs, "convert", refuse)
+    with pytest.raises(SystemExit) as end:
+        main.main(["convert", str(tmp_path), str(tmp_path / "weights")])
+    assert end.value.code == 1
+    assert capsys.readouterr().err.startswith("put_ has no deterministic version")
 
 
 def test_other_errors_stay_as_they_are():
