@@ -16,14 +16,18 @@ from torch.nn import functional
 import backward_nodes
 from accelerator import pretended
 from masquerade.backbones.generator import adversaries, nvlabs
+from masquerade.backbones.inversion.refinement import loss_network
 from masquerade.backbones.recognition.training import CROP, Recogniser
 from masquerade.cli import main, photographs
 from masquerade.core import determinism
 from masquerade.core.errors import ParameterError
 from masquerade.lineage import provenance
-from masquerade.networks import deterministic, inputs
+from masquerade.networks import deterministic, inputs, lpips
+from masquerade.networks.imagenet_recogniser import ImageNetRecogniser
 from masquerade.networks.ir_se import IRSE
 from masquerade.networks.linear_codes import LinearCodes
+from masquerade.networks.mobile_encoder import MobileEncoder
+from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.networks.projected_discriminator import Heads, Projection
 from masquerade.networks.psp import GradualStyleEncoder
 from masquerade.params import loading
@@ -227,6 +231,12 @@ LARGER = {
     "a published recogniser": lambda images: Recogniser(IRSE(112, *SHAPE), 112, CROP)(images),
     "a recogniser without a crop": lambda images: Recogniser(IRSE(32, *SHAPE), 32)(images),
     "linear codes": lambda images: LinearCodes(16, 8)(images),
+    "an encoder of photographs": lambda images: MobileEncoder(14, 64, 512)(images),
+    "a generator of photographs": lambda images: MobileStyleGAN().synthesize(images.mean().expand(1, 14, 512)),
+    "a recogniser of photographs": lambda images: ImageNetRecogniser("efficientnet_lite0", 64)(images),
+    "a perceptual distance": lambda images: torch.cat(
+        [units.flatten() for units in lpips.units(loss_network(images.device), images)]
+    ),
     "a discriminator of features": lambda images: torch.cat(
         Heads()(Projection(32)(adversaries.moved(images, np.random.default_rng(0)))), dim=1
     ),
