@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from masquerade.cli import assets, ending, faces, imported, keys, lineage, params, plan, records, weights
-from masquerade.core import memory
+from masquerade.core import determinism, memory
 from masquerade.core.errors import MasqueradeError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     gc.set_threshold(100_000, 50, 100)  # searching what is imported for garbage takes 0.3 to 0.9 s
     try:
         _check_sources()
-        with ending.orderly():
+        with ending.orderly(), determinism.explained():
             app(words)
     except (MasqueradeError, OSError) as error:
         if "--debug" in words:

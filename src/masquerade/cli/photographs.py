@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from masquerade.cli import placing
-from masquerade.core import discovery
+from masquerade.core import determinism, discovery
 from masquerade.core.errors import MasqueradeError, ParameterError, PictureError
 from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive
 from masquerade.core.settings import Settings
@@ -68,6 +68,7 @@ def method(
     `method_files.resources`'s. Raises ParameterError
     for an unknown variant or keyword, and CheckpointError when a file is missing.
     """
+    determinism.declare(parameters.compute.deterministic)
     cls = discovery.load("methods", name)
     if name not in parameters.methods:
         raise ParameterError(f"params.yaml has no block methods.{name} at scale {parameters.scale}.")
