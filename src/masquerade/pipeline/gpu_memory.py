@@ -18,6 +18,7 @@ import torch
 from masquerade.core import process, rehearsal
 from masquerade.core.errors import MasqueradeError
 from masquerade.core.images import FaceArchive
+from masquerade.networks.inputs import device
 from masquerade.training.job import TrainingJob
 
 logger = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ def check(block: str, train: Train, job: TrainingJob) -> None:
     ``block``: the training's block of the parameters, for the text. Does nothing without a GPU, in a rehearsal (which
     has small batches), or if the training cannot be counted. Several processes count an equal share of the memory each.
     """
-    if not torch.cuda.is_available() or rehearsal.on() or os.environ.get(ANYWAY):
+    if device().type != "cuda" or rehearsal.on() or os.environ.get(ANYWAY):
         return
     own = process.current()
     gpu = torch.cuda.get_device_properties(own.local_rank % torch.cuda.device_count())

@@ -77,14 +77,14 @@ class TimedExecution(MetaExecution):
         """Yields a `Timed` of the block. Its values grow with each loop."""
         self._result, self._inside_round = Timed(), False
         gc.collect()
-        if torch.cuda.is_available():
+        if device().type == "cuda":
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
         try:
             yield self._result
         finally:
             self._counting.close()  # an error in a counted round leaves it open
-        if torch.cuda.is_available():
+        if device().type == "cuda":
             self._result.peak = torch.cuda.max_memory_allocated()
 
     def rounds(self, count: int, first: int = 0, kind: Kind = execution.alike) -> Iterator[int]:
