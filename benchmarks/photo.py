@@ -1,11 +1,12 @@
 """The build of scale photo: seconds of each rule and picture, and how faces with an attribute fare. Writes photo.md.
 
-`python benchmarks/photo.py` after `snakemake all --config scale=photo` on a quiet machine. The seconds are those of
-Snakemake's benchmark files; the faces are those of the test people, of whom no network learnt.
+`python benchmarks/photo.py` after `snakemake all --config scale=photo`. The seconds are the processor's, of Snakemake's
+benchmark files; the faces are those of the test people, of whom no network learnt.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -31,16 +32,21 @@ METHODS = {
 }
 
 
+def processor(benchmark: Path) -> float:
+    """Processor seconds of a job, from its benchmark file."""
+    return float(pd.read_csv(benchmark, sep="\t")["cpu_time"].iloc[0])
+
+
 def seconds() -> dict[str, list[float]]:
-    """Rule -> seconds of each of its jobs."""
+    """Rule -> processor seconds of each of its jobs."""
     base, found = ROOT / PATHS.logs / "benchmarks", defaultdict(list)
     for path in base.rglob("*.tsv"):
-        found[path.relative_to(base).parts[0]].append(float(path.read_text().splitlines()[1].split("\t")[0]))
+        found[path.relative_to(base).with_suffix("").parts[0]].append(processor(path))
     return dict(found)
 
 
 def pictures() -> Iterator[tuple[str, int, float]]:
-    """(method/variant, pictures, seconds) of each anonymized cell of the test people."""
+    """(method/variant, pictures, processor seconds) of each anonymized cell of the test people."""
     base = ROOT / PATHS.logs / "benchmarks/anonymize" / DATASET
     for path in sorted(base.rglob("*.tsv")):
         cell = path.relative_to(base).with_suffix("")
@@ -48,7 +54,7 @@ def pictures() -> Iterator[tuple[str, int, float]]:
             dataset=DATASET, method=cell.parts[0], variant=cell.parts[1], seed=cell.parts[2]
         )
         count = len(FaceArchive(archive).select("test"))
-        yield "/".join(cell.parts[:2]), count, float(path.read_text().splitlines()[1].split("\t")[0])
+        yield "/".join(cell.parts[:2]), count, processor(path)
 
 
 def measured(cell: str) -> pd.DataFrame:
@@ -121,13 +127,12 @@ def main() -> None:
     write(
         SCALE,
         "# The build of `photo`",
-        f"`snakemake all --config scale=photo`, one build. {MACHINE}. All jobs together: {total / 60:.0f} minutes of a "
-        "core.",
-        "## Seconds by rule",
+        f"`snakemake all --config scale=photo`, one build. {MACHINE}. All jobs together took {total / 60:.0f} "
+        "minutes of a processor's core.",
+        "## Processor seconds by rule",
         table(["rule", "jobs", "seconds"], [[name, len(values), f"{sum(values):.0f}"] for name, values in rules]),
-        "## Seconds a picture",
-        "The time of a whole job, with its imports; FALCO and the keyed methods take codes that the rule `latents` "
-        "computed.",
+        "## Processor seconds a picture",
+        "Those of a whole job. FALCO and the keyed methods take codes that the rule `latents` computed.",
         table(
             ["cell", "pictures", "seconds a picture"],
             [[name, count, f"{spent / max(count, 1):.2f}"] for name, count, spent in pictures()],
