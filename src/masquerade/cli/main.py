@@ -64,9 +64,8 @@ Root = Annotated[Path, typer.Option("--root", help="The repository, with params.
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command. Ends the process: 0, 1 (a mistake, or no result), 2 (unknown option), 3 (not every file has one).
-
-    A signal ends it with 128 and its number.
+    """Run a command. Ends the process: 0, 1 (a mistake, or no result), 2 (unknown option), 3 (not every file has one),
+    128 and the number of a signal.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     memory.keep_freed()
