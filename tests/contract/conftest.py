@@ -121,12 +121,16 @@ class Workshop:
         return made
 
 
-@pytest.fixture(scope="session", autouse=True)
-def matrices_as_on_a_gpu() -> Iterator[None]:
-    """A processor computes and differentiates the operations that a deterministic GPU does."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """In this folder's tests, a processor computes and differentiates the operations that a deterministic GPU does.
+
+    No fixture: one of the session would also reach the tests of other folders in the same process.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deterministic, "replaced", lambda images: True)
-        yield
+        if Path(__file__).parent in item.path.parents:
+            patch.setattr(deterministic, "replaced", lambda images: True)
+        return (yield)
 
 
 @pytest.fixture(scope="session")
