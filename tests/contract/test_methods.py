@@ -12,7 +12,7 @@ import backward_nodes
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError, PictureError
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
-from masquerade.networks import inputs
+from masquerade.networks import deterministic, inputs
 from masquerade.pipeline import anonymization
 
 METHODS = discovery.names("methods")
@@ -222,13 +222,14 @@ def test_different_keys_give_different_pictures(workshop, faces, name):
 
 
 @pytest.mark.parametrize("name", RECOVERED_BY_KEY)
-def test_each_picture_is_recovered_with_its_own_key(workshop, anonymized, faces, name):
+def test_each_picture_is_recovered_with_its_own_key(workshop, anonymized, faces, name, monkeypatch):
     """The result for a picture does not depend on the keys of the other pictures of its batch."""
+    monkeypatch.setattr(deterministic, "replaced", lambda images: False)  # the matrices of a GPU round more
     method, own = workshop.method(name), keys(name, faces.ids)
     pictures = to_float(to_uint8(anonymized(name)[0]))
     together = method.recover(pictures, own)
     alone, other = (method.recover(pictures[1:2], key) - together[1:2] for key in (own[1:2], own[:1]))
-    assert np.abs(alone).max() < 1e-2 * np.abs(other).max(), "rounding, beside the effect of another picture's key"
+    assert np.abs(alone).max() < 1e-3 * np.abs(other).max(), "rounding, beside the effect of another picture's key"
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if discovery.load("methods", name).capabilities.invertible])

@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from masquerade.cli.main import main
 from masquerade.core import discovery, execution
-from masquerade.core.errors import CheckpointError, MasqueradeError
+from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError
 from masquerade.networks.ir_se import IRSE
 from masquerade.params.matrix import Cell
 from masquerade.params.parameters import Parameters
@@ -274,6 +274,15 @@ def test_without_a_measured_page_the_share_is_assumed_and_a_given_one_comes_firs
     assert given.hours(Step("method", "x", 1, 1, "steps", flops=10**15)) == AT.hours(
         Step("method", "x", 1, 1, "steps", flops=10**15)
     )
+
+
+@pytest.mark.parametrize("row", ["| anonymize | falco |", "| anonymize | falco | fast |"])
+def test_error_for_a_page_with_a_row_that_is_no_measurement(row, tmp_path):
+    page = tmp_path / measured.PAGE
+    page.parent.mkdir()
+    page.write_text(f"# A card\n\n| step | what | share of the peak |\n|---|---|---:|\n{row}\n")
+    with pytest.raises(ParameterError, match=r"gpu.md has a row that is no measurement.*benchmarks/gpu.sh"):
+        measured.read(tmp_path)
 
 
 def test_the_page_of_this_repository_can_be_read(root):

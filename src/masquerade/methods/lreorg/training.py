@@ -124,7 +124,7 @@ class SwapTask:
         values = self._losses(rows, swapped, drawn)
         total = weighted(values, settings.losses)
         share = cooldown_share(step, settings.steps, settings.cooldown)
-        self.optimisers["network"].descend(total, share, settings.clip or None)
+        self.optimisers["network"].descend(total, share, settings.clip)
         kind = ("" if drawn else "codes.") + ("identity" if swapped == IDENTITY else "attribute")
         return {f"{kind}.{name}": value.item() for name, value in (values | {"total": total}).items()}
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from masquerade.core.errors import ParameterError
+
 PAGE = Path("benchmarks/gpu.md")
 STEP, WHAT, SHARE = "step", "what", "share of the peak"
 """The columns of the page's table that are read: the two names of a step of the plan, and its share, 0 .. 1."""
@@ -24,12 +26,20 @@ class Measured:
 
 
 def read(root: Path) -> Measured | None:
-    """What the page of the repository ``root`` holds; None if there is no page, or no share on it."""
+    """What the page of the repository ``root`` holds; None if there is no page, or no share on it.
+
+    Raises ParameterError if a row has cells too few or too many, or a share that is no number.
+    """
     page = root / PAGE
     if not page.is_file():
         return None
     lines = page.read_text(encoding="utf-8").splitlines()
-    shares = {(row[STEP], row[WHAT]): float(row[SHARE]) for row in _rows(lines) if row.get(SHARE)}
+    try:
+        shares = {(row[STEP], row[WHAT]): float(row[SHARE]) for row in _rows(lines) if row.get(SHARE)}
+    except ValueError as error:
+        raise ParameterError(
+            f"{page} has a row that is no measurement ({error}). Run benchmarks/gpu.sh again, or remove the page."
+        ) from error
     title = next((line.removeprefix("# ") for line in lines if line.startswith("# ")), "a GPU")
     return Measured(title, shares) if shares else None
 
@@ -42,4 +52,4 @@ def _rows(lines: list[str]) -> Iterator[dict[str, str]]:
         if not (cells and titles):
             titles = cells
         elif set("".join(cells)) - set("-:"):
-            yield dict(zip(titles, cells, strict=False))
+            yield dict(zip(titles, cells, strict=True))
