@@ -1,5 +1,6 @@
 """`import masquerade`: one photograph, a key and a folder from Python, under the rules of the command line."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from masquerade.judges.dlib_face import DlibFace
 from masquerade.methods.gaussian_noise import GaussianNoise
 from masquerade.pipeline.photographs import single
 
+ROOT = Path(__file__).parents[2]
 KEY = "correct horse battery"
 
 
@@ -222,6 +224,24 @@ class TestLoad:
     def test_a_wrong_option_has_the_text_of_the_command_line(self, root, given, error, message):
         with pytest.raises(error, match=message.replace("?", r"\?")):
             masquerade.load(**{"method": "gaussian_noise", "root": root, **given})
+
+    @pytest.mark.slow
+    def test_a_checkpoint_of_ones_own_takes_the_place_of_that_of_the_scale(self, tmp_path):
+        usual, other = (masquerade.load(name, scale="mini", root=ROOT) for name in ("deepprivacy", "ciagan"))
+        own = Path(shutil.copy(usual._method.checkpoint, tmp_path / "mine.safetensors"))
+
+        def load() -> masquerade.Anonymizer:
+            return masquerade.load("deepprivacy", scale="mini", checkpoint=own, root=ROOT)
+
+        assert load().maker == usual.maker
+        assert load()._method.checkpoint == own
+        for content in (other._method.checkpoint.read_bytes(), own.read_bytes()[:1000]):
+            own.write_bytes(content)
+            with pytest.raises(masquerade.CheckpointError, match=r"mine\.safetensors"):
+                load()
+        own.unlink()
+        with pytest.raises(masquerade.CheckpointError, match=r"mine\.safetensors is missing"):
+            load()
 
     def test_a_folder_without_parameters_is_named(self, tmp_path, monkeypatch):
         with pytest.raises(masquerade.ParameterError, match=f"{tmp_path}/params.yaml is missing. Run this in a clone"):

@@ -27,7 +27,9 @@ def test_a_method_of_one_file_reaches_a_row_of_a_table_in_the_five_steps_of_the_
     assert "passed" in built.run(*contract[0].split())
     built.edit(row[0], "\nrows:\n", f"\nrows:\n  {row[1]}\n")
     table = build[0].split()[-1].replace("mini", "tiny")
-    assert built.out_of_date() >= {f"{step}-synthetic_hq-mine-default-0" for step in ("anonymize", "measure", "metrics")}
+    assert built.out_of_date() >= {
+        f"{step}-synthetic_hq-mine-default-0" for step in ("anonymize", "measure", "metrics")
+    }
     built.snakemake(table)
     measured = next(line for line in (built.path / table).read_text().splitlines() if line.startswith("| Mine"))
     assert len(re.findall(r"\d\.\d", measured)) >= 8, "of each column that the judges of this scale measure"
