@@ -254,12 +254,15 @@ class TestLoad:
         monkeypatch.chdir(root)
         assert masquerade.load("gaussian_noise").title == "Noise (gaussian_noise/strong)"
 
-    def test_what_a_person_should_read_is_said(self, root):
+    def test_what_a_person_should_read_is_said_and_logged(self, root, caplog):
         said = []
         loaded = masquerade.load("gaussian_noise", root=root, say=said.append)
         assert "writes pictures of 64 x 64 pixels" in said[0]
+        assert said[1] == "Scale mini: Networks of a test."
         assert loaded.caution == "Networks of a test."
         assert repr(loaded) == "<Anonymizer gaussian_noise/strong mini ->"
+        masquerade.load("gaussian_noise", root=root)
+        assert caplog.messages == said
 
     def test_a_missing_package_is_named_by_both(self, root, noise, tmp_path, monkeypatch, capsys):
         monkeypatch.setitem(sys.modules, "dlib", None)

@@ -258,10 +258,8 @@ def _warn(text: str) -> None:
 
 
 def _announce(chosen: "Anonymizer", kept: bool) -> None:
-    """Shows what to know before the results: the caution of the scale, whether the seed is ``kept``, the threshold."""
+    """Shows what to know before the results: whether the seed is ``kept``, and the threshold."""
     errors = Console(stderr=True)
-    if chosen.caution:
-        errors.print(Text(f"Scale {chosen.maker.scale}: {chosen.caution}", style="yellow"))
     if not kept:
         errors.print("The randomness comes from the operating system and is not kept.", style="dim")
     limit = chosen.threshold

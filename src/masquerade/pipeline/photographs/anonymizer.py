@@ -253,7 +253,7 @@ class Anonymizer:
 def load(
     method: str, variant: str | None = None, *, scale: str | None = None, checkpoint: Path | str | None = None,
     hide: Sequence[str] | None = None, keep: Sequence[str] | None = None, seed: int | None = None,
-    root: Path | str | None = None, say: Say = choosing.logger.info,
+    root: Path | str | None = None, say: Say = choosing.logger.warning,
 ) -> Anonymizer:  # fmt: skip
     """Load a method and its networks once, for any number of photographs.
 
@@ -261,7 +261,7 @@ def load(
     default ``photo`` if they are there, else that of params.yaml. ``checkpoint``: a file of the method's own network,
     in place of that of the scale. ``hide``, ``keep``: keywords, for a method that selects attributes. ``seed``: makes
     results predictable, for experiments alone. ``root``: the clone; by default the current folder. ``say`` gets the
-    sentences that a person should read before the results.
+    sentences that a person should read before the results, such as terms of use; by default they are logged.
 
     Raises ParameterError for an unknown name or option, ProtocolError for an unknown method, CheckpointError for a
     missing or unfitting network, and MissingPackage.
@@ -272,4 +272,7 @@ def load(
     chosen, maker = choosing.method(
         folder, parameters, method, variant, seed is None, hide, keep, say, Path(checkpoint) if checkpoint else None
     )
-    return Anonymizer(folder, parameters, chosen, maker, seed)
+    loaded = Anonymizer(folder, parameters, chosen, maker, seed)
+    if loaded.caution:
+        say(f"Scale {parameters.scale}: {loaded.caution}")
+    return loaded
