@@ -24,7 +24,7 @@ def test_a_method_of_one_file_reaches_a_row_of_a_table_in_the_five_steps_of_the_
     block = re.sub(r"kept:.*", "kept: 6", printed[printed.index("  mine:") :])
     built.edit("params.yaml", "\nmethods:\n", f"\nmethods:\n{block}")
     built.edit("scales/tiny.yaml", '"*/control", "gaussian', '"mine/*", "*/control", "gaussian')
-    assert "passed" in built.run(*contract[0].split())
+    built.run(*contract[0].split())
     built.edit(row[0], "\nrows:\n", f"\nrows:\n  {row[1]}\n")
     table = build[0].split()[-1].replace("mini", "tiny")
     assert built.out_of_date() >= {
