@@ -20,6 +20,9 @@ from masquerade.methods.falco import Falco
 from masquerade.params import loading
 from masquerade.training import checkpoints as training
 
+PICTURES = 32
+"""Measured at the published size."""
+
 
 def mini() -> tuple[Resources, Faces, Falco.Params, Falco.Variant]:
     checkpoints = ROOT / "checkpoints/mini/backbones"
@@ -30,12 +33,17 @@ def mini() -> tuple[Resources, Faces, Falco.Params, Falco.Variant]:
     return resources, faces, block.params, block.variants["m_0"]
 
 
-def published(folder: Path) -> tuple[Resources, Faces, Falco.Params, Falco.Variant]:
-    """The published architectures with random weights: their speed and memory are those of the trained ones."""
+def published(
+    folder: Path, size: int = 1024, pictures: int = PICTURES
+) -> tuple[Resources, Faces, Falco.Params, Falco.Variant]:
+    """The published architectures with random weights: their speed and memory are those of the trained ones.
+
+    ``size``: pixels of the generator, a power of 2.
+    """
     import pandas as pd
 
     from masquerade.backbones.generator import training as _generator
-    from masquerade.backbones.inversion import training as _inversion
+    from masquerade.backbones.inversion import inverter as _inversion
     from masquerade.backbones.recognition import training as _recognition
     from masquerade.backbones.semantics import network
     from masquerade.core import fingerprints
@@ -44,34 +52,43 @@ def published(folder: Path) -> tuple[Resources, Faces, Falco.Params, Falco.Varia
     from masquerade.networks.ir_se import IRSE, UNITS_50, WIDTHS_50
     from masquerade.networks.stylegan2 import CHANNELS
 
+    parameters = loading.load(ROOT, "paper")
     paths = {name: folder / f"{name}.safetensors" for name in Falco.needs}
-    architecture = {"channels": list(CHANNELS), "style": 512, "mapping": 8, "mapping_rate": 0.01}
+    architecture = {
+        "channels": list(CHANNELS[: size.bit_length() - 2]),
+        "style": 512,
+        "mapping": 8,
+        "mapping_rate": 0.01,
+    }
     generator = _generator.build(architecture)
     _generator.save(paths["generator"], generator, architecture)
-    shape = {"kind": "e4e", "input_size": 256, "widths": list(WIDTHS_50), "units": list(UNITS_50)}
-    mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
-    inverter = _inversion.build(shape, fingerprints.md5(paths["generator"]), mean)
-    training.save_checkpoint(paths["inversion"], {"inverter": inverter}, {**shape, "generator": inverter.generator})
+    mean, settings = generator.latent_avg.expand(generator.layers, -1).contiguous(), parameters.backbones["inversion"]
+    inverter = _inversion.build(settings.model_dump(), fingerprints.md5(paths["generator"]), mean)
+    _inversion.save(paths["inversion"], inverter, settings)
     encoder = {"image_size": 224, "patch": 16, "width": 768, "layers": 12, "heads": 12, "embedding": 512}
     facts = {**encoder, "stem": [], "activation": "quick_gelu", "text": None, **network.CLIPS}
     training.save_checkpoint(paths["semantics"], {"clip": network.build(facts)}, facts)
     narrow = {"widths": list(WIDTHS_50), "units": list(UNITS_50), "input_size": 112}
     recogniser = _recognition.Recogniser(IRSE(112, WIDTHS_50, UNITS_50), 112)
     training.save_checkpoint(paths["identity"], {"network": recogniser.network}, {**narrow, "identities": 2})
-    fakes.write(LatentSpace(paths), folder / "fakes.safetensors", 300, 0.7, seed=0)
-    images = np.random.default_rng(0).uniform(-1, 1, (128, 3, 1024, 1024)).astype(np.float32)
-    block = loading.load(ROOT, "paper").methods["falco"]
+    fakes.write(LatentSpace(paths), folder / "fakes.safetensors", 10 * pictures, 0.7, seed=0)
+    images = np.random.default_rng(0).uniform(-1, 1, (pictures, 3, size, size)).astype(np.float32)
+    block = parameters.methods["falco"]
     faces = Faces(images, pd.DataFrame({"id": [f"f{number}" for number in range(len(images))]}))
     return Resources(backbones=paths, fakes=folder / "fakes.safetensors"), faces, block.params, block.variants["m_0"]
 
 
-def measured(resources: Resources, faces: Faces, knobs: Falco.Params, variant: Falco.Variant, batch: int, count: int):
-    """(batch, pictures a second, peak memory in GiB of this process or of the GPU)."""
+def measured(
+    resources: Resources, faces: Faces, knobs: Falco.Params, variant: Falco.Variant, batch: int, count: int,
+    warm: bool = True,
+):  # fmt: skip
+    """(batch, pictures a second, peak memory in GiB of this process or of the GPU). ``warm``: after a batch before."""
     method = Falco(Falco.Params(**{**knobs.model_dump(), "batch": batch}), variant, resources)
     some = Faces(faces.images[:count], faces.index.iloc[:count])
     gpu = torch.cuda.is_available()
-    warm = min(count, max(batch, 1))
-    method.anonymize(Faces(some.images[:warm], some.index.iloc[:warm]), 0)
+    if warm:
+        few = min(count, max(batch, 1))
+        method.anonymize(Faces(some.images[:few], some.index.iloc[:few]), 0)
     if gpu:
         torch.cuda.reset_peak_memory_stats()
         batch = batch or method._batch(count)
@@ -90,8 +107,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         case = published(Path(folder)) if given.published else mini()
         faces = len(case[1])
-        # the best of three rounds: other processes can only slow a round down
-        rounds = [[measured(*case, *row) for row in ((1, 4), (8, 16), (0, faces))] for _ in range(3)]
+        # the best of three rounds: other processes can only slow a round down; at published size one takes minutes
+        rounds = [
+            [measured(*case, *row) for row in ((1, 4), (8, 16), (0, faces))] for _ in range(1 if given.published else 3)
+        ]
         rows = [max(row, key=lambda measurement: measurement[1]) for row in zip(*rounds, strict=True)]
     size = case[1].images.shape[-1]
     steps = case[2].steps

@@ -127,6 +127,7 @@ def pretended(monkeypatch) -> Iterator[Accelerator]:
                 yield accelerator
         finally:
             hook.remove()
+            torch.set_deterministic_debug_mode("default")
 
 
 def _is_gpu(device: object) -> bool:

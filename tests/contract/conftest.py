@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
+import backward_nodes
 import kit
 from masquerade import faces
 from masquerade.core import discovery
 from masquerade.core.images import FaceArchive
 from masquerade.methods import Resources
+from masquerade.networks import deterministic
 from masquerade.params import overlays
 from masquerade.training.job import TrainingJob
 
-READ = "read.json"
-"""The ids of the faces that a training has read, beside its checkpoint."""
+READ, DIFFERENTIATED = "read.json", "differentiated.json"
+"""Beside a checkpoint: the ids of the faces that its training has read, and the nodes of its backward passes."""
 
 
 class Workshop:
@@ -65,9 +67,10 @@ class Workshop:
     def _trained(self, room: str, name: str, train: Callable[[TrainingJob], None]) -> Path:
         def fill(folder: Path) -> None:
             job = self.job(name, room, name, folder)
-            with self.noted_reading() as names:
+            with self.noted_reading() as names, backward_nodes.differentiated() as nodes:
                 train(job)
             (folder / READ).write_text(json.dumps(sorted(names)))
+            (folder / DIFFERENTIATED).write_text(json.dumps(sorted(nodes)))
 
         return self.once(f"trained {room} {name}", fill) / f"{name}.safetensors"
 
@@ -92,6 +95,10 @@ class Workshop:
         """The ids of the faces that were read while this file was made."""
         return set(json.loads((checkpoint.parent / READ).read_text()))
 
+    def differentiated_by(self, checkpoint: Path) -> set[str]:
+        """The names of the nodes of all backward passes of the training that made this file."""
+        return set(json.loads((checkpoint.parent / DIFFERENTIATED).read_text()))
+
     def fakes(self) -> Path:
         from masquerade.methods.latent import fakes
         from masquerade.methods.latent.space import LatentSpace
@@ -112,6 +119,14 @@ class Workshop:
         if observe:
             made.observe(self.archive.batches(4, "test"))
         return made
+
+
+@pytest.fixture(scope="session", autouse=True)
+def matrices_as_on_a_gpu() -> Iterator[None]:
+    """A processor computes and differentiates the operations that a deterministic GPU does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deterministic, "replaced", lambda images: True)
+        yield
 
 
 @pytest.fixture(scope="session")

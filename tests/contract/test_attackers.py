@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
+import backward_nodes
 import kit
 from masquerade.attackers import Attacker, _recognition
 from masquerade.core import discovery
@@ -251,6 +252,15 @@ def test_training_that_destroys_the_network_leaves_the_start(bench, tmp_path, mo
         start = _recognition.clear(backbone, path)
         (own,) = attack.attacker.recognisers().values()
         assert np.array_equal(own(images), start(images))
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_training_differentiates_what_a_gpu_computes_alike_each_time(bench, tmp_path, name):
+    with backward_nodes.differentiated() as nodes:
+        bench.train(name, method_of(name), tmp_path, steps=2)
+    refused = nodes & backward_nodes.NONDETERMINISTIC
+    assert nodes
+    assert not refused
 
 
 @pytest.mark.parametrize(("name", "kernel_rate"), RESUMED)

@@ -8,9 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 
+import backward_nodes
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError, PictureError
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
+from masquerade.networks import inputs
 from masquerade.pipeline import anonymization
 
 METHODS = discovery.names("methods")
@@ -23,6 +25,10 @@ SIZED = [
     "random_generated", "riddle",
 ]  # fmt: skip
 """Methods whose networks take pictures of one size."""
+OPTIMISING = ["clip2protect", "falco", "fawkes"]
+"""Methods that search with gradients while they anonymize."""
+ROUNDING = {"cpu": 2e-5, "cuda": 2e-4}
+"""Device -> the most by which a face may depend on its batch, on the scale [-1, 1]."""
 INPAINTERS = ["ciagan", "deepprivacy", "deepprivacy2", "ldfa"]
 
 
@@ -68,12 +74,26 @@ def test_result_is_a_picture_of_the_same_size_in_range(anonymized, faces, name):
 
 
 @pytest.mark.parametrize("name", METHODS)
+def test_optimisation_differentiates_what_a_gpu_computes_alike_each_time(workshop, faces, name):
+    method, one = workshop.method(name), Faces(faces.images[:1], faces.index.iloc[:1])
+    with backward_nodes.differentiated() as nodes:
+        method.anonymize(one, SEED, keys(name, one.ids))
+    assert bool(nodes) == (name in OPTIMISING)
+    refused = nodes & backward_nodes.NONDETERMINISTIC
+    assert not refused
+
+
+@pytest.mark.parametrize("name", METHODS)
 def test_face_does_not_depend_on_its_batch(workshop, anonymized, faces, name):
+    """By more than rounding. Rounding changes what is written by one level, in 4 of 8,192 pixels on a processor."""
     together, _ = anonymized(name)
     rows = [3, 1]
     some = Faces(faces.images[rows], faces.index.iloc[rows])
     apart = workshop.method(name).anonymize(some, SEED, keys(name, some.ids))
-    np.testing.assert_allclose(apart, together[rows], atol=2e-5)
+    np.testing.assert_allclose(apart, together[rows], atol=ROUNDING[inputs.device().type])
+    levels = np.abs(to_uint8(apart).astype(int) - to_uint8(together[rows])).max(axis=-1)
+    assert levels.max() <= 1
+    assert levels.mean() <= 1e-3
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -4,6 +4,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+import backward_nodes
 import kit
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError
@@ -35,6 +36,14 @@ def test_interrupted_training_ends_with_the_same_bytes(workshop, room, name, kno
     steps = kit.resumed(train, cut, stops=[1, 5])
     assert steps[:4] == [0, 1, 1, 2]
     assert cut.checkpoint.read_bytes() == (whole.checkpoint if knobs else workshop.checkpoint(room, name)).read_bytes()
+
+
+@pytest.mark.parametrize(("room", "name"), TRAININGS)
+def test_training_differentiates_what_a_gpu_computes_alike_each_time(workshop, room, name):
+    nodes = workshop.differentiated_by(workshop.checkpoint(room, name))
+    assert nodes
+    refused = nodes & backward_nodes.NONDETERMINISTIC
+    assert not refused
 
 
 def load(workshop, room, name, checkpoint, backbones=None):

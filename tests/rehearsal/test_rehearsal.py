@@ -7,6 +7,7 @@ a table. The files rehearsal*.yaml beside this one hold the differences between 
 import itertools
 import json
 import multiprocessing
+import os
 import re
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -41,6 +42,7 @@ LEARNERS = {
     "backbones": 2,
     "judges": 2,
 }  # people of each group; cao21's passwords need 23 of the methods
+CORES = os.environ.get("CORES", "2")  # of a rehearsal; benchmarks/gpu.sh gives more
 ATTACKERS = 4, 2  # people and pictures of each, from whom attackers learn
 HELD_OUT = [(50, 1), (50, 1), (51, 1), (60, 2), (61, 2)]  # person and part of the validation and test pictures
 PLACED = (
@@ -142,7 +144,7 @@ def lab(with_datasets) -> Repository:
 @pytest.fixture(scope="module", params=WORLDS)
 def rehearsed(request, lab) -> tuple[Repository, str]:
     """(the working copy, the scale) after a rehearsal of one world."""
-    lab.output = lab.snakemake("all", "--config", f"scale={request.param}")
+    lab.output = lab.snakemake("all", "--cores", CORES, "--config", f"scale={request.param}")
     return lab, request.param
 
 

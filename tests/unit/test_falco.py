@@ -234,13 +234,17 @@ def test_inversion_of_another_generator_is_refused(world, tmp_path):
         fakes.load(world[0] / "fakes.safetensors", LatentSpace({"generator": tmp_path / "generator.safetensors"}))
 
 
-def test_batch_size_fits_into_the_free_memory(world, monkeypatch):
+@pytest.mark.parametrize(("deterministic", "fitting"), [(False, 20), (True, 16)])
+def test_batch_size_fits_into_the_memory_and_is_that_of_the_kind_of_gpu_if_deterministic(
+    world, monkeypatch, deterministic, fitting
+):
+    monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: deterministic)
     method, peaks = falco(world), iter([3_000, 5_000])  # each additional picture takes 2,000 bytes
     monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda: None)
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: 1_000)
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: next(peaks))
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (50_000, 80_000))
-    assert method._fitting() == 20  # 80 % of 50,000 by 2,000
+    assert method._fitting() == fitting  # 80 % of 50,000 or 40 % of 80,000, by 2,000
     assert method._batch(7) == 7  # on a CPU: the whole input
     assert falco(world, batch=3)._batch(7) == 3
 

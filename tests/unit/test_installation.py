@@ -66,6 +66,46 @@ def test_extension_module_is_loaded_even_if_its_package_does_not_import_it(tmp_p
     assert f"fast{installation.MODULE_SUFFIXES[0]}" in only.reason
 
 
+@pytest.fixture
+def card(tmp_path, monkeypatch):
+    """A machine with a GPU that torch does not find: a function that sets nvidia-smi's answer and torch's CUDA."""
+
+    def place(answer: str, cuda: str | None, status: int = 0) -> doctor.Check:
+        import torch
+
+        program = tmp_path / "nvidia-smi"
+        program.write_text(f"#!/bin/sh\necho '{answer}'\nexit {status}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+        monkeypatch.setattr(torch.version, "cuda", cuda)
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+        return doctor.gpu()
+
+    return place
+
+
+def test_doctor_says_which_driver_or_build_to_install_for_a_driver_that_is_too_old(card):
+    check = card("NVIDIA A100-SXM4-80GB, 535.104.05", "13.0")
+    assert "NVIDIA A100-SXM4-80GB with driver 535.104.05" in check.state
+    assert "for CUDA 13.0: the driver is too old" in check.state
+    assert "driver 580 or newer" in check.remedy
+    assert "a build of torch for CUDA 12" in check.remedy
+    assert not check.ok
+
+
+def test_doctor_says_when_torch_has_no_cuda_the_driver_fails_or_the_gpu_is_hidden(card):
+    assert "take the CUDA build" in card("NVIDIA H100, 580.65.06", None).remedy
+    failing = card("Failed to initialize NVML: Driver/library version mismatch", "13.0", status=18)
+    assert "Driver/library version mismatch" in failing.state
+    assert "restart the machine" in failing.remedy
+    assert "CUDA_VISIBLE_DEVICES" in card("NVIDIA H100, 580.65.06", "13.0").remedy
+
+
+def test_doctor_needs_no_gpu_where_there_is_none(card, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert card("", "13.0").remedy == "Not needed at the scales tiny and mini."
+
+
 def test_error_text_names_package_library_and_remedy():
     assert "CUDA build" in missing("libcudnn.so.9")
     assert installation.CUDA_LOCK in missing("libcudnn.so.9")

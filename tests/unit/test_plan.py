@@ -2,10 +2,12 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
+from torch.utils import _python_dispatch
 from torch.utils.flop_counter import FlopCounterMode
 
 from masquerade.cli.main import main
@@ -16,19 +18,20 @@ from masquerade.params.matrix import Cell
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
 from masquerade.pipeline.attacker_inputs import AttackerInputs
-from masquerade.pipeline.costs import pictures, table
+from masquerade.pipeline.costs import measured, pictures, table, timed
 from masquerade.pipeline.costs.estimate import Estimate
 from masquerade.pipeline.costs.gpus import gpu
 from masquerade.pipeline.costs.meta import MetaExecution
 from masquerade.pipeline.costs.step import Step
+from masquerade.pipeline.costs.timed import TimedExecution
 from masquerade.pipeline.costs.workload import Workload
 from masquerade.training import checkpoints, loop
 
-AT = table.Throughput("a GPU", peak=100.0, utilisation=0.5)
+AT = table.Throughput("a GPU", peak=100.0, share=0.5)
 
 
-def spent(work):
-    with MetaExecution() as meta, meta.counted() as cost:
+def spent(work, execution=MetaExecution):
+    with execution() as meta, meta.counted() as cost:
         work()
     return cost
 
@@ -52,11 +55,11 @@ class Regression:
         return {"loss": loss.item()}
 
 
-def trained(tmp_path, steps, **more):
+def trained(tmp_path, steps, execution=MetaExecution, task=Regression, **more):
     def work():
-        loop.fit(Regression(**more), steps=steps, state=tmp_path / "s", fingerprint="", log=lambda *_: None)
+        loop.fit(task(**more), steps=steps, state=tmp_path / "s", fingerprint="", log=lambda *_: None)
 
-    return spent(work)
+    return spent(work, execution)
 
 
 def test_flops_of_a_small_network_equal_those_by_hand():
@@ -120,6 +123,46 @@ def test_planning_a_wide_network_allocates_no_memory():
     assert cost.peak >= 200_000**2 * 4  # 149 GiB
 
 
+def test_timed_steps_have_the_flops_of_the_plan_and_seconds(tmp_path):
+    computed, counted = (trained(tmp_path, 800, execution) for execution in (TimedExecution, MetaExecution))
+    assert (computed.repeated, computed.kinds, computed.rounds) == (counted.repeated, counted.kinds, 800)
+    assert 1e-5 < computed.seconds / computed.rounds < 1
+    assert not list(tmp_path.iterdir())
+
+
+class Lost(Regression):
+    def step(self, step):
+        return {"loss": super().step(step)["loss"] * float("nan")}
+
+
+def test_a_loss_of_random_networks_stops_no_timed_training(tmp_path):
+    assert trained(tmp_path, 8, TimedExecution, Lost).rounds == 8
+    with pytest.raises(loop.Diverged):
+        loop.fit(Lost(), steps=8, state=tmp_path / "s", fingerprint="", log=lambda *_: None)
+
+
+def test_a_timed_loop_within_a_step_runs_whole_and_parts_outside_of_steps_once():
+    seen = []
+
+    def work():
+        execution.parts(lambda part: seen.append("part") or part, torch.zeros(70, 4), 32)
+        for _ in execution.rounds(100):
+            seen.extend(execution.rounds(3))
+
+    assert spent(work, TimedExecution).rounds == 100
+    assert seen == ["part", *[0, 1, 2] * (2 + timed.ROUNDS)]
+
+
+def test_a_failing_timed_step_leaves_no_counter(tmp_path):
+    def work():
+        for _ in execution.rounds(5):
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        spent(work, TimedExecution)
+    assert _python_dispatch._len_torch_dispatch_stack() == 0
+
+
 def test_many_kinds_of_rounds_are_interpolated():
     def work():
         for number in execution.rounds(20, kind=lambda number: number // 2):
@@ -146,6 +189,19 @@ def test_parts_outside_a_plan_equal_the_whole_batch():
     assert list(execution.rounds(5, 2)) == [2, 3, 4]
 
 
+def test_comparisons_that_pytorch_makes_itself_are_counted():
+    assert spent(lambda: torch.zeros(5, 3).cov()).flops == 2 * 5 * 3 * 5
+
+
+def test_plan_reads_the_shapes_of_a_real_checkpoint(tmp_path):
+    checkpoints.save_checkpoint(tmp_path / "a", {"layer": nn.Linear(3, 2)}, {"width": 3})
+    with MetaExecution() as meta:
+        tensors, facts = checkpoints.load_checkpoint(tmp_path / "a")
+        assert tensors["layer"]["weight"].shape == (2, 3)
+        assert facts == {"width": 3}
+        assert meta.size(tmp_path / "a") == (3 * 2 + 2) * 4
+
+
 def test_plan_writes_no_files_and_restores_pytorch(tmp_path):
     with MetaExecution() as meta:
         checkpoints.save_checkpoint(tmp_path / "a", {"layer": nn.Linear(3, 2)}, {"width": 3})
@@ -169,7 +225,61 @@ def test_bytes_of_a_small_matrix(tiny, tmp_path):
 
 
 def test_hours_are_flops_over_peak_and_utilisation():
-    assert AT.hours(100e12 * 0.5 * 3600) == pytest.approx(1.0)
+    assert AT.hours(Step("method", "x", 1, 1, "steps", flops=round(100e12 * 0.5 * 3600))) == pytest.approx(1.0)
+
+
+PAGE = """# A card
+
+Some words.
+
+| step | what | TFLOP/s | share of the peak | remark |
+|---|---|---:|---:|---|
+| method | x | 20 | 0.2 | |
+| method | y | 10 | 0.1 | |
+| anonymize | falco | 40 | 0.4 | a face |
+| method | z | | | not counted: out of memory |
+| test | contract | | | 3 passed |
+"""
+
+
+@pytest.fixture
+def measured_at(tmp_path):
+    """A throughput with the shares of PAGE."""
+    (tmp_path / measured.PAGE).parent.mkdir()
+    (tmp_path / measured.PAGE).write_text(PAGE)
+    return table.Throughput("a GPU", peak=100.0, measured=measured.read(tmp_path))
+
+
+def test_a_step_takes_its_measured_share_and_others_the_median(measured_at):
+    flops = round(100e12 * 3600)
+    hours = {
+        (rule, name): measured_at.hours(Step(rule, name, 1, 1, "steps", flops=flops))
+        for rule, name in (("method", "x"), ("method", "y"), ("method", "z"), ("anonymize_train", "falco"))
+    }
+    assert list(hours.values()) == pytest.approx([1 / 0.2, 1 / 0.1, 1 / 0.2, 1 / 0.4])
+    text = table.explanations(measured_at)[1]
+    assert "Shares measured on A card (benchmarks/gpu.md): 3; every other step has their median, 0.2." in text
+
+
+def test_total_hours_are_the_sum_of_hours_with_different_shares(measured_at):
+    steps = [Step("method", name, 1, 1, "steps", flops=10**18) for name in "xy"]
+    told = json.loads(table.as_json("s", steps, measured_at))
+    assert told["all"]["gpu_hours"] == pytest.approx(sum(step["gpu_hours"] for step in told["steps"]))
+
+
+def test_without_a_measured_page_the_share_is_assumed_and_a_given_one_comes_first(tmp_path, measured_at):
+    assert measured.read(tmp_path / "elsewhere") is None
+    assert "0.2, is an assumption" in table.Throughput("a GPU", 100.0).source
+    given = replace(measured_at, share=0.5)
+    assert given.hours(Step("method", "x", 1, 1, "steps", flops=10**15)) == AT.hours(
+        Step("method", "x", 1, 1, "steps", flops=10**15)
+    )
+
+
+def test_the_page_of_this_repository_can_be_read(root):
+    page = measured.read(root)
+    assert page is not None
+    assert 0 < page.usual < 1
 
 
 def test_error_for_an_unknown_gpu_names_the_known_ones():

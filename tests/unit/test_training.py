@@ -73,6 +73,30 @@ def test_interrupted_training_ends_bit_for_bit_like_an_uninterrupted_one(tmp_pat
     assert same(weights(mean.module), weights(again.module))
 
 
+def test_interrupted_training_resumes_with_the_random_numbers_of_the_gpu(tmp_path, monkeypatch):
+    gpu = torch.Generator()  # stands for the generator of a GPU
+    for name, answer in (
+        ("is_initialized", lambda: True), ("get_rng_state", gpu.get_state), ("set_rng_state", gpu.set_state)
+    ):  # fmt: skip
+        monkeypatch.setattr(torch.cuda, name, answer)
+
+    def task():
+        line, seen = Line(), []
+        line.step = lambda number, step=line.step: seen.append(torch.rand(1, generator=gpu).item()) or step(number)
+        return line, seen
+
+    gpu.manual_seed(3)
+    line, whole = task()
+    fit(line, tmp_path / "whole.pt")
+    gpu.manual_seed(3)
+    with pytest.raises(KeyboardInterrupt):
+        fit(task()[0], tmp_path / "cut.pt", stop_after=8)
+    gpu.manual_seed(12345)
+    line, resumed = task()
+    fit(line, tmp_path / "cut.pt")
+    assert resumed == whole[7:]
+
+
 def test_sigterm_saves_the_state_and_the_message_says_how_to_resume(tmp_path):
     task = Line()
 

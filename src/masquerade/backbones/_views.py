@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.core import seeding
+from masquerade.networks import deterministic
 from masquerade.training.optimisers import Optimisers, warmup_cosine_share
 
 TURN, ZOOM, SHIFT = 5.0, 0.05, 0.04
@@ -30,7 +31,7 @@ def resized(images: Tensor, size: tuple[int, ...]) -> Tensor:
         )
     if images.shape[-2:] == size:
         return images
-    return functional.interpolate(images, size=size, mode="bilinear", align_corners=False, antialias=True)
+    return deterministic.resized(images, size)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from masquerade import assets
 from masquerade.assets import random_face
-from masquerade.cli import installation
+from masquerade.cli import gpu_driver, installation
 from masquerade.core import discovery
 from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import tracking
@@ -114,14 +114,14 @@ def model_files() -> Iterator[Check]:
 
 
 def gpu() -> Check:
-    """The GPU that torch uses."""
+    """The GPU that torch uses, or why it uses none."""
     try:
         import torch
     except (ImportError, OSError, ValueError):  # torch raises these for a library; `loadable` names it
         return Check("GPU", False, "torch does not load")
     if torch.cuda.is_available():
         return Check("GPU", True, torch.cuda.get_device_name())
-    return Check("GPU", False, f"none for torch {torch.__version__}", "Not needed at the scales tiny and mini.")
+    return Check("GPU", False, *gpu_driver.reason())
 
 
 def slurm() -> Check:

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from masquerade.cli import assets, ending, faces, imported, keys, lineage, params, plan, records, weights
-from masquerade.core import memory
+from masquerade.core import determinism, memory
 from masquerade.core.errors import MasqueradeError
 from masquerade.core.packages import naming_missing_packages
 
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     gc.set_threshold(100_000, 50, 100)  # searching what is imported for garbage takes 0.3 to 0.9 s
     try:
         _check_sources()
-        with naming_missing_packages(), ending.orderly():
+        with naming_missing_packages(), determinism.explained(), ending.orderly():
             app(words)
     except (MasqueradeError, OSError) as error:
         if "--debug" in words:

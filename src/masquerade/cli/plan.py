@@ -38,21 +38,27 @@ def plan(
     precision: Annotated[Precision, typer.Option(help="The number format of its peak.")] = Precision.tf32,
     peak: Annotated[float | None, typer.Option(min=0.001, help="The peak of another GPU, in TFLOP/s.")] = None,
     utilisation: Annotated[
-        float, typer.Option(min=0.001, max=1.0, help="The share of the peak that is reached.")
-    ] = 0.2,
+        float | None,
+        typer.Option(
+            min=0.001,
+            max=1.0,
+            help="The share of the peak that is reached. Default: benchmarks/gpu.md, or 0.2.",
+        ),
+    ] = None,
     form: Annotated[Form, typer.Option("--format", help="The output format.")] = Form.table,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     root: Annotated[Path, typer.Option("--root", help="The repository, with params.yaml and data/.")] = Path(),
 ) -> None:
     """Estimate the cost of a scale: jobs, FLOPs, GPU hours, memory, disk. No job is run and no file is fetched."""
     from masquerade.params import loading
-    from masquerade.pipeline.costs import table
+    from masquerade.pipeline.costs import measured, table
     from masquerade.pipeline.costs.estimate import Estimate
 
     card = gpu(name)
     throughput = table.Throughput(
-        card.title if peak is None else "a GPU", getattr(card, precision.value) if peak is None else peak, utilisation
-    )
+        card.title if peak is None else "a GPU", getattr(card, precision.value) if peak is None else peak, utilisation,
+        measured.read(root) if precision is Precision.tf32 else None,
+    )  # fmt: skip
     parameters = loading.load(root, scale)
     messages = Console(stderr=True)
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place, messages.status("Counting") as status:
@@ -63,7 +69,9 @@ def plan(
     elif form is Form.markdown:
         typer.echo(table.markdown(parameters.scale, steps, throughput), nl=False)
     else:
-        _print(table.heading(parameters.scale, throughput), table.rows(steps, throughput), table.COUNTED)
+        _print(
+            table.heading(parameters.scale, throughput), table.rows(steps, throughput), table.explanations(throughput)
+        )
 
 
 def _print(heading: str, rows: Sequence[Sequence[str]], explanations: Sequence[str]) -> None:

@@ -15,8 +15,8 @@ from masquerade.core import files
 
 SOURCE = Path(__file__).parents[2]
 PACKAGE = Path(__file__).parents[1].name
-RECORDERS = ("lineage/tracking.py", "lineage/publishing.py", "lineage/provenance.py")
-"""Modules that record a step and cannot change what it computes, so that an edit of them reruns nothing."""
+RECORDERS = ("lineage/tracking.py", "lineage/publishing.py", "lineage/provenance.py", "pipeline/gpu_memory.py")
+"""Modules that record or check a step and cannot change what it computes: an edit of them reruns nothing."""
 CACHE = ".known.json"
 """The file beside the fingerprints that keeps what was parsed before. It may be deleted at any time."""
 

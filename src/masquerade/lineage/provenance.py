@@ -64,16 +64,20 @@ def environment() -> dict[str, Any]:
 def machine() -> dict[str, Any]:
     """The kind of the machine that this process runs on. It holds no name of a machine.
 
-    ``gpu``: the GPUs that torch used, '' if none. ``kernels``: the instruction set that torch's CPU kernels use, '' if
-    torch is not loaded (a fork server has loaded it for all of its jobs). Both can change the last bits of a training.
+    ``gpu``: the GPUs that torch used, '' if none, and whether `compute.deterministic` was off. ``kernels``: the
+    instruction set that torch's CPU kernels use, '' if torch is not loaded (a fork server has loaded it for all of its
+    jobs). All can change the last bits of a training.
     """
     torch: Any = sys.modules.get("torch")
-    gpus = torch.cuda.device_count() if torch and torch.cuda.is_initialized() else 0
+    count = torch.cuda.device_count() if torch and torch.cuda.is_initialized() else 0
+    gpus = [torch.cuda.get_device_name(number) for number in range(count)]
+    if gpus and not torch.are_deterministic_algorithms_enabled():
+        gpus.append("not deterministic")
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "cores": os.cpu_count(),
-        "gpu": ", ".join(torch.cuda.get_device_name(number) for number in range(gpus)),
+        "gpu": ", ".join(gpus),
         "kernels": torch.backends.cpu.get_cpu_capability() if torch else "",
     }
 

@@ -56,7 +56,7 @@ class Falco(Method):
         """Weight of the mean squared distance between the free codes and the fake's, in the P_N space of the
         fakes (ours; 0: the paper). It keeps the codes where the generator draws well."""
         batch: Annotated[int, Field(ge=0)]
-        """Pictures that are optimised together; 0: as many as the free memory of the GPU holds."""
+        """Pictures that are optimised together; 0: as many as the memory of the GPU holds (`compute.deterministic`)."""
 
     class Variant(Settings):
         margin: Annotated[float, Field(ge=-1, le=1)]
@@ -163,13 +163,17 @@ class Falco(Method):
         return [*inverted[:, :first].unbind(1), *free.unbind(1), *inverted[:, after:].unbind(1)]
 
     def _batch(self, count: int) -> int:
-        """Pictures to optimise together: ``params.batch``, or as many as the free memory of the GPU holds."""
+        """Pictures to optimise together: ``params.batch``, or as many as the memory of the GPU holds."""
         if self.params.batch or self._space.device.type == "cpu":
             return self.params.batch or count
         return min(count, self._fitting())
 
     def _fitting(self) -> int:
-        """How many pictures fit into 80 % of the GPU's free memory, measured with one and with two pictures."""
+        """How many pictures fit into 80 % of the GPU's free memory, measured with one and with two pictures.
+
+        In a deterministic process, into 40 % of all of its memory: the number changes the last bits of a result, so it
+        must not depend on other jobs.
+        """
         import torch
 
         generator, used = self._space.generator, []
@@ -180,8 +184,9 @@ class Falco(Method):
             made = generator.synthesize(codes)
             (self._identity(made).sum() + self._space.semantics.tokens(made).sum()).backward()
             used.append(torch.cuda.max_memory_allocated() - before)
-        free, _ = torch.cuda.mem_get_info()
-        return max(1, int(0.8 * free / max(1, used[1] - used[0])))
+        free, whole = torch.cuda.mem_get_info()
+        room = 0.4 * whole if torch.are_deterministic_algorithms_enabled() else 0.8 * free
+        return max(1, int(room / max(1, used[1] - used[0])))
 
 
 def identity_loss(made: "Tensor", real: "Tensor", margin: float) -> "Tensor":

@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.parametrizations import spectral_norm
 
+from masquerade.networks.deterministic import ReflectedConv2d
+
 SLOPE = 0.2  # of every LeakyReLU
 BOTTOM = 4
 """Side in pixels of the coarsest maps."""
@@ -19,7 +21,7 @@ CODE = 32  # channels of the identity at 4 x 4 pixels
 
 def convolution(inputs: int, outputs: int, kernel: int = 3) -> nn.Module:
     """A convolution with reflected borders and spectral norm, as each of the generator and the critic."""
-    return spectral_norm(nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2, padding_mode="reflect"))
+    return spectral_norm(ReflectedConv2d(inputs, outputs, kernel))
 
 
 class Down(nn.Module):

@@ -13,6 +13,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from masquerade.networks.deterministic import ReflectedConv2d
 from masquerade.networks.patchgan import MultiScale
 
 GROUP = 16  # channels that are normalised together: Wu and He 2018, Table 3
@@ -32,7 +33,7 @@ class IdentityTransformer(nn.Module):
     def __init__(self, bits: int, width: int, halvings: int, blocks: int, reach: float):
         super().__init__()
         self.reach = reach
-        self.first = nn.Conv2d(3, width, 7, padding=3, padding_mode="reflect", bias=False)
+        self.first = ReflectedConv2d(3, width, 7, bias=False)
         # The bits as constant channels of that convolution, which maps a constant to a constant: the sum of its kernel.
         self.password = nn.Linear(bits, width, bias=False)
         # With a smaller start than the picture's, the network learns to ignore the password.
@@ -46,7 +47,7 @@ class IdentityTransformer(nn.Module):
             # as published: unlike transposed convolutions, these leave no chequerboard
             layers += [nn.Upsample(scale_factor=2), _convolution(into, out), _norm(out), nn.ReLU()]
         self.layers = nn.Sequential(*layers)
-        self.last = nn.Conv2d(width, 3, 7, padding=3, padding_mode="reflect")
+        self.last = ReflectedConv2d(width, 3, 7)
 
     def forward(self, images: Tensor, passwords: Tensor) -> Tensor:
         # channels last here and in all that follows: twice as fast on a CPU
@@ -138,7 +139,7 @@ def _patch(widths: list[int]) -> nn.Sequential:
 
 
 def _convolution(into: int, out: int, stride: int = 1) -> nn.Conv2d:
-    return nn.Conv2d(into, out, 3, stride, 1, bias=False, padding_mode="reflect")
+    return ReflectedConv2d(into, out, 3, stride, bias=False)
 
 
 def _norm(width: int) -> nn.GroupNorm:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from masquerade.core import determinism
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import to_float, to_uint8
 
@@ -27,10 +28,13 @@ PIXELS_AT_ONCE = 16 * 96 * 96
 
 
 def device() -> "torch.device":
-    """The device of every network: the GPU if there is one, otherwise the CPU."""
+    """The device of every network: the GPU if there is one, prepared for it (`determinism`), otherwise the CPU."""
     import torch
 
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    determinism.prepare_gpu()
+    return torch.device("cuda")
 
 
 def place(network: Network) -> Network:
@@ -173,9 +177,10 @@ def tensor(images: np.ndarray, side: int, mean: tuple[float, ...], std: tuple[fl
     Resampled by anti-aliased bilinear interpolation, as in torchvision's evaluation transforms.
     """
     import torch
-    from torch.nn.functional import interpolate
+
+    from masquerade.networks import deterministic
 
     unit = torch.from_numpy(np.ascontiguousarray(images, dtype=np.float32)).add(1.0).div(2.0)
     if unit.shape[-2:] != (side, side):
-        unit = interpolate(unit, size=(side, side), mode="bilinear", antialias=True, align_corners=False)
+        unit = deterministic.resized(unit, (side, side))
     return (unit - torch.tensor(mean).view(3, 1, 1)) / torch.tensor(std).view(3, 1, 1)

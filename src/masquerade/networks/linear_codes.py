@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
+
+from masquerade.networks import deterministic
 
 SMALL = 32  # side in pixels of the pictures of which the codes are computed
 SPREAD = 0.25  # the deviations of the codes are those of the components to the power of 2 * SPREAD
@@ -29,7 +30,7 @@ class LinearCodes(nn.Module):
         return self._small(images) @ self.weight.float() + self.bias
 
     def _small(self, images: Tensor) -> Tensor:
-        return functional.adaptive_avg_pool2d(images, self.side).flatten(1)
+        return deterministic.averaged(images, (self.side,) * 2).flatten(1)
 
     @torch.no_grad()
     def learn(self, batches: Iterable[Tensor], by: Tensor, seed: int) -> None:
@@ -42,7 +43,7 @@ class LinearCodes(nn.Module):
         number of threads, so a training keeps its map.
         """
         torch.manual_seed(seed)
-        scale = functional.adaptive_avg_pool2d(by.sqrt(), self.side).expand(3, -1, -1).flatten()
+        scale = deterministic.averaged(by.sqrt()[None], (self.side,) * 2)[0].expand(3, -1, -1).flatten()
         small = torch.cat([self._small(batch) for batch in batches])
         mean = small.mean(dim=0)
         centred = (small - mean).mul_(scale)

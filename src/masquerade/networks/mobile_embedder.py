@@ -101,10 +101,9 @@ def _tensors(path: Path) -> dict[str, Tensor]:
     tensors, start = {}, skipped
     for name, shape in shapes.items():
         end = start + int(np.prod(shape))
-        values = torch.from_numpy(numbers[start:end].reshape(shape))
-        if not values.isfinite().all():
+        if not np.isfinite(numbers[start:end]).all():
             raise CheckpointError(f"{path}: {name} holds values that are not numbers. Get it again.")
-        tensors[name] = values
+        tensors[name] = torch.from_numpy(numbers[start:end].reshape(shape))
         start = end + (LIMITS if name.endswith(".bias") else 0)
     for name in [name for name in tensors if name.endswith(".factor")]:
         kernel = name.replace(".factor", ".weight")

@@ -163,7 +163,7 @@ class MobileStyleGAN(nn.Module):
     def synthesize(self, w_plus: Tensor | Sequence[Tensor]) -> Tensor:
         """W+ (N, 14, 512), or its 14 codes (N, 512) -> pictures (N, 3, 256, 256)."""
         codes = self._codes(w_plus)
-        with precision.mixed(self.latent_avg.device, self.mixed):
+        with precision.mixed(self.latent_avg.device, self.mixed, frozen=True):
             return self.head(self.features(codes, LEVELS[SIZE]), codes[-1]).float()
 
     def synthesize_large(self, w_plus: Tensor | Sequence[Tensor]) -> Tensor:
@@ -173,7 +173,7 @@ class MobileStyleGAN(nn.Module):
         """
         codes = self._codes(w_plus)
         codes = [*codes, *codes[-1:] * 2]
-        with precision.mixed(self.latent_avg.device, self.mixed):
+        with precision.mixed(self.latent_avg.device, self.mixed, frozen=True):
             return inverse_haar(self.large_head(self.features(codes, LEVELS[LARGE]), codes[-1])).float()
 
     def features(self, codes: Sequence[Tensor], levels: int) -> Tensor:

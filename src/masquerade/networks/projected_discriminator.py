@@ -13,7 +13,7 @@ from torch.nn import functional
 from torch.nn.utils.parametrizations import spectral_norm
 
 from masquerade.core import seeding
-from masquerade.networks import efficientnet_lite, efficientnet_lite_internals
+from masquerade.networks import deterministic, efficientnet_lite, efficientnet_lite_internals
 from masquerade.networks.inputs import differentiated
 
 TAPS = (4, 7, 15, 21)  # the stage after which features are taken, of the stem and 21 blocks: at 1/4, 1/8, 1/16, 1/32
@@ -44,8 +44,8 @@ class Projection(nn.Module):
         self.requires_grad_(False)
 
     def forward(self, images: Tensor) -> list[Tensor]:
-        smaller = self.side < images.shape[-1]
-        x = functional.interpolate(images, size=(self.side, self.side), mode="bilinear", antialias=smaller)
+        smaller, size = self.side < images.shape[-1], (self.side, self.side)
+        x = deterministic.resized(images, size) if smaller else functional.interpolate(images, size, mode="bilinear")
         x = ((x + 1) / 2 - efficientnet_lite.MEAN[0]) / efficientnet_lite.STD[0]
         maps = []
         for number, block in enumerate(self.blocks):

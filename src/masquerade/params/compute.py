@@ -56,6 +56,8 @@ class ComputeSettings(Settings):
     """Where trainings and networks run: in the process of the job, in a local process of submitit, or on SLURM."""
     threads: dict[Literal["data", "backbone", "train", "anonymize", "measure"], Annotated[int, Field(ge=1)]]
     """CPU threads of one job of each kind."""
+    deterministic: bool
+    """Whether a GPU gives the same bytes each time. Convolutions are then computed in 32 bits, without TF32."""
     account: str
     """SLURM account ('' = the user's default)."""
     setup: list[str]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from masquerade import assets
-from masquerade.core import discovery, rehearsal
+from masquerade.core import determinism, discovery, rehearsal
 from masquerade.core.errors import ParameterError
 from masquerade.params import loading, matrix
 from masquerade.params.matrix import Cell
@@ -62,6 +62,7 @@ class Graph:
         self._check_train_set()
         adopted_networks.check(self.parameters, root.resolve())
         rehearsal.declare(self.parameters.rehearsal)
+        determinism.declare(self.parameters.compute.deterministic)
         self._slice, self.sources = cache(self._slice), cache(self.sources)
 
     def _check_train_set(self) -> None:

@@ -81,13 +81,16 @@ def main(name: str, given: Namespace, work: Callable[["Run"], None]) -> None:
     """
     import logging
 
-    from masquerade.core import fingerprints, process
+    from masquerade.core import determinism, fingerprints, process
     from masquerade.lineage import provenance, publishing, tracking
 
     began = time.time()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     try:
-        with tracking.run(name, given.params.values, tags(given), publishing.publish) as run:
+        with (
+            determinism.explained(),
+            tracking.run(name, given.params.values, tags(given), publishing.publish) as run,
+        ):
             work(run)
             if process.current().rank == 0:
                 hashes = {str(path): fingerprints.md5(path) for path in given.outputs}

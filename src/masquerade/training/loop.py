@@ -165,10 +165,16 @@ def _save(task: Task, averages: Mapping[str, Average], state: Path, fingerprint:
         "modules": {name: module.state_dict() for name, module in task.modules.items()},
         "averages": {name: average.module.state_dict() for name, average in averages.items()},
         "optimisers": {name: optimiser.state_dict() for name, optimiser in task.optimisers.items()},
-        "random": torch.get_rng_state(),
+        "random": _random_states(),
     }
     with files.written(state) as temporary:
         torch.save(content, temporary)
+
+
+def _random_states() -> dict[str, torch.Tensor]:
+    """The states of PyTorch's random numbers, on the processor and on the GPU of this process."""
+    states = {"cpu": torch.get_rng_state()}
+    return states | ({"gpu": torch.cuda.get_rng_state()} if torch.cuda.is_initialized() else {})
 
 
 def _resume(task: Task, averages: Mapping[str, Average], state: Path, fingerprint: str) -> int:
@@ -190,7 +196,9 @@ def _resume(task: Task, averages: Mapping[str, Average], state: Path, fingerprin
         average.module.load_state_dict(content["averages"][name])
     for name, optimiser in task.optimisers.items():
         optimiser.load_state_dict(content["optimisers"][name])
-    torch.set_rng_state(content["random"])
+    torch.set_rng_state(content["random"]["cpu"])
+    if "gpu" in content["random"] and torch.cuda.is_initialized():
+        torch.cuda.set_rng_state(content["random"]["gpu"])
     logger.info("resumed from %s at step %d", state, content["step"])
     return content["step"]
 

@@ -1,16 +1,19 @@
-"""bfloat16 in a training."""
+"""bfloat16 in trainings and frozen networks."""
 
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
 
-def mixed(device: torch.device, enabled: bool) -> AbstractContextManager:
+def mixed(device: torch.device, enabled: bool, frozen: bool = False) -> AbstractContextManager:
     """A block in which convolutions and products of matrices are computed with bfloat16, if ``enabled``.
 
-    It has no effect where bfloat16 does not pay.
+    It has no effect where bfloat16 does not pay, and on frozen networks on a GPU in a deterministic process: with
+    bfloat16, a face depends on its batch.
     """
-    return torch.autocast(device.type, torch.bfloat16) if enabled and bfloat16_pays(device) else nullcontext()
+    exact = frozen and device.type != "cpu" and torch.are_deterministic_algorithms_enabled()
+    used = enabled and not exact and bfloat16_pays(device)
+    return torch.autocast(device.type, torch.bfloat16) if used else nullcontext()
 
 
 def bfloat16_pays(device: torch.device) -> bool:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.backbones.generator.settings import SharpeningSettings
+from masquerade.networks import deterministic
 from masquerade.networks.projected_discriminator import Heads, Projection
 from masquerade.networks.stylegan2_discriminator import Discriminator
 from masquerade.training import distributed, precision
@@ -115,7 +116,7 @@ def moved(images: Tensor, draw: np.random.Generator) -> Tensor:
     size = images.shape[-1]
     light = draw.uniform(-BRIGHTNESS, BRIGHTNESS, (len(images) * distributed.count(), 1, 1, 1)).astype(np.float32)
     down, right = draw.integers(0, 2 * SHIFT + 1, 2)
-    padded = functional.pad(images, (SHIFT,) * 4, mode="reflect")
+    padded = deterministic.reflected(images, SHIFT)
     return padded[..., down : down + size, right : right + size] + distributed.rows(torch.from_numpy(light)).to(images)
 
 

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from masquerade.backbones.inversion.refinement import loss_network, refined
 from masquerade.backbones.inversion.settings import InversionSettings, RefinementSettings
 from masquerade.core.errors import CheckpointError
-from masquerade.networks import inputs
+from masquerade.networks import deterministic, inputs
 from masquerade.networks.linear_codes import LinearCodes, of_state
 from masquerade.networks.mobile_encoder import MobileEncoder
 from masquerade.networks.pn_space import PNSpace
@@ -59,9 +58,7 @@ class Inverter(nn.Module):
         start = self.latent_avg if self.linear is None else self.linear(images)[:, None]
         size = self.encoder.size
         if images.shape[-2:] != (size, size):
-            images = functional.interpolate(
-                images, size=(size, size), mode="bilinear", align_corners=False, antialias=True
-            )
+            images = deterministic.resized(images, (size, size))
         options = {} if stage is None else {"stage": stage}
         return start + self.encoder(images, **options)
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from masquerade.backbones.inversion import photographs
 from masquerade.backbones.inversion.inverter import Inverter, errors
@@ -13,7 +12,7 @@ from masquerade.backbones.inversion.pairs import Pairs, StyleErrors
 from masquerade.backbones.inversion.settings import InversionSettings
 from masquerade.core import seeding
 from masquerade.core.annotations import FACE_BOX
-from masquerade.networks import dlib_models, lpips
+from masquerade.networks import deterministic, dlib_models, lpips
 from masquerade.networks.inputs import device, pixels
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.training import precision
@@ -73,7 +72,7 @@ class MobileTask:
         turned = torch.from_numpy(draw.random(len(images)) < 0.5).to(self.device)
         images = photographs.lit(torch.where(turned[:, None, None, None], images.flip(3), images), draw)
         side = self.inverter.encoder.size
-        small = functional.interpolate(images, (side, side), mode="area")
+        small = deterministic.averaged(images, (side, side))
         with precision.mixed(self.device, self.params.mixed):
             codes = self.inverter(photographs.worse(small, draw)).float()
             made = self.generator.synthesize(codes)

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from tqdm import tqdm
 
 from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError
+from masquerade.networks import deterministic
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.training import checkpoints
 
@@ -76,7 +76,7 @@ class Pairs:
     def _drawn(self, codes: Tensor) -> Tensor:
         with torch.no_grad():
             images = self.generator.synthesize(codes).clamp(-1, 1)
-        images = functional.interpolate(images, (self.side, self.side), mode="area")
+        images = deterministic.averaged(images, (self.side, self.side))
         return ((images + 1) * 127.5).round().byte().cpu().contiguous()
 
 

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from masquerade.networks import deterministic
+
 BLUR = 1.3  # largest deviation of the blur, in pixels of the encoder's input
 GRAIN = 0.08  # largest deviation of the grain, in [-1, 1]
 QUALITY = (20.0, 95.0)  # of JPEG
@@ -69,7 +71,7 @@ def blurred(images: Tensor, deviations: np.ndarray) -> Tensor:
     places = torch.arange(-reach, reach + 1).to(images)
     kernels = torch.exp(-0.5 * (places / _each(deviations, images).clamp(min=1e-2)[:, 0, 0]) ** 2)
     kernels = (kernels / kernels.sum(1, keepdim=True)).repeat_interleave(channels, 0)
-    flat = functional.pad(images, [reach] * 4, mode="reflect").view(1, count * channels, height + 2 * reach, -1)
+    flat = deterministic.reflected(images, reach).view(1, count * channels, height + 2 * reach, -1)
     flat = functional.conv2d(flat, kernels[:, None, :, None], groups=count * channels)
     return functional.conv2d(flat, kernels[:, None, None, :], groups=count * channels).view(images.shape)
 

@@ -44,7 +44,7 @@ def refined(
                 made = generator.synthesize(few)
                 errors = picture_errors(made, targets, settings)
                 if network:
-                    with precision.mixed(images.device, True):
+                    with precision.mixed(images.device, True, frozen=True):
                         apart = lpips.distance(lpips.units(network, made), units)
                     errors = errors + settings.perceptual * apart
                 errors = errors + settings.prior * space(few).square().mean((1, 2))

@@ -14,6 +14,7 @@ from masquerade.backbones.recognition.settings import RecognitionSettings
 from masquerade.core import people, seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive
+from masquerade.networks import deterministic
 from masquerade.networks.inputs import in_batches, place
 from masquerade.networks.margin import ArcMargin
 from masquerade.training.checkpoints import Saved
@@ -58,16 +59,14 @@ class Recogniser(nn.Module):
         if self.crop is not None:
             images = self._cropped(images, self.crop)
         elif images.shape[-2:] != (self.input_size,) * 2:
-            images = functional.interpolate(
-                images, size=(self.input_size,) * 2, mode="bilinear", align_corners=False, antialias=True
-            )
+            images = deterministic.resized(images, (self.input_size,) * 2)
         return functional.normalize(self.network(images))
 
     def _cropped(self, images: Tensor, crop: Crop) -> Tensor:
         if images.shape[-2:] != (crop.of, crop.of):
-            images = functional.adaptive_avg_pool2d(images, crop.of)
+            images = deterministic.averaged(images, (crop.of, crop.of))
         face = images[..., crop.top : crop.bottom, crop.left : crop.right]
-        return functional.adaptive_avg_pool2d(face, self.input_size)
+        return deterministic.averaged(face, (self.input_size,) * 2)
 
 
 class RecognitionTask:

@@ -14,7 +14,7 @@ from torch.nn import functional
 from masquerade.backbones.semantics.settings import SemanticsSettings
 from masquerade.core.errors import ArchiveError, CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive
-from masquerade.networks import torchvision_internals
+from masquerade.networks import deterministic, torchvision_internals
 from masquerade.training.checkpoints import Saved
 
 logger = logging.getLogger(__name__)
@@ -48,9 +48,7 @@ class SemanticEncoder(nn.Module):
     def prepared(self, images: Tensor) -> Tensor:
         """The network's input: (N, 3, image_size, image_size), resized (bilinear, antialiased), normalised."""
         if images.shape[-2:] != (self.image_size,) * 2:
-            images = functional.interpolate(
-                images, size=(self.image_size,) * 2, mode="bilinear", align_corners=False, antialias=True
-            )
+            images = deterministic.resized(images, (self.image_size,) * 2)
         return (images * 0.5 + 0.5 - self.mean) / self.std
 
     def both(self, images: Tensor) -> tuple[Tensor, Tensor]:

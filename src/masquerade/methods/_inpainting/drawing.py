@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 from torch import Tensor, nn
-from torch.nn.functional import interpolate
 
 from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces
 from masquerade.methods import _region
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.region import scaled
+from masquerade.networks import deterministic
 from masquerade.networks.inputs import in_batches, place
 from masquerade.training.checkpoints import Saved
 
@@ -53,6 +53,6 @@ class Drawing:
     def _drawn(self, hidden: Tensor, masks: Tensor, guide: Tensor, codes: Tensor) -> Tensor:
         side = hidden.shape[-1]
         if side != self.size:
-            hidden, masks = (interpolate(part, size=(self.size,) * 2, mode="area") for part in (hidden, masks))
+            hidden, masks = (deterministic.averaged(part, (self.size,) * 2) for part in (hidden, masks))
         made = self._network(hidden, masks, guide, codes)
-        return made if side == self.size else interpolate(made, size=(side,) * 2, mode="bicubic", antialias=True)
+        return made if side == self.size else deterministic.resized(made, (side, side), "bicubic")

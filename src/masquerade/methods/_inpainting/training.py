@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import adaptive_avg_pool2d
 
 from masquerade.backbones.generator.sharpening import texture
 from masquerade.backbones.landmarks.training import mirrored_points_order
@@ -17,6 +16,7 @@ from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.settings import InpaintingSettings
+from masquerade.networks import deterministic
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
@@ -223,7 +223,7 @@ def reduced(images: np.ndarray, size: int) -> np.ndarray:
     """Pictures (N, 3, H, W), averaged down to ``size`` pixels a side."""
     if images.shape[-1] == size:
         return images
-    return adaptive_avg_pool2d(torch.from_numpy(images), size).numpy()
+    return deterministic.averaged(torch.from_numpy(images), (size, size)).numpy()
 
 
 def train(

@@ -7,9 +7,9 @@ from typing import Protocol
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import interpolate
 
 from masquerade.core import seeding
+from masquerade.networks import deterministic
 from masquerade.networks.inputs import device
 
 with warnings.catch_warnings():
@@ -42,10 +42,10 @@ def cloaked(
     originals = torch.from_numpy(images).to(device())
     small = originals
     if images.shape[-1] != size:
-        small = interpolate(originals, size=(size, size), mode="bilinear", antialias=True)
+        small = deterministic.resized(originals, (size, size))
     change = best_changes(identity, small, names, seed, knobs)
     if images.shape[-1] != size:
-        change = interpolate(change, size=images.shape[-2:], mode="bilinear", antialias=True)
+        change = deterministic.resized(change, images.shape[-2:])
     return (originals + change).clamp(-1, 1).cpu().numpy()
 
 

@@ -11,6 +11,7 @@ from torch.nn import functional
 from masquerade.backbones.inversion.inverter import KINDS, Inverter, start_from
 from masquerade.core.errors import ParameterError
 from masquerade.methods.ifadit.settings import IfaditSettings
+from masquerade.networks import deterministic
 from masquerade.networks.all_in_one import AllInOneFlow
 from masquerade.networks.coupling import SecureFlow
 from masquerade.networks.identity_mapping import IdentityCompensation, IdentityMapping
@@ -69,9 +70,7 @@ class Disentangler(nn.Module):
         start = 0.0 if self.linear is None else self.linear(images)[:, None] - self.latent_avg
         size = self.encoder.size
         if images.shape[-2:] != (size, size):
-            images = functional.interpolate(
-                images, size=(size, size), mode="bilinear", align_corners=False, antialias=True
-            )
+            images = deterministic.resized(images, (size, size))
         return start + self.encoder(images)
 
     def codes(self, identity: Tensor, attributes: Tensor) -> Tensor:

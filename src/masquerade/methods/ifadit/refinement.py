@@ -5,6 +5,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from masquerade.core.annotations import CLASSES, FACE
+from masquerade.networks import deterministic
 
 PUBLISHED_SIZE, PUBLISHED_RADIUS = 256, 7  # the published code blurs 256-pixel pictures with 15 x 15 pixels
 PUBLISHED_SIGMA = 2.6  # OpenCV's sigma for 15 pixels: 0.3 (7 - 1) + 0.8
@@ -28,7 +29,7 @@ def blurred(mask: Tensor) -> Tensor:
     offsets = torch.arange(-radius, radius + 1, dtype=mask.dtype, device=mask.device)
     taps = torch.exp(-0.5 * (offsets / (PUBLISHED_SIGMA * scale)).square())
     taps = taps / taps.sum()
-    mask = functional.pad(mask, (radius,) * 4, mode="reflect")
+    mask = deterministic.reflected(mask, radius)
     mask = functional.conv2d(mask, taps[None, None, None])
     return functional.conv2d(mask, taps[None, None, :, None]).clamp(0, 1)
 

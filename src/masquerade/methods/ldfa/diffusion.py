@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import interpolate
 
 from masquerade.methods.ldfa.settings import LdfaSettings
+from masquerade.networks import deterministic
 from masquerade.networks.denoiser import TIMES, Denoiser, kept_shares
 from masquerade.networks.latent_autoencoder import LatentAutoencoder
 
@@ -51,7 +51,7 @@ class LatentInpainter(nn.Module):
     def condition(self, hidden: Tensor, masks: Tensor) -> Tensor:
         """The latent map of the picture without the face, and the mask at its size: (N, L + 1, s, s)."""
         maps = self.encode(hidden)
-        return torch.cat([maps, interpolate(masks, size=maps.shape[-2:], mode="area")], dim=1)
+        return torch.cat([maps, deterministic.averaged(masks, maps.shape[-2:])], dim=1)
 
     def forward(self, hidden: Tensor, masks: Tensor, guide: Tensor, code: Tensor) -> Tensor:
         """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].

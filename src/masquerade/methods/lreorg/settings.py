@@ -70,6 +70,9 @@ class LReOrgSettings(Updates, Averaged):
 
     keywords: Keywords
     """K, the keywords of the training (Table 1); identity is one of them."""
+    clip: Annotated[float, Field(ge=0)] = 0.0
+    """Largest norm of the gradient of all weights (ours; 0: no limit, as in the paper). Without a limit, codes far from
+    those of faces ended trainings on a generator of photographs."""
     blocks: Annotated[int, Field(ge=1)]
     """Conditional disentanglement blocks (the paper gives none; 16: HiNet, Jing et al. 2021)."""
     hidden: Annotated[int, Field(ge=1)]

@@ -123,7 +123,8 @@ class SwapTask:
         rows = torch.from_numpy(draw.choice(len(self.codes), 2 * pairs, replace=False))
         values = self._losses(rows, swapped, drawn)
         total = weighted(values, settings.losses)
-        self.optimisers["network"].descend(total, cooldown_share(step, settings.steps, settings.cooldown))
+        share = cooldown_share(step, settings.steps, settings.cooldown)
+        self.optimisers["network"].descend(total, share, settings.clip or None)
         kind = ("" if drawn else "codes.") + ("identity" if swapped == IDENTITY else "attribute")
         return {f"{kind}.{name}": value.item() for name, value in (values | {"total": total}).items()}
 

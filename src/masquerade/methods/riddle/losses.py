@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from masquerade.backbones.generator.reconstruction import energy_distance
+from masquerade.networks import deterministic
 
 LAYOUT = 8  # side in pixels of the pictures that `layout` compares
 
@@ -65,7 +66,8 @@ def identity_recovery(made: Tensor, target: Tensor) -> Tensor:
 
 def layout(made: Tensor, target: Tensor) -> Tensor:
     """Mean absolute difference of pictures (N, 3, S, S), reduced to LAYOUT pixels: pose, hair, colours, background."""
-    return (functional.adaptive_avg_pool2d(made, LAYOUT) - functional.adaptive_avg_pool2d(target, LAYOUT)).abs().mean()
+    small, wanted = (deterministic.averaged(images, (LAYOUT, LAYOUT)) for images in (made, target))
+    return (small - wanted).abs().mean()
 
 
 def distribution(made: Tensor, real: Tensor) -> Tensor:

@@ -69,6 +69,9 @@ class RiddleSettings(Updates, Averaged):
     """One update of this many draws pictures (1: Li et al. 2023); the others use codes alone."""
     code_batch: Annotated[int, Field(ge=1)]
     """Codes of an update that are not drawn, for ``losses.latents`` and ``losses.reversed_latents``."""
+    clip: Annotated[float, Field(ge=0)] = 0.0
+    """Largest norm of the gradient of all weights (ours; 0: no limit, as in the paper). Without a limit, codes far from
+    those of faces ended trainings on a generator of photographs."""
     optimiser: Literal["ranger", "muon"]
     """Ranger (Li et al. 2023), or Muon for the matrices and Adam for the rest."""
 

@@ -68,6 +68,8 @@ class EncryptorTask:
         total = weighted(values, weights)
         self.network.zero_grad(set_to_none=True)
         total.backward()
+        if self.settings.clip:
+            nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
         for optimiser in self.optimisers.values():
             optimiser.step()
         return {name: value.item() for name, value in (values | {"total": total}).items()}

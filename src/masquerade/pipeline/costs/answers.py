@@ -49,5 +49,4 @@ ANSWERS: dict[Callable, Callable] = {
     Tensor.__array__: lambda tensor, *_: _numbers(tensor),
     Tensor.tolist: lambda tensor: _numbers(tensor).tolist(),
     Tensor.__deepcopy__: _copied,
-    torch.equal: lambda *_: True,
 }

@@ -62,22 +62,19 @@ class MetaExecution(ExitStack):
 
     def __enter__(self) -> "MetaExecution":
         super().__enter__()
-        self.enter_context(_no_saved_states())
-        self.enter_context(torch_internals.no_progress_bars())
-        logging.disable(logging.WARNING)  # messages about values mean nothing here
-        self.callback(logging.disable, logging.NOTSET)
-        self.enter_context(warnings.catch_warnings(action="ignore"))
+        self.enter_context(quiet())
         self.enter_context(torch_internals.networks_without_values())
         gc.collect()
         gc.freeze()  # existing objects stay: later collections skip them and are faster
         self.callback(gc.unfreeze)
-        self.enter_context(execution.replaced(self._replacements()))
+        self.enter_context(execution.replaced(self.replacements()))
         self.enter_context(Answers())
         self.enter_context(torch_internals.files_with_values())
         self.enter_context(self._counter)
         return self
 
-    def _replacements(self) -> dict[Callable, Callable]:
+    def replacements(self) -> dict[Callable, Callable]:
+        """What the pipeline's code calls -> what it calls here."""
         return {
             execution.rounds: self.rounds,
             execution.parts: self.parts,
@@ -106,7 +103,7 @@ class MetaExecution(ExitStack):
     def rounds(self, count: int, first: int = 0, kind: Kind = execution.alike) -> Iterator[int]:
         """Replaces `execution.rounds`: yields one round of each kind, and counts it once for each round of the kind."""
         rise, kinds = 0, []
-        for number, times in _representatives(first, count, kind):
+        for number, times in representatives(first, count, kind):
             start = self._counter.now
             self._counter.most, most = start, self._counter.most
             with self._multiplied(times, kinds):
@@ -144,9 +141,15 @@ class MetaExecution(ExitStack):
         Path(path).write_text(str(path))
 
     def load_checkpoint(self, path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
-        """Replaces `checkpoints.load_checkpoint`. Raises CheckpointError when `save_checkpoint` was not called."""
+        """Replaces `checkpoints.load_checkpoint`: returns what `save_checkpoint` kept, or what a real file holds.
+
+        Raises CheckpointError when there is neither.
+        """
         if Path(path) not in self._checkpoints:
-            raise CheckpointError(f"it needs the checkpoint of {Path(path).stem}, which was not counted")
+            if not Path(path).is_file():
+                raise CheckpointError(f"it needs the checkpoint of {Path(path).stem}, which was not counted")
+            with torch_internals.values():
+                self._checkpoints[Path(path)] = checkpoints.load_checkpoint.__wrapped__(path)  # pyright: ignore[reportFunctionMemberAccess]
         tensors, facts = self._checkpoints[Path(path)]
         return {name: dict(part) for name, part in tensors.items()}, dict(facts)
 
@@ -154,6 +157,17 @@ class MetaExecution(ExitStack):
         """Bytes of the tensors of a saved checkpoint."""
         tensors, _ = self.load_checkpoint(path)
         return sum(tensor.nbytes for part in tensors.values() for tensor in part.values())
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Within the block no message, warning or progress bar is written, and no training saves its state."""
+    with _no_saved_states(), torch_internals.no_progress_bars(), warnings.catch_warnings(action="ignore"):
+        logging.disable(logging.WARNING)  # messages about values mean nothing here
+        try:
+            yield
+        finally:
+            logging.disable(logging.NOTSET)
 
 
 @contextmanager
@@ -170,7 +184,7 @@ def _no_saved_states() -> Iterator[None]:
             os.environ[SAVE_EVERY] = before
 
 
-def _representatives(first: int, count: int, kind: Kind) -> Iterator[tuple[int, float]]:
+def representatives(first: int, count: int, kind: Kind) -> Iterator[tuple[int, float]]:
     """(number, times): the rounds to run, the first one of each kind, and how many rounds each stands for.
 
     With more than MOST_KINDS kinds, only some are run; the cost of the others is interpolated between the nearest two.

@@ -1,23 +1,26 @@
-"""The plan as a table: what was counted, and the GPU hours at an assumed throughput."""
+"""The plan as a table: what was counted, and the GPU hours at a measured or assumed throughput."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from masquerade.pipeline.costs.measured import PAGE, Measured
 from masquerade.pipeline.costs.step import Step
 
 HOUR, TERA = 3600.0, 1e12
 BYTES = ("B", "KiB", "MiB", "GiB", "TiB")
 HEAD = ("step", "what", "jobs", "units", "", "FLOP", "GPU h", "peak", "disk", "core h", "remark")
-COUNTED = (
+ASSUMED = 0.2
+"""The share of the peak that is reached, where none was measured or given."""
+EXPLANATIONS = (
     "Counted: jobs and pictures, from the matrix; FLOPs of matrix products, convolutions and attention (a multiply-add "
     "is two), forwards and backwards, by running one training step or one batch of the pipeline's own code with these "
     "parameters on tensors without numbers; bytes of tensors that are alive at a time; bytes of checkpoints.",
-    "Estimated: GPU hours = FLOPs / (peak of the data sheet x utilisation); the utilisation is an assumption: no step "
-    "was measured on a GPU. Peak memory leaves out CUDA's context, workspaces and fragmentation. Disk: pictures x "
-    "bytes of one PNG (a drawn face, or a photograph where the dataset is not drawn); measurements uncompressed. Core "
-    "hours: judges and attackers that are no networks, measured on a few pictures on this machine.",
+    "Estimated: GPU hours = FLOPs / (peak of the data sheet x share of it that is reached). {share} Peak memory leaves "
+    "out CUDA's context, workspaces and fragmentation. Disk: pictures x bytes of one PNG (a drawn face, or a "
+    "photograph where the dataset is not drawn); measurements uncompressed. Core hours: judges and attackers that are "
+    "no networks, measured on a few pictures on this machine.",
     "Left out: judging of backbones, sample pictures, metrics, tables, the page, waiting, and what is not computed by "
     "PyTorch. What a training does before its first step is counted once a training picture.",
 )
@@ -25,17 +28,50 @@ COUNTED = (
 
 @dataclass(frozen=True)
 class Throughput:
-    """``peak``: TFLOP/s of the GPU called ``name``. ``utilisation``: the share of the peak that is reached, 0 .. 1."""
+    """``peak``: TFLOP/s of the GPU called ``name``. ``share``: the share of it that every step reaches, 0 .. 1.
+
+    Without ``share``, a step has that which was ``measured``, or else the median of those. Without both: `ASSUMED`.
+    """
 
     name: str
     peak: float
-    utilisation: float
+    share: float | None = None
+    measured: Measured | None = None
 
-    def hours(self, flops: float) -> float:
-        return flops / (self.peak * TERA * self.utilisation) / HOUR
+    @property
+    def usual(self) -> float:
+        """The share of a step that was not measured."""
+        if self.share is not None:
+            return self.share
+        return self.measured.usual if self.measured else ASSUMED
+
+    def hours(self, *steps: Step) -> float:
+        """GPU hours of all jobs of these steps."""
+        return sum(step.flops / (self.peak * TERA * self._reached(step)) for step in steps) / HOUR
+
+    def _reached(self, step: Step) -> float:
+        if self.share is not None or self.measured is None:
+            return self.usual
+        rule = step.rule.partition("_")[0]  # anonymize_train and anonymize_attackers do the work of anonymize
+        return self.measured.shares.get((rule, step.name), self.usual)
+
+    @property
+    def source(self) -> str:
+        """Where the shares come from, in a sentence."""
+        if self.share is not None:
+            return f"The share, {self.share:g}, was given."
+        if self.measured is None:
+            return f"The share, {ASSUMED:g}, is an assumption: no step was measured on a GPU."
+        count, card = len(self.measured.shares), self.measured.card
+        return f"Shares measured on {card} ({PAGE}): {count}; every other step has their median, {self.usual:g}."
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.peak:g} TFLOP/s x {self.utilisation:g}"
+        return f"{self.name}, {self.peak:g} TFLOP/s x {self.usual:g}"
+
+
+def explanations(at: Throughput) -> tuple[str, ...]:
+    """What was counted, how hours are estimated, and what is left out."""
+    return tuple(text.format(share=at.source) for text in EXPLANATIONS)
 
 
 def total(steps: Sequence[Step]) -> Step:
@@ -48,13 +84,14 @@ def total(steps: Sequence[Step]) -> Step:
 
 def rows(steps: Sequence[Step], at: Throughput) -> list[tuple[str, ...]]:
     """One row of text for each step and one for their sum, with the columns of HEAD."""
+    every = [(step, at.hours(step)) for step in steps]
     return [
         (
             step.rule, step.name, f"{step.jobs:,}", f"{step.units:,}" if step.units else "", step.unit,
-            _scaled(step.flops, 1000, ("", "k", "M", "G", "T", "P", "E")), _number(at.hours(step.flops)),
+            _scaled(step.flops, 1000, ("", "k", "M", "G", "T", "P", "E")), _number(hours),
             _scaled(step.peak, 1024, BYTES), _scaled(step.disk, 1024, BYTES), _number(step.processor / HOUR), step.note,
         )
-        for step in (*steps, total(steps))
+        for step, hours in (*every, (total(steps), at.hours(*steps)))
     ]  # fmt: skip
 
 
@@ -82,7 +119,7 @@ def heading(scale: str, at: Throughput) -> str:
 
 def markdown(scale: str, steps: Sequence[Step], at: Throughput) -> str:
     """The plan as a Markdown document."""
-    lines = [f"# {heading(scale, at)}", "", *(f"{text}\n" for text in COUNTED)]
+    lines = [f"# {heading(scale, at)}", "", *(f"{text}\n" for text in explanations(at))]
     lines += [f"| {' | '.join(HEAD)} |", f"|---|---|{'---:|' * 2}---|{'---:|' * 5}---|"]
     lines += [f"| {' | '.join(row)} |" for row in rows(steps, at)]
     return "\n".join(lines) + "\n"
@@ -90,6 +127,7 @@ def markdown(scale: str, steps: Sequence[Step], at: Throughput) -> str:
 
 def as_json(scale: str, steps: Sequence[Step], at: Throughput) -> str:
     """The plan as JSON with plain numbers: FLOPs, bytes, seconds of a core, GPU hours."""
-    rows = [asdict(step) | {"gpu_hours": at.hours(step.flops)} for step in (*steps, total(steps))]
-    assumed = {"gpu": at.name, "peak_tflops": at.peak, "utilisation": at.utilisation}
-    return json.dumps({"scale": scale, "assumed": assumed, "steps": rows[:-1], "all": rows[-1]}, indent=1)
+    rows = [asdict(step) | {"gpu_hours": at.hours(step)} for step in steps]
+    whole = asdict(total(steps)) | {"gpu_hours": at.hours(*steps)}
+    assumed = {"gpu": at.name, "peak_tflops": at.peak, "utilisation": at.usual, "source": at.source}
+    return json.dumps({"scale": scale, "assumed": assumed, "steps": rows, "all": whole}, indent=1)

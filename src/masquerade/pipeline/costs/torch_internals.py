@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache, partialmethod
 from typing import Any
 
@@ -55,11 +55,16 @@ def files_with_values() -> Iterator[None]:
     load = torch.load
 
     def load_without_modes(*arguments: Any, **options: Any) -> Any:
-        with _disable_current_modes():
+        with values():
             return load(*arguments, **options)
 
     with replaced(torch, "load", load_without_modes):
         yield
+
+
+def values() -> AbstractContextManager:
+    """A block in which tensors have values although a dispatch mode is active."""
+    return _disable_current_modes()
 
 
 @contextmanager

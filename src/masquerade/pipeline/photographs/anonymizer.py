@@ -2,7 +2,8 @@
 
 import secrets
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Literal
 
 from PIL import Image
 
+from masquerade.core import determinism
 from masquerade.core.errors import KeyFormatError, ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.core.packages import naming_missing_packages
@@ -34,6 +36,13 @@ Several = Literal["refuse", "largest", "all"]
 """What to do with a photograph of several people."""
 
 
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Raises errors of libraries that a person can mend as MasqueradeError, as the command line does."""
+    with naming_missing_packages(), determinism.explained():
+        yield
+
+
 @dataclass(frozen=True)
 class Batch:
     """The results of a folder. ``rows``: those of report.csv. ``statement``: facts of the method, such as epsilon."""
@@ -45,7 +54,8 @@ class Batch:
 class Anonymizer:
     """A method whose networks are loaded, for any number of photographs. `load` makes it.
 
-    Nothing is returned or written that a recogniser still takes for somebody of the photograph.
+    Nothing is returned that a recogniser still takes for somebody of the photograph, and nothing such is written
+    without the option ``keep_recognisable`` of `anonymize_folder`.
 
     >>> import masquerade
     >>> from skimage.data import astronaut
@@ -97,7 +107,7 @@ class Anonymizer:
     def _published_threshold(self) -> Threshold:
         return choosing.judge_threshold(self._root, self._parameters)
 
-    @naming_missing_packages()
+    @_explained()
     def anonymize(
         self, picture: Picture, *, faces: Literal["one", "largest", "all"] = "one", key: Key | None = None,
         salted: bool | None = None, checked: bool | None = None, large: bool = False,
@@ -124,7 +134,7 @@ class Anonymizer:
             )  # fmt: skip
             return single.result(batch.rows, output, batch.statement)
 
-    @naming_missing_packages()
+    @_explained()
     def anonymize_folder(
         self, source: Path, output: Path, *, faces: Several | None = None, whole: bool = False,
         key: Key | None = None, salted: bool | None = None, checked: bool | None = None, large: bool = False,
@@ -164,7 +174,7 @@ class Anonymizer:
             self._release(folder, output / placing.UNFINISHED, keep_recognisable, whole, large), facts, kept=kept,
         ))  # fmt: skip
 
-    @naming_missing_packages()
+    @_explained()
     def recover(self, picture: Picture, *, key: Key, salt: str | None = None) -> Image.Image:
         """The face that a picture showed before it was anonymized with ``key``.
 
@@ -179,7 +189,7 @@ class Anonymizer:
             rows = self.recover_folder(source, output, key=key, no_salt=salt == "").rows
             return single.recovered(rows, output)
 
-    @naming_missing_packages()
+    @_explained()
     def recover_folder(
         self, pictures: Path, output: Path, *, key: Key, originals: Path | None = None, no_salt: bool = False,
         overwrite: bool = False, progress: Progress = lambda text: None,
@@ -249,7 +259,7 @@ class Anonymizer:
         )  # fmt: skip
 
 
-@naming_missing_packages()
+@_explained()
 def load(
     method: str, variant: str | None = None, *, scale: str | None = None, checkpoint: Path | str | None = None,
     hide: Sequence[str] | None = None, keep: Sequence[str] | None = None, seed: int | None = None,
