@@ -332,7 +332,7 @@ def test_real_photographs_use_opendp_noise_and_the_bound_of_the_sensitivity(root
         sampler: Literal["seeded", "opendp"]
         sensitivity: Literal["measured", "bound"]
 
-    cls = discovery.load("methods", "original")
+    compute, cls = loading.load(root).compute, discovery.load("methods", "original")
     monkeypatch.setattr(cls, "Variant", Knobs)
     knobs = Knobs(epsilon=6.0, sampler="seeded", sensitivity="measured")
     block = type("Block", (), {"params": cls.Params(), "variants": {"control": knobs}})
@@ -341,7 +341,7 @@ def test_real_photographs_use_opendp_noise_and_the_bound_of_the_sensitivity(root
     parameters.ablations = lambda name: {}
     parameters.trained = lambda name, variant="": cls.Params()
     parameters.matrix = type("M", (), {"train_on": "folder"})
-    parameters.compute = loading.load(root).compute
+    parameters.compute = compute
     strict, _ = choosing.method(root, parameters, "original", None, strict=True)
     as_written, _ = choosing.method(root, parameters, "original", None, strict=False)
     assert strict.variant == Knobs(epsilon=6.0, sampler="opendp", sensitivity="bound")
