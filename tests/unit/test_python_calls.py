@@ -194,6 +194,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize(("picture", "message"), [
         ("nowhere.jpg", "nowhere.jpg is no file"), (".", "is a folder"), (None, "not a picture but a NoneType"),
+        ("x" * 5000, "File name too long"),
         (b"bytes", "not a picture but a bytes"), (np.zeros((9, 9, 3)), r"this one is float64 \(9, 9, 3\)"),
         (np.zeros((9, 9), np.uint8), r"uint8 \(9, 9\)"), (np.zeros((0, 9, 3), np.uint8), r"\(0, 9, 3\)"),
         (Image.new("F", (9, 9)), "its colour mode F is not supported"),
@@ -203,9 +204,17 @@ class TestRefusals:
         with pytest.raises(masquerade.PictureError, match=message):
             noise.anonymize(picture)
 
-    def test_other_faces_are_refused_by_name(self, noise):
+    def test_other_faces_are_refused_by_name(self, noise, tmp_path):
         with pytest.raises(masquerade.ParameterError, match="faces is 'both'; it must be one of one, largest, all"):
             noise.anonymize(portrait(), faces="both")
+        with pytest.raises(masquerade.ParameterError, match=r"faces is \['all'\]"):
+            noise.anonymize(portrait(), faces=["all"])
+        with pytest.raises(masquerade.ParameterError, match="faces is 'one'; it must be one of refuse, largest, all"):
+            noise.anonymize_folder(tmp_path, tmp_path / "out", faces="one")
+
+    def test_a_folder_that_is_not_there_is_named(self, noise, tmp_path):
+        with pytest.raises(masquerade.MasqueradeError, match="nowhere does not exist"):
+            noise.anonymize_folder(tmp_path / "nowhere", tmp_path / "out")
 
     def test_large_pictures_need_a_method_that_has_them(self, noise):
         with pytest.raises(masquerade.ParameterError, match="has no pictures of 1024 pixels"):
@@ -214,6 +223,9 @@ class TestRefusals:
 
 class TestLoad:
     @pytest.mark.parametrize(("given", "error", "message"), [
+        ({"method": 3}, masquerade.MasqueradeError, "There is no '3' in methods/"),
+        ({"root": 3}, masquerade.ParameterError, "3/params.yaml is missing"),
+        ({"seed": "1"}, masquerade.ParameterError, "seed is '1'; it must be a whole number"),
         ({"method": "gausian_noise"}, masquerade.MasqueradeError, "Did you mean 'gaussian_noise'?"),
         ({"variant": "faint"}, masquerade.ParameterError, "It has: strong, weak"),
         ({"scale": "huge"}, masquerade.ParameterError, "no scale 'huge'"),

@@ -2,7 +2,7 @@
 
 import secrets
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -122,15 +122,13 @@ class Anonymizer:
         Raises StillRecognised, NoFace, SeveralFaces or FaceLeft (all of PictureError, which also says that something
         is no picture), and KeyFormatError for a key of the wrong form.
         """
-        several = single.CHOICES.get(faces)
-        if several is None:
-            raise ParameterError(f"faces is {faces!r}; it must be one of {', '.join(single.CHOICES)}.")
+        _check_choice("faces", faces, single.CHOICES)
         with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
             source = single.as_file(picture, Path(place), self._megapixels)
             output = Path(place, "results")
             batch = self.anonymize_folder(
-                source, output, faces=several, whole=faces == "all", key=key, salted=salted, checked=checked,
-                large=large,
+                source, output, faces=single.CHOICES[faces], whole=faces == "all", key=key, salted=salted,
+                checked=checked, large=large,
             )  # fmt: skip
             return single.result(batch.rows, output, batch.statement)
 
@@ -149,6 +147,7 @@ class Anonymizer:
         `anonymize`. Raises MasqueradeError; a photograph that is refused has a row with the reason.
         """
         source, output = Path(source), Path(output)
+        _check_choice("faces", faces, (None, *single.CHOICES.values()))
         batches.check_output(output, source, overwrite, go_on)
         kind = self._method.capabilities.keys
         for option in [name for name, wanted in (("salt", salted), ("key-check", checked)) if wanted and not kind]:
@@ -259,6 +258,12 @@ class Anonymizer:
         )  # fmt: skip
 
 
+def _check_choice(name: str, given: object, choices: Iterable[str | None]) -> None:
+    """Raises ParameterError unless ``given`` is one of ``choices``."""
+    if given not in list(choices):
+        raise ParameterError(f"{name} is {given!r}; it must be one of {', '.join(filter(None, choices))}.")
+
+
 @_explained()
 def load(
     method: str, variant: str | None = None, *, scale: str | None = None, checkpoint: Path | str | None = None,
@@ -276,11 +281,21 @@ def load(
     Raises ParameterError for an unknown name or option, ProtocolError for an unknown method, CheckpointError for a
     missing or unfitting network, and MissingPackage.
     """
-    folder = repository.find(root)
+    if not isinstance(seed, int | None):
+        raise ParameterError(f"seed is {seed!r}; it must be a whole number, or None.")
+    folder, method = repository.find(root), str(method)
     parameters, sentence = photograph_scale.chosen(folder, method, variant, scale)
     say(sentence)
     chosen, maker = choosing.method(
-        folder, parameters, method, variant, seed is None, hide, keep, say, Path(checkpoint) if checkpoint else None
+        folder,
+        parameters,
+        method,
+        variant,
+        seed is None,
+        hide,
+        keep,
+        say,
+        Path(str(checkpoint)) if checkpoint else None,
     )
     loaded = Anonymizer(folder, parameters, chosen, maker, seed)
     if loaded.caution:

@@ -24,6 +24,8 @@ def check_output(output: Path, source: Path, overwrite: bool, go_on: bool = Fals
     """Raise MasqueradeError when the results would mix with other files. ``go_on``: add to the report that is there."""
     if overwrite and go_on:
         raise MasqueradeError("--continue keeps results, and --overwrite replaces them. Leave one out.")
+    if not source.exists():
+        raise MasqueradeError(f"{source} does not exist. Name a folder of pictures, or one picture.")
     if not source.is_file() and output.resolve().is_relative_to(source.resolve()):
         raise MasqueradeError(
             f"{output} lies in {source}: the next run would read the results as pictures. Name another folder."

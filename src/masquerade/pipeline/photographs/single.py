@@ -101,7 +101,7 @@ def as_file(picture: Picture, folder: Path, megapixels: float, texts: Mapping[st
     """
     if isinstance(picture, str | os.PathLike):
         path = Path(picture)
-        if not path.is_file():
+        if not _is_file(path):
             raise PictureError(f"{path} is {'a folder' if path.is_dir() else 'no file'}. Give the path of one picture.")
         if texts is None:
             return path
@@ -113,6 +113,14 @@ def as_file(picture: Picture, folder: Path, megapixels: float, texts: Mapping[st
         metadata.add_text(keyword, text)
     Image.fromarray(pixels).save(file, pnginfo=metadata)
     return file
+
+
+def _is_file(path: Path) -> bool:
+    """Raises PictureError for a name that no file can have."""
+    try:
+        return path.is_file()
+    except OSError as error:
+        raise PictureError(f"{error.strerror}. Give the path of one picture.") from error
 
 
 def _image(picture: object) -> Image.Image:
@@ -134,7 +142,7 @@ def texts(picture: Picture, salt: str | None) -> dict[str, str] | None:
         if salt is None:
             return None
         path = Path(picture)
-        found = decoding.texts(path, path.parent, decoding.PILLOW_LIMIT) if path.is_file() else {}
+        found = decoding.texts(path, path.parent, decoding.PILLOW_LIMIT) if _is_file(path) else {}
     else:
         found = getattr(picture, "info", {})
     keywords = (salts.KEYWORD, salts.CHECK_KEYWORD, makers.KEYWORD)
