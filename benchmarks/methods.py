@@ -9,9 +9,9 @@ import time
 import torch
 from pages import MACHINE, ROOT, best, table, write
 
-from masquerade.cli import photographs
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.params import loading as params
+from masquerade.pipeline.photographs import choosing
 
 
 def benchmark(scale: str, threads: int, count: int) -> list[list[str]]:
@@ -22,7 +22,7 @@ def benchmark(scale: str, threads: int, count: int) -> list[list[str]]:
     faces = archive.load(rows=archive.select("test").head(count))
     for name in parameters.methods:
         start = time.perf_counter()
-        method, variant = photographs.method(ROOT, parameters, name, None, strict=False)
+        method, maker = choosing.method(ROOT, parameters, name, None, strict=False)
         loading = time.perf_counter() - start
         method.observe([faces])
         keys = method.capabilities.keys
@@ -33,7 +33,7 @@ def benchmark(scale: str, threads: int, count: int) -> list[list[str]]:
             pictures = to_float(to_uint8(made))
             seconds = best(lambda method=method, given=given, pictures=pictures: method.recover(pictures, given))[1]
             recovering = f"{len(faces) / seconds:.1f}"
-        rows.append([f"`{name}/{variant}`", f"{loading:.2f}", f"{len(faces) / anonymizing:.1f}", recovering])
+        rows.append([f"`{name}/{maker.variant}`", f"{loading:.2f}", f"{len(faces) / anonymizing:.1f}", recovering])
     return rows
 
 

@@ -10,12 +10,13 @@ import yaml
 from PIL import Image
 from skimage.data import astronaut
 
-from masquerade.cli import main, photographs
+from masquerade.cli import main
 from masquerade.core import keys
 from masquerade.core.images import to_float, to_uint8
 from masquerade.methods import Capabilities
 from masquerade.methods.original import Original
 from masquerade.params import overlays, yaml_files
+from masquerade.pipeline.reports import REPORT
 
 ROOT = Path(__file__).parents[1]
 FOLDER = {
@@ -104,5 +105,5 @@ def recover(root: Path, pictures: Path, output: Path, *more: object, method: str
 
 
 def report(output: Path) -> dict[str, dict[str, str]]:
-    with (output / photographs.REPORT).open(encoding="utf-8", newline="") as file:
+    with (output / REPORT).open(encoding="utf-8", newline="") as file:
         return {row["file"]: row for row in csv.DictReader(file)}

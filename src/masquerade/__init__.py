@@ -1,1 +1,76 @@
-"""Masquerade rebuilds the matrix of face-anonymization papers: methods x datasets x metrics -> tables and figures."""
+"""Masquerade rebuilds the matrix of face-anonymization papers: methods x datasets x metrics -> tables and figures.
+
+From Python it anonymizes photographs (docs/python.md). What it offers is imported at its first use.
+
+>>> import masquerade
+>>> fit = next(method for method in masquerade.methods() if method.name == "fit")
+>>> fit.title, fit.capabilities.invertible
+('FIT', True)
+>>> masquerade.load("gaussian_blur", "size_20")
+Traceback (most recent call last):
+masquerade.core.errors.ParameterError: 'gaussian_blur' has no variant 'size_20'. It has: size_7, size_19, ...
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from masquerade.core.errors import (
+    CheckpointError,
+    FaceLeft,
+    KeyFormatError,
+    MasqueradeError,
+    MissingPackage,
+    NoFace,
+    ParameterError,
+    PictureError,
+    SeveralFaces,
+    StillRecognised,
+    WrongKey,
+)
+from masquerade.core.packages import naming_missing_packages
+
+if TYPE_CHECKING:
+    from masquerade.methods import listed as methods
+    from masquerade.pipeline.photographs.anonymizer import Anonymizer, Batch, load
+    from masquerade.pipeline.photographs.single import AnonymizedFace, AnonymizedPhotograph
+
+__all__ = [
+    "AnonymizedFace",
+    "AnonymizedPhotograph",
+    "Anonymizer",
+    "Batch",
+    "CheckpointError",
+    "FaceLeft",
+    "KeyFormatError",
+    "MasqueradeError",
+    "MissingPackage",
+    "NoFace",
+    "ParameterError",
+    "PictureError",
+    "SeveralFaces",
+    "StillRecognised",
+    "WrongKey",
+    "load",
+    "methods",
+]
+_HOMES = {
+    "Anonymizer": "pipeline.photographs.anonymizer",
+    "Batch": "pipeline.photographs.anonymizer",
+    "load": "pipeline.photographs.anonymizer",
+    "AnonymizedFace": "pipeline.photographs.single",
+    "AnonymizedPhotograph": "pipeline.photographs.single",
+}
+"""Name -> the module that defines it, and that is imported when the name is used. ``methods`` is the room itself."""
+
+
+def __getattr__(name: str) -> Any:
+    with naming_missing_packages():
+        if name == "methods":
+            return import_module(f"{__name__}.methods")
+        if name in _HOMES:
+            return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

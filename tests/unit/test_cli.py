@@ -24,10 +24,11 @@ from command_line import (
     repository,
     run,
 )
-from masquerade.cli import doctor, installation, main, photographs
+from masquerade.cli import doctor, installation, main
 from masquerade.cli.outcome import INCOMPLETE
 from masquerade.core.errors import ParameterError
 from masquerade.params import loading
+from masquerade.pipeline.photographs import batches, choosing
 
 ROOT = Path(__file__).parents[2]
 
@@ -107,7 +108,7 @@ def test_a_result_is_written_before_the_next_photographs_are_read(root, pictures
 def test_a_result_does_not_depend_on_the_part_of_its_photograph(root, pictures, tmp_path, monkeypatch):
     crowd(pictures, 4)
     assert anonymize(root, pictures, tmp_path / "parts", "--seed", 3) == INCOMPLETE
-    monkeypatch.setattr(photographs, "_parts", lambda records, whole: [records])
+    monkeypatch.setattr(batches, "_parts", lambda records, whole: [records])
     assert anonymize(root, pictures, tmp_path / "whole", "--seed", 3) == INCOMPLETE
     names = sorted(path.name for path in (tmp_path / "parts").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "whole").iterdir())
@@ -283,7 +284,7 @@ class TestKeys:
 
     def difference(self, root, pictures, tmp_path) -> np.ndarray:
         """Between the recovered face and the original, in grey levels."""
-        source = photographs.photographs_at(loading.load(root), pictures, "refuse", "ffhq")
+        source = choosing.photographs_at(loading.load(root), pictures, "refuse", "ffhq")
         (original,) = [record.picture for record in source.records(64, 0, 1) if record.picture is not None]
         (row,) = report(tmp_path / "shown").values()
         with Image.open(tmp_path / "shown" / row["output"]) as picture:
@@ -331,7 +332,7 @@ def test_real_photographs_use_opendp_noise_and_the_bound_of_the_sensitivity(root
         sampler: Literal["seeded", "opendp"]
         sensitivity: Literal["measured", "bound"]
 
-    cls = discovery.load("methods", "original")
+    compute, cls = loading.load(root).compute, discovery.load("methods", "original")
     monkeypatch.setattr(cls, "Variant", Knobs)
     knobs = Knobs(epsilon=6.0, sampler="seeded", sensitivity="measured")
     block = type("Block", (), {"params": cls.Params(), "variants": {"control": knobs}})
@@ -341,8 +342,9 @@ def test_real_photographs_use_opendp_noise_and_the_bound_of_the_sensitivity(root
     parameters.ablations = lambda name: {}
     parameters.trained = lambda name, variant="": cls.Params()
     parameters.matrix = type("M", (), {"train_on": "folder"})
-    strict, _ = photographs.method(root, parameters, "original", None, strict=True)
-    as_written, _ = photographs.method(root, parameters, "original", None, strict=False)
+    parameters.compute = compute
+    strict, _ = choosing.method(root, parameters, "original", None, strict=True)
+    as_written, _ = choosing.method(root, parameters, "original", None, strict=False)
     assert strict.variant == Knobs(epsilon=6.0, sampler="opendp", sensitivity="bound")
     assert as_written.variant == knobs
 
@@ -358,7 +360,7 @@ class TestHideAndKeep:
         variants = loading.load(ROOT, "mini").methods["lreorg"].variants
 
         def choose(hide=None, keep=None):
-            return photographs._with_keywords("lreorg", LReOrg, variants["default"], hide, keep)
+            return choosing._with_keywords("lreorg", LReOrg, variants["default"], hide, keep)
 
         return choose
 

@@ -18,7 +18,7 @@ from accelerator import pretended
 from masquerade.backbones.generator import adversaries, nvlabs
 from masquerade.backbones.inversion.refinement import loss_network
 from masquerade.backbones.recognition.training import CROP, Recogniser
-from masquerade.cli import main, photographs
+from masquerade.cli import main
 from masquerade.core import determinism
 from masquerade.core.errors import ParameterError
 from masquerade.lineage import provenance
@@ -34,6 +34,7 @@ from masquerade.params import loading
 from masquerade.params.slices import Slice
 from masquerade.pipeline import program
 from masquerade.pipeline.graph import Graph
+from masquerade.pipeline.photographs import choosing
 from masquerade.training import precision
 
 SMALL, LARGE, SQUARE = (7, 10), (24, 19), (12, 12)
@@ -146,11 +147,11 @@ def test_circumstances_say_if_a_gpu_was_not_deterministic(monkeypatch, knob, gpu
         assert provenance.machine()["gpu"] == gpu
 
 
-def test_command_line_declares_the_knob_of_its_scale(root, tiny, monkeypatch):
+def test_photographs_declare_the_knob_of_their_scale(root, tiny, monkeypatch):
     monkeypatch.setenv(determinism.VARIABLE, "1")
     compute = tiny.compute.model_copy(update={"deterministic": False})
     with pytest.raises(ParameterError, match="falco"):
-        photographs.method(root, tiny.model_copy(update={"compute": compute}), "falco", "unknown", strict=True)
+        choosing.method(root, tiny.model_copy(update={"compute": compute}), "falco", "unknown", strict=True)
     assert os.environ[determinism.VARIABLE] == "0"
 
 

@@ -51,6 +51,8 @@ def defined(body: list[ast.stmt]) -> dict[str, list[ast.stmt]]:
             names |= {target.id: [] for target in targets if isinstance(target, ast.Name)}
         elif isinstance(node, ast.ImportFrom | ast.Import):
             names |= {(item.asname or item.name): [] for item in node.names}
+        elif isinstance(node, ast.If):
+            names |= defined(node.body)
     return names
 
 

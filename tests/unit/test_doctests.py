@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the metrics give the documented output."""
+"""The examples in the docstrings of the metrics and of the calls from Python give the documented output."""
 
 import doctest
 import importlib
@@ -7,11 +7,13 @@ import pytest
 
 from masquerade.core import discovery
 
-MODULES = [f"masquerade.metrics.{name}" for name in discovery.names("metrics")]
+CALLS = ["masquerade", "masquerade.pipeline.photographs.anonymizer"]
+MODULES = [*CALLS, *(f"masquerade.metrics.{name}" for name in discovery.names("metrics"))]
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_examples_of_metric(module):
+def test_examples_of_module(module, root, monkeypatch):
+    monkeypatch.chdir(root)
     failed, tried = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
     assert not failed
     assert tried, f"{module} has no example"

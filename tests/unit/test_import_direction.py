@@ -12,6 +12,7 @@ import masquerade
 PACKAGE = Path(masquerade.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 BY_NAME = {
+    "__init__.py",  # what `import masquerade` offers, at its first use
     "core/discovery.py",  # methods, attackers, backbones, judges, metrics and datasets
     "cli/installation.py",  # the packages that are installed
 }

@@ -12,9 +12,10 @@ import pytest
 
 from command_line import anonymize_from_seed as anonymize
 from command_line import folder_with_portrait, make_original_keyed, portrait, report, repository
-from masquerade.cli import ending, photographs, placing
+from masquerade.cli import ending
 from masquerade.cli.outcome import INCOMPLETE
 from masquerade.pipeline import anonymization, release
+from masquerade.pipeline.photographs import batches, placing
 
 
 @pytest.fixture
@@ -234,7 +235,7 @@ def test_a_full_disk_of_the_results_is_named(root, pictures, tmp_path, monkeypat
 
 def test_a_full_disk_of_the_report_is_named(root, pictures, tmp_path, monkeypatch, capsys):
     output = tmp_path / "out"
-    monkeypatch.setattr(photographs.Report, "add", full)
+    monkeypatch.setattr(batches.Report, "add", full)
     assert anonymize(root, pictures, output) == 1
     assert f"The disk of {output} is full." in capsys.readouterr().err
     assert written(output) == set()
@@ -244,7 +245,7 @@ def test_a_full_disk_of_temporary_files_is_named(root, pictures, tmp_path, monke
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    monkeypatch.setattr(photographs.ArchiveWriter, "add", full)
+    monkeypatch.setattr(batches.ArchiveWriter, "add", full)
     assert anonymize(root, pictures, tmp_path / "out") == 1
     assert f"The disk of {scratch} is full." in capsys.readouterr().err
     assert list(scratch.glob("masquerade-*")) == []

@@ -1,4 +1,4 @@
 """This room is the command line: the arguments and the terminal output of every ``masquerade ...`` command.
 
-The work of a command lies in the other rooms; only checks of the machine and of folders of photographs are here.
+The work of a command lies in the other rooms; only checks of the machine are here.
 """

@@ -31,12 +31,12 @@ def export_faces(
     root: Root = Path(),
 ) -> None:
     """Write the test faces of a dataset for another program: one PNG for each face. The program must keep the names."""
-    from masquerade.cli import photographs
     from masquerade.params import loading
     from masquerade.pipeline.imported import pictures
+    from masquerade.pipeline.photographs import batches
 
     archive = _faces(loading.load(root, scale), root, dataset)
-    photographs.check_output(output, root / paths.DATA, overwrite=False)
+    batches.check_output(output, root / paths.DATA, overwrite=False)
     count = pictures.export(archive, output)
     typer.echo(f"{output}: {count} faces. Keep their names, and give the results to `masquerade import-method`.")
 

@@ -5,27 +5,24 @@ come from a file or a prompt, never from the command line, and appear in no log 
 """
 
 import gc
-import secrets
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
-from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
 from masquerade.cli import assets, ending, faces, imported, keys, lineage, params, plan, records, weights
 from masquerade.core import determinism, memory
 from masquerade.core.errors import MasqueradeError
+from masquerade.core.packages import naming_missing_packages
 
 if TYPE_CHECKING:
-    from masquerade.core.images import FaceArchive
-    from masquerade.params.parameters import Parameters
-    from masquerade.pipeline.inspection import Threshold
+    from masquerade.pipeline.photographs.anonymizer import Anonymizer
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Face anonymization, measured."
@@ -72,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     gc.set_threshold(100_000, 50, 100)  # searching what is imported for garbage takes 0.3 to 0.9 s
     try:
         _check_sources()
-        with ending.orderly(), determinism.explained():
+        with naming_missing_packages(), determinism.explained(), ending.orderly():
             app(words)
     except (MasqueradeError, OSError) as error:
         if "--debug" in words:
@@ -132,43 +129,22 @@ def anonymize(
     A result that a face recogniser still takes for its original is not written. Status 0: every file has all its
     results. 3: some files have no result, or not all. 1: a mistake, or no result at all.
     """
-    from masquerade.cli import continuing, outcome, photographs
-    from masquerade.pipeline import anonymization, photograph_scale, salts
+    from masquerade.cli import outcome
+    from masquerade.pipeline.photographs import anonymizer, batches
 
-    photographs.check_output(output, pictures, overwrite, go_on)
-    parameters, sentence = photograph_scale.chosen(root, method, variant, scale)
-    _warn(sentence)
-    chosen, maker = photographs.method(
-        root, parameters, method, variant, seed is None, _listed(hide), _listed(keep), _warn
+    batches.check_output(output, pictures, overwrite, go_on)
+    chosen = anonymizer.load(
+        method, variant, scale=scale, hide=_listed(hide), keep=_listed(keep), seed=seed, root=root, say=_warn
     )
-    kind = chosen.capabilities.keys
-    for option in [name for name, wanted in (("salt", salt), ("key-check", key_check)) if wanted and not kind]:
-        raise MasqueradeError(f"'{method}' takes no key, so it needs no {option}. Leave --{option} out.")
-    if whole and faces not in (None, SeveralPeople.all):
-        raise MasqueradeError(f"--photographs replaces all faces; --faces {faces} leaves some. Leave --faces out.")
-    key = salts.PersonalKey(kind, keys.secret(key_file, confirm=True)) if kind else None
-    facts = key.new_facts(seed, salt is not False, key_check is not False) if key else None
-    kept = continuing.resume(output, chosen, maker, key, large, whole) if go_on else []
-    several = faces or (SeveralPeople.all if whole else SeveralPeople.refuse)
-    folder = photographs.photographs_at(parameters, pictures, faces=several.value, alignment="ffhq")
-    threshold = photographs.judge_threshold(root, parameters).with_margin(parameters.inspection.margin)
-    _announce(parameters, threshold, kept=seed is not None)
-    seed = secrets.randbits(63) if seed is None else seed
+    secret = keys.secret(key_file, confirm=True) if chosen.takes_key else None
+    _announce(chosen, kept=seed is not None)
     with Console(stderr=True).status("") as status:
-
-        def work(originals: "FaceArchive", results: Path) -> None:
-            anonymization.anonymize(
-                originals, results, chosen, maker.variant, None, seed, photographs.BATCH, key and key.of_faces,
-                lambda done: status.update(f"Anonymizing: {done} of {len(originals.select())} faces"), for_release=True,
-            )  # fmt: skip
-
-        report, statement = photographs.process(
-            folder, output, parameters.image.size, work, chosen.observes, _counting(status),
-            photographs.release(
-                parameters, folder, output, threshold, keep_recognisable, whole, chosen, large, maker
-            ), facts, kept=kept,
+        batch = chosen.anonymize_folder(
+            pictures, output, faces=faces.value if faces else None, whole=whole, key=secret, salted=salt,
+            checked=key_check, large=large, keep_recognisable=keep_recognisable, overwrite=overwrite, go_on=go_on,
+            progress=status.update,
         )  # fmt: skip
-    outcome.summarise(report, output, f"{chosen.title} ({method}/{maker.variant})", statement, "anonymized")
+    outcome.summarise(batch.rows, output, chosen.title, batch.statement, "anonymized")
 
 
 @app.command()
@@ -192,32 +168,22 @@ def recover(
     A picture is refused if its salt is lost, if the key is wrong, or if something else anonymized it. Status 0: every
     file has all its results. 3: some files have no result, or not all. 1: a mistake, or no result at all.
     """
-    from masquerade.cli import outcome, photographs
-    from masquerade.pipeline import anonymization, makers, photograph_scale, salts
+    from masquerade.cli import outcome
+    from masquerade.pipeline import makers
+    from masquerade.pipeline.photographs import anonymizer, batches
 
-    photographs.check_output(output, pictures, overwrite)
+    batches.check_output(output, pictures, overwrite)
     made = makers.of_folder(pictures)
     if made and made.method == method:
         scale, variant = scale or made.scale, variant or made.variant
-    parameters, sentence = photograph_scale.chosen(root, method, variant, scale)
-    _warn(sentence)
-    chosen, maker = photographs.method(root, parameters, method, variant, strict=False, say=_warn)
-    kind = chosen.capabilities.keys
-    if not (chosen.capabilities.invertible and kind):
-        raise MasqueradeError(f"'{method}' has no key that recovers a face. Choose an invertible method with keys.")
-    key = salts.PersonalKey(kind, keys.secret(key_file, confirm=False))
-    folder = photographs.photographs_at(parameters, pictures, faces="refuse", alignment="none")
-
-    def work(anonymized: "FaceArchive", results: Path) -> None:
-        anonymization.recover(anonymized, results, chosen, key.of_faces, photographs.BATCH)
-
+    chosen = anonymizer.load(method, variant, scale=scale, root=root, say=_warn)
+    chosen.check_recovers()
     with Console(stderr=True).status("") as status:
-        report, _ = photographs.process(
-            folder, output, parameters.image.size, work, False, _counting(status),
-            photographs.release_recovered(root, parameters, folder, output, originals),
-            photographs.facts_of(folder, maker, key, no_salt), photographs.ours,
+        batch = chosen.recover_folder(
+            pictures, output, key=keys.secret(key_file, confirm=False), originals=originals, no_salt=no_salt,
+            overwrite=overwrite, progress=status.update,
         )  # fmt: skip
-    outcome.summarise(report, output, f"{chosen.title} ({method}/{maker.variant})", {}, "recovered")
+    outcome.summarise(batch.rows, output, chosen.title, {}, "recovered")
 
 
 @app.command()
@@ -290,21 +256,15 @@ def _warn(text: str) -> None:
     Console(stderr=True, soft_wrap=True).print(Text(text, style="yellow"))
 
 
-def _announce(parameters: "Parameters", threshold: "Threshold", kept: bool) -> None:
-    """Shows what to know before the results: the caution of the scale, whether the seed is ``kept``, the threshold."""
+def _announce(chosen: "Anonymizer", kept: bool) -> None:
+    """Shows what to know before the results: whether the seed is ``kept``, and the threshold."""
     errors = Console(stderr=True)
-    if parameters.caution:
-        errors.print(Text(f"Scale {parameters.scale}: {parameters.caution.strip()}", style="yellow"))
     if not kept:
         errors.print("The randomness comes from the operating system and is not kept.", style="dim")
-    errors.print(Text(f"Still recognised: distance up to {threshold.distance:.3f}; {threshold.origin}.", style="dim"))
+    limit = chosen.threshold
+    errors.print(Text(f"Still recognised: distance up to {limit.distance:.3f}; {limit.origin}.", style="dim"))
 
 
 def _listed(words: str | None) -> list[str] | None:
     """The words between commas. Returns None for None, and [] for an empty text."""
     return None if words is None else [word.strip() for word in words.split(",") if word.strip()]
-
-
-def _counting(status: Status) -> Callable[[int], None]:
-    """Shows a number of faces and refused files, and no names: these could hold escape codes of the terminal."""
-    return lambda done: status.update(f"Faces and refused files so far: {done}")

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from masquerade.cli.photographs import REPORT
 from masquerade.core.errors import MasqueradeError
 from masquerade.pipeline.inspection import RECOGNISED
 from masquerade.pipeline.release import FOUND, NO, YES, Row
+from masquerade.pipeline.reports import REPORT
 
 INCOMPLETE = 3
 """The status of a run that wrote results, but not all those of every file."""

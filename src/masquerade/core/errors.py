@@ -41,8 +41,34 @@ class ProtocolError(MasqueradeError):
     """A module of methods/, judges/, metrics/, faces/ or backbones/ does not implement its base class correctly."""
 
 
+class MissingPackage(MasqueradeError):
+    """A package that is needed is not installed, or does not load."""
+
+
 class PictureError(MasqueradeError):
     """One picture cannot be used. It is recorded as refused, with this text as the reason."""
+
+
+class NoFace(PictureError):
+    """No face was found in a photograph."""
+
+
+class SeveralFaces(PictureError):
+    """Several faces were found in a photograph, and one was expected."""
+
+
+class FaceLeft(PictureError):
+    """A result shows a face that was not replaced."""
+
+
+class StillRecognised(PictureError):
+    """A recogniser still takes a result for somebody of its photograph. ``distance``: up to ``threshold``."""
+
+    distance = threshold = float("nan")
+
+
+class WrongKey(PictureError):
+    """The check of a picture says that the key is wrong."""
 
 
 class KeyFormatError(MasqueradeError):

@@ -1,18 +1,22 @@
 """One file or folder an anonymizer, named as its key under ``methods:`` in params.yaml.
 
-The base class below specifies an anonymizer. Shared code is in latent/, which other rooms may import, and in modules
-and folders with an underscore. Frozen networks (backbones/) and metrics (metrics/) are not here.
+The base class below specifies an anonymizer. The package is a function, too: ``masquerade.methods()``. Shared code is
+in latent/, which other rooms may import, and in modules and folders with an underscore. Frozen networks (backbones/)
+and metrics (metrics/) are not here.
 """
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from masquerade import assets
+from masquerade.core import discovery
 from masquerade.core.images import FaceArchive, Faces
 from masquerade.core.keys import Keys
 from masquerade.core.settings import NoParameters, Settings
@@ -235,3 +239,29 @@ class Method(ABC):
 
 
 BASE = Method
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A method that can be loaded: its ``name`` in params.yaml, and what its class says."""
+
+    name: str
+    title: str
+    paper: str
+    capabilities: Capabilities
+
+
+def listed() -> list[Listed]:
+    """All methods, by name. Controls are among them (``capabilities.control``)."""
+    classes = {name: discovery.load("methods", name) for name in discovery.names("methods")}
+    return [Listed(name, cls.title, cls.paper, cls.capabilities) for name, cls in classes.items()]
+
+
+class _Room(ModuleType):
+    """A package and a function: once the package is imported, ``masquerade.methods`` is the package."""
+
+    def __call__(self) -> list[Listed]:
+        return listed()
+
+
+sys.modules[__name__].__class__ = _Room

@@ -15,13 +15,13 @@ def schema_text() -> str:
 def template(method: str) -> str:
     """The block to paste into params.yaml for a new method, each knob with its description as a comment."""
     cls = discovery.load("methods", method)
-    lines = [f"  {method}:", *["    published: ''"] * cls.capabilities.trains, "    params:"]
-    lines += _lines(6, cls.Params)
-    lines += ["    variants:", "      default:"]
-    lines += _lines(8, cls.Variant)
+    lines = [f"  {method}:", *["    published: ''"] * cls.capabilities.trains]
+    lines += [*_lines(4, "params", cls.Params), "    variants:", *_lines(6, "default", cls.Variant)]
     return "\n".join(lines) + "\n"
 
 
-def _lines(indent: int, block: type[Settings]) -> list[str]:
-    texts = descriptions(block)
-    return [f"{' ' * indent}{name}:   # {texts.get(name, '')}" for name in block.model_fields]
+def _lines(indent: int, name: str, block: type[Settings]) -> list[str]:
+    """The block ``name``, with a line for each knob."""
+    margin, texts = " " * indent, descriptions(block)
+    knobs = [f"{margin}  {knob}:   # {' '.join(texts.get(knob, '').split())}" for knob in block.model_fields]
+    return [f"{margin}{name}:{'' if knobs else ' {}'}", *knobs]

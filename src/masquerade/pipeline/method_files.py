@@ -9,7 +9,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 from masquerade.core import discovery, fingerprints
-from masquerade.core.errors import CheckpointError
+from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive, index_path
 from masquerade.core.settings import Settings
 from masquerade.methods import Resources
@@ -23,13 +23,17 @@ FOLDER = Path(".masquerade/adopted")
 Say = Callable[[str], None]
 
 
-def resources(root: Path, parameters: Parameters, name: str, variant: str, say: Say = lambda text: None) -> Resources:
+def resources(
+    root: Path, parameters: Parameters, name: str, variant: str, say: Say = lambda text: None,
+    checkpoint: Path | None = None,
+) -> Resources:  # fmt: skip
     """The files of the method ``name`` in the repository at ``root``.
 
-    ``say`` gets a sentence when networks of weights/ are used, with the people that they learnt from. Raises
-    CheckpointError naming the files that are missing, and what to do.
+    ``say`` gets a sentence when networks of weights/ are used, with the people that they learnt from. ``checkpoint``:
+    of the method's own network, in place of that of the scale. Raises CheckpointError naming the files that are
+    missing, and what to do, and ParameterError for a checkpoint of a method that has none.
     """
-    return _Finder(root, parameters, say).resources(name, variant)
+    return _Finder(root, parameters, say).resources(name, variant, checkpoint)
 
 
 class _Finder:
@@ -40,14 +44,18 @@ class _Finder:
         self.cards: list[Card] = []
         self.missing: list[str] = []
 
-    def resources(self, name: str, variant: str) -> Resources:
+    def resources(self, name: str, variant: str, given: Path | None) -> Resources:
         cls = discovery.load("methods", name)
         able = cls.capabilities
+        if given and not able.trains:
+            raise ParameterError(f"'{name}' has no network of its own, so it takes no checkpoint. Leave it out.")
+        if given and not given.is_file():
+            raise CheckpointError(f"{given} is missing. Name a checkpoint of '{name}', or none.")
         backbones: dict[str, Path] = {}
         for need in _in_order(cls.needs):
             if path := self._backbone(need, backbones):
                 backbones[need] = path
-        checkpoint = self._checkpoint(name, variant, backbones) if able.trains else None
+        checkpoint = given or (self._checkpoint(name, variant, backbones) if able.trains else None)
         gallery = self.paths.faces.format(dataset=self.parameters.matrix.train_on)
         if able.gallery:
             self.missing += [path for path in (gallery, str(index_path(Path(gallery)))) if not self._built(path)]

@@ -15,6 +15,7 @@ from masquerade.core.errors import PictureError
 from masquerade.faces.photographs import kinds
 
 Result = TypeVar("Result")
+Given = TypeVar("Given")
 
 FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP")  # no format whose reader starts another program (EPS)
 PILLOW_LIMIT = 178.0  # megapixels: Pillow itself refuses to open more
@@ -80,7 +81,12 @@ def decode(file: BinaryIO, megapixels: float) -> np.ndarray:
     return _guarded(_decode, file, megapixels)
 
 
-def _guarded(work: Callable[[BinaryIO, float], Result], file: BinaryIO, megapixels: float) -> Result:
+def pixels(picture: Image.Image, megapixels: float) -> np.ndarray:
+    """Pixels of an open picture, as `read` gives them. Raises PictureError."""
+    return _guarded(_pixels, picture, megapixels)
+
+
+def _guarded(work: Callable[[Given, float], Result], file: Given, megapixels: float) -> Result:
     """``work(file, megapixels)``, with the errors of Pillow's readers as PictureError."""
     try:
         with warnings.catch_warnings():
@@ -122,16 +128,20 @@ def _texts(file: BinaryIO, megapixels: float) -> dict[str, str]:
 
 def _decode(file: BinaryIO, megapixels: float) -> np.ndarray:
     with Image.open(file, formats=FORMATS) as picture:
-        width, height = picture.size
-        if width * height > megapixels * 1e6:
-            raise PictureError(f"{width} x {height} pixels, larger than {megapixels:g} megapixels")
-        if max(width, height) > LONGEST:
-            raise PictureError(f"{width} x {height} pixels, a side longer than {LONGEST} pixels")
-        if picture.mode not in _PLAIN + _SIXTEEN_BITS:
-            raise PictureError(f"its colour mode {picture.mode} is not supported")
-        kinds.check_single(picture)
-        picture.load()
-        return np.asarray(_to_rgb(ImageOps.exif_transpose(picture)))
+        return _pixels(picture, megapixels)
+
+
+def _pixels(picture: Image.Image, megapixels: float) -> np.ndarray:
+    width, height = picture.size
+    if width * height > megapixels * 1e6:
+        raise PictureError(f"{width} x {height} pixels, larger than {megapixels:g} megapixels")
+    if max(width, height) > LONGEST:
+        raise PictureError(f"{width} x {height} pixels, a side longer than {LONGEST} pixels")
+    if picture.mode not in _PLAIN + _SIXTEEN_BITS:
+        raise PictureError(f"its colour mode {picture.mode} is not supported")
+    kinds.check_single(picture)
+    picture.load()
+    return np.asarray(_to_rgb(ImageOps.exif_transpose(picture)))
 
 
 def _to_rgb(picture: Image.Image) -> Image.Image:

@@ -1,4 +1,4 @@
-"""The rows of a batch that was stopped: `masquerade anonymize --continue` keeps them and makes the others."""
+"""The rows of a batch that was stopped: a batch that goes on keeps them and makes the others."""
 
 from pathlib import Path
 

@@ -1,0 +1,303 @@
+"""A method with its networks: it anonymizes and recovers single photographs and folders of them."""
+
+import secrets
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from PIL import Image
+
+from masquerade.core import determinism
+from masquerade.core.errors import KeyFormatError, ParameterError
+from masquerade.core.images import FaceArchive
+from masquerade.core.packages import naming_missing_packages
+from masquerade.faces.folder import Folder
+from masquerade.methods import Method
+from masquerade.params import repository
+from masquerade.params.parameters import Parameters
+from masquerade.pipeline import anonymization, photograph_scale, release
+from masquerade.pipeline.inspection import Inspector, Threshold
+from masquerade.pipeline.makers import Maker
+from masquerade.pipeline.method_files import Say
+from masquerade.pipeline.photographs import batches, choosing, continuing, placing, recovering, single
+from masquerade.pipeline.photographs.single import AnonymizedPhotograph, Picture
+from masquerade.pipeline.release import Row
+from masquerade.pipeline.salts import PersonalKey
+from masquerade.pipeline.whole_photographs import WholePhotographs
+
+Key = str | bytes
+"""A secret: text, or the content of a key file."""
+Progress = Callable[[str], None]
+Several = Literal["refuse", "largest", "all"]
+"""What to do with a photograph of several people."""
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Raises errors of libraries that a person can mend as MasqueradeError, as the command line does."""
+    with naming_missing_packages(), determinism.explained():
+        yield
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The results of a folder. ``rows``: those of report.csv. ``statement``: facts of the method, such as epsilon."""
+
+    rows: list[Row]
+    statement: dict[str, object] = field(default_factory=dict)
+
+
+class Anonymizer:
+    """A method whose networks are loaded, for any number of photographs. `load` makes it.
+
+    Nothing is returned that a recogniser still takes for somebody of the photograph, and nothing such is written
+    without the option ``keep_recognisable`` of `anonymize_folder`.
+
+    >>> import masquerade
+    >>> from skimage.data import astronaut
+    >>> weak = masquerade.load("gaussian_blur", "size_7", scale="mini")
+    >>> weak.threshold.distance
+    0.65
+    >>> weak.anonymize(astronaut()[:300, 80:380])
+    Traceback (most recent call last):
+    masquerade.core.errors.StillRecognised: still recognised (distance ...; threshold 0.650)
+    >>> weak.anonymize("CHANGELOG.md")
+    Traceback (most recent call last):
+    masquerade.core.errors.PictureError: not a picture in a format that is read (JPEG, PNG, WEBP, TIFF, BMP)
+    """
+
+    def __init__(self, root: Path, parameters: Parameters, method: Method, maker: Maker, seed: int | None):
+        self._root, self._parameters, self._method, self._seed = root, parameters, method, seed
+        self._judge = Inspector(parameters.inspection)
+        self.maker = maker
+        """Method, variant, scale, and a hash of the networks."""
+
+    @property
+    def _megapixels(self) -> float:
+        return self._photographs(Path(), "refuse").params.megapixels
+
+    def __repr__(self) -> str:
+        return f"<Anonymizer {self.maker}>"
+
+    @property
+    def title(self) -> str:
+        """The name of the method in its paper, with its name and variant here."""
+        return f"{self._method.title} ({self.maker.method}/{self.maker.variant})"
+
+    @property
+    def takes_key(self) -> bool:
+        """Whether each face is anonymized with a key."""
+        return self._method.capabilities.keys is not None
+
+    @property
+    def caution(self) -> str:
+        """What to know before the results are used, such as terms of use; '' for nothing."""
+        return (self._parameters.caution or "").strip()
+
+    @cached_property
+    def threshold(self) -> Threshold:
+        """The distance up to which a result counts as recognised, and where it comes from."""
+        return self._published_threshold.with_margin(self._parameters.inspection.margin)
+
+    @cached_property
+    def _published_threshold(self) -> Threshold:
+        return choosing.judge_threshold(self._root, self._parameters)
+
+    @_explained()
+    def anonymize(
+        self, picture: Picture, *, faces: Literal["one", "largest", "all"] = "one", key: Key | None = None,
+        salted: bool | None = None, checked: bool | None = None, large: bool = False,
+    ) -> AnonymizedPhotograph:  # fmt: skip
+        """Anonymize one photograph.
+
+        ``picture``: a path, a PIL image, or an array uint8 (H, W, 3) of RGB. ``faces``: the photograph shows ``one``
+        face; or take the ``largest``; or ``all``, and the image of the result is the whole photograph. ``key``: for
+        a method with keys. ``salted``, ``checked``: whether each face gets a salt, and a check of the key (default:
+        yes). ``large``: with the generator's pictures of 1024 pixels.
+
+        Raises StillRecognised, NoFace, SeveralFaces or FaceLeft (all of PictureError, which also says that something
+        is no picture), and KeyFormatError for a key of the wrong form.
+        """
+        _check_choice("faces", faces, single.CHOICES)
+        with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
+            source = single.as_file(picture, Path(place), self._megapixels)
+            output = Path(place, "results")
+            batch = self.anonymize_folder(
+                source, output, faces=single.CHOICES[faces], whole=faces == "all", key=key, salted=salted,
+                checked=checked, large=large,
+            )  # fmt: skip
+            return single.result(batch.rows, output, batch.statement)
+
+    @_explained()
+    def anonymize_folder(
+        self, source: Path, output: Path, *, faces: Several | None = None, whole: bool = False,
+        key: Key | None = None, salted: bool | None = None, checked: bool | None = None, large: bool = False,
+        keep_recognisable: bool = False, overwrite: bool = False, go_on: bool = False,
+        progress: Progress = lambda text: None,
+    ) -> Batch:  # fmt: skip
+        """Anonymize a folder of photographs, or one file, into ``output``: one PNG for each face, and report.csv.
+
+        ``faces``: by default ``refuse``, and with ``whole`` ``all``. ``whole``: also write whole photographs.
+        ``keep_recognisable``: write what is still recognised, too. ``overwrite``, ``go_on``: the folder holds results
+        to replace, or to keep and complete. ``progress`` is called with a text. The other options are those of
+        `anonymize`. Raises MasqueradeError; a photograph that is refused has a row with the reason.
+        """
+        source, output = Path(source), Path(output)
+        _check_choice("faces", faces, (None, *single.CHOICES.values()))
+        batches.check_output(output, source, overwrite, go_on)
+        kind = self._method.capabilities.keys
+        for option in [name for name, wanted in (("salt", salted), ("key-check", checked)) if wanted and not kind]:
+            raise ParameterError(f"'{self.maker.method}' takes no key, so it needs no {option}. Leave --{option} out.")
+        if whole and faces not in (None, "all"):
+            raise ParameterError(f"--photographs replaces all faces; --faces {faces} leaves some. Leave --faces out.")
+        personal = self._personal_key(key)
+        facts = personal.new_facts(self._seed, salted is not False, checked is not False) if personal else None
+        kept = continuing.resume(output, self._method, self.maker, personal, large, whole) if go_on else []
+        folder = self._photographs(source, faces or ("all" if whole else "refuse"))
+        seed = secrets.randbits(63) if self._seed is None else self._seed
+
+        def work(originals: FaceArchive, results: Path) -> None:
+            count = len(originals.select())
+            anonymization.anonymize(
+                originals, results, self._method, self.maker.variant, None, seed, batches.BATCH,
+                personal and personal.of_faces, lambda done: progress(f"Anonymizing: {done} of {count} faces"),
+                for_release=True,
+            )  # fmt: skip
+
+        return Batch(*batches.process(
+            folder, output, self._parameters.image.size, work, self._method.observes, progress,
+            self._release(folder, output / placing.UNFINISHED, keep_recognisable, whole, large), facts, kept=kept,
+        ))  # fmt: skip
+
+    @_explained()
+    def recover(self, picture: Picture, *, key: Key, salt: str | None = None) -> Image.Image:
+        """The face that a picture showed before it was anonymized with ``key``.
+
+        ``picture``: the face of a result, as of `anonymize`. ``salt``: of that face; None takes the one that the
+        picture, its file or the report.csv beside it states, and '' says that it has none. Raises WrongKey if the check
+        of the picture says so; without a check a wrong key gives somebody else. Raises PictureError if the salt is
+        lost or another method made the picture, and ParameterError for a method that recovers nothing with a key.
+        """
+        with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
+            source = single.as_file(picture, Path(place), self._megapixels, single.texts(picture, salt))
+            output = Path(place, "results")
+            rows = self.recover_folder(source, output, key=key, no_salt=salt == "").rows
+            return single.recovered(rows, output)
+
+    @_explained()
+    def recover_folder(
+        self, pictures: Path, output: Path, *, key: Key, originals: Path | None = None, no_salt: bool = False,
+        overwrite: bool = False, progress: Progress = lambda text: None,
+    ) -> Batch:  # fmt: skip
+        """Recover the faces of a folder of anonymized pictures, or of one file, into ``output``, with report.csv.
+
+        ``originals``: the photographs before, to say how near the results come. ``no_salt``: pictures whose salt is not
+        known have none. Raises MasqueradeError; a picture that is refused has a row with the reason.
+        """
+        pictures, output = Path(pictures), Path(output)
+        batches.check_output(output, pictures, overwrite)
+        self.check_recovers()
+        personal = self._personal_key(key)
+        assert personal is not None  # the method takes a key
+        folder = self._photographs(pictures, "refuse", alignment="none")
+        known = recovering.originals(self._parameters, pictures, Path(originals)) if originals else {}
+
+        def work(anonymized: FaceArchive, results: Path) -> None:
+            anonymization.recover(anonymized, results, self._method, personal.of_faces, batches.BATCH)
+
+        return Batch(*batches.process(
+            folder, output, self._parameters.image.size, work, False, progress,
+            release.Recovered(output / placing.UNFINISHED, self._judge, self._published_threshold, known),
+            recovering.facts_of(folder, self.maker, personal, no_salt), batches.ours,
+        ))  # fmt: skip
+
+    def check_recovers(self) -> None:
+        """Raises ParameterError for a method that recovers no face with a key."""
+        if not (self._method.capabilities.invertible and self.takes_key):
+            raise ParameterError(
+                f"'{self.maker.method}' has no key that recovers a face. Choose an invertible method with keys."
+            )
+
+    def _personal_key(self, key: Key | None) -> PersonalKey | None:
+        """The key of a person; None for a method without keys. Raises KeyFormatError."""
+        kind = self._method.capabilities.keys
+        if kind is None:
+            if key is not None:
+                raise ParameterError(f"'{self.maker.method}' takes no key. Leave it out.")
+            return None
+        if not isinstance(key, str | bytes):
+            raise KeyFormatError(
+                f"The method '{self.maker.method}' needs a key: text, or the bytes of a key file. "
+                + ("There is none." if key is None else f"It was given a value of the type {type(key).__name__}.")
+            )
+        return PersonalKey(kind, key.encode(errors="surrogateescape") if isinstance(key, str) else key)
+
+    def _photographs(self, source: Path, faces: Several, alignment: str = "ffhq") -> Folder:
+        return choosing.photographs_at(self._parameters, source, faces, alignment)
+
+    def _release(
+        self, folder: Folder, output: Path, keep_recognisable: bool, whole: bool, large: bool
+    ) -> release.Anonymized:
+        """How faces are released into ``output``. Raises ParameterError if the method has no ``large`` pictures."""
+        enlarge = self._method.enlarge() if large or whole else None
+        if large and enlarge is None:
+            raise ParameterError(
+                f"{self._method.title} has no pictures of 1024 pixels here: those come from a method with the "
+                "generator of the scale photo, such as falco, riddle and lreorg. Leave --large out."
+            )
+        photographs = (
+            WholePhotographs(folder, output, self._judge, self.threshold, keep_recognisable) if whole else None
+        )
+        return release.Anonymized(
+            output, self._judge, self.threshold, keep_recognisable, photographs, enlarge, large, self.maker,
+            self.takes_key,
+        )  # fmt: skip
+
+
+def _check_choice(name: str, given: object, choices: Iterable[str | None]) -> None:
+    """Raises ParameterError unless ``given`` is one of ``choices``."""
+    if given not in list(choices):
+        raise ParameterError(f"{name} is {given!r}; it must be one of {', '.join(filter(None, choices))}.")
+
+
+@_explained()
+def load(
+    method: str, variant: str | None = None, *, scale: str | None = None, checkpoint: Path | str | None = None,
+    hide: Sequence[str] | None = None, keep: Sequence[str] | None = None, seed: int | None = None,
+    root: Path | str | None = None, say: Say = choosing.logger.warning,
+) -> Anonymizer:  # fmt: skip
+    """Load a method and its networks once, for any number of photographs.
+
+    ``method``, ``variant``: their names in params.yaml; by default the first variant. ``scale``: whose networks; by
+    default ``photo`` if they are there, else that of params.yaml. ``checkpoint``: a file of the method's own network,
+    in place of that of the scale. ``hide``, ``keep``: keywords, for a method that selects attributes. ``seed``: makes
+    results predictable, for experiments alone. ``root``: the clone; by default the current folder. ``say`` gets the
+    sentences that a person should read before the results, such as terms of use; by default they are logged.
+
+    Raises ParameterError for an unknown name or option, ProtocolError for an unknown method, CheckpointError for a
+    missing or unfitting network, and MissingPackage.
+    """
+    if not isinstance(seed, int | None):
+        raise ParameterError(f"seed is {seed!r}; it must be a whole number, or None.")
+    folder, method = repository.find(root), str(method)
+    parameters, sentence = photograph_scale.chosen(folder, method, variant, scale)
+    say(sentence)
+    chosen, maker = choosing.method(
+        folder,
+        parameters,
+        method,
+        variant,
+        seed is None,
+        hide,
+        keep,
+        say,
+        Path(str(checkpoint)) if checkpoint else None,
+    )
+    loaded = Anonymizer(folder, parameters, chosen, maker, seed)
+    if loaded.caution:
+        say(f"Scale {parameters.scale}: {loaded.caution}")
+    return loaded

@@ -1,0 +1,116 @@
+"""The steps from a folder of photographs to a folder of anonymized or recovered faces."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+
+import numpy as np
+
+from masquerade.core.errors import MasqueradeError, PictureError
+from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive
+from masquerade.faces import Record
+from masquerade.faces.folder import Folder, PhotographRecord
+from masquerade.pipeline import salts
+from masquerade.pipeline.photographs import placing
+from masquerade.pipeline.release import LARGE, Anonymized, Recovered, Row
+from masquerade.pipeline.reports import REPORT, Report
+from masquerade.pipeline.whole_photographs import FOLDER as PHOTOGRAPHS
+
+BATCH = 16
+
+
+def check_output(output: Path, source: Path, overwrite: bool, go_on: bool = False) -> None:
+    """Raise MasqueradeError when the results would mix with other files. ``go_on``: add to the report that is there."""
+    if overwrite and go_on:
+        raise MasqueradeError("--continue keeps results, and --overwrite replaces them. Leave one out.")
+    if not source.exists():
+        raise MasqueradeError(f"{source} does not exist. Name a folder of pictures, or one picture.")
+    if not source.is_file() and output.resolve().is_relative_to(source.resolve()):
+        raise MasqueradeError(
+            f"{output} lies in {source}: the next run would read the results as pictures. Name another folder."
+        )
+    if output.exists() and not output.is_dir():
+        raise MasqueradeError(f"{output} is not a folder. Name a folder for the results.")
+    if output.is_dir() and any(output.iterdir()) and not (overwrite or (go_on and (output / REPORT).is_file())):
+        raise MasqueradeError(
+            f"{output} holds no {REPORT} to continue. Name another folder, or add --overwrite."
+            if go_on
+            else f"{output} is not empty. Name another folder, or add --overwrite; --continue goes on with a batch."
+        )
+
+
+def ours(file: str) -> bool:
+    """Whether a file beside anonymized faces is none of them: the report, a whole photograph or a large picture."""
+    return file == REPORT or file.startswith((f"{PHOTOGRAPHS}/", f"{LARGE}/"))
+
+
+def process(
+    source: Folder, output: Path, size: int, work: Callable[[FaceArchive, Path], None], whole: bool,
+    progress: Callable[[str], None], release: Anonymized | Recovered, facts: Callable[[Row], Row] | None = None,
+    ours: Callable[[str], bool] = REPORT.__eq__, kept: Sequence[Row] = (),
+) -> tuple[list[Row], dict]:  # fmt: skip
+    """Process the photographs in parts, and release the faces of each part before the next files are read.
+
+    ``work`` reads an archive of aligned faces and writes the archive of their results. ``whole``: all faces are one
+    part, for a method that must see them together. ``progress`` is called with a text: how many faces and refused
+    files were read. ``facts`` gives the salt and the check of a face from its row. ``ours``: whether a file in the
+    folder is none of the pictures, but written by this program. ``kept``: rows of an earlier run, whose files are left
+    out. Returns the rows of the report and the statement of the method ({} if it makes none). Raises MasqueradeError
+    when the folder has no file, and when a disk is full.
+    """
+    source.left_out = {row["file"] for row in kept}
+    records = (record for record in source.records(size, seed=0, workers=1) if not ours(record.row["file"]))
+    report, statement = Report(output / REPORT, release.columns), {}
+    if kept:
+        report.begin(kept)
+    with tempfile.TemporaryDirectory(prefix="masquerade-") as place, placing.unfinished_in(output) as unfinished:
+        originals, results = Path(place, "originals.zip"), Path(place, "results.zip")
+        for part in _parts(records, whole):
+            clear = {}
+            with placing.naming_a_full_disk(Path(tempfile.gettempdir()), "TMPDIR names another folder."):
+                with ArchiveWriter(originals) as out:
+                    for record in part:
+                        clear[record.row["id"]] = [record.detailed, *record.others]
+                        out.add(*_with_facts(record, facts))
+                        progress(f"Faces and refused files so far: {len(report.rows) + len(out.rows)}")
+                work(FaceArchive(originals), results)
+            result = FaceArchive(results)
+            with placing.naming_a_full_disk(output, "`anonymize --continue` goes on."):
+                rows = release.publish(FaceArchive(originals), result, clear)
+                report.add(rows)  # before the pictures appear: none is without its row, however this process ends
+                placing.place(rows, unfinished, output)
+            statement = result.facts.get("statement") or statement
+    if not report.rows:
+        raise MasqueradeError(f"There is no file in {source.params.path}. Name a folder with pictures.")
+    return report.rows, statement
+
+
+def _with_facts(record: Record, facts: Callable[[Row], Row] | None) -> tuple[np.ndarray | None, Row]:
+    """The picture and the row of a record, with salt and check. A face that these do not fit becomes a refusal."""
+    row = {**record.row, salts.SALT: "", salts.CHECK: ""}
+    if facts is None or record.picture is None:
+        return record.picture, row
+    try:
+        return record.picture, row | facts(record.row)
+    except PictureError as error:
+        return None, {**row, "status": REFUSED, "reason": str(error)}
+
+
+def _parts(records: Iterator[PhotographRecord], whole: bool) -> Iterator[Iterator[PhotographRecord]]:
+    """The faces of 1, 2, 4, ... BATCH files: the first result comes early, and later ones gain from a full batch."""
+    size = 1
+    for first in records:
+        yield _of_files(first, records, None if whole else size)
+        size = min(2 * size, BATCH)
+
+
+def _of_files(
+    first: PhotographRecord, records: Iterator[PhotographRecord], count: int | None
+) -> Iterator[PhotographRecord]:
+    """``first`` and the records after it, up to the last face of ``count`` files (None: all); none is read beyond."""
+    for number, record in enumerate(chain([first], records), start=1):
+        yield record
+        yield from islice(records, record.row["file_faces"] - 1)
+        if number == count:
+            return

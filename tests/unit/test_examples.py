@@ -1,0 +1,36 @@
+"""The notebook runs, and holds no results."""
+
+import io
+import json
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import nbformat
+import pytest
+from PIL import Image
+
+NOTEBOOK = Path(__file__).parents[2] / "examples/photographs.ipynb"
+
+
+@pytest.mark.slow
+def test_the_notebook_runs_and_shows_what_its_text_says(monkeypatch):
+    monkeypatch.chdir(NOTEBOOK.parent)  # as Jupyter does
+    names, printed = {}, io.StringIO()
+    with redirect_stdout(printed):
+        for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
+            if cell.cell_type == "code":
+                exec(compile(cell.source, NOTEBOOK.name, "exec"), names)
+    text = printed.getvalue()
+    assert "still recognised (distance 0." in text
+    assert "wrong key" in text
+    assert "[('one.jpg', 'ok', '0." in text
+    assert names["whole"].image.size == names["photograph"].size
+    assert isinstance(names["recovered"], Image.Image)
+    assert names["result"].distance > names["result"].faces[0].threshold
+
+
+def test_the_notebook_holds_no_results():
+    """A picture of a build would drift away from the code."""
+    content = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    nbformat.validate(nbformat.from_dict(content))
+    assert [cell["id"] for cell in content["cells"] if cell.get("outputs") or cell.get("execution_count")] == []

@@ -1,0 +1,363 @@
+"""`import masquerade`: one photograph, a key and a folder from Python, under the rules of the command line."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import masquerade
+from command_line import anonymize, folder_with_portrait, make_original_keyed, portrait, report, repository
+from masquerade.core import discovery
+from masquerade.judges.dlib_face import DlibFace
+from masquerade.methods.gaussian_noise import GaussianNoise
+from masquerade.pipeline.photographs import single
+
+ROOT = Path(__file__).parents[2]
+KEY = "correct horse battery"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return repository(tmp_path)
+
+
+@pytest.fixture
+def noise(root) -> masquerade.Anonymizer:
+    """Strong noise, the same in every run."""
+    return masquerade.load("gaussian_noise", seed=1, root=root)
+
+
+@pytest.fixture
+def weak(root) -> masquerade.Anonymizer:
+    return masquerade.load("gaussian_noise", "weak", root=root)
+
+
+@pytest.fixture
+def keyed(root, monkeypatch) -> masquerade.Anonymizer:
+    make_original_keyed(monkeypatch)
+    return masquerade.load("original", seed=1, root=root)
+
+
+@pytest.fixture
+def scratch(tmp_path, monkeypatch) -> Path:
+    """The folder of temporary files."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
+
+
+def two_people() -> Image.Image:
+    picture = Image.new("RGB", (600, 300))
+    picture.paste(portrait(), (0, 0))
+    picture.paste(portrait().transpose(Image.Transpose.FLIP_LEFT_RIGHT), (300, 0))
+    return picture
+
+
+class TestImport:
+    def test_importing_masquerade_imports_no_large_package(self):
+        large = ("torch", "numpy", "pandas", "pyarrow", "pydantic", "PIL", "cv2", "dlib", "typer")
+        code = f"import sys, masquerade; print([name for name in {large} if name in sys.modules])"
+        printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        assert printed.strip() == "[]"
+
+    def test_methods_can_be_called_before_and_after_their_room_is_imported(self):
+        code = (
+            "import masquerade; before = masquerade.methods(); import masquerade.methods;"
+            "from masquerade import methods; assert before == masquerade.methods() == methods();"
+            "print(methods.Method.__name__)"
+        )
+        printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        assert printed.strip() == "Method"
+
+    def test_methods_lists_names_papers_and_capabilities(self):
+        listed = {method.name: method for method in masquerade.methods()}
+        assert list(listed) == discovery.names("methods")
+        assert listed["riddle"].capabilities.invertible
+        assert "Li" in listed["riddle"].paper
+
+    def test_everything_that_is_offered_is_there(self):
+        assert all(getattr(masquerade, name) for name in masquerade.__all__)
+        assert set(masquerade.__all__) <= set(dir(masquerade))
+        with pytest.raises(AttributeError, match="no attribute 'loaded'"):
+            _ = masquerade.loaded
+
+
+class TestOnePhotograph:
+    def test_path_image_and_array_give_the_same_face(self, noise, tmp_path):
+        portrait().save(tmp_path / "picture.bmp")
+        given = (tmp_path / "picture.bmp", str(tmp_path / "picture.bmp"), portrait(), np.asarray(portrait()))
+        results = [noise.anonymize(picture) for picture in given]
+        assert len({result.content for result in results}) == 1
+        (face,) = results[0].faces
+        assert results[0].image.size == face.image.size == (64, 64)
+        assert results[0].distance == face.distance > face.threshold == noise.threshold.distance == 0.65
+        assert (face.salt, face.large, face.maker) == ("", None, "gaussian_noise/strong mini -")
+
+    def test_the_result_is_that_of_the_command_line(self, root, noise, tmp_path):
+        pictures = folder_with_portrait(tmp_path, "one.jpg")
+        assert anonymize(root, pictures, tmp_path / "out", "--seed", 1) == 0
+        (row,) = report(tmp_path / "out").values()
+        result = noise.anonymize(pictures / "one.jpg")
+        assert result.content == (tmp_path / "out" / row["output"]).read_bytes()
+        assert f"{result.distance:.3f}" == row["distance"]
+
+    def test_an_image_is_turned_as_its_exif_says(self, noise, tmp_path):
+        turned, exif = portrait().transpose(Image.Transpose.ROTATE_90), Image.Exif()
+        exif[274] = 6  # "rotate by 90 degrees clockwise to show"
+        turned.save(tmp_path / "turned.png", exif=exif)
+        with Image.open(tmp_path / "turned.png") as picture:
+            assert noise.anonymize(picture).content == noise.anonymize(portrait()).content
+
+    def test_all_faces_give_the_whole_photograph(self, noise):
+        result = noise.anonymize(two_people(), faces="all")
+        assert result.image.size == (600, 300)
+        assert len(result.faces) == 2
+        assert result.distance > 0.65
+        changed = np.abs(np.asarray(result.image).astype(int) - np.asarray(two_people())).max(axis=2) > 0
+        assert changed[:, :300].any()
+        assert changed[:, 300:].any()
+
+    def test_the_largest_face_is_taken_if_asked_for(self, noise):
+        assert len(noise.anonymize(two_people(), faces="largest").faces) == 1
+
+    def test_results_differ_without_a_seed(self, root):
+        method = masquerade.load("gaussian_noise", root=root)
+        assert method.anonymize(portrait()).content != method.anonymize(portrait()).content
+
+    def test_networks_are_loaded_once_for_all_photographs(self, root, monkeypatch):
+        loaded = []
+        for cls in (GaussianNoise, DlibFace):
+            begin = cls.__init__
+            monkeypatch.setattr(
+                cls, "__init__",
+                lambda self, *given, cls=cls, begin=begin: loaded.append(cls) or begin(self, *given),
+            )  # fmt: skip
+        method = masquerade.load("gaussian_noise", seed=1, root=root)
+        for _ in range(2):
+            method.anonymize(portrait())
+        assert loaded == [GaussianNoise, DlibFace]
+
+    def test_no_original_remains_on_the_disk(self, noise, weak, scratch):
+        noise.anonymize(portrait())
+        with pytest.raises(masquerade.StillRecognised):
+            weak.anonymize(portrait())
+        assert list(scratch.iterdir()) == []
+
+    def test_the_file_that_was_judged_is_saved(self, noise, tmp_path):
+        result = noise.anonymize(portrait())
+        result.save(tmp_path / "one.png")
+        assert (tmp_path / "one.png").read_bytes() == result.content
+        with pytest.raises(masquerade.MasqueradeError, match=r"the picture is a PNG file. Name it .png"):
+            result.save(tmp_path / "one.jpg")
+
+
+class TestRefusals:
+    def test_what_is_still_recognised_is_not_returned(self, weak):
+        with pytest.raises(
+            masquerade.StillRecognised, match=r"still recognised \(distance 0\..*; threshold 0.650"
+        ) as it:
+            weak.anonymize(portrait())
+        assert 0 < it.value.distance < it.value.threshold == 0.65
+
+    def test_no_whole_photograph_is_returned_if_one_face_is_recognised(self, weak):
+        with pytest.raises(masquerade.StillRecognised):
+            weak.anonymize(two_people(), faces="all")
+
+    def test_a_photograph_without_a_face_or_with_several_is_told_apart(self, noise):
+        with pytest.raises(masquerade.NoFace, match="no face was found"):
+            noise.anonymize(np.full((200, 200, 3), 128, np.uint8))
+        with pytest.raises(masquerade.SeveralFaces, match="2 faces were found"):
+            noise.anonymize(two_people())
+
+    @pytest.mark.parametrize(("reason", "kind"), [
+        ("a face is left in it that was not replaced", masquerade.FaceLeft), ("wrong key", masquerade.WrongKey),
+        ("the file is empty", masquerade.PictureError),
+    ])  # fmt: skip
+    def test_a_reason_of_the_report_is_the_text_of_its_error(self, reason, kind):
+        with pytest.raises(masquerade.PictureError) as raised:
+            single._check({"status": "refused"}, reason, None)
+        assert (type(raised.value), str(raised.value)) == (kind, reason)
+
+    @pytest.mark.parametrize("content", [b"Dear Sir or Madam,", b"", b"GIF89a", b"\x89PNG\r\n\x1a\n"])
+    def test_a_file_that_is_no_picture_has_the_text_of_the_command_line(self, root, noise, tmp_path, content):
+        (tmp_path / "pictures").mkdir()
+        (tmp_path / "pictures" / "letter.jpg").write_bytes(content)
+        assert anonymize(root, tmp_path / "pictures", tmp_path / "out") == 1
+        with pytest.raises(masquerade.PictureError) as raised:
+            noise.anonymize(tmp_path / "pictures" / "letter.jpg")
+        assert str(raised.value) == report(tmp_path / "out")["letter.jpg"]["reason"]
+
+    @pytest.mark.parametrize(("picture", "message"), [
+        ("nowhere.jpg", "nowhere.jpg is no file"), (".", "is a folder"), (None, "not a picture but a NoneType"),
+        ("x" * 5000, "File name too long"),
+        (b"bytes", "not a picture but a bytes"), (np.zeros((9, 9, 3)), r"this one is float64 \(9, 9, 3\)"),
+        (np.zeros((9, 9), np.uint8), r"uint8 \(9, 9\)"), (np.zeros((0, 9, 3), np.uint8), r"\(0, 9, 3\)"),
+        (Image.new("F", (9, 9)), "its colour mode F is not supported"),
+        (np.zeros((1, 40_000, 3), np.uint8), "a side longer than"), (np.zeros((1, 1, 3), np.uint8), "no face"),
+    ])  # fmt: skip
+    def test_something_else_than_a_picture_is_refused(self, noise, picture, message):
+        with pytest.raises(masquerade.PictureError, match=message):
+            noise.anonymize(picture)
+
+    def test_other_faces_are_refused_by_name(self, noise, tmp_path):
+        with pytest.raises(masquerade.ParameterError, match="faces is 'both'; it must be one of one, largest, all"):
+            noise.anonymize(portrait(), faces="both")
+        with pytest.raises(masquerade.ParameterError, match=r"faces is \['all'\]"):
+            noise.anonymize(portrait(), faces=["all"])
+        with pytest.raises(masquerade.ParameterError, match="faces is 'one'; it must be one of refuse, largest, all"):
+            noise.anonymize_folder(tmp_path, tmp_path / "out", faces="one")
+
+    def test_a_folder_that_is_not_there_is_named(self, noise, tmp_path):
+        with pytest.raises(masquerade.MasqueradeError, match="nowhere does not exist"):
+            noise.anonymize_folder(tmp_path / "nowhere", tmp_path / "out")
+
+    def test_large_pictures_need_a_method_that_has_them(self, noise):
+        with pytest.raises(masquerade.ParameterError, match="has no pictures of 1024 pixels"):
+            noise.anonymize(portrait(), large=True)
+
+
+class TestLoad:
+    @pytest.mark.parametrize(("given", "error", "message"), [
+        ({"method": 3}, masquerade.MasqueradeError, "There is no '3' in methods/"),
+        ({"root": 3}, masquerade.ParameterError, "3/params.yaml is missing"),
+        ({"seed": "1"}, masquerade.ParameterError, "seed is '1'; it must be a whole number"),
+        ({"method": "gausian_noise"}, masquerade.MasqueradeError, "Did you mean 'gaussian_noise'?"),
+        ({"variant": "faint"}, masquerade.ParameterError, "It has: strong, weak"),
+        ({"scale": "huge"}, masquerade.ParameterError, "no scale 'huge'"),
+        ({"hide": ["age"]}, masquerade.ParameterError, "These do: lreorg"),
+        ({"checkpoint": "mine.safetensors"}, masquerade.ParameterError, "has no network of its own"),
+        ({"method": "k_same"}, masquerade.CheckpointError, "`make reproduce`"),
+    ])  # fmt: skip
+    def test_a_wrong_option_has_the_text_of_the_command_line(self, root, given, error, message):
+        with pytest.raises(error, match=message.replace("?", r"\?")):
+            masquerade.load(**{"method": "gaussian_noise", "root": root, **given})
+
+    @pytest.mark.slow
+    def test_a_checkpoint_of_ones_own_takes_the_place_of_that_of_the_scale(self, tmp_path):
+        usual, other = (masquerade.load(name, scale="mini", root=ROOT) for name in ("deepprivacy", "ciagan"))
+        own = Path(shutil.copy(usual._method.checkpoint, tmp_path / "mine.safetensors"))
+
+        def load() -> masquerade.Anonymizer:
+            return masquerade.load("deepprivacy", scale="mini", checkpoint=own, root=ROOT)
+
+        assert load().maker == usual.maker
+        assert load()._method.checkpoint == own
+        for content in (other._method.checkpoint.read_bytes(), own.read_bytes()[:1000]):
+            own.write_bytes(content)
+            with pytest.raises(masquerade.CheckpointError, match=r"mine\.safetensors"):
+                load()
+        own.unlink()
+        with pytest.raises(masquerade.CheckpointError, match=r"mine\.safetensors is missing"):
+            load()
+
+    def test_a_folder_without_parameters_is_named(self, tmp_path, monkeypatch):
+        with pytest.raises(masquerade.ParameterError, match=f"{tmp_path}/params.yaml is missing. Run this in a clone"):
+            masquerade.load("gaussian_noise", root=tmp_path)
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(masquerade.ParameterError, match=r"^params\.yaml is missing"):
+            masquerade.load("gaussian_noise")
+
+    def test_the_current_folder_is_the_clone_by_default(self, root, monkeypatch):
+        monkeypatch.chdir(root)
+        assert masquerade.load("gaussian_noise").title == "Noise (gaussian_noise/strong)"
+
+    def test_what_a_person_should_read_is_said_and_logged(self, root, caplog):
+        said = []
+        loaded = masquerade.load("gaussian_noise", root=root, say=said.append)
+        assert "writes pictures of 64 x 64 pixels" in said[0]
+        assert said[1] == "Scale mini: Networks of a test."
+        assert loaded.caution == "Networks of a test."
+        assert repr(loaded) == "<Anonymizer gaussian_noise/strong mini ->"
+        masquerade.load("gaussian_noise", root=root)
+        assert caplog.messages == said
+
+    def test_a_missing_package_is_named_by_both(self, root, noise, tmp_path, monkeypatch, capsys):
+        monkeypatch.setitem(sys.modules, "dlib", None)
+        pictures = folder_with_portrait(tmp_path, "one.jpg")
+        with pytest.raises(masquerade.MissingPackage, match="The package dlib is missing") as raised:
+            noise.anonymize(portrait())
+        assert anonymize(root, pictures, tmp_path / "out") == 1
+        assert capsys.readouterr().err.strip().endswith(str(raised.value))
+
+
+class TestKeys:
+    def test_the_right_key_recovers_the_face(self, keyed):
+        hidden = keyed.anonymize(portrait(), key=KEY)
+        shown = np.asarray(keyed.recover(hidden.image, key=KEY.encode()))
+        again = keyed.recover(np.asarray(hidden.image), key=KEY, salt=hidden.faces[0].salt)
+        assert np.array_equal(np.asarray(again), shown)
+        assert np.abs(shown.astype(int) - np.asarray(hidden.image)).mean() > 20
+
+    def test_a_saved_picture_brings_its_salt(self, keyed, tmp_path):
+        hidden = keyed.anonymize(portrait(), key=KEY)
+        hidden.save(tmp_path / "hidden.png")
+        shown = keyed.recover(tmp_path / "hidden.png", key=KEY)
+        assert np.array_equal(np.asarray(shown), np.asarray(keyed.recover(hidden.image, key=KEY)))
+        with pytest.raises(masquerade.WrongKey, match="wrong key"):
+            keyed.recover(tmp_path / "hidden.png", key="incorrect horse battery", salt=hidden.faces[0].salt)
+
+    def test_faces_under_one_key_have_salts_of_their_own(self, root, keyed):
+        method = masquerade.load("original", root=root)
+        assert method.anonymize(portrait(), key=KEY).content != method.anonymize(portrait(), key=KEY).content
+
+    @pytest.mark.parametrize("key", ["correct horse battery", "  ein Schlüssel  "])
+    def test_without_a_salt_the_key_alone_recovers(self, keyed, key):
+        hidden = keyed.anonymize(portrait(), key=key, salted=False)
+        right = keyed.recover(hidden.image, key=key)
+        assert hidden.faces[0].salt == ""
+        again = keyed.recover(np.asarray(hidden.image), key=key, salt="")
+        assert np.array_equal(np.asarray(again), np.asarray(right))
+
+    def test_a_lost_or_damaged_salt_is_refused(self, keyed):
+        hidden = np.asarray(keyed.anonymize(portrait(), key=KEY).image)
+        with pytest.raises(masquerade.PictureError, match="its salt is not known"):
+            keyed.recover(hidden, key=KEY)
+        with pytest.raises(masquerade.PictureError, match="its salt is damaged"):
+            keyed.recover(hidden, key=KEY, salt="12")
+        with pytest.raises(masquerade.KeyFormatError, match="A salt is text"):
+            keyed.recover(hidden, key=KEY, salt=b"12")
+
+    @pytest.mark.parametrize(("key", "message"), [
+        ("1234567", "shorter than 8 bytes"), (None, "needs a key"), (12345678, "value of the type int"),
+    ])  # fmt: skip
+    def test_a_key_of_the_wrong_form_is_refused_and_not_repeated(self, keyed, key, message):
+        for call in (keyed.anonymize, keyed.recover):
+            picture = portrait() if call == keyed.anonymize else keyed.anonymize(portrait(), key=KEY).image
+            with pytest.raises(masquerade.KeyFormatError, match=message) as raised:
+                call(picture, key=key)
+            assert str(key) not in str(raised.value) or key is None
+
+    def test_a_picture_of_another_method_is_refused(self, keyed, noise):
+        image = keyed.anonymize(portrait(), key=KEY).image
+        image.info["masquerade maker"] = "riddle/default mini 0123456789abcdef"
+        with pytest.raises(masquerade.PictureError, match="it would become somebody else"):
+            keyed.recover(image, key=KEY)
+
+    def test_methods_without_keys_say_so(self, noise):
+        with pytest.raises(masquerade.ParameterError, match="'gaussian_noise' takes no key"):
+            noise.anonymize(portrait(), key=KEY)
+        with pytest.raises(masquerade.ParameterError, match="has no key that recovers a face"):
+            noise.recover(portrait(), key=KEY)
+
+    def test_no_result_shows_a_key(self, keyed):
+        result = keyed.anonymize(portrait(), key=KEY)
+        assert KEY not in repr(result) + repr(keyed) + repr(vars(keyed)) + str(result.image.info)
+        assert KEY.encode() not in result.content
+
+
+def test_a_folder_is_that_of_the_command_line(root, noise, tmp_path):
+    pictures = folder_with_portrait(tmp_path, "one.jpg")
+    (pictures / "letter.jpg").write_text("Dear Sir or Madam,")
+    batch = noise.anonymize_folder(pictures, tmp_path / "python", whole=True)
+    assert anonymize(root, pictures, tmp_path / "terminal", "--seed", 1, "--photographs") == 3
+    names = sorted(path.relative_to(tmp_path / "python") for path in (tmp_path / "python").rglob("*"))
+    assert names == sorted(path.relative_to(tmp_path / "terminal") for path in (tmp_path / "terminal").rglob("*"))
+    for name in names:
+        if (tmp_path / "python" / name).is_file():
+            assert (tmp_path / "python" / name).read_bytes() == (tmp_path / "terminal" / name).read_bytes()
+    assert [row["status"] for row in batch.rows] == ["refused", "ok"]
