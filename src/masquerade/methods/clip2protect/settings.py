@@ -37,7 +37,8 @@ class CLIP2ProtectSettings(Settings):
     templates: Annotated[list[str], Field(min_length=1)]
     """Sentences, $ stands for a text (79 templates: published)."""
     batch: Annotated[int, Field(ge=1)]
-    """Faces that are tuned and searched side by side; a smaller batch is filled up with its last face (1: published)."""
+    """Faces that are tuned and searched side by side; a smaller batch is filled up with its last face (1: published
+    code)."""
 
 
 class CLIP2ProtectVariant(Settings):
