@@ -92,7 +92,8 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         packed = subprocess.check_output(["git", "archive", given.against], cwd=ROOT)
-        tarfile.open(fileobj=io.BytesIO(packed)).extractall(folder, filter="data")
+        with tarfile.open(fileobj=io.BytesIO(packed)) as tree:
+            tree.extractall(folder, filter="data")
         rows = []
         for part in PARTS:
             (before, old), (after, new) = (of_tree(part, given.built, tree) for tree in (Path(folder), ROOT))
