@@ -49,7 +49,8 @@ class Search:
     def _tuned(self, clear: Tensor, start: Tensor) -> Generator:
         """Stage 1: a generator of each face, trained to draw it from its code (pivotal tuning, Roich et al. 2022)."""
         generator = own_generators(self.space.generator, len(clear)).requires_grad_(True)
-        optimiser = torch.optim.Adam(generator.parameters(), lr=self.params.tuning_rate, fused=True)
+        rate, fused = self.params.tuning_rate, start.device.type == "cpu"  # one pass over the weights
+        optimiser = torch.optim.Adam(generator.parameters(), lr=rate, fused=fused)
         for _ in execution.rounds(self.params.tuning_steps):
             error = generator.synthesize(start) - clear
             parts = [error, error.diff(dim=2), error.diff(dim=3)]  # pixels and edges
