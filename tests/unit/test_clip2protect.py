@@ -1,10 +1,15 @@
-"""CLIP2Protect: prompts with words that the text-image model does not know."""
+"""CLIP2Protect: prompts with words that the text-image model does not know, its generator, and batches."""
+
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 from masquerade.backbones.semantics import prompts
 from masquerade.backbones.semantics.network import Words
 from masquerade.core.errors import ParameterError
+from masquerade.methods._batches import full_batches
+from masquerade.methods.clip2protect.search import Search
 
 
 def test_prompt_with_unknown_words_is_refused_with_the_nearest_known_ones():
@@ -16,3 +21,13 @@ def test_prompt_with_unknown_words_is_refused_with_the_nearest_known_ones():
 
 def test_tokenizer_of_word_pieces_takes_every_prompt():
     prompts.refuse_unknown(["tanned makeup with purple lipstick"], object())
+
+
+def test_other_generator_than_stylegan2_is_refused():
+    with pytest.raises(ParameterError, match="tunes a StyleGAN2"):
+        Search(SimpleNamespace(generator=torch.nn.Linear(1, 1)), None, None, None)
+
+
+def test_last_batch_is_filled_up_with_its_last_face():
+    assert full_batches(5, 3).tolist() == [[0, 1, 2], [3, 4, 4]]
+    assert full_batches(1, 2).tolist() == [[0, 0]]

@@ -29,7 +29,7 @@ def pictures(count: int = 3, size: int = 24) -> np.ndarray:
 def test_dissimilarity_is_half_of_one_minus_the_structural_similarity():
     first = pictures(1)
     second = np.clip(first + 0.1 * np.random.default_rng(1).standard_normal(first.shape), -1, 1).astype(np.float32)
-    found = cloak.dissimilarity(torch.from_numpy(first), torch.from_numpy(second)).item()
+    found = cloak.Dissimilarity(torch.from_numpy(first))(torch.from_numpy(second)).item()
     scaled = [(each[0] + 1) * 127.5 for each in (first, second)]
     _, local = structural_similarity(
         *scaled,
@@ -60,7 +60,7 @@ def test_change_stays_within_its_limits_and_moves_the_features():
     change = np.abs(made - images)
     assert change.max() <= cloak.REACH + 1e-6
     both = [torch.from_numpy(each) for each in (images, made)]
-    assert (cloak.dissimilarity(*both) <= 1.1 * 0.02 + 1e-6).all()
+    assert (cloak.Dissimilarity(both[0])(both[1]) <= 1.1 * 0.02 + 1e-6).all()
     far = (identity(both[0]) - identity(both[1])).norm(dim=1)
     assert (far > 0.05).all()
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.networks.equalised import GAIN, SLOPE, ActivatedLinear, EqualLinear, PixelNorm
-from masquerade.networks.stylegan2 import LowPass
+from masquerade.networks.low_pass import LowPass
 
 CLAMP = 256.0
 """Largest magnitude of the output of a layer of gain 1."""

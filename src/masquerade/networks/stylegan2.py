@@ -15,12 +15,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.networks.equalised import GAIN, SLOPE, ActivatedLinear, EqualLinear, PixelNorm
+from masquerade.networks.low_pass import LowPass
 from masquerade.networks.noise_maps import NOISE_SEED, noise_maps
 from masquerade.training import distributed
 
 CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64, 32)  # at 4, 8, ... 1024 pixels: config F
-TAPS = (1.0, 3.0, 3.0, 1.0)  # of the low-pass filter
 Noise = Literal["fixed", "fresh", "none"]
+Begun = tuple[Tensor, list[Tensor]] | None
+"""Features, and pictures at 4, 8, ... pixels; None: nothing."""
 PUBLISHED_LAYERS = 18
 """Style layers of the generator of 1024 pixels, in which the papers count."""
 
@@ -45,40 +47,6 @@ def clamped(x: Tensor, most: float | None) -> Tensor:
 def in_channels_last(x: Tensor) -> bool:
     """Whether the channels of a pixel lie side by side in memory, (N, H, W, C)."""
     return not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
-
-
-class LowPass(nn.Module):
-    """The separable filter [1, 3, 3, 1], with ``up`` - 1 zeros inserted between the pixels; keeps the brightness."""
-
-    kernel: Tensor
-    enlarging: Tensor | None
-
-    def __init__(self, up: int, padding: tuple[int, int]):
-        super().__init__()
-        taps = torch.tensor(TAPS)
-        kernel = taps[:, None] * taps[None, :]
-        self.register_buffer("kernel", kernel / kernel.sum() * 4)
-        self.up, self.padding = up, padding
-        self.register_buffer("enlarging", None, persistent=False)
-
-    def quicken(self, size: int) -> None:
-        """From now on, enlarge pictures (N, C, size, size) by two products of matrices. Only for ``up`` = 2."""
-        taps, inside = torch.tensor(TAPS, device=self.kernel.device), slice(3 - self.padding[0], self.padding[1] - 2)
-        ones = torch.eye(size, device=taps.device)[:, None]
-        columns = functional.conv_transpose1d(ones, taps[None, None] / taps.sum() * 2, stride=2)
-        self.enlarging = columns[:, 0, inside].T.contiguous()
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.enlarging is not None:
-            return self.enlarging @ x @ self.enlarging.T
-        channels = x.shape[1]
-        kernel = self.kernel.flip(0, 1).expand(channels, 1, 4, 4)
-        if self.up == 2:  # a cropped transposed convolution inserts the zeros and filters in one step
-            first, last = 3 - self.padding[0], 2 - self.padding[1]
-            x = functional.conv_transpose2d(x, self.kernel.expand(channels, 1, 4, 4), stride=2, groups=channels)
-            return x[..., first : x.shape[-2] - last, first : x.shape[-1] - last]
-        first, last = self.padding
-        return functional.conv2d(functional.pad(x, (first, last, first, last)), kernel, groups=channels)
 
 
 class ModulatedConv2d(nn.Module):
@@ -140,7 +108,7 @@ class Activation(nn.Module):
         self.bias = nn.Parameter(torch.zeros(channels))
 
     def forward(self, x: Tensor, scale: Tensor, shift: Tensor | None) -> Tensor:
-        bias = self.bias[None, :, None, None]
+        bias = self.bias.view(-1, x.shape[1], 1, 1)
         added = GAIN * (bias if shift is None else bias + shift)
         if in_channels_last(x):  # the result has the order of the first operand
             added = added.contiguous(memory_format=torch.channels_last)
@@ -272,29 +240,42 @@ class Generator(nn.Module):
         """W -> W+: the same code for every layer."""
         return w[:, None].expand(-1, self.layers, -1)
 
-    def synthesize(self, w_plus: Tensor | Sequence[Tensor], noise: Noise = "fixed") -> Tensor:
+    def synthesize(self, w_plus: Tensor | Sequence[Tensor], noise: Noise = "fixed", begun: Begun = None) -> Tensor:
         """W+ (N, L, D) -> pictures (N, 3, S, S). Deterministic unless ``noise`` is 'fresh'.
 
-        W+ can be given as its L codes (N, D): gradients are then computed only for those that need one.
+        W+ can be given as its L codes (N, D): gradients are then computed only for those that need one. ``begun``: what
+        `begin` has computed of the same first codes.
         """
-        picture = self.pyramid(w_plus, noise)[-1]
+        picture = self._levels(w_plus, noise, len(self.to_rgbs), begun)[1][-1]
         return picture if self.size == self.drawn else functional.avg_pool2d(picture, self.drawn // self.size)
 
     def pyramid(self, w_plus: Tensor | Sequence[Tensor], noise: Noise = "fixed") -> list[Tensor]:
         """The pictures at 4, 8, ... ``drawn`` pixels. Each is the previous one, enlarged, plus its layers' output."""
+        return self._levels(w_plus, noise, len(self.to_rgbs), None)[1]
+
+    def begin(self, w_plus: Tensor | Sequence[Tensor], known: int) -> Begun:
+        """What the first ``known`` codes of W+ alone determine with fixed noise, for many calls of `synthesize`."""
+        return self._levels(w_plus, "fixed", known // 2 - 1, None) if known > 1 else None
+
+    def _levels(
+        self, w_plus: Tensor | Sequence[Tensor], noise: Noise, levels: int, begun: Begun
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The features and the pictures after so many doublings of the first 4 pixels."""
         codes = w_plus.unbind(1) if isinstance(w_plus, Tensor) and w_plus.ndim == 3 else list(w_plus)
         shape = (len(codes), codes[0].shape[-1])
         if codes[0].ndim != 2 or shape != (self.layers, self.style_width):
             raise ValueError(f"W+ must be (N, {self.layers}, {self.style_width}), not (N, {shape[0]}, {shape[1]})")
-        x = self.input.input.expand(len(codes[0]), -1, -1, -1).contiguous(memory_format=self._order)
-        x = self.conv1(x, codes[0], self._noise(0, x, noise))
-        pictures = [self.to_rgb1(x, codes[1])]
-        for level, to_rgb in enumerate(self.to_rgbs):
+        if begun is None:
+            x = self.input.input.expand(len(codes[0]), -1, -1, -1).contiguous(memory_format=self._order)
+            x = self.conv1(x, codes[0], self._noise(0, x, noise))
+            begun = x, [self.to_rgb1(x, codes[1])]
+        x, pictures = begun[0], list(begun[1])
+        for level in range(len(pictures) - 1, levels):
             layer = 2 * level + 1
             x = self.convs[layer - 1](x, codes[layer], self._noise(layer, x, noise))
             x = self.convs[layer](x, codes[layer + 1], self._noise(layer + 1, x, noise))
-            pictures.append(to_rgb(x, codes[layer + 2], pictures[-1]))
-        return pictures
+            pictures.append(self.to_rgbs[level](x, codes[layer + 2], pictures[-1]))
+        return x, pictures
 
     def forward(self, z: Tensor, psi: float = 1.0, noise: Noise = "fixed") -> Tensor:
         """Z -> pictures, truncated by ``psi``."""

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.networks.equalised import ActivatedLinear, EqualLinear, activated
-from masquerade.networks.stylegan2 import LowPass
+from masquerade.networks.low_pass import LowPass
 
 GROUP = 4  # largest number of pictures over which the deviation is computed
 

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from masquerade.core.errors import CheckpointError
+from masquerade.networks.low_pass import TAPS
 from masquerade.networks.noise_maps import NOISE_SEED, noise_maps
-from masquerade.networks.stylegan2 import TAPS
 from masquerade.training import weight_files
 
 logger = logging.getLogger(__name__)

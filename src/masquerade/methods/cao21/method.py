@@ -14,6 +14,7 @@ from masquerade.core.keys import Digits, stacked
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._disentanglement.settings import DisentanglementSettings
+from masquerade.methods._memory import Remembered
 from masquerade.methods.cao21 import rotation
 from masquerade.training.job import TrainingJob
 
@@ -55,7 +56,8 @@ class Cao21(Method):
         from masquerade.methods._disentanglement.frozen import FrozenStageOne
 
         super().__init__(params, variant, resources)
-        self._networks = FrozenStageOne(params, self.checkpoint, resources.backbones)
+        self._networks = networks = FrozenStageOne(params, self.checkpoint, resources.backbones)
+        self._read = Remembered(lambda images: (networks.identities(images), networks.attributes(images)))
         if "references" not in self._networks.rest:
             raise CheckpointError(f"{self.checkpoint} holds no library of reference identities. Train it again.")
         library = self._networks.rest["references"]["identities"].numpy()
@@ -102,9 +104,9 @@ class Cao21(Method):
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> "tuple[np.ndarray, list[Tensor]]":
         """z_new (N, D) with the length that Eq. 13 gives, and the attribute maps."""
-        identity = self._networks.identities(faces.images).astype(np.float64)
-        rotated = rotation.rotate(identity, self._referred(keys), self._angles(faces, seed))
-        return rotated, self._networks.attributes(faces.images)
+        identities, maps = self._read(faces.images)
+        rotated = rotation.rotate(identities.astype(np.float64), self._referred(keys), self._angles(faces, seed))
+        return rotated, maps
 
     def recover_saved(self, saved: "tuple[np.ndarray, list[Tensor]]", keys: Sequence[bytes] | None) -> np.ndarray:
         rotated, maps = saved
@@ -117,10 +119,10 @@ class Cao21(Method):
 
     def _recovered(self, images: np.ndarray, keys: Sequence[bytes] | None, level: int) -> np.ndarray:
         theta, reference = rotation.angle(level), self._referred(keys)
-        direction = self._networks.identities(images).astype(np.float64)
-        rotated = rotation.lengthened(direction, reference, theta, self._usual)
+        identities, maps = self._read(images)
+        rotated = rotation.lengthened(identities.astype(np.float64), reference, theta, self._usual)
         identity = unit(rotation.rotate_back(rotated, reference, theta))
-        return self._networks.fuse(identity, self._networks.attributes(images))  # Eq. 18
+        return self._networks.fuse(identity, maps)  # Eq. 18
 
     def _referred(self, keys: Sequence[bytes] | None) -> np.ndarray:
         """f(p) of each password, unit (N, D)."""

@@ -8,6 +8,7 @@ from masquerade.backbones import loaded
 from masquerade.core import seeding
 from masquerade.core.images import Faces
 from masquerade.methods import Capabilities, Method, Resources, _gallery
+from masquerade.methods._batches import full_batches
 from masquerade.methods.clip2protect.settings import CLIP2ProtectSettings, CLIP2ProtectVariant
 
 
@@ -43,14 +44,17 @@ class CLIP2Protect(Method):
         self._gallery, self._rows = _gallery.of(resources)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """One face after the other, each with its own generator: a result does not depend on the faces before it.
+        """``params.batch`` faces side by side, each with its own generator.
 
         Raises PictureError if a picture does not have the generator's size, or if its inversion diverged.
         """
         codes, _ = self._codes.of(faces)
         targets = _gallery.pictures(self._gallery, self._rows, self._targets(faces, seed), faces.images)
-        rows = zip(faces.images, codes, targets, strict=True)
-        return np.stack([self._search.protected(image, code, target) for image, code, target in rows])
+        parts = [
+            self._search.protected(faces.images[rows], codes[rows], targets[rows])
+            for rows in full_batches(len(faces), self.params.batch)
+        ]
+        return np.concatenate(parts)[: len(faces)]
 
     def _targets(self, faces: Faces, seed: int) -> np.ndarray:
         """The rows of the gallery with the targets of the faces, int (N,)."""

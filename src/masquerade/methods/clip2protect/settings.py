@@ -36,6 +36,9 @@ class CLIP2ProtectSettings(Settings):
     """The text that describes the picture before ("face": published)."""
     templates: Annotated[list[str], Field(min_length=1)]
     """Sentences, $ stands for a text (79 templates: published)."""
+    batch: Annotated[int, Field(ge=1)]
+    """Faces that are tuned and searched side by side; a smaller batch is filled up with its last face (1: published
+    code)."""
 
 
 class CLIP2ProtectVariant(Settings):

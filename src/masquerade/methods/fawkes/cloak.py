@@ -1,6 +1,5 @@
 """The search of the change of Fawkes: fawkes/differentiator.py of the published code, version 1.0.2."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -12,10 +11,6 @@ from masquerade.core import seeding
 from masquerade.networks import deterministic
 from masquerade.networks.inputs import device
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from pytorch_msssim import ssim
-
 INSIDE = 1 - 5e-7  # factor before artanh, which is infinite at 1
 FIRST = 1e-4  # largest magnitude of the first change, in the space of artanh
 FIRST_STEP = 0.01  # step along the sign of the first gradient
@@ -23,7 +18,8 @@ REACH = 15 / 127.5  # largest change of a colour: 15 of 255
 EXCESS = 1e7  # weight of the squared excess of dissimilarity
 LESS, MORE = 0.9, 1.1  # the band around the threshold, as shares of it
 MOST = 129.0  # the weight of the features is no longer changed beyond this, or below its reciprocal
-WINDOW, SIGMA, RANGE = 11, 1.5, 255.0  # of SSIM, as TensorFlow has them
+REACHED, SIGMA, RANGE = 5, 1.5, 255.0  # of SSIM, as TensorFlow has them: pixels on each side, deviation, of colours
+C1, C2 = (0.01 * RANGE) ** 2, (0.03 * RANGE) ** 2
 DECAY, EPSILON = 0.95, 1e-7  # of Adadelta: Keras' values
 
 
@@ -53,6 +49,7 @@ def best_changes(identity: nn.Module, images: Tensor, names: Sequence[str], seed
     """The change of each picture with the largest distance of features whose dissimilarity is within the band."""
     with torch.no_grad():
         features = identity(images)
+    dissimilarity = Dissimilarity(images)
     start, found = (images * INSIDE).atanh(), torch.zeros_like(images)
     drawn = [seeding.generator(seed, "fawkes", name).uniform(-FIRST, FIRST, images.shape[1:]) for name in names]
     modifier = torch.from_numpy(np.stack(drawn)).to(images).requires_grad_(True)
@@ -61,8 +58,13 @@ def best_changes(identity: nn.Module, images: Tensor, names: Sequence[str], seed
     best = images.new_zeros(len(images))
     for step in range(knobs.steps):
         change = ((start + modifier).tanh() / INSIDE - images).clamp(-REACH, REACH)
-        unlike = dissimilarity(images, images + change)
+        unlike = dissimilarity(images + change)
         distance = (identity(images + change) - features).square().sum(dim=1)  # features are unit vectors
+        with torch.no_grad():
+            better = (unlike <= MORE * knobs.threshold) & (distance > best)
+            found[better], best[better] = change[better], distance[better]
+        if step == knobs.steps - 1:
+            break
         excess = (unlike - knobs.threshold).clamp(min=0)
         loss = (EXCESS * excess.square() - weight * distance).sum()
         optimiser.zero_grad(set_to_none=True)
@@ -72,8 +74,6 @@ def best_changes(identity: nn.Module, images: Tensor, names: Sequence[str], seed
             if step == 0:
                 assert modifier.grad is not None
                 modifier.sub_(FIRST_STEP * modifier.grad.sign())
-            better = (unlike <= MORE * knobs.threshold) & (distance > best)
-            found[better], best[better] = change.detach()[better], distance.detach()[better]
             weight, side = reweighted(weight, side, unlike, knobs.threshold)
     return found
 
@@ -91,7 +91,41 @@ def reweighted(weight: Tensor, side: Tensor, unlike: Tensor, threshold: float) -
     return weight, torch.where(low, one, torch.where(high, -one, 0 * one))
 
 
-def dissimilarity(first: Tensor, second: Tensor) -> Tensor:
-    """(1 - SSIM) / 2 of pictures (N, 3, H, W) in [-1, 1], on 0 to 255: (N,)."""
-    scaled = [(images + 1) * (RANGE / 2) for images in (first, second)]
-    return (1 - ssim(*scaled, data_range=RANGE, win_size=WINDOW, win_sigma=SIGMA, size_average=False)) / 2
+class Dissimilarity:
+    """(1 - SSIM) / 2 to the given pictures (N, 3, H, W) in [-1, 1], on 0 to 255 (Wang et al. 2004, Eq. 13).
+
+    A mean under the Gaussian window is a product with a matrix for the rows and one for the columns. Windows lie inside
+    the picture.
+    """
+
+    def __init__(self, images: Tensor):
+        self.rows, self.columns = (windows(side).to(images) for side in images.shape[-2:])
+        self.images = scaled(images)
+        self.mean = self._means(self.images)
+        self.variance = self._means(self.images.square()) - self.mean.square()
+
+    def __call__(self, others: Tensor) -> Tensor:
+        """Other pictures -> (N,)."""
+        others = scaled(others)
+        mean, square, product = self._means(torch.stack([others, others.square(), self.images * others])).unbind()
+        both = self.mean * mean
+        luminance = (2 * both + C1) / (self.mean.square() + mean.square() + C1)
+        structure = (2 * (product - both) + C2) / (self.variance + square - mean.square() + C2)
+        return (1 - (luminance * structure).mean(dim=(1, 2, 3))) / 2
+
+    def _means(self, maps: Tensor) -> Tensor:
+        return self.rows @ maps @ self.columns.T
+
+
+def windows(side: int) -> Tensor:
+    """Row r holds the weights of ``side`` pixels under the window that begins at pixel r, (side - 10, side)."""
+    taps = torch.exp(-torch.arange(-REACHED, REACHED + 1).double().square() / (2 * SIGMA**2))
+    rows = torch.zeros(side - 2 * REACHED, side, dtype=torch.float64)
+    for row, weights in enumerate(rows):
+        weights[row : row + len(taps)] = taps / taps.sum()
+    return rows
+
+
+def scaled(images: Tensor) -> Tensor:
+    """[-1, 1] -> [0, 255]."""
+    return (images + 1) * (RANGE / 2)

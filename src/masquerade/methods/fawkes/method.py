@@ -10,6 +10,7 @@ from masquerade.backbones import loaded
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
+from masquerade.methods._batches import full_batches
 
 
 class Fawkes(Method):
@@ -54,10 +55,8 @@ class Fawkes(Method):
         """The pictures with their changes. ``seed`` draws the first, tiny change of each picture."""
         from masquerade.methods.fawkes.cloak import cloaked
 
-        parts, count = [], self.params.batch
-        for start in range(0, len(faces), count):
-            chosen = np.arange(start, start + count).clip(max=len(faces) - 1)
-            names = [faces.ids[row] for row in chosen]
-            made = cloaked(self._identity, faces.images[chosen], names, seed, self.params.size, self.variant)
-            parts.append(made[: len(faces) - start])
-        return np.concatenate(parts)
+        parts = []
+        for rows in full_batches(len(faces), self.params.batch):
+            names = [faces.ids[row] for row in rows]
+            parts.append(cloaked(self._identity, faces.images[rows], names, seed, self.params.size, self.variant))
+        return np.concatenate(parts)[: len(faces)]

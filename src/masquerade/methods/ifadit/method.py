@@ -1,6 +1,5 @@
 """iFADIT: an invertible flow changes the identity vector under a secret, and a frozen generator draws the face."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from masquerade.core.images import Faces, check_size, to_float, to_uint8
 from masquerade.core.keys import Secret, expanded, stacked
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
+from masquerade.methods._memory import Remembered
 from masquerade.methods.ifadit.settings import IfaditSettings
 from masquerade.training.job import TrainingJob
 
@@ -67,7 +67,7 @@ class Ifadit(Method):
         self._transform = place(saved.frozen("transform", Transform(params, self._networks.generator.style_width)))
         if params.span:
             self._networks.spanned(saved.frozen("span", Span(params)))
-        self._last_read: dict[bytes, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        self._read = Remembered(self._off_pictures, kept=2)  # the anonymized pictures and the originals
 
     @classmethod
     def train(cls, params: IfaditSettings, job: TrainingJob) -> None:
@@ -83,12 +83,8 @@ class Ifadit(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Eq. 9, then Eq. 11 with the background of the faces. Raises PictureError for pictures of another size."""
-
-        def part(images: "Tensor", drawn: "Tensor") -> "Tensor":
-            hidden, attributes = self._hidden(images, drawn)
-            return self._refined(self._draw(hidden, attributes), images)
-
-        return self._each(part, faces.images, self._pseudorandom(keys))
+        identity, attributes, mask = self._read(faces.images)
+        return self._refined(self._hidden(identity, keys), attributes, faces.images, mask)
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Eq. 10, then Eq. 11 with the background of the anonymized pictures."""
@@ -96,74 +92,69 @@ class Ifadit(Method):
 
     def recover_onto(self, images: np.ndarray, keys: Sequence[bytes] | None, originals: np.ndarray) -> np.ndarray:
         """Eq. 10, then Eq. 11 with background and mask of the original pictures, as in the published evaluation."""
-        from masquerade.methods.ifadit.refinement import refine
+        identity, attributes, _ = self._read(images)
 
-        corrected, attributes, mask = self._read(images)
-        if originals is not images:
-            mask = self._each(self._networks.mask, originals)
+        def part(identity: "Tensor", drawn: "Tensor") -> "Tensor":
+            return self._transform.inverse(self._transform.compensation(identity), self._secrets(drawn))
 
-        def part(corrected: "Tensor", attributes: "Tensor", drawn: "Tensor", *refined: "Tensor") -> "Tensor":
-            identity = self._transform.inverse(corrected, self._secrets(drawn))
-            return refine(self._draw(identity, attributes), *refined).clamp(-1, 1)
-
-        return self._each(part, corrected, attributes, self._pseudorandom(keys), originals, mask)
+        recovered = self._each(part, identity, self._pseudorandom(keys))
+        return self._refined(recovered, attributes, originals, self._read(originals)[2])
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> Saved:
-        identity, attributes = self._each(self._hidden, faces.images, self._pseudorandom(keys))
-        return Saved(identity, attributes, to_uint8(self.anonymize(faces, seed, keys)))
+        identity, attributes, _ = self._read(faces.images)
+        return Saved(self._hidden(identity, keys), attributes, to_uint8(self.anonymize(faces, seed, keys)))
 
     def recover_saved(self, saved: Saved, keys: Sequence[bytes] | None) -> np.ndarray:
         """Eq. 10 from the saved vectors, without a second encoding and without compensation."""
 
-        def part(hidden: "Tensor", attributes: "Tensor", pictures: "Tensor", drawn: "Tensor") -> "Tensor":
-            identity = self._transform.inverse(hidden, self._secrets(drawn))
-            return self._refined(self._draw(identity, attributes), pictures)
+        def part(hidden: "Tensor", drawn: "Tensor") -> "Tensor":
+            return self._transform.inverse(hidden, self._secrets(drawn))
 
         pictures = to_float(saved.pictures)
-        return self._each(part, saved.identity, saved.attributes, pictures, self._pseudorandom(keys))
+        recovered = self._each(part, saved.identity, self._pseudorandom(keys))
+        return self._refined(recovered, saved.attributes, pictures, self._read(pictures)[2])
 
     def views(self, faces: Faces) -> dict[str, np.ndarray]:
         """Figure 7: drawn from identity and attributes, and with one of them set to zero. Not refined."""
 
-        def part(images: "Tensor") -> tuple["Tensor", ...]:
-            identity, attributes = self._networks.identity(images), self._disentangler.attributes(images)
+        def part(identity: "Tensor", attributes: "Tensor") -> tuple["Tensor", ...]:
             return (
                 self._draw(identity, attributes),
                 self._draw(identity * 0, attributes),
                 self._draw(identity, attributes * 0),
             )
 
-        return dict(zip(("reconstructed", "de_identity", "de_attributes"), self._each(part, faces.images), strict=True))
+        made = self._each(part, *self._read(faces.images)[:2])
+        return dict(zip(("reconstructed", "de_identity", "de_attributes"), made, strict=True))
 
-    def _hidden(self, images: "Tensor", drawn: "Tensor") -> tuple["Tensor", "Tensor"]:
-        """Identity under the secret, T(E_ID(X), s), and attributes E_Attr(X): Eq. 9."""
-        identity = self._transform(self._networks.identity(images), self._secrets(drawn))
-        return identity, self._disentangler.attributes(images)
-
-    def _read(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What recovery reads off pictures, whatever the key: C(E_ID(X)) and E_Attr(X) of Eq. 10, the mask of Eq. 11.
-
-        The result for the last pictures is kept, because many keys are tried on the same ones.
-        """
+    def _off_pictures(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What does not depend on a key: E_ID(X) and E_Attr(X), and the mask of Eq. 11."""
 
         def part(images: "Tensor") -> tuple["Tensor", ...]:
-            corrected = self._transform.compensation(self._networks.identity(images))
-            return corrected, self._disentangler.attributes(images), self._networks.mask(images)
+            return self._networks.identity(images), self._disentangler.attributes(images), self._networks.mask(images)
 
-        digest = hashlib.sha256(images.tobytes()).digest()
-        if digest not in self._last_read:
-            self._last_read = {digest: self._each(part, images)}
-        return self._last_read[digest]
+        return self._each(part, images)
+
+    def _hidden(self, identity: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
+        """T(E_ID(X), s): Eq. 9."""
+        return self._each(
+            lambda identity, drawn: self._transform(identity, self._secrets(drawn)), identity, self._pseudorandom(keys)
+        )
+
+    def _refined(
+        self, identity: np.ndarray, attributes: np.ndarray, background: np.ndarray, mask: np.ndarray
+    ) -> np.ndarray:
+        """G(M(z, a)) on a background: Eq. 11."""
+        from masquerade.methods.ifadit.refinement import refine
+
+        def part(identity: "Tensor", attributes: "Tensor", background: "Tensor", mask: "Tensor") -> "Tensor":
+            return refine(self._draw(identity, attributes), background, mask).clamp(-1, 1)
+
+        return self._each(part, identity, attributes, background, mask)
 
     def _draw(self, identity: "Tensor", attributes: "Tensor") -> "Tensor":
         """G(M(z, a)), in [-1, 1]."""
         return self._networks.generator.synthesize(self._disentangler.codes(identity, attributes)).clamp(-1, 1)
-
-    def _refined(self, made: "Tensor", background: "Tensor") -> "Tensor":
-        """Eq. 11, with the mask of the picture that gives the background."""
-        from masquerade.methods.ifadit.refinement import refine
-
-        return refine(made, background, self._networks.mask(background)).clamp(-1, 1)
 
     def _pseudorandom(self, keys: Sequence[bytes] | None) -> np.ndarray:
         """The bytes that HKDF derives from each key, uint8 (N, style)."""
