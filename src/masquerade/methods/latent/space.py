@@ -1,17 +1,16 @@
 """The frozen networks of a latent space: generator, inversion and semantics."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from masquerade.backbones import loaded
 from masquerade.core import fingerprints
 from masquerade.core.images import check_size, to_uint8
+from masquerade.methods._memory import Remembered
 from masquerade.networks.inputs import device, in_batches
 from masquerade.training.checkpoints import check_backbone
 
@@ -33,23 +32,20 @@ class LatentSpace:
         self.generator_md5 = fingerprints.md5(backbones["generator"])
         self.backbones = backbones
         self._kept: dict[str, Tensor] | None = None
-        self._inverted: dict[bytes, Tensor] = {}
+        self._inverted = Remembered(self._inverted_by_network, kept=8)
         if self.inverter is not None:
             check_backbone(backbones["inversion"], "generator", self.inverter.generator, backbones["generator"])
 
     def invert(self, images: np.ndarray) -> Tensor:
         """Pictures, float32 (N, 3, S, S) -> W+ (N, layers, style), refined, on the CPU. Raises as `check_size`.
 
-        The codes of the last call are kept: an attacker tries many keys on the same pictures.
+        The codes of the last sets are kept: an attacker tries many keys on the same pictures.
         """
         self.check_size(images)
-        names = [hashlib.blake2b(picture.tobytes()).digest() for picture in images]
-        new = [row for row, name in enumerate(names) if name not in self._inverted]
-        if new:
-            made = in_batches(lambda part: self.inverter.invert(part, self.generator), BATCH, images[new])
-            self._inverted |= dict(zip([names[row] for row in new], made, strict=True))
-        self._inverted = {name: self._inverted[name] for name in names}
-        return torch.stack([self._inverted[name] for name in names])
+        return self._inverted(images)
+
+    def _inverted_by_network(self, images: np.ndarray) -> Tensor:
+        return in_batches(lambda part: self.inverter.invert(part, self.generator), BATCH, images)
 
     def encode(self, images: np.ndarray) -> Tensor:
         """The encoder's W+ without refinement: `invert` for trainings, which have thousands of faces."""

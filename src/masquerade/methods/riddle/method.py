@@ -9,7 +9,6 @@ from masquerade.core.images import Faces
 from masquerade.core.keys import Secret, stacked
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
-from masquerade.methods._memory import Remembered
 from masquerade.methods.riddle import password
 from masquerade.methods.riddle.settings import RiddleSettings
 from masquerade.training.job import TrainingJob
@@ -44,7 +43,6 @@ class Riddle(Method):
         super().__init__(params, variant, resources)
         self._space = LatentSpace(resources.backbones)
         self._codes = Codes(self._space, resources.latents)
-        self._inverted = Remembered(self._space.invert)
         self._network = training.load(params, self.checkpoint, resources.backbones, self._space)
 
     @classmethod
@@ -65,7 +63,7 @@ class Riddle(Method):
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Encodes, decrypts and draws. Raises PictureError for pictures of another size."""
-        return self._drawn(self._transformed(self._inverted(images), keys))
+        return self._drawn(self._transformed(self._space.invert(images), keys))
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> np.ndarray:
         """The encrypted W+, float32 (N, layers, style)."""
