@@ -221,6 +221,23 @@ def test_an_encoder_unlike_the_inversion_cannot_start_from_it(folder):
         METHOD.train(changed(encoder=encoder), job(folder, "refused"))
 
 
+def test_the_inversion_itself_can_encode_attributes_and_is_neither_trained_nor_saved(folder):
+    encoder = PARAMS.encoder.model_copy(update={"kind": "inversion"})
+    METHOD.train(changed(encoder=encoder), job(folder, "frozen"))
+    tensors = checkpoints.load_checkpoint(folder / "frozen.safetensors")[0]
+    assert not any(name.startswith("encoder") for name in tensors["disentangler"])
+    (folder / "inversion.safetensors").write_bytes(b"another inversion")
+    with pytest.raises(CheckpointError, match="inversion"):
+        method(folder, changed(encoder=encoder), "frozen")
+    (folder / "inversion.safetensors").write_bytes(b"stands for the inversion")
+    chosen, images = method(folder, changed(encoder=encoder), "frozen"), faces().images
+    codes = backbone("inversion")(torch.from_numpy(images)) - chosen._networks.mean
+    np.testing.assert_allclose(chosen.save(faces(), 0, each(KEY)).attributes, codes, atol=1e-5)
+    for fields in ({"start": "identity"}, {"linear": True}):
+        with pytest.raises(ValueError, match="needs start: inversion"):
+            type(encoder)(**{**encoder.model_dump(), **fields})
+
+
 def test_the_published_start_is_the_identity_encoder_with_unrefined_pictures(folder):
     encoder = PARAMS.encoder.model_copy(update={"kind": "psp", "start": "identity"})
     monkey = changed(encoder=encoder, refined=False)

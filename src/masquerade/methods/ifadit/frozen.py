@@ -13,14 +13,18 @@ from masquerade.backbones import loaded
 from masquerade.backbones.landmarks.training import to_shares
 from masquerade.core.images import to_float
 from masquerade.methods.ifadit.refinement import soft_mask
+from masquerade.methods.ifadit.settings import IfaditSettings
 from masquerade.networks.inputs import device, embedded, place
 
 BATCH = 32  # pictures at a time
 
-TIED = ("generator", "identity", "parsing")
-"""The backbones that a checkpoint belongs to."""
-NEEDS = (*TIED, "landmarks", "inversion")
+NEEDS = ("generator", "identity", "parsing", "landmarks", "inversion")
 """The backbones of a training."""
+
+
+def tied(settings: IfaditSettings) -> tuple[str, ...]:
+    """The backbones that a checkpoint belongs to."""
+    return ("generator", "identity", "parsing", *(("inversion",) if settings.encoder.kind == "inversion" else ()))
 
 
 class FrozenNetworks:
@@ -33,7 +37,7 @@ class FrozenNetworks:
     identity: Any
     parsing: Any
     landmarks: Any
-    inversion: Any
+    inversion: Any = None
 
     def __init__(self, checkpoints: Mapping[str, Path], names: tuple[str, ...], region: str):
         self.region = region

@@ -54,15 +54,15 @@ class Ifadit(Method):
     params: IfaditSettings
 
     def __init__(self, params: IfaditSettings, variant: Settings, resources: Resources):
-        from masquerade.methods.ifadit.frozen import TIED, FrozenNetworks
+        from masquerade.methods.ifadit.frozen import FrozenNetworks, tied
         from masquerade.methods.ifadit.network import Disentangler, Span, Transform
         from masquerade.networks.inputs import place
         from masquerade.training.checkpoints import Saved
 
         super().__init__(params, variant, resources)
-        self._networks = FrozenNetworks(resources.backbones, TIED, params.region)
-        saved = Saved(self.checkpoint, resources.backbones, TIED)
-        disentangler = Disentangler(params, self._networks.mean.cpu())
+        self._networks = FrozenNetworks(resources.backbones, tied(params), params.region)
+        saved = Saved(self.checkpoint, resources.backbones, tied(params))
+        disentangler = Disentangler(params, self._networks.mean.cpu(), self._networks.inversion)
         self._disentangler = place(saved.frozen("disentangler", disentangler))
         self._transform = place(saved.frozen("transform", Transform(params, self._networks.generator.style_width)))
         if params.span:

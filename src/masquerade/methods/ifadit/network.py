@@ -2,6 +2,7 @@
 
 import copy
 import logging
+from typing import Any
 
 import numpy as np
 import torch
@@ -51,15 +52,21 @@ class Span(nn.Module):
 
 
 class Disentangler(nn.Module):
-    """E_Attr and M (Eq. 1 and 2). ``mean``: the mean code (layers, style), which is the origin of attributes and W+."""
+    """E_Attr and M (Eq. 1 and 2). ``mean``: the mean code (layers, style), which is the origin of attributes and W+.
+
+    ``inversion``: the frozen inversion, which is E_Attr if ``encoder.kind`` is inversion. It is not part of the state.
+    """
 
     latent_avg: Tensor
 
-    def __init__(self, settings: IfaditSettings, mean: Tensor):
+    def __init__(self, settings: IfaditSettings, mean: Tensor, inversion: Inverter | None = None):
         super().__init__()
         layers, style = mean.shape
         chosen, width = settings.encoder, settings.span or IDENTITY
-        self.encoder = KINDS[chosen.kind](layers, chosen.input_size, style, chosen.widths, chosen.units)
+        self.encoder: Any = None
+        self._frozen = (inversion,)  # a tuple, so that PyTorch does not count it among the modules that learn
+        if chosen.kind != "inversion":
+            self.encoder = KINDS[chosen.kind](layers, chosen.input_size, style, chosen.widths, chosen.units)
         self.unit = settings.span > 0
         self.mapping = IdentityMapping(layers, width, style, settings.mapping, settings.mapping_shared)
         self.register_buffer("latent_avg", mean.clone())
@@ -67,6 +74,10 @@ class Disentangler(nn.Module):
 
     def attributes(self, images: Tensor) -> Tensor:
         """a = E_Attr(X): pictures (N, 3, H, W) of any size -> (N, layers, style)."""
+        if self.encoder is None:
+            (inversion,) = self._frozen
+            assert inversion is not None
+            return inversion(images) - self.latent_avg
         start = 0.0 if self.linear is None else self.linear(images)[:, None] - self.latent_avg
         size = self.encoder.size
         if images.shape[-2:] != (size, size):
@@ -135,7 +146,10 @@ class Transform(nn.Module):
 
 def started(settings: IfaditSettings, mean: Tensor, identity: nn.Module, inverter: Inverter) -> Disentangler:
     """A disentangler with the start ``settings.encoder.start``. Raises ParameterError if the encoders do not fit."""
-    disentangler = Disentangler(settings, mean)
+    disentangler = Disentangler(settings, mean, inverter)
+    if settings.encoder.kind == "inversion":
+        _start_at_attributes(disentangler)
+        return disentangler
     if settings.encoder.linear != (inverter.linear is not None and settings.encoder.start == "inversion"):
         raise ParameterError(
             "params.yaml: methods.ifadit.params.encoder.linear must be that of backbones.inversion if encoder.start is "
@@ -155,11 +169,15 @@ def started(settings: IfaditSettings, mean: Tensor, identity: nn.Module, inverte
     disentangler.encoder.load_state_dict(copy.deepcopy(source))
     if disentangler.linear is not None and inverter.linear is not None:
         disentangler.linear.load_state_dict(inverter.linear.state_dict())
+    _start_at_attributes(disentangler)
+    return disentangler
+
+
+def _start_at_attributes(disentangler: Disentangler) -> None:
     try:
         disentangler.mapping.start_at_attributes()
     except ValueError as error:
         raise ParameterError(f"params.yaml: methods.ifadit.params.mapping: {error}.") from error
-    return disentangler
 
 
 def secret_vectors(generator: Generator, pseudorandom: Tensor) -> Tensor:

@@ -14,8 +14,9 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class EncoderSettings(Settings):
     """E_Attr of Eq. 1."""
 
-    kind: Literal["psp", "e4e"]
-    """psp: a separate code for each layer (section 3.2); e4e: one code and offsets to it."""
+    kind: Literal["psp", "e4e", "inversion"]
+    """psp: a separate code for each layer (section 3.2); e4e: one code and offsets to it; inversion: the encoder of the
+    inversion as it is, which does not learn (ours)."""
     linear: bool
     """Whether a is what the encoder adds to the linear codes of the inversion, as there (ours); needs ``start:
     inversion``."""
@@ -28,6 +29,12 @@ class EncoderSettings(Settings):
     start: Literal["identity", "inversion"]
     """identity: its body starts from the body of the identity encoder, if both are alike (Richardson et al. 2021,
     section 4); inversion: from the whole encoder of the inversion, whose statistics stay, with M(z, a) = a (ours)."""
+
+    @model_validator(mode="after")
+    def _inversion_starts_from_itself(self) -> Self:
+        if self.kind == "inversion" and (self.start != "inversion" or self.linear):
+            raise ValueError("kind inversion needs start: inversion and linear: false")
+        return self
 
 
 class FlowSettings(Settings):

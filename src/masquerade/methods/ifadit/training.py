@@ -9,7 +9,7 @@ from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import to_float
 from masquerade.methods._disentanglement.training import decoded
-from masquerade.methods.ifadit.frozen import NEEDS, TIED, FrozenNetworks, TrainingPictures
+from masquerade.methods.ifadit.frozen import NEEDS, FrozenNetworks, TrainingPictures, tied
 from masquerade.methods.ifadit.network import Disentangler, Span, Transform, drawn_secrets, secret_vectors, started
 from masquerade.methods.ifadit.phases import Phase, PhaseOne, PhaseTwo
 from masquerade.methods.ifadit.refinement import refine
@@ -63,7 +63,7 @@ def train(settings: IfaditSettings, job: TrainingJob) -> None:
         task, task.steps, lambda: samples(networks, disentangler, transform, sources, job.seed), list(task.phases)
     )
     modules = {"disentangler": disentangler, "transform": transform} | ({"span": span} if settings.span else {})
-    training.save(modules, {"first_phase": first_phase if settings.dual_phase else ""}, TIED)
+    training.save(modules, {"first_phase": first_phase if settings.dual_phase else ""}, tied(settings))
 
 
 def _first_phase_digest(settings: IfaditSettings, training: Training) -> str:
