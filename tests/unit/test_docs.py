@@ -111,6 +111,10 @@ def test_the_manual_has_at_most_25_000_words():
     assert sum(len(text(page).split()) for page in MANUAL) <= 25_000
 
 
+def test_readme_has_at_most_80_lines():
+    assert len(text(ROOT / "README.md").splitlines()) <= 80
+
+
 @pytest.mark.parametrize("page", [ROOT / "README.md", *MANUAL], ids=named)
 def test_sentences_and_lines_are_short(page):
     assert [sentence for sentence in sentences(page) if len(re.findall(r"\w\S*", sentence)) > 30] == []
