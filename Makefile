@@ -7,7 +7,8 @@
 # make slurm-test  every rule and method of the tiny matrix, and its accidents, on a real SLURM that this starts and stops (root, apt-get)
 # make test-all    all of these, and make lint
 # make fast        the quick ones of `make test` alone, with the coverage of each room
-# make lint        format, types, direction of imports and spelling
+# make lint        format, types, direction of imports, spelling and the site
+# make docs        the site of the manual, into site/; a broken link fails
 # make benchmark   time and memory of what matters, printed and written into benchmarks/
 #
 # TARGETS=results/mini/tables/falco/table1.md   lets `make reproduce` build that alone.
@@ -38,7 +39,7 @@ endif
 # Python must keep its compiled modules, or every job pays for compiling them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce photo test rehearsal-test layouts-test setup-test slurm-test test-all fast lint benchmark environment other-python clean
+.PHONY: reproduce photo test rehearsal-test layouts-test setup-test slurm-test test-all fast lint docs benchmark environment other-python clean
 .DELETE_ON_ERROR:
 
 reproduce: environment
@@ -79,7 +80,7 @@ fast: environment photo
 	python tests/coverage_of_rooms.py
 
 # .pre-commit-config.yaml runs the same commands as hooks.
-lint: environment
+lint: environment docs
 	ruff check .
 	ruff format --check .
 	snakefmt --check Snakefile workflow
@@ -88,6 +89,10 @@ lint: environment
 	codespell
 	basedpyright
 	python -m pytest tests/unit/test_house.py tests/unit/test_import_direction.py tests/unit/test_docs.py
+
+# It prints its seconds. The variable turns off an advertisement.
+docs: $(BIN)/.docs
+	NO_MKDOCS_2_WARNING=1 mkdocs build
 
 benchmark: environment
 	python benchmarks/pipeline.py
@@ -141,5 +146,9 @@ $(BIN)/.photo: $(BIN)/.installed requirements-photo.lock
 	$(PIP) --no-deps --no-build-isolation --requirement requirements-photo.lock
 	touch $@
 
+$(BIN)/.docs: $(BIN)/.installed requirements-docs.lock
+	$(PIP) --no-deps --no-build-isolation --requirement requirements-docs.lock
+	touch $@
+
 clean:
-	rm -rf .snakemake .masquerade data/*/ checkpoints results logs
+	rm -rf .snakemake .masquerade data/*/ checkpoints results logs site

@@ -10,6 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "reference/README.md")])
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
+MANUAL = sorted((ROOT / "docs").glob("*.md"))
+"""The pages of the site. The notes for maintainers are not among them."""
 EXAMPLE = "src/masquerade/methods/mine.py"
 """The file of the method that CONTRIBUTING.md adds as an example."""
 PLACEHOLDER = re.compile(r"[<>{}*…]")
@@ -22,6 +24,14 @@ def text(page: Path) -> str:
 def prose(page: Path) -> str:
     """The page without its blocks of code."""
     return re.sub(r"^```.*?^```$", "", text(page), flags=re.MULTILINE | re.DOTALL)
+
+
+def sentences(page: Path) -> list[str]:
+    """Those of paragraphs and lists: not of code, tables, headings and pictures."""
+    lines = re.sub(r"^(?:\||#|!\[|<!--|    ).*$", "", prose(page), flags=re.MULTILINE)
+    words = re.sub(r"\]\([^)]*\)|`[^`]*`", " code ", lines)
+    blocks = re.split(r"\n\s*\n|\n\s*(?:- |\d+\. )", words)
+    return [sentence for block in blocks for sentence in re.split(r"(?<=[.!?])[)*\"]*\s+", block)]
 
 
 def named(page: Path) -> str:
@@ -95,6 +105,35 @@ def test_every_page_is_in_the_index_with_one_line():
     pages = sorted(page.name for page in (ROOT / "docs").glob("*.md") if page.name != "README.md")
     assert sorted(target for _, target in entries) == pages
     assert all(label == target for label, target in entries)
+
+
+def test_the_manual_has_at_most_25_000_words():
+    assert sum(len(text(page).split()) for page in MANUAL) <= 25_000
+
+
+def test_readme_has_at_most_80_lines():
+    assert len(text(ROOT / "README.md").splitlines()) <= 80
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *MANUAL], ids=named)
+def test_sentences_and_lines_are_short(page):
+    assert [sentence for sentence in sentences(page) if len(re.findall(r"\w\S*", sentence)) > 30] == []
+    limits = [(line, 160 if line.startswith("|") else 120) for line in text(page).splitlines()]
+    assert [line for line, limit in limits if len(line) > limit] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_row_of_a_table_is_below_its_head(page):
+    assert re.findall(r"\n\n(\|.*)\n(?!\|[-:| ]+\|\n)", prose(page)) == []
+
+
+def test_a_page_of_a_method_says_how_to_run_it_what_was_measured_what_departs_and_where_equations_are():
+    index = text(ROOT / "docs/README.md").partition("\n## Methods\n")[2].partition("\n## ")[0]
+    pages = set(re.findall(r"\]\((\S+\.md)\)", index)) - {"inpainting.md", "obfuscations.md"}
+    order = re.compile(
+        r"# .*?\n```bash\n.*?\n## Measured.*?\n## Departures\n.*\n\[Equations\]\(equations\.md#", re.DOTALL
+    )
+    assert {page for page in pages if not order.match(text(ROOT / "docs" / page))} == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

@@ -57,17 +57,18 @@ class Anonymizer:
     Nothing is returned that a recogniser still takes for somebody of the photograph, and nothing such is written
     without the option ``keep_recognisable`` of `anonymize_folder`.
 
-    >>> import masquerade
-    >>> from skimage.data import astronaut
-    >>> weak = masquerade.load("gaussian_blur", "size_7", scale="mini")
-    >>> weak.threshold.distance
-    0.65
-    >>> weak.anonymize(astronaut()[:300, 80:380])
-    Traceback (most recent call last):
-    masquerade.core.errors.StillRecognised: still recognised (distance ...; threshold 0.650)
-    >>> weak.anonymize("CHANGELOG.md")
-    Traceback (most recent call last):
-    masquerade.core.errors.PictureError: not a picture in a format that is read (JPEG, PNG, WEBP, TIFF, BMP)
+    Examples:
+        >>> import masquerade
+        >>> from skimage.data import astronaut
+        >>> weak = masquerade.load("gaussian_blur", "size_7", scale="mini")
+        >>> weak.threshold.distance
+        0.65
+        >>> weak.anonymize(astronaut()[:300, 80:380])
+        Traceback (most recent call last):
+        masquerade.core.errors.StillRecognised: still recognised (distance ...; threshold 0.650)
+        >>> weak.anonymize("CHANGELOG.md")
+        Traceback (most recent call last):
+        masquerade.core.errors.PictureError: not a picture in a format that is read (JPEG, PNG, WEBP, TIFF, BMP)
     """
 
     def __init__(self, root: Path, parameters: Parameters, method: Method, maker: Maker, seed: int | None):
