@@ -137,12 +137,18 @@ class TestFigure:
         assert sorted(set(labels)) == ["p1", "p2", "p3"]
         assert len(faces) == 18
 
-    def test_missing_annotations_and_features_are_named(self, tmp_path):
-        figure, (rows, _) = declared(tmp_path), cell()
-        with pytest.raises(ArchiveError, match="no annotation 'Male', which the panel 'gender'"):
-            clusters.labelled(figure.panels[1], rows.drop(columns="attribute.Male"))
+    def test_panel_of_an_attribute_that_the_faces_lack_says_so(self, tmp_path, monkeypatch):
+        drawn = []
+        monkeypatch.setattr(clusters.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
+        rows, facts = cell()
+        clusters.clusters(declared(tmp_path), [(rows.drop(columns="attribute.Male"), facts)], {}, CONTEXT, [])
+        people, gender = drawn[0].axes[:2]
+        assert people.get_xlabel().startswith("silhouette")
+        assert "no annotation 'Male'" in " ".join(gender.texts[0].get_text().split())
+
+    def test_missing_features_are_named(self, tmp_path):
         with pytest.raises(ArchiveError, match="no features 'hair'; it gives: identity, gender, codes"):
-            clusters._vectors(rows, "hair")
+            clusters._vectors(cell()[0], "hair")
 
     @pytest.mark.parametrize(
         ("old", "new"),

@@ -45,7 +45,7 @@ PARAMS = METHOD.Params(
         "steps": 2, "batch": 4, "learning_rate": 1e-3, "recovered": IMAGE, "altered": IMAGE, "compensation": 1.0,
         "alone": 2, "image_terms": "pooled", "parsing_norm": "square",
     },
-    betas=[0.9, 0.99], cooldown=0.4, region="face", refined=True,
+    betas=[0.9, 0.99], cooldown=0.4, region="face", overlap=False, refined=True,
     diversity_loss=True, image_loss=True, compensation=True, dual_phase=True, samples_every=2,
 )  # fmt: skip
 KEY, OTHER = (METHOD.capabilities.keys.experiment(0, number) for number in range(2))
@@ -156,6 +156,19 @@ def test_the_background_stays_and_the_face_does_not(folder):
     made = method(folder).anonymize(faces(), 0, each(KEY))
     assert np.array_equal(made[..., :4], original[..., :4])
     assert np.abs(made - original)[..., 12:20, 12:20].mean() > 0.1
+
+
+def test_a_smaller_drawn_face_leaves_the_original_around_it(folder, monkeypatch):
+    first = method(folder, changed(overlap=True))
+    whole, parser = first.anonymize(faces(), 0, each(KEY)), first._networks.parsing
+    middle = parser.labels(torch.zeros(5, 3, SIZE, SIZE))
+    upper = middle.clone()
+    upper[:, 16:] = 0
+    sizes = iter([middle, upper])
+    monkeypatch.setattr(parser, "labels", lambda images: next(sizes))
+    made = method(folder, changed(overlap=True)).anonymize(faces(), 0, each(KEY))
+    np.testing.assert_array_equal(made[:, :, 8:15], whole[:, :, 8:15])
+    np.testing.assert_array_equal(made[:, :, 18:], faces().images[:, :, 18:])
 
 
 def test_the_saved_representation_does_not_depend_on_the_key(folder):

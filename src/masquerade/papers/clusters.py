@@ -64,17 +64,12 @@ def projected(features: np.ndarray) -> np.ndarray | str:
 
 
 def labelled(panel: Clustered, rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
-    """The faces of a panel whose status is ok, and the label of each: a name of the panel, or a person.
-
-    Raises ArchiveError when the faces have no annotation of the attribute.
-    """
+    """The faces of a panel whose status is ok, and the label of each: a name of the panel, or a person."""
     rows = rows[rows["status"] == OK]
     if panel.label == "identity":
         rows = rows[rows["identity"].isin(rows["identity"].drop_duplicates().head(panel.people))]
         return rows, rows["identity"].to_numpy(str)
     column = f"{ANNOTATION}{panel.label}"
-    if column not in rows:
-        raise ArchiveError(f"These faces have no annotation '{panel.label}', which the panel '{panel.title}' needs.")
     rows = rows[rows[column].notna()]
     return rows, np.where(rows[column].astype(bool), *panel.names)
 
@@ -89,7 +84,8 @@ def clusters(
     """Draw every panel from the first seed. Silhouette scores are means over all seeds.
 
     ``seeds``: the features of each seed, in any order. ``outputs``: the files to write; the suffix (.png, .svg) selects
-    the format. Raises ArchiveError when a feature or an annotation is missing.
+    the format. A panel whose attribute these faces are not annotated with says so. Raises ArchiveError when a feature
+    is missing.
     """
     seeds = sorted(seeds, key=lambda seed: seed[1]["seed"])
     wide = SIDE * len(figure.panels)
@@ -100,10 +96,12 @@ def clusters(
             ax.set(title=panel.title, xticks=[], yticks=[])
             ax.spines[:].set(visible=True, color=TILE)
             below.axis("off")
-            if seeds:
-                _panel(figure, panel, ax, below, seeds)
-            else:
+            if not seeds:
                 _reason(ax, reason)
+            elif panel.label != "identity" and f"{ANNOTATION}{panel.label}" not in seeds[0][0]:
+                _reason(ax, f"these faces have no annotation '{panel.label}'")
+            else:
+                _panel(figure, panel, ax, below, seeds)
         canvas.save(drawing, outputs, dpi=200)
 
 

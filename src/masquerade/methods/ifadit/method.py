@@ -148,7 +148,10 @@ class Ifadit(Method):
         from masquerade.methods.ifadit.refinement import refine
 
         def part(identity: "Tensor", attributes: "Tensor", background: "Tensor", mask: "Tensor") -> "Tensor":
-            return refine(self._draw(identity, attributes), background, mask).clamp(-1, 1)
+            made = self._draw(identity, attributes)
+            if self.params.overlap:
+                mask = mask.minimum(self._networks.mask(made))
+            return refine(made, background, mask).clamp(-1, 1)
 
         return self._each(part, identity, attributes, background, mask)
 

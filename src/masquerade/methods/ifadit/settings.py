@@ -152,6 +152,7 @@ class IfaditSettings(Sampled):
     sources = {
         "cooldown": "of each phase; the paper gives none",
     }
+    after_training = frozenset({"overlap"})
 
     encoder: EncoderSettings
     """E_Attr of Eq. 1."""
@@ -180,6 +181,9 @@ class IfaditSettings(Sampled):
     region: Literal["face", "head"]
     """The part that Eq. 11 takes from the generator: the inside of the face's outline, or the head with hair, ears and
     hat (the paper says "facial mask"). The rest is background."""
+    overlap: bool
+    """Whether Eq. 11 takes of the region what shows it in the drawn picture, too, so that a smaller head leaves no edge
+    (ours; false: section 3.4). Only at inference."""
     refined: bool
     """Whether the losses of changed faces take them with the background refined by Eq. 11 and rounded to 8 bits, as
     recovery does (ours; false: section 3.4, refinement at inference alone)."""
