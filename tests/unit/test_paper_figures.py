@@ -255,6 +255,15 @@ class TestGrids:
         assert np.median(refused) == 228
         assert refused.min() < 100
 
+    def test_a_column_without_any_picture_is_named_in_the_notes_with_its_reason(self, tmp_path, pictures, monkeypatch):
+        drawn = []
+        monkeypatch.setattr(figures.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
+        figures.grid(reference.load(written(tmp_path, GRID, "figure6")), *pictures, SKIPPED, CONTEXT, [])
+        titles = [ax.get_title() for ax in drawn[0].axes if ax.get_title()]
+        assert titles == ["original", "e = 6", "e = 10"]
+        notes = " ".join(" ".join(text.get_text().split()) for text in drawn[0].texts)
+        assert "Left out: Other (other is not built yet)." in notes
+
     def test_columns_are_ordered_by_their_fact_and_a_missing_one_has_its_reason(self, tmp_path, pictures):
         figure = reference.load(written(tmp_path, GRID, "figure6"))
         columns = figures._columns(figure, face_selection.by_variant(pictures[1]), SKIPPED, CONTEXT, {})

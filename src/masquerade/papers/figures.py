@@ -176,6 +176,7 @@ def grid(
 ) -> None:
     """Draw faces: the original first, then the picture of each method. A refusal is a grey tile with its reason.
 
+    The notes name columns that have no picture, and why.
     ``source``: the archive of the originals. ``derived``: the anonymized archives, any seeds, in any order.
     ``attempts``: the archives of further pictures of the same faces, for columns that show one. A column may show its
     `difference` to the original.
@@ -183,25 +184,33 @@ def grid(
     shows the draw whose distance is closest to the face's mean, or the first.
     """
     archives, attempt_archives = face_selection.by_variant(derived), face_selection.by_variant(attempts)
-    columns = _columns(figure, archives, skipped, context, attempt_archives)
+    declared_columns = _columns(figure, archives, skipped, context, attempt_archives)
+    columns = [column for column in declared_columns if not column[-1]]
     ids = face_selection.faces(figure, source, distances, attempts)
     originals = source.index.set_index("id", drop=False)
     side = source.load(rows=originals.loc[ids[:1]]).images.shape[-1]
     with canvas.style():
-        notes = [context.about(figure), figure.note]
+        notes = [context.about(figure), _left_out(declared_columns), figure.note]
         drawing, tiles = _mosaic(len(ids), ["original", *(title for title, *_ in columns)], notes)
         for face, row in zip(ids, tiles, strict=True):
             original = source.load(rows=originals.loc[[face]]).images[0]
             _tile(row[0], original)
-            for (_, key, declared, reason), ax in zip(columns, row[1:], strict=True):
-                if reason:
-                    picture: np.ndarray | str = reason
-                elif declared.attempt:
+            for (_, key, declared, _), ax in zip(columns, row[1:], strict=True):
+                if declared.attempt:
                     picture = face_selection.attempt(face, attempt_archives[key], declared)
                 else:
                     picture = face_selection.draw(face, archives[key], key, distances)
                 _tile(ax, difference(picture, original, declared.difference) if declared.difference else picture)
         canvas.save(drawing, outputs, dpi=side * max(1, 192 // side))
+
+
+def _left_out(columns: Iterable[tuple[str, tuple[str, str], Picture, str]]) -> str:
+    """The columns without a picture, by their reason; '' if there is none."""
+    titles: dict[str, list[str]] = {}
+    for title, *_, reason in columns:
+        if reason:
+            titles.setdefault(reason, []).append(title)
+    return " ".join(f"Left out: {', '.join(names)} ({reason})." for reason, names in titles.items())
 
 
 def difference(picture: np.ndarray | str, original: np.ndarray, factor: float) -> np.ndarray | str:
