@@ -1,4 +1,7 @@
-"""Files that 0.9.0 wrote are read, or refused by their name. ``recorded/formats_0.9`` holds such files (docs/releases.md)."""
+"""Files that 0.9.0 wrote are read, or refused by their name (docs/releases.md).
+
+``recorded/formats_0.9`` holds files that the code of 0.9.0 wrote.
+"""
 
 import shutil
 from pathlib import Path

@@ -215,9 +215,10 @@ def convert(
 def examine(scale: Scale = None, root: Root = Path()) -> None:
     """List what is installed, what is missing, and what to do about it."""
     from masquerade.cli import doctor
+    from masquerade.params import repository
 
     table = Table("", "what", "state", "what to do", title="masquerade doctor")
-    checks = doctor.examine(root, scale)
+    checks = doctor.examine(repository.find() if root == Path() else root, scale)
     for check in checks:
         table.add_row(*(Text(cell, style=check.style) for cell in (check.word, check.name, check.state, check.remedy)))
     Console().print(table)
