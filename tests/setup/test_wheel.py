@@ -1,4 +1,4 @@
-"""A wheel, built from an sdist and installed from the registry in an empty environment, hides a face and brings it back.
+"""A wheel, built from an sdist and installed in an empty environment, hides a face and brings it back.
 
 It runs in an empty folder, without a clone, a home that can be written, and, where the system allows it, a network.
 """

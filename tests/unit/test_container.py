@@ -1,4 +1,4 @@
-"""apptainer.def installs what the Makefile installs. It is not built here: that needs Apptainer and a registry of images."""
+"""apptainer.def installs what the Makefile installs. To build it needs Apptainer and a registry of images."""
 
 import re
 from pathlib import Path

@@ -9,7 +9,6 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
