@@ -196,7 +196,7 @@ class TestOutsideOfAClone:
             repository.scratch(carried)
 
     @pytest.mark.parametrize("command", [
-        "params show", "params check", "params template fit", "matrix", "plan", "weights list", "assets list",
+        "params show", "params check", "matrix", "plan", "weights list", "assets list",
         "lineage verify", "export crate.zip", "records save", "records merge", "records clean",
         "export-faces out --dataset synthetic_hq",
     ])  # fmt: skip
