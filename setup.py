@@ -27,6 +27,8 @@ def commit() -> str:
     """The commit of the clone; in an sdist, the one from which it was made."""
     if (ROOT / COMMIT).is_file():
         return (ROOT / COMMIT).read_text(encoding="utf-8")
+    if not (ROOT / ".git").exists():  # a copy inside another repository has none of its own
+        return "unknown\n"
     command = ["git", "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout if done.returncode == 0 else "unknown\n"

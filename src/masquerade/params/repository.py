@@ -73,6 +73,8 @@ def commit() -> str:
     """The commit of this code, with ``+`` for a clone with other changes. 'unknown' outside git."""
     if _COMMIT.is_file():
         return _COMMIT.read_text(encoding="utf-8").strip()
+    if not (SOURCES / ".git").exists():  # a copy inside another repository has none of its own
+        return "unknown"
     command = ["git", "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"]
     try:
         done = subprocess.run(command, cwd=SOURCES, capture_output=True, text=True, check=True)
