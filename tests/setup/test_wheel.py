@@ -53,7 +53,11 @@ def installed(wheel, tmp_path_factory) -> Environment:
     folder = tmp_path_factory.mktemp("user")
     environment = Environment(folder / "environment")
     environment.run("pip", "install", "--quiet", wheel)
-    environment.variables |= {"XDG_CACHE_HOME": str(folder / "cache"), "HOME": str(folder / "nowhere")}
+    environment.variables |= {
+        "XDG_CACHE_HOME": str(folder / "cache"),
+        "HOME": str(folder / "nowhere"),
+        "COLUMNS": "200",
+    }
     return environment
 
 

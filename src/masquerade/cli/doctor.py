@@ -98,7 +98,7 @@ def requirements() -> Iterator[Check]:
     needs = [Requirement(text) for text in requires("masquerade") or ()]
     installed = {_normal(item.metadata["Name"]): item.version for item in distributions() if item.metadata["Name"]}
     for name, extra, remedy in (
-        ("packages", False, "`pip install masquerade`"),
+        ("packages", False, "Install the wheel again with pip, which installs them."),
         ("packages of the pipeline", True, "Needed only in a clone: `make environment` there."),
     ):
         asked = [need for need in needs if bool(need.marker) == extra]
