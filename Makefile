@@ -1,9 +1,10 @@
 # make reproduce   from nothing to tables and pictures (scale of params.yaml, `mini` as delivered)
 # make test        every test but those that follow
 # make photo       the packages for photographs of 256 pixels; research, not for commercial use (docs/photo.md)
+# make generated   the files that follow from others: environment.yml from the locks, the version in CITATION.cff
 # make rehearsal-test  the paper scales at full size, once, on random weights
 # make layouts-test  networks and judges at full size read files in the published layouts
-# make setup-test  a fresh clone, installed and used by an ordinary user from the package registry alone
+# make setup-test  a fresh clone, and a wheel, installed and used from the package registry alone
 # make slurm-test  every rule and method of the tiny matrix, and its accidents, on a real SLURM that this starts and stops (root, apt-get)
 # make test-all    all of these, and make lint
 # make fast        the quick ones of `make test` alone, with the coverage of each room
@@ -69,6 +70,10 @@ setup-test: environment
 test-all: test
 	$(MAKE) --jobs 2 --output-sync=target rehearsal-test setup-test layouts-test lint
 	$(MAKE) slurm-test
+
+.PHONY: generated
+generated: environment
+	python tests/generated.py
 
 slurm-test: environment
 	tests/slurm/install.sh

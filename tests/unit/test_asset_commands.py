@@ -15,6 +15,7 @@ from masquerade.cli.assets import app
 from masquerade.core import discovery
 from masquerade.core.errors import AssetError
 from masquerade.params import loading
+from masquerade.params.blocks import PARAMS
 from toy_assets import BYTES, SHA256, archive, given_file, placed, put, remote, toy_registry, weights
 
 
@@ -26,6 +27,7 @@ def run(*words: str) -> tuple[int, str]:
 
 @pytest.fixture
 def toys(monkeypatch, tmp_path):
+    (tmp_path / PARAMS).touch()  # a clone
     return toy_registry(monkeypatch, tmp_path)
 
 

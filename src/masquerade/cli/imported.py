@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from masquerade.cli.clones import Root
 from masquerade.core.errors import MasqueradeError, ParameterError
 from masquerade.params import paths
 from masquerade.params.paths import Paths
@@ -21,7 +22,6 @@ Dataset = Annotated[
     str, typer.Option("--dataset", help="The dataset of the test faces: a block below `datasets:` in params.yaml.")
 ]
 Scale = Annotated[str | None, typer.Option("--scale", help="The scale of the faces. Default: `scale:` in params.yaml.")]
-Root = Annotated[Path, typer.Option("--root", help="The repository, with params.yaml, data/ and imported/.")]
 
 
 def export_faces(

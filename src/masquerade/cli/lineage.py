@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from masquerade.cli.clones import Root
+
 app = typer.Typer(
     no_args_is_help=True, help="Trace a number to its raw data, explain its changes, and verify its files."
 )
@@ -24,7 +26,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Scale = Annotated[
     str | None, typer.Option("--scale", help="The scale of the numbers. Default: `scale:` in params.yaml.")
 ]
-Root = Annotated[Path, typer.Option("--root", help="The repository.")]
 
 
 @app.command()

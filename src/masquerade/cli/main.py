@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from masquerade.cli import assets, ending, faces, imported, keys, lineage, params, plan, records, weights
+from masquerade.cli import assets, clones, ending, faces, imported, keys, lineage, params, plan, records, weights
 from masquerade.core import determinism, memory
 from masquerade.core.errors import MasqueradeError
 from masquerade.core.packages import naming_missing_packages
@@ -57,7 +57,7 @@ PhotographScale = Annotated[
     str | None, typer.Option("--scale", help="The scale of the networks. Default: photo, if its networks are there.")
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")]
-Root = Annotated[Path, typer.Option("--root", help="The repository, with params.yaml, checkpoints/ and data/.")]
+Root = Annotated[Path, typer.Option("--root", help="A clone. Default: the current folder, else what is installed.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -89,8 +89,21 @@ def _check_sources() -> None:
         )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from masquerade.params import repository
+
+        typer.echo(f"masquerade {repository.release()} (commit {repository.commit()})")
+        raise typer.Exit
+
+
 @app.callback()
-def options(debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False) -> None:
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print version and commit.")
+    ] = False,
+) -> None:
     """Face anonymization, measured."""
 
 
@@ -202,9 +215,10 @@ def convert(
 def examine(scale: Scale = None, root: Root = Path()) -> None:
     """List what is installed, what is missing, and what to do about it."""
     from masquerade.cli import doctor
+    from masquerade.params import repository
 
     table = Table("", "what", "state", "what to do", title="masquerade doctor")
-    checks = doctor.examine(root, scale)
+    checks = doctor.examine(repository.find() if root == Path() else root, scale)
     for check in checks:
         table.add_row(*(Text(cell, style=check.style) for cell in (check.word, check.name, check.state, check.remedy)))
     Console().print(table)
@@ -216,7 +230,7 @@ def examine(scale: Scale = None, root: Root = Path()) -> None:
 def list_cells(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     scale: Scale = None,
-    root: Root = Path(),
+    root: clones.Root = Path(),
 ) -> None:
     """List every cell (dataset, method, variant, seed), with the reason for each cell that does not run."""
     import json
@@ -240,7 +254,7 @@ def export(
         bool, typer.Option("--with-data", help="Add the files of data/ and checkpoints/: every face of the run.")
     ] = False,
     scale: Scale = None,
-    root: Root = Path(),
+    root: clones.Root = Path(),
 ) -> None:
     """Export a run as a Workflow Run RO-Crate: its jobs, code, parameters, results, and all licences."""
     from masquerade.lineage import crate

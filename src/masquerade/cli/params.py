@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
+from masquerade.cli.clones import Root
+
 app = typer.Typer(no_args_is_help=True, help="Show and check params.yaml; its schema, and the block of a new method.")
 
 Scale = Annotated[str | None, typer.Option("--scale", help="The scale. Default: `scale:` in params.yaml.")]
-Root = Annotated[Path, typer.Option("--root", help="The repository, with params.yaml and scales/.")]
 
 
 @app.command()

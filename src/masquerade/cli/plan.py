@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from masquerade.cli.clones import Root
 from masquerade.pipeline.costs.gpus import GPUS, gpu
 
 WIDE = 140
@@ -47,7 +48,7 @@ def plan(
     ] = None,
     form: Annotated[Form, typer.Option("--format", help="The output format.")] = Form.table,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    root: Annotated[Path, typer.Option("--root", help="The repository, with params.yaml and data/.")] = Path(),
+    root: Root = Path(),
 ) -> None:
     """Estimate the cost of a scale: jobs, FLOPs, GPU hours, memory, disk. No job is run and no file is fetched."""
     from masquerade.params import loading

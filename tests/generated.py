@@ -1,0 +1,36 @@
+"""Files that follow from others, as text: `make generated` writes them, and tests compare."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def conda(root: Path) -> str:
+    """environment.yml: its head, the packages of both locks, and Masquerade itself."""
+    head, _, _ = (root / "environment.yml").read_text(encoding="utf-8").partition("  - pip:\n")
+    locks = [(root / name).read_text(encoding="utf-8") for name in ("requirements.lock", "requirements-cuda.lock")]
+    packages, cuda = ([line for line in text.splitlines() if "==" in line] for text in locks)
+    lines = [*packages, "# what the CUDA build of torch needs", *cuda, "# Masquerade, from this folder", "--editable ."]
+    return f"{head}  - pip:\n" + "".join(f"      {'' if line[0] == '#' else '- '}{line}\n" for line in lines)
+
+
+def citation(root: Path) -> str:
+    """CITATION.cff, with the version of pyproject.toml."""
+    version = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    text = (root / "CITATION.cff").read_text(encoding="utf-8")
+    return re.sub(r"^version: .*$", f"version: {version}", text, flags=re.MULTILINE)
+
+
+FILES = {"environment.yml": conda, "CITATION.cff": citation}
+"""File -> the function of the repository that gives its text."""
+
+
+def main() -> None:
+    for name, text in FILES.items():
+        (ROOT / name).write_text(text(ROOT), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

