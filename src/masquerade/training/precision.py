@@ -7,15 +7,13 @@ TF32 or bfloat16 a face depends on its batch.
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from masquerade.core.errors import ParameterError
 from masquerade.training.settings import Arithmetic
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def mixed(device: torch.device, enabled: bool, frozen: bool = False, cache: bool = True) -> AbstractContextManager:
@@ -43,13 +41,12 @@ def tf32(arithmetic: Arithmetic | None, device: torch.device, frozen: bool = Fal
     if arithmetic is None or (frozen and exact(device)):
         yield
         return
-    convolutions, products = torch.backends.cudnn, torch.backends.cuda.matmul
-    before = convolutions.allow_tf32, products.allow_tf32
-    convolutions.allow_tf32 = products.allow_tf32 = arithmetic.precision != "float32"
+    before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = arithmetic.precision != "float32"
     try:
         yield
     finally:
-        convolutions.allow_tf32, products.allow_tf32 = before
+        torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
 
 
 @contextmanager
@@ -62,11 +59,13 @@ def step(arithmetic: Arithmetic | None, device: torch.device, own: bool = False)
 
 def prepare(modules: Iterable[nn.Module], arithmetic: Arithmetic | None, device: torch.device) -> None:
     """Let networks compute channels last, and compile them. Their weights stay as they are. Raises as `compiled`."""
-    for module in modules if arithmetic is not None else ():
-        if arithmetic.channels_last:
-            for part in module.modules():
-                part.register_forward_pre_hook(_in_channels_last)
-        if compiles(arithmetic, device):
+    if arithmetic is None:
+        return
+    compiling = compiles(arithmetic, device)
+    for module in modules:
+        for part in module.modules() if arithmetic.channels_last else ():
+            part.register_forward_pre_hook(_in_channels_last)
+        if compiling:
             module.compile()
 
 
@@ -77,7 +76,7 @@ def _in_channels_last(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, 
     return tuple(value.contiguous(memory_format=torch.channels_last) if used else value for value, used in chosen)
 
 
-def compiled(function: Function, arithmetic: Arithmetic | None, device: torch.device) -> Function:
+def compiled(function: Callable[..., Any], arithmetic: Arithmetic | None, device: torch.device) -> Callable[..., Any]:
     """A function that is called many times with equal shapes, compiled if ``arithmetic`` says so."""
     return torch.compile(function) if compiles(arithmetic, device) else function
 
