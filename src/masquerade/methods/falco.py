@@ -147,7 +147,7 @@ class Falco(Method):
         images, inverted, fake = (part.to(space.device) for part in (images, inverted, fake))
         # Section 3.2: the middle layers start from the fake. The others are those of the real face and do not change.
         free = fake[:, None].repeat(1, len(self._layers), 1).requires_grad_(True)
-        fused = True if space.device.type == "cuda" else None  # one kernel for a step
+        fused = True if free.device.type == "cuda" else None  # one kernel for a step
         optimiser = torch.optim.Adam([free], lr=params.learning_rate, fused=fused)
         milestones = [int(share * params.steps) for share in params.milestones]
         schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, milestones, params.decay)
