@@ -91,7 +91,7 @@ def measured(
         method.anonymize(Faces(some.images[:few], some.index.iloc[:few]), 0)
     if gpu:
         torch.cuda.reset_peak_memory_stats()
-        batch = batch or method._batch(count)
+        batch = batch or method._together(count)
     start = time.perf_counter()
     method.anonymize(some, 0)
     seconds = time.perf_counter() - start

@@ -19,7 +19,7 @@ import torch
 from pages import MACHINE, ROOT, table, write
 
 from masquerade.cli import gpu_driver
-from masquerade.core import fingerprints
+from masquerade.core import determinism, fingerprints
 from masquerade.networks.inputs import device
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
@@ -33,8 +33,15 @@ from masquerade.pipeline.costs.workload import Workload
 
 ROWS = "rows.jsonl"
 HEAD = (STEP, WHAT, "seconds", "TFLOP", "TFLOP/s", SHARE, "memory, GiB", "planned, GiB", "remark")
-SIDE_BY_SIDE = (1, 2), (8, 8), (0, falco.PICTURES)
+FEW, MANY = (1, 2), (0, falco.PICTURES)
 """FALCO: pictures at once (0: as many as fit), and pictures that are measured."""
+REDUCED = {"channels_last": True, "compile": False}
+MODES = {
+    "falco": (True, None, (FEW, MANY)),
+    "falco, not deterministic, TF32": (False, {"precision": "tf32", **REDUCED}, (MANY,)),
+    "falco, not deterministic, bfloat16": (False, {"precision": "bfloat16", **REDUCED}, (FEW, MANY)),
+}
+"""What is measured -> `compute.deterministic`, `arithmetic` of the optimisation, and numbers of pictures."""
 
 
 class TimedBuilder(Builder):
@@ -54,18 +61,27 @@ class TimedBuilder(Builder):
 
 
 def falco_rows(size: int = 1024) -> Iterator[dict]:
-    """FALCO at its published size: a row for each number of pictures side by side. Seconds and FLOPs are of a face."""
+    """FALCO at its published size, in each mode and for some numbers of pictures. Seconds and FLOPs are of a face."""
+    usual = os.environ.get(determinism.VARIABLE, "1") != "0"
     with tempfile.TemporaryDirectory() as folder:
-        case = falco.published(Path(folder), size)
-        with FlopCounter() as counter:
-            falco.measured(*case, 1, 1, warm=False)
-        for batch, count in SIDE_BY_SIDE:
-            together, speed, memory = falco.measured(*case, batch, count)
-            name = f"falco, {batch} side by side" if batch else "falco"
-            yield {
-                STEP: "anonymize", WHAT: name, "seconds": 1 / speed, "flops": counter.flops, "memory": memory * 2**30,
-                "remark": f"{together or count} side by side, {size} pixels",
-            }  # fmt: skip
+        resources, faces, knobs, variant = falco.published(Path(folder), size)
+        flops = 0
+        for name, (deterministic, arithmetic, numbers) in MODES.items():
+            determinism.declare(deterministic)  # a new method prepares the GPU for it
+            params = type(knobs)(**{**knobs.model_dump(), "arithmetic": arithmetic})
+            case = resources, faces, params, variant
+            if not flops:
+                with FlopCounter() as counter:
+                    falco.measured(*case, 1, 1, warm=False)
+                flops = counter.flops
+            for batch, count in numbers:
+                together, speed, memory = falco.measured(*case, batch, count)
+                yield {
+                    STEP: "anonymize", WHAT: f"{name}, {batch} side by side" if batch else name, "seconds": 1 / speed,
+                    "flops": flops, "memory": memory * 2**30,
+                    "remark": f"{together or count} side by side, {size} pixels",
+                }  # fmt: skip
+    determinism.declare(usual)
 
 
 def training_rows(scale: str, until: float) -> Iterator[dict]:

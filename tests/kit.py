@@ -163,7 +163,6 @@ GENERATOR = {
         "steps": 4, "batch": 2, "learning_rate": 0.003, "kernel_rate": 0.01, "texture": 1.5, "decoded": 0.02,
         "samples": 0.02, "noise": "none", "projected": 0, "discriminator_rate": 0.002, "r1": 1.0, "r1_every": 2,
     },
-    "mixed": False,
     "adversarial": {
         "steps": 4, "batch": 2, "learning_rate": 0.002, "r1": 10.0, "r1_every": 2, "path_length": 2.0,
         "path_length_every": 2, "mixing": 0.9,
@@ -171,6 +170,7 @@ GENERATOR = {
     "samples_every": 8, "quality_samples": 4, "floor_detection": 0.0,
 }  # fmt: skip
 """Knobs of a generator that draws pictures of SIZE pixels."""
+BFLOAT16 = {"precision": "bfloat16", "channels_last": False, "compile": False}
 FIT = {
     "width": 4, "halvings": 1, "blocks": 1, "reach": 0.8,
     "discriminator": {"width": 4, "depth": 2, "scales": 2, "shared": False}, "identity_of": "both",

@@ -7,6 +7,7 @@ import re
 from argparse import Namespace
 from contextlib import nullcontext
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from torch.nn import functional
 
 import backward_nodes
 from accelerator import pretended
-from masquerade.backbones.generator import adversaries, nvlabs
+from masquerade.backbones.generator import adversaries, head, nvlabs
+from masquerade.backbones.generator.settings import HeadSettings
 from masquerade.backbones.inversion.refinement import loss_network
 from masquerade.backbones.recognition.training import CROP, Recogniser
 from masquerade.cli import main
@@ -31,8 +33,10 @@ from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.networks.projected_discriminator import Heads, Projection
 from masquerade.networks.psp import GradualStyleEncoder
 from masquerade.params import loading
+from masquerade.params.blocks import AttributeSettings
 from masquerade.params.slices import Slice
 from masquerade.pipeline import program
+from masquerade.pipeline.attributes import classifier
 from masquerade.pipeline.graph import Graph
 from masquerade.pipeline.photographs import choosing
 from masquerade.training import precision
@@ -249,6 +253,31 @@ LARGER = {
 def test_networks_of_larger_scales_are_differentiated_alike_each_time(as_on_a_gpu, name):
     images = torch.rand(2, 3, 64, 64, requires_grad=True)
     nodes = backward_nodes.of([LARGER[name](images)])
+    assert "AccumulateGrad" in {node.rpartition("::")[2] for node in nodes}
+    refused = nodes & backward_nodes.NONDETERMINISTIC
+    assert not refused
+
+
+def learnt_head(monkeypatch):
+    """An update of the head of the generator of photographs, on random features."""
+    draw = torch.Generator().manual_seed(0)
+    numbers = [torch.randn(64, *shape, generator=draw) for shape in ((512,), (128, 4), (3, 4))]
+    monkeypatch.setattr(head, "examples", lambda *_: head.Examples(*numbers))
+    head.train(MobileStyleGAN(), HeadSettings(published="", pictures=64, steps=1), 0)
+
+
+def learnt_attributes(monkeypatch):
+    """An epoch of the classifier of FALCO's attribute protocol; the last block of its network is trained."""
+    params = loading.load(Path(__file__).parents[2], "tiny").attributes.model_dump(exclude={"cells"})
+    learner = classifier.Classifier("mobilenet_v2", ["a", "b"], AttributeSettings(**params | {"frozen_blocks": 18}), 0)
+    features = learner.features(np.zeros((4, 32, 32, 3), np.uint8))
+    learner.fit(features, features, np.eye(4, 2, dtype=bool))
+
+
+@pytest.mark.parametrize("learn", [learnt_head, learnt_attributes])
+def test_trainings_outside_of_the_loop_are_differentiated_alike_each_time(as_on_a_gpu, monkeypatch, learn):
+    with backward_nodes.differentiated() as nodes:
+        learn(monkeypatch)
     assert "AccumulateGrad" in {node.rpartition("::")[2] for node in nodes}
     refused = nodes & backward_nodes.NONDETERMINISTIC
     assert not refused

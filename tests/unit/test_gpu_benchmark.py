@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 
 from accelerator import pretended
-from masquerade.core import discovery
+from masquerade.core import determinism, discovery
 from masquerade.pipeline.costs import measured, pictures
 from masquerade.pipeline.costs.step import Step
 
@@ -117,7 +117,11 @@ def test_falco_of_the_published_architecture_runs_and_its_flops_are_counted(gpu,
     *files, knobs, variant = case
     once = *files, knobs.model_copy(update={"steps": 1}), variant
     monkeypatch.setattr(gpu.falco, "published", lambda folder, size: once)
-    monkeypatch.setattr(gpu, "SIDE_BY_SIDE", ((1, 1), (0, 1)))
+    monkeypatch.setenv(determinism.VARIABLE, "1")
+    numbers = iter((((1, 1), (0, 1)), ((0, 1),), ((0, 1),)))
+    modes = {name: (*mode[:2], next(numbers)) for name, mode in gpu.MODES.items()}
+    monkeypatch.setattr(gpu, "MODES", modes)
     rows = list(gpu.falco_rows(64))
-    assert [row["what"] for row in rows] == ["falco, 1 side by side", "falco"]
+    names = [f"falco, not deterministic, {precision}" for precision in ("TF32", "bfloat16")]
+    assert [row["what"] for row in rows] == ["falco, 1 side by side", "falco", *names]
     assert all(row["seconds"] > 0 and row["flops"] > 1e10 for row in rows)

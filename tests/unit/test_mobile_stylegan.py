@@ -13,7 +13,7 @@ from masquerade.assets import random_face as package
 from masquerade.backbones.generator import random_face, training
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError
-from masquerade.networks.mobile_stylegan import inverse_haar
+from masquerade.networks.mobile_stylegan import MobileStyleGAN, inverse_haar
 from masquerade.params import loading
 
 RECORDED = Path(__file__).parent / "recorded" / "mobile_stylegan.npz"
@@ -71,6 +71,18 @@ def test_a_checkpoint_holds_no_tensor_of_the_package(checkpoint):
         names = set(file.keys())
     head = {f"generator.head.{name}" for name in ("style.weight", "style.bias", "kernel", "bias")}
     assert names == head | {"generator.latent_avg"}
+
+
+@pytest.mark.parametrize("known", [0, 2, 3])
+def test_drawing_that_begins_with_the_known_codes_gives_the_same_picture(known):
+    torch.manual_seed(0)
+    network = MobileStyleGAN().requires_grad_(False)
+    for weight in (*network.parameters(), *network.buffers()):
+        torch.nn.init.normal_(weight, std=0.1)
+    network.mixed = False
+    codes = torch.randn(1, network.layers, 512)
+    other = torch.cat([codes[:, :known], torch.randn(1, network.layers - known, 512)], dim=1)
+    assert torch.equal(network.synthesize(other, network.begin(codes, known)), network.synthesize(other))
 
 
 def test_the_head_draws_the_published_picture_in_small(checkpoint):

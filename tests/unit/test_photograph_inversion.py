@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+import backward_nodes
 import kit
 from masquerade.backbones.generator import random_face
 from masquerade.backbones.generator import training as generator_training
@@ -21,6 +22,7 @@ from masquerade.core.errors import PictureError
 from masquerade.core.images import to_float, to_uint8
 from masquerade.methods.latent.codes import Codes
 from masquerade.methods.latent.space import LatentSpace
+from masquerade.networks import deterministic
 from masquerade.networks.mobile_encoder import PrincipalCodes
 from masquerade.networks.pn_space import PNSpace
 from masquerade.params import loading
@@ -59,7 +61,7 @@ def folder(tmp_path_factory, generator):
 
 def knobs(**changes):
     usual = loading.load(ROOT, "paper").backbones["inversion"].model_dump()
-    usual |= {"kind": "mobile", "input_size": 128, "steps": 2, "batch": 2, "mixed": False, "samples_every": 10}
+    usual |= {"kind": "mobile", "input_size": 128, "steps": 2, "batch": 2, "samples_every": 10}
     usual["pairs"] = {"count": 6, "batch": 4, "pictures_every": 2}
     usual["weights"] |= {"codes": 1.0}
     return CLS(CLS.Params(**usual | {"floor_identity": -1.0, "floor_psnr": 0.0} | changes))
@@ -184,13 +186,23 @@ def trained(folder):
     curve = kit.Curve()
     job = kit.job(folder, "inversion", CLS.needs, log=curve)
     backbone = knobs(refinement={**STEPS, "steps": 1})
-    backbone.train(job)
-    return backbone, job, curve
+    with pytest.MonkeyPatch.context() as patch, backward_nodes.differentiated() as nodes:
+        patch.setattr(deterministic, "replaced", lambda images: True)
+        backbone.train(job)
+    return backbone, job, curve, nodes
+
+
+@NEEDS_PACKAGES
+def test_training_on_pairs_and_refinement_differentiate_what_a_gpu_computes_alike_each_time(trained):
+    *_, nodes = trained
+    assert "ConvolutionBackward0" in nodes
+    refused = nodes & backward_nodes.NONDETERMINISTIC
+    assert not refused
 
 
 @NEEDS_PACKAGES
 def test_training_on_pairs_writes_an_inverter_with_its_limit_and_refinement(trained):
-    backbone, job, curve = trained
+    backbone, job, curve, _ = trained
     assert {"codes", "pixels", "lpips", "total"} <= curve[0].keys()
     assert not job.state.with_suffix(".pairs").exists()
     made = CLS.load(job.checkpoint)

@@ -228,6 +228,18 @@ def test_hours_are_flops_over_peak_and_utilisation():
     assert AT.hours(Step("method", "x", 1, 1, "steps", flops=round(100e12 * 0.5 * 3600))) == pytest.approx(1.0)
 
 
+def test_a_step_of_a_set_precision_has_its_peak_and_a_remark_with_what_it_is_expected_to_give():
+    card = gpu("h100")
+    at = table.Throughput(card.title, card.tf32, share=0.5, peaks=card.peaks)
+    steps = [Step("method", "x", 1, 1, "steps", 10**18, precision=name) for name in ("", *card.peaks)]
+    usual, exact, tf32, bfloat16 = map(at.hours, steps)
+    assert (usual / tf32, exact / tf32, tf32 / bfloat16) == pytest.approx((1, 494.7 / 66.9, 2))
+    remarks = [row[-1] for row in table.rows(steps, at)]
+    assert remarks[0] == ""
+    assert remarks[2] == "tf32: 495 TFLOP/s at most, 7.4 times those of 32 bits"
+    assert table.Throughput("another GPU", 100.0, 0.5).expected(steps[2]) == ""
+
+
 PAGE = """# A card
 
 Some words.

@@ -12,7 +12,7 @@ import nvlabs_pickles
 from masquerade.backbones.generator import layouts, nvlabs
 from masquerade.backbones.generator.adversarial import path_lengths
 from masquerade.core.errors import CheckpointError
-from masquerade.networks.stylegan2 import CHANNELS, Generator, in_channels_last
+from masquerade.networks.stylegan2 import CHANNELS, Generator, ModulatedConv2d, in_channels_last
 from masquerade.networks.stylegan2_discriminator import Discriminator, deviation
 from masquerade.training.checkpoints import load_into
 from nvlabs_pickles import snapshot
@@ -90,6 +90,33 @@ def test_batch_of_codes_gives_what_the_equations_give_one_by_one(generator):
     torch.testing.assert_close(generator.synthesize(codes), expected, atol=2e-5, rtol=1e-4)
 
 
+def with_own_weights(conv, x, code):
+    """Karras et al. 2020, Eq. 1 and 3, as published: the weights of each picture, and a convolution in groups."""
+    count, (_, outputs, inputs, side, _) = len(x), conv.weight.shape
+    weight = conv.weight * conv.scale * conv.modulation(code).view(count, 1, inputs, 1, 1)
+    if conv.demodulate:
+        weight = weight * torch.rsqrt(weight.square().sum((2, 3, 4), keepdim=True) + 1e-8)
+    x = x.reshape(1, count * inputs, *x.shape[2:])
+    if conv.up:
+        weight = weight.transpose(1, 2).reshape(count * inputs, outputs, side, side)
+        made = functional.conv_transpose2d(x, weight, stride=2, groups=count)
+        return conv.blur(made.view(count, outputs, *made.shape[2:]))
+    made = functional.conv2d(x, weight.reshape(-1, inputs, side, side), padding=side // 2, groups=count)
+    return made.view(count, outputs, *made.shape[2:])
+
+
+@pytest.mark.parametrize(("kernel", "demodulate", "up"), [(3, True, False), (3, True, True), (1, False, False)])
+def test_one_shared_convolution_of_scaled_maps_equals_those_with_scaled_weights(kernel, demodulate, up):
+    torch.manual_seed(0)
+    conv = ModulatedConv2d(6, 5, kernel, 7, demodulate, up)
+    given = [torch.randn(3, 6, 8, 8).requires_grad_(True), torch.randn(3, 7).requires_grad_(True), conv.weight]
+    made, expected = conv(*given[:2]), with_own_weights(conv, *given[:2])
+    torch.testing.assert_close(made, expected, atol=1e-5, rtol=1e-5)
+    weights = torch.rand_like(made) / made[0].numel()
+    gradients = [torch.autograd.grad((result * weights).sum(), given) for result in (made, expected)]
+    torch.testing.assert_close(*gradients, atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize("noise", ["fixed", "none"])
 def test_quick_drawing_gives_the_same_pictures_and_gradients(generator, noise):
     codes = torch.randn(3, generator.layers, 7, requires_grad=True)
@@ -113,6 +140,18 @@ def test_quick_drawing_keeps_the_channels_of_a_pixel_together(generator):
     generator.quicken()
     generator.synthesize(torch.randn(2, generator.layers, 7))
     assert orders == [True] * len(generator.convs)
+
+
+def test_with_bfloat16_maps_stay_in_bfloat16_and_pictures_near_those_of_32_bits(generator):
+    types, codes = [], torch.randn(2, generator.layers, 7)
+    exact = generator.synthesize(codes)
+    for layer in generator.convs:
+        layer.register_forward_hook(lambda *parts: types.append(parts[-1].dtype))
+    generator.quicken()
+    with torch.autocast("cpu", torch.bfloat16):
+        made = generator.synthesize(codes)
+    assert types == [torch.bfloat16] * len(generator.convs)
+    assert (made - exact).square().mean() < 1e-3 * exact.square().mean()
 
 
 def test_each_layer_reads_its_own_code(generator):

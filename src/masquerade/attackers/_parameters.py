@@ -5,10 +5,10 @@ from typing import Annotated
 from pydantic import Field
 
 from masquerade.core.settings import Channels, Name
-from masquerade.training.settings import KernelUpdates
+from masquerade.training.settings import Computed, KernelUpdates
 
 
-class RecognitionParams(KernelUpdates):
+class RecognitionParams(KernelUpdates, Computed):
     """How a recogniser learns the method's pictures."""
 
     start: Name
@@ -20,7 +20,7 @@ class RecognitionParams(KernelUpdates):
     """m of ArcFace in radians."""
 
 
-class RestorationParams(KernelUpdates):
+class RestorationParams(KernelUpdates, Computed):
     """How a network learns to undo a method."""
 
     widths: Annotated[list[Channels], Field(min_length=2)]

@@ -58,7 +58,7 @@ def plan(
     card = gpu(name)
     throughput = table.Throughput(
         card.title if peak is None else "a GPU", getattr(card, precision.value) if peak is None else peak, utilisation,
-        measured.read(root) if precision is Precision.tf32 else None,
+        measured.read(root) if precision is Precision.tf32 else None, card.peaks if peak is None else {},
     )  # fmt: skip
     parameters = loading.load(root, scale)
     messages = Console(stderr=True)

@@ -174,6 +174,10 @@ class Method(ABC):
         seed and its key, and not on its batch.
         """
 
+    def at_once(self, usual: int) -> int:
+        """How many pictures `anonymize` should get at a time: ``usual``, or another number that is faster."""
+        return usual
+
     def enlarge(self) -> Callable[[str], np.ndarray] | None:
         """A function that draws the result of `anonymize` for an id at the generator's full size: uint8 (L, L, 3).
 

@@ -1,7 +1,10 @@
 """FALCO: a generated face, optimised in the latent space to keep the attributes of the original."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from contextlib import AbstractContextManager
+from functools import cached_property
+from math import ceil
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -11,6 +14,7 @@ from masquerade.core import execution, seeding
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
+from masquerade.training.settings import Arithmetic
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -57,6 +61,8 @@ class Falco(Method):
         fakes (ours; 0: the paper). It keeps the codes where the generator draws well."""
         batch: Annotated[int, Field(ge=0)]
         """Pictures that are optimised together; 0: as many as the memory of the GPU holds (`compute.deterministic`)."""
+        arithmetic: Arithmetic | None = None
+        """How the optimisation computes (`training.settings`). The results are drawn in 32 bits."""
 
     class Variant(Settings):
         margin: Annotated[float, Field(ge=-1, le=1)]
@@ -77,6 +83,7 @@ class Falco(Method):
         from masquerade.methods.latent.space import LatentSpace
         from masquerade.networks.inputs import differentiated
         from masquerade.networks.pn_space import PNSpace
+        from masquerade.training import precision
 
         super().__init__(params, variant, resources)
         self._space = LatentSpace(resources.backbones)
@@ -86,8 +93,10 @@ class Falco(Method):
         self._normal = PNSpace(self._fakes.codes.to(self._space.device)) if params.fake_weight else None
         self._identity = differentiated(loaded("identity", resources.backbones))
         differentiated(self._space.semantics.network.visual)
-        if self._space.device.type == "cpu":
+        arithmetic = params.arithmetic
+        if self._space.device.type == "cpu" or (arithmetic and arithmetic.channels_last):
             self._space.generator.quicken()
+        self._features = precision.compiled(self._drawn_features, arithmetic, self._space.device)
         self._layers = self._space.generator.published_layers(params.first_layer, params.last_layer)
 
     def observe(self, batches: Iterable[Faces]) -> None:
@@ -100,16 +109,21 @@ class Falco(Method):
 
         codes, features = self._codes.of(faces)
         start = self._fakes.codes[self._starts(faces, features)]
-        images, size = torch.from_numpy(faces.images), self._batch(len(faces))
+        images, size = torch.from_numpy(faces.images), self._together(len(faces))
         parts = zip(images.split(size), codes.split(size), start.split(size), strict=True)
         return self._space.draw(torch.cat([self._optimised(*part) for part in parts]), faces.ids).numpy()
 
     def statement(self) -> dict[str, object]:
+        from masquerade.training import precision
+
         first, *_, last = [*self._layers, self._layers[-1]]
+        arithmetic = self.params.arithmetic
+        precise = {"precision": precision.used(arithmetic, self._space.device)} if arithmetic else {}
         return {
             "fakes": len(self._fakes),
             "optimised_layers": f"{first}-{last} of {self._space.generator.layers}",
             "steps": self.params.steps,
+            **precise,
         }
 
     def _starts(self, faces: Faces, features: "Tensor") -> "Tensor":
@@ -127,47 +141,72 @@ class Falco(Method):
         """Section 3.3: pictures (N, 3, S, S), their W+ and the W of their fakes -> anonymized W+ (N, layers, style)."""
         import torch
 
+        from masquerade.training import precision
+
         space, params = self._space, self.params
         images, inverted, fake = (part.to(space.device) for part in (images, inverted, fake))
-        with torch.no_grad():
-            identity = self._identity(images)
-            tokens = self._tokens(images) if self.variant.attributes else None
         # Section 3.2: the middle layers start from the fake. The others are those of the real face and do not change.
         free = fake[:, None].repeat(1, len(self._layers), 1).requires_grad_(True)
-        optimiser = torch.optim.Adam([free], lr=params.learning_rate)
+        fused = True if free.device.type == "cuda" else None  # one kernel for a step
+        optimiser = torch.optim.Adam([free], lr=params.learning_rate, fused=fused)
         milestones = [int(share * params.steps) for share in params.milestones]
         schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, milestones, params.decay)
-        for _ in execution.rounds(params.steps):
-            made = space.generator.synthesize(self._mixed(inverted, free))
-            loss = self.variant.identity * identity_loss(self._identity(made), identity, self.variant.margin)
-            if tokens is not None:
-                apart = attribute_loss(self._tokens(made), tokens)
-                share = 1.0 if params.token_weight == "sum" else PUBLISHED_TOKENS / tokens.shape[1]
-                loss = loss + self.variant.attributes * share * apart
-            if self._normal is not None:
-                moved = self._normal(free) - self._normal(fake[:, None])
-                loss = loss + params.fake_weight * moved.square().mean(dim=(1, 2))
-            (free.grad,) = torch.autograd.grad(loss.sum(), free)
-            optimiser.step()
-            schedule.step()
+        with precision.tf32(params.arithmetic, space.device, frozen=True):
+            with torch.no_grad(), self._reduced():
+                identity, tokens = self._seen(images)
+                begun = space.generator.begin(self._mixed(inverted, free), self._layers[0])
+            for _ in execution.rounds(params.steps):
+                with self._reduced():
+                    vectors, made = self._features(inverted, free, begun)
+                loss = self.variant.identity * identity_loss(vectors, identity, self.variant.margin)
+                if self.variant.attributes:
+                    share = 1.0 if params.token_weight == "sum" else PUBLISHED_TOKENS / tokens.shape[1]
+                    loss = loss + self.variant.attributes * share * attribute_loss(made, tokens)
+                if self._normal is not None:
+                    moved = self._normal(free) - self._normal(fake[:, None])
+                    loss = loss + params.fake_weight * moved.square().mean(dim=(1, 2))
+                (free.grad,) = torch.autograd.grad(loss.sum(), free)
+                optimiser.step()
+                schedule.step()
         return torch.stack(self._mixed(inverted, free.detach()), dim=1).cpu()
 
-    def _tokens(self, images: "Tensor") -> "Tensor":
-        """The tokens of the attribute loss: pictures (N, 3, S, S) -> (N, T, W)."""
+    def _reduced(self) -> AbstractContextManager:
+        """A block of forward passes in the precision of the optimisation. What it returns has 32 bits."""
+        from masquerade.training import precision
+
+        arithmetic = self.params.arithmetic
+        return precision.mixed(self._space.device, bool(arithmetic and arithmetic.reduced), frozen=True)
+
+    def _drawn_features(self, inverted: "Tensor", free: "Tensor", begun: Any) -> "tuple[Tensor, Tensor]":
+        """`_seen` of the pictures of the codes. ``begun``: of the layers before the free ones."""
+        return self._seen(self._space.generator.synthesize(self._mixed(inverted, free), begun=begun))
+
+    def _seen(self, images: "Tensor") -> "tuple[Tensor, Tensor]":
+        """Identity vectors (N, D) of pictures (N, 3, S, S), and the tokens of the attribute loss (N, T, W), if any."""
+        vectors = self._identity(images).float()
+        if not self.variant.attributes:
+            return vectors, vectors
         chosen = {"all": slice(None), "patches": slice(1, None), "class": slice(0, 1)}[self.params.tokens]
-        return self._space.semantics.tokens(images)[:, chosen]
+        return vectors, self._space.semantics.tokens(images)[:, chosen].float()
 
     def _mixed(self, inverted: "Tensor", free: "Tensor") -> "list[Tensor]":
         """The codes (N, D) of all layers: the free codes in the middle, the inverted ones around them."""
         first, after = self._layers[0], self._layers[-1] + 1
         return [*inverted[:, :first].unbind(1), *free.unbind(1), *inverted[:, after:].unbind(1)]
 
-    def _batch(self, count: int) -> int:
-        """Pictures to optimise together: ``params.batch``, or as many as the memory of the GPU holds."""
+    def at_once(self, usual: int) -> int:
+        """As many as the GPU holds, so that its batches are full over all pictures of a set."""
+        if self.params.batch or self._space.device.type == "cpu":
+            return usual
+        return max(usual, self._fitting)
+
+    def _together(self, count: int) -> int:
+        """How many of ``count`` pictures are optimised together: ``params.batch``, or equal parts that fit a GPU."""
         if self.params.batch or self._space.device.type == "cpu":
             return self.params.batch or count
-        return min(count, self._fitting())
+        return ceil(count / ceil(count / self._fitting))
 
+    @cached_property
     def _fitting(self) -> int:
         """How many pictures fit into 80 % of the GPU's free memory, measured with one and with two pictures.
 
@@ -180,12 +219,14 @@ class Falco(Method):
         for count in (1, 2):
             torch.cuda.reset_peak_memory_stats()
             before = torch.cuda.memory_allocated()
-            codes = generator.latent_avg.repeat(count, generator.layers, 1).requires_grad_(True)
-            made = generator.synthesize(codes)
-            (self._identity(made).sum() + self._space.semantics.tokens(made).sum()).backward()
+            inverted = generator.latent_avg.repeat(count, generator.layers, 1)
+            free = inverted[:, self._layers[0] : self._layers[-1] + 1].clone().requires_grad_(True)
+            with self._reduced():
+                vectors, tokens = self._drawn_features(inverted, free, None)
+            (vectors.sum() + tokens.sum()).backward()
             used.append(torch.cuda.max_memory_allocated() - before)
-        free, whole = torch.cuda.mem_get_info()
-        room = 0.4 * whole if torch.are_deterministic_algorithms_enabled() else 0.8 * free
+        unused, whole = torch.cuda.mem_get_info()
+        room = 0.4 * whole if torch.are_deterministic_algorithms_enabled() else 0.8 * unused
         return max(1, int(room / max(1, used[1] - used[0])))
 
 

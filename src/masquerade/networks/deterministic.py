@@ -6,12 +6,13 @@ Everywhere else, PyTorch's operation itself runs.
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from masquerade.training import precision
 
 Operation = Callable[[Tensor, tuple[int, ...]], Tensor]
 """An operation on pictures (N, C, H, W) for a size (H', W'), linear, and deterministic into rows and columns."""
@@ -62,13 +63,8 @@ def _applied(operation: Operation, images: Tensor, size: tuple[int, ...]) -> Ten
     dtype = torch.promote_types(images.dtype, torch.float32)
     sides = zip(images.shape[-2:], size, strict=True)
     rows, columns = (_matrix(operation, side, made, dtype).to(images.device) for side, made in sides)
-    with _without_autocast(images.device):
+    with precision.without_bfloat16(images.device):
         return (rows @ images.to(dtype) @ columns.T).to(images.dtype)
-
-
-def _without_autocast(device: torch.device) -> AbstractContextManager:
-    known = torch.amp.is_autocast_available(device.type)
-    return torch.autocast(device.type, enabled=False) if known else nullcontext()
 
 
 @lru_cache(maxsize=64)

@@ -26,6 +26,8 @@ SIZE, LARGE = 256, 1024
 LEVELS = {SIZE: 6, LARGE: 7}
 """Times that the features are doubled for pictures of a size. The last doubling to LARGE is that of the colours."""
 ORDER = torch.channels_last
+Begun = tuple[Tensor, int] | None
+"""Features, and how often they were doubled; None: nothing."""
 HAAR = ((1.0, 1.0, 1.0, 1.0), (1.0, 1.0, -1.0, -1.0), (1.0, -1.0, 1.0, -1.0), (1.0, -1.0, -1.0, 1.0))
 """Four coefficients [low, across, down, both] -> a square of 2 x 2 pixels, row by row."""
 
@@ -160,11 +162,17 @@ class MobileStyleGAN(nn.Module):
         """W -> W+: the same code for every layer."""
         return w[:, None].expand(-1, self.layers, -1)
 
-    def synthesize(self, w_plus: Tensor | Sequence[Tensor]) -> Tensor:
-        """W+ (N, 14, 512), or its 14 codes (N, 512) -> pictures (N, 3, 256, 256)."""
+    def synthesize(self, w_plus: Tensor | Sequence[Tensor], begun: Begun = None) -> Tensor:
+        """W+ (N, 14, 512), or its 14 codes (N, 512) -> pictures (N, 3, 256, 256). ``begun``: what `begin` computed."""
         codes = self._codes(w_plus)
         with precision.mixed(self.latent_avg.device, self.mixed, frozen=True):
-            return self.head(self.features(codes, LEVELS[SIZE]), codes[-1]).float()
+            return self.head(self.features(codes, LEVELS[SIZE], begun), codes[-1]).float()
+
+    def begin(self, w_plus: Tensor | Sequence[Tensor], known: int) -> Begun:
+        """What the first ``known`` codes of W+ alone determine, for many calls of `synthesize`."""
+        levels = min((known - 1) // 2, LEVELS[SIZE])
+        with precision.mixed(self.latent_avg.device, self.mixed, frozen=True):
+            return (self.features(self._codes(w_plus), levels), levels) if known else None
 
     def synthesize_large(self, w_plus: Tensor | Sequence[Tensor]) -> Tensor:
         """W+ as in `synthesize` -> the published network's pictures (N, 3, 1024, 1024).
@@ -176,12 +184,14 @@ class MobileStyleGAN(nn.Module):
         with precision.mixed(self.latent_avg.device, self.mixed, frozen=True):
             return inverse_haar(self.large_head(self.features(codes, LEVELS[LARGE]), codes[-1])).float()
 
-    def features(self, codes: Sequence[Tensor], levels: int) -> Tensor:
+    def features(self, codes: Sequence[Tensor], levels: int, begun: Begun = None) -> Tensor:
         """Codes (N, 512) -> features (N, C, 4 2^levels, 4 2^levels); they need 1 + 2 ``levels`` codes."""
-        x = self.input.expand(len(codes[0]), -1, -1, -1).contiguous(memory_format=ORDER)
-        x = self.conv(x, codes[0])
-        for number, level in enumerate(self.levels[:levels]):
-            x = level(x, codes[2 * number + 1], codes[2 * number + 2])
+        if begun is None:
+            x = self.input.expand(len(codes[0]), -1, -1, -1).contiguous(memory_format=ORDER)
+            begun = self.conv(x, codes[0]), 0
+        x, first = begun
+        for number in range(first, levels):
+            x = self.levels[number](x, codes[2 * number + 1], codes[2 * number + 2])
         return x
 
     def forward(self, z: Tensor, psi: float = 1.0) -> Tensor:

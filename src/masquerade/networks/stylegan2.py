@@ -21,8 +21,8 @@ from masquerade.training import distributed
 
 CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64, 32)  # at 4, 8, ... 1024 pixels: config F
 Noise = Literal["fixed", "fresh", "none"]
-Begun = tuple[Tensor, list[Tensor]] | None
-"""Features, and pictures at 4, 8, ... pixels; None: nothing."""
+Begun = tuple[Tensor, list[Tensor], int] | None
+"""Features, pictures at 4, 8, ... pixels, and how many of `convs` gave the features; None: nothing."""
 PUBLISHED_LAYERS = 18
 """Style layers of the generator of 1024 pixels, in which the papers count."""
 
@@ -109,10 +109,11 @@ class Activation(nn.Module):
 
     def forward(self, x: Tensor, scale: Tensor, shift: Tensor | None) -> Tensor:
         bias = self.bias.view(-1, x.shape[1], 1, 1)
-        added = GAIN * (bias if shift is None else bias + shift)
+        # in the type of the convolution: bfloat16 and 32 bits together would give 32 bits
+        added = (GAIN * (bias if shift is None else bias + shift)).to(x.dtype)
         if in_channels_last(x):  # the result has the order of the first operand
             added = added.contiguous(memory_format=torch.channels_last)
-        return functional.leaky_relu_(torch.addcmul(added, x, GAIN * scale), SLOPE)
+        return functional.leaky_relu_(torch.addcmul(added, x, (GAIN * scale).to(x.dtype)), SLOPE)
 
 
 class StyledConv(nn.Module):
@@ -207,8 +208,10 @@ class Generator(nn.Module):
         self.clamp: float | None = None
 
     def quicken(self) -> None:
-        """From now on, compute channels last and enlarge RGB by products of matrices: equal and, on a CPU, quick."""
+        """From now on, compute channels last and, on a CPU, enlarge RGB by products of matrices: equal and quick."""
         self._order = torch.channels_last
+        if self.latent_avg.device.type != "cpu":
+            return
         for level, to_rgb in enumerate(self.to_rgbs):
             to_rgb.upsample.quicken(4 * 2**level)  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
 
@@ -246,21 +249,21 @@ class Generator(nn.Module):
         W+ can be given as its L codes (N, D): gradients are then computed only for those that need one. ``begun``: what
         `begin` has computed of the same first codes.
         """
-        picture = self._levels(w_plus, noise, len(self.to_rgbs), begun)[1][-1]
+        picture = self._drawn(w_plus, noise, self.layers, begun)[1][-1]
         return picture if self.size == self.drawn else functional.avg_pool2d(picture, self.drawn // self.size)
 
     def pyramid(self, w_plus: Tensor | Sequence[Tensor], noise: Noise = "fixed") -> list[Tensor]:
         """The pictures at 4, 8, ... ``drawn`` pixels. Each is the previous one, enlarged, plus its layers' output."""
-        return self._levels(w_plus, noise, len(self.to_rgbs), None)[1]
+        return self._drawn(w_plus, noise, self.layers, None)[1]
 
     def begin(self, w_plus: Tensor | Sequence[Tensor], known: int) -> Begun:
         """What the first ``known`` codes of W+ alone determine with fixed noise, for many calls of `synthesize`."""
-        return self._levels(w_plus, "fixed", known // 2 - 1, None) if known > 1 else None
+        return self._drawn(w_plus, "fixed", known, None) if known else None
 
-    def _levels(
-        self, w_plus: Tensor | Sequence[Tensor], noise: Noise, levels: int, begun: Begun
-    ) -> tuple[Tensor, list[Tensor]]:
-        """The features and the pictures after so many doublings of the first 4 pixels."""
+    def _drawn(
+        self, w_plus: Tensor | Sequence[Tensor], noise: Noise, known: int, begun: Begun
+    ) -> tuple[Tensor, list[Tensor], int]:
+        """What the first ``known`` codes determine, from ``begun`` on."""
         codes = w_plus.unbind(1) if isinstance(w_plus, Tensor) and w_plus.ndim == 3 else list(w_plus)
         shape = (len(codes), codes[0].shape[-1])
         if codes[0].ndim != 2 or shape != (self.layers, self.style_width):
@@ -268,14 +271,16 @@ class Generator(nn.Module):
         if begun is None:
             x = self.input.input.expand(len(codes[0]), -1, -1, -1).contiguous(memory_format=self._order)
             x = self.conv1(x, codes[0], self._noise(0, x, noise))
-            begun = x, [self.to_rgb1(x, codes[1])]
-        x, pictures = begun[0], list(begun[1])
-        for level in range(len(pictures) - 1, levels):
-            layer = 2 * level + 1
-            x = self.convs[layer - 1](x, codes[layer], self._noise(layer, x, noise))
-            x = self.convs[layer](x, codes[layer + 1], self._noise(layer + 1, x, noise))
-            pictures.append(self.to_rgbs[level](x, codes[layer + 2], pictures[-1]))
-        return x, pictures
+            begun = x, [], 0
+        x, pictures, done = begun[0], list(begun[1]), begun[2]
+        for layer in range(done + 1, known):  # the first convolution of a level takes the code of the colours before it
+            if layer % 2 and layer > 2 * len(pictures):
+                to_rgb = self.to_rgbs[layer // 2 - 1] if pictures else self.to_rgb1
+                pictures.append(to_rgb(x, codes[layer], *pictures[-1:]))
+            if layer <= len(self.convs):
+                x = self.convs[layer - 1](x, codes[layer], self._noise(layer, x, noise))
+                done = layer
+        return x, pictures, done
 
     def forward(self, z: Tensor, psi: float = 1.0, noise: Noise = "fixed") -> Tensor:
         """Z -> pictures, truncated by ``psi``."""

@@ -23,7 +23,8 @@ from tqdm import tqdm
 
 from masquerade.core import execution, files, fingerprints
 from masquerade.core.errors import MasqueradeError
-from masquerade.training import distributed
+from masquerade.training import distributed, precision
+from masquerade.training.settings import Arithmetic
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +52,8 @@ class Task(Protocol):
     """What is trained. ``modules`` have all weights and buffers to keep, ``optimisers`` all optimisers with a state.
 
     A task with ``parallel = True`` can be trained in several processes (`masquerade.training.distributed`). If the cost
-    of a step varies, ``kind(step)`` is equal for the steps of equal cost (`masquerade.core.execution`).
+    of a step varies, ``kind(step)`` is equal for the steps of equal cost (`masquerade.core.execution`). A task with
+    ``own_precision = True`` computes parts of a step with bfloat16 (`precision.mixed`), and not the whole step.
     """
 
     @property
@@ -94,13 +96,14 @@ def fit(
     averages: Mapping[str, Average] | None = None,
     after: Callable[[int], None] | None = None,
     save_every_seconds: float | None = None,
+    arithmetic: Arithmetic | None = None,
 ) -> None:
     """Train ``task`` for ``steps`` steps; resumes from ``state`` if that file is of the same training.
 
     ``fingerprint`` identifies the training (parameters, seed, data). A state with another fingerprint, or of other
     code, is ignored. ``averages`` are updated after each step, and then ``after(step)`` is called, for sample pictures.
     Of several processes (`masquerade.training.distributed`) the first logs, calls ``after`` and saves. All stop
-    together.
+    together. ``arithmetic``: how the networks compute in a step.
 
     The state is saved every ``save_every_seconds`` (default 30, or MASQUERADE_SAVE_EVERY_SECONDS) and when a signal
     requests a stop. The caller removes the file when the training is complete. After a request to stop, the earlier
@@ -120,13 +123,16 @@ def fit(
     fingerprint = f"{fingerprint} {_code(task)}"
     first = _resume(task, averages, state, fingerprint)
     distributed.start_together([*task.modules.values(), *(of.module for of in averages.values())], first, state)
-    is_first = distributed.first()
+    is_first, device = distributed.first(), _device(task)
+    precision.prepare(task.modules.values(), arithmetic, device)
     options: dict[str, Any] = {} if is_first else {"disable": True}
     bar = tqdm(total=steps, initial=first, mininterval=5, desc="training", **options)
     with _Requests() as requests, bar:
         saved = time.monotonic()
         for step in execution.rounds(steps, first, getattr(task, "kind", execution.alike)):
-            losses = distributed.mean(task.step(step))
+            with precision.step(arithmetic, device, own=hasattr(task, "own_precision")):
+                losses = task.step(step)
+            losses = distributed.mean(losses)
             infinite = [name for name, value in losses.items() if not math.isfinite(value)]
             if infinite:
                 raise Diverged(
@@ -147,6 +153,11 @@ def fit(
                 saved = time.monotonic()
             if stop and not distributed.all_continue(requests.hand_on):
                 raise Interrupted(f"stopped at step {step + 1} of {steps}; the same command resumes from {state}")
+
+
+def _device(task: Task) -> torch.device:
+    weights = (weight for module in task.modules.values() for weight in module.parameters())
+    return next(weights, torch.empty(0)).device
 
 
 def _code(task: Task) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from masquerade.training import distributed
+from masquerade.training import distributed, precision
 from masquerade.training.muon import Muon
 
 
@@ -84,7 +84,8 @@ class Optimisers:
         """
         for weight in self.weights:
             weight.grad = None
-        loss.backward()
+        with precision.without_bfloat16(loss.device):
+            loss.backward()
         distributed.average(weight.grad for weight in self.weights)
         if clip is not None:
             nn.utils.clip_grad_norm_(self.weights, clip)

@@ -1,19 +1,108 @@
-"""bfloat16 in trainings and frozen networks."""
+"""TF32, bfloat16, channels last and compiled networks, in trainings, optimisations and frozen networks.
 
-from contextlib import AbstractContextManager, nullcontext
+`settings.Arithmetic` is the block of parameters. In a deterministic process on a GPU a training computes as its block
+says: its batches are the same each time, and so are its bytes. Frozen networks compute in 32 bits there, because with
+TF32 or bfloat16 a face depends on its batch.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import torch
+from torch import Tensor, nn
+
+from masquerade.core.errors import ParameterError
+from masquerade.training.settings import Arithmetic
 
 
-def mixed(device: torch.device, enabled: bool, frozen: bool = False) -> AbstractContextManager:
+def mixed(device: torch.device, enabled: bool, frozen: bool = False, cache: bool = True) -> AbstractContextManager:
     """A block in which convolutions and products of matrices are computed with bfloat16, if ``enabled``.
 
-    It has no effect where bfloat16 does not pay, and on frozen networks on a GPU in a deterministic process: with
-    bfloat16, a face depends on its batch.
+    It has no effect where bfloat16 does not pay, and on frozen networks on a GPU in a deterministic process. ``cache``:
+    whether weights are converted once in the block, which must then not update them.
     """
-    exact = frozen and device.type != "cpu" and torch.are_deterministic_algorithms_enabled()
-    used = enabled and not exact and bfloat16_pays(device)
-    return torch.autocast(device.type, torch.bfloat16) if used else nullcontext()
+    used = enabled and not (frozen and exact(device)) and bfloat16_pays(device)
+    return torch.autocast(device.type, torch.bfloat16, cache_enabled=cache) if used else nullcontext()
+
+
+def without_bfloat16(device: torch.device) -> AbstractContextManager:
+    """A block within `mixed` that computes in the types of its tensors: for a backward pass, or for exact products."""
+    known = torch.amp.is_autocast_available(device.type)
+    return torch.autocast(device.type, enabled=False) if known else nullcontext()
+
+
+@contextmanager
+def tf32(arithmetic: Arithmetic | None, device: torch.device, frozen: bool = False) -> Iterator[None]:
+    """A block in which a GPU computes products of 32-bit floats in TF32, unless the precision is float32.
+
+    It is for forward and backward passes. None, or ``frozen`` in a deterministic process: as outside of the block.
+    """
+    if arithmetic is None or (frozen and exact(device)):
+        yield
+        return
+    before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = arithmetic.precision != "float32"
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
+
+
+@contextmanager
+def step(arithmetic: Arithmetic | None, device: torch.device, own: bool = False) -> Iterator[None]:
+    """A block for one step of a training. ``own``: the step itself says what it computes with bfloat16 (`mixed`)."""
+    whole = arithmetic is not None and arithmetic.reduced and not own
+    with tf32(arithmetic, device), mixed(device, whole, cache=False):
+        yield
+
+
+def prepare(modules: Iterable[nn.Module], arithmetic: Arithmetic | None, device: torch.device) -> None:
+    """Let networks compute channels last, and compile them. Their weights stay as they are. Raises as `compiled`."""
+    if arithmetic is None:
+        return
+    compiling = compiles(arithmetic, device)
+    for module in modules:
+        for part in module.modules() if arithmetic.channels_last else ():
+            part.register_forward_pre_hook(_in_channels_last)
+        if compiling:
+            module.compile()
+
+
+def _in_channels_last(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs of a module; maps (N, C, H, W) with the channels of a pixel side by side."""
+    maps = (isinstance(value, Tensor) and value.ndim == 4 for value in inputs)
+    chosen = zip(inputs, maps, strict=True)
+    return tuple(value.contiguous(memory_format=torch.channels_last) if used else value for value, used in chosen)
+
+
+def compiled(function: Callable[..., Any], arithmetic: Arithmetic | None, device: torch.device) -> Callable[..., Any]:
+    """A function that is called many times with equal shapes, compiled if ``arithmetic`` says so."""
+    return torch.compile(function) if compiles(arithmetic, device) else function
+
+
+def compiles(arithmetic: Arithmetic | None, device: torch.device) -> bool:
+    """Whether to compile. Raises ParameterError in a deterministic process on a GPU."""
+    if arithmetic is None or not arithmetic.compile or device.type == "meta":
+        return False
+    if exact(device):
+        raise ParameterError(
+            "`arithmetic.compile` and `compute.deterministic` are both true. torch.compile chooses kernels by their "
+            "time on this GPU, so the same seed would give other bytes. Set one of them to false."
+        )
+    return True
+
+
+def used(arithmetic: Arithmetic, device: torch.device) -> str:
+    """The precision in which frozen networks compute on a device: ``arithmetic.precision``, or float32."""
+    if arithmetic.reduced:
+        return "bfloat16" if not exact(device) and bfloat16_pays(device) else "float32"
+    return "float32" if device.type == "cpu" or exact(device) else arithmetic.precision
+
+
+def exact(device: torch.device) -> bool:
+    """Whether frozen networks compute in 32 bits alone: on a GPU, in a deterministic process."""
+    return device.type != "cpu" and torch.are_deterministic_algorithms_enabled()
 
 
 def bfloat16_pays(device: torch.device) -> bool:

@@ -1,6 +1,6 @@
 """The knobs that trainings share. A block inherits those that it has; `Settings.sources` names the papers' values."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -11,6 +11,35 @@ Weight = Annotated[float, Field(ge=0)]
 """The weight of a loss."""
 Betas = tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
 """beta 1 and beta 2 of Adam."""
+
+
+class Arithmetic(Settings):
+    """How networks compute. The equations are the same (docs/cluster.md)."""
+
+    precision: Literal["float32", "tf32", "bfloat16"]
+    """Of convolutions and products of matrices: 32 bits, TF32 (GPUs), or bfloat16, and TF32 for those that stay in 32
+    bits. Sums, losses' logarithms and exponentials, weights and their updates have 32 bits."""
+    channels_last: bool
+    """Whether the maps of the trained networks have the channels of a pixel side by side in memory."""
+    compile: bool
+    """Whether `torch.compile` fuses what the trained networks compute; not with `compute.deterministic` on a GPU."""
+
+    @property
+    def reduced(self) -> bool:
+        """Whether it is bfloat16."""
+        return self.precision == "bfloat16"
+
+
+class Computed(Settings):
+    """A training of networks."""
+
+    arithmetic: Arithmetic | None = None
+    """How its networks compute; null: in 32 bits, and convolutions in TF32 on a GPU without `compute.deterministic`."""
+
+    @property
+    def mixed(self) -> bool:
+        """Whether convolutions and products of matrices are computed with bfloat16."""
+        return self.arithmetic is not None and self.arithmetic.reduced
 
 
 class Updates(Settings):
@@ -31,14 +60,14 @@ class KernelUpdates(Updates):
     """Largest learning rate of Muon, for the kernels; 0: Adam for these too."""
 
 
-class RisingUpdates(KernelUpdates):
+class RisingUpdates(KernelUpdates, Computed):
     """Updates whose rates rise over the first tenth of the steps and fall as a cosine (`warmup_cosine_share`)."""
 
     weight_decay: Annotated[float, Field(ge=0)]
     """Weight decay of Adam (AdamW)."""
 
 
-class Sampled(Settings):
+class Sampled(Computed):
     """A training whose rates fall at the end, and that draws sample pictures."""
 
     cooldown: Annotated[float, Field(ge=0, le=1)]

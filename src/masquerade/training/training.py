@@ -74,13 +74,13 @@ class Training:
 
         loop.fit(
             task, steps=steps, state=self.job.state, fingerprint=self.digest(*parts), log=log or self.job.log,
-            averages=self._averages, after=after,
+            averages=self._averages, after=after, arithmetic=self.settings.arithmetic,
         )  # fmt: skip
 
     def digest(self, *parts: object) -> str:
         """A digest of all that the training depends on: settings, seed, faces, backbones and further ``parts``."""
         faces = self.source or self.archive.digest(self.job.people)
-        knobs, backbones = self.settings.model_dump(mode="json"), self.ties(*self.job.backbones)
+        knobs, backbones = self.settings.model_dump(mode="json", exclude_none=True), self.ties(*self.job.backbones)
         return digest_of(knobs, self.seed, faces, backbones, *parts)
 
     def ties(self, *names: str) -> dict[str, str]:

@@ -4,13 +4,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from masquerade.training.settings import OwnPublished, Updates
+from masquerade.training.settings import Computed, OwnPublished, Updates
 
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class AttributeClassifierSettings(OwnPublished, Updates):
+class AttributeClassifierSettings(OwnPublished, Updates, Computed):
     """The network, its training and its floor."""
 
     sources = {

@@ -45,6 +45,7 @@ class GeneratorTask(Phases):
     """
 
     parallel = True
+    own_precision = True
 
     def __init__(self, params: GeneratorSettings, generator: Generator, archive: FaceArchive, part: str, seed: int):
         pictures = pictures_of(archive, part, generator.size)

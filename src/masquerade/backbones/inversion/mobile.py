@@ -31,6 +31,8 @@ class MobileTask:
     code of the worse picture must be the picture.
     """
 
+    own_precision = True
+
     def __init__(self, params: InversionSettings, inverter: Inverter, generator: MobileStyleGAN, pictures: Tensor,
                  state: Path, seed: int):  # fmt: skip
         self.params, self.inverter, self.generator, self.pictures = params, inverter, generator, pictures

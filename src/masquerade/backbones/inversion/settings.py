@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from masquerade.core.settings import Channels, Settings
-from masquerade.training.settings import Published, Updates
+from masquerade.training.settings import Computed, Published, Updates
 
 
 class InversionWeights(Settings):
@@ -74,7 +74,7 @@ class RefinementSettings(Settings):
     """Weight of the mean squared coordinates in P_N space, 1 for random faces (Zhu et al. 2020)."""
 
 
-class InversionSettings(Published, Updates):
+class InversionSettings(Published, Updates, Computed):
     """The encoder, its training and its floors."""
 
     after_training = frozenset({"refinement"})
@@ -103,8 +103,6 @@ class InversionSettings(Published, Updates):
     """The step from which the first offset is trained (20000: appendix A); before it all layers have one code."""
     offsets_every: Annotated[int, Field(ge=1)]
     """Steps between the starts of two offsets (2000: appendix A)."""
-    mixed: bool
-    """Whether convolutions are computed with bfloat16; it takes less time on a recent CPU or GPU."""
     parts: Annotated[float, Field(ge=0)]
     """Extra weight of a pixel of brows, eyes, nose and mouth in the absolute differences, as for the generator."""
     weights: InversionWeights

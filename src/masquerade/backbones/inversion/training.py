@@ -45,6 +45,8 @@ LPIPS_KNOB = "backbones.inversion.weights.lpips"
 class InversionTask:
     """Updates of the encoder and, if its loss has a weight, of the discriminator of codes."""
 
+    own_precision = True
+
     def __init__(self, params: InversionSettings, inverter: Inverter, generator: Generator, identity: nn.Module,
                  pictures: Tensor, weights: PixelWeights, seed: int):  # fmt: skip
         self.params, self.inverter, self.generator, self.identity = params, inverter, generator, identity

@@ -68,12 +68,14 @@ def train(settings: IfaditSettings, job: TrainingJob) -> None:
 
 def _first_phase_digest(settings: IfaditSettings, training: Training) -> str:
     """A digest of all that the first phase depends on: two trainings with equal digests have the same first phase."""
-    knobs = settings.model_dump(mode="json", include=FIRST_PHASE)
+    knobs = settings.model_dump(mode="json", include=FIRST_PHASE, exclude_none=True)
     faces = training.archive.digest(training.job.people)
     return digest_of(knobs, training.seed, faces, training.ties(*NEEDS))
 
 
-FIRST_PHASE = {"encoder", "span", "mapping", "mapping_shared", "phase_one", "betas", "cooldown", "region", "refined"}
+FIRST_PHASE = {
+    "encoder", "span", "mapping", "mapping_shared", "phase_one", "betas", "cooldown", "region", "refined", "arithmetic",
+}  # fmt: skip
 
 
 def _taken_over(disentangler: Disentangler, first_phase: str, job: TrainingJob) -> bool:

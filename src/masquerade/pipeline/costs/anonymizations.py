@@ -10,6 +10,7 @@ from masquerade.pipeline import recovery
 from masquerade.pipeline.costs.builder import Builder
 from masquerade.pipeline.costs.meta import Cost
 from masquerade.pipeline.costs.step import Step
+from masquerade.pipeline.costs.trainings import precision
 from masquerade.pipeline.costs.workload import Workload
 
 
@@ -29,8 +30,14 @@ def anonymized(workload: Workload, builder: Builder) -> Iterator[Step]:
                 round(sum(costs[method, cell.variant].flops / len(batch) * count for cell, count in counts)),
                 max(costs[method, cell.variant].peak for cell, _ in counts),
                 sum(workload.png[cell.dataset] * count for cell, count in counts),
-                note=reasons[method],
+                precision=_precision(workload, method), note=reasons[method],
             )  # fmt: skip
+
+
+def _precision(workload: Workload, method: str) -> str:
+    """That of an optimisation. In a deterministic process frozen networks compute in 32 bits."""
+    set_to = precision(workload.parameters.methods[method].params)
+    return "float32" if set_to and workload.parameters.compute.deterministic else set_to
 
 
 def _anonymized(builder: Builder, method: str, variant: str, batch: Faces) -> tuple[Cost, str]:

@@ -43,7 +43,7 @@ def trained(workload: Workload, builder: Builder) -> Iterator[Step]:
             f"attacker {name}", lambda attacker=attacker, job=job: attacker.train(lesson, job)
         )
         yield trainings.step(workload, builder, "attacker", name, jobs, cost, job.checkpoint, reason,
-                             pictures[name] / jobs)  # fmt: skip
+                             pictures[name] / jobs, trainings.precision(attacker.params))  # fmt: skip
 
 
 def attacked(workload: Workload, builder: Builder) -> Iterator[Step]:

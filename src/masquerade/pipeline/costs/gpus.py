@@ -1,4 +1,4 @@
-"""Peak throughput of GPUs from their data sheets, without sparsity, in the two precisions of training here."""
+"""Peak throughput of GPUs from their data sheets, without sparsity, in the precisions of `Arithmetic`."""
 
 from dataclasses import dataclass
 
@@ -7,22 +7,28 @@ from masquerade.core.errors import MasqueradeError
 
 @dataclass(frozen=True)
 class GPU:
-    """``tf32``, ``fp32``: peak TFLOP/s of matrix products in TF32 (PyTorch's default for convolutions), and of plain
-    32-bit arithmetic.
+    """``tf32``, ``fp32``, ``bf16``: peak TFLOP/s of matrix products in TF32 (PyTorch's default for convolutions), of
+    plain 32-bit arithmetic, and of products in bfloat16.
     """
 
     title: str
     memory_gb: int
     tf32: float
     fp32: float
+    bf16: float
+
+    @property
+    def peaks(self) -> dict[str, float]:
+        """Precision of `Arithmetic` -> peak."""
+        return {"float32": self.fp32, "tf32": self.tf32, "bfloat16": self.bf16}
 
 
 GPUS = {
-    "a100": GPU("NVIDIA A100 80 GB", 80, 156.0, 19.5),
-    "h100": GPU("NVIDIA H100 SXM", 80, 494.7, 66.9),
-    "h200": GPU("NVIDIA H200 SXM", 141, 494.7, 66.9),
+    "a100": GPU("NVIDIA A100 80 GB", 80, 156.0, 19.5, 312.0),
+    "h100": GPU("NVIDIA H100 SXM", 80, 494.7, 66.9, 989.4),
+    "h200": GPU("NVIDIA H200 SXM", 141, 494.7, 66.9, 989.4),
 }
-"""NVIDIA's data sheets of the A100 (2021) and the H100 and H200, TF32 without sparsity."""
+"""NVIDIA's data sheets of the A100 (2021) and the H100 and H200, all without sparsity."""
 
 
 def gpu(name: str) -> GPU:

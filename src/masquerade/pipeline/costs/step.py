@@ -21,4 +21,6 @@ class Step:
     """Bytes of the files that all jobs write."""
     processor: float = 0.0
     """Seconds of one processor core for what is not a PyTorch network; of all jobs."""
+    precision: str = ""
+    """Of its networks, if the parameters set it (`Arithmetic`)."""
     note: str = ""

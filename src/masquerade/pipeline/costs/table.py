@@ -1,8 +1,8 @@
 """The plan as a table: what was counted, and the GPU hours at a measured or assumed throughput."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from masquerade.pipeline.costs.measured import PAGE, Measured
@@ -17,7 +17,9 @@ EXPLANATIONS = (
     "Counted: jobs and pictures, from the matrix; FLOPs of matrix products, convolutions and attention (a multiply-add "
     "is two), forwards and backwards, by running one training step or one batch of the pipeline's own code with these "
     "parameters on tensors without numbers; bytes of tensors that are alive at a time; bytes of checkpoints.",
-    "Estimated: GPU hours = FLOPs / (peak of the data sheet x share of it that is reached). {share} Peak memory leaves "
+    "Estimated: GPU hours = FLOPs / (peak of the data sheet x share of it that is reached). {share} Where `arithmetic` "
+    "sets a precision, an unmeasured step has its peak; what channels last and compiling give is not estimated. Peak "
+    "memory leaves "
     "out CUDA's context, workspaces and fragmentation. Disk: pictures x bytes of one PNG (a drawn face, or a "
     "photograph where the dataset is not drawn); measurements uncompressed. Core hours: judges and attackers that are "
     "no networks, measured on a few pictures on this machine.",
@@ -31,12 +33,14 @@ class Throughput:
     """``peak``: TFLOP/s of the GPU called ``name``. ``share``: the share of it that every step reaches, 0 .. 1.
 
     Without ``share``, a step has that which was ``measured``, or else the median of those. Without both: `ASSUMED`.
+    ``peaks``: of precisions. A step whose precision is set, and whose share was not measured, has its peak.
     """
 
     name: str
     peak: float
     share: float | None = None
     measured: Measured | None = None
+    peaks: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def usual(self) -> float:
@@ -47,13 +51,21 @@ class Throughput:
 
     def hours(self, *steps: Step) -> float:
         """GPU hours of all jobs of these steps."""
-        return sum(step.flops / (self.peak * TERA * self._reached(step)) for step in steps) / HOUR
+        return sum(step.flops / (TERA * self._speed(step)) for step in steps) / HOUR
 
-    def _reached(self, step: Step) -> float:
-        if self.share is not None or self.measured is None:
-            return self.usual
+    def _speed(self, step: Step) -> float:
+        """TFLOP/s."""
         rule = step.rule.partition("_")[0]  # anonymize_train and anonymize_attackers do the work of anonymize
-        return self.measured.shares.get((rule, step.name), self.usual)
+        if self.share is None and self.measured and (rule, step.name) in self.measured.shares:
+            return self.peak * self.measured.shares[rule, step.name]
+        return self.peaks.get(step.precision, self.peak) * self.usual
+
+    def expected(self, step: Step) -> str:
+        """What the precision of a step is expected to give; '' if it is not set, or the GPU is not listed."""
+        if step.precision not in self.peaks:
+            return ""
+        peak, times = self.peaks[step.precision], self.peaks[step.precision] / self.peaks["float32"]
+        return f"{step.precision}: {_number(peak)} TFLOP/s at most, {times:.2g} times those of 32 bits"
 
     @property
     def source(self) -> str:
@@ -89,7 +101,8 @@ def rows(steps: Sequence[Step], at: Throughput) -> list[tuple[str, ...]]:
         (
             step.rule, step.name, f"{step.jobs:,}", f"{step.units:,}" if step.units else "", step.unit,
             _scaled(step.flops, 1000, ("", "k", "M", "G", "T", "P", "E")), _number(hours),
-            _scaled(step.peak, 1024, BYTES), _scaled(step.disk, 1024, BYTES), _number(step.processor / HOUR), step.note,
+            _scaled(step.peak, 1024, BYTES), _scaled(step.disk, 1024, BYTES), _number(step.processor / HOUR),
+            "; ".join(text for text in (step.note, at.expected(step)) if text),
         )
         for step, hours in (*every, (total(steps), at.hours(*steps)))
     ]  # fmt: skip

@@ -31,7 +31,7 @@ def backbones(workload: Workload, builder: Builder) -> Iterator[Step]:
         if backbone.published:
             cost, reason = Cost(), reason or f"published: {backbone.published.name}"
         yield step(workload, builder, "backbone", name, 1, cost, checkpoint, reason,
-                   workload.learnt_by(backbone.people))  # fmt: skip
+                   workload.learnt_by(backbone.people), precision(parameters.backbones[name]))  # fmt: skip
 
 
 def codes(workload: Workload, builder: Builder) -> Iterator[Step]:
@@ -94,12 +94,13 @@ def _trained(
         cost, reason = Cost(), reason or f"published: {cards.weights_path(weights).name}"
     if rule == "method" and (role := workload.parameters.official(name)):
         cost, reason = Cost(), reason or f"published: {assets.path(role).name}"
-    return step(workload, builder, rule, name, jobs, cost, checkpoint, reason, workload.learnt_by(cls.people))
+    known = workload.learnt_by(cls.people)
+    return step(workload, builder, rule, name, jobs, cost, checkpoint, reason, known, precision(knobs))
 
 
 def step(
     workload: Workload, builder: Builder, rule: str, name: str, jobs: int, cost: Cost, checkpoint: Path, reason: str,
-    known: float,
+    known: float, precision: str,
 ) -> Step:  # fmt: skip
     """The row of ``jobs`` trainings of ``cost`` each. ``known``: number of pictures that one learns from (mean)."""
     steps = sum(count for count, _ in cost.kinds)
@@ -108,4 +109,13 @@ def step(
     tasks = workload.parameters.compute.submission("training", name.partition("/")[0]).tasks
     shared = f"{tasks} processes share the batch, and most of the peak" if tasks > 1 and not reason else ""
     disk = jobs * builder.size(checkpoint)
-    return Step(rule, name, jobs, jobs * steps, "steps", flops, cost.peak, disk, note=reason or shared)
+    set_to = precision if flops else ""
+    return Step(
+        rule, name, jobs, jobs * steps, "steps", flops, cost.peak, disk, precision=set_to, note=reason or shared
+    )
+
+
+def precision(knobs: Settings) -> str:
+    """The precision that the parameters of a training or an optimisation set; '' if they set none."""
+    arithmetic = getattr(getattr(knobs, "recognition", knobs), "arithmetic", None)
+    return arithmetic.precision if arithmetic else ""
