@@ -28,6 +28,7 @@ METHODS = {
     "inverted, not anonymized": "inverted/control",
     "FALCO (m = 0)": "falco/m_0",
     "LReOrg": "lreorg/default",
+    "iFADIT": "ifadit/full",
     "RiDDLE": "riddle/default",
 }
 
