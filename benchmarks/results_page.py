@@ -18,9 +18,10 @@ ROOT = Path(__file__).parents[1]
 PAGES = ("docs/results.md", "docs/identitydp.md", "docs/attackers.md", "docs/notes/attackers.md", "README.md")
 PICTURES = {
     "figure7.jpg": "identitydp/figure7",
-    "falco.jpg": "falco/figure3",
-    "ifadit.jpg": "ifadit/figure3",
-    "lreorg.jpg": "lreorg/figure9",
+    "falco.jpg": "falco/figure3 at photo",
+    "falco_mini.jpg": "falco/figure3",
+    "ifadit.jpg": "ifadit/figure3 at photo",
+    "lreorg.jpg": "lreorg/figure9 at photo",
     "attackers_evening.jpg": "attackers/tradeoff at evening",
 }
 """Name in docs/ -> paper and figure, and the scale if it is another one than that of the build."""
