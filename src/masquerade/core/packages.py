@@ -16,6 +16,7 @@ def naming_missing_packages() -> Iterator[None]:
         if name in ("", __name__.partition(".")[0]):
             raise  # a mistake in this program
         raise MissingPackage(
-            f"The package {name} is missing or does not load ({error}). Install the packages of Masquerade, in a clone "
-            "with `make environment`; `masquerade doctor` lists what is missing."
+            f"The package {name} is missing or does not load ({error}). Install the packages of Masquerade: `make "
+            "environment` in a clone, `pip install masquerade` elsewhere, `pip install 'masquerade[pipeline]'` for "
+            "builds. `masquerade doctor` lists what is missing."
         ) from error
