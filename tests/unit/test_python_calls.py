@@ -146,7 +146,7 @@ class TestOnePhotograph:
         noise.anonymize(portrait())
         with pytest.raises(masquerade.StillRecognised):
             weak.anonymize(portrait())
-        assert list(scratch.iterdir()) == []
+        assert [path for path in scratch.rglob("*") if path.is_file()] == []
 
     def test_the_file_that_was_judged_is_saved(self, noise, tmp_path):
         result = noise.anonymize(portrait())
