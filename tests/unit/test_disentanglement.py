@@ -297,23 +297,23 @@ def test_a_training_without_refinement_is_the_start_of_one_with_it(identity):
 def test_training_learns_to_reconstruct(identity, job):
     curve = kit.Curve()
     chosen = settings(steps=60, same_pairs=1.0, noised=0.0, learning_rate=4e-3, samples_every=60)
-    training.train(chosen, job(log=curve), identity)
+    training.train(chosen, job(log=curve), {"identity": identity})
     assert curve.of("reconstruction")[-1] < 0.8 * curve[0]["reconstruction"]
 
 
 def test_a_checkpoint_is_reused_only_for_the_same_training(identity, job, monkeypatch):
     first_job = job("first")
-    training.train(settings(), first_job, identity)
+    training.train(settings(), first_job, {"identity": identity})
     beside = {"library": nn.Linear(2, 3)}
     kin = dataclasses.replace(job("kin"), base=first_job.checkpoint)
     with monkeypatch.context() as patched:
         patched.setattr(loop, "fit", lambda *_, **__: pytest.fail("it was trained again"))
-        training.train(settings(), kin, identity, beside=beside)
+        training.train(settings(), kin, {"identity": identity}, beside=beside)
     (first, _), (second, facts) = (checkpoints.load_checkpoint(of.checkpoint) for of in (first_job, kin))
     assert first["network"].keys() == second["network"].keys()
     assert second["library"].keys() == {"weight", "bias"}
     assert all(torch.equal(value, second["network"][name]) for name, value in first["network"].items())
-    training.train(settings(same_pairs=1.0, noised=0.0), kin, identity)
+    training.train(settings(same_pairs=1.0, noised=0.0), kin, {"identity": identity})
     other, other_facts = checkpoints.load_checkpoint(kin.checkpoint)
     assert other_facts["training"] != facts["training"]
     assert not all(torch.equal(value, other["network"][name]) for name, value in first["network"].items())
@@ -321,7 +321,7 @@ def test_a_checkpoint_is_reused_only_for_the_same_training(identity, job, monkey
 
 def test_samples_show_every_column_at_the_given_intervals(identity, job):
     samples = {}
-    training.train(settings(), job(picture=samples.__setitem__), identity, alter=lambda vectors: -vectors)
+    training.train(settings(), job(picture=samples.__setitem__), {"identity": identity}, alter=lambda vectors: -vectors)
     assert sorted(samples) == ["samples_000003", "samples_000006"]
     # Four faces of the validation split; source, reconstruction, another's identity, altered.
     assert {pixels.shape for pixels in samples.values()} == {(4 * 32, 4 * 32, 3)}
@@ -329,4 +329,4 @@ def test_samples_show_every_column_at_the_given_intervals(identity, job):
 
 def test_pictures_of_another_size_are_refused_with_what_to_change(identity, job):
     with pytest.raises(ParameterError, match="encoder_widths"):
-        training.train(settings(encoder_widths=[4, 4, 4], generator_widths=[8, 8, 4, 4]), job(), identity)
+        training.train(settings(encoder_widths=[4, 4, 4], generator_widths=[8, 8, 4, 4]), job(), {"identity": identity})

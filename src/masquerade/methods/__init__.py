@@ -53,7 +53,8 @@ class Capabilities:
     fakes: bool = False
     """It needs the set of fakes: codes and features of generated faces."""
     latents: bool = False
-    """It works on the latent codes of the faces, which the pipeline computes before and passes to it."""
+    """It works on the latent codes of the faces, which the pipeline computes before and passes to it, if it needs the
+    inversion."""
     landmarks: bool = False
     """It needs the 68 landmarks of each face. Faces without landmarks are refused with that reason."""
     sees_face: bool = True
@@ -96,7 +97,7 @@ class Method(ABC):
     """Authors, year and identifier of the paper."""
     capabilities: ClassVar[Capabilities]
     needs: ClassVar[tuple[str, ...]] = ()
-    """The backbones that it needs, by role."""
+    """The backbones that it always needs, by role (see `needed`)."""
     losses: ClassVar[tuple[str, ...]] = ()
     """Roles of the official weight files, beside those of ``needs``, whose networks its losses may use. For it a judge
     with one of these files (``Judge.assets``) is not independent, and the tables state it."""
@@ -152,6 +153,11 @@ class Method(ABC):
     def published(cls, params: Any, path: Path) -> "nn.Module":
         """The network of an official weight file, if there are ``official`` ones. Raises CheckpointError."""
         raise NotImplementedError(f"{cls.__name__} has no official weight file")
+
+    @classmethod
+    def needed(cls, params: Any) -> tuple[str, ...]:
+        """The backbones that it needs with these parameters, by role: ``needs`` and further ones."""
+        return cls.needs
 
     @classmethod
     def files(cls, params: Any) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from masquerade.core.errors import ProtocolError
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources, _privacy
-from masquerade.methods._disentanglement.settings import DisentanglementSettings
+from masquerade.methods._disentanglement.settings import DisentanglementSettings, needed
 from masquerade.training.job import TrainingJob
 
 SAMPLE_EPSILON = 6.0  # for the last column of the sample pictures: section V.D
@@ -28,9 +28,9 @@ class IdentityDP(Method):
 
     title = "IdentityDP"
     paper = "Wen et al. 2022, IdentityDP, Neurocomputing (doi:10.1016/j.neucom.2022.06.039)"
-    capabilities = Capabilities(trains=True, differentially_private=True, deterministic=False)
+    capabilities = Capabilities(trains=True, differentially_private=True, latents=True, deterministic=False)
     needs = ("identity",)
-    architecture = ("encoder_widths", "generator_widths", "span")
+    architecture = ("encoder_widths", "generator_widths", "span", "latent")
 
     Params = DisentanglementSettings
 
@@ -49,10 +49,15 @@ class IdentityDP(Method):
         from masquerade.methods._disentanglement.frozen import FrozenStageOne
 
         super().__init__(params, variant, resources)
-        self._networks = FrozenStageOne(params, self.checkpoint, resources.backbones)
+        self._networks = FrozenStageOne(params, resources)
+        self._space = self._networks.space
         self._mechanism: _privacy.LaplaceMechanism | None = None
         if variant.sensitivity == "bound":
             self._calibrate(_privacy.sensitivity_bound(self._networks.network.identity_width))
+
+    @classmethod
+    def needed(cls, params: DisentanglementSettings) -> tuple[str, ...]:
+        return needed(params)
 
     @classmethod
     def train(cls, params: DisentanglementSettings, job: TrainingJob) -> None:
@@ -63,7 +68,7 @@ class IdentityDP(Method):
             mechanism = _privacy.LaplaceMechanism(SAMPLE_EPSILON, bound, "bound", "seeded")
             return np.stack([mechanism.perturb(row, job.seed, str(name)) for name, row in enumerate(vectors)])
 
-        training.train(params, job, loaded("identity", job.backbones), noised)
+        training.train(params, job, {role: loaded(role, job.backbones) for role in needed(params)}, noised)
 
     @property
     def observes(self) -> bool:
@@ -79,7 +84,7 @@ class IdentityDP(Method):
         """X~ = h(M(X), g(X)), Eq. 13. Raises PictureError if the pictures do not have the network's size."""
         vectors = zip(self._networks.identities(faces.images), faces.ids, strict=True)
         noised = np.stack([self.mechanism.perturb(vector, seed, name) for vector, name in vectors])
-        return self._networks.fuse(noised, self._networks.attributes(faces.images))
+        return self._networks.fuse(noised, self._networks.attributes_of(faces), faces.ids)
 
     @property
     def mechanism(self) -> _privacy.LaplaceMechanism:

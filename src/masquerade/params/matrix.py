@@ -125,7 +125,7 @@ def reason(parameters: Parameters, dataset: str, method: str, as_if_placed: bool
     if not as_if_placed and (why := unavailable(parameters, dataset)):
         return why
     cls = discovery.load("methods", method)
-    missing = [name for name in cls.needs if name not in parameters.backbones]
+    missing = [name for name in parameters.needs(method) if name not in parameters.backbones]
     if missing:
         return f"needs the backbone {', '.join(missing)}, which params.yaml does not define"
     if cls.capabilities.gallery and "train" not in discovery.load("faces", parameters.matrix.train_on).splits:

@@ -70,6 +70,14 @@ class Parameters:
             return own_weights.name_of((block.published_ablations or {}).get(variant, ""))
         return own_weights.name_of(getattr(block, "published", ""))
 
+    def needs(self, method: str) -> tuple[str, ...]:
+        """The backbones that a method loads."""
+        return discovery.load("methods", method).needed(self.methods[method].params)
+
+    def takes_codes(self, method: str) -> bool:
+        """Whether a method works on the latent codes of the faces."""
+        return discovery.load("methods", method).capabilities.latents and "inversion" in self.needs(method)
+
     def official(self, method: str) -> str:
         """The role of the official weight file that replaces the training of a method; '' if there is none."""
         return own_weights.role_of(getattr(self.methods[method], "published", ""))

@@ -47,13 +47,13 @@ class _Finder:
 
     def resources(self, name: str, variant: str, given: Path | None) -> Resources:
         cls = discovery.load("methods", name)
-        able = cls.capabilities
+        able, needs = cls.capabilities, self.parameters.needs(name)
         if given and not able.trains:
             raise ParameterError(f"'{name}' has no network of its own, so it takes no checkpoint. Leave it out.")
         if given and not given.is_file():
             raise CheckpointError(f"{given} is missing. Name a checkpoint of '{name}', or none.")
         backbones: dict[str, Path] = {}
-        for need in _in_order(cls.needs):
+        for need in _in_order(needs):
             if path := self._backbone(need, backbones):
                 backbones[need] = path
         checkpoint = given or (self._checkpoint(name, variant, backbones) if able.trains else None)
@@ -67,7 +67,7 @@ class _Finder:
             self.say(self._learnt())
         return Resources(
             checkpoint=checkpoint,
-            backbones={need: backbones[need] for need in cls.needs},
+            backbones={need: backbones[need] for need in needs},
             gallery=FaceArchive(self.root / gallery) if able.gallery else None,
             fakes=fakes,
         )

@@ -32,7 +32,7 @@ class MethodInputs:
 
     def needs(self, method: str) -> tuple[str, ...]:
         """The backbones that a method loads."""
-        return discovery.load("methods", method).needs
+        return self.parameters.needs(method)
 
     def capabilities(self, method: str) -> Capabilities:
         return discovery.load("methods", method).capabilities
@@ -81,5 +81,5 @@ class MethodInputs:
             "gallery": gallery if able.gallery else [],
             "gallery_index": index(gallery) if able.gallery else [],
             "fakes": paths.fakes if able.fakes else [],
-            "latents": paths.latents if able.latents else [],
+            "latents": paths.latents if self.parameters.takes_codes(wildcards.method) else [],
         }

@@ -53,10 +53,11 @@ def missing(root: Path, parameters: Parameters, method: str, variant: str | None
     if problem := adopted_networks.package_problem(parameters):
         yield problem
     paths, cls = Paths(parameters.scale), discovery.load("methods", method)
-    files = {need: paths.backbone.format(backbone=need) for need in cls.needs}
+    needs = parameters.needs(method)
+    files = {need: paths.backbone.format(backbone=need) for need in needs}
     weights = {
         need: discovery.load("backbones", need)(parameters.backbones[need]).weights
-        for need in cls.needs
+        for need in needs
         if need in parameters.backbones
     }
     if cls.capabilities.trains:

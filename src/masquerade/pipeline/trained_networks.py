@@ -39,6 +39,10 @@ class Trained:
     def cls(self) -> Any:
         return discovery.load(self.room, self.module) if self.room else SetOfFakes
 
+    def needs(self, parameters: Parameters) -> tuple[str, ...]:
+        """The backbones that it was trained with."""
+        return parameters.needs(self.module) if self.room == "methods" else self.cls.needs
+
     def checkpoint(self, paths: Paths, seed: int) -> str:
         """The checkpoint of the build."""
         if self.room == "backbones":
@@ -84,7 +88,7 @@ def slice_of(parameters: Parameters, trained: Trained) -> dict[str, Any]:
 def terms_of(parameters: Parameters, trained: Trained) -> str:
     """The terms of use of a network, from the faces and the networks that it learnt from; '' for none."""
     own = [trained.module] if trained.room == "backbones" else []
-    return parameters.terms_of([parameters.matrix.train_on], [*own, *trained.cls.needs])
+    return parameters.terms_of([parameters.matrix.train_on], [*own, *trained.needs(parameters)])
 
 
 def _without_test(tree: Any) -> Any:

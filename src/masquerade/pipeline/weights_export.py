@@ -111,7 +111,7 @@ class _Exporter:
         buffers = checkpoints.buffers_of(path)
         exact = buffers if trained.room else []  # the codes and features of fakes are buffers, and are rounded
         rounded = half_precision.rounded(tensors, exact, path)
-        ties = {name: md5 for name in trained.cls.needs if (md5 := facts.get(name))}
+        ties = {name: md5 for name in trained.needs(self.parameters) if (md5 := facts.get(name))}
         if not trained.room:  # the file states the generator, and the features are those of this semantics network
             ties["semantics"] = fingerprints.md5(self.root / self.paths.backbone.format(backbone="semantics"))
         file = self.folder / cards.weights_path(trained.name).name

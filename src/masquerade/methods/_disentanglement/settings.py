@@ -49,6 +49,15 @@ class RefinementSettings(Settings):
     """As ``noised`` of the other updates."""
 
 
+class LatentSettings(Settings):
+    """Stage I in the latent space of the frozen generator (ours): r_att is the code of the inversion, and h draws the
+    code that a mapping makes of r_id and r_att.
+    """
+
+    hidden: Annotated[int, Field(ge=4)]
+    """Hidden units of the mapping, which is that of iFADIT (Eq. 2 there): at least two for each number of a style."""
+
+
 class DisentanglementSettings(AdversarialUpdates):
     """All knobs of Stage I."""
 
@@ -83,6 +92,8 @@ class DisentanglementSettings(AdversarialUpdates):
     training's people. 0: the whole vector (the paper). An encoder of few people fills few of its 512 dimensions."""
     refinement: RefinementSettings
     """The last updates."""
+    latent: LatentSettings | None = None
+    """Stage I for photographs, in place of both networks of the paper (null: the paper)."""
 
     @model_validator(mode="after")
     def _shares_fit(self) -> Self:
@@ -105,3 +116,8 @@ class DisentanglementSettings(AdversarialUpdates):
     def size(self) -> int:
         """Side in pixels of the pictures of a network with these widths."""
         return 2 ** (len(self.encoder_widths) + 1)
+
+
+def needed(settings: DisentanglementSettings) -> tuple[str, ...]:
+    """The backbones of Stage I, to which a checkpoint belongs."""
+    return ("identity",) if settings.latent is None else ("identity", "generator", "inversion")

@@ -14,8 +14,8 @@ from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float
 from masquerade.methods._disentanglement import losses
-from masquerade.methods._disentanglement.network import Disentanglement
-from masquerade.methods._disentanglement.settings import DisentanglementSettings, RefinementSettings
+from masquerade.methods._disentanglement.network import StageOne, built
+from masquerade.methods._disentanglement.settings import DisentanglementSettings, RefinementSettings, needed
 from masquerade.networks.inputs import device, embedded
 from masquerade.networks.patchgan import MultiScaleDiscriminator
 from masquerade.networks.projected_discriminator import Heads, Projection
@@ -25,7 +25,6 @@ from masquerade.training.job import TrainingJob
 from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
 
-TIED = ("identity",)  # the backbones that a checkpoint belongs to
 KNOBS = DisentanglementSettings.model_fields  # of Stage I: those of a method beside them change no training
 SAMPLES = 6  # rows of a sample picture
 SPARED = ("start",)  # the layer from r_id to 2 x 2: its kernel is so large that Muon is not worth its cost
@@ -70,11 +69,12 @@ class StageOneTask:
         pictures: np.ndarray,
         identities: Tensor,
         seed: int,
+        frozen: Mapping[str, nn.Module] | None = None,
     ):
         torch.manual_seed(seeding.derive(seed, "weights"))
         self.settings, self.identity, self.pictures, self.identities = settings, identity, pictures, identities
         self.seed, self.device = seed, identities.device
-        self.network = Disentanglement(settings, identities.shape[1]).to(self.device)
+        self.network = built(settings, frozen or {}, identities.shape[1]).to(self.device)
         if settings.span:
             self.network.spanned(identities)
         self.modules: dict[str, nn.Module] = {"network": self.network}
@@ -126,7 +126,8 @@ class StageOneTask:
         identity = self._noised(self.identities[torch.from_numpy(giver)], phase.settings.noised, step)
         share = phase.rate * cooldown_share(step - phase.first, phase.settings.steps, self.settings.cooldown)
         values, drawn = self._update_generator(phase, images, identity, torch.from_numpy(same).to(self.device), share)
-        values["discriminator"] = self._update_discriminator(phase, images, drawn)
+        if phase.settings.losses.adversarial:
+            values["discriminator"] = self._update_discriminator(phase, images, drawn)
         return {name: value.item() for name, value in values.items()}
 
     def _noised(self, identity: Tensor, noised: float, step: int) -> Tensor:
@@ -149,14 +150,13 @@ class StageOneTask:
         maps = self.network.attributes(images)
         drawn = self.network.fuse(identity, maps)
         phase.discriminator.requires_grad_(False)
-        sums = self.settings.squares == "sums"
-        values = {
-            "adversarial": losses.adversarial(phase.scores(drawn)),
+        weights, sums = phase.settings.losses, self.settings.squares == "sums"
+        judged = {"adversarial": losses.adversarial(phase.scores(drawn))} if weights.adversarial else {}
+        values = judged | {
             "attributes": losses.attributes(self.network.attributes(drawn), maps, sums),
             "identity": losses.identity(self.identity(drawn), identity),
             "reconstruction": losses.reconstruction(drawn, images, same, sums),
         }
-        weights = phase.settings.losses
         total = weighted(values, weights)  # Eq. 18
         phase.generating.descend(total, share)
         phase.discriminator.requires_grad_(True)
@@ -171,26 +171,26 @@ class StageOneTask:
 def train(
     settings: DisentanglementSettings,
     job: TrainingJob,
-    identity: nn.Module,
+    frozen: Mapping[str, nn.Module],
     alter: Alter | None = None,
     beside: Mapping[str, nn.Module] | None = None,
 ) -> None:
     """Train Stage I on the people of the job and write ``job.checkpoint`` (the averaged generator).
 
-    ``identity``: the frozen identity encoder. ``alter``: the method's Stage II, for one more column of the sample
+    ``frozen``: the backbones `needed`, by role. ``alter``: the method's Stage II, for one more column of the sample
     pictures. ``beside``: further modules for the checkpoint. If ``job.base`` is a checkpoint of the same training, or
     was adopted from weights/, its generator is taken and no training runs. Raises ParameterError if pictures and widths
     do not fit.
     """
     training = Training(job, DisentanglementSettings(**settings.model_dump(include=set(KNOBS))))
-    pictures = decoded(training.archive, job.people, settings.size)
-    task = StageOneTask(settings, identity, pictures, encode(identity, pictures).to(device()), job.seed)
+    identity, pictures = frozen["identity"], decoded(training.archive, job.people, settings.size)
+    task = StageOneTask(settings, identity, pictures, encode(identity, pictures).to(device()), job.seed, frozen)
     network, digest = training.averaged(task.network), training.digest()
     if job.base is None or not _taken_over(job.base, digest, network):
         sources = decoded(training.archive, "validation", settings.size, SAMPLES)
         training.fit(task, settings.updates, lambda: samples(network, identity, sources, alter))
     modules = {"network": network, **(beside or {})}
-    training.save(modules, {"size": settings.size, "training": digest}, TIED)
+    training.save(modules, {"size": settings.size, "training": digest}, needed(settings))
 
 
 def _taken_over(base: Path, digest: str, network: nn.Module) -> bool:
@@ -238,7 +238,7 @@ def encode(identity: nn.Module, pictures: np.ndarray) -> Tensor:
 
 
 @torch.no_grad()
-def samples(network: Disentanglement, identity: nn.Module, pictures: np.ndarray, alter: Alter | None) -> np.ndarray:
+def samples(network: StageOne, identity: nn.Module, pictures: np.ndarray, alter: Alter | None) -> np.ndarray:
     """uint8 (rows, columns, 3): source | reconstruction | with the next face's identity | with its altered identity."""
     where = next(network.parameters()).device
     images = torch.from_numpy(to_float(pictures)).to(where)

@@ -13,7 +13,7 @@ from masquerade.core.images import Faces
 from masquerade.core.keys import Digits, stacked
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
-from masquerade.methods._disentanglement.settings import DisentanglementSettings
+from masquerade.methods._disentanglement.settings import DisentanglementSettings, needed
 from masquerade.methods._memory import Remembered
 from masquerade.methods.cao21 import rotation
 from masquerade.training.job import TrainingJob
@@ -39,7 +39,7 @@ class Cao21(Method):
     capabilities = Capabilities(trains=True, keys=PASSWORD, invertible=True, saves=True)
     needs = ("identity",)
     kin = "identitydp"
-    architecture = ("encoder_widths", "generator_widths", "span")
+    architecture = ("encoder_widths", "generator_widths", "span", "latent")
 
     class Params(DisentanglementSettings):
         combined: Annotated[int, Field(ge=2)]
@@ -56,7 +56,7 @@ class Cao21(Method):
         from masquerade.methods._disentanglement.frozen import FrozenStageOne
 
         super().__init__(params, variant, resources)
-        self._networks = networks = FrozenStageOne(params, self.checkpoint, resources.backbones)
+        self._networks = networks = FrozenStageOne(params, resources)
         self._read = Remembered(lambda images: (networks.identities(images), networks.attributes(images)))
         if "references" not in self._networks.rest:
             raise CheckpointError(f"{self.checkpoint} holds no library of reference identities. Train it again.")
@@ -65,12 +65,17 @@ class Cao21(Method):
         self._usual = self._references.usual_angle()
 
     @classmethod
+    def needed(cls, params: Params) -> tuple[str, ...]:
+        return needed(params)
+
+    @classmethod
     def train(cls, params: Params, job: TrainingJob) -> None:
         """Raises ParameterError if there are too few training identities for one reference a password."""
         from masquerade.methods._disentanglement import training
         from masquerade.methods.latent.store import Table
 
-        identity = loaded("identity", job.backbones)
+        frozen = {role: loaded(role, job.backbones) for role in needed(params)}
+        identity = frozen["identity"]
         library = training.people(job, identity, params.size)
         try:
             references = rotation.References(library.numpy(), params.combined, PASSWORD.count)
@@ -82,7 +87,7 @@ class Cao21(Method):
         def rotated(vectors: np.ndarray) -> np.ndarray:
             return unit(rotation.rotate(vectors, references.of(0), rotation.angle(SAMPLE_LEVEL)))
 
-        training.train(params, job, identity, rotated, {"references": Table({"identities": library})})
+        training.train(params, job, frozen, rotated, {"references": Table({"identities": library})})
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """F(X, p, d) = G(M(z_id, p, d), z_attr), Eq. 15."""

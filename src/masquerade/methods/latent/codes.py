@@ -30,13 +30,18 @@ class Codes:
             self._rows = {name: row for row, name in enumerate(json.loads(facts["ids"]))}
 
     def of(self, faces: Faces) -> tuple[Tensor, Tensor]:
-        """W+ (N, layers, style) and features (N, D). Raises PictureError if an inversion diverged or missed a face."""
-        if all(name in self._rows for name in faces.ids):
-            rows = torch.tensor([self._rows[name] for name in faces.ids])
-            codes, features = self._table["w_plus"][rows], self._table["features"][rows]
-            missed = self._table["diverged"][rows]
+        """W+ (N, layers, style) and features (N, D). Raises as `w_plus`."""
+        codes, rows = self.w_plus(faces), self._stored(faces)
+        described = self._table["features"][rows] if len(rows) else self._space.describe(torch.from_numpy(faces.images))
+        return codes, described
+
+    def w_plus(self, faces: Faces) -> Tensor:
+        """W+ (N, layers, style). Raises PictureError if an inversion diverged or missed a face."""
+        rows = self._stored(faces)
+        if len(rows):
+            codes, missed = self._table["w_plus"][rows], self._table["diverged"][rows]
         else:
-            codes, features = self._space.invert(faces.images), self._space.describe(torch.from_numpy(faces.images))
+            codes = self._space.invert(faces.images)
             missed = ~torch.from_numpy(self._space.reached(faces.images, codes))
         if diverged(codes, self._space).any():
             raise PictureError(
@@ -47,7 +52,12 @@ class Codes:
                 "the inversion does not reach it: what the generator draws of its code differs from it as much as "
                 "somebody else does"
             )
-        return codes, features
+        return codes
+
+    def _stored(self, faces: Faces) -> Tensor:
+        """The rows of the file that hold these faces, int64 (N,); () if one is not in it."""
+        known = all(name in self._rows for name in faces.ids)
+        return torch.tensor([self._rows[name] for name in faces.ids] if known else [], dtype=torch.int64)
 
 
 def diverged(codes: Tensor, space: LatentSpace) -> Tensor:

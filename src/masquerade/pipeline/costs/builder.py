@@ -54,7 +54,7 @@ class Builder:
         knobs = params.trained_with(cls, block.params.model_dump(mode="json"), ablation)
         resources = Resources(
             checkpoint=self.path(f"method.{name}.{variant}" if ablation else f"method.{name}"),
-            backbones={backbone: self.path(backbone) for backbone in cls.needs},
+            backbones={backbone: self.path(backbone) for backbone in self.parameters.needs(name)},
             gallery=FaceArchive(self.archive),
             fakes=self.path("fakes"),
             latents=self.path("latents"),

@@ -49,7 +49,7 @@ def codes(workload: Workload, builder: Builder) -> Iterator[Step]:
         share = settings.count / few
         yield Step("fakes", "", 1, settings.count, "pictures", round(cost.flops * share), cost.peak,
                    builder.size(file, share), note=reason)  # fmt: skip
-    datasets = sorted({cell.dataset for cell in workload.cells if able[cell.method].latents})
+    datasets = sorted({cell.dataset for cell in workload.cells if workload.parameters.takes_codes(cell.method)})
     if datasets:
         archive, file = FaceArchive(builder.archive), builder.path("latents")
         cost, reason = builder.counted("latents", lambda: codes.write(LatentSpace(backbones), archive, file))
@@ -88,7 +88,7 @@ def _trained(
     workload: Workload, builder: Builder, rule: str, name: str, cls: type[Method], knobs: Settings, jobs: int,
     checkpoint: Path, base: Path | None,
 ) -> Step:  # fmt: skip
-    job = builder.job(checkpoint, cls.needs, base)
+    job = builder.job(checkpoint, cls.needed(knobs), base)
     cost, reason = builder.counted(name, lambda: cls.train(knobs, job))
     if weights := workload.parameters.weights(*name.split("/")):
         cost, reason = Cost(), reason or f"published: {cards.weights_path(weights).name}"
