@@ -88,6 +88,11 @@ class LatentDisentanglement(StageOne):
         return generator.latent_avg + self.mapping(normalize(identity @ self.basis.mT), maps[0])
 
 
+def size_of(settings: DisentanglementSettings, frozen: Mapping[str, Any]) -> int:
+    """Side in pixels of the pictures of the network of ``settings``."""
+    return settings.size if settings.latent is None else frozen["generator"].size
+
+
 def built(settings: DisentanglementSettings, frozen: Mapping[str, Any], identity_width: int = 512) -> StageOne:
     """The network of ``settings``. ``frozen``: role -> network; a latent one takes generator and inversion."""
     if settings.latent is None:

@@ -14,7 +14,7 @@ from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float
 from masquerade.methods._disentanglement import losses
-from masquerade.methods._disentanglement.network import StageOne, built
+from masquerade.methods._disentanglement.network import StageOne, built, size_of
 from masquerade.methods._disentanglement.settings import DisentanglementSettings, RefinementSettings, needed
 from masquerade.networks.inputs import device, embedded
 from masquerade.networks.patchgan import MultiScaleDiscriminator
@@ -183,14 +183,15 @@ def train(
     do not fit.
     """
     training = Training(job, DisentanglementSettings(**settings.model_dump(include=set(KNOBS))))
-    identity, pictures = frozen["identity"], decoded(training.archive, job.people, settings.size)
+    identity, size = frozen["identity"], size_of(settings, frozen)
+    pictures = decoded(training.archive, job.people, size)
     task = StageOneTask(settings, identity, pictures, encode(identity, pictures).to(device()), job.seed, frozen)
     network, digest = training.averaged(task.network), training.digest()
     if job.base is None or not _taken_over(job.base, digest, network):
-        sources = decoded(training.archive, "validation", settings.size, SAMPLES)
+        sources = decoded(training.archive, "validation", size, SAMPLES)
         training.fit(task, settings.updates, lambda: samples(network, identity, sources, alter))
     modules = {"network": network, **(beside or {})}
-    training.save(modules, {"size": settings.size, "training": digest}, needed(settings))
+    training.save(modules, {"size": size, "training": digest}, needed(settings))
 
 
 def _taken_over(base: Path, digest: str, network: nn.Module) -> bool:

@@ -72,11 +72,12 @@ class Cao21(Method):
     def train(cls, params: Params, job: TrainingJob) -> None:
         """Raises ParameterError if there are too few training identities for one reference a password."""
         from masquerade.methods._disentanglement import training
+        from masquerade.methods._disentanglement.network import size_of
         from masquerade.methods.latent.store import Table
 
         frozen = {role: loaded(role, job.backbones) for role in needed(params)}
         identity = frozen["identity"]
-        library = training.people(job, identity, params.size)
+        library = training.people(job, identity, size_of(params, frozen))
         try:
             references = rotation.References(library.numpy(), params.combined, PASSWORD.count)
         except ValueError as error:
