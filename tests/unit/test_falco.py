@@ -139,6 +139,16 @@ def test_middle_layers_start_from_the_nearest_fake_and_the_others_keep_the_code_
     assert 0 < (optimised[:, USED] - start[:, None]).abs().max() <= REACH
 
 
+def test_another_result_of_a_face_starts_from_the_next_nearest_fake(world, faces, drawn_codes):
+    space = LatentSpace(world[1])
+    assert falco(world).otherwise(faces, 1) is not None
+    (optimised,), (_, features) = drawn_codes, codes.Codes(space).of(faces)
+    known = fakes.load(world[0] / "fakes.safetensors", space)
+    start = known.codes[fakes.nearest(features, known.features, 1)]
+    assert 0 < (optimised[:, USED] - start[:, None]).abs().max() <= REACH
+    assert falco(world, start="random").otherwise(faces, 1) is None
+
+
 def test_the_weight_of_the_fake_keeps_the_codes_near_it(world, faces, drawn_codes):
     for weight in (0.0, 1000.0):
         falco(world, knobs={"steps": 4, "learning_rate": 0.1, "fake_weight": weight}).anonymize(faces, 0)
@@ -210,6 +220,8 @@ def test_nearest_fake_has_the_smallest_distance():
     real, made = draw.normal(size=(5, 4)), draw.normal(size=(30, 4))
     expected = np.linalg.norm(real[:, None] - made[None], axis=2).argmin(1)
     assert fakes.nearest(torch.from_numpy(real), torch.from_numpy(made)).tolist() == expected.tolist()
+    second = np.linalg.norm(real[:, None] - made[None], axis=2).argsort(1)[:, 1]
+    assert fakes.nearest(torch.from_numpy(real), torch.from_numpy(made), 1).tolist() == second.tolist()
 
 
 def test_set_of_fakes_that_is_too_small_is_refused(world, tmp_path):

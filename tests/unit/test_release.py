@@ -18,7 +18,7 @@ from command_line import (
     repository,
 )
 from masquerade.cli.outcome import INCOMPLETE
-from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
+from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint8
 from masquerade.params.blocks import InspectionSettings
 from masquerade.pipeline import makers, salts
 from masquerade.pipeline.inspection import Inspector, Threshold
@@ -124,23 +124,55 @@ class TestNeighbours:
         assert written(tmp_path / "out") == {"report.csv"}
 
     def test_a_result_that_looks_like_somebody_else_of_the_photograph_is_withheld(self, tmp_path):
-        """The stranger is a flat picture. The result is the astronaut, who stands beside."""
-        astronaut = np.asarray(portrait().crop((50, 20, 250, 220)).resize((64, 64)))
-        stranger = np.full((64, 64, 3), 90, np.uint8)
-        judge = Inspector(InspectionSettings(far=0.001, margin=0.05, smallest_face=20, face_probability=0.95))
-        archives = {}
-        for name, picture in (("originals", stranger), ("results", astronaut)):
-            with ArchiveWriter(tmp_path / f"{name}.zip") as out:
-                row = {"id": "a", "identity": "", "split": "test", "file": "a.png", "file_id": "a"}
-                out.add(picture, {**row, "status": "ok", "reason": ""})
-            archives[name] = FaceArchive(tmp_path / f"{name}.zip")
-        maker = makers.Maker("m", "v", "s", "-")
-        release = Anonymized(
-            tmp_path / "out", judge, Threshold(0.65, ""), False, None, None, False, maker, marked=False
-        )
-        for others, reason in (([], ""), ([np.asarray(portrait().crop((50, 20, 250, 220)))], "still recognised")):
-            (row,) = release.publish(archives["originals"], archives["results"], {"a": [stranger, *others]})
-            assert row["reason"] == reason
+        """The result is the astronaut, who stands beside the stranger."""
+        publish = released(tmp_path, astronaut(64), lambda faces, number: None)
+        for others, reason in (([], ""), ([astronaut(200)], "still recognised")):
+            assert publish(others)["reason"] == reason
+
+
+class TestFurtherResults:
+    """What a method gives for a face that is still recognised. Its first result is the astronaut, as she was."""
+
+    def test_the_first_one_that_is_not_recognised_is_written(self, tmp_path):
+        given = {1: astronaut(64), 2: STRANGER}
+        publish = released(tmp_path, astronaut(64), lambda faces, number: to_float(given[number][None]), astronaut(64))
+        row = publish([])
+        assert (row["status"], row["recognised"]) == ("ok", "no")
+        assert (np.asarray(Image.open(tmp_path / "out" / row["output"])) == STRANGER).all()
+
+    def test_they_end(self, tmp_path):
+        numbers = []
+
+        def otherwise(faces, number):
+            numbers.append(number)
+            return to_float(astronaut(64)[None])
+
+        publish = released(tmp_path, astronaut(64), otherwise, astronaut(64))
+        assert publish([])["reason"] == "still recognised"
+        assert numbers == [1, 2]
+
+
+STRANGER = np.full((64, 64, 3), 90, np.uint8)  # a flat picture
+
+
+def astronaut(size: int) -> np.ndarray:
+    return np.asarray(portrait().crop((50, 20, 250, 220)).resize((size, size)))
+
+
+def released(folder, result, otherwise, original=STRANGER):
+    """Publishes the result of a face: other faces of the photograph -> the row of the report."""
+    judge = Inspector(InspectionSettings(far=0.001, margin=0.05, smallest_face=20, face_probability=0.95))
+    archives = []
+    for name, picture in (("originals", original), ("results", result)):
+        with ArchiveWriter(folder / f"{name}.zip") as out:
+            row = {"id": "a", "identity": "", "split": "test", "file": "a.png", "file_id": "a"}
+            out.add(picture, {**row, "status": "ok", "reason": ""})
+        archives.append(FaceArchive(folder / f"{name}.zip"))
+    maker = makers.Maker("m", "v", "s", "-")
+    release = Anonymized(
+        folder / "out", judge, Threshold(0.65, ""), False, None, None, False, maker, marked=False, otherwise=otherwise
+    )
+    return lambda others: release.publish(*archives, {"a": [original, *others]})[0]
 
 
 def chunks(png: bytes) -> list[bytes]:

@@ -180,6 +180,13 @@ class Method(ABC):
         seed and its key, and not on its batch.
         """
 
+    def otherwise(self, faces: Faces, number: int) -> np.ndarray | None:
+        """Another result for faces on whose first one the person is still recognised; None if the method has one alone.
+
+        ``number``: 1, 2, ... gives the next one.
+        """
+        return None
+
     def at_once(self, usual: int) -> int:
         """How many pictures `anonymize` should get at a time: ``usual``, or another number that is faster."""
         return usual

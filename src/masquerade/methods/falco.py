@@ -105,10 +105,19 @@ class Falco(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
+        return self._anonymized(faces, 0)
+
+    def otherwise(self, faces: Faces, number: int) -> np.ndarray | None:
+        """From the next nearest fake (ours)."""
+        there = self.variant.start == "nearest" and number < len(self._fakes)
+        return self._anonymized(faces, number) if there else None
+
+    def _anonymized(self, faces: Faces, number: int) -> np.ndarray:
+        """``number``: of the nearest fakes, from 0."""
         import torch
 
         codes, features = self._codes.of(faces)
-        start = self._fakes.codes[self._starts(faces, features)]
+        start = self._fakes.codes[self._starts(faces, features, number)]
         images, size = torch.from_numpy(faces.images), self._together(len(faces))
         parts = zip(images.split(size), codes.split(size), start.split(size), strict=True)
         return self._space.draw(torch.cat([self._optimised(*part) for part in parts]), faces.ids).numpy()
@@ -126,14 +135,14 @@ class Falco(Method):
             **precise,
         }
 
-    def _starts(self, faces: Faces, features: "Tensor") -> "Tensor":
-        """The fake from which each face starts: rows of the fakes, int64 (N,) (Eq. 1)."""
+    def _starts(self, faces: Faces, features: "Tensor", number: int) -> "Tensor":
+        """The fake from which each face starts: rows of the fakes, int64 (N,) (Eq. 1; ``number``: the next ones)."""
         import torch
 
         from masquerade.methods.latent.fakes import nearest
 
         if self.variant.start == "nearest":
-            return nearest(features, self._fakes.features)
+            return nearest(features, self._fakes.features, number)
         draws = [seeding.generator(0, "falco", name).integers(len(self._fakes)) for name in faces.ids]
         return torch.tensor(draws, dtype=torch.int64)
 

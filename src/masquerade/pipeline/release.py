@@ -16,7 +16,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from masquerade.core import files
-from masquerade.core.images import OK, REFUSED, FaceArchive, to_uint8
+from masquerade.core.images import OK, REFUSED, FaceArchive, Faces, to_uint8
 from masquerade.faces.folder import Folder
 from masquerade.pipeline import inspection, makers, salts
 from masquerade.pipeline.inspection import Inspector, Seen, Threshold
@@ -33,6 +33,9 @@ Clear = Mapping[str, Sequence[np.ndarray]]
 Row = dict[str, Any]
 Enlarge = Callable[[str], np.ndarray]
 """id -> a large picture, uint8 (L, L, 3)."""
+Otherwise = Callable[[Faces, int], np.ndarray | None]
+"""`Method.otherwise`."""
+ATTEMPTS = 2  # further results of a face that is still recognised
 RECENT = 8  # large pictures that are kept and not drawn again
 
 
@@ -41,7 +44,7 @@ class Anonymized:
 
     ``enlarge``: id -> the result at the full size of the generator, for whole photographs; None if there is none.
     ``write_large``: these are written, too. ``maker``: what made the results; it is in the report, and with ``marked``
-    in the pictures too.
+    in the pictures too. ``otherwise``: gives further results of a face that is still recognised.
     """
 
     columns = (
@@ -65,26 +68,31 @@ class Anonymized:
     def __init__(
         self, output: Path, judge: Inspector, threshold: Threshold, keep_recognisable: bool,
         photographs: WholePhotographs | None, enlarge: Enlarge | None, write_large: bool, maker: Maker,
-        marked: bool,
+        marked: bool, otherwise: Otherwise,
     ):  # fmt: skip
         self._output, self._judge, self._threshold = output, judge, threshold
         self._keep_recognisable, self._photographs = keep_recognisable, photographs
         self._large = lru_cache(RECENT)(enlarge) if enlarge else None
         self._write_large, self._maker = write_large, str(maker)
         self._texts = {makers.KEYWORD: self._maker} if marked else {}
+        self._otherwise = otherwise
 
     def publish(self, originals: FaceArchive, results: FaceArchive, clear: Clear) -> list[Row]:
         """Write the results that may be written."""
         before, after = pictures(originals), pictures(results)
-        shown = [[after[name], *([self._large(name)] if self._large else [])] for name in after]
-        searched = iter(self._judge.search([picture for several in shown for picture in several]))
-        seen = {name: [next(searched) for _ in several] for name, several in zip(after, shown, strict=True)}
         known = self._embeddings({name: [before[name], *clear[name]] for name in after})
+        verdicts = self._verdicts(after, known)
+        for number in range(1, ATTEMPTS + 1):
+            others = self._others([name for name in after if verdicts[name]["recognised"] == YES], originals, number)
+            if not others:
+                break
+            after |= others
+            verdicts |= self._verdicts(others, known)
         rows = []
         for source, result in zip(originals.index.to_dict("records"), results.index.to_dict("records"), strict=True):
             row = {**source, "status": result["status"], "reason": result["reason"], "output": "", "large": ""}
             if result["status"] == OK:
-                row |= self._verdict(seen[source["id"]], known[source["id"]]) | {"maker": self._maker}
+                row |= verdicts[source["id"]] | {"maker": self._maker}
             rows.append(row)
             self._write(row, after)
         if self._photographs:
@@ -94,6 +102,24 @@ class Anonymized:
                 shown = {row["id"]: large(row["id"]) for row in of_file if row["id"] in after}
                 _add_photograph(of_file, self._photographs, before, shown, known)
         return rows
+
+    def _others(self, names: Sequence[str], originals: FaceArchive, number: int) -> dict[str, np.ndarray]:
+        """Other results of the faces ``names``, id -> uint8 (S, S, 3); {} if the method has none."""
+        rows = originals.select()
+        rows = rows[rows["id"].isin(names)]
+        made = None if rows.empty else self._otherwise(originals.load(rows=rows), number)
+        if made is None:
+            return {}
+        if self._large:
+            self._large.cache_clear()
+        return dict(zip(rows["id"], to_uint8(made), strict=True))
+
+    def _verdicts(self, after: Crops, known: Mapping[str, np.ndarray]) -> dict[str, Row]:
+        """id -> what the report says of a result. ``known``: what the judge sees in the originals."""
+        shown = [[after[name], *([self._large(name)] if self._large else [])] for name in after]
+        searched = iter(self._judge.search([picture for several in shown for picture in several]))
+        seen = {name: [next(searched) for _ in several] for name, several in zip(after, shown, strict=True)}
+        return {name: self._verdict(seen[name], known[name]) for name in after}
 
     def _embeddings(self, faces: Clear) -> dict[str, np.ndarray]:
         """id -> what the judge sees in its faces, (N, 128). Faces of one photograph share pictures: one look each."""

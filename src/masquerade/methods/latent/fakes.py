@@ -71,9 +71,11 @@ def load(path: Path, space: LatentSpace) -> Fakes:
     return Fakes(tensors["codes"], tensors["features"])
 
 
-def nearest(real: Tensor, fakes: Tensor) -> Tensor:
+def nearest(real: Tensor, fakes: Tensor, number: int = 0) -> Tensor:
     """The row of ``fakes`` (M, D) that is nearest to each of ``real`` (N, D) in Euclidean distance (Eq. 1), int64 (N,).
 
-    The distances are sums of squared differences: products of matrices would round them.
+    ``number``: 1 for the second nearest, and so on. The distances are sums of squared differences: products of
+    matrices would round them.
     """
-    return torch.cdist(real, fakes, compute_mode="donot_use_mm_for_euclid_dist").argmin(dim=1)
+    distances = torch.cdist(real, fakes, compute_mode="donot_use_mm_for_euclid_dist")
+    return distances.argsort(dim=1, stable=True)[:, number]

@@ -255,7 +255,7 @@ class Anonymizer:
         )
         return release.Anonymized(
             output, self._judge, self.threshold, keep_recognisable, photographs, enlarge, large, self.maker,
-            self.takes_key,
+            self.takes_key, self._method.otherwise,
         )  # fmt: skip
 
 
