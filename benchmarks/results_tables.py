@@ -132,11 +132,12 @@ class Table(NamedTuple):
 def of_method(variants: dict[str, str], controls: dict[str, str], columns: Columns = MEASURED) -> Table:
     """The table of a method's page. A small one is turned, so that it is narrow."""
     rows = variants | controls
-    return Table("scale [`mini`](results.md#what-the-columns-mean), {faces} faces", rows, columns, len(rows) <= 3)
+    return Table("[`mini`](results.md#what-the-columns-mean), {faces} faces", rows, columns, len(rows) <= 4)
 
 
 PERSON = {"*another person*": "random_identity/control"}
 INVERTED = {"*inverted*": "inverted/control"}
+BLACKOUT = {"*blackout*": "blackout/control"}
 PAGES: dict[str, Table] = {
     "identitydp": of_method(
         {f"ε = {epsilon}": f"identitydp/eps_{epsilon.replace('.', '_')}" for epsilon in SWEEP}, PERSON, ATTACKED_TOO
@@ -158,7 +159,7 @@ PAGES: dict[str, Table] = {
     "anonymousnet": of_method({"AnonymousNet": "anonymousnet/default"}, PERSON),
     "fawkes": of_method({"Fawkes": "fawkes/default"}, PERSON, ATTACKED_TOO),
     "clip2protect": of_method({"CLIP2Protect": "clip2protect/default"}, INVERTED | PERSON),
-    "obfuscations": of_method(OBFUSCATED, CONTROLS, ATTACKED_TOO),
+    "obfuscations": of_method(OBFUSCATED, {"*original*": "original/control"} | PERSON | BLACKOUT, ATTACKED_TOO),
 }
 """Name of a method -> the table of its page."""
 TABLES = PAGES | {
