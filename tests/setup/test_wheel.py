@@ -94,12 +94,3 @@ def test_python_and_the_doctor_work_without_a_clone_and_without_the_pipeline(ins
     said = installed.run("masquerade", "doctor", offline=True, cwd=tmp_path)
     assert "packages of the pipeline" in said
     assert "works in a clone" in installed.run("masquerade", "matrix", offline=True, cwd=tmp_path, status=1)
-
-
-def test_pip_finds_a_version_of_every_package_of_the_pipeline(installed, wheel):
-    said = installed.run("pip", "install", "--dry-run", f"{wheel}[pipeline]")
-    (found,) = [line.replace("_", "-") for line in said.splitlines() if line.startswith("Would install")]
-    for package in ("dvc", "mlflow", "snakemake", "snakemake-executor-plugin-slurm", "submitit"):
-        assert f" {package}-" in found
-    assert "masquerade-" not in found
-    assert " torch-" not in found
