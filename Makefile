@@ -1,7 +1,7 @@
 # make reproduce   from nothing to tables and pictures (scale of params.yaml, `mini` as delivered)
 # make test        every test but those that follow
 # make photo       the packages for photographs of 256 pixels; research, not for commercial use (docs/photo.md)
-# make generated   the files that follow from others: environment.yml from the locks, the version in CITATION.cff
+# make generated   the files that follow from others: environment.yml, the version in CITATION.cff, the tables of docs/
 # make rehearsal-test  the paper scales at full size, once, on random weights
 # make layouts-test  networks and judges at full size read files in the published layouts
 # make setup-test  a fresh clone, and a wheel, installed and used from the package registry alone
@@ -105,9 +105,10 @@ benchmark: environment
 	python benchmarks/judges.py
 	python benchmarks/graph.py
 	python benchmarks/cost_per_picture.py
-	python benchmarks/methods.py    # this one and the next two: of what `make reproduce` has built
+	python benchmarks/methods.py    # this one, the next two and the last: of what `make reproduce` has built
 	python benchmarks/falco.py
 	python benchmarks/command_line.py
+	python benchmarks/results_page.py
 
 environment: $(BIN)/.installed
 

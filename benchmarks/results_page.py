@@ -1,8 +1,9 @@
-"""Writes the tables of results in docs/ and README.md from a build, and the pictures beside them.
+"""Writes the tables of results in docs/ and README.md, and the pictures beside them.
 
-`python benchmarks/results_page.py` after `make reproduce`. A table follows the line `<!-- results: NAME -->` and ends
-at an empty line; the prose around it is written by hand. `<!-- results: NAME at SCALE -->` is of another scale, and
-stays as it is without a build of that scale.
+`python benchmarks/results_page.py` after `make reproduce` takes the numbers of the build into measured.json, and then
+writes the pages. Without a build `make generated` writes them from measured.json, and a test compares. A table follows
+the line `<!-- results: NAME -->` (of another scale: `<!-- results: NAME at SCALE -->`) and ends at an empty line; the
+prose around it is written by hand. What a scale without a build has in measured.json stays.
 """
 
 import argparse
@@ -13,9 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
+from results_tables import PAGES, TABLES, Table
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("docs/results.md", "docs/identitydp.md", "docs/attackers.md", "docs/notes/attackers.md", "README.md")
+MEASURED = "benchmarks/measured.json"
+"""Scale -> `standings` and `values`, as they are computed below."""
+WRITTEN = ("README.md", "docs/results.md", "docs/attackers.md", "docs/notes/attackers.md")
+WRITTEN += tuple(f"docs/{name}.md" for name in PAGES if name != "keywords")
+"""The pages with tables."""
 PICTURES = {
     "figure7.jpg": "identitydp/figure7",
     "falco.jpg": "falco/figure3 at photo",
@@ -31,6 +37,8 @@ DATASET = "synthetic_hq"
 DIGITS = {"psnr": 1, "frechet_distance": 0}
 """Decimals of a metric; 2 of any other."""
 NONE = "–"
+FACES = "identity_distance/recogniser_a"
+"""The value whose number of faces stands in the head of a table."""
 
 SCALES = ("mini", "evening")
 """The scales of the table of claims and pairs."""
@@ -51,187 +59,36 @@ STANDING = (
     "undecided",
 )
 
-Columns = dict[str, tuple[str, ...]]
-"""Heading -> the values that stand in the column, as `cell` reads them."""
-CONTROLS = {
-    "*control: original*": "original/control",
-    "*control: another person*": "random_identity/control",
-    "*control: blackout*": "blackout/control",
-}
-INVERTED = {"*control: inverted*": "inverted/control"}
-OBFUSCATIONS = {
-    "Pixelization(16×16)": "pixelation/block_16",
-    "Blur(19×19)": "gaussian_blur/size_19",
-    "k-same (k = 5)": "k_same/k_5",
-    "**IdentityDP (ε = 6)**": "identitydp/eps_6",
-}
-SWEEP = ("0.57", "6", "100", "200", "400", "800")
-RECOGNISERS = ("recogniser_a", "recogniser_b")
-KEYED = {
-    "**Cao et al., d = 9**": "cao21/d_9",
-    "**iFADIT**": "ifadit/full",
-    "FIT": "fit/default",
-    "RiDDLE": "riddle/default",
-}
-METHODS = {
-    **OBFUSCATIONS,
-    "**FALCO (m = 0)**": "falco/m_0",
-    "**FALCO (m = 0.9)**": "falco/m_0_9",
-    "**Cao et al., d = 9**": "cao21/d_9",
-    "**iFADIT**": "ifadit/full",
-    "**LReOrg**": "lreorg/default",
-    "FIT": "fit/default",
-    "RiDDLE": "riddle/default",
-    "DeepPrivacy": "deepprivacy/default",
-    "DeepPrivacy2": "deepprivacy2/default",
-    "CIAGAN": "ciagan/default",
-    "LDFA": "ldfa/default",
-    "DartBlur": "dartblur/default",
-    "AnonymousNet": "anonymousnet/default",
-    "Fawkes (evasion)": "fawkes/default",
-    "CLIP2Protect (evasion)": "clip2protect/default",
-}
-ATTACKED = {
-    "Blur(19×19)": "gaussian_blur/size_19",
-    "Pixelization(16×16)": "pixelation/block_16",
-    "k-same (k = 5)": "k_same/k_5",
-    "**IdentityDP (ε = 6)**": "identitydp/eps_6",
-    "**FALCO (m = 0)**": "falco/m_0",
-    "**Cao et al., d = 9**": "cao21/d_9",
-    "**iFADIT**": "ifadit/full",
-    "**LReOrg**": "lreorg/default",
-    "FIT": "fit/default",
-    "RiDDLE": "riddle/default",
-    "DeepPrivacy": "deepprivacy/default",
-    "DeepPrivacy2": "deepprivacy2/default",
-    "CIAGAN": "ciagan/default",
-    "AnonymousNet": "anonymousnet/default",
-    "LDFA": "ldfa/default",
-    "DartBlur": "dartblur/default",
-    "Fawkes": "fawkes/default",
-    "CLIP2Protect": "clip2protect/default",
-}
-LREORG = {
-    "**hides identity, keeps the rest**": "lreorg/default",
-    "hides age alone": "lreorg/age",
-    "hides gender alone": "lreorg/gender",
-    **INVERTED,
-}
+Value = Sequence[Any]
+"""The text of a value, and the number of faces that it is over."""
+Values = dict[str, dict[str, Value]]
+"""method/variant -> path -> value. A path is [attempt:]metric/part."""
 
 
-def rates(keyword: str) -> str:
-    return f"attribute_preservation_rate/attribute_classifier.{keyword}.balanced"
+def measured(results: Path) -> Values:
+    """Every value of a build that stands in some table. What was not measured is missing."""
+    paths = {
+        (name, path) for one in TABLES.values() for name in one.rows.values() for path in sum(one.columns.values(), ())
+    }
+    values: Values = {}
+    for name, path in sorted(paths):
+        file = results / "metrics" / DATASET / name / "0.json"
+        if file.is_file() and (found := value(json.loads(file.read_text(encoding="utf-8")), path)):
+            values.setdefault(name, {})[path] = found
+    return values
 
 
-def attacked(attack: str) -> tuple[str, str]:
-    return f"key_attack_rate/{attack}", f"key_attack_rate/{attack}.another"
-
-
-def cosine(attempt: str) -> tuple[str]:
-    return (f"{attempt}:identity_similarity/recogniser_a",)
-
-
-def ranks(*attackers: str) -> tuple[str, ...]:
-    return tuple(f"attack_rank1_rate/{attacker}" for attacker in attackers)
-
-
-INFORMED: Columns = {
-    "**worst**": ranks("worst"),
-    "naive": ranks("naive"),
-    "adapted": ranks("adapted"),
-    "restoring": ranks("restoring"),
-    "parrot (links)": ranks("parrot"),
-    "landmark error, %": ("twin_landmark_error/",),
-}
-HELD_OUT: Columns = {
-    "naive": ("attack_held_out_rate/naive",),
-    "adapted": ("attack_held_out_rate/adapted",),
-    "restoring": ("attack_held_out_rate/restoring",),
-    "insider": ("attack_held_out_rate/insider",),
-    "parrot (links)": ("attack_held_out_rate/parrot",),
-    "shuffled names": ("attack_held_out_rate/shuffled",),
-}
-POISONED: Columns = {
-    "baseline": ("poisoning_protection_rate/identity",),
-    "`recogniser_a`": ("poisoning_protection_rate/recogniser_a",),
-    "adaptive": ("poisoning_protection_rate/adaptive",),
-}
-DISTANCE: Columns = {"identity distance, `recogniser_a`": ("identity_distance/recogniser_a",)}
-PSNR: Columns = {"PSNR": ("psnr/",)}
-HOG: Columns = {"faces found, HOG": ("detection_rate/dlib_face",)}
-TABLES: dict[str, tuple[str, dict[str, str], Columns]] = {
-    "readme": (
-        "method, at mini scale, seed 0",
-        OBFUSCATIONS | {name: CONTROLS[name] for name in list(CONTROLS)[:2]},
-        DISTANCE | {"protected, `recogniser_a`": ("protection_success_rate_at_far/recogniser_a",)} | PSNR | HOG,
-    ),
-    "sweep": (
-        "variant",
-        {f"ε = {epsilon}": f"identitydp/eps_{epsilon.replace('.', '_')}" for epsilon in SWEEP},
-        {f"PSR, `{judge}`": (f"protection_success_rate_at_far/{judge}",) for judge in RECOGNISERS}
-        | {"PSR, dlib": ("protection_success_rate_at_far/dlib_face",)}
-        | DISTANCE
-        | PSNR
-        | HOG,
-    ),
-    "methods": (
-        "method",
-        METHODS | INVERTED | CONTROLS,
-        {
-            "PSR, `recogniser_a`": ("protection_success_rate_at_far/recogniser_a",),
-            "attributes kept, balanced": ("attribute_preservation_rate/attribute_classifier.balanced",),
-            "FD": ("frechet_distance/mobilenet_v2",),
-        },
-    ),
-    "recovery": (
-        "method",
-        KEYED,
-        {
-            "anonymized": ("identity_similarity/recogniser_a",),
-            "right key, from the picture": cosine("recovered"),
-            "right key, from what can be saved": cosine("saved"),
-            "wrong keys": cosine("wrong"),
-            "named by any of 60 keys / control": attacked("any_guess"),
-        },
-    ),
-    "attackers": ("method", ATTACKED | CONTROLS, INFORMED),
-    "held_out": ("method", ATTACKED | CONTROLS, HELD_OUT),
-    "poisoned": (
-        "method",
-        {"Fawkes": "fawkes/default", "CLIP2Protect": "clip2protect/default", "*control: original*": "original/control"},
-        POISONED,
-    ),
-    "lreorg": (
-        "",
-        LREORG,
-        {
-            "PSR, `recogniser_a`": ("protection_success_rate_at_far/recogniser_a",),
-            **{keyword: (rates(keyword),) for keyword in ("gender", "age")},
-        },
-    ),
-}
-"""Name -> (heading of the first column, rows: label -> method/variant, columns)."""
-
-
-def cell(results: Path, name: str, path: str) -> str:
-    """The text of one value. ``path``: [attempt:]metric/part[/key_spread]."""
+def value(cell: dict[str, Any], path: str) -> Value | None:
     attempt, _, rest = path.rpartition(":")
-    first, *others = rest.split("/")
-    tree = json.loads((results / "metrics" / DATASET / name / "0.json").read_text())
-    value: Any = tree["attempts"].get(attempt, {}) if attempt else tree["metrics"]
-    for key in (first, *others):
-        value = value.get(key) if isinstance(value, dict) else None
-    digits = DIGITS.get(first, 2)
-    if not isinstance(value, dict):
-        return NONE if value is None else number(value, digits)
-    if value.get("value") is None:
-        return NONE
-    text = number(value["value"], digits)
-    return (
-        text
-        if value.get("low") is None
-        else f"{text} [{number(value['low'], digits)}, {number(value['high'], digits)}]"
+    metric, part = rest.split("/")
+    metrics = cell.get("attempts", {}).get(attempt, {}) if attempt else cell["metrics"]
+    found = metrics.get(metric, {}).get(part)
+    if found is None or found["value"] is None:
+        return None
+    text, *ends = (
+        number(found[key], DIGITS.get(metric, 2)) for key in ("value", "low", "high") if found[key] is not None
     )
+    return f"{text} [{', '.join(ends)}]" if ends else text, found["over"]
 
 
 def number(value: float, digits: int) -> str:
@@ -239,31 +96,27 @@ def number(value: float, digits: int) -> str:
     return text.lstrip("-") if not float(text) else text.replace("-", "−")
 
 
-def table(results: Path, heading: str, rows: dict[str, str], columns: Columns) -> list[str]:
+def table(values: Values, asked: Table) -> list[str]:
     """The lines of a table. A row without any value, of a method to which this was not done, is left out."""
-    lines = [f"| {heading} | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
-    for label, name in rows.items():
-        texts = []
-        for paths in columns.values():
-            found = [text for text in (cell(results, name, path) for path in paths) if text != NONE]
-            texts.append(" / ".join(found) or NONE)
-        if set(texts) != {NONE}:
-            lines.append(f"| {label} | {' | '.join(texts)} |")
-    return lines
+    rows = {label: values[name] for label, name in asked.rows.items() if name in values}
+    faces = next((row[FACES][1] for row in rows.values() if FACES in row), None)
+    head, lines = [asked.heading.format(faces=faces)], [[label] for label in rows]
+    for label, paths in asked.columns.items():
+        counts = {row[path][1] for row in rows.values() for path in paths if path in row} - {None, faces}
+        head.append(f"{label} (of {', '.join(map(str, sorted(counts)))})" if counts else label)
+        for line, row in zip(lines, rows.values(), strict=True):
+            line.append(" / ".join(row[path][0] for path in paths if path in row) or NONE)
+    cells = [head, *(line for line in lines if set(line[1:]) != {NONE})]
+    if asked.turned:
+        cells = [list(line) for line in zip(*cells, strict=True)]
+    texts = [f"| {' | '.join(line)} |" for line in cells]
+    return [texts[0], "|---|" + "---:|" * (len(cells[0]) - 1), *texts[1:]]
 
 
-def standings(results: Path, printed: str) -> list[str]:
-    """How many claims and pairs of rows stand as in the papers, a line a scale; the ``printed`` one without a build."""
-    lines = [f"| scale | {' | '.join(STANDING)} |", "|---|" + "---:|" * len(STANDING)]
-    before = {line.split("|")[1].strip(): line for line in printed.splitlines() if line.startswith("|")}
-    for scale in SCALES:
-        folder = results.parent / scale / "tables"
-        if (folder / "claims.md").is_file():
-            counts = [*totals(CLAIMS, [folder / "claims.md"]), *totals(PAIRS, sorted(folder.glob("*/*.md")))]
-            lines.append(f"| `{scale}` | {' | '.join(map(str, counts))} |")
-        else:
-            lines.append(before[f"`{scale}`"])
-    return lines
+def counted(results: Path) -> list[int]:
+    """How many claims and pairs of rows of a build stand as in the papers, in the order of STANDING."""
+    tables = results / "tables"
+    return [*totals(CLAIMS, [tables / "claims.md"]), *totals(PAIRS, sorted(tables.glob("*/*.md")))]
 
 
 def totals(pattern: str, pages: Iterable[Path]) -> list[int]:
@@ -274,21 +127,34 @@ def totals(pattern: str, pages: Iterable[Path]) -> list[int]:
     return [sum(map(int, column)) for column in zip(*found, strict=True)]
 
 
-def written(page: str, results: Path) -> str:
-    """The text of a page with the tables of a build in their places."""
+def standings(record: dict[str, Any]) -> list[str]:
+    lines = [f"| scale | {' | '.join(STANDING)} |", "|---|" + "---:|" * len(STANDING)]
+    return lines + [f"| `{scale}` | {' | '.join(map(str, record[scale]['standings']))} |" for scale in SCALES]
+
+
+def written(root: Path, page: str) -> str:
+    """The text of a page with the tables of measured.json in their places."""
+    record = json.loads((root / MEASURED).read_text(encoding="utf-8"))
 
     def replaced(match: re.Match[str]) -> str:
-        line, name, scale, printed = match.groups()
-        folder = results.parent / scale if scale else results
-        if name == "standings":
-            lines = standings(results, printed)
-        elif scale and not (folder / "metrics").is_dir():
-            return match[0]
-        else:
-            lines = table(folder, *TABLES[name])
-        return f"{line}\n" + "\n".join(lines) + "\n"
+        line, name, scale = match.groups()
+        lines = standings(record) if name == "standings" else table(record[scale or "mini"]["values"], TABLES[name])
+        return "\n".join((line, *lines, ""))
 
-    return re.sub(r"(<!-- results: (\w+)(?: at (\w+))? -->)\n((?:\|.*\n)+)", replaced, page)
+    text = (root / page).read_text(encoding="utf-8")
+    return re.sub(r"(<!-- results: (\w+)(?: at (\w+))? -->)\n(?:\|.*\n)*", replaced, text)
+
+
+def record(results: Path) -> None:
+    """Take the numbers of a build, and of other scales beside it, into measured.json."""
+    file = ROOT / MEASURED
+    scales = json.loads(file.read_text(encoding="utf-8"))
+    for scale in SCALES:
+        folder = results.parent / scale
+        if (folder / "metrics").is_dir():
+            scales[scale] = {"standings": counted(folder), "values": measured(folder)}
+    lines = json.dumps(scales, ensure_ascii=False, indent=1)
+    file.write_text(re.sub(r"\[\n +(.+),\n +(\w+)\n +\]", r"[\1, \2]", lines) + "\n", encoding="utf-8")
 
 
 def picture(source: Path, target: Path) -> None:
@@ -307,9 +173,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=Path, default=ROOT / "results/mini")
     given = parser.parse_args(arguments)
-    for name in PAGES:
-        page = ROOT / name
-        page.write_text(written(page.read_text(encoding="utf-8"), given.results), encoding="utf-8")
+    record(given.results)
+    for page in WRITTEN:
+        (ROOT / page).write_text(written(ROOT, page), encoding="utf-8")
     for target, source in PICTURES.items():
         name, _, scale = source.partition(" at ")
         folder = given.results.parent / scale if scale else given.results

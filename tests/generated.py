@@ -1,10 +1,15 @@
 """Files that follow from others, as text: `make generated` writes them, and tests compare."""
 
+import functools
 import re
+import sys
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "benchmarks"))
+
+import results_page  # noqa: E402
 
 
 def conda(root: Path) -> str:
@@ -23,7 +28,9 @@ def citation(root: Path) -> str:
     return re.sub(r"^version: .*$", f"version: {version}", text, flags=re.MULTILINE)
 
 
-FILES = {"environment.yml": conda, "CITATION.cff": citation}
+FILES = {"environment.yml": conda, "CITATION.cff": citation} | {
+    page: functools.partial(results_page.written, page=page) for page in results_page.WRITTEN
+}
 """File -> the function of the repository that gives its text."""
 
 

@@ -131,7 +131,9 @@ def test_a_page_of_a_method_says_how_to_run_it_what_was_measured_what_departs_an
     index = text(ROOT / "docs/README.md").partition("\n## Methods\n")[2].partition("\n## ")[0]
     pages = set(re.findall(r"\]\((\S+\.md)\)", index)) - {"inpainting.md", "obfuscations.md"}
     order = re.compile(
-        r"# .*?\n```bash\n.*?\n## Measured.*?\n## Departures\n.*\n\[Equations\]\(equations\.md#", re.DOTALL
+        r"# .*?\n```bash\n.*?\n## Measured\n(?:(?!\n## ).)*\n<!-- results: \w+ -->\n.*?\n## Departures\n.*"
+        r"\n\[Equations\]\(equations\.md#",
+        re.DOTALL,
     )
     assert {page for page in pages if not order.match(text(ROOT / "docs" / page))} == set()
 

@@ -217,6 +217,11 @@ class TestOutsideOfAClone:
         assert "DVC remote" not in checks
 
 
+def test_the_changelog_begins_with_the_version_of_the_package():
+    released = re.findall(r"^## \[(\d\S*)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert released[0] == PROJECT["project"]["version"]
+
+
 def test_the_version_names_the_commit(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     assert run("--version") == 0

@@ -193,9 +193,9 @@ class TestRefusals:
         assert str(raised.value) == report(tmp_path / "out")["letter.jpg"]["reason"]
 
     @pytest.mark.parametrize(("picture", "message"), [
-        ("nowhere.jpg", "nowhere.jpg is no file"), (".", "is a folder"), (None, "not a picture but a NoneType"),
+        ("nowhere.jpg", "nowhere.jpg is no file"), (".", "is a folder"), (None, "not a picture but of type NoneType"),
         ("x" * 5000, "File name too long"),
-        (b"bytes", "not a picture but a bytes"), (np.zeros((9, 9, 3)), r"this one is float64 \(9, 9, 3\)"),
+        (b"bytes", "not a picture but of type bytes"), (np.zeros((9, 9, 3)), r"this one is float64 \(9, 9, 3\)"),
         (np.zeros((9, 9), np.uint8), r"uint8 \(9, 9\)"), (np.zeros((0, 9, 3), np.uint8), r"\(0, 9, 3\)"),
         (Image.new("F", (9, 9)), "its colour mode F is not supported"),
         (np.zeros((1, 40_000, 3), np.uint8), "a side longer than"), (np.zeros((1, 1, 3), np.uint8), "no face"),
@@ -223,10 +223,10 @@ class TestRefusals:
 
 class TestLoad:
     @pytest.mark.parametrize(("given", "error", "message"), [
-        ({"method": 3}, masquerade.MasqueradeError, "There is no '3' in methods/"),
+        ({"method": 3}, masquerade.ParameterError, "There is no '3' in methods/"),
         ({"root": 3}, masquerade.ParameterError, "3/params.yaml is missing"),
         ({"seed": "1"}, masquerade.ParameterError, "seed is '1'; it must be a whole number"),
-        ({"method": "gausian_noise"}, masquerade.MasqueradeError, "Did you mean 'gaussian_noise'?"),
+        ({"method": "gausian_noise"}, masquerade.ParameterError, "Did you mean 'gaussian_noise'?"),
         ({"variant": "faint"}, masquerade.ParameterError, "It has: strong, weak"),
         ({"scale": "huge"}, masquerade.ParameterError, "no scale 'huge'"),
         ({"hide": ["age"]}, masquerade.ParameterError, "These do: lreorg"),

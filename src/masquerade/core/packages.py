@@ -17,6 +17,6 @@ def naming_missing_packages() -> Iterator[None]:
             raise  # a mistake in this program
         raise MissingPackage(
             f"The package {name} is missing or does not load ({error}). Install the packages of Masquerade: `make "
-            "environment` in a clone, `pip install masquerade` elsewhere, `pip install 'masquerade[pipeline]'` for "
-            "builds. `masquerade doctor` lists what is missing."
+            "environment` in a clone; elsewhere `pip install` with the wheel, and for builds with '<wheel>[pipeline]'. "
+            "`masquerade doctor` lists what is missing."
         ) from error

@@ -11,10 +11,11 @@ from typing import Literal
 
 from PIL import Image
 
-from masquerade.core import determinism
+from masquerade.core import determinism, discovery
 from masquerade.core.errors import KeyFormatError, ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.core.packages import naming_missing_packages
+from masquerade.core.suggestions import nearest
 from masquerade.faces.folder import Folder
 from masquerade.methods import Method
 from masquerade.params import repository
@@ -279,12 +280,14 @@ def load(
     results predictable, for experiments alone. ``root``: the clone; by default the current folder. ``say`` gets the
     sentences that a person should read before the results, such as terms of use; by default they are logged.
 
-    Raises ParameterError for an unknown name or option, ProtocolError for an unknown method, CheckpointError for a
-    missing or unfitting network, and MissingPackage.
+    Raises ParameterError for an unknown name or option, CheckpointError for a missing or unfitting network, and
+    MissingPackage.
     """
     if not isinstance(seed, int | None):
         raise ParameterError(f"seed is {seed!r}; it must be a whole number, or None.")
     folder, method = repository.find(root), str(method)
+    if method not in (known := discovery.names("methods")):
+        raise ParameterError(f"There is no '{method}' in methods/. {nearest(method, known)}")
     parameters, sentence = photograph_scale.chosen(folder, method, variant, scale)
     say(sentence)
     chosen, maker = choosing.method(

@@ -127,7 +127,7 @@ def _image(picture: object) -> Image.Image:
     if isinstance(picture, Image.Image):
         return picture
     if not isinstance(picture, np.ndarray):
-        raise PictureError(f"not a picture but a {type(picture).__name__}: give a path, a PIL image or an array")
+        raise PictureError(f"not a picture but of type {type(picture).__name__}: give a path, a PIL image or an array")
     if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
         raise PictureError(f"an array must be uint8 (H, W, 3) of RGB, and this one is {picture.dtype} {picture.shape}")
     return Image.fromarray(picture)

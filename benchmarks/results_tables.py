@@ -1,0 +1,187 @@
+"""The tables of results in docs/ and README.md: their rows and columns."""
+
+from typing import NamedTuple
+
+Columns = dict[str, tuple[str, ...]]
+"""Heading -> the values that stand in the column, as `cell` reads them."""
+CONTROLS = {
+    "*control: original*": "original/control",
+    "*control: another person*": "random_identity/control",
+    "*control: blackout*": "blackout/control",
+}
+OBFUSCATIONS = {
+    "Pixelization(16×16)": "pixelation/block_16",
+    "Blur(19×19)": "gaussian_blur/size_19",
+    "k-same (k = 5)": "k_same/k_5",
+    "**IdentityDP (ε = 6)**": "identitydp/eps_6",
+}
+SWEEP = ("0.57", "6", "100", "400", "800")
+LEVELS = (0, 3, 6, 9)
+KEYWORDS = ("gender", "age", "expression", "makeup")
+OBFUSCATED = {
+    "blur 7×7": "gaussian_blur/size_7",
+    "blur 19×19": "gaussian_blur/size_19",
+    "pixelization 16×16": "pixelation/block_16",
+    "noise σ = 49": "gaussian_noise/sigma_49",
+    "k-same, k = 5": "k_same/k_5",
+}
+METHODS = {
+    **OBFUSCATIONS,
+    "**FALCO (m = 0)**": "falco/m_0",
+    "**FALCO (m = 0.9)**": "falco/m_0_9",
+    "**Cao et al., d = 9**": "cao21/d_9",
+    "**iFADIT**": "ifadit/full",
+    "**LReOrg**": "lreorg/default",
+    "FIT": "fit/default",
+    "RiDDLE": "riddle/default",
+    "DeepPrivacy": "deepprivacy/default",
+    "DeepPrivacy2": "deepprivacy2/default",
+    "CIAGAN": "ciagan/default",
+    "LDFA": "ldfa/default",
+    "DartBlur": "dartblur/default",
+    "AnonymousNet": "anonymousnet/default",
+    "Fawkes (evasion)": "fawkes/default",
+    "CLIP2Protect (evasion)": "clip2protect/default",
+}
+ATTACKED = {
+    "Blur(19×19)": "gaussian_blur/size_19",
+    "Pixelization(16×16)": "pixelation/block_16",
+    "k-same (k = 5)": "k_same/k_5",
+    "**IdentityDP (ε = 6)**": "identitydp/eps_6",
+    "**FALCO (m = 0)**": "falco/m_0",
+    "**Cao et al., d = 9**": "cao21/d_9",
+    "**iFADIT**": "ifadit/full",
+    "**LReOrg**": "lreorg/default",
+    "FIT": "fit/default",
+    "RiDDLE": "riddle/default",
+    "DeepPrivacy": "deepprivacy/default",
+    "DeepPrivacy2": "deepprivacy2/default",
+    "CIAGAN": "ciagan/default",
+    "AnonymousNet": "anonymousnet/default",
+    "LDFA": "ldfa/default",
+    "DartBlur": "dartblur/default",
+    "Fawkes": "fawkes/default",
+    "CLIP2Protect": "clip2protect/default",
+}
+LREORG = {"hides identity": "lreorg/default"} | {f"hides {word} alone": f"lreorg/{word}" for word in KEYWORDS[:2]}
+
+
+def rates(keyword: str) -> str:
+    return f"attribute_preservation_rate/attribute_classifier.{keyword}.balanced"
+
+
+def attacked(attack: str) -> tuple[str, str]:
+    return f"key_attack_rate/{attack}", f"key_attack_rate/{attack}.another"
+
+
+def cosine(attempt: str) -> tuple[str]:
+    return (f"{attempt}:identity_similarity/recogniser_a",)
+
+
+def ranks(*attackers: str) -> tuple[str, ...]:
+    return tuple(f"attack_rank1_rate/{attacker}" for attacker in attackers)
+
+
+WORST: Columns = {"worst attacker": ranks("worst")}
+NAIVE: Columns = {"naive": ranks("naive")}
+LANDMARKS: Columns = {"landmark error, %": ("twin_landmark_error/",)}
+ATTACKERS: Columns = {
+    "adapted": ranks("adapted"),
+    "restoring": ranks("restoring"),
+    "parrot (links)": ranks("parrot"),
+}
+HELD_OUT: Columns = {
+    "naive": ("attack_held_out_rate/naive",),
+    "adapted": ("attack_held_out_rate/adapted",),
+    "restoring": ("attack_held_out_rate/restoring",),
+    "insider": ("attack_held_out_rate/insider",),
+    "parrot (links)": ("attack_held_out_rate/parrot",),
+    "shuffled names": ("attack_held_out_rate/shuffled",),
+}
+POISONED: Columns = {
+    "baseline": ("poisoning_protection_rate/identity",),
+    "`recogniser_a`": ("poisoning_protection_rate/recogniser_a",),
+    "adaptive": ("poisoning_protection_rate/adaptive",),
+}
+DISTANCE: Columns = {"identity distance": ("identity_distance/recogniser_a",)}
+PROTECTED: Columns = {"PSR": ("protection_success_rate_at_far/recogniser_a",)}
+PSNR: Columns = {"PSNR": ("psnr/",)}
+HOG: Columns = {"faces found": ("detection_rate/dlib_face",)}
+FRECHET: Columns = {"FD": ("frechet_distance/mobilenet_v2",)}
+MEASURED = DISTANCE | PROTECTED | HOG | FRECHET
+ATTACKED_TOO = MEASURED | {f"[{label}](attackers.md)": paths for label, paths in WORST.items()}
+"""The columns of a method's page; the second ones if `mini` attacks it."""
+RIGHT: Columns = {"cosine, right key": cosine("recovered")}
+SAVED: Columns = {"right key, saved code": cosine("saved")}
+WRONG: Columns = {"cosine, wrong keys": cosine("wrong")}
+GUESSED: Columns = {"named by 60 guessed keys / control": attacked("any_guess")}
+
+
+class Table(NamedTuple):
+    """What stands in a table."""
+
+    heading: str
+    """Of the first column. ``{faces}`` is the number of faces."""
+    rows: dict[str, str]
+    """Label -> method/variant."""
+    columns: Columns
+    turned: bool = False
+    """Whether rows and columns change places."""
+
+
+def of_method(variants: dict[str, str], controls: dict[str, str], columns: Columns = MEASURED) -> Table:
+    """The table of a method's page. A small one is turned, so that it is narrow."""
+    rows = variants | controls
+    return Table("[`mini`](results.md#what-the-columns-mean), {faces} faces", rows, columns, len(rows) <= 4)
+
+
+PERSON = {"*another person*": "random_identity/control"}
+INVERTED = {"*inverted*": "inverted/control"}
+BLACKOUT = {"*blackout*": "blackout/control"}
+PAGES: dict[str, Table] = {
+    "identitydp": of_method(
+        {f"ε = {epsilon}": f"identitydp/eps_{epsilon.replace('.', '_')}" for epsilon in SWEEP}, PERSON, ATTACKED_TOO
+    ),
+    "falco": of_method({"m = 0": "falco/m_0", "m = 0.9": "falco/m_0_9"}, INVERTED | PERSON, ATTACKED_TOO),
+    "cao21": of_method(
+        {f"d = {level}": f"cao21/d_{level}" for level in LEVELS}, PERSON, DISTANCE | PROTECTED | RIGHT | WRONG
+    ),
+    "ifadit": of_method({"iFADIT": "ifadit/full"}, INVERTED | PERSON, ATTACKED_TOO | RIGHT | SAVED | WRONG | GUESSED),
+    "lreorg": of_method({"LReOrg": "lreorg/default"}, INVERTED | PERSON, ATTACKED_TOO),
+    "keywords": of_method(LREORG, INVERTED, {word: (rates(word),) for word in KEYWORDS}),
+    "fit": of_method({"FIT": "fit/default"}, PERSON, MEASURED | RIGHT | WRONG | GUESSED),
+    "riddle": of_method({"RiDDLE": "riddle/default"}, PERSON, MEASURED | RIGHT | SAVED | WRONG | GUESSED),
+    "deepprivacy": of_method({"DeepPrivacy": "deepprivacy/default"}, PERSON, ATTACKED_TOO),
+    "deepprivacy2": of_method({"DeepPrivacy2": "deepprivacy2/default"}, PERSON),
+    "ciagan": of_method({"CIAGAN": "ciagan/default"}, PERSON, ATTACKED_TOO),
+    "ldfa": of_method({"LDFA": "ldfa/default"}, PERSON),
+    "dartblur": of_method({"DartBlur": "dartblur/default"}, PERSON),
+    "anonymousnet": of_method({"AnonymousNet": "anonymousnet/default"}, PERSON),
+    "fawkes": of_method({"Fawkes": "fawkes/default"}, PERSON, ATTACKED_TOO),
+    "clip2protect": of_method({"CLIP2Protect": "clip2protect/default"}, INVERTED | PERSON),
+    "obfuscations": of_method(OBFUSCATED, {"*original*": "original/control"} | PERSON | BLACKOUT, ATTACKED_TOO),
+}
+"""Name of a method -> the table of its page."""
+TABLES = PAGES | {
+    "readme": Table(
+        "method, at mini scale, seed 0",
+        OBFUSCATIONS | {name: CONTROLS[name] for name in list(CONTROLS)[:2]},
+        {f"{label}, `recogniser_a`": paths for label, paths in (DISTANCE | {"protected": PROTECTED["PSR"]}).items()}
+        | PSNR
+        | {"faces found, HOG": HOG["faces found"]},
+    ),
+    "methods": Table(
+        "method, {faces} faces",
+        METHODS | INVERTED | CONTROLS,
+        PROTECTED | {"attributes kept": ("attribute_preservation_rate/attribute_classifier.balanced",)},
+    ),
+    "attackers": Table("method", ATTACKED | CONTROLS, {"**worst**": WORST["worst attacker"]} | NAIVE),
+    "each_attacker": Table("method", ATTACKED | CONTROLS, ATTACKERS | LANDMARKS),
+    "held_out": Table("method", ATTACKED | CONTROLS, HELD_OUT),
+    "poisoned": Table(
+        "method",
+        {"Fawkes": "fawkes/default", "CLIP2Protect": "clip2protect/default", "*control: original*": "original/control"},
+        POISONED,
+    ),
+}
+"""Name of a table in a page -> the table."""
