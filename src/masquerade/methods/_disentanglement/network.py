@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from masquerade.core.errors import ParameterError
 from masquerade.methods._disentanglement.settings import DisentanglementSettings, LatentSettings
 from masquerade.networks.aad import FusionGenerator
 from masquerade.networks.identity_mapping import IdentityMapping
@@ -63,7 +64,7 @@ class LatentDisentanglement(StageOne):
     """Frozen ``inverter`` and ``generator`` with a mapping M between them, which alone learns (ours).
 
     r_att is the W+ that the encoder of the inversion gives, one map (N, layers, style) without the mean of W. h draws
-    M(r_id, r_att), and M starts at r_att.
+    M(r_id, r_att), and M starts at r_att. Raises ParameterError if it has too few hidden units for that.
     """
 
     def __init__(self, settings: DisentanglementSettings, generator: Any, inverter: Any, identity_width: int = 512):
@@ -72,7 +73,10 @@ class LatentDisentanglement(StageOne):
         self._frozen = (generator, inverter)  # a tuple, so that PyTorch does not count them among what learns
         hidden = settings.latent.hidden
         self.mapping = IdentityMapping(generator.layers, len(self.basis), generator.style_width, hidden, shared=True)
-        self.mapping.start_at_attributes()
+        try:
+            self.mapping.start_at_attributes()
+        except ValueError as error:
+            raise ParameterError(f"params.yaml: latent.hidden of identitydp and cao21: {error}.") from error
 
     def attributes(self, images: Tensor) -> list[Tensor]:
         generator, inverter = self._frozen
