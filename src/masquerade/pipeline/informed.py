@@ -238,7 +238,7 @@ class _Remembering(Generic[Answer]):
     def __call__(self, *images: np.ndarray) -> Answer:
         digest = hashlib.sha256()
         for each in images:
-            digest.update(np.ascontiguousarray(each))
+            digest.update(np.ascontiguousarray(each).data)
         key = digest.digest()
         if key not in self._known:
             self._known[key] = self._ask(*images)
