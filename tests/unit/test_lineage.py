@@ -34,7 +34,7 @@ def package(tmp_path, monkeypatch):
 
 def forget():
     """Clears the caches, as in a new process."""
-    for cached in (lineage._source, lineage._rules, lineage._imports, lineage._modules, lineage._recall):
+    for cached in (lineage._source, lineage._rules, lineage._imports, lineage._modules, lineage.recall):
         cached.cache_clear()
     lineage._known.clear()
 

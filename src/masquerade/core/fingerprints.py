@@ -134,7 +134,7 @@ def write_fingerprints(output: Path, roots: Iterable[Path], root: Path) -> Path:
     The file ``CACHE`` beside it spares the next process the parsing.
     """
     cache_file = output.with_name(CACHE)
-    _recall(cache_file)
+    recall(cache_file)
     known = len(_known)
     files.write_if_changed(output, _text({_relative(path, root): fingerprint(path) for path in closure(*roots)}))
     if len(_known) > known:
@@ -152,7 +152,8 @@ def _text(fingerprints: Mapping[str, str]) -> str:
 
 
 @cache
-def _recall(cache_file: Path) -> None:
+def recall(cache_file: Path) -> None:
+    """Spare this process the parsing of the sources whose fingerprints are in a file ``CACHE``."""
     with suppress(OSError, ValueError):  # missing or damaged: everything is parsed again
         entries = json.loads(cache_file.read_text(encoding="utf-8"))
         _known.update({key: _Source(*value) for key, value in entries.items()})

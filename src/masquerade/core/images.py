@@ -98,7 +98,8 @@ class ArchiveWriter:
         with files.written(self.archive, unique=True) as pictures:
             with zipfile.ZipFile(pictures, "w", zipfile.ZIP_STORED) as self._zip:
                 yield
-            self._write_index(_checksum(pictures))
+            with zipfile.ZipFile(pictures) as entries:
+                self._write_index(_checksum(entries))
             pictures.chmod(0o644)  # not by the user's umask, because a lab shares its archives
 
     def _write_index(self, checksum: str) -> None:
@@ -133,10 +134,9 @@ class ArchiveWriter:
         self._zip.writestr(zipfile.ZipInfo(name, _FIXED_DATE), buffer.getvalue())
 
 
-def _checksum(archive: Path) -> str:
+def _checksum(entries: zipfile.ZipFile) -> str:
     """A digest of the names and CRCs in the zip's directory. It is quick, and it ties the index to its pictures."""
-    with zipfile.ZipFile(archive) as entries:
-        listing = "\n".join(f"{entry.filename} {entry.CRC:08x}" for entry in entries.infolist())
+    listing = "\n".join(f"{entry.filename} {entry.CRC:08x}" for entry in entries.infolist())
     return hashlib.sha256(listing.encode()).hexdigest()
 
 
@@ -167,7 +167,8 @@ class FaceArchive:
         except (pa.ArrowException, OSError) as error:
             raise ArchiveError(_damaged(index_path(self.path), error)) from error
         try:
-            checksum = _checksum(self.path)
+            self._entries = zipfile.ZipFile(self.path)  # stays open: reading its directory again takes time
+            checksum = _checksum(self._entries)
         except (zipfile.BadZipFile, OSError, ValueError) as error:
             raise ArchiveError(_damaged(self.path, error)) from error
         if checksum != self.facts.get("checksum"):
@@ -202,10 +203,9 @@ class FaceArchive:
     def batches(self, size: int, part: str | None = None, rows: pd.DataFrame | None = None) -> Iterator[Faces]:
         """Batches of at most ``size`` faces: the given ``rows`` of the index, or all of a ``part`` with status ok."""
         selected = self.select(part) if rows is None else rows
-        with zipfile.ZipFile(self.path) as entries:
-            for start in range(0, len(selected), size):
-                index = selected.iloc[start : start + size]
-                yield Faces(to_float(np.stack([self._read(entries, "faces", name) for name in index["id"]])), index)
+        for start in range(0, len(selected), size):
+            index = selected.iloc[start : start + size]
+            yield Faces(to_float(np.stack([self._read("faces", name) for name in index["id"]])), index)
 
     def load(self, part: str | None = None, rows: pd.DataFrame | None = None) -> Faces:
         """The faces of `batches` as one batch in memory. Raises ArchiveError if there is none."""
@@ -216,22 +216,20 @@ class FaceArchive:
 
     def pictures(self, rows: pd.DataFrame) -> np.ndarray:
         """The pictures of the given rows, uint8 (N, S, S, 3). 27,000 of 256 x 256 pixels take 5.3 GB."""
-        with zipfile.ZipFile(self.path) as entries:
-            read = (self._read(entries, "faces", name) for name in rows["id"])
-            first = next(read, np.empty((0, 0, 3), dtype=np.uint8))
-            pictures = np.empty((len(rows), *first.shape), dtype=np.uint8)
-            for place, picture in enumerate(itertools.chain([first], read) if len(rows) else ()):
-                pictures[place] = picture
+        read = (self._read("faces", name) for name in rows["id"])
+        first = next(read, np.empty((0, 0, 3), dtype=np.uint8))
+        pictures = np.empty((len(rows), *first.shape), dtype=np.uint8)
+        for place, picture in enumerate(itertools.chain([first], read) if len(rows) else ()):
+            pictures[place] = picture
         return pictures
 
     def masks(self, rows: pd.DataFrame) -> np.ndarray:
         """Parsing masks of the given rows, uint8 (N, H, W)."""
-        with zipfile.ZipFile(self.path) as entries:
-            return np.stack([self._read(entries, "masks", name) for name in rows["id"]])
+        return np.stack([self._read("masks", name) for name in rows["id"]])
 
-    def _read(self, entries: zipfile.ZipFile, folder: str, name: str) -> np.ndarray:
+    def _read(self, folder: str, name: str) -> np.ndarray:
         try:
-            with Image.open(io.BytesIO(entries.read(f"{folder}/{name}.png"))) as picture:
+            with Image.open(io.BytesIO(self._entries.read(f"{folder}/{name}.png"))) as picture:
                 return np.asarray(picture)
         except (zipfile.BadZipFile, KeyError, OSError) as error:
             raise ArchiveError(_damaged(self.path, f"{folder}/{name}.png: {error}")) from error

