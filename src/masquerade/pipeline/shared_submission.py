@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from masquerade.pipeline.submitit_internals import Job
 
 GATHERING_SECONDS = 5.0
-"""So long a job waits for others, which Snakemake starts at the same time."""
+"""A job waits for others, which Snakemake starts at the same time, until none has come for so long."""
 _IGNORING_WARNINGS = ("sh", "-c", 'trap "" TERM USR2; exec "$@"', "sh")
 """SLURM warns all processes of a submission. Only submitit answers, and requeues the submission."""
 
@@ -111,7 +111,9 @@ def _submission_of(
     waiting, answer = (place / f"{program.run}.{end}" for end in ("waiting", "answer"))
     answer.unlink(missing_ok=True)  # of a submission that died
     files.write_text(waiting, json.dumps([program.script, program.arguments]))
-    stopped.wait(GATHERING_SECONDS)
+    before = 0
+    while (count := len(list(place.glob("*.waiting")))) > before and not stopped.wait(GATHERING_SECONDS):
+        before = count
     try:
         while not answer.is_file():
             with suppress(Timeout), FileLock(place / "lock", blocking=False):
