@@ -397,6 +397,12 @@ def test_an_interrupted_job_in_a_used_process_ends_with_its_process(server, prog
     assert ends(int(used))
 
 
+def test_a_used_process_gives_the_memory_of_a_job_back(server, program):
+    body = GPU + "len([torch.ones(2**16) for _ in range(2**11)])  # 512 MB\nprint(os.getpid())"
+    used = int(result(program(body, address=server.address))[1])
+    assert psutil.Process(used).memory_info().rss < psutil.Process(server._process.pid).memory_info().rss + 2**27
+
+
 def test_processor_time_of_a_used_process_is_that_of_each_job(server, program, monkeypatch):
     body = GPU + "import time, numpy\nif sys.argv[1:]: [None for _ in range(10**7)]\n"
     monkeypatch.setenv(forked_job.ADDRESS, server.address)

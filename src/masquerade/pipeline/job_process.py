@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from masquerade.core import files
+from masquerade.core import files, memory
 from masquerade.pipeline import forked_job
 
 _KEPT = {"masquerade.networks.dlib_models", "masquerade.networks.torchvision_internals"}
@@ -126,6 +126,7 @@ def _forget(torch: ModuleType, seed: int) -> None:
     gc.collect()
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
+    memory.give_back()
     with suppress(OSError):  # the largest memory is that of the next job
         Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
 
