@@ -94,7 +94,8 @@ def main() -> None:
     write(
         "small_jobs",
         "# Small jobs",
-        f"Seconds a job of scale `tiny`, one after the other; {os.cpu_count()} cores, {MACHINE}. The first column of "
+        f"Seconds a job of scale `tiny`, one after the other; {os.cpu_count()} cores with a load of "
+        f"{os.getloadavg()[1]:.0f}, {MACHINE}. The first column of "
         "seconds is the job itself. The others are its overhead: imports, models, starting. *Own process*: as every "
         "job on SLURM before. *Forked*: by a server of the build or of a submission, whose start is included. *Used "
         "process*: after a job in the same process, as jobs on a GPU run (a GPU is pretended here).",
