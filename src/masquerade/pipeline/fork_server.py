@@ -163,7 +163,7 @@ class _Server:
 
     def _accept(self, program: socket.socket) -> None:
         try:
-            request, streams = forked_job.receive_request(program)
+            request, streams = job_process.receive_request(program)
         except OSError:  # the program was killed
             program.close()
             return
@@ -186,7 +186,7 @@ class _Server:
         while self._idle and request["argv"][0] in self._use_gpu:
             fork = self._idle.pop()
             try:
-                forked_job.send_request(fork.channel, request, streams)
+                job_process.send_request(fork.channel, request, streams)
             except OSError:  # it has crashed
                 fork.end()
             else:

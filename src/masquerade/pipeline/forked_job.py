@@ -38,7 +38,9 @@ def delegate() -> None:
         try:
             with short(address) as name:
                 connection.connect(name)
-            send_request(connection, _request(Path(address).parent), [0, 1, 2])
+            socket.send_fds(connection, [b"\0"], [0, 1, 2])
+            request = json.dumps(_request(Path(address).parent)).encode()
+            connection.sendall(NUMBER.pack(len(request)) + request)
             job = receive_number(connection)
         except OSError:
             return
@@ -55,19 +57,6 @@ def short(address: str | Path) -> Iterator[str]:
         yield f"/proc/self/fd/{folder}/{Path(address).name}"
     finally:
         os.close(folder)
-
-
-def send_request(connection: socket.socket, request: dict[str, Any], streams: list[int]) -> None:
-    """Hand a job to the other side: its description and its three standard streams."""
-    socket.send_fds(connection, [b"\0"], streams)
-    text = json.dumps(request).encode()
-    connection.sendall(NUMBER.pack(len(text)) + text)
-
-
-def receive_request(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """What `send_request` sent. Raises ConnectionError if the other side has closed the connection."""
-    streams = socket.recv_fds(connection, 1, 3)[1]
-    return json.loads(receive(connection, receive_number(connection))), streams
 
 
 def _request(folder: Path) -> dict[str, Any]:

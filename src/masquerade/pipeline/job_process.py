@@ -42,6 +42,19 @@ def forget_own_code() -> None:
             del sys.modules[name]
 
 
+def send_request(channel: socket.socket, request: dict[str, Any], streams: list[int]) -> None:
+    """Hand a job to a process that waits for one: its description and its three standard streams."""
+    socket.send_fds(channel, [b"\0"], streams)
+    text = json.dumps(request).encode()
+    channel.sendall(forked_job.NUMBER.pack(len(text)) + text)
+
+
+def receive_request(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """A job, from a program or from `send_request`. Raises ConnectionError if the other side has closed."""
+    streams = socket.recv_fds(connection, 1, 3)[1]
+    return json.loads(forked_job.receive(connection, forked_job.receive_number(connection))), streams
+
+
 def run_jobs(
     request: dict[str, Any], streams: list[int], channel: socket.socket, inherited: list[socket.socket]
 ) -> None:
@@ -64,7 +77,7 @@ def run_jobs(
         name = request["argv"][0].encode()
         try:
             channel.sendall(forked_job.NUMBER.pack(len(name)) + name)
-            request, streams = forked_job.receive_request(channel)
+            request, streams = receive_request(channel)
         except OSError:  # the server has ended, or needs this process no more
             return
 
