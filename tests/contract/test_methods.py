@@ -29,6 +29,8 @@ OPTIMISING = ["clip2protect", "falco", "fawkes"]
 """Methods that search with gradients while they anonymize."""
 ROUNDING = {"cpu": 2e-5, "cuda": 2e-4}
 """Device -> the most by which a face may depend on its batch, on the scale [-1, 1]."""
+GENERATING = ["clip2protect", "falco", "ifadit", "lreorg"]
+"""Their generator amplifies rounding to some 1e-6, which changes 1 to 5 of 10,000 pixels by one level."""
 INPAINTERS = ["ciagan", "deepprivacy", "deepprivacy2", "ldfa"]
 
 
@@ -85,7 +87,7 @@ def test_optimisation_differentiates_what_a_gpu_computes_alike_each_time(worksho
 
 @pytest.mark.parametrize("name", METHODS)
 def test_face_does_not_depend_on_its_batch(workshop, anonymized, faces, name):
-    """By more than rounding. Rounding changes what is written by one level, in 4 of 8,192 pixels on a processor."""
+    """By more than rounding. What is written changes by one level in less than 1 pixel of 10,000, except GENERATING."""
     together, _ = anonymized(name)
     rows = [3, 1]
     some = Faces(faces.images[rows], faces.index.iloc[rows])
@@ -93,7 +95,7 @@ def test_face_does_not_depend_on_its_batch(workshop, anonymized, faces, name):
     np.testing.assert_allclose(apart, together[rows], atol=ROUNDING[inputs.device().type])
     levels = np.abs(to_uint8(apart).astype(int) - to_uint8(together[rows])).max(axis=-1)
     assert levels.max() <= 1
-    assert levels.mean() <= 1e-3
+    assert levels.mean() <= (1e-3 if name in GENERATING else 1e-4)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -5,9 +5,16 @@ import re
 import sqlite3
 
 import pytest
+import yaml
 from building import LOG, rules_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.slurm]
+
+
+def launched(repository) -> list[str]:
+    """The rules of the finished jobs that go through submitit."""
+    submitit = yaml.safe_load((repository.path / "slurm/config.yaml").read_text())["set-resources"]
+    return [rule for rule in rules_of(repository.build_output) if rule in submitit]
 
 
 def test_every_rule_and_every_method_of_the_whole_matrix_is_built(built_once, fresh):
@@ -57,7 +64,18 @@ def test_every_run_has_its_slurm_job_and_submitted_ones_their_log(built_once, cl
     assert untagged == []
     assert tagged == {job["JobIDRaw"] for job in cluster.jobs_of(built_once.path)}
     kept = list((built_once.path / "mlruns").rglob("*_log.err"))
-    assert len(kept) == sum(job["JobName"].startswith("masquerade ") for job in cluster.jobs_of(built_once.path))
+    assert len(kept) == len(launched(built_once))
+
+
+def test_cells_of_a_method_share_a_submission(built_once, cluster):
+    names = [job["JobName"] for job in cluster.jobs_of(built_once.path) if job["JobName"].startswith("masquerade ")]
+    assert len(names) < len(launched(built_once))
+    assert names.count("masquerade inference identitydp") < launched(built_once).count("anonymize_neural")
+
+
+def test_jobs_of_a_group_share_one_import(built_once):
+    header, values = next((built_once.path / "logs/tiny/benchmarks/metrics").rglob("*.tsv")).read_text().splitlines()
+    assert dict(zip(header.split("\t"), values.split("\t"), strict=True))["max_uss"] == "-"  # was forked
 
 
 def test_log_of_a_training_is_that_of_its_rule(built_once):

@@ -15,6 +15,13 @@ import pytest
 
 from masquerade.pipeline import fork_server, forked_job
 
+GPU = """
+import torch
+torch.cuda.is_initialized = lambda: True  # a pretended GPU
+torch.cuda.empty_cache = torch.cuda.reset_peak_memory_stats = lambda: None
+import os, sys
+"""
+
 FIRST = "from masquerade.pipeline import forked_job\nforked_job.delegate()\n"
 
 
@@ -46,12 +53,12 @@ def program(tmp_path, root):
     """Writes a program, and starts it with the server at ``address`` or without one."""
 
     def start(body: str, *arguments: str, address: str = "", **variables: str) -> subprocess.Popen:
-        path = tmp_path / "program.py"
-        path.write_text(FIRST + body)
+        name = "gpu.py" if GPU in body else "program.py"  # a program that uses a GPU does so in each job
+        (tmp_path / name).write_text(FIRST + body)
         environment = os.environ | {"PYTHONPATH": str(root / "src"), **variables}
         environment |= {forked_job.ADDRESS: address} if address else {}
         return subprocess.Popen(
-            [sys.executable, "program.py", *arguments], cwd=tmp_path, env=environment, text=True,
+            [sys.executable, name, *arguments], cwd=tmp_path, env=environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
 
@@ -319,3 +326,89 @@ def test_a_build_uses_the_server_that_the_environment_names_and_leaves_it_runnin
     assert os.environ[forked_job.ADDRESS] == server.address
     build.stop()
     assert result(program("print(1)", address=server.address)) == (0, "1\n", "")
+
+
+def test_jobs_that_use_a_gpu_share_a_process_and_others_do_not(server, program):
+    pids = [result(program(GPU + "print(os.getpid())", address=server.address))[1] for _ in range(3)]
+    other = result(program("import os\nprint(os.getpid())", address=server.address))[1]
+    assert len({*pids}) == 1
+    assert other not in pids
+
+
+STATE = (
+    GPU
+    + """
+import json, logging, random, signal, threading, numpy
+from masquerade.core import threads
+threads.limit(1)
+print(json.dumps({
+    "argv": sys.argv, "directory": os.getcwd(), "path": sys.path, "left": [hasattr(sys.modules["__main__"], "left")],
+    "environment": {key: value for key, value in sorted(os.environ.items())
+                    if key not in ("LC_CTYPE", "KMP_DUPLICATE_LIB_OK")},
+    "signals": [str(signal.getsignal(number)) for number in (2, 15, 1, 10, 12, 13, 17)],
+    "torch": [torch.is_grad_enabled(), torch.get_num_threads(),
+              torch.get_deterministic_debug_mode()],
+    "own": sorted(name for name in sys.modules if name.startswith("masquerade.core")),
+    "logging": [str(logging.root.handlers), logging.root.level], "input": sys.stdin.read(),
+}))
+left = torch.ones(2**20)
+logging.basicConfig(level=logging.DEBUG)
+random.seed(0), numpy.random.seed(0), torch.manual_seed(3), torch.set_grad_enabled(False)
+torch.set_deterministic_debug_mode("error")
+import masquerade.core.statistics
+masquerade.core.threads.limit(2)
+os.environ["LEFT"], sys.path[:] = "1", []
+signal.signal(signal.SIGUSR1, lambda *_: None)
+sys.stderr.write("to the log\\n")
+os.chdir("/")
+"""
+)
+
+
+def test_a_job_in_a_used_process_gets_what_a_process_of_its_own_gets(server, program):
+    cold = result(program(STATE, "one", ANSWER="42"), "text")
+    first, second = (result(program(STATE, "one", address=server.address, ANSWER="42"), "text") for _ in range(2))
+    assert cold[0] == 0, cold
+    for output in (first[1], second[1]):
+        assert json.loads(output) == json.loads(cold[1])
+    assert first[2] == second[2] == cold[2] == "to the log\n"
+
+
+@pytest.mark.parametrize("ending", ["sys.exit('what was wrong')", "raise ValueError('deep')", "os.abort()"])
+def test_a_failed_job_in_a_used_process_ends_as_its_own_and_spoils_no_other(server, program, ending):
+    body = GPU + f"print(os.getpid(), flush=True)\nif sys.argv[1:]: {ending}"
+    used = result(program(body, address=server.address))[1]
+    status, output, errors = result(program(body, "fails", address=server.address))
+    assert output == used
+    assert (status, errors) == result(program(body, "fails"))[::2]
+    status, output, _ = result(program(body, address=server.address))
+    assert (status, output != used) == (0, True)
+
+
+def test_an_interrupted_job_in_a_used_process_ends_with_its_process(server, program, tmp_path):
+    waits = GPU + "open('pid', 'w').write(f'{os.getpid()}\\n')\nimport time\nif sys.argv[1:]: time.sleep(60)"
+    assert result(program(waits, address=server.address))[0] == 0
+    used = wait_for(tmp_path / "pid")
+    (tmp_path / "pid").unlink()
+    process = program(waits, "long", address=server.address)
+    assert wait_for(tmp_path / "pid") == used
+    process.send_signal(signal.SIGINT)
+    assert result(process)[0] == -signal.SIGINT
+    assert ends(int(used))
+
+
+def test_a_used_process_gives_the_memory_of_a_job_back(server, program):
+    body = GPU + "len([torch.ones(2**16) for _ in range(2**11)])  # 512 MB\nprint(os.getpid())"
+    used = int(result(program(body, address=server.address))[1])
+    assert psutil.Process(used).memory_info().rss < psutil.Process(server._process.pid).memory_info().rss + 2**27
+
+
+def test_processor_time_of_a_used_process_is_that_of_each_job(server, program, monkeypatch):
+    body = GPU + "import time, numpy\nif sys.argv[1:]: [None for _ in range(10**7)]\n"
+    monkeypatch.setenv(forked_job.ADDRESS, server.address)
+    used = []
+    for words in (["busy"], []):
+        process = program(body, *words, address=server.address)
+        assert result(process)[0] == 0
+        used.append(fork_server.usage(process.pid))
+    assert used[1]["cpu_time"] < used[0]["cpu_time"] / 2

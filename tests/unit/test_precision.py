@@ -110,6 +110,13 @@ def test_networks_are_compiled_and_not_with_the_same_bytes_on_a_gpu(monkeypatch)
         precision.prepare([network], arithmetic(compile=True), GPU)
 
 
+def test_a_missing_compiler_is_named_before_anything_is_compiled(monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-c++")
+    with pytest.raises(ParameterError, match=r"no C\+\+ compiler 'no-such-c\+\+', .*Install it, .* CXX .* to false\."):
+        precision.compiled(len, arithmetic(compile=True), CPU)
+    assert precision.compiled(len, arithmetic(), CPU) is len
+
+
 @pytest.mark.parametrize(("name", "usual"), [("tf32", "tf32"), ("bfloat16", "bfloat16")])
 def test_deterministic_gpus_train_as_the_knob_says_and_compute_frozen_networks_in_32_bits(monkeypatch, name, usual):
     how = arithmetic(name)

@@ -3,6 +3,7 @@
 import inspect
 import os
 from importlib.metadata import version
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,6 +33,16 @@ def test_snakemake_has_the_parts_that_are_used():
     prepare = inspect.signature(Workflow._prepare_dag).parameters
     assert {"forceall", "ignore_incomplete", "lock_warn_only", "nolock"} <= set(prepare)
     assert callable(Workflow._build_dag)
+
+
+def test_jobs_of_a_group_are_counted_on_the_command_line_of_its_snakemake():
+    from snakemake_interface_executor_plugins.executors import real
+
+    assert '"--target-jobs"' in inspect.getsource(real)
+    words = ["snakemake", "--target-jobs", "metrics:seed=0", "measure:seed=0", "--allowed-rules", "metrics", "measure"]
+    group, build = SimpleNamespace(is_main_process=False), SimpleNamespace(is_main_process=True)
+    assert snakemake_internals.handed_jobs(group, words) == 2
+    assert snakemake_internals.handed_jobs(group, words[:1]) == snakemake_internals.handed_jobs(build, words) == 0
 
 
 def test_benchmark_file_has_the_time_and_the_memory_of_the_job_itself(monkeypatch):

@@ -81,6 +81,16 @@ if workflow.is_main_process:
         logger.warning(text)
 
 
+def serve_jobs(number):
+    """Let the jobs of this process, if they are enough, share one import of the libraries."""
+    FORK_SERVER.start(number)
+    snakemake_internals.account_for_jobs(fork_server.usage)
+
+
+if handed := snakemake_internals.handed_jobs(workflow, sys.argv):  # a group of jobs on SLURM; it has no hooks
+    serve_jobs(handed)
+
+
 def before_jobs():
     """Stop a build that cannot end well, before anything runs."""
     if snakemake_internals.touches(workflow):
@@ -96,8 +106,7 @@ def before_jobs():
     snakemake_internals.schedule_on_job_end(workflow)
     snakemake_internals.log_group_errors()
     if not snakemake_internals.submits_jobs(workflow):
-        FORK_SERVER.start(snakemake_internals.pending_jobs(workflow))
-        snakemake_internals.account_for_jobs(fork_server.usage)
+        serve_jobs(snakemake_internals.pending_jobs(workflow))
 
 
 def after_jobs(outcome):

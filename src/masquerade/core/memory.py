@@ -17,3 +17,10 @@ def keep_freed() -> None:
     if mallopt is not None:
         mallopt(MMAP_THRESHOLD, LARGE)
         mallopt(TRIM_THRESHOLD, LARGE)
+
+
+def give_back() -> None:
+    """Give the memory that `keep_freed` kept back to the kernel. Without glibc nothing happens."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

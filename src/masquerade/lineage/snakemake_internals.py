@@ -7,9 +7,10 @@ import ast
 import json
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ INCOMPLETE = Path(".snakemake/incomplete")
 LOCKS = Path(".snakemake/locks")
 """Files that are here while a build runs, and after one that was killed."""
 _LONGEST_NAME = 254
+_HANDED = "--target-jobs"
 
 
 def announce_file(workflow: "Workflow", path: str) -> None:
@@ -95,6 +97,13 @@ def pending_inputs(workflow: "Workflow") -> set[str]:
 def pending_jobs(workflow: "Workflow") -> int:
     """The number of jobs that are going to run."""
     return len(list(workflow.dag.needrun_jobs()))
+
+
+def handed_jobs(workflow: "Workflow", words: Sequence[str]) -> int:
+    """The number of jobs that another Snakemake handed to this one on its command line ``words``, as on SLURM."""
+    if workflow.is_main_process or _HANDED not in words:
+        return 0
+    return len(list(takewhile(lambda word: not word.startswith("--"), words[words.index(_HANDED) + 1 :])))
 
 
 def submits_jobs(workflow: "Workflow") -> bool:

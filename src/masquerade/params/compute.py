@@ -49,6 +49,13 @@ class Submission(LightJobs):
     """Processes of one job, on one node; several train data-parallel, each on its share of the GPUs."""
 
 
+class Inference(Submission):
+    """What a job that runs trained networks needs of SLURM, and with how many others it shares a submission."""
+
+    together: Annotated[int, Field(ge=1)]
+    """At most so many jobs of one method share a submission, and run one after the other in it."""
+
+
 class ComputeSettings(Settings):
     """Where jobs run, and what they need."""
 
@@ -70,7 +77,7 @@ class ComputeSettings(Settings):
     """One job of Snakemake's SLURM executor: faces, classical anonymization, measurements, metrics, tables."""
     training: Submission
     """One training."""
-    inference: Submission
+    inference: Inference
     """One job that runs trained networks: anonymization, recovery, inversion."""
     own: dict[Annotated[str, Field(pattern=r"^(training|inference)/[a-z0-9_]+$")], dict[str, Any]]
     """``training/<name>`` or ``inference/<name>`` -> the values that differ from `training` or `inference`."""
@@ -84,4 +91,5 @@ class ComputeSettings(Settings):
 
     def submission(self, kind: str, name: str) -> Submission:
         """What a job of ``kind`` (``training`` or ``inference``) for the method or backbone ``name`` needs of SLURM."""
-        return Submission(**getattr(self, kind).model_dump() | self.own.get(f"{kind}/{name}", {}))
+        block: Submission = getattr(self, kind)
+        return type(block)(**block.model_dump() | self.own.get(f"{kind}/{name}", {}))

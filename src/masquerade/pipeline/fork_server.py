@@ -2,17 +2,15 @@
 
 Importing PyTorch and torchvision takes a job 1 to 3 seconds. The process of the build starts the server.
 Programs reach it through `masquerade.pipeline.forked_job`. The server imports libraries only: each job imports the code
-of Masquerade from the disk. Jobs share nothing with each other. The server and its jobs end when the process of the
-build ends, in whatever way.
+of Masquerade from the disk. Jobs share nothing with each other, with one exception: a fork cannot inherit what a GPU
+needs before its first result. So the process of a job that used a GPU and succeeded takes further jobs
+(`masquerade.pipeline.job_process`). The server and its jobs end when the process of the build ends, in whatever way.
 """
 
-import atexit
 import gc
-import io
 import json
 import multiprocessing
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -23,18 +21,18 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import connection as connections
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from masquerade.core import files, memory, threads
-from masquerade.pipeline import forked_job
+from masquerade.core import memory, threads
+from masquerade.pipeline import forked_job, job_process
 
 SOCKET = "jobs"
 """The name of the server's socket in its folder."""
 WORTHWHILE = 4
 """The fewest jobs for which the 3 seconds of importing pay."""
+IDLE_SECONDS = 60.0
+"""So long nothing may happen until the processes end that wait for another job."""
 ENDED = (
     "The process that starts the jobs ended{}. From now on each job starts by itself, which takes 1 to 3 seconds more. "
     "Nothing is lost."
@@ -102,6 +100,31 @@ def launch(address: Path, lifeline: int) -> subprocess.Popen:
         )
 
 
+class _Fork:
+    """A process that runs a job, and after it perhaps others: it writes into the channel when it takes another one."""
+
+    def __init__(self, request: dict[str, Any], streams: list[int], inherited: list[socket.socket]):
+        self.channel, other = socket.socketpair()
+        self.process = multiprocessing.get_context("fork").Process(
+            target=job_process.run_jobs, args=(request, streams, other, [*inherited, self.channel])
+        )
+        self.process.start()
+        other.close()
+        with suppress(ProcessLookupError, PermissionError):  # the process does the same; the first one counts
+            os.setpgid(self.pid, self.pid)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid or 0
+
+    def end(self) -> int:
+        """End the process, and what it started and left behind; its exit status."""
+        self.channel.close()
+        forked_job.send_signal(self.pid, signal.SIGKILL)
+        self.process.join()
+        return self.process.exitcode or 0
+
+
 class _Server:
     """The server in its own process.
 
@@ -110,114 +133,94 @@ class _Server:
 
     def __init__(self, listener: socket.socket, lifeline: int, folder: Path):
         self._listener, self._lifeline, self._folder = listener, lifeline, folder
-        self._jobs: dict[socket.socket, BaseProcess] = {}
-        """The connection of each running job to its program."""
+        self._jobs: dict[socket.socket, _Fork] = {}
+        """The process of each running job, by the connection to its program."""
+        self._idle: list[_Fork] = []
+        """Processes that have used a GPU, and wait for another job."""
+        self._use_gpu: set[str] = set()
+        """Programs of jobs that have used a GPU."""
 
     def run(self) -> None:
         """Serve until the process of the build ends."""
         while True:
-            sentinels = [job.sentinel for job in self._jobs.values()]
-            ready = connections.wait([self._listener, self._lifeline, *self._jobs, *sentinels])
+            forks = [part for fork in self._jobs.values() for part in (fork.process.sentinel, fork.channel)]
+            watched = [self._listener, self._lifeline, *self._jobs, *forks]
+            ready = connections.wait(watched, IDLE_SECONDS if self._idle else None)
             if self._lifeline in ready:
                 return self._stop()
-            for program, job in list(self._jobs.items()):
-                if job.sentinel in ready:
-                    self._report(program, job)
+            for program, fork in list(self._jobs.items()):
+                if fork.process.sentinel in ready:
+                    fork.process.join()
+                    self._report(program, fork.end())
+                elif fork.channel in ready:
+                    self._keep(program, fork)
                 elif program in ready:  # the program was killed
-                    forked_job.send_signal(job.pid or 0, signal.SIGKILL)
+                    forked_job.send_signal(fork.pid, signal.SIGKILL)
             if self._listener in ready:
                 self._accept(self._listener.accept()[0])
+            if not ready:  # the memory of the GPU may be needed
+                self._end_idle()
 
     def _accept(self, program: socket.socket) -> None:
         try:
-            streams = socket.recv_fds(program, 1, 3)[1]
-            request = json.loads(forked_job.receive(program, forked_job.receive_number(program)))
+            request, streams = job_process.receive_request(program)
         except OSError:  # the program was killed
             program.close()
             return
         if request["python"] == forked_job.python():
-            inherited = [self._listener, program, *self._jobs]
-            job = multiprocessing.get_context("fork").Process(target=_run, args=(request, streams, inherited))
-            job.start()
-            with suppress(ProcessLookupError, PermissionError):  # the job does the same; the first one counts
-                os.setpgid(job.pid or 0, job.pid or 0)
-            self._jobs[program] = job
+            fork = self._handed(request, streams) or _Fork(request, streams, self._open(program))
+            self._jobs[program] = fork
             with suppress(OSError):
-                program.sendall(forked_job.NUMBER.pack(job.pid))
+                program.sendall(forked_job.NUMBER.pack(fork.pid))
         else:
             program.close()
         for stream in streams:
             os.close(stream)
 
-    def _report(self, program: socket.socket, job: BaseProcess) -> None:
-        job.join()
-        forked_job.send_signal(job.pid or 0, signal.SIGKILL)  # what it started and left behind
+    def _open(self, program: socket.socket) -> list[socket.socket]:
+        """The sockets that a new fork inherits and must close."""
+        return [self._listener, program, *self._jobs, *(fork.channel for fork in (*self._jobs.values(), *self._idle))]
+
+    def _handed(self, request: dict[str, Any], streams: list[int]) -> _Fork | None:
+        """The waiting process that has got this request, if its program uses a GPU and a process waits."""
+        while self._idle and request["argv"][0] in self._use_gpu:
+            fork = self._idle.pop()
+            try:
+                job_process.send_request(fork.channel, request, streams)
+            except OSError:  # it has crashed
+                fork.end()
+            else:
+                return fork
+        return None
+
+    def _keep(self, program: socket.socket, fork: _Fork) -> None:
+        """Report the success of a job whose process waits for another one."""
+        try:
+            self._use_gpu.add(forked_job.receive(fork.channel, forked_job.receive_number(fork.channel)).decode())
+        except OSError:  # it ends: its sentinel is ready, or will be soon
+            return
+        self._idle.append(fork)
+        self._report(program, 0)
+
+    def _report(self, program: socket.socket, status: int) -> None:
         with suppress(OSError):
-            program.sendall(forked_job.NUMBER.pack(job.exitcode))
+            program.sendall(forked_job.NUMBER.pack(status))
         program.close()
         del self._jobs[program]
 
+    def _end_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().end()
+
     def _stop(self) -> None:
-        for program, job in list(self._jobs.items()):
-            forked_job.send_signal(job.pid or 0, signal.SIGKILL)
-            self._report(program, job)
+        self._end_idle()
+        for program, fork in list(self._jobs.items()):
+            self._report(program, fork.end())
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _run(request: dict[str, Any], streams: list[int], inherited: list[socket.socket]) -> None:
-    """Turn this fork into the process that the request describes, and run its program."""
-    for other in inherited:
-        other.close()
-    for number, stream in enumerate(streams):
-        os.dup2(stream, number)
-        os.close(stream)
-    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - stays open as long as the process
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=os.isatty(1))
-    os.setpgid(0, 0)
-    os.chdir(request["directory"])
-    os.environ.clear()
-    os.environ.update(request["environment"])
-    sys.argv, sys.path[:] = request["argv"], request["path"]
-    forked_job.reset_signals(request["ignored"])
-    sys.modules["numpy"].random.seed()  # not the same for all jobs
-    atexit._clear()
-    script = Path(sys.argv[0]).resolve()
-    main = sys.modules["__main__"] = ModuleType("__main__")
-    main.__file__ = str(script)
-    try:
-        exec(compile(script.read_bytes(), script, "exec"), vars(main))
-    except SystemExit:
-        raise
-    except BaseException as error:  # noqa: BLE001 - as Python itself does
-        _show(error)
-        if isinstance(error, KeyboardInterrupt):  # Python ends by the signal itself
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGINT)
-        sys.exit(1)
-    finally:  # Python 3.11 omits both at the end of a fork
-        for thread in threading.enumerate():
-            if not thread.daemon and thread is not threading.main_thread():
-                thread.join()
-        atexit._run_exitfuncs()
-        _write_usage(Path(request["usage"]))
-
-
-def _write_usage(file: Path) -> None:
-    """Write the processor time in seconds, and the memory, input and output in MiB, of this job and what it started."""
-    parts = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    usage = {
-        "cpu_time": sum(part.ru_utime + part.ru_stime for part in parts),
-        "max_rss": max(part.ru_maxrss for part in parts) / 1024,
-        "io_in": sum(part.ru_inblock for part in parts) / 2048,
-        "io_out": sum(part.ru_oublock for part in parts) / 2048,
-    }
-    with suppress(OSError):  # the build has ended, and its folder with it
-        files.write_text(file, json.dumps(usage))
-
-
 def usage(shell: int) -> dict[str, float]:
-    """What the job used whose program ran in the process ``shell`` or below it, as `_write_usage` wrote it, once.
+    """What the job used whose program ran in the process ``shell`` or below it, as `job_process` wrote it, once.
 
     Empty if it ran in no fork server, or if it was killed.
     """
@@ -229,14 +232,6 @@ def usage(shell: int) -> dict[str, float]:
     return {}
 
 
-def _show(error: BaseException) -> None:
-    """Print the traceback as Python does, from the program on."""
-    trace = error.__traceback__
-    while trace and trace.tb_frame.f_code.co_filename == __file__:
-        trace = trace.tb_next
-    sys.excepthook(type(error), error.with_traceback(trace), trace)
-
-
 def main() -> None:
     """The server: LISTENER LIFELINE FOLDER, two open files and the folder of the socket."""
     from masquerade.pipeline import libraries
@@ -245,6 +240,7 @@ def main() -> None:
     memory.keep_freed()
     gc.disable()  # searching the objects of the libraries for garbage while they are imported takes a second
     libraries.load()
+    job_process.forget_own_code()
     gc.collect()
     gc.freeze()  # objects that are never searched stay shared between the jobs
     gc.enable()

@@ -106,13 +106,15 @@ def run(launcher: str, submission: Mapping[str, Any], script: str, arguments: Se
         sys.argv = [script, *arguments]
         runpy.run_path(script, run_name="__main__")
         return
+    from masquerade.pipeline import submitit_internals
+
     os.environ.pop(forked_job.ADDRESS, None)  # the job is a process of its own, perhaps on another machine
     kind = Resumable if submission["resumable"] else Program
     program = kind(script, tuple(arguments), uuid.uuid4().hex)
-    with _signals() as stopped:
-        job = _submit(program, launcher, submission, stopped)
-        _follow(job, stopped)
-    _conclude(job, submission["name"])
+    with signals_to_stop() as stopped:
+        job = submit(program, launcher, submission, stopped)
+        follow(job, submitit_internals.log(job), stopped)
+    conclude(job, submission["name"])
 
 
 def check_partitions(partitions: Mapping[str, str]) -> None:
@@ -138,7 +140,10 @@ def check_partitions(partitions: Mapping[str, str]) -> None:
             raise LaunchError(f"params.yaml: {parameter} is '{name}'. This cluster has: {', '.join(known)}.")
 
 
-def _submit(program: Program, launcher: str, submission: Mapping[str, Any], stopped: threading.Event) -> "Job":
+def submit(
+    program: Callable[[], None], launcher: str, submission: Mapping[str, Any], stopped: threading.Event
+) -> "Job":
+    """Submit a job as `run` does, but do not wait for it. Raises LaunchError when it cannot be submitted."""
     import submitit
 
     from masquerade.pipeline import submitit_internals
@@ -202,16 +207,18 @@ def _patiently(
     return request()
 
 
-def _follow(job: "Job", stopped: threading.Event) -> None:
-    """Show the job's log as it grows, until the job ends. When ``stopped`` is set, cancel the job."""
+def follow(job: "Job", log: Path, stopped: threading.Event, ended: Callable[[], bool] = lambda: False) -> None:
+    """Show a log of the job as it grows, until the job ends or ``ended`` says so.
+
+    When ``stopped`` is set, cancel the job and raise LaunchError.
+    """
     from masquerade.pipeline import submitit_internals
 
-    log = submitit_internals.log(job)
     size, queried, failed_looks, done = 0, time.monotonic(), 0, False
     while not done:
         query = time.monotonic() - queried > _STATE_SECONDS
         queried = time.monotonic() if query else queried
-        done = job.done(force_check=query)
+        done = ended() or job.done(force_check=query)
         failed_looks = failed_looks + 1 if done and job.state == "NODE_FAIL" else 0
         if 0 < failed_looks < _REQUEUE_LOOKS:  # SLURM has not requeued it yet
             done = False
@@ -234,7 +241,7 @@ def _show(log: Path, start: int) -> int:
     return len(added)
 
 
-def _conclude(job: "Job", name: str) -> None:
+def conclude(job: "Job", name: str) -> None:
     """Raise LaunchError when a process of the job failed.
 
     When several failed, the error is that of the first cause, not that of a process which lost contact with another.
@@ -256,7 +263,7 @@ def _conclude(job: "Job", name: str) -> None:
 
 
 @contextmanager
-def _signals() -> Iterator[threading.Event]:
+def signals_to_stop() -> Iterator[threading.Event]:
     """Within the block, a signal to stop (Ctrl-C, SIGTERM, a closed terminal) does not end the process.
 
     It sets the event that the block gets.

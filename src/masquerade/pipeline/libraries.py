@@ -4,8 +4,6 @@ A job imports whatever else it needs.
 """
 
 # ruff: noqa: F401 - importing is all that this module is for
-import sys
-
 from masquerade.networks import dlib_models, torchvision_internals
 
 
@@ -41,15 +39,3 @@ def load() -> None:
 
     dlib_models.frontal_face_detector()
     dlib_models.landmark_predictor()
-    _forget_own_code()
-
-
-def _forget_own_code() -> None:
-    """Let jobs import the code of Masquerade from the disk of their working copy, except the modules of what is loaded.
-
-    The packages around those are forgotten too: they would lead a job to the sources of this process.
-    """
-    kept = {dlib_models.__name__, torchvision_internals.__name__}
-    for name in [name for name in sys.modules if name.partition(".")[0] == "masquerade"]:
-        if name not in kept:
-            del sys.modules[name]

@@ -8,7 +8,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from submitit import Job, JobEnvironment
+from submitit import Job, JobEnvironment, SlurmJob
 from submitit.core.utils import FailedJobError
 from submitit.helpers import DelayedSubmission
 
@@ -36,6 +36,11 @@ def ended_by_requeue(error: subprocess.CalledProcessError) -> bool:
 def own_log() -> Path:
     """The log of the job that this process belongs to."""
     return JobEnvironment().paths.stderr
+
+
+def slurm_job(folder: str, number: str) -> Job:
+    """The job with this number, which another process submitted with ``folder`` for its files."""
+    return SlurmJob(folder, number)
 
 
 def log(job: Job) -> Path:

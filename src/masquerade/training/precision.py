@@ -5,6 +5,8 @@ says: its batches are the same each time, and so are its bytes. Frozen networks 
 TF32 or bfloat16 a face depends on its batch.
 """
 
+import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -82,13 +84,19 @@ def compiled(function: Callable[..., Any], arithmetic: Arithmetic | None, device
 
 
 def compiles(arithmetic: Arithmetic | None, device: torch.device) -> bool:
-    """Whether to compile. Raises ParameterError in a deterministic process on a GPU."""
+    """Whether to compile. Raises ParameterError in a deterministic process on a GPU, and without a C++ compiler."""
     if arithmetic is None or not arithmetic.compile or device.type == "meta":
         return False
     if exact(device):
         raise ParameterError(
             "`arithmetic.compile` and `compute.deterministic` are both true. torch.compile chooses kernels by their "
             "time on this GPU, so the same seed would give other bytes. Set one of them to false."
+        )
+    compiler = os.environ.get("CXX", "g++")  # as torch.compile looks for it
+    if shutil.which(compiler) is None:
+        raise ParameterError(
+            f"`arithmetic.compile` is true, and this machine has no C++ compiler '{compiler}', which torch.compile "
+            "needs. Install it, set the environment variable CXX to another one, or set `arithmetic.compile` to false."
         )
     return True
 

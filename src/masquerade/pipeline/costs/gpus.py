@@ -28,7 +28,9 @@ GPUS = {
     "h100": GPU("NVIDIA H100 SXM", 80, 494.7, 66.9, 989.4),
     "h200": GPU("NVIDIA H200 SXM", 141, 494.7, 66.9, 989.4),
 }
-"""NVIDIA's data sheets of the A100 (2021) and the H100 and H200, all without sparsity."""
+"""Of NVIDIA's sheets: A100 data sheet (1758950, 2021); H100 architecture white paper (2022), table of the SXM5. The
+data sheets of the H100 and H200, which have the same chip, print twice 494.7 and 989.4, with sparsity.
+"""
 
 
 def gpu(name: str) -> GPU:
