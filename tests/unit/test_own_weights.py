@@ -104,7 +104,7 @@ class TestAdoption:
         parameters = loading.load(repository, "tiny")
         job = job_of(repository, cls, repository / "kin.safetensors", base)
         identity = discovery.load("backbones", "identity").load(job.backbones["identity"])
-        stage_one.train(parameters.methods["identitydp"].params, job, identity)
+        stage_one.train(parameters.methods["identitydp"].params, job, {"identity": identity})
         assert tensors_of(job.checkpoint).keys() == tensors_of(base).keys()
         assert all(torch.equal(tensor, tensors_of(base)[name]) for name, tensor in tensors_of(job.checkpoint).items())
 
