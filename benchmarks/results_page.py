@@ -24,6 +24,7 @@ WRITTEN += tuple(f"docs/{name}.md" for name in PAGES if name != "keywords")
 """The pages with tables."""
 PICTURES = {
     "figure7.jpg": "identitydp/figure7",
+    "identitydp.jpg": "identitydp/figure7 at photo",
     "falco.jpg": "falco/figure3 at photo",
     "falco_mini.jpg": "falco/figure3",
     "ifadit.jpg": "ifadit/figure3 at photo",
