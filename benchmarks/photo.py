@@ -27,6 +27,7 @@ DARK = 0.25
 METHODS = {
     "inverted, not anonymized": "inverted/control",
     "FALCO (m = 0)": "falco/m_0",
+    "IdentityDP (ε = 6)": "identitydp/eps_6",
     "LReOrg": "lreorg/default",
     "iFADIT": "ifadit/full",
     "RiDDLE": "riddle/default",
