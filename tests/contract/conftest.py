@@ -43,9 +43,9 @@ class Workshop:
         """The ids of the faces whose pictures or masks are read within the block."""
         names, original = set(), FaceArchive._read
 
-        def noted(self, entries, folder, name):
+        def noted(self, folder, name):
             names.add(name)
-            return original(self, entries, folder, name)
+            return original(self, folder, name)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(FaceArchive, "_read", noted)
