@@ -50,11 +50,8 @@ def test_pattern_that_matches_nothing_is_an_error(root):
 
 
 def test_missing_backbone_is_given_as_the_reason(tiny, monkeypatch):
-    monkeypatch.setattr(discovery.load("methods", "identitydp"), "needs", ("identity", "depth"))
-    assert (
-        matrix.reason(tiny, "synthetic_hq", "identitydp")
-        == "needs the backbone depth, which params.yaml does not define"
-    )
+    monkeypatch.setattr(discovery.load("methods", "fit"), "needs", ("identity", "depth"))
+    assert matrix.reason(tiny, "synthetic_hq", "fit") == "needs the backbone depth, which params.yaml does not define"
 
 
 def test_method_that_is_not_built_is_skipped_with_that_reason(tiny):

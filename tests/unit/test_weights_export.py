@@ -150,7 +150,7 @@ class TestGraph:
 
     def test_every_network_that_trains_declares_its_architecture(self, tiny):
         for network in trained_networks.networks(tiny):
-            params = overlays.at(tiny.tree, network.block)
+            params = overlays.at(tiny.typed.model_dump(mode="json"), network.block)
             block = params["params"] if network.room == "methods" else params
             missing = [key for key in network.cls.architecture if overlays.at(block, key) is overlays.MISSING]
             assert network.cls.architecture, network.name
