@@ -36,7 +36,7 @@ class Cao21(Method):
 
     title = "Cao et al."
     paper = "Cao et al. 2021, Personalized and Invertible Face De-identification, ICCV"
-    capabilities = Capabilities(trains=True, keys=PASSWORD, invertible=True, saves=True)
+    capabilities = Capabilities(trains=True, keys=PASSWORD, invertible=True, saves=True, latents=True)
     needs = ("identity",)
     kin = "identitydp"
     architecture = ("encoder_widths", "generator_widths", "span", "latent")
@@ -57,6 +57,7 @@ class Cao21(Method):
 
         super().__init__(params, variant, resources)
         self._networks = networks = FrozenStageOne(params, resources)
+        self._space = networks.space
         self._read = Remembered(lambda images: (networks.identities(images), networks.attributes(images)))
         if "references" not in self._networks.rest:
             raise CheckpointError(f"{self.checkpoint} holds no library of reference identities. Train it again.")
@@ -93,7 +94,7 @@ class Cao21(Method):
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """F(X, p, d) = G(M(z_id, p, d), z_attr), Eq. 15."""
         rotated, maps = self.save(faces, seed, keys)
-        return self._networks.fuse(unit(rotated), maps)
+        return self._networks.fuse(unit(rotated), maps, faces.ids)
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Eq. 16-18, from the picture alone. Raises ParameterError for the variant whose level is random."""
@@ -110,7 +111,7 @@ class Cao21(Method):
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> "tuple[np.ndarray, list[Tensor]]":
         """z_new (N, D) with the length that Eq. 13 gives, and the attribute maps."""
-        identities, maps = self._read(faces.images)
+        identities, maps = self._separated(faces)
         rotated = rotation.rotate(identities.astype(np.float64), self._referred(keys), self._angles(faces, seed))
         return rotated, maps
 
@@ -122,6 +123,12 @@ class Cao21(Method):
     def statement(self) -> dict[str, object]:
         level = self.variant.level
         return {"level": level} if level == "random" else {"level": level, "degrees": 70 + 5 * (level + (level > 3))}
+
+    def _separated(self, faces: Faces) -> "tuple[np.ndarray, list[Tensor]]":
+        """z_id and z_attr of clear faces, whose latent codes the pipeline may have."""
+        if self._networks.space is None:
+            return self._read(faces.images)
+        return self._networks.identities(faces.images), self._networks.attributes_of(faces)
 
     def _recovered(self, images: np.ndarray, keys: Sequence[bytes] | None, level: int) -> np.ndarray:
         theta, reference = rotation.angle(level), self._referred(keys)
