@@ -104,10 +104,6 @@ class Inspector:
     def _mtcnn(self) -> Mtcnn:
         return Mtcnn(Mtcnn.Params(), {})
 
-    def load(self) -> None:
-        """Load what takes longest, MTCNN and its packages; another thread may do this while a method computes."""
-        _ = self._mtcnn
-
     def faces(self, photograph: np.ndarray, side: int) -> np.ndarray:
         """Boxes of the faces that MTCNN finds in a photograph, uint8 (H, W, 3): (N, 4) in its pixels.
 

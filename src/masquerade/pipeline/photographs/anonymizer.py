@@ -3,7 +3,6 @@
 import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -164,14 +163,12 @@ class Anonymizer:
         seed = secrets.randbits(63) if self._seed is None else self._seed
 
         def work(originals: FaceArchive, results: Path) -> None:
-            with ThreadPoolExecutor(1) as beside:
-                if count := len(originals.select()):
-                    beside.submit(self._judge.load)  # PyTorch computes while a thread imports
-                anonymization.anonymize(
-                    originals, results, self._method, self.maker.variant, None, seed, batches.BATCH,
-                    personal and personal.of_faces, lambda done: progress(f"Anonymizing: {done} of {count} faces"),
-                    for_release=True,
-                )  # fmt: skip
+            count = len(originals.select())
+            anonymization.anonymize(
+                originals, results, self._method, self.maker.variant, None, seed, batches.BATCH,
+                personal and personal.of_faces, lambda done: progress(f"Anonymizing: {done} of {count} faces"),
+                for_release=True,
+            )  # fmt: skip
 
         return Batch(*batches.process(
             folder, output, self._parameters.image.size, work, self._method.observes, progress,
