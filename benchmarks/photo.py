@@ -29,6 +29,7 @@ METHODS = {
     "FALCO (m = 0)": "falco/m_0",
     "IdentityDP (ε = 6)": "identitydp/eps_6",
     "LReOrg": "lreorg/default",
+    "Cao et al. (d = 9)": "cao21/d_9",
     "iFADIT": "ifadit/full",
     "RiDDLE": "riddle/default",
 }
