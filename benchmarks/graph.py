@@ -40,16 +40,20 @@ def overlay(methods: dict[str, str], datasets: dict[str, str], seeds: int, varia
     base, over = loading.load(ROOT, BASE).tree, yaml_files.read(ROOT / f"scales/{BASE}.yaml")
 
     def block(original: str) -> dict:
-        knobs = islice(cycle(base["methods"][original]["variants"].values()), variants)
+        own = base["methods"][original]
+        knobs = islice(cycle(own["variants"].values()), variants)
         return {
-            "params": base["methods"][original]["params"],
+            **({"published": ""} if "published" in own else {}),
+            "params": own["params"],
             "variants": {f"v_{number}": values for number, values in enumerate(knobs)},
         }
 
+    # The weights of weights/ have one name and one seed, so all methods train.
+    trained = {name: {"published": ""} for name, own in base["methods"].items() if own.get("published")}
     more = {
         "seeds": list(range(seeds)),
         "papers": [*base["papers"], "everybody"],
-        "methods": {name: block(original) for name, original in methods.items()},
+        "methods": trained | {name: block(original) for name, original in methods.items()},
         "datasets": {name: base["datasets"][original] for name, original in datasets.items()},
         "matrix": {"evaluate": {name: ["*/v_*"] for name in datasets}},
         "recovery": {"cells": {next(iter(datasets)): [f"{name}/*" for name in methods if invertible(methods[name])]}},
