@@ -117,6 +117,21 @@ def test_one_shared_convolution_of_scaled_maps_equals_those_with_scaled_weights(
     torch.testing.assert_close(*gradients, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("inputs", "outputs", "side"), [(6, 3, 5), (4, 4, 1), (5, 2, 16)])
+def test_enlarging_and_filtering_in_one_step_gives_the_same_maps_and_gradients(inputs, outputs, side):
+    layer = ModulatedConv2d(inputs, outputs, 3, 7, up=True).requires_grad_(False)
+    x, code = torch.randn(2, inputs, side, side, requires_grad=True), torch.randn(2, 7, requires_grad=True)
+
+    def enlarged():
+        made = layer(x, code)
+        return made, *torch.autograd.grad((made * torch.arange(2 * side)).sum(), (x, code))
+
+    keys, expected = layer.state_dict().keys(), enlarged()
+    layer.fold()
+    torch.testing.assert_close(enlarged(), expected, atol=1e-4, rtol=1e-4)
+    assert layer.state_dict().keys() == keys
+
+
 @pytest.mark.parametrize("noise", ["fixed", "none"])
 def test_quick_drawing_gives_the_same_pictures_and_gradients(generator, noise):
     codes = torch.randn(3, generator.layers, 7, requires_grad=True)

@@ -94,9 +94,10 @@ class Falco(Method):
         self._identity = differentiated(loaded("identity", resources.backbones))
         differentiated(self._space.semantics.network.visual)
         arithmetic = params.arithmetic
-        if self._space.device.type == "cpu" or (arithmetic and arithmetic.channels_last):
-            self._space.generator.quicken()
-        self._features = precision.compiled(self._drawn_features, arithmetic, self._space.device)
+        device = self._space.device
+        if device.type == "cpu" or (arithmetic and arithmetic.channels_last and not precision.exact(device)):
+            self._space.generator.quicken()  # in 32 bits a GPU is quicker without
+        self._features = precision.compiled(self._drawn_features, arithmetic, device)
         self._layers = self._space.generator.published_layers(params.first_layer, params.last_layer)
 
     def observe(self, batches: Iterable[Faces]) -> None:

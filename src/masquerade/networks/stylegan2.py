@@ -57,14 +57,26 @@ class ModulatedConv2d(nn.Module):
     weights are scaled, which are smaller than the map.
     """
 
+    folded: Tensor | None
+
     def __init__(self, inputs: int, outputs: int, kernel: int, style: int, demodulate: bool = True, up: bool = False):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(1, outputs, inputs, kernel, kernel))
         self.modulation = EqualLinear(style, inputs, bias=1.0)
         self.scale, self.demodulate, self.up = 1 / math.sqrt(inputs * kernel**2), demodulate, up
-        self.padding = kernel // 2
+        self.padding, self.halving = kernel // 2, outputs < inputs
         if up:
             self.blur = LowPass(up=1, padding=(1, 1))
+        self.register_buffer("folded", None, persistent=False)
+
+    def fold(self) -> None:
+        """From now on, enlarge and filter in one step, with kernels of 6 x 6 pixels. Only for frozen weights and ``up``.
+
+        A GPU's tensor cores take a fifth of the time for it, if there are fewer outputs than inputs.
+        """
+        weight = (self.weight[0] * self.scale).transpose(0, 1)  # (inputs, outputs, 3, 3)
+        wide = functional.conv2d(functional.pad(weight.reshape(-1, 1, 3, 3), (3, 3, 3, 3)), self.blur.kernel[None, None])
+        self.folded = wide.view(*weight.shape[:2], 6, 6).detach()
 
     def forward(self, x: Tensor, code: Tensor) -> Tensor:
         """x (N, inputs, H, W), code (N, style) -> (N, outputs, H, W), twice the size if ``up``."""
@@ -80,13 +92,19 @@ class ModulatedConv2d(nn.Module):
             x = torch.bmm(per_picture, x.flatten(2)).unflatten(2, x.shape[2:])
         elif self.up:
             x = x * style[:, :, None, None]  # Eq. 1, on the input
-            x = self.blur(functional.conv_transpose2d(x, weight.transpose(0, 1), stride=2))
+            x = self._enlarged(x, weight)
         else:
             x = functional.conv2d(x * style[:, :, None, None], weight, padding=self.padding)
         if not self.demodulate:
             return x, None
         power = functional.linear(style.square(), weight.square().sum(dim=(2, 3)))
         return x, torch.rsqrt(power + 1e-8)[:, :, None, None]  # Eq. 3
+
+    def _enlarged(self, x: Tensor, weight: Tensor) -> Tensor:
+        """(N, inputs, H, W) -> (N, outputs, 2H, 2W)."""
+        if self.folded is not None:
+            return functional.conv_transpose2d(x, self.folded, stride=2, padding=2)
+        return self.blur(functional.conv_transpose2d(x, weight.transpose(0, 1), stride=2))
 
 
 class NoiseInjection(nn.Module):
@@ -208,12 +226,19 @@ class Generator(nn.Module):
         self.clamp: float | None = None
 
     def quicken(self) -> None:
-        """From now on, compute channels last and, on a CPU, enlarge RGB by products of matrices: equal and quick."""
+        """From now on, compute channels last, and enlarge in a way that is quick on this device. For frozen weights.
+
+        A CPU enlarges RGB by products of matrices, a GPU with tensor cores the maps by `ModulatedConv2d.fold`. Pictures
+        and gradients stay the same except for rounding.
+        """
         self._order = torch.channels_last
-        if self.latent_avg.device.type != "cpu":
+        if self.latent_avg.device.type == "cpu":
+            for level, to_rgb in enumerate(self.to_rgbs):
+                to_rgb.upsample.quicken(4 * 2**level)  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
             return
-        for level, to_rgb in enumerate(self.to_rgbs):
-            to_rgb.upsample.quicken(4 * 2**level)  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
+        for layer in self.convs:
+            if isinstance(layer, StyledConv) and layer.conv.up and layer.conv.halving:
+                layer.conv.fold()
 
     def clamp_at(self, most: float) -> None:
         """From now on, clamp the output of each convolution to [-most, most]: ``conv_clamp`` of NVlabs' code."""
