@@ -86,12 +86,13 @@ def measured(
     method = Falco(Falco.Params(**{**knobs.model_dump(), "batch": batch}), variant, resources)
     some = Faces(faces.images[:count], faces.index.iloc[:count])
     gpu = torch.cuda.is_available()
-    if warm:
+    if gpu:
+        batch = batch or method._together(count)
+    if warm:  # with a whole batch, because a compiled optimisation is compiled for its size
         few = min(count, max(batch, 1))
         method.anonymize(Faces(some.images[:few], some.index.iloc[:few]), 0)
     if gpu:
         torch.cuda.reset_peak_memory_stats()
-        batch = batch or method._together(count)
     start = time.perf_counter()
     method.anonymize(some, 0)
     seconds = time.perf_counter() - start

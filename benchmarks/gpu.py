@@ -33,13 +33,15 @@ from masquerade.pipeline.costs.workload import Workload
 
 ROWS = "rows.jsonl"
 HEAD = (STEP, WHAT, "seconds", "TFLOP", "TFLOP/s", SHARE, "memory, GiB", "planned, GiB", "remark")
-FEW, MANY = (1, 2), (0, falco.PICTURES)
+FEW, SOME, MANY = (1, 2), (0, 8), (0, falco.PICTURES)
 """FALCO: pictures at once (0: as many as fit), and pictures that are measured."""
 REDUCED = {"channels_last": True, "compile": False}
+BFLOAT16 = {"precision": "bfloat16", **REDUCED}
 MODES = {
-    "falco": (True, None, (FEW, MANY)),
-    "falco, not deterministic, TF32": (False, {"precision": "tf32", **REDUCED}, (MANY,)),
-    "falco, not deterministic, bfloat16": (False, {"precision": "bfloat16", **REDUCED}, (FEW, MANY)),
+    "falco": (True, None, (SOME,)),
+    "falco, not deterministic, TF32": (False, {"precision": "tf32", **REDUCED}, (SOME,)),
+    "falco, not deterministic, bfloat16": (False, BFLOAT16, (FEW, SOME, MANY)),
+    "falco, not deterministic, bfloat16, compiled": (False, {**BFLOAT16, "compile": True}, (MANY,)),
 }
 """What is measured -> `compute.deterministic`, `arithmetic` of the optimisation, and numbers of pictures."""
 
