@@ -38,10 +38,10 @@ FEW, SOME, MANY = (1, 2), (0, 8), (0, falco.PICTURES)
 REDUCED = {"channels_last": True, "compile": False}
 BFLOAT16 = {"precision": "bfloat16", **REDUCED}
 MODES = {
-    "falco": (True, None, (SOME,)),
-    "falco, not deterministic, TF32": (False, {"precision": "tf32", **REDUCED}, (SOME,)),
-    "falco, not deterministic, bfloat16": (False, BFLOAT16, (FEW, SOME, MANY)),
-    "falco, not deterministic, bfloat16, compiled": (False, {**BFLOAT16, "compile": True}, (MANY,)),
+    "falco, deterministic": (True, None, (SOME,)),
+    "falco": (False, BFLOAT16, (FEW, SOME, MANY)),
+    "falco, compiled": (False, {**BFLOAT16, "compile": True}, (MANY,)),
+    "falco, TF32": (False, {"precision": "tf32", **REDUCED}, (SOME,)),
 }
 """What is measured -> `compute.deterministic`, `arithmetic` of the optimisation, and numbers of pictures."""
 

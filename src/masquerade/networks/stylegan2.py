@@ -70,13 +70,14 @@ class ModulatedConv2d(nn.Module):
         self.register_buffer("folded", None, persistent=False)
 
     def fold(self) -> None:
-        """From now on, enlarge and filter in one step, with kernels of 6 x 6 pixels. Only for frozen weights and ``up``.
+        """From now on, enlarge and filter in one step, with kernels of 6 x 6 pixels: with ``up``, frozen.
 
         A GPU's tensor cores take a fifth of the time for it, if there are fewer outputs than inputs.
         """
         weight = (self.weight[0] * self.scale).transpose(0, 1)  # (inputs, outputs, 3, 3)
-        wide = functional.conv2d(functional.pad(weight.reshape(-1, 1, 3, 3), (3, 3, 3, 3)), self.blur.kernel[None, None])
-        self.folded = wide.view(*weight.shape[:2], 6, 6).detach()
+        kernels = functional.pad(weight.reshape(-1, 1, 3, 3), (3, 3, 3, 3))
+        filtered = functional.conv2d(kernels, self.blur.kernel[None, None])  # the filter is symmetric
+        self.folded = filtered.view(*weight.shape[:2], 6, 6).detach()
 
     def forward(self, x: Tensor, code: Tensor) -> Tensor:
         """x (N, inputs, H, W), code (N, style) -> (N, outputs, H, W), twice the size if ``up``."""
