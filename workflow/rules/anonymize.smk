@@ -30,8 +30,6 @@ rule anonymize_neural:
 use rule anonymize_neural as anonymize with:
     wildcard_constraints:
         method=one_of({*PARAMETERS.methods} - METHODS.neural),
-    group:
-        "anonymize"
     localrule: False
     resources:
         **LIGHT,
@@ -53,8 +51,6 @@ rule imported:
         f"{BENCHMARKS}/imported/{CELL}.tsv"
     wildcard_constraints:
         method=one_of(PARAMETERS.imported),
-    group:
-        "anonymize"
     conda:
         "../../environment.yml"
     resources:

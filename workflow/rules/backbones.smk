@@ -43,8 +43,6 @@ rule backbones_table:
         f"{LOGS}/tables/backbones.log",
     benchmark:
         f"{BENCHMARKS}/tables/backbones.tsv"
-    group:
-        "tables"
     conda:
         "../../environment.yml"
     resources:

@@ -60,8 +60,6 @@ rule measure:
         f"{LOGS}/measure/{CELL}.log",
     benchmark:
         f"{BENCHMARKS}/measure/{CELL}.tsv"
-    group:
-        "cells_{method}_{seed}"
     conda:
         "../../environment.yml"
     threads: COMPUTE.threads["measure"]

@@ -16,8 +16,6 @@ rule metrics:
         f"{LOGS}/metrics/{CELL}.log",
     benchmark:
         f"{BENCHMARKS}/metrics/{CELL}.tsv"
-    group:
-        "cells_{method}_{seed}"
     conda:
         "../../environment.yml"
     resources:
@@ -49,8 +47,6 @@ rule scores:
         f"{LOGS}/scores.log",
     benchmark:
         f"{BENCHMARKS}/scores.tsv"
-    group:
-        "tables"
     conda:
         "../../environment.yml"
     resources:

@@ -12,8 +12,6 @@ rule table:
         f"{BENCHMARKS}/tables/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
         item=PAPERS.names("table"),
-    group:
-        "tables"
     conda:
         "../../environment.yml"
     resources:
@@ -43,8 +41,6 @@ rule curves:
         f"{BENCHMARKS}/figures/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
         item=PAPERS.names("curves", "tradeoff"),
-    group:
-        "tables"
     conda:
         "../../environment.yml"
     resources:
@@ -72,8 +68,6 @@ rule clusters:
         f"{BENCHMARKS}/figures/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
         item=PAPERS.names("clusters"),
-    group:
-        "tables"
     conda:
         "../../environment.yml"
     resources:
@@ -105,8 +99,6 @@ rule grid:
         f"{BENCHMARKS}/figures/{{paper}}/{{item}}.tsv"
     wildcard_constraints:
         item=PAPERS.names("grid"),
-    group:
-        "tables"
     conda:
         "../../environment.yml"
     resources:
@@ -134,8 +126,6 @@ rule claims_table:
         f"{LOGS}/tables/claims.log",
     benchmark:
         f"{BENCHMARKS}/tables/claims.tsv"
-    group:
-        "tables"
     conda:
         "../../environment.yml"
     resources:
