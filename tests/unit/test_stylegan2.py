@@ -12,7 +12,8 @@ import nvlabs_pickles
 from masquerade.backbones.generator import layouts, nvlabs
 from masquerade.backbones.generator.adversarial import path_lengths
 from masquerade.core.errors import CheckpointError
-from masquerade.networks.stylegan2 import CHANNELS, Generator, ModulatedConv2d, in_channels_last
+from masquerade.networks.modulated import ModulatedConv2d
+from masquerade.networks.stylegan2 import CHANNELS, Generator, in_channels_last
 from masquerade.networks.stylegan2_discriminator import Discriminator, deviation
 from masquerade.training.checkpoints import load_into
 from nvlabs_pickles import snapshot

@@ -21,6 +21,15 @@ AFTER = (
 )
 
 
+QUICK = (
+    "import sys; from masquerade.networks import torchvision_internals as internals; internals.ensure();"
+    "assert not any(name.startswith('torch._dynamo') for name in sys.modules), 'the compiler was imported';"
+    "from torchvision.ops import roi_align; supported = sys.modules[roi_align.__module__].is_compile_supported;"
+    "import torch._dynamo.utils; assert supported('cpu') == torch._dynamo.utils.is_compile_supported('cpu');"
+    "import torch; print(torch.compile(lambda x: x + 1, backend='eager')(torch.ones(1)).item())"
+)
+
+
 def run(program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
@@ -51,6 +60,11 @@ def test_nothing_is_replaced_when_torchvision_loads_by_itself():
     else:
         assert torch.version.cuda is None, "the registry's torchvision fits the registry's torch"
         assert done.stdout.split() == ["shim", "1", "ensure.<locals>.<lambda>", "Python"]
+
+
+def test_compiler_is_imported_when_it_is_needed_and_is_then_the_true_one():
+    done = run(QUICK)
+    assert done.stdout.split() == ["2.0"], done.stderr
 
 
 def test_nms_keeps_the_better_of_two_boxes():

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.stylegan2 import Activation, ConstantInput, Generator, ModulatedConv2d, NoiseInjection, ToRGB
+from masquerade.networks.modulated import ModulatedConv2d
+from masquerade.networks.stylegan2 import Activation, ConstantInput, Generator, NoiseInjection, ToRGB
 
 LEADING = {
     ConstantInput: ("input", (1, 1, 1)),

@@ -1,15 +1,21 @@
-"""Makes torchvision importable when its compiled extension does not fit the installed torch.
+"""Makes torchvision importable when its compiled extension does not fit the installed torch, and quickly.
 
 torchvision's wheel on the package registry is a CUDA build. Beside a CPU build of torch its extension cannot be loaded,
-and ``import torchvision`` fails because the operator ``torchvision::nms`` is missing. Nothing is replaced when the
+and ``import torchvision`` fails because the operator ``torchvision::nms`` is missing. No operator is replaced when the
 extension loads (on a GPU machine).
+
+torchvision also imports PyTorch's compiler, for one function that it calls when it compiles. This takes a second.
 
 ``tests/unit/test_torchvision.py`` fails when an installed torchvision differs from VERSION in these parts.
 """
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Literal
 
 import numpy as np
@@ -21,6 +27,8 @@ OPERATORS = ("nms", "qnms")
 """The operators that ``import torchvision`` needs."""
 _LIBRARIES = []
 """An operator exists as long as the Library object that declared it."""
+_COMPILER = "torch._dynamo", "torch._dynamo.utils"
+"""The compiler, and its module from which torchvision imports a function."""
 
 
 @cache
@@ -36,17 +44,41 @@ def ensure() -> Literal["native", "shim", "absent"]:
     try:
         folders = spec.submodule_search_locations or [""]
         torch.ops.load_library(Path(folders[0], "_C.so"))
-        return "native"
+        native = True
     except (OSError, ImportError):
         library = torch.library.Library("torchvision", "FRAGMENT")
         for name in OPERATORS:
             library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         library.impl("nms", nms, "CPU")
         _LIBRARIES.append(library)
-    import torchvision.ops.boxes
+        native = False
+    with _compiler_left_out():
+        import torchvision.ops.boxes
+    if not native:
+        torchvision.ops.boxes._assert_has_ops = lambda: None  # it checks for the extension, not for the operator
+    return "native" if native else "shim"
 
-    torchvision.ops.boxes._assert_has_ops = lambda: None  # it checks for the extension, not for the operator
-    return "shim"
+
+@contextmanager
+def _compiler_left_out() -> Iterator[None]:
+    """Within the block that function is another one, which imports the compiler when it is called."""
+    if _COMPILER[0] in sys.modules:
+        yield
+        return
+    package, module = (ModuleType(name) for name in _COMPILER)
+
+    def is_compile_supported(device: str) -> bool:
+        from torch._dynamo.utils import is_compile_supported
+
+        return is_compile_supported(device)
+
+    module.__dict__["is_compile_supported"] = is_compile_supported
+    sys.modules |= {_COMPILER[0]: package, _COMPILER[1]: module}
+    try:
+        yield
+    finally:
+        for name in _COMPILER:
+            del sys.modules[name]
 
 
 def nms(boxes: torch.Tensor, scores: torch.Tensor, iou_threshold: float) -> torch.Tensor:

@@ -30,6 +30,7 @@ def load() -> None:
     import scipy.ndimage
     import scipy.spatial.distance
     import threadpoolctl
+    import torch._dynamo  # as the first step of an optimiser does
     import torchvision
     import tqdm
     import yaml
