@@ -36,7 +36,7 @@ open(name, "w").write(os.environ["MASQUERADE_RUN"])
 STARTER = """
 import json, sys
 from masquerade.pipeline import launch, shared_submission
-shared_submission.GATHERING_SECONDS = 1.5
+shared_submission.GATHERING_SECONDS = 4.0
 try:
     shared_submission.run(json.loads(sys.argv[1]), sys.argv[2], sys.argv[3:])
 except launch.LaunchError as error:

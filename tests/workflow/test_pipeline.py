@@ -196,7 +196,7 @@ def test_margin_reruns_its_own_cell_and_no_codes_or_fakes(planned, everything):
 
 
 def test_edited_generator_reruns_only_what_uses_the_generator(planned, everything):
-    old = "class ModulatedConv2d"
+    old = "class StyledConv"
     planned.edit("src/masquerade/networks/stylegan2.py", old, f"ADDED = 1\n\n\n{old}")
     jobs = planned.out_of_date()
     steps = {job.split("-")[0] for job in jobs}

@@ -130,12 +130,15 @@ def _submission_of(
 def _submit_waiting(first: Path, submission: Mapping[str, Any], stopped: threading.Event) -> None:
     """Submit the program of the file ``first``, and others that wait beside it, at most `together` in all."""
     others = sorted(path for path in first.parent.glob("*.waiting") if path != first)
-    taken = [first, *others[: submission["together"] - 1]]
-    programs = tuple(launch.Program(*_program(path), run=path.stem) for path in taken)
-    job = launch.submit(Programs(programs, Path(submission["logs"])), "slurm", submission, stopped)
+    taken: dict[Path, launch.Program] = {}
+    for path in [first, *others]:
+        with suppress(FileNotFoundError):  # a job that is stopped removes its file
+            if len(taken) < submission["together"]:
+                taken[path] = launch.Program(*_program(path), run=path.stem)
+    job = launch.submit(Programs(tuple(taken.values()), Path(submission["logs"])), "slurm", submission, stopped)
     for path in taken:
         files.write_text(path.with_suffix(".answer"), json.dumps([job.job_id, [path.stem for path in taken]]))
-        path.unlink()
+        path.unlink(missing_ok=True)  # a job that has its answer removes its file, too
 
 
 def _program(waiting: Path) -> tuple[str, tuple[str, ...]]:
