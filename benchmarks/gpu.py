@@ -40,8 +40,8 @@ BFLOAT16 = {"precision": "bfloat16", **REDUCED}
 MODES = {
     "falco, deterministic": (True, None, (SOME,)),
     "falco": (False, BFLOAT16, (FEW, SOME, MANY)),
-    "falco, compiled": (False, {**BFLOAT16, "compile": True}, (MANY,)),
     "falco, TF32": (False, {"precision": "tf32", **REDUCED}, (SOME,)),
+    "falco, compiled": (False, {**BFLOAT16, "compile": True}, (MANY,)),  # the last: compiling takes a minute or two
 }
 """What is measured -> `compute.deterministic`, `arithmetic` of the optimisation, and numbers of pictures."""
 

@@ -25,7 +25,7 @@ python -c "import torch; assert torch.cuda.is_available()" || {
 nice python -c "from masquerade.cli.main import main; main()" plan --scale "${SCALE:-paper}" --json > "$out/plan.json" 2> "$out/plan.log" &
 
 # Alone on the card: these are times.
-[ "${FALCO:-1}" = 0 ] || timeout -k 10 180 python benchmarks/gpu.py falco "$out" || echo "FALCO was cut off or failed." >&2
+[ "${FALCO:-1}" = 0 ] || timeout -k 10 240 python benchmarks/gpu.py falco "$out" || echo "FALCO was cut off or failed." >&2
 share=$(($(left) * 45 / 100))
 timeout -k 10 $((share + 30)) python benchmarks/gpu.py trainings "$out" --scale "${SCALE:-paper}" --seconds "$share" ||
     echo "The trainings were cut off or failed." >&2

@@ -187,6 +187,14 @@ def test_profile_sends_every_local_rule_through_submitit(root):
     assert {name: {"launcher": "slurm"} for name in launched} == profile["set-resources"]
 
 
+def test_profile_groups_rules_that_exist_and_gives_each_group_a_size(root):
+    profile = yaml.safe_load((root / "slurm/config.yaml").read_text())
+    rules = "\n".join(path.read_text() for path in (root / "workflow/rules").glob("*.smk"))
+    grouped = dict(entry.split("=") for entry in profile["groups"])
+    assert {*grouped} <= {*re.findall(r"^(?:use rule \w+ as|rule) (\w+)", rules, re.MULTILINE)}
+    assert {*grouped.values()} == {entry.rpartition("=")[0] for entry in profile["group-components"]}
+
+
 @pytest.fixture
 def fake_slurm(tmp_path, monkeypatch):
     """Gives PATH programs of SLURM, each a shell script; tests/slurm has the real ones."""

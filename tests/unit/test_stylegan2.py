@@ -133,6 +133,16 @@ def test_enlarging_and_filtering_in_one_step_gives_the_same_maps_and_gradients(i
     assert layer.state_dict().keys() == keys
 
 
+def test_on_a_gpu_quick_drawing_folds_the_layers_that_narrow(generator):
+    generator.to("meta").requires_grad_(False)
+    generator.quicken()
+    folded = [layer.conv.folded is not None for layer in generator.convs]
+    assert folded == [place % 2 == 0 and SMALL[place // 2 + 1] < SMALL[place // 2] for place in range(len(folded))]
+    assert any(folded)
+    codes = torch.randn(2, generator.layers, 7, device="meta")
+    assert generator.synthesize(codes).shape == (2, 3, 32, 32)
+
+
 @pytest.mark.parametrize("noise", ["fixed", "none"])
 def test_quick_drawing_gives_the_same_pictures_and_gradients(generator, noise):
     codes = torch.randn(3, generator.layers, 7, requires_grad=True)

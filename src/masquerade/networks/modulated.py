@@ -25,15 +25,15 @@ class ModulatedConv2d(nn.Module):
         self.weight = nn.Parameter(torch.randn(1, outputs, inputs, kernel, kernel))
         self.modulation = EqualLinear(style, inputs, bias=1.0)
         self.scale, self.demodulate, self.up = 1 / math.sqrt(inputs * kernel**2), demodulate, up
-        self.padding, self.halving = kernel // 2, outputs < inputs
+        self.padding, self.narrowing = kernel // 2, outputs < inputs
         if up:
             self.blur = LowPass(up=1, padding=(1, 1))
         self.register_buffer("folded", None, persistent=False)
 
     def fold(self) -> None:
-        """From now on, enlarge and filter in one step, with kernels of 6 x 6 pixels: with ``up``, frozen.
+        """From now on, enlarge and filter in one step, with kernels of 6 x 6 pixels. Needs ``up`` and frozen weights.
 
-        A GPU's tensor cores take a fifth of the time for it, if there are fewer outputs than inputs.
+        It is for tensor cores of a GPU and fewer outputs than inputs: benchmarks/gpu.md.
         """
         weight = (self.weight[0] * self.scale).transpose(0, 1)  # (inputs, outputs, 3, 3)
         kernels = functional.pad(weight.reshape(-1, 1, 3, 3), (3, 3, 3, 3))

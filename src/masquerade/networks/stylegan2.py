@@ -180,7 +180,7 @@ class Generator(nn.Module):
                 to_rgb.upsample.quicken(4 * 2**level)  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
             return
         for layer in self.convs:
-            if isinstance(layer, StyledConv) and layer.conv.up and layer.conv.halving:
+            if isinstance(layer, StyledConv) and layer.conv.up and layer.conv.narrowing:
                 layer.conv.fold()
 
     def clamp_at(self, most: float) -> None:

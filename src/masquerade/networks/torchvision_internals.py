@@ -61,7 +61,7 @@ def ensure() -> Literal["native", "shim", "absent"]:
 
 @contextmanager
 def _compiler_left_out() -> Iterator[None]:
-    """Within the block that function is another one, which imports the compiler when it is called."""
+    """Within the block, torchvision gets a function that imports the compiler when it is called."""
     if _COMPILER[0] in sys.modules:
         yield
         return
