@@ -183,7 +183,7 @@ def pipeline(root: Path, scale: str | None) -> Iterator[Check]:
     """params.yaml, the assets and the checkpoints of the scale."""
     try:
         parameters = loading.load(root, scale)
-        trained = [name for name in parameters.methods if discovery.load("methods", name).capabilities.trains]
+        trained = [name for name in parameters.methods if parameters.trains(name)]
     except MasqueradeError as error:
         yield Check("params.yaml", False, str(error), "Correct it; see `masquerade params check`.", essential=True)
         return

@@ -33,7 +33,7 @@ class Capabilities:
     """What a method can do and what it needs. The matrix plans with it, and the contract tests check it."""
 
     trains: bool = False
-    """It has a training, which writes its checkpoint."""
+    """It has a training, which writes its checkpoint (but see `Method.trains`)."""
     keys: Keys | None = None
     """The kind of its keys; None if it takes no key."""
     invertible: bool = False
@@ -158,6 +158,11 @@ class Method(ABC):
     def needed(cls, params: Any) -> tuple[str, ...]:
         """The backbones that it needs with these parameters, by role: ``needs`` and further ones."""
         return cls.needs
+
+    @classmethod
+    def trains(cls, params: Any) -> bool:
+        """Whether it has a checkpoint of its own with these parameters, if it has a training at all."""
+        return cls.capabilities.trains
 
     @classmethod
     def files(cls, params: Any) -> tuple[str, ...]:

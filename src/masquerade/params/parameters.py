@@ -74,6 +74,10 @@ class Parameters:
         """The backbones that a method loads."""
         return discovery.load("methods", method).needed(self.methods[method].params)
 
+    def trains(self, method: str) -> bool:
+        """Whether a method has a checkpoint of its own, which is trained or adopted."""
+        return discovery.load("methods", method).trains(self.methods[method].params)
+
     def takes_codes(self, method: str) -> bool:
         """Whether a method works on the latent codes of the faces."""
         return discovery.load("methods", method).capabilities.latents and "inversion" in self.needs(method)

@@ -48,7 +48,8 @@ class _Finder:
     def resources(self, name: str, variant: str, given: Path | None) -> Resources:
         cls = discovery.load("methods", name)
         able, needs = cls.capabilities, self.parameters.needs(name)
-        if given and not able.trains:
+        trains = self.parameters.trains(name)
+        if given and not trains:
             raise ParameterError(f"'{name}' has no network of its own, so it takes no checkpoint. Leave it out.")
         if given and not given.is_file():
             raise CheckpointError(f"{given} is missing. Name a checkpoint of '{name}', or none.")
@@ -56,7 +57,7 @@ class _Finder:
         for need in _in_order(needs):
             if path := self._backbone(need, backbones):
                 backbones[need] = path
-        checkpoint = given or (self._checkpoint(name, variant, backbones) if able.trains else None)
+        checkpoint = given or (self._checkpoint(name, variant, backbones) if trains else None)
         gallery = self.paths.faces.format(dataset=self.parameters.matrix.train_on)
         if able.gallery:
             self.missing += [path for path in (gallery, str(index_path(Path(gallery)))) if not self._built(path)]

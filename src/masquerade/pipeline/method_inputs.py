@@ -28,7 +28,7 @@ class MethodInputs:
     def __init__(self, parameters: Parameters, paths: Paths, planned: PlannedFiles, backbones: BackboneInputs):
         self.parameters, self.paths, self.planned, self.backbones = parameters, paths, planned, backbones
         # The methods with networks; a processor computes the others at once.
-        self.neural = {name for name in parameters.methods if self.needs(name) or self.capabilities(name).trains}
+        self.neural = {name for name in parameters.methods if self.needs(name) or parameters.trains(name)}
 
     def needs(self, method: str) -> tuple[str, ...]:
         """The backbones that a method loads."""
@@ -57,7 +57,7 @@ class MethodInputs:
 
     def checkpoint(self, cell: Any) -> str | list[str]:
         """The checkpoint of a cell, [] if its method does not train. An ablation has its own."""
-        if not self.capabilities(cell.method).trains:
+        if not self.parameters.trains(cell.method):
             return []
         ablated = cell.variant in self.parameters.ablations(cell.method)
         return self.paths.ablation if ablated else self.paths.method

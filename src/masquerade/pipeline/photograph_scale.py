@@ -52,7 +52,7 @@ def missing(root: Path, parameters: Parameters, method: str, variant: str | None
         return
     if problem := adopted_networks.package_problem(parameters):
         yield problem
-    paths, cls = Paths(parameters.scale), discovery.load("methods", method)
+    paths = Paths(parameters.scale)
     needs = parameters.needs(method)
     files = {need: paths.backbone.format(backbone=need) for need in needs}
     weights = {
@@ -60,7 +60,7 @@ def missing(root: Path, parameters: Parameters, method: str, variant: str | None
         for need in needs
         if need in parameters.backbones
     }
-    if cls.capabilities.trains:
+    if parameters.trains(method):
         name = variant or next(iter(parameters.methods[method].variants))
         ablation = name in parameters.ablations(method)
         pattern = paths.ablation if ablation else paths.method

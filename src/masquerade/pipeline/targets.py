@@ -36,7 +36,7 @@ class Targets:
 
     def train(self) -> list[str]:
         """The checkpoints of the methods and their ablations."""
-        trained = [cell for cell in self._graph.built if self._graph.methods.capabilities(cell.method).trains]
+        trained = [cell for cell in self._graph.built if self._graph.parameters.trains(cell.method)]
         return sorted({str(self._graph.methods.checkpoint(cell)).format(**vars(cell)) for cell in trained})
 
     def anonymize(self) -> list[str]:

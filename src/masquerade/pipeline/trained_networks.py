@@ -70,7 +70,7 @@ def networks(parameters: Parameters) -> list[Trained]:
     folder = f"{parameters.collection}/" if parameters.collection else ""
     result = [Trained(f"{folder}{name}", "backbones", name) for name in ordered]
     for name in parameters.methods:
-        if discovery.load("methods", name).capabilities.trains:
+        if parameters.trains(name):
             for variant in ("", *parameters.ablations(name)):
                 full = f"{folder}{name}.{variant}" if variant else f"{folder}{name}"
                 result.append(Trained(full, "methods", name, variant))

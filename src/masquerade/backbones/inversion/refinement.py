@@ -5,6 +5,7 @@ generator knows: the picture is right, and what is made of it by exchanging laye
 random codes is penalised in P_N space (Zhu et al. 2020, arXiv:2012.09036).
 """
 
+from collections.abc import Callable
 from functools import cache
 
 import torch
@@ -25,29 +26,37 @@ AT_ONCE = 4  # faces in a forward pass: more do not fit into the caches of a pro
 
 
 def refined(
-    codes: Tensor, images: Tensor, generator: MobileStyleGAN, space: PNSpace, settings: RefinementSettings
-) -> Tensor:
+    codes: Tensor, images: Tensor, generator: MobileStyleGAN, space: PNSpace, settings: RefinementSettings,
+    seen: Tensor | None = None, further: Callable[[Tensor, slice], Tensor] | None = None,
+) -> Tensor:  # fmt: skip
     """W+ (N, layers, style) after ``settings.steps`` steps of Adam on the errors of the pictures (N, 3, S, S) it draws.
 
     All faces are optimised together, each with its own code and state, so a face does not depend on its batch.
+    ``seen`` (N, 1, S, S): 1 where ``images``, which are 0 elsewhere, count; None: everywhere. ``further``: another
+    error (n,) of drawn pictures (n, 3, S, S), which are those of these rows.
     """
     network = loss_network(images.device) if settings.perceptual else None
     with torch.enable_grad():
         codes = codes.detach().clone().requires_grad_(True)
         optimiser = torch.optim.Adam([codes], betas=BETAS)
-        known = [lpips.units(network, few) if network else [] for few in images.split(AT_ONCE)]
+        parts = [slice(first, first + AT_ONCE) for first in range(0, len(codes), AT_ONCE)]
+        known = [lpips.units(network, images[rows]) if network else [] for rows in parts]
         for step in execution.rounds(settings.steps):
             optimiser.zero_grad(set_to_none=False)
             for group in optimiser.param_groups:
                 group["lr"] = settings.learning_rate * (1 - (1 - LAST) * step / settings.steps)
-            for few, targets, units in zip(codes.split(AT_ONCE), images.split(AT_ONCE), known, strict=True):
-                made = generator.synthesize(few)
-                errors = picture_errors(made, targets, settings)
+            for rows, units in zip(parts, known, strict=True):
+                few = codes[rows]
+                drawn = generator.synthesize(few)
+                made = drawn if seen is None else drawn * seen[rows]
+                errors = picture_errors(made, images[rows], settings)
                 if network:
                     with precision.mixed(images.device, True, frozen=True):
                         apart = lpips.distance(lpips.units(network, made), units)
                     errors = errors + settings.perceptual * apart
                 errors = errors + settings.prior * space(few).square().mean((1, 2))
+                if further:
+                    errors = errors + further(drawn, rows)
                 errors.sum().backward()
             optimiser.step()
     return codes.detach()

@@ -94,6 +94,16 @@ def keypoints(landmarks: np.ndarray, size: int) -> np.ndarray:
     return np.concatenate([shares, shoulders], axis=1).astype(np.float32)
 
 
+def keypoint_weights() -> np.ndarray:
+    """The keypoints that landmarks show, as weights of the 68 landmarks: (5, 68). `keypoints` has the same order."""
+    return np.stack([np.eye(68)[part].reshape(-1, 68).mean(axis=0) for part in (NOSE, *EYES, *EARS)])
+
+
+def outline_weights() -> np.ndarray:
+    """The landmarks of `outlines` as weights of all 68: (29, 68)."""
+    return np.concatenate([np.eye(68)[part] for part in (JAW, BRIDGE, MOUTH)])
+
+
 def nothing(landmarks: np.ndarray, size: int) -> np.ndarray:
     """No guide: float32 (N, 0)."""
     return np.zeros((len(landmarks), 0), dtype=np.float32)
@@ -109,6 +119,11 @@ def check(faces: Faces, masks: np.ndarray) -> None:
                 f"{', '.join(names)}: the face region covers {reason}, and an inpainter needs a part of it. Check the "
                 "landmarks, or crop the picture with a margin around the face."
             )
+
+
+def blended(images: np.ndarray, drawn: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """The pictures (N, 3, H, W) mixed with the drawn pixels by their ``share``, float32 (N, H, W) in [0, 1]."""
+    return images + share[:, None] * (np.clip(drawn, -1.0, 1.0) - images)
 
 
 def pasted(images: np.ndarray, drawn: np.ndarray, masks: np.ndarray) -> np.ndarray:

@@ -4,10 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
+from masquerade.backbones.inversion.settings import RefinementSettings
 from masquerade.core.settings import Settings
 from masquerade.training.settings import AdversarialUpdates, Weight
 
 Width = Annotated[int, Field(ge=4)]
+LATENT_NEEDS = ("generator", "inversion")
+"""The backbones of a drawing by the generator of photographs, which needs ``landmarks``, too, if it gets a guide."""
 
 
 class LossSettings(Settings):
@@ -22,6 +25,18 @@ class LossSettings(Settings):
     """Weight of the same error of differences between neighbouring pixels (0: none of the papers has it; ours)."""
     texture: Weight
     """Weight of the same error of local sharpness, `sharpening.texture` (0: none of the papers has it; ours)."""
+
+
+class LatentSettings(RefinementSettings):
+    """Drawing by the frozen generator of photographs: the optimisation of its code on what is around the face (ours).
+
+    Every other knob of the method's ``params`` then counts for nothing.
+    """
+
+    share: Annotated[float, Field(ge=0, le=1)]
+    """Share of the way from the generator's mean style to a random one; beyond 0.8 it also draws odd faces."""
+    points: Weight
+    """Weight of the mean squared distance, in sides of the picture, of the landmarks that the method is given."""
 
 
 class InpaintingSettings(AdversarialUpdates):

@@ -12,6 +12,7 @@ from masquerade.core.keys import Secret, expanded, stacked
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._inpainting import region
+from masquerade.methods._inpainting.settings import LATENT_NEEDS
 from masquerade.methods.ciagan.settings import CiaganSettings
 from masquerade.training.job import TrainingJob
 
@@ -44,10 +45,22 @@ class CIAGAN(Method):
 
     def __init__(self, params: CiaganSettings, variant: Variant, resources: Resources):
         from masquerade.methods._inpainting.drawing import Drawing
+        from masquerade.methods._inpainting.latent import LatentDrawing
         from masquerade.methods.ciagan.training import generator
 
         super().__init__(params, variant, resources)
+        if params.latent is not None:
+            self._latent = LatentDrawing(resources.backbones, params.latent, region.outline_weights())
+            return
         self._drawing = Drawing(generator(params), params.size, self.checkpoint)
+
+    @classmethod
+    def trains(cls, params: CiaganSettings) -> bool:
+        return params.latent is None
+
+    @classmethod
+    def needed(cls, params: CiaganSettings) -> tuple[str, ...]:
+        return cls.needs if params.latent is None else (*cls.needs, *LATENT_NEEDS, "landmarks")
 
     @classmethod
     def train(cls, params: CiaganSettings, job: TrainingJob) -> None:
@@ -63,15 +76,17 @@ class CIAGAN(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if the region of a face is empty or the whole picture, or its landmarks are unknown."""
-        return self._drawing.drawn(faces, region.polygon_masks, region.outlines, self._labels(faces, seed, keys))
+        labels = self._labels(faces, seed, keys)
+        if self.params.latent is not None:
+            people = [seeding.generator(0, "ciagan", "person", label) for label in labels.tolist()]
+            normal = [draw.standard_normal(self._latent.style_width, dtype=np.float32) for draw in people]
+            return self._latent.drawn(faces, region.polygon_masks, np.stack(normal))
+        of_labels = np.eye(self.params.labels, dtype=np.float32)[labels]
+        return self._drawing.drawn(faces, region.polygon_masks, region.outlines, of_labels)
 
     def _labels(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> np.ndarray:
-        """The label of the person to draw, as float32 (N, labels): 1 at the label, else 0."""
+        """The label of the person to draw, int (N,)."""
         labels = self.params.labels
         if self.variant.label == "one":
-            chosen = np.full(len(faces), seeding.derive(seed, "ciagan") % labels)
-        else:
-            chosen = stacked(
-                keys, lambda key: np.array(int.from_bytes(expanded(key, NUMBER, "ciagan"), "big") % labels)
-            )
-        return np.eye(labels, dtype=np.float32)[chosen]
+            return np.full(len(faces), seeding.derive(seed, "ciagan") % labels)
+        return stacked(keys, lambda key: np.array(int.from_bytes(expanded(key, NUMBER, "ciagan"), "big") % labels))

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from masquerade.core.settings import Settings
-from masquerade.methods._inpainting.settings import InpaintingSettings, LossSettings, Weight, Width
+from masquerade.methods._inpainting.settings import InpaintingSettings, LatentSettings, LossSettings, Weight, Width
 
 BOTTOM = 4  # side in pixels of the coarsest maps
 
@@ -50,6 +50,8 @@ class CiaganSettings(InpaintingSettings):
     """Distance beyond which the siamese network does not push two people further apart (3)."""
     losses: CiaganLosses
     """The weights of the losses."""
+    latent: LatentSettings | None = None
+    """Drawing by the generator of photographs, without a training (null: the method's own network)."""
 
     @model_validator(mode="after")
     def _shapes_fit(self) -> Self:

@@ -12,6 +12,7 @@ from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._inpainting import region
+from masquerade.methods._inpainting.settings import LATENT_NEEDS
 from masquerade.methods.deepprivacy.settings import DeepPrivacySettings
 from masquerade.training.job import TrainingJob
 
@@ -42,10 +43,22 @@ class DeepPrivacy(Method):
 
     def __init__(self, params: DeepPrivacySettings, variant: Variant, resources: Resources):
         from masquerade.methods._inpainting.drawing import Drawing
+        from masquerade.methods._inpainting.latent import LatentDrawing
         from masquerade.methods.deepprivacy.training import generator
 
         super().__init__(params, variant, resources)
+        if params.latent is not None:
+            self._latent = LatentDrawing(resources.backbones, params.latent, region.keypoint_weights())
+            return
         self._drawing = Drawing(generator(params), params.size, self.checkpoint)
+
+    @classmethod
+    def trains(cls, params: DeepPrivacySettings) -> bool:
+        return params.latent is None
+
+    @classmethod
+    def needed(cls, params: DeepPrivacySettings) -> tuple[str, ...]:
+        return () if params.latent is None else (*LATENT_NEEDS, "landmarks")
 
     @classmethod
     def train(cls, params: DeepPrivacySettings, job: TrainingJob) -> None:
@@ -61,13 +74,17 @@ class DeepPrivacy(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown."""
-        codes = np.stack([self._code(seed, name) for name in faces.ids])
+        latent = self.params.latent is not None
+        shape = (self._latent.style_width,) if latent else (self.params.code, 4, 4)
+        codes = np.stack([self._code(seed, name, shape) for name in faces.ids])
+        if latent:
+            return self._latent.drawn(faces, region.box_masks, codes, float(self.variant.truncation > 0))
         return self._drawing.drawn(faces, region.box_masks, region.keypoints, codes)
 
-    def _code(self, seed: int, name: str) -> np.ndarray:
-        """The code of a picture, float32 (C, 4, 4): normal numbers without those beyond ``truncation``."""
+    def _code(self, seed: int, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        """The code of a picture, float32: normal numbers without those beyond ``truncation``."""
         draw, limit = seeding.generator(seed, "deepprivacy", name), self.variant.truncation
-        code = np.zeros((self.params.code, 4, 4), dtype=np.float32)
+        code = np.zeros(shape, dtype=np.float32)
         beyond = np.full(code.shape, limit > 0)
         while beyond.any():
             code[beyond] = draw.standard_normal(beyond.sum(), dtype=np.float32)

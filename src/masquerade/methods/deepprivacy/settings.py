@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from masquerade.methods._inpainting.settings import InpaintingSettings, LossSettings, Width
+from masquerade.methods._inpainting.settings import InpaintingSettings, LatentSettings, LossSettings, Width
 
 
 class DeepPrivacyLosses(LossSettings):
@@ -31,6 +31,9 @@ class DeepPrivacySettings(InpaintingSettings):
     penalty_every: Annotated[int, Field(ge=1)]
     """Updates of the critic between two with the gradient penalty, which then counts as often (1; 16: the code's second
     version)."""
+
+    latent: LatentSettings | None = None
+    """Drawing by the generator of photographs, without a training (null: the method's own network)."""
 
     @property
     def size(self) -> int:

@@ -12,6 +12,7 @@ from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._inpainting import region
+from masquerade.methods._inpainting.settings import LATENT_NEEDS
 from masquerade.methods.deepprivacy2.settings import DeepPrivacy2Settings
 from masquerade.training.job import TrainingJob
 
@@ -42,12 +43,24 @@ class DeepPrivacy2(Method):
 
     def __init__(self, params: DeepPrivacy2Settings, variant: Variant, resources: Resources):
         from masquerade.methods._inpainting.drawing import Drawing
+        from masquerade.methods._inpainting.latent import LatentDrawing
         from masquerade.methods.deepprivacy2.training import generator
 
         super().__init__(params, variant, resources)
+        if params.latent is not None:
+            self._latent = LatentDrawing(resources.backbones, params.latent)
+            return
         network = generator(params)
         network.truncation = variant.truncation
         self._drawing = Drawing(network, params.generator.size, self.checkpoint)
+
+    @classmethod
+    def trains(cls, params: DeepPrivacy2Settings) -> bool:
+        return params.latent is None
+
+    @classmethod
+    def needed(cls, params: DeepPrivacy2Settings) -> tuple[str, ...]:
+        return () if params.latent is None else LATENT_NEEDS
 
     @classmethod
     def train(cls, params: DeepPrivacy2Settings, job: TrainingJob) -> None:
@@ -63,6 +76,10 @@ class DeepPrivacy2(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown."""
-        width = self.params.generator.style
-        codes = [seeding.generator(seed, "deepprivacy2", name).standard_normal(width) for name in faces.ids]
-        return self._drawing.drawn(faces, region.box_masks, region.nothing, np.stack(codes).astype(np.float32))
+        latent = self.params.latent is not None
+        width = self._latent.style_width if latent else self.params.generator.style
+        normal = [seeding.generator(seed, "deepprivacy2", name).standard_normal(width) for name in faces.ids]
+        codes = np.stack(normal).astype(np.float32)
+        if latent:
+            return self._latent.drawn(faces, region.box_masks, codes, self.variant.truncation)
+        return self._drawing.drawn(faces, region.box_masks, region.nothing, codes)

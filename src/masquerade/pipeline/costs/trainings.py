@@ -69,7 +69,7 @@ def methods(workload: Workload, builder: Builder) -> Iterator[Step]:
     """
     parameters = workload.parameters
     classes = {cell.method: discovery.load("methods", cell.method) for cell in workload.cells}
-    classes = {name: cls for name, cls in classes.items() if cls.capabilities.trains}
+    classes = {name: cls for name, cls in classes.items() if parameters.trains(name)}
     for name in sorted(classes, key=lambda name: bool(classes[name].kin)):
         cls, knobs = classes[name], parameters.methods[name].params
         cells = [cell for cell in workload.cells if cell.method == name]
