@@ -122,8 +122,11 @@ def check(faces: Faces, masks: np.ndarray) -> None:
 
 
 def blended(images: np.ndarray, drawn: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """The pictures (N, 3, H, W) mixed with the drawn pixels by their ``share``, float32 (N, H, W) in [0, 1]."""
-    return images + share[:, None] * (np.clip(drawn, -1.0, 1.0) - images)
+    """The pictures (N, 3, H, W) mixed with the drawn pixels by their ``share``, float32 (N, H, W) in [0, 1].
+
+    A share of 1 leaves no bit of the pictures.
+    """
+    return share[:, None] * np.clip(drawn, -1.0, 1.0) + (1 - share[:, None]) * images
 
 
 def pasted(images: np.ndarray, drawn: np.ndarray, masks: np.ndarray) -> np.ndarray:

@@ -73,13 +73,23 @@ class DeepPrivacy(Method):
         return published_weights.network(params, path)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown."""
+        """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown.
+
+        With `latent`, also if the generator does not reach what is around a face.
+        """
+        self._seed = seed  # `otherwise` goes on from it
         latent = self.params.latent is not None
         shape = (self._latent.style_width,) if latent else (self.params.code, 4, 4)
         codes = np.stack([self._code(seed, name, shape) for name in faces.ids])
         if latent:
             return self._latent.drawn(faces, region.box_masks, codes, float(self.variant.truncation > 0))
         return self._drawing.drawn(faces, region.box_masks, region.keypoints, codes)
+
+    def otherwise(self, faces: Faces, number: int) -> np.ndarray | None:
+        """With another random style of the generator of photographs (ours)."""
+        if self.params.latent is None or not self.variant.truncation:
+            return None
+        return self.anonymize(faces, seeding.derive(self._seed, "otherwise", number))
 
     def _code(self, seed: int, name: str, shape: tuple[int, ...]) -> np.ndarray:
         """The code of a picture, float32: normal numbers without those beyond ``truncation``."""

@@ -75,7 +75,11 @@ class DeepPrivacy2(Method):
         return published_weights.network(params, path)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown."""
+        """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown.
+
+        With `latent`, also if the generator does not reach what is around a face.
+        """
+        self._seed = seed  # `otherwise` goes on from it
         latent = self.params.latent is not None
         width = self._latent.style_width if latent else self.params.generator.style
         normal = [seeding.generator(seed, "deepprivacy2", name).standard_normal(width) for name in faces.ids]
@@ -83,3 +87,9 @@ class DeepPrivacy2(Method):
         if latent:
             return self._latent.drawn(faces, region.box_masks, codes, self.variant.truncation)
         return self._drawing.drawn(faces, region.box_masks, region.nothing, codes)
+
+    def otherwise(self, faces: Faces, number: int) -> np.ndarray | None:
+        """With another random style of the generator of photographs (ours)."""
+        if self.params.latent is None or not self.variant.truncation:
+            return None
+        return self.anonymize(faces, seeding.derive(self._seed, "otherwise", number))
