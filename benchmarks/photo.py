@@ -32,6 +32,9 @@ METHODS = {
     "Cao et al. (d = 9)": "cao21/d_9",
     "iFADIT": "ifadit/full",
     "RiDDLE": "riddle/default",
+    "DeepPrivacy": "deepprivacy/default",
+    "DeepPrivacy2": "deepprivacy2/default",
+    "CIAGAN": "ciagan/default",
 }
 
 

@@ -341,6 +341,7 @@ def test_real_photographs_use_opendp_noise_and_the_bound_of_the_sensitivity(root
     parameters.compute = type("C", (), {"deterministic": True})
     parameters.ablations = lambda name: {}
     parameters.needs = lambda name: ()
+    parameters.trains = lambda name: False
     parameters.trained = lambda name, variant="": cls.Params()
     parameters.matrix = type("M", (), {"train_on": "folder"})
     parameters.compute = compute
