@@ -72,6 +72,7 @@ def files(tmp_path, monkeypatch):
         attempts=(),
         checkpoints=(Path(CHECKPOINT),),
         backbones=(Path("checkpoints/tiny/backbones/identity.safetensors"),),
+        needs={"identitydp": ["identity"]},
     )
 
 

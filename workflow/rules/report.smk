@@ -43,10 +43,11 @@ rule report:
             *(f"methods.{name}.variants" for name in PARAMETERS.methods),
         ),
         skipped=lambda w: PAPERS.reasons(PAPERS.all_settings()),
+        needs=GRAPH.methods.all_needs,
     shell:
         commands.local(
             "report",
-            "--skipped {params.skipped:q} --declared {input.declared} --claims {input.claims}",
+            "--skipped {params.skipped:q} --needs {params.needs:q} --declared {input.declared} --claims {input.claims}",
             "--built {input.built} --further {input.further} --faces {input.faces}",
             "--metrics {input.metrics} --attempts {input.attempts} --checkpoints {input.checkpoints}",
             "--backbones {input.backbones}",

@@ -3,10 +3,14 @@
 from masquerade.pipeline import program
 
 LISTS = ("faces", "metrics", "attempts", "checkpoints", "backbones")
-given = program.arguments(__doc__, files=("declared", "claims"), lists=("built", "further", *LISTS), words=("skipped",))
+given = program.arguments(
+    __doc__, files=("declared", "claims"), lists=("built", "further", *LISTS), words=("skipped", "needs")
+)
 
 
 def work(_) -> None:
+    import json
+
     from masquerade.core import files
     from masquerade.papers import claims
     from masquerade.papers.context import Context, skip_reasons
@@ -18,7 +22,7 @@ def work(_) -> None:
     records = reading.records(given.claims.read_text(encoding="utf-8"))
     judged = reading.assertions(claims.load(given.declared), records)
     papers = page.all_papers(given.params["papers"], given.declared.parent, given.built, judged, cells, context)
-    build = Files.of_build(context.scale, **{name: getattr(given, name) for name in LISTS})
+    build = Files.of_build(context.scale, json.loads(given.needs), **{name: getattr(given, name) for name in LISTS})
     methods, skipped = variants.of_params(given.params), skip_reasons(given.skipped)
     html = page.render(papers, build, cells, methods, skipped, given.claims, given.further, context)
     files.write_text(given.outputs[0], html)

@@ -3,6 +3,7 @@
 A method that takes ``wildcards`` or a ``cell`` is an input function.
 """
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,11 @@ class MethodInputs:
     def needs(self, method: str) -> tuple[str, ...]:
         """The backbones that a method loads."""
         return self.parameters.needs(method)
+
+    @property
+    def all_needs(self) -> str:
+        """Method -> the backbones that it loads, as JSON."""
+        return json.dumps({name: self.needs(name) for name in self.parameters.methods})
 
     def capabilities(self, method: str) -> Capabilities:
         return discovery.load("methods", method).capabilities

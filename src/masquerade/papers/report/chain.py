@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from masquerade.core import discovery, fingerprints, images
+from masquerade.core import fingerprints, images
 from masquerade.params.matrix import Cell, Setting
 from masquerade.params.paths import Paths
 
@@ -25,12 +25,16 @@ class Files:
     attempts: tuple[Path, ...]
     checkpoints: tuple[Path, ...]
     backbones: tuple[Path, ...]
+    needs: Mapping[str, Sequence[str]]
+    """Method -> the backbones that it needs with the parameters of the build."""
 
     @classmethod
-    def of_build(cls, scale: str, metrics: Sequence[Path], **further: Sequence[Path]) -> "Files":
+    def of_build(
+        cls, scale: str, needs: Mapping[str, Sequence[str]], metrics: Sequence[Path], **further: Sequence[Path]
+    ) -> "Files":
         """The files of a build: those of its ``metrics``, and further ones by the names of the fields."""
         cells = tuple(Cell.of("metrics", path) for path in metrics)
-        return cls(Paths(scale), cells, **{name: tuple(paths) for name, paths in further.items()})
+        return cls(Paths(scale), cells, needs=needs, **{name: tuple(paths) for name, paths in further.items()})
 
     @property
     def settings(self) -> list[Setting]:
@@ -62,16 +66,11 @@ def chain_of(setting: Setting, files: Files, measurements: Mapping[str, str], kn
         _link("anonymized faces", _indexes(derived), _statement(derived)),
         _link("further pictures: recovered, wrong keys, further keys", _indexes(attempts)),
         _link("checkpoint", own or shared),
-        _link("networks that it uses", [path for path in files.backbones if path.stem in _needs(method)]),
+        _link("networks that it uses", [path for path in files.backbones if path.stem in files.needs.get(method, ())]),
         _link("parameters and seed", [], {"of": f"methods.{method}.variants.{variant}", **knobs, "seed": seeds}),
         _link("raw data", _indexes([Path(paths.faces.format(dataset=dataset))]), {"faces": dataset}),
     ]
     return [link for link in links if link["files"] or link["facts"]]
-
-
-@cache
-def _needs(method: str) -> tuple[str, ...]:
-    return discovery.load("methods", method).needs if method in discovery.names("methods") else ()
 
 
 def _indexes(archives: Iterable[Path]) -> list[Path]:
