@@ -19,6 +19,7 @@ LEFT_EYE, RIGHT_EYE, MOUTH_CORNERS = slice(36, 42), slice(42, 48), [48, 54]  # i
 SECOND_SIDE = 320  # side in pixels of the upright crop on which the landmarks are refined
 BLUR = 0.02  # spread of the blur of the padding, as a share of the crop
 BORDER = 0.5  # of `detect_filling`, as a share of the longer side
+SLIMMEST = 3.0  # a longer side than so many shorter ones: no face fills such a picture
 FADE = 0.12  # share of the crop over which the padding goes from sharp to blurred
 
 
@@ -71,8 +72,11 @@ def detect_filling(picture: np.ndarray, score: float) -> np.ndarray:
 
     HOG misses a face that is cut at brow and chin. It finds most of them once the picture has a border.
     """
-    middle = (np.array([picture.shape[1], picture.shape[0]]) - 1) / 2
-    bordered = Square(middle, np.array([(0.5 + BORDER) * max(picture.shape[:2]), 0.0]))
+    height, width = picture.shape[:2]
+    if max(height, width) > SLIMMEST * min(height, width):
+        return np.empty((0, 4))
+    middle = (np.array([width, height]) - 1) / 2
+    bordered = Square(middle, np.array([(0.5 + BORDER) * max(height, width), 0.0]))
     boxes = detect(crop(picture, bordered, SECOND_SIDE), SECOND_SIDE, score)
     boxes = out_of_crop(boxes.reshape(-1, 2), bordered, SECOND_SIDE).reshape(-1, 4)
     centres = boxes.reshape(-1, 2, 2).mean(axis=1)
