@@ -37,8 +37,8 @@ class MethodInputs:
 
     @property
     def all_needs(self) -> str:
-        """Method -> the backbones that it loads, as JSON."""
-        return json.dumps({name: self.needs(name) for name in self.parameters.methods})
+        """Each method and the backbones that it loads, as a JSON list: a mapping would be taken for `params`."""
+        return json.dumps([[name, self.needs(name)] for name in self.parameters.methods])
 
     def capabilities(self, method: str) -> Capabilities:
         return discovery.load("methods", method).capabilities
