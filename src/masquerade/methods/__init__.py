@@ -97,7 +97,7 @@ class Method(ABC):
     """Authors, year and identifier of the paper."""
     capabilities: ClassVar[Capabilities]
     needs: ClassVar[tuple[str, ...]] = ()
-    """The backbones that it always needs, by role (see `needed`)."""
+    """The backbones that it needs, by role, unless `needed` says otherwise."""
     losses: ClassVar[tuple[str, ...]] = ()
     """Roles of the official weight files, beside those of ``needs``, whose networks its losses may use. For it a judge
     with one of these files (``Judge.assets``) is not independent, and the tables state it."""
@@ -156,7 +156,7 @@ class Method(ABC):
 
     @classmethod
     def needed(cls, params: Any) -> tuple[str, ...]:
-        """The backbones that it needs with these parameters, by role: ``needs`` and further ones."""
+        """The backbones that it needs with these parameters, by role."""
         return cls.needs
 
     @classmethod

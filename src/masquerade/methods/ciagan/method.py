@@ -60,7 +60,7 @@ class CIAGAN(Method):
 
     @classmethod
     def needed(cls, params: CiaganSettings) -> tuple[str, ...]:
-        return cls.needs if params.latent is None else (*cls.needs, *LATENT_NEEDS, "landmarks")
+        return cls.needs if params.latent is None else (*LATENT_NEEDS, "landmarks")
 
     @classmethod
     def train(cls, params: CiaganSettings, job: TrainingJob) -> None:
