@@ -2,23 +2,29 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
+import yaml
 from torch import nn
 from torch.utils import _python_dispatch
 from torch.utils.flop_counter import FlopCounterMode
 
 from masquerade.cli.main import main
-from masquerade.core import discovery, execution
+from masquerade.core import discovery, execution, keys
 from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError
+from masquerade.methods import Capabilities
 from masquerade.networks.ir_se import IRSE
+from masquerade.params import loading
 from masquerade.params.matrix import Cell
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
+from masquerade.pipeline import method_files
 from masquerade.pipeline.attacker_inputs import AttackerInputs
-from masquerade.pipeline.costs import measured, pictures, table, timed
+from masquerade.pipeline.costs import anonymizations, measured, pictures, table, timed
 from masquerade.pipeline.costs.estimate import Estimate
 from masquerade.pipeline.costs.gpus import gpu
 from masquerade.pipeline.costs.meta import MetaExecution
@@ -405,6 +411,52 @@ def test_attackers_anonymize_as_many_pictures_as_the_parameters_say(tiny, tmp_pa
     assert workload.attackers_pictures(Cell("synthetic_hq", "fawkes", "default", 0)) == count
 
 
+class Remembering:
+    """A method that reads pictures by 100 multiply-adds a number, once, and recovers them by 3."""
+
+    capabilities = Capabilities(keys=keys.Digits(6), invertible=True)
+
+    def __init__(self):
+        self.read = False
+
+    def recover(self, images, keys):
+        assert len(set(keys)) == 1
+        for inner in [3] if self.read else [100, 3]:
+            torch.ones(images.size, inner) @ torch.ones(inner, 1)
+        self.read = True
+        return images
+
+
+def test_guessed_keys_share_what_is_read_off_the_pictures(tiny, tmp_path, monkeypatch):
+    estimate = Estimate(tiny, tmp_path, tmp_path)
+    pictures.write(estimate.builder.archive, 8, 2)
+    monkeypatch.setattr(estimate.builder, "method", lambda name, variant: Remembering())
+    monkeypatch.setattr(estimate.builder, "judge", lambda name: SimpleNamespace(measure=lambda images: {}))
+    with estimate.meta:
+        steps = list(anonymizations.attacked(estimate.workload, estimate.builder))
+    assert steps
+    for step in steps:
+        attacked = step.units / tiny.attacks.guesses
+        assert step.flops == attacked * 3 * 8 * 8 * 2 * (100 + 3 * tiny.attacks.guesses)
+
+
+def test_inpainters_of_photographs_are_counted(root, tmp_path):
+    tree = loading.load(root, "photo").tree
+    tree["matrix"]["evaluate"] = {"generated_hq": ["ciagan/default"]}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(tree))
+    (tmp_path / "scales").mkdir()
+    (tmp_path / "scales" / "photo.yaml").write_text("{}")
+    estimate = Estimate(loading.load(tmp_path, "photo"), tmp_path, tmp_path)
+    resources = method_files.resources(root, loading.load(root, "photo"), "ciagan", "default")
+    for name, path in resources.backbones.items():
+        shutil.copy(path, estimate.builder.path(name))
+    pictures.write(estimate.builder.archive, 256, 1)
+    with estimate.meta:
+        steps = {step.rule: step for step in anonymizations.anonymized(estimate.workload, estimate.builder)}
+    assert steps["anonymize"].note == ""
+    assert steps["anonymize"].flops > 18 * 1e10 * steps["anonymize"].units, "18 steps through generator and LPIPS"
+
+
 def test_uncounted_step_has_a_reason(tiny, tmp_path):
     estimate = Estimate(tiny, tmp_path, tmp_path)
     with estimate.meta:
@@ -422,9 +474,7 @@ def test_dataset_of_unknown_size_has_a_note(tiny, tmp_path, monkeypatch):
 
 
 def test_dataset_with_missing_files_is_counted(root, tmp_path):
-    import yaml
-
-    from masquerade.params import loading, matrix
+    from masquerade.params import matrix
 
     tree = loading.load(root, "tiny").tree
     tree["matrix"]["evaluate"] = {"folder": ["fit/default"]}

@@ -63,7 +63,8 @@ class LatentDrawing:
         points = ((faces.landmarks + 0.5) / size).astype(np.float32)
         codes = in_batches(partial(self._codes, share=share), BATCH, hidden, seen, points, normal)
         made = self._space.draw(codes).numpy()
-        if not self._space.inverter.reaches(hidden, (made * seen).astype(np.float32)).all():
+        missed = ~torch.from_numpy(self._space.inverter.reaches(hidden, (made * seen).astype(np.float32)))
+        if missed.any():  # a tensor: the cost estimate has no values
             raise PictureError("the generator does not reach what is around the face")
         return region.blended(faces.images, made, fading(places))
 
