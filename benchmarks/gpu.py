@@ -50,7 +50,7 @@ class TimedBuilder(Builder):
     """Measures instead of counting. ``until``: the `time.monotonic` after which nothing more is begun."""
 
     def __init__(self, parameters: Parameters, folder: Path, until: float):
-        super().__init__(parameters, TimedExecution(), folder, lambda name: print(f"  {name}", flush=True))
+        super().__init__(parameters, TimedExecution(), folder, ROOT, lambda name: print(f"  {name}", flush=True))
         self.until, self.last = until, Timed()
 
     def counted(self, name, work) -> tuple[Cost, str]:

@@ -24,7 +24,7 @@ from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
 from masquerade.pipeline import method_files
 from masquerade.pipeline.attacker_inputs import AttackerInputs
-from masquerade.pipeline.costs import anonymizations, measured, pictures, table, timed
+from masquerade.pipeline.costs import anonymizations, measured, pictures, table, timed, trainings
 from masquerade.pipeline.costs.estimate import Estimate
 from masquerade.pipeline.costs.gpus import gpu
 from masquerade.pipeline.costs.meta import MetaExecution
@@ -409,6 +409,21 @@ def test_attackers_anonymize_as_many_pictures_as_the_parameters_say(tiny, tmp_pa
     workload = Workload(Parameters(tiny.typed.model_copy(update={"informed": informed})), tmp_path)
     assert workload.learnt_by("attackers") == 12  # a tenth of 60 people, two pictures each
     assert workload.attackers_pictures(Cell("synthetic_hq", "fawkes", "default", 0)) == count
+
+
+def test_adopted_networks_are_read_and_never_trained(root, tmp_path, monkeypatch):
+    mini = loading.load(root, "mini")
+    estimate = Estimate(mini, tmp_path, root)
+    pictures.write(estimate.builder.archive, mini.image.size, 2)
+    for name in mini.backbones:
+        monkeypatch.setattr(discovery.load("backbones", name), "train", lambda *_: pytest.fail("it was trained"))
+    with estimate.meta:
+        steps = list(trainings.backbones(estimate.workload, estimate.builder))
+    assert {step.name for step in steps} == set(mini.backbones)
+    for step in steps:
+        file = root / "weights" / f"{step.name}.safetensors"
+        assert (step.flops, step.note) == (0, f"published: {file.name}")
+        assert step.disk > file.stat().st_size, "a checkpoint has 32 bits"
 
 
 class Remembering:

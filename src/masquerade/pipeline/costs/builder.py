@@ -6,11 +6,14 @@ from pathlib import Path
 
 from masquerade.core import discovery
 from masquerade.core.images import FaceArchive
+from masquerade.core.settings import Settings
 from masquerade.judges import Judge
 from masquerade.methods import Method, Resources
 from masquerade.params import parameters as params
 from masquerade.params.parameters import Parameters
+from masquerade.pipeline.costs import torch_internals
 from masquerade.pipeline.costs.meta import Cost, MetaExecution
+from masquerade.training import adoption
 from masquerade.training.job import TrainingJob
 
 logger = logging.getLogger(__name__)
@@ -22,12 +25,14 @@ LONGEST = 120
 class Builder:
     """Builds the objects of ``parameters``, and counts their cost in ``meta``.
 
-    ``folder``: an empty folder for their files. ``archive``: the path of the faces that they read. ``progress``: called
-    with the name of what is counted next.
+    ``folder``: an empty folder for their files. ``root``: the repository with weights/. ``archive``: the path of the
+    faces that they read. ``progress``: called with the name of what is counted next.
     """
 
-    def __init__(self, parameters: Parameters, meta: MetaExecution, folder: Path, progress: Callable[[str], None]):
-        self.parameters, self.meta, self.folder, self.progress = parameters, meta, folder, progress
+    def __init__(
+        self, parameters: Parameters, meta: MetaExecution, folder: Path, root: Path, progress: Callable[[str], None]
+    ):
+        self.parameters, self.meta, self.folder, self.root, self.progress = parameters, meta, folder, root, progress
         self.archive = folder / "faces.zip"
 
     def path(self, name: str) -> Path:
@@ -46,6 +51,15 @@ class Builder:
             base=base if base is not None and base.is_file() else None,
             people="train",  # all its pictures are alike
         )  # fmt: skip
+
+    def adopt(
+        self, weights: str, architecture: tuple[str, ...], knobs: Settings, needs: Iterable[str], checkpoint: Path
+    ) -> None:
+        """Write the checkpoint of a network of weights/. Raises as `adoption.adopt`."""
+        with torch_internals.values():
+            adoption.adopt(
+                weights, architecture, knobs, {name: self.path(name) for name in needs}, checkpoint, self.root
+            )
 
     def method(self, name: str, variant: str) -> Method:
         """A method with the checkpoint of the variant: its own when the variant is an ablation."""

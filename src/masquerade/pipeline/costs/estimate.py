@@ -14,7 +14,7 @@ from masquerade.pipeline.costs.workload import Workload
 class Estimate:
     """The cost estimate of one scale.
 
-    ``folder``: an empty folder. ``root``: the repository; archives that are built there give their sizes.
+    ``folder``: an empty folder. ``root``: the repository with weights/; archives that are built there give their sizes.
     ``progress``: called with the name of what is counted next.
     """
 
@@ -24,7 +24,7 @@ class Estimate:
         self.parameters = parameters
         self.workload = Workload(parameters, root)
         self.meta = MetaExecution()
-        self.builder = Builder(parameters, self.meta, folder, progress)
+        self.builder = Builder(parameters, self.meta, folder, root, progress)
 
     def steps(self) -> list[Step]:
         """Every step, in the order of the pipeline."""

@@ -1,13 +1,16 @@
 """The cost of trainings: backbones, the latent codes that methods need, methods and their ablations."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from masquerade import assets
 from masquerade.core import discovery
 from masquerade.core.images import FaceArchive
+from masquerade.core.own_weights import name_of
 from masquerade.core.settings import Settings
 from masquerade.methods import Method
+from masquerade.methods.latent import SetOfFakes
 from masquerade.params import parameters as params
 from masquerade.pipeline.costs import pictures
 from masquerade.pipeline.costs.builder import Builder, ordered
@@ -21,13 +24,16 @@ FAKES = 512
 
 
 def backbones(workload: Workload, builder: Builder) -> Iterator[Step]:
-    """One training of each backbone. A published backbone costs nothing but its disk space."""
+    """One training of each backbone. A published one costs nothing but its disk space: that of weights/ is read."""
     parameters = workload.parameters
     for name in ordered(parameters.backbones, "backbones"):
         backbone = discovery.load("backbones", name)(parameters.backbones[name])
         checkpoint = builder.path(name)
-        job = builder.job(checkpoint, backbone.needs, seed=parameters.data_seed)
-        cost, reason = builder.counted(name, lambda backbone=backbone, job=job: backbone.train(job))
+        work = partial(backbone.train, builder.job(checkpoint, backbone.needs, seed=parameters.data_seed))
+        if backbone.weights:
+            fits = backbone.architecture, backbone.params, backbone.needs
+            work = partial(builder.adopt, backbone.weights, *fits, checkpoint)
+        cost, reason = builder.counted(name, work)
         if backbone.published:
             cost, reason = Cost(), reason or f"published: {backbone.published.name}"
         yield step(workload, builder, "backbone", name, 1, cost, checkpoint, reason,
@@ -43,12 +49,19 @@ def codes(workload: Workload, builder: Builder) -> Iterator[Step]:
     backbones = {name: builder.path(name) for name in ("generator", "inversion", "semantics")}
     seed, settings = workload.parameters.data_seed, workload.parameters.fakes
     if any(capabilities.fakes for capabilities in able.values()):
-        few, file = min(settings.count, FAKES), builder.path("fakes")
-        files = {name: backbones[name] for name in ("generator", "semantics")}
-        cost, reason = builder.counted("fakes", lambda: fakes.write(LatentSpace(files), file, few, settings.psi, seed))
+        file, weights = builder.path("fakes"), name_of(settings.published)
+        few = settings.count if weights else min(settings.count, FAKES)
+
+        def draw() -> None:
+            files = {name: backbones[name] for name in SetOfFakes.needs}
+            fakes.write(LatentSpace(files), file, few, settings.psi, seed)
+
+        adopt = partial(builder.adopt, weights, SetOfFakes.architecture, settings, SetOfFakes.needs, file)
+        cost, reason = builder.counted("fakes", adopt if weights else draw)
         share = settings.count / few
+        note = reason or (f"published: {cards.weights_path(weights).name}" if weights else "")
         yield Step("fakes", "", 1, settings.count, "pictures", round(cost.flops * share), cost.peak,
-                   builder.size(file, share), note=reason)  # fmt: skip
+                   builder.size(file, share), note=note)  # fmt: skip
     datasets = sorted({cell.dataset for cell in workload.cells if workload.parameters.takes_codes(cell.method)})
     if datasets:
         archive, file = FaceArchive(builder.archive), builder.path("latents")
@@ -88,9 +101,12 @@ def _trained(
     workload: Workload, builder: Builder, rule: str, name: str, cls: type[Method], knobs: Settings, jobs: int,
     checkpoint: Path, base: Path | None,
 ) -> Step:  # fmt: skip
-    job = builder.job(checkpoint, cls.needed(knobs), base)
-    cost, reason = builder.counted(name, lambda: cls.train(knobs, job))
-    if weights := workload.parameters.weights(*name.split("/")):
+    needs, weights = cls.needed(knobs), workload.parameters.weights(*name.split("/"))
+    work = partial(cls.train, knobs, builder.job(checkpoint, needs, base))
+    if weights:
+        work = partial(builder.adopt, weights, cls.architecture, knobs, needs, checkpoint)
+    cost, reason = builder.counted(name, work)
+    if weights:
         cost, reason = Cost(), reason or f"published: {cards.weights_path(weights).name}"
     if rule == "method" and (role := workload.parameters.official(name)):
         cost, reason = Cost(), reason or f"published: {assets.path(role).name}"
