@@ -34,6 +34,8 @@ INK, FAINT, TILE = "#222222", "#777777", "#e4e4e4"
 NOTES = {"va": "top", "fontsize": 6.5, "color": FAINT, "linespacing": 1.3}
 LETTER = 0.052
 """Width of a letter of the notes in inches."""
+MARGIN = 0.06
+"""Inches on each side of a sheet."""
 
 
 def sheet(
@@ -44,22 +46,25 @@ def sheet(
     The notes stand below. Returns the drawing and its axes by row.
     """
     import matplotlib.pyplot as plt
+    from matplotlib.transforms import blended_transform_factory
 
     text, below = lines(notes, wide)
     drawing = plt.figure(figsize=(wide, sum(heights) + below), layout="constrained")
     engine: Any = drawing.get_layout_engine()
-    engine.set(w_pad=0.06, h_pad=0.05, wspace=0, hspace=0)
+    engine.set(w_pad=MARGIN, h_pad=0.05, wspace=0, hspace=0)
     spec = drawing.add_gridspec(len(heights) + 1, columns, height_ratios=[*heights, below])
     axes = [[drawing.add_subplot(spec[row, column]) for column in range(columns)] for row in range(len(heights))]
     foot = drawing.add_subplot(spec[-1, :])
     foot.axis("off")
-    foot.text(0, 1, text, transform=foot.transAxes, **NOTES)
+    # from the edge of the sheet: the axes stand further in, by the width of their labels
+    place = blended_transform_factory(drawing.transFigure, foot.transAxes)
+    foot.text(MARGIN / wide, 1, text, transform=place, in_layout=False, **NOTES)
     return drawing, axes
 
 
 def lines(notes: Iterable[str], wide: float) -> tuple[str, float]:
     """The notes as lines that fit ``wide`` inches, and their height in inches."""
-    text = "\n".join(textwrap.fill(note, int(wide / LETTER)) for note in notes if note)
+    text = "\n".join(textwrap.fill(note, int((wide - 2 * MARGIN) / LETTER)) for note in notes if note)
     return text, 0.125 * (text.count("\n") + 1) + 3 / 32
 
 
