@@ -87,15 +87,19 @@ def test_optimisation_differentiates_what_a_gpu_computes_alike_each_time(worksho
 
 @pytest.mark.parametrize("name", METHODS)
 def test_face_does_not_depend_on_its_batch(workshop, anonymized, faces, name):
-    """By more than rounding. What is written changes by one level in less than 1 pixel of 10,000, except GENERATING."""
+    """By more than rounding. What is written changes by one level in 1 pixel of 10,000 at most, except GENERATING.
+
+    All faces are looked at, because 1 of the 8,192 pixels of two faces says little about 1 in 10,000.
+    """
     together, _ = anonymized(name)
-    rows = [3, 1]
-    some = Faces(faces.images[rows], faces.index.iloc[rows])
-    apart = workshop.method(name).anonymize(some, SEED, keys(name, some.ids))
-    np.testing.assert_allclose(apart, together[rows], atol=ROUNDING[inputs.device().type])
-    levels = np.abs(to_uint8(apart).astype(int) - to_uint8(together[rows])).max(axis=-1)
-    assert levels.max() <= 1
-    assert levels.mean() <= (1e-3 if name in GENERATING else 1e-4)
+    method, changed = workshop.method(name), []
+    for rows in np.arange(len(faces))[::-1].reshape(-1, 2):
+        some = Faces(faces.images[rows], faces.index.iloc[rows])
+        apart = method.anonymize(some, SEED, keys(name, some.ids))
+        np.testing.assert_allclose(apart, together[rows], atol=ROUNDING[inputs.device().type])
+        changed.append(np.abs(to_uint8(apart).astype(int) - to_uint8(together[rows])).max(axis=-1))
+    assert np.max(changed) <= 1
+    assert np.mean(changed) <= (1e-3 if name in GENERATING else 1e-4)
 
 
 @pytest.mark.parametrize("name", METHODS)
