@@ -455,13 +455,18 @@ def test_guessed_keys_share_what_is_read_off_the_pictures(tiny, tmp_path, monkey
         assert step.flops == attacked * 3 * 8 * 8 * 2 * (100 + 3 * tiny.attacks.guesses)
 
 
+def evaluating(root, folder, scale, cells) -> Parameters:
+    """The parameters of a scale whose matrix has these cells alone."""
+    tree = loading.load(root, scale).tree
+    tree["matrix"]["evaluate"] = cells
+    (folder / "params.yaml").write_text(yaml.safe_dump(tree))
+    (folder / "scales").mkdir()
+    (folder / "scales" / f"{scale}.yaml").write_text("{}")
+    return loading.load(folder, scale)
+
+
 def test_inpainters_of_photographs_are_counted(root, tmp_path):
-    tree = loading.load(root, "photo").tree
-    tree["matrix"]["evaluate"] = {"generated_hq": ["ciagan/default"]}
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(tree))
-    (tmp_path / "scales").mkdir()
-    (tmp_path / "scales" / "photo.yaml").write_text("{}")
-    estimate = Estimate(loading.load(tmp_path, "photo"), tmp_path, tmp_path)
+    estimate = Estimate(evaluating(root, tmp_path, "photo", {"generated_hq": ["ciagan/default"]}), tmp_path, tmp_path)
     resources = method_files.resources(root, loading.load(root, "photo"), "ciagan", "default")
     for name, path in resources.backbones.items():
         shutil.copy(path, estimate.builder.path(name))
@@ -491,12 +496,7 @@ def test_dataset_of_unknown_size_has_a_note(tiny, tmp_path, monkeypatch):
 def test_dataset_with_missing_files_is_counted(root, tmp_path):
     from masquerade.params import matrix
 
-    tree = loading.load(root, "tiny").tree
-    tree["matrix"]["evaluate"] = {"folder": ["fit/default"]}
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(tree))
-    (tmp_path / "scales").mkdir()
-    (tmp_path / "scales" / "tiny.yaml").write_text("{}")
-    parameters = loading.load(tmp_path, "tiny")
+    parameters = evaluating(root, tmp_path, "tiny", {"folder": ["fit/default"]})
     assert not any(cell.runnable for cell in matrix.cells(parameters))
     estimate = Estimate(parameters, tmp_path, tmp_path)
     assert [cell.method for cell in estimate.workload.cells] == ["fit"]

@@ -117,8 +117,9 @@ def bfloat16_pays(device: torch.device) -> bool:
     """Whether products of bfloat16 are faster than those of 32-bit floats on a device.
 
     On a processor without instructions for bfloat16 (avx512_bf16 and amx_bf16 of x86-64, bf16 of ARM) a convolution
-    takes 45 times as long (AVX2, measured). Those of avx512_bf16 take 0.6 of the time on AMD's processors, and 1.1 to
-    1.9 of it on Intel's (a Xeon without AMX, measured), so Intel's need amx_bf16. The device "meta" computes nothing.
+    takes 45 times as long (AVX2, measured). With avx512_bf16 alone it takes 1.2 to 1.9 times as long on a Xeon (without
+    AMX, measured), so Intel's need amx_bf16; on other makes avx512_bf16 is taken to pay (not measured). The device
+    "meta" computes nothing.
     """
     if device.type != "cpu":
         return device.type != "meta"
