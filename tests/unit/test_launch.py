@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from masquerade.core import process
 from masquerade.params.compute import ComputeSettings
 from masquerade.pipeline import launch, submission, submitit_internals
 
@@ -40,6 +41,8 @@ def program(tmp_path, monkeypatch):
         "    sys.exit('toy: the picture is green. Paint it blue.')\n"
         "elif what == 'fall':\n"
         "    raise ZeroDivisionError('nothing to divide by')\n"
+        "elif what == 'requeued':\n"
+        "    raise ImportError('initialization failed') from SystemExit(-1)\n"
         "elif what == 'wait':\n"
         "    open('began', 'w').close()\n"
         "    time.sleep(60)\n"
@@ -131,7 +134,30 @@ def test_command_that_is_ended_by_the_requeue_it_asked_for_is_no_error(tmp_path,
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     with pytest.raises(subprocess.CalledProcessError) as raised:
         subprocess.check_call(["scontrol", command, "7"])
-    assert submitit_internals.ended_by_requeue(raised.value) == ended
+    assert process.requeued(raised.value) == ended
+
+
+@pytest.mark.parametrize("cause", [SystemExit(-1), subprocess.CalledProcessError(-15, ["scontrol", "requeue", "7"])])
+def test_compiled_code_that_is_imported_when_the_job_is_requeued_hides_the_reason_but_not_the_requeue(cause):
+    """pybind11 turns what the handler of the signal raises into an ImportError."""
+    with pytest.raises(RuntimeError) as raised:
+        try:
+            raise ImportError("initialization failed") from cause
+        except ImportError:
+            raise RuntimeError("the model cannot be loaded")  # noqa: B904 - a cause that Python keeps as the context
+    assert process.requeued(raised.value)
+    assert not process.requeued(ImportError("initialization failed"))
+
+
+def test_requeued_program_ends_without_a_result(program, monkeypatch):
+    monkeypatch.setattr(submitit_internals, "has_result", lambda: False)
+    monkeypatch.setattr(submitit_internals, "own_log", lambda: Path("own.err"))
+    monkeypatch.setattr(launch.sys, "argv", [])
+    for name in (launch.RUN, launch.LOG):
+        monkeypatch.setenv(name, "")
+    with pytest.raises(SystemExit) as raised:
+        launch.Program(program, ("requeued",), "f" * 32)()
+    assert raised.value.code == launch.REQUEUED
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

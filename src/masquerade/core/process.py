@@ -1,6 +1,8 @@
 """The rank of this process among the processes of one training. Imports no torch, so that records can use it too."""
 
 import os
+import signal
+import subprocess
 from typing import NamedTuple
 
 from masquerade.core.errors import MasqueradeError
@@ -49,3 +51,23 @@ def current() -> Process:
         rank, total, local, port = (int(os.environ[name]) for name in names[:4])
         return Process(rank, total, local, os.environ["MASTER_ADDR"], port)
     return ALONE
+
+
+def requeued(error: BaseException | None) -> bool:
+    """Whether ``error`` ends this process because submitit has requeued its job.
+
+    submitit raises SystemExit in its handler of signals, so wherever the program is. SLURM ends a job as soon as it has
+    accepted the request, sometimes before ``scontrol`` returns: then the handler's error is that of ``scontrol``.
+    Compiled code that is being imported turns either into an ImportError, so the causes of ``error`` count too.
+    """
+    while error is not None:
+        if isinstance(error, SystemExit) and not isinstance(error.code, str):
+            return True
+        if (
+            isinstance(error, subprocess.CalledProcessError)
+            and list(error.cmd[:2]) == ["scontrol", "requeue"]
+            and error.returncode == -signal.SIGTERM
+        ):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -134,12 +134,12 @@ def run(name: str, params: Mapping[str, Any], tags: Mapping[str, str], publish: 
     record.start(name, params, tags)
     try:
         yield record
-    except SystemExit:  # submitit has requeued the job, which will continue this run
-        record.requeued()
-        raise
     except BaseException as error:
-        record.tag({"error": f"{type(error).__name__}: {error}"[:5000]})
-        _end(record, "FAILED")
+        if process.requeued(error):  # another process will continue this run
+            record.requeued()
+        else:
+            record.tag({"error": f"{type(error).__name__}: {error}"[:5000]})
+            _end(record, "FAILED")
         raise
     _end(record, "FINISHED")
 

@@ -75,13 +75,11 @@ class Program:
         sys.argv = [self.script, *self.arguments]
         try:
             runpy.run_path(self.script, run_name="__main__")
-        except SystemExit as end:  # a text is the program's error; a number is submitit's, after it requeued the job
-            if isinstance(end.code, str):
-                raise LaunchError(end.code) from None
-            raise
-        except subprocess.CalledProcessError as error:
-            if submitit_internals.ended_by_requeue(error):
+        except BaseException as error:
+            if process.requeued(error):
                 sys.exit(REQUEUED)
+            if isinstance(error, SystemExit):  # with the text of the program's error
+                raise LaunchError(error.code) from None
             raise
 
 

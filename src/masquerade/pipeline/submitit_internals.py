@@ -4,8 +4,6 @@
 """
 
 import re
-import signal
-import subprocess
 from pathlib import Path
 
 from submitit import Job, JobEnvironment, SlurmJob
@@ -23,14 +21,6 @@ RULE = "-" * 22
 def has_result() -> bool:
     """Whether the job that this process belongs to has ended before. Its result is then in a file."""
     return JobEnvironment().paths.result_pickle.is_file()
-
-
-def ended_by_requeue(error: subprocess.CalledProcessError) -> bool:
-    """Whether ``error`` is that of the command that requeued this job, which SLURM ended together with the job.
-
-    SLURM ends a job as soon as it has accepted the request, sometimes before ``scontrol`` returns.
-    """
-    return list(error.cmd[:2]) == ["scontrol", "requeue"] and error.returncode == -signal.SIGTERM
 
 
 def own_log() -> Path:
