@@ -180,12 +180,13 @@ def sha256(path: Path) -> str:
 def commit() -> str:
     """The commit of the working copy, with ``+`` if it has uncommitted changes, or 'unknown' outside git.
 
-    Changes of dvc.lock and records/ do not count, because a build writes these files.
+    Changes of dvc.lock and records/ do not count, because a build writes these files. `git status` also updates
+    git's index: otherwise git reads the files of a fresh clone each time, because they are as old as the index.
     """
     try:
         head = _git("rev-parse", "HEAD").stdout.strip()
         written = [f":(top,exclude){name}" for name in ("dvc.lock", "records")]
-        changed = _git("diff", "--quiet", "HEAD", "--", ":/", *written, check=False).returncode
+        changed = _git("status", "--porcelain", "--untracked-files=no", "--", ":/", *written).stdout
     except (OSError, subprocess.SubprocessError):
         return "unknown"
     return f"{head}{'+' if changed else ''}"
