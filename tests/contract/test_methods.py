@@ -27,10 +27,11 @@ SIZED = [
 """Methods whose networks take pictures of one size."""
 OPTIMISING = ["clip2protect", "falco", "fawkes"]
 """Methods that search with gradients while they anonymize."""
-ROUNDING = {"cpu": 2e-5, "cuda": 2e-4}
+ROUNDING = {"cpu": 5e-5, "cuda": 2e-4}
 """Device -> the most by which a face may depend on its batch, on the scale [-1, 1]."""
-GENERATING = ["clip2protect", "falco", "ifadit", "lreorg"]
-"""Their generator amplifies rounding to some 1e-6, which changes 1 to 5 of 10,000 pixels by one level."""
+GENERATING = [name for name in METHODS if "generator" in discovery.load("methods", name).needs]
+"""Their generator amplifies rounding to some 1e-6, which changes up to 5 of 10,000 pixels by one level. Which methods
+pass 1 in 10,000 depends on the processor, because the networks of the tests do."""
 INPAINTERS = ["ciagan", "deepprivacy", "deepprivacy2", "ldfa"]
 
 

@@ -53,8 +53,12 @@ def current() -> Process:
     return ALONE
 
 
-def requeued(error: BaseException | None) -> bool:
-    """Whether ``error`` ends this process because submitit has requeued its job.
+REQUEUED = -1
+"""The status with which submitit ends a process whose job SLURM has requeued."""
+
+
+def requeued(error: BaseException | None) -> SystemExit | None:
+    """What ends this process if ``error`` comes from submitit, which has requeued its job; otherwise None.
 
     submitit raises SystemExit in its handler of signals, so wherever the program is. SLURM ends a job as soon as it has
     accepted the request, sometimes before ``scontrol`` returns: then the handler's error is that of ``scontrol``.
@@ -62,12 +66,12 @@ def requeued(error: BaseException | None) -> bool:
     """
     while error is not None:
         if isinstance(error, SystemExit) and not isinstance(error.code, str):
-            return True
+            return error
         if (
             isinstance(error, subprocess.CalledProcessError)
             and list(error.cmd[:2]) == ["scontrol", "requeue"]
             and error.returncode == -signal.SIGTERM
         ):
-            return True
+            return SystemExit(REQUEUED)
         error = error.__cause__ or error.__context__
-    return False
+    return None

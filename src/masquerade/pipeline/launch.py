@@ -49,8 +49,6 @@ _PASSING = re.compile(
 """What SLURM says when its controller is busy or restarted, and when the user has as many jobs as are allowed."""
 _PAUSES = (5, 10, 20, 40, 80, 160, *[300] * 285)
 """Seconds between two requests to SLURM, a day in all: jobs of the user end, and room is made for others."""
-REQUEUED = -1
-"""The status with which submitit ends a process whose job it has requeued."""
 
 
 class LaunchError(MasqueradeError):
@@ -76,8 +74,8 @@ class Program:
         try:
             runpy.run_path(self.script, run_name="__main__")
         except BaseException as error:
-            if process.requeued(error):
-                sys.exit(REQUEUED)
+            if end := process.requeued(error):
+                raise end from None
             if isinstance(error, SystemExit):  # with the text of the program's error
                 raise LaunchError(error.code) from None
             raise
