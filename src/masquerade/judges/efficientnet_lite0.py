@@ -9,9 +9,8 @@ from pydantic import Field
 
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks import efficientnet_lite_internals
-from masquerade.networks.efficientnet_lite import MEAN, STD, network
-from masquerade.networks.inputs import device, folded, pictures_at_once, piecewise, place, tensor
+from masquerade.networks.efficientnet_lite import MEAN, STD, quick_network
+from masquerade.networks.inputs import device, pictures_at_once, piecewise, place, tensor
 
 
 class EfficientnetLite0(Judge):
@@ -33,7 +32,7 @@ class EfficientnetLite0(Judge):
 
     def __init__(self, params: Params, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
-        self._network: Any = place(efficientnet_lite_internals.quick(folded(network(0))))
+        self._network: Any = place(quick_network(0))
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return piecewise(self._measure, images, at_once=pictures_at_once(self.params.size))

@@ -1,6 +1,7 @@
 """MobileNetV2 with ImageNet's weights (Sandler et al. 2018, arXiv:1801.04381), read from an installed package."""
 
-from functools import partial
+from copy import deepcopy
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -41,6 +42,16 @@ def network() -> "torch.nn.Module":
     return load_weights(mobilenet_v2(weights=None), path)
 
 
+def folded_network() -> "torch.nn.Module":
+    """A copy of `network` with `folded` layers. A process prepares it once."""
+    return deepcopy(_folded_network())
+
+
+@cache
+def _folded_network() -> "torch.nn.Module":
+    return folded(network())
+
+
 class MobileNetFeatures:
     """Features of pictures, and the perceptual distance of two pictures.
 
@@ -55,7 +66,7 @@ class MobileNetFeatures:
 
     def __init__(self, size: int):
         self.size = size
-        self._layers: Any = place(folded(network())).features
+        self._layers: Any = place(folded_network()).features
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """float32 (N, 3, H, W) in [-1, 1] -> ``features`` (N, 1280), and ``perceptual`` (N,) with a reference.

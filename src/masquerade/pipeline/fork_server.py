@@ -1,10 +1,11 @@
 """The fork server of a build: a process that has imported the large libraries, and forks itself for each job.
 
 Importing PyTorch and torchvision takes a job 1 to 3 seconds. The process of the build starts the server.
-Programs reach it through `masquerade.pipeline.forked_job`. The server imports libraries only: each job imports the code
-of Masquerade from the disk. Jobs share nothing with each other, with one exception: a fork cannot inherit what a GPU
-needs before its first result. So the process of a job that used a GPU and succeeded takes further jobs
-(`masquerade.pipeline.job_process`). The server and its jobs end when the process of the build ends, in whatever way.
+Programs reach it through `masquerade.pipeline.forked_job`. The server also imports the code of Masquerade. A job of
+another working copy, or after a change of the code, imports it from its disk. Jobs share nothing with each other, with
+one exception: a fork cannot inherit what a GPU needs before its first result. So the process of a job that used a GPU
+and succeeded takes further jobs (`masquerade.pipeline.job_process`). The server and its jobs end when the process of
+the build ends, in whatever way.
 """
 
 import gc
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from masquerade.core import memory, threads
-from masquerade.pipeline import forked_job, job_process
+from masquerade.pipeline import forked_job, job_process, libraries, own_code
 
 SOCKET = "jobs"
 """The name of the server's socket in its folder."""
@@ -103,10 +104,16 @@ def launch(address: Path, lifeline: int) -> subprocess.Popen:
 class _Fork:
     """A process that runs a job, and after it perhaps others: it writes into the channel when it takes another one."""
 
-    def __init__(self, request: dict[str, Any], streams: list[int], inherited: list[socket.socket]):
+    def __init__(
+        self,
+        request: dict[str, Any],
+        streams: list[int],
+        inherited: list[socket.socket],
+        imported: own_code.OwnCode | None,
+    ):
         self.channel, other = socket.socketpair()
         self.process = multiprocessing.get_context("fork").Process(
-            target=job_process.run_jobs, args=(request, streams, other, [*inherited, self.channel])
+            target=job_process.run_jobs, args=(request, streams, other, [*inherited, self.channel], imported)
         )
         self.process.start()
         other.close()
@@ -139,27 +146,40 @@ class _Server:
         """Processes that have used a GPU, and wait for another job."""
         self._use_gpu: set[str] = set()
         """Programs of jobs that have used a GPU."""
+        self._imported: own_code.OwnCode | None = None
 
     def run(self) -> None:
-        """Serve until the process of the build ends."""
-        while True:
-            forks = [part for fork in self._jobs.values() for part in (fork.process.sentinel, fork.channel)]
-            watched = [self._listener, self._lifeline, *self._jobs, *forks]
-            ready = connections.wait(watched, IDLE_SECONDS if self._idle else None)
-            if self._lifeline in ready:
-                return self._stop()
-            for program, fork in list(self._jobs.items()):
-                if fork.process.sentinel in ready:
-                    fork.process.join()
-                    self._report(program, fork.end())
-                elif fork.channel in ready:
-                    self._keep(program, fork)
-                elif program in ready:  # the program was killed
-                    forked_job.send_signal(fork.pid, signal.SIGKILL)
-            if self._listener in ready:
-                self._accept(self._listener.accept()[0])
-            if not ready:  # the memory of the GPU may be needed
-                self._end_idle()
+        """Serve until the process of the build ends. A job that comes early imports for itself what is missing."""
+        gc.disable()  # searching the objects of the libraries for garbage while they are imported takes a second
+        for _ in libraries.load():
+            if not self._serve(0.0):
+                return
+        self._imported = own_code.OwnCode(libraries.load_own_code)
+        gc.freeze()
+        gc.enable()
+        while self._serve(IDLE_SECONDS if self._idle else None):
+            pass
+
+    def _serve(self, seconds: float | None) -> bool:
+        """Wait at most so long until something happens, and answer it. Returns False at the end of the build."""
+        forks = [part for fork in self._jobs.values() for part in (fork.process.sentinel, fork.channel)]
+        ready = connections.wait([self._listener, self._lifeline, *self._jobs, *forks], seconds)
+        if self._lifeline in ready:
+            self._stop()
+            return False
+        for program, fork in list(self._jobs.items()):
+            if fork.process.sentinel in ready:
+                fork.process.join()
+                self._report(program, fork.end())
+            elif fork.channel in ready:
+                self._keep(program, fork)
+            elif program in ready:  # the program was killed
+                forked_job.send_signal(fork.pid, signal.SIGKILL)
+        if self._listener in ready:
+            self._accept(self._listener.accept()[0])
+        if not ready:  # the memory of the GPU may be needed
+            self._end_idle()
+        return True
 
     def _accept(self, program: socket.socket) -> None:
         try:
@@ -168,7 +188,7 @@ class _Server:
             program.close()
             return
         if request["python"] == forked_job.python():
-            fork = self._handed(request, streams) or _Fork(request, streams, self._open(program))
+            fork = self._handed(request, streams) or _Fork(request, streams, self._open(program), self._imported)
             self._jobs[program] = fork
             with suppress(OSError):
                 program.sendall(forked_job.NUMBER.pack(fork.pid))
@@ -234,16 +254,8 @@ def usage(shell: int) -> dict[str, float]:
 
 def main() -> None:
     """The server: LISTENER LIFELINE FOLDER, two open files and the folder of the socket."""
-    from masquerade.pipeline import libraries
-
     listener, lifeline = map(int, sys.argv[1:3])
     memory.keep_freed()
-    gc.disable()  # searching the objects of the libraries for garbage while they are imported takes a second
-    libraries.load()
-    job_process.forget_own_code()
-    gc.collect()
-    gc.freeze()  # objects that are never searched stay shared between the jobs
-    gc.enable()
     _Server(socket.socket(fileno=listener), lifeline, Path(sys.argv[3])).run()
 
 

@@ -23,23 +23,10 @@ from types import ModuleType
 from typing import Any
 
 from masquerade.core import files, memory
-from masquerade.pipeline import forked_job
-
-_KEPT = {"masquerade.networks.dlib_models", "masquerade.networks.torchvision_internals"}
-"""Modules that hold models and operations which the server has loaded."""
+from masquerade.pipeline import forked_job, own_code
 
 _SEED_OF_GPU = 67280421310721
 """With which PyTorch begins on a GPU."""
-
-
-def forget_own_code() -> None:
-    """Let jobs import the code of Masquerade from the disk of their working copy, except the modules of what is loaded.
-
-    The packages around those are forgotten too: they would lead a job to the sources of this process.
-    """
-    for name in [name for name in sys.modules if name.partition(".")[0] == "masquerade"]:
-        if name not in _KEPT:
-            del sys.modules[name]
 
 
 def send_request(channel: socket.socket, request: dict[str, Any], streams: list[int]) -> None:
@@ -56,21 +43,28 @@ def receive_request(connection: socket.socket) -> tuple[dict[str, Any], list[int
 
 
 def run_jobs(
-    request: dict[str, Any], streams: list[int], channel: socket.socket, inherited: list[socket.socket]
+    request: dict[str, Any],
+    streams: list[int],
+    channel: socket.socket,
+    inherited: list[socket.socket],
+    imported: own_code.OwnCode | None,
 ) -> None:
     """Turn this fork into the process that the request describes, and run its program.
 
     If the program used a GPU: write its name into the channel, and run the program of the next request from there,
-    until the channel is closed. ``inherited``: sockets of the server, which are closed here.
+    until the channel is closed. ``inherited``: sockets of the server, which are closed here. ``imported``: the code of
+    Masquerade that the server has imported, None if it still imports libraries.
     """
+    gc.freeze()  # objects that are never searched stay shared with the server
+    gc.enable()
     for other in inherited:
         other.close()
     os.setpgid(0, 0)
-    torch = sys.modules["torch"]
-    seed, before = torch.initial_seed(), dict.fromkeys(_usage(), 0.0)
+    torch = sys.modules.get("torch")
+    seed, before = torch.initial_seed() if torch else 0, dict.fromkeys(_usage(), 0.0)
     while True:
-        _run(request, streams, before)
-        if not torch.cuda.is_initialized():
+        _run(request, streams, before, imported)
+        if torch is None or not torch.cuda.is_initialized():
             return
         _forget(torch, seed)
         before = _usage()
@@ -82,7 +76,9 @@ def run_jobs(
             return
 
 
-def _run(request: dict[str, Any], streams: list[int], before: dict[str, float]) -> None:
+def _run(
+    request: dict[str, Any], streams: list[int], before: dict[str, float], imported: own_code.OwnCode | None
+) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -93,6 +89,8 @@ def _run(request: dict[str, Any], streams: list[int], before: dict[str, float]) 
     os.environ.clear()
     os.environ.update(request["environment"])
     sys.argv, sys.path[:] = request["argv"], request["path"]
+    if imported is None or not imported.is_of(sys.path):
+        own_code.forget()
     forked_job.reset_signals(request["ignored"])
     sys.modules["numpy"].random.seed()  # not the same for all jobs
     atexit._clear()
@@ -128,7 +126,7 @@ def _forget(torch: ModuleType, seed: int) -> None:
         os.dup2(nowhere, number)
     os.close(nowhere)
     sys.modules["__main__"] = ModuleType("__main__")
-    forget_own_code()
+    own_code.forget()
     logging.root.handlers.clear()
     logging.root.setLevel(logging.WARNING)
     random.seed()

@@ -1,42 +1,70 @@
-"""The libraries that many jobs import, and two models that many load. The fork server loads them once.
+"""What many jobs import, and the models that many load. The fork server imports and loads them once.
 
 A job imports whatever else it needs.
 """
 
 # ruff: noqa: F401 - importing is all that this module is for
-from masquerade.networks import dlib_models, torchvision_internals
+from collections.abc import Iterator
 
 
-def load() -> None:
-    """Load them into this process. None that starts a thread belongs here: a process with threads must not fork."""
-    torchvision_internals.ensure()
-    import cv2
-    import dlib
-    import efficientnet_lite_pytorch
-    import facenet_pytorch
+def load() -> Iterator[None]:
+    """Load the libraries into this process, in steps: between them it can do other things.
+
+    First what every job needs. None that starts a thread belongs here: a process with threads must not fork.
+    """
     import filelock
-    import matplotlib.backends.backend_agg
-    import matplotlib.backends.backend_svg
-    import matplotlib.figure
-    import open_clip.model
+    import numpy.random
     import pandas
     import PIL.Image
     import pyarrow.dataset
     import pyarrow.parquet
     import pydantic.main
     import ruamel.yaml
+    import threadpoolctl
+    import tqdm
+    import yaml
+
+    PIL.Image.preinit()  # imports the plugins of the common formats
+    yield
+    import torch
+
+    yield
+    from masquerade.networks import dlib_models, torchvision_internals
+
+    torchvision_internals.ensure()
+    import cv2
+    import efficientnet_lite_pytorch
+    import facenet_pytorch
+    import matplotlib.backends.backend_agg
+    import matplotlib.backends.backend_svg
+    import matplotlib.figure
     import safetensors.torch
     import scipy.linalg
     import scipy.ndimage
     import scipy.spatial.distance
-    import threadpoolctl
-    import torch._dynamo  # as the first step of an optimiser does
     import torchvision
-    import tqdm
-    import yaml
-    from skimage.restoration import wiener  # scikit-image imports a module when its function is asked for
 
-    PIL.Image.preinit()  # imports the plugins of the common formats
-
+    yield
     dlib_models.frontal_face_detector()
     dlib_models.landmark_predictor()
+    yield
+    import open_clip.model
+    import torch._dynamo  # as the first step of an optimiser does
+    from skimage.restoration import wiener  # scikit-image imports a module when its function is asked for
+
+
+def load_own_code() -> None:
+    """Import the code of Masquerade that most jobs need, and load the networks that come with packages."""
+    from masquerade.core import discovery, threads
+    from masquerade.lineage import provenance, publishing, tracking
+    from masquerade.networks import efficientnet_lite, mobilenet_v2
+    from masquerade.papers import claims_page, clusters, face_selection, figures, imported_rows, latex, markdown, tables
+    from masquerade.params import blocks, imported, informed, slices
+    from masquerade.pipeline import evaluation, features, measuring, metric_summary, program, recovery, twins
+
+    for room in ("backbones", "judges", "methods", "attackers", "metrics"):
+        for name in discovery.names(room):
+            discovery.load(room, name)
+    mobilenet_v2.folded_network()
+    efficientnet_lite.quick_network(0)
+    threads.limit(1)
