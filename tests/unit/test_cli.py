@@ -1,6 +1,7 @@
 """The command line: it reports results, refusals and errors, and never outputs keys or originals."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -349,6 +350,18 @@ def test_real_photographs_use_opendp_noise_and_the_bound_of_the_sensitivity(root
     as_written, _ = choosing.method(root, parameters, "original", None, strict=False)
     assert strict.variant == Knobs(epsilon=6.0, sampler="opendp", sensitivity="bound")
     assert as_written.variant == knobs
+
+
+def test_photographs_that_other_processes_read_give_the_same_results(root, pictures, tmp_path, monkeypatch):
+    for number in range(2):
+        shutil.copy(pictures / "eileen collins.jpg", pictures / f"again {number}.jpg")
+    written = []
+    for fewest, output in ((100, tmp_path / "alone"), (2, tmp_path / "beside")):
+        monkeypatch.setattr(batches, "WORTHWHILE", fewest)
+        assert anonymize(root, pictures, output) == INCOMPLETE
+        written.append({path.name: path.read_bytes() for path in output.iterdir()})
+    assert len(written[0]) == 4, "three faces and the report"
+    assert written[0] == written[1]
 
 
 class TestHideAndKeep:

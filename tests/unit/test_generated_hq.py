@@ -1,13 +1,10 @@
 """The dataset of generated people: who is drawn, that no picture depends on chance, and what is known of it."""
 
 import itertools
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import psutil
 import pytest
 
 from masquerade import faces
@@ -88,23 +85,6 @@ def test_an_interrupted_drawing_goes_on_where_it_was_and_gives_the_same_faces(dr
     again.kept = tmp_path
     assert_same(list(again.records(256, SEED, 1)), drawn)
     assert all(path.stat().st_mtime_ns == time for path, time in parts.items()), "and not drawn again"
-
-
-def test_the_processes_of_a_killed_drawing_end():
-    program = """
-import os, time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-from masquerade.faces import generated_hq
-pool = ProcessPoolExecutor(1, get_context("spawn"), generated_hq._begin)
-print(pool.submit(os.getpid).result(), flush=True)
-time.sleep(600)
-"""
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as drawing:
-        process = psutil.Process(int(drawing.stdout.readline()))
-        drawing.kill()
-    psutil.wait_procs([process], timeout=60)
-    assert not process.is_running()
 
 
 def test_the_archive_has_the_faces_and_its_groups_and_no_parts_stay(drawn, block, tmp_path):

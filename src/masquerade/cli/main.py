@@ -155,7 +155,7 @@ def anonymize(
         batch = chosen.anonymize_folder(
             pictures, output, faces=faces.value if faces else None, whole=whole, key=secret, salted=salt,
             checked=key_check, large=large, keep_recognisable=keep_recognisable, overwrite=overwrite, go_on=go_on,
-            progress=status.update,
+            readers=batches.readers(pictures), progress=status.update,
         )  # fmt: skip
     outcome.summarise(batch.rows, output, chosen.title, batch.statement, "anonymized")
 

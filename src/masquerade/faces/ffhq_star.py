@@ -1,9 +1,7 @@
 """FFHQ*: faces that a StyleGAN generated, in place of photographs that are not available."""
 
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +9,7 @@ import numpy as np
 from pydantic import Field
 from tqdm import tqdm
 
-from masquerade.core import seeding
+from masquerade.core import pools, seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.settings import Settings
 from masquerade.faces import Dataset, Record
@@ -70,14 +68,13 @@ class FFHQStar(Dataset):
                 "not resized. Set image.size to the size of the generator, or name another generator."
             )
         generator = generator.to(device())
-        # Spawned, because a fork would inherit the threads of PyTorch.
-        pool = ProcessPoolExecutor(workers, get_context("spawn")) if workers > 1 else nullcontext()
+        pool = pools.beside(workers) if workers > 1 else nullcontext()
         bar = tqdm(total=self.params.pictures, unit="face", desc=self.title, mininterval=5, disable=None)
-        with bar, pool as processes:
+        with bar, pool as beside:
             for start in range(0, self.params.pictures, BATCH):
                 numbers = range(start, min(start + BATCH, self.params.pictures))
                 pictures = _generate(generator, numbers, seed, self.params.psi)
-                for record in (processes.map if processes else map)(self._record, numbers, pictures):
+                for record in (beside.map if beside else map)(self._record, numbers, pictures):
                     bar.update()
                     yield record
 

@@ -3,17 +3,18 @@
 import hashlib
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from multiprocessing import get_context
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
+from masquerade.core import pools
 from masquerade.core.errors import PictureError
 from masquerade.core.images import REFUSED
 from masquerade.core.seeding import derive
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 TURNS = (0, 1, 3, 2)
 """Quarter turns in which faces are searched: upright first, upside down last."""
+AHEAD = 4
+"""Photographs that a process beside this one may be ahead of it: their faces are in memory."""
 
 
 @dataclass(frozen=True)
@@ -102,19 +105,28 @@ class Folder(Dataset):
         return decoding.texts(self._paths[name], self._root, self.params.megapixels)
 
     def records(self, size: int, seed: int, workers: int) -> Iterator[PhotographRecord]:
-        root = self._root
-        work = partial(_records_of, root, self.params, size, seed)
-        paths = files(Path(self.params.path))
-        paths = [path for path in paths if _text(path.relative_to(root)) not in self.left_out]
-        if workers <= 1:
-            for path in paths:
-                yield from work(path)
-            return
-        # Spawned, because a fork would inherit the threads of this process. In windows, to limit the memory.
-        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-            for start in range(0, len(paths), 16 * workers):
-                for faces in pool.map(work, paths[start : start + 16 * workers]):
-                    yield from faces
+        if workers > 1:
+            yield from self.records_beside(workers, size, seed)
+        else:
+            for faces in map(self._work(size, seed), self._files()):
+                yield from faces
+
+    def records_beside(self, processes: int, size: int, seed: int) -> Iterator[PhotographRecord]:
+        """`records`, which so many other processes make while this one does something else."""
+        with pools.beside(processes) as pool:
+            left, work = iter(self._files()), self._work(size, seed)
+            waiting = deque(pool.submit(work, path) for path in islice(left, AHEAD * processes))
+            while waiting:
+                faces = waiting.popleft().result()
+                waiting.extend(pool.submit(work, path) for path in islice(left, 1))
+                yield from faces
+
+    def _work(self, size: int, seed: int) -> Callable[[Path], list[PhotographRecord]]:
+        return partial(_records_of, self._root, self.params, size, seed)
+
+    def _files(self) -> list[Path]:
+        every = files(Path(self.params.path))
+        return [path for path in every if _text(path.relative_to(self._root)) not in self.left_out]
 
 
 def folder_of(path: Path) -> Path:

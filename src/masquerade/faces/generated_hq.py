@@ -3,23 +3,19 @@
 import hashlib
 import json
 import logging
-import os
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from functools import partial
-from multiprocessing import get_context, parent_process
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread
 
 import numpy as np
 from tqdm import tqdm
 
 from masquerade.assets.packaged import packaged
-from masquerade.core import files, fingerprints, threads
+from masquerade.core import files, fingerprints, pools
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.faces import Dataset, Record
@@ -70,12 +66,8 @@ class GeneratedHQ(Dataset):
                 f"resized. Set image.size to {SIZE}."
             )
         kept = TemporaryDirectory() if self.kept is None else nullcontext(self.kept / self._settings(seed))
-        pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin)
-        with kept as folder:
-            try:
-                yield from self._drawn(pool, Path(folder), seed)
-            finally:
-                pool.shutdown(cancel_futures=True)
+        with kept as folder, pools.beside(workers) as pool:
+            yield from self._drawn(pool, Path(folder), seed)
 
     def _drawn(self, pool: ProcessPoolExecutor, folder: Path, seed: int) -> Iterator[Record]:
         from masquerade.faces.generated import drawing
@@ -123,14 +115,3 @@ class GeneratedHQ(Dataset):
         weights = [fingerprints.sha256(path) for path in self.sources()]
         settings = [self.params.model_dump(), seed, weights, code, bfloat16_pays(torch.device("cpu"))]
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _begin() -> None:
-    """Begin a process that draws: one thread computes, and another ends the process when its parent is killed."""
-    threads.limit(1)
-    Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
-
-
-def _end_with(parent: BaseProcess) -> None:
-    parent.join()
-    os._exit(1)

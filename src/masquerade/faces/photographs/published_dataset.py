@@ -7,10 +7,8 @@ import hashlib
 import io
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +16,7 @@ import numpy as np
 from pydantic import Field
 from tqdm import tqdm
 
-from masquerade.core import discovery
+from masquerade.core import discovery, pools
 from masquerade.core.errors import DatasetError, PictureError
 from masquerade.core.images import REFUSED
 from masquerade.core.settings import Settings
@@ -157,8 +155,7 @@ def _in_order(work: Callable, pictures: list[ListedPicture], tree: Tree, workers
         for listed in pictures:
             yield work(listed, _contents(tree, listed))
         return
-    # Spawned, because a fork would inherit the threads of this process.
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+    with pools.beside(workers) as pool:
         for start in range(0, len(pictures), AHEAD * workers):
             window = pictures[start : start + AHEAD * workers]
             yield from pool.map(work, window, [_contents(tree, listed) for listed in window])

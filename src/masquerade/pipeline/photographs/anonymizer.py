@@ -138,14 +138,15 @@ class Anonymizer:
     def anonymize_folder(
         self, source: Path, output: Path, *, faces: Several | None = None, whole: bool = False,
         key: Key | None = None, salted: bool | None = None, checked: bool | None = None, large: bool = False,
-        keep_recognisable: bool = False, overwrite: bool = False, go_on: bool = False,
+        keep_recognisable: bool = False, overwrite: bool = False, go_on: bool = False, readers: int = 0,
         progress: Progress = lambda text: None,
     ) -> Batch:  # fmt: skip
         """Anonymize a folder of photographs, or one file, into ``output``: one PNG for each face, and report.csv.
 
         ``faces``: by default ``refuse``, and with ``whole`` ``all``. ``whole``: also write whole photographs.
         ``keep_recognisable``: write what is still recognised, too. ``overwrite``, ``go_on``: the folder holds results
-        to replace, or to keep and complete. ``progress`` is called with a text. The other options are those of
+        to replace, or to keep and complete. ``readers``: so many processes find the faces beside this one, for which a
+        script needs ``if __name__ == "__main__"``. ``progress`` is called with a text. The other options are those of
         `anonymize`. Raises MasqueradeError; a photograph that is refused has a row with the reason.
         """
         source, output = Path(source), Path(output)
@@ -173,6 +174,7 @@ class Anonymizer:
         return Batch(*batches.process(
             folder, output, self._parameters.image.size, work, self._method.observes, progress,
             self._release(folder, output / placing.UNFINISHED, keep_recognisable, whole, large), facts, kept=kept,
+            readers=readers,
         ))  # fmt: skip
 
     @_explained()

@@ -1,5 +1,6 @@
 """The steps from a folder of photographs to a folder of anonymized or recovered faces."""
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
@@ -10,7 +11,7 @@ import numpy as np
 from masquerade.core.errors import MasqueradeError, PictureError
 from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive
 from masquerade.faces import Record
-from masquerade.faces.folder import Folder, PhotographRecord
+from masquerade.faces.folder import Folder, PhotographRecord, files
 from masquerade.pipeline import salts
 from masquerade.pipeline.photographs import placing
 from masquerade.pipeline.release import LARGE, Anonymized, Recovered, Row
@@ -18,6 +19,10 @@ from masquerade.pipeline.reports import REPORT, Report
 from masquerade.pipeline.whole_photographs import FOLDER as PHOTOGRAPHS
 
 BATCH = 16
+WORTHWHILE = 8
+"""The fewest photographs for which another process pays that reads them: it imports for a second."""
+MOST_READERS = 8
+"""Each takes 300 MB."""
 
 
 def check_output(output: Path, source: Path, overwrite: bool, go_on: bool = False) -> None:
@@ -40,6 +45,15 @@ def check_output(output: Path, source: Path, overwrite: bool, go_on: bool = Fals
         )
 
 
+def readers(source: Path) -> int:
+    """How many processes read these photographs beside this one: finding a face takes longer than most methods.
+
+    As many as there are cores, and 0 for a few photographs.
+    """
+    many = len(list(islice(files(source), WORTHWHILE))) == WORTHWHILE
+    return min(len(os.sched_getaffinity(0)), MOST_READERS) if many else 0
+
+
 def ours(file: str) -> bool:
     """Whether a file beside anonymized faces is none of them: the report, a whole photograph or a large picture."""
     return file == REPORT or file.startswith((f"{PHOTOGRAPHS}/", f"{LARGE}/"))
@@ -48,7 +62,7 @@ def ours(file: str) -> bool:
 def process(
     source: Folder, output: Path, size: int, work: Callable[[FaceArchive, Path], None], whole: bool,
     progress: Callable[[str], None], release: Anonymized | Recovered, facts: Callable[[Row], Row] | None = None,
-    ours: Callable[[str], bool] = REPORT.__eq__, kept: Sequence[Row] = (),
+    ours: Callable[[str], bool] = REPORT.__eq__, kept: Sequence[Row] = (), readers: int = 0,
 ) -> tuple[list[Row], dict]:  # fmt: skip
     """Process the photographs in parts, and release the faces of each part before the next files are read.
 
@@ -56,11 +70,13 @@ def process(
     part, for a method that must see them together. ``progress`` is called with a text: how many faces and refused
     files were read. ``facts`` gives the salt and the check of a face from its row. ``ours``: whether a file in the
     folder is none of the pictures, but written by this program. ``kept``: rows of an earlier run, whose files are left
-    out. Returns the rows of the report and the statement of the method ({} if it makes none). Raises MasqueradeError
-    when the folder has no file, and when a disk is full.
+    out. ``readers``: so many processes read the photographs beside this one; 0: none. Returns the rows of the report
+    and the statement of the method ({} if it makes none). Raises MasqueradeError when the folder has no file, and when
+    a disk is full.
     """
     source.left_out = {row["file"] for row in kept}
-    records = (record for record in source.records(size, seed=0, workers=1) if not ours(record.row["file"]))
+    read = source.records_beside(readers, size, 0) if readers else source.records(size, 0, workers=1)
+    records = (record for record in read if not ours(record.row["file"]))
     report, statement = Report(output / REPORT, release.columns), {}
     if kept:
         report.begin(kept)

@@ -1,0 +1,57 @@
+"""Processes that work beside this one: none outlives it, and a killed one is explained."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from masquerade.core import pools, threads
+from masquerade.core.errors import MasqueradeError
+
+PROGRAM = """
+import os, time
+from masquerade.core import pools
+with pools.beside(1) as pool:
+    print(pool.submit(os.getpid).result(), flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_process_ends_with_its_parent_and_says_nothing(number):
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as parent:  # fmt: skip
+        beside = psutil.Process(int(parent.stdout.readline()))
+        if number == signal.SIGINT:
+            os.killpg(parent.pid, number)  # as a terminal sends it
+        else:
+            parent.send_signal(number)
+        printed = parent.communicate(timeout=60)[1]
+    psutil.wait_procs([beside], timeout=60)
+    assert not beside.is_running()
+    assert printed.count("Traceback") == (number == signal.SIGINT), "that of the parent"
+
+
+def test_a_killed_process_is_explained():
+    with pytest.raises(MasqueradeError, match="Is the memory full"), pools.beside(2) as pool:
+        os.kill(pool.submit(os.getpid).result(), signal.SIGKILL)
+        pool.submit(os.getpid).result()
+
+
+def test_work_that_has_not_begun_is_dropped():
+    began = time.monotonic()
+    with pools.beside(1) as pool:
+        for _ in range(100):
+            pool.submit(time.sleep, 1)
+    assert time.monotonic() - began < 60
+
+
+def test_a_process_has_one_thread():
+    with pools.beside(1) as pool:
+        assert pool.submit(os.getenv, threads.VARIABLES[0]).result() == "1"
