@@ -67,13 +67,16 @@ def contents(path: Path) -> Iterator[bytes]:
             yield picture.tobytes() + repr(picture.info).encode()
 
 
-def leaks(root: Path, secret: bytes, but: Path) -> list[str]:
-    """File and encoding of every occurrence of the secret below ``root``. ``but``: the key file, which is left out."""
-    encoded = encodings(secret)
+def leaks(root: Path, secret: bytes, key: Path) -> list[str]:
+    """File and encoding of every occurrence of the secret in a file below ``root`` that is not older than ``key``.
+
+    ``key``: the key file, which is left out.
+    """
+    encoded, since = encodings(secret), key.stat().st_mtime
     return [
         f"{path.relative_to(root)}: {how}"
         for path in sorted(root.rglob("*"))
-        if path.is_file() and path != but
+        if path.is_file() and path != key and path.stat().st_mtime >= since
         for data in [str(path).encode(), *contents(path)]
         for how, needle in encoded.items()
         if needle in data
@@ -81,6 +84,7 @@ def leaks(root: Path, secret: bytes, but: Path) -> list[str]:
 
 
 def test_search_finds_an_encoded_secret(tmp_path):
+    (tmp_path / "key").write_bytes(CANARY)
     (tmp_path / "log").write_text(f"key={base64.b64encode(b'x' + CANARY).decode()}")
     with zipfile.ZipFile(tmp_path / "archive.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("note", CANARY)

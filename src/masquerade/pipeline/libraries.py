@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 def load() -> Iterator[None]:
-    """Load the libraries into this process, in steps: between them it can do other things.
+    """Load the libraries into this process, in steps of less than a second: between them it can do other things.
 
     First what every job needs. None that starts a thread belongs here: a process with threads must not fork.
     """
@@ -26,6 +26,16 @@ def load() -> Iterator[None]:
 
     PIL.Image.preinit()  # imports the plugins of the common formats
     yield
+    import matplotlib.backends.backend_agg
+    import matplotlib.backends.backend_svg
+    import matplotlib.figure
+
+    yield
+    import scipy.linalg
+    import scipy.ndimage
+    import scipy.spatial.distance
+
+    yield
     import torch
 
     yield
@@ -35,21 +45,20 @@ def load() -> Iterator[None]:
     import cv2
     import efficientnet_lite_pytorch
     import facenet_pytorch
-    import matplotlib.backends.backend_agg
-    import matplotlib.backends.backend_svg
-    import matplotlib.figure
     import safetensors.torch
-    import scipy.linalg
-    import scipy.ndimage
-    import scipy.spatial.distance
     import torchvision
 
     yield
     dlib_models.frontal_face_detector()
+    yield
     dlib_models.landmark_predictor()
     yield
     import open_clip.model
+
+    yield
     import torch._dynamo  # as the first step of an optimiser does
+
+    yield
     from skimage.restoration import wiener  # scikit-image imports a module when its function is asked for
 
 
