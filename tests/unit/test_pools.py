@@ -13,8 +13,9 @@ from masquerade.core import pools, threads
 from masquerade.core.errors import MasqueradeError
 
 PROGRAM = """
-import os, time
+import os, signal, time
 from masquerade.core import pools
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run in the background, which ignores it
 with pools.beside(1) as pool:
     print(pool.submit(os.getpid).result(), flush=True)
     time.sleep(600)
@@ -32,7 +33,10 @@ def test_a_process_ends_with_its_parent_and_says_nothing(number):
             os.killpg(parent.pid, number)  # as a terminal sends it
         else:
             parent.send_signal(number)
-        printed = parent.communicate(timeout=60)[1]
+        try:
+            printed = parent.communicate(timeout=60)[1]
+        finally:
+            parent.kill()
     psutil.wait_procs([beside], timeout=60)
     assert not beside.is_running()
     assert printed.count("Traceback") == (number == signal.SIGINT), "that of the parent"
