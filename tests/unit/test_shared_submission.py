@@ -43,7 +43,8 @@ except launch.LaunchError as error:
     sys.exit(str(error))
 """
 SBATCH = """
-number=$(( $(cat submissions 2> /dev/null || echo 0) + 1 )); echo $number > submissions
+until mkdir counting 2> /dev/null; do sleep 0.01; done  # one at a time, as SLURM counts
+number=$(( $(cat submissions 2> /dev/null || echo 0) + 1 )); echo $number > submissions; rmdir counting
 export SLURM_JOB_ID=$number SLURM_NTASKS=1 SLURM_JOB_NUM_NODES=1 SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0
 (bash "$1" > script.$number.log 2>&1; echo $? > ended.$number) < /dev/null > /dev/null 2>&1 &
 echo Submitted batch job $number
