@@ -26,14 +26,6 @@ def prose(page: Path) -> str:
     return re.sub(r"^```.*?^```$", "", text(page), flags=re.MULTILINE | re.DOTALL)
 
 
-def sentences(page: Path) -> list[str]:
-    """Those of paragraphs and lists: not of code, tables, headings and pictures."""
-    lines = re.sub(r"^(?:\||#|!\[|<!--|    ).*$", "", prose(page), flags=re.MULTILINE)
-    words = re.sub(r"\]\([^)]*\)|`[^`]*`", " code ", lines)
-    blocks = re.split(r"\n\s*\n|\n\s*(?:- |\d+\. )", words)
-    return [sentence for block in blocks for sentence in re.split(r"(?<=[.!?])[)*\"]*\s+", block)]
-
-
 def named(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
@@ -107,17 +99,8 @@ def test_every_page_is_in_the_index_with_one_line():
     assert all(label == target for label, target in entries)
 
 
-def test_the_manual_has_at_most_25_000_words():
-    assert sum(len(text(page).split()) for page in MANUAL) <= 25_000
-
-
-def test_readme_has_at_most_80_lines():
-    assert len(text(ROOT / "README.md").splitlines()) <= 80
-
-
 @pytest.mark.parametrize("page", [ROOT / "README.md", *MANUAL], ids=named)
-def test_sentences_and_lines_are_short(page):
-    assert [sentence for sentence in sentences(page) if len(re.findall(r"\w\S*", sentence)) > 30] == []
+def test_lines_are_short(page):
     limits = [(line, 160 if line.startswith("|") else 120) for line in text(page).splitlines()]
     assert [line for line, limit in limits if len(line) > limit] == []
 
