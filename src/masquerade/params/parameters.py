@@ -32,11 +32,21 @@ class Parameters:
         """The terms of use of this scale's pictures and networks."""
         if self.terms:
             self.tree["caution"] = f"{typed.caution.strip()} Its pictures and networks: {self.terms}.".strip()
+        self.tree["latent_stand_ins"] = {
+            name: words
+            for name, block in self.methods.items()
+            if (words := discovery.load("methods", name).latent_stand_in(block.params))
+        }
 
     @property
     def caution(self) -> str:
         """The caution that every table of this scale prints, with the terms of its data and networks."""
         return self.tree["caution"]
+
+    @property
+    def latent_stand_ins(self) -> dict[str, str]:
+        """Method that does not run as published at this scale -> what runs in its place (`Method.latent_stand_in`)."""
+        return self.tree["latent_stand_ins"]
 
     def terms_of(self, datasets: Iterable[str], backbones: Iterable[str]) -> str:
         """The terms of use of whatever is made with these datasets and networks, in words; '' for none."""
