@@ -88,8 +88,9 @@ def forget_outer_job(kept: Mapping[str, str]) -> None:
 
 
 def prepare(compute: ComputeSettings, submits: bool, kept: Mapping[str, str]) -> None:
-    """Forget the outer job and the site's defaults, and raise MasqueradeError if the cluster lacks a partition that params.yaml names.
+    """Forget the outer job and the site's defaults before anything is submitted.
 
+    Raises MasqueradeError if the cluster lacks a partition that params.yaml names.
     ``submits``: whether Snakemake's executor sends jobs to a cluster. ``kept``: see `forget_outer_job`.
     """
     if not (submits or compute.launcher == "slurm"):
