@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from masquerade.cli import imported
 from masquerade.core.errors import ParameterError
 from masquerade.lineage import versioning
 from masquerade.params import loading, sharing
@@ -77,13 +79,42 @@ def test_dvc_that_has_read_the_old_dvcignore_is_stopped(tmp_path, monkeypatch):
     assert "folder" not in (tmp_path / ".dvcignore").read_text()
 
 
-def test_dvc_push_sends_no_file_of_a_private_dataset_and_pull_and_checkout_leave_them_alone(root, tmp_path):
+@pytest.fixture
+def run(tmp_path):
+    """Runs a program in a folder below tmp_path, and returns what it prints. The repository there has a DVC remote."""
+
     def run(*command, at="repository"):
         command = [sys.executable, "-m", "dvc", *command[1:]] if command[0] == "dvc" else command
         done = subprocess.run(command, cwd=tmp_path / at, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    (tmp_path / "repository").mkdir()
+    run("git", "init", "--quiet")
+    run("dvc", "init", "--quiet")
+    run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
+    return run
+
+
+def holders(folder, *contents):
+    """The files below a folder that hold one of these texts."""
+    every = [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in every if any(content in path.read_text() for content in contents)]
+
+
+def test_dvc_push_sends_no_imported_images_of_a_private_dataset(run, tmp_path):
+    for dataset, pushed in (("folder", False), ("synthetic_hq", True)):
+        file = Path(f"imported/tiny/{dataset}/theirs/default.zip")
+        (tmp_path / "repository" / file).parent.mkdir(parents=True)
+        (tmp_path / "repository" / file).write_text(f"images of {dataset}")
+        imported.add_to_dvc(tmp_path / "repository", file, pushed)
+    run("dvc", "push")
+    assert len(holders(tmp_path / "remote", "images of synthetic_hq")) == 1
+    assert holders(tmp_path / "remote", "images of folder") == []
+    assert "up to date" in run("dvc", "status")
+
+
+def test_dvc_push_sends_no_file_of_a_private_dataset_and_pull_and_checkout_leave_them_alone(root, run, tmp_path):
     repository = tmp_path / "repository"
     private = ("faces/folder.zip", "anonymized/folder/original/control/0.zip", "measurements/folder/source.parquet")
     for name in (*private, "faces/synthetic_hq.zip"):
@@ -91,16 +122,13 @@ def test_dvc_push_sends_no_file_of_a_private_dataset_and_pull_and_checkout_leave
         (repository / "data/tiny" / name).write_text(f"bytes of {name}")
     (repository / ".dvcignore").write_bytes((root / ".dvcignore").read_bytes())
     (repository / "dvc.yaml").write_text("stages: {build: {cmd: 'true', outs: [data/tiny: {persist: true}]}}")
-    run("git", "init", "--quiet")
-    run("dvc", "init", "--quiet")
-    run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
     run("dvc", "commit", "--force", "build")
     run("git", "add", "--all")
     run("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "--quiet", "--message", "built")
     run("dvc", "push")
-    kept = [path for folder in (tmp_path / "remote", repository / ".dvc/cache") for path in folder.rglob("*")
-            if path.is_file() and any(name in path.read_text() for name in private)]  # fmt: skip
-    assert kept == [], "neither the remote nor the cache, which a lab may share, has one"
+    assert holders(tmp_path / "remote", *private) == []
+    assert holders(repository / ".dvc/cache", *private) == [], "a lab may share it"
+    assert len(holders(tmp_path / "remote", "bytes of faces/synthetic_hq.zip")) == 1
     run("git", "clone", "--quiet", str(repository), "clone", at=".")
     run("dvc", "pull", at="clone")
     files = {path.relative_to(tmp_path / "clone/data/tiny").as_posix()
