@@ -25,6 +25,7 @@ class FFHQStar(Dataset):
     """
 
     title = "FFHQ*"
+    synthetic = True
 
     class Params(Settings):
         generator: str

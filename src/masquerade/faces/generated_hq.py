@@ -35,6 +35,7 @@ class GeneratedHQ(Dataset):
     """
 
     title = "Generated HQ"
+    synthetic = True
     labelled_by = ("dlib_face", "age_gender")
     terms = "research, non-commercial"
 
