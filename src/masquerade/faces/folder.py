@@ -166,8 +166,17 @@ def safe_id(relative: Path) -> str:
 
 
 def _records_of(root: Path, params: "Folder.Params", size: int, seed: int, path: Path) -> list[PhotographRecord]:
-    """All records of one file: its faces, or one refusal."""
-    relative = path.relative_to(root)
+    read = partial(decoding.read, path, root, params.megapixels)
+    return records_of(path.relative_to(root), read, params, size, seed)
+
+
+def records_of(
+    relative: Path, read: Callable[[], np.ndarray], params: "Folder.Params", size: int, seed: int
+) -> list[PhotographRecord]:
+    """All records of one photograph: its faces, or one refusal.
+
+    ``relative``: its name in the folder. ``read`` gives its pixels, uint8 (H, W, 3), or raises PictureError.
+    """
     parents = _text(relative.parent)
     identity = parents if params.identity == "from_folder" and parents != "." else ""
     name = safe_id(relative)
@@ -181,7 +190,7 @@ def _records_of(root: Path, params: "Folder.Params", size: int, seed: int, path:
     }
     row["split"] = _split(identity, params.validation_share, seed)
     try:
-        faces = _faces(decoding.read(path, root, params.megapixels), params, size)
+        faces = _faces(read(), params, size)
     except PictureError as error:
         return [PhotographRecord(None, {**row, "status": REFUSED, "reason": str(error)})]
     row["file_faces"] = len(faces)

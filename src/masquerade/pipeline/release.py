@@ -4,6 +4,7 @@ Nothing is written that the judge still takes for somebody of the photograph, un
 has no file, neither of this run nor of an earlier one.
 """
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,12 +16,12 @@ import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from masquerade.core import files
 from masquerade.core.images import OK, REFUSED, FaceArchive, Faces, to_uint8
 from masquerade.faces.folder import Folder
 from masquerade.pipeline import inspection, makers, salts
 from masquerade.pipeline.inspection import Inspector, Seen, Threshold
 from masquerade.pipeline.makers import Maker
+from masquerade.pipeline.outputs import Output
 from masquerade.pipeline.whole_photographs import Outcome, WholePhotographs
 
 LARGE = "large"  # the folder of large results, below that of the others
@@ -66,7 +67,7 @@ class Anonymized:
     )
 
     def __init__(
-        self, output: Path, judge: Inspector, threshold: Threshold, keep_recognisable: bool,
+        self, output: Output, judge: Inspector, threshold: Threshold, keep_recognisable: bool,
         photographs: WholePhotographs | None, enlarge: Enlarge | None, write_large: bool, maker: Maker,
         marked: bool, otherwise: Otherwise,
     ):  # fmt: skip
@@ -160,11 +161,10 @@ class Anonymized:
 def _add_photograph(rows: list[Row], photographs: WholePhotographs, before: Crops, after: Crops, known: Crops) -> None:
     """Write the photograph of the faces ``rows`` and add its outcome to each of them."""
     faces = next((known[row["id"]] for row in rows if row["id"] in known), None)
-    outcome = Outcome(None, rows[0]["reason"]) if faces is None else photographs.write(rows, before, after, faces)
-    path = outcome.path.relative_to(outcome.path.parent.parent).as_posix() if outcome.path else ""
+    outcome = Outcome("", rows[0]["reason"]) if faces is None else photographs.write(rows, before, after, faces)
     distance = f"{outcome.distance:.3f}" if np.isfinite(outcome.distance) else ""
     for row in rows:
-        row |= {"photograph": path, "photograph_distance": distance, "photograph_reason": outcome.reason}
+        row |= {"photograph": outcome.name, "photograph_distance": distance, "photograph_reason": outcome.reason}
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Recovered:
 
     columns = ("file", "output", "status", "reason", "salted", "distance", "threshold", "recognised", "psnr")
 
-    def __init__(self, output: Path, judge: Inspector, threshold: Threshold, originals: Mapping[str, Original]):
+    def __init__(self, output: Output, judge: Inspector, threshold: Threshold, originals: Mapping[str, Original]):
         self._output, self._judge, self._threshold, self._originals = output, judge, threshold, originals
 
     def publish(self, anonymized: FaceArchive, results: FaceArchive, detailed: Crops) -> list[Row]:
@@ -235,17 +235,17 @@ def pictures(archive: FaceArchive) -> dict[str, np.ndarray]:
     return dict(zip(rows["id"], to_uint8(archive.load(rows=rows).images), strict=True))
 
 
-def write_face(output: Path, name: str, picture: np.ndarray, texts: Mapping[str, str]) -> str:
-    """Write one PNG, without metadata but for ``texts`` (keyword -> text). Returns its path in the folder."""
-    metadata = PngInfo()
+def write_face(output: Output, name: str, picture: np.ndarray, texts: Mapping[str, str]) -> str:
+    """Write one PNG, without metadata but for ``texts`` (keyword -> text). Returns the name of its file."""
+    metadata, content = PngInfo(), io.BytesIO()
     for keyword, text in texts.items():
         metadata.add_text(keyword, text)
-    with files.written(output / f"{name}.png") as temporary:
-        Image.fromarray(picture).save(temporary, "PNG", pnginfo=metadata)
+    Image.fromarray(picture).save(content, "PNG", pnginfo=metadata)
+    output.write(f"{name}.png", content.getvalue())
     return f"{name}.png"
 
 
-def remove_face(output: Path, name: str) -> None:
+def remove_face(output: Output, name: str) -> None:
     """Remove the pictures of an earlier run, which would look like results of this one."""
-    for path in (output / f"{name}.png", output / LARGE / f"{name}.png"):
-        path.unlink(missing_ok=True)
+    for file in (f"{name}.png", f"{LARGE}/{name}.png"):
+        output.remove(file)
