@@ -44,8 +44,9 @@ class Folder(Dataset):
 
     A crop shows no other face that was found in its photograph (`neighbours.crop`).
     Hidden files and folders, whose names begin with a dot, are ignored. In a row, ``file_id`` is the `safe_id` of the
-    file, ``file_faces`` the number of rows of this file, which are neighbours, and ``square`` the place of an aligned
-    face in the photograph: x, y of the centre and of the vector to the middle of the right side.
+    file, ``file_faces`` the number of rows of this file, which are neighbours, ``gray`` whether the photograph is black
+    and white (`decoding.is_gray`), and ``square`` the place of an aligned face in the photograph: x, y of the centre
+    and of the vector to the middle of the right side.
     """
 
     title = "Photographs"
@@ -187,10 +188,13 @@ def records_of(
         "file_id": name,
         "file_faces": 1,
         "landmarks": None,
+        "gray": False,
     }
     row["split"] = _split(identity, params.validation_share, seed)
     try:
-        faces = _faces(read(), params, size)
+        pixels = read()
+        row["gray"] = decoding.is_gray(pixels)
+        faces = _faces(pixels, params, size)
     except PictureError as error:
         return [PhotographRecord(None, {**row, "status": REFUSED, "reason": str(error)})]
     row["file_faces"] = len(faces)

@@ -1,5 +1,6 @@
 """Releases results: judges each face against its original, writes what may be written, and gives the report's rows.
 
+The result of a black-and-white photograph becomes black and white before it is judged.
 Nothing is written that the judge still takes for somebody of the photograph, unless the user insists. A refused face
 has no file, neither of this run nor of an earlier one.
 """
@@ -18,6 +19,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from masquerade.core.images import OK, REFUSED, FaceArchive, Faces, to_uint8
 from masquerade.faces.folder import Folder
+from masquerade.faces.photographs import decoding
 from masquerade.pipeline import inspection, makers, salts
 from masquerade.pipeline.inspection import Inspector, Seen, Threshold
 from masquerade.pipeline.makers import Maker
@@ -73,14 +75,17 @@ class Anonymized:
     ):  # fmt: skip
         self._output, self._judge, self._threshold = output, judge, threshold
         self._keep_recognisable, self._photographs = keep_recognisable, photographs
-        self._large = lru_cache(RECENT)(enlarge) if enlarge else None
+        self._gray: set[str] = set()
+        self._large = lru_cache(RECENT)(lambda name: self._toned(name, enlarge(name))) if enlarge else None
         self._write_large, self._maker = write_large, str(maker)
         self._texts = {makers.KEYWORD: self._maker} if marked else {}
         self._otherwise = otherwise
 
     def publish(self, originals: FaceArchive, results: FaceArchive, clear: Clear) -> list[Row]:
         """Write the results that may be written."""
-        before, after = pictures(originals), pictures(results)
+        self._gray |= gray_ones(originals)
+        before = pictures(originals)
+        after = {name: self._toned(name, picture) for name, picture in pictures(results).items()}
         known = self._embeddings({name: [before[name], *clear[name]] for name in after})
         verdicts = self._verdicts(after, known)
         for number in range(1, ATTEMPTS + 1):
@@ -104,6 +109,10 @@ class Anonymized:
                 _add_photograph(of_file, self._photographs, before, shown, known)
         return rows
 
+    def _toned(self, name: str, picture: np.ndarray) -> np.ndarray:
+        """The picture of a face, uint8 (S, S, 3), black and white if its photograph is."""
+        return decoding.as_gray(picture) if name in self._gray else picture
+
     def _others(self, names: Sequence[str], originals: FaceArchive, number: int) -> dict[str, np.ndarray]:
         """Other results of the faces ``names``, id -> uint8 (S, S, 3); {} if the method has none."""
         rows = originals.select()
@@ -113,7 +122,7 @@ class Anonymized:
             return {}
         if self._large:
             self._large.cache_clear()
-        return dict(zip(rows["id"], to_uint8(made), strict=True))
+        return {name: self._toned(name, one) for name, one in zip(rows["id"], to_uint8(made), strict=True)}
 
     def _verdicts(self, after: Crops, known: Mapping[str, np.ndarray]) -> dict[str, Row]:
         """id -> what the report says of a result. ``known``: what the judge sees in the originals."""
@@ -204,6 +213,8 @@ class Recovered:
         """Write the recovered faces and say how near they came to the originals that are known."""
         del detailed  # of the anonymized pictures, which are crops already
         after, rows = pictures(results), []
+        for name in gray_ones(anonymized) & after.keys():
+            after[name] = decoding.as_gray(after[name])
         for source, result in zip(anonymized.index.to_dict("records"), results.index.to_dict("records"), strict=True):
             row = {**source, "status": result["status"], "reason": result["reason"], "output": ""}
             row["salted"] = YES if source.get(salts.SALT) else NO
@@ -225,6 +236,11 @@ class Recovered:
             "recognised": YES if self._threshold.recognises(distance) else NO,
             "psnr": f"{inspection.psnr(picture, original.picture):.2f}",
         }
+
+
+def gray_ones(archive: FaceArchive) -> set[str]:
+    """The ids of the faces of black-and-white photographs."""
+    return {row["id"] for row in archive.index.to_dict("records") if row.get("gray")}
 
 
 def pictures(archive: FaceArchive) -> dict[str, np.ndarray]:
