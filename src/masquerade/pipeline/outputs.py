@@ -34,7 +34,8 @@ class FolderOutput:
 class MemoryOutput(dict[str, bytes]):
     """The files are in memory alone: name -> content."""
 
-    write = dict.__setitem__
+    def write(self, name: str, content: bytes) -> None:
+        self[name] = content
 
     def remove(self, name: str) -> None:
         self.pop(name, None)

@@ -196,15 +196,15 @@ def _upright_pixels(picture: Image.Image, inverted: bool | None = None) -> np.nd
 def _forget_metadata(picture: Image.Image) -> None:
     """Keep the orientation alone: Pillow writes the metadata anew when it turns a picture, and fails at an odd tag."""
     try:
-        orientation = picture.getexif().get(ExifTags.Base.Orientation)
+        orientation = picture.getexif().get(ExifTags.Base.Orientation, 1)
     except _BROKEN:
-        orientation = None
+        orientation = 1
     exif = picture.getexif()  # the same object, which `exif_transpose` asks
     for tag in list(exif):
         del exif[tag]
     for key in _METADATA:
         picture.info.pop(key, None)
-    if orientation in range(1, 9):
+    if orientation in range(1, 9):  # also a fraction such as 6/1
         exif[ExifTags.Base.Orientation] = int(orientation)
 
 

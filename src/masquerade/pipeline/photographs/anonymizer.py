@@ -1,32 +1,24 @@
 """A method with its networks: it anonymizes and recovers single photographs and folders of them."""
 
-import os
 import secrets
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from PIL import Image
 
-from masquerade.core import determinism, discovery
 from masquerade.core.errors import KeyFormatError, MasqueradeError, ParameterError
 from masquerade.core.images import FaceArchive, MemoryArchive
-from masquerade.core.packages import naming_missing_packages
-from masquerade.core.suggestions import nearest
 from masquerade.faces.folder import Folder
 from masquerade.methods import Method
-from masquerade.params import repository
 from masquerade.params.parameters import Parameters
-from masquerade.pipeline import anonymization, photograph_scale, release
+from masquerade.pipeline import anonymization, release
 from masquerade.pipeline.inspection import Inspector, Threshold
 from masquerade.pipeline.makers import Maker
-from masquerade.pipeline.method_files import Say
 from masquerade.pipeline.outputs import FolderOutput, MemoryOutput, Output
-from masquerade.pipeline.photographs import batches, choosing, continuing, placing, recovering, single
+from masquerade.pipeline.photographs import batches, calls, choosing, continuing, placing, recovering, single
 from masquerade.pipeline.photographs.single import AnonymizedPhotograph, Picture
 from masquerade.pipeline.release import Row
 from masquerade.pipeline.salts import PersonalKey
@@ -37,33 +29,6 @@ Key = str | bytes
 Progress = Callable[[str], None]
 Several = Literal["refuse", "largest", "all"]
 """What to do with a photograph of several people."""
-
-
-_TURN = threading.RLock()
-
-
-@cache
-def _first_process() -> int:
-    """The process that was the first to load networks: this one, or the one of which it is a fork."""
-    return os.getpid()
-
-
-@contextmanager
-def _call() -> Iterator[None]:
-    """A call of a program. Threads take turns, because the detectors and the networks are shared and hold state.
-
-    Raises errors of libraries that a person can mend as MasqueradeError, as the command line does, and MasqueradeError
-    in a fork of a process that loaded networks: the threads of PyTorch and OpenCV are missing there, and it would wait
-    for them forever.
-    """
-    if _first_process() != os.getpid():
-        raise MasqueradeError(
-            f"This process is a fork of process {_first_process()}, which had called masquerade.load. A fork lacks the "
-            "threads that compute. Call masquerade.load in each worker, and in no process before the fork: gunicorn "
-            'without --preload, multiprocessing with get_context("spawn").'
-        )
-    with _TURN, naming_missing_packages(), determinism.explained():
-        yield
 
 
 @dataclass(frozen=True)
@@ -130,7 +95,7 @@ class Anonymizer:
     def _published_threshold(self) -> Threshold:
         return choosing.judge_threshold(self._root, self._parameters)
 
-    @_call()
+    @calls.call()
     def anonymize(
         self, picture: Picture, *, faces: Literal["one", "largest", "all"] = "one", key: Key | None = None,
         salted: bool | None = None, checked: bool | None = None, large: bool = False,
@@ -153,7 +118,7 @@ class Anonymizer:
         batch = self._in_memory(folder, work, publisher, facts)
         return single.result(batch.rows, output, batch.statement)
 
-    @_call()
+    @calls.call()
     def anonymize_folder(
         self, source: Path, output: Path, *, faces: Several | None = None, whole: bool = False,
         key: Key | None = None, salted: bool | None = None, checked: bool | None = None, large: bool = False,
@@ -185,7 +150,7 @@ class Anonymizer:
             kept=kept, readers=readers,
         ))  # fmt: skip
 
-    @_call()
+    @calls.call()
     def recover(self, picture: Picture, *, key: Key, salt: str | None = None) -> Image.Image:
         """The face that a picture showed before it was anonymized with ``key``.
 
@@ -199,7 +164,7 @@ class Anonymizer:
         work, publisher, facts = self._steps_back(folder, output, key, no_salt=salt == "")
         return single.recovered(self._in_memory(folder, work, publisher, facts).rows, output)
 
-    @_call()
+    @calls.call()
     def recover_folder(
         self, pictures: Path, output: Path, *, key: Key, originals: Path | None = None, no_salt: bool = False,
         overwrite: bool = False, progress: Progress = lambda text: None,
@@ -321,44 +286,3 @@ def _check_choice(name: str, given: object, choices: Iterable[str | None]) -> No
     """Raises ParameterError unless ``given`` is one of ``choices``."""
     if given not in list(choices):
         raise ParameterError(f"{name} is {given!r}; it must be one of {', '.join(filter(None, choices))}.")
-
-
-@_call()
-def load(
-    method: str, variant: str | None = None, *, scale: str | None = None, checkpoint: Path | str | None = None,
-    hide: Sequence[str] | None = None, keep: Sequence[str] | None = None, seed: int | None = None,
-    root: Path | str | None = None, say: Say = choosing.logger.warning,
-) -> Anonymizer:  # fmt: skip
-    """Load a method and its networks once, for any number of photographs.
-
-    ``method``, ``variant``: their names in params.yaml; by default the first variant. ``scale``: whose networks; by
-    default ``photo`` if they are there, else that of params.yaml. ``checkpoint``: a file of the method's own network,
-    in place of that of the scale. ``hide``, ``keep``: keywords, for a method that selects attributes. ``seed``: makes
-    results predictable, for experiments alone. ``root``: the clone; by default the current folder. ``say`` gets the
-    sentences that a person should read before the results, such as terms of use; by default they are logged.
-
-    Raises ParameterError for an unknown name or option, CheckpointError for a missing or unfitting network, and
-    MissingPackage.
-    """
-    if not isinstance(seed, int | None):
-        raise ParameterError(f"seed is {seed!r}; it must be a whole number, or None.")
-    folder, method = repository.find(root).absolute(), str(method)  # it stays when the program changes its folder
-    if method not in (known := discovery.names("methods")):
-        raise ParameterError(f"There is no '{method}' in methods/. {nearest(method, known)}")
-    parameters, sentence = photograph_scale.chosen(folder, method, variant, scale)
-    say(sentence)
-    chosen, maker = choosing.method(
-        folder,
-        parameters,
-        method,
-        variant,
-        seed is None,
-        hide,
-        keep,
-        say,
-        Path(str(checkpoint)).absolute() if checkpoint else None,
-    )
-    loaded = Anonymizer(folder, parameters, chosen, maker, seed)
-    if loaded.caution:
-        say(f"Scale {parameters.scale}: {loaded.caution}")
-    return loaded
