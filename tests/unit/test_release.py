@@ -22,6 +22,7 @@ from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint
 from masquerade.params.blocks import InspectionSettings
 from masquerade.pipeline import makers, salts
 from masquerade.pipeline.inspection import Inspector, Threshold
+from masquerade.pipeline.outputs import FolderOutput
 from masquerade.pipeline.release import Anonymized
 
 FAINT = ("--variant", "weak")  # noise of one grey level, which hides nobody
@@ -170,8 +171,9 @@ def released(folder, result, otherwise, original=STRANGER):
         archives.append(FaceArchive(folder / f"{name}.zip"))
     maker = makers.Maker("m", "v", "s", "-")
     release = Anonymized(
-        folder / "out", judge, Threshold(0.65, ""), False, None, None, False, maker, marked=False, otherwise=otherwise
-    )
+        FolderOutput(folder / "out"), judge, Threshold(0.65, ""), False, None, None, False, maker, marked=False,
+        otherwise=otherwise,
+    )  # fmt: skip
     return lambda others: release.publish(*archives, {"a": [original, *others]})[0]
 
 

@@ -143,10 +143,10 @@ def anonymize(
     results. 3: some files have no result, or not all. 1: a mistake, or no result at all.
     """
     from masquerade.cli import outcome
-    from masquerade.pipeline.photographs import anonymizer, batches
+    from masquerade.pipeline.photographs import batches, loading
 
     batches.check_output(output, pictures, overwrite, go_on)
-    chosen = anonymizer.load(
+    chosen = loading.load(
         method, variant, scale=scale, hide=_listed(hide), keep=_listed(keep), seed=seed, root=root, say=_warn
     )
     secret = keys.secret(key_file, confirm=True) if chosen.takes_key else None
@@ -183,13 +183,13 @@ def recover(
     """
     from masquerade.cli import outcome
     from masquerade.pipeline import makers
-    from masquerade.pipeline.photographs import anonymizer, batches
+    from masquerade.pipeline.photographs import batches, loading
 
     batches.check_output(output, pictures, overwrite)
     made = makers.of_folder(pictures)
     if made and made.method == method:
         scale, variant = scale or made.scale, variant or made.variant
-    chosen = anonymizer.load(method, variant, scale=scale, root=root, say=_warn)
+    chosen = loading.load(method, variant, scale=scale, root=root, say=_warn)
     chosen.check_recovers()
     with Console(stderr=True).status("") as status:
         batch = chosen.recover_folder(

@@ -44,8 +44,9 @@ class Folder(Dataset):
 
     A crop shows no other face that was found in its photograph (`neighbours.crop`).
     Hidden files and folders, whose names begin with a dot, are ignored. In a row, ``file_id`` is the `safe_id` of the
-    file, ``file_faces`` the number of rows of this file, which are neighbours, and ``square`` the place of an aligned
-    face in the photograph: x, y of the centre and of the vector to the middle of the right side.
+    file, ``file_faces`` the number of rows of this file, which are neighbours, ``gray`` whether the photograph is black
+    and white (`decoding.is_gray`), and ``square`` the place of an aligned face in the photograph: x, y of the centre
+    and of the vector to the middle of the right side.
     """
 
     title = "Photographs"
@@ -166,8 +167,17 @@ def safe_id(relative: Path) -> str:
 
 
 def _records_of(root: Path, params: "Folder.Params", size: int, seed: int, path: Path) -> list[PhotographRecord]:
-    """All records of one file: its faces, or one refusal."""
-    relative = path.relative_to(root)
+    read = partial(decoding.read, path, root, params.megapixels)
+    return records_of(path.relative_to(root), read, params, size, seed)
+
+
+def records_of(
+    relative: Path, read: Callable[[], np.ndarray], params: "Folder.Params", size: int, seed: int
+) -> list[PhotographRecord]:
+    """All records of one photograph: its faces, or one refusal.
+
+    ``relative``: its name in the folder. ``read`` gives its pixels, uint8 (H, W, 3), or raises PictureError.
+    """
     parents = _text(relative.parent)
     identity = parents if params.identity == "from_folder" and parents != "." else ""
     name = safe_id(relative)
@@ -178,10 +188,13 @@ def _records_of(root: Path, params: "Folder.Params", size: int, seed: int, path:
         "file_id": name,
         "file_faces": 1,
         "landmarks": None,
+        "gray": False,
     }
     row["split"] = _split(identity, params.validation_share, seed)
     try:
-        faces = _faces(decoding.read(path, root, params.megapixels), params, size)
+        pixels = read()
+        row["gray"] = decoding.is_gray(pixels)
+        faces = _faces(pixels, params, size)
     except PictureError as error:
         return [PhotographRecord(None, {**row, "status": REFUSED, "reason": str(error)})]
     row["file_faces"] = len(faces)

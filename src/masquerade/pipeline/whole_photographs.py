@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from masquerade.core import files
 from masquerade.core.errors import PictureError
 from masquerade.core.images import OK
 from masquerade.faces import DETAIL
@@ -21,6 +20,7 @@ from masquerade.faces.photographs.alignment import Square
 from masquerade.faces.photographs.composition import Replacement
 from masquerade.pipeline import inspection
 from masquerade.pipeline.inspection import Inspector, Threshold
+from masquerade.pipeline.outputs import Output
 
 FOLDER = "photographs"  # below the folder of the results
 QUALITY = 95  # of a JPEG; Pillow's documentation advises against more
@@ -30,18 +30,18 @@ SAME_CROP = 3.0  # grey levels between two crops of one square, one of them from
 
 @dataclass(frozen=True)
 class Outcome:
-    """``path``: the written file, or None with the ``reason``. ``distance``: the least to an original, or NaN."""
+    """``name``: of the written file, or '' with the ``reason``. ``distance``: the least to an original, or NaN."""
 
-    path: Path | None
+    name: str
     reason: str = ""
     distance: float = float("nan")
 
 
 class WholePhotographs:
-    """Puts the results into the photographs of ``source`` and writes them below ``output``."""
+    """Puts the results into the photographs of ``source`` and writes them to ``output``."""
 
-    def __init__(self, source: Folder, output: Path, judge: Inspector, threshold: Threshold, keep_recognisable: bool):
-        self.source, self.folder = source, output / FOLDER
+    def __init__(self, source: Folder, output: Output, judge: Inspector, threshold: Threshold, keep_recognisable: bool):
+        self.source, self._output = source, output
         self._judge, self._threshold, self._keep_recognisable = judge, threshold, keep_recognisable
 
     def write(
@@ -55,10 +55,10 @@ class WholePhotographs:
         """
         name = rows[0]["file_id"]
         suffix = ".jpg" if Path(rows[0]["file"]).suffix.lower() in (".jpg", ".jpeg") else ".png"
-        path = self.folder / f"{name}{suffix}"
-        path.unlink(missing_ok=True)  # a file of an earlier run would look like a result of this one
+        file = f"{FOLDER}/{name}{suffix}"
+        self._output.remove(file)  # a file of an earlier run would look like a result of this one
         if any(row["status"] != OK for row in rows):
-            return Outcome(None, "not every face of it could be replaced")
+            return Outcome("", "not every face of it could be replaced")
         squares = [Square(np.array(row["square"][:2]), np.array(row["square"][2:])) for row in rows]
         faces = [
             Replacement(face, _landmarks(row, face, originals[row["id"]].shape[0]), results[row["id"]])
@@ -67,19 +67,18 @@ class WholePhotographs:
         try:
             photograph = self.source.photograph(name)
             if any(_changed(photograph, face, originals[row["id"]]) for face, row in zip(faces, rows, strict=True)):
-                return Outcome(None, "the file changed while it was read")
+                return Outcome("", "the file changed while it was read")
             finished = composition.composed(photograph, faces)
             content = encoded(finished.picture, suffix)
             distance = self._least_distance(
                 decoding.decode(io.BytesIO(content), np.inf), finished.replaced, squares, known
             )
         except PictureError as error:
-            return Outcome(None, str(error))
+            return Outcome("", str(error))
         if self._threshold.recognises(distance) and not self._keep_recognisable:
-            return Outcome(None, inspection.RECOGNISED, distance)
-        with files.written(path) as temporary:
-            temporary.write_bytes(content)
-        return Outcome(path, "", distance)
+            return Outcome("", inspection.RECOGNISED, distance)
+        self._output.write(file, content)
+        return Outcome(file, "", distance)
 
     def _least_distance(
         self, finished: np.ndarray, replaced: np.ndarray, squares: Sequence[Square], known: np.ndarray

@@ -77,12 +77,12 @@ def _with_keywords(
         raise ParameterError(f"--hide {','.join(hidden)} --keep {','.join(kept)}: {reasons}.") from error
 
 
-def photographs_at(parameters: Parameters, path: Path, faces: str, alignment: str) -> Folder:
-    """The photographs at ``path``, with the limits of params.yaml. The identities of the people are unknown."""
+def photographs_at(parameters: Parameters, path: Path | None, faces: str, alignment: str) -> Folder:
+    """The photographs at ``path`` (None: none), with the limits of params.yaml. Nobody's identity is known."""
     if "folder" not in parameters.datasets:
         raise ParameterError(f"params.yaml has no block datasets.folder at scale {parameters.scale}.")
     limits = parameters.datasets["folder"].model_dump()
-    changes = {"path": str(path), "faces": faces, "alignment": alignment, "identity": "unknown"}
+    changes = {"path": str(path or ""), "faces": faces, "alignment": alignment, "identity": "unknown"}
     return Folder(Folder.Params(**{**limits, **changes}))
 
 
