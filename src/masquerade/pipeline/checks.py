@@ -1,13 +1,12 @@
 """Checks before a build runs: files from outside that are missing or damaged, cells that are left out, hidden knobs."""
 
 import os
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from masquerade import assets
-from masquerade.core import discovery
-from masquerade.core.errors import AssetError, MasqueradeError
+from masquerade.core import discovery, git
+from masquerade.core.errors import AssetError, MasqueradeError, ParameterError
 from masquerade.lineage import revision
 from masquerade.params import blocks, loading, overlays, yaml_files
 from masquerade.pipeline.graph import Graph
@@ -37,13 +36,16 @@ def check_assets(paths: Iterable[str]) -> None:
 
 
 def check_experiment(root: Path) -> None:
-    """Raise ParameterError if an experiment of DVC changes a knob that an overlay of the scale hides."""
+    """Raise ParameterError if an experiment of DVC changes a knob that an overlay of the scale hides, or has no clone."""
     baseline = os.environ.get(BASELINE)
     if not baseline:
         return
-    shown = subprocess.run(
-        ["git", "show", f"{baseline}:./{blocks.PARAMS}"], cwd=root, capture_output=True, text=True, check=True
-    )
+    shown = git.run(root, "show", f"{baseline}:./{blocks.PARAMS}")
+    if shown.returncode:
+        raise ParameterError(
+            f"An experiment of DVC starts from the commit {baseline}, and git has no {blocks.PARAMS} of it in {root} "
+            f"({shown.stderr.strip()}). Run `dvc exp run` in a clone of Masquerade, which has a .git of its own."
+        )
     before, now = yaml_files.parse(shown.stdout, blocks.PARAMS), yaml_files.read(root / blocks.PARAMS)
     for file, layer in reversed(loading.layers_of(now["scale"], root).items()):
         overlays.check(before, now, layer, file)
