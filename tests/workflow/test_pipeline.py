@@ -270,6 +270,12 @@ def test_unknown_parameter_stops_before_any_job(planned):
     assert "Traceback" not in output
 
 
+def test_misspelled_key_of_the_configuration_stops_before_any_job(planned):
+    output = planned.snakemake("all", "--config", "sclae=mini", fails=True)
+    assert "sets 'sclae', which nothing reads. Did you mean 'scale'?" in output
+    assert "Traceback" not in output
+
+
 def test_damaged_archive_is_made_again(built):
     archive = built.path / "data/tiny/faces/synthetic_wild.zip"
     whole = archive.read_bytes()

@@ -32,6 +32,7 @@ from snakemake.logging import logger
 
 try:
     checks.check_place(ROOT)
+    checks.check_config(config)
     checks.check_experiment(ROOT)
     GRAPH = Graph(ROOT, config.get("scale"), lambda path: snakemake_internals.announce_file(workflow, path))
 except MasqueradeError as error:

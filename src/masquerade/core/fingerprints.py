@@ -180,8 +180,9 @@ def sha256(path: Path) -> str:
 def commit() -> str:
     """The commit of the current folder, with ``+`` if it has uncommitted changes.
 
-    'unknown' for a folder without ``.git``, such as a copy of the files inside another repository. Changes of dvc.lock and records/ do not count, because a build writes these files. `git status` also updates
-    git's index: otherwise git reads the files of a fresh clone each time, because they are as old as the index.
+    'unknown' for a folder without ``.git``, such as a copy of the files inside another repository. Changes of dvc.lock
+    and records/ do not count, because a build writes these files. `git status` also updates git's index: otherwise git
+    reads the files of a fresh clone each time, because they are as old as the index.
     """
     try:
         head = git.run(Path(), "rev-parse", "HEAD")

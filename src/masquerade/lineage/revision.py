@@ -17,8 +17,8 @@ def at(name: str, root: Path = Path()) -> History:
         raise LineageError(reason)
     if not (root / ".git").exists():
         raise LineageError(
-            f"{root.resolve()} has no .git, so it has no revisions; those of a repository around it are of other files. "
-            "Compare revisions in a clone of Masquerade."
+            f"{root.resolve()} has no .git, so it has no revisions; those of a repository around it are of other "
+            "files. Compare revisions in a clone of Masquerade."
         )
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if commit is None:

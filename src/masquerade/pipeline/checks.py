@@ -1,12 +1,13 @@
 """Checks before a build runs: files from outside that are missing or damaged, cells that are left out, hidden knobs."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from masquerade import assets
 from masquerade.core import discovery, git
 from masquerade.core.errors import AssetError, MasqueradeError, ParameterError
+from masquerade.core.suggestions import nearest
 from masquerade.lineage import revision
 from masquerade.params import blocks, loading, overlays, yaml_files
 from masquerade.pipeline.graph import Graph
@@ -14,6 +15,8 @@ from masquerade.pipeline.graph import Graph
 FORBIDDEN = ':"$`\\%\n'
 """`:` divides PATH, scripts expand `$` and the backtick within quotes, and SLURM expands `%`."""
 COMMAND = "`masquerade assets list`"
+SCALE = "scale"
+"""The only key of Snakemake's configuration that the workflow reads."""
 BASELINE = "DVC_EXP_BASELINE_REV"
 """`dvc exp run` sets this variable: the commit from which the experiment starts."""
 
@@ -28,6 +31,22 @@ def check_place(root: Path) -> None:
         )
 
 
+def check_config(config: Mapping[str, object]) -> None:
+    """Raise ParameterError if Snakemake's ``config`` has another key than SCALE, or a scale that is no name."""
+    for key in config:
+        if key != SCALE:
+            raise ParameterError(
+                f"--config or --configfile sets '{key}', which nothing reads. {nearest(key, [SCALE])} Change every "
+                f"other parameter in {blocks.PARAMS} or in the overlay of its scale ({blocks.SCALES}/), or write an "
+                "overlay of your own and name it: `--config scale=NAME`."
+            )
+    if SCALE in config and not (isinstance(config[SCALE], str) and config[SCALE]):
+        raise ParameterError(
+            f"--config or --configfile sets scale to {config[SCALE]!r}. Give the name of a scale, such as "
+            f"`--config scale=tiny`, or leave it out: then `scale:` in {blocks.PARAMS} counts."
+        )
+
+
 def check_assets(paths: Iterable[str]) -> None:
     """Raise AssetError if one of the files from outside among ``paths``, the inputs of jobs, is not ready."""
     roles = sorted({role for path in paths if (role := assets.role_of(path))})
@@ -36,7 +55,7 @@ def check_assets(paths: Iterable[str]) -> None:
 
 
 def check_experiment(root: Path) -> None:
-    """Raise ParameterError if an experiment of DVC changes a knob that an overlay of the scale hides, or has no clone."""
+    """Raise ParameterError if an experiment of DVC changes a knob that an overlay hides, or does not run in a clone."""
     baseline = os.environ.get(BASELINE)
     if not baseline:
         return
