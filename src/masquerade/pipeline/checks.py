@@ -12,8 +12,8 @@ from masquerade.lineage import revision
 from masquerade.params import blocks, loading, overlays, yaml_files
 from masquerade.pipeline.graph import Graph
 
-FORBIDDEN = ':"$`\\%\n'
-"""`:` divides PATH, scripts expand `$` and the backtick within quotes, and SLURM expands `%`."""
+FORBIDDEN = ':"$`\\%{}\n'
+"""`:` divides PATH, scripts expand `$` and the backtick within quotes, SLURM expands `%`, and Snakemake braces."""
 COMMAND = "`masquerade assets list`"
 SCALE = "scale"
 """The only key of Snakemake's configuration that the workflow reads."""
@@ -26,7 +26,7 @@ def check_place(root: Path) -> None:
     if wrong := sorted(set(FORBIDDEN) & set(str(root))):
         raise MasqueradeError(
             f"The path of this repository, {str(root)!r}, has the character {' '.join(map(repr, wrong))}, which the "
-            "shell, PATH or SLURM would read as something else. Move the repository to a path without "
+            "shell, PATH, SLURM or Snakemake would read as something else. Move the repository to a path without "
             f"{' '.join(FORBIDDEN[:-1])} and line breaks, and run `make environment`. Spaces, ' and & are fine."
         )
 
