@@ -129,6 +129,37 @@ def test_error_text_names_package_library_and_remedy():
         assert "\n" not in text
 
 
+def test_the_doctor_names_packages_that_are_imported_from_another_place_also_in_the_locked_version(root, tmp_path):
+    """Environment modules of clusters set PYTHONPATH. A folder there may have no metadata, and so no version."""
+    locked = dict(re.findall(r"^([\w-]+)==(\S+)", (root / "requirements.lock").read_text(), re.MULTILINE))
+    information = tmp_path / f"tifffile-{locked['tifffile']}.dist-info"
+    for folder in (tmp_path / "tifffile", tmp_path / "imageio", information):
+        folder.mkdir()
+        (folder / "__init__.py").touch()
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tifffile\nVersion: {locked['tifffile']}\n")
+    (tmp_path / "threadpoolctl.py").touch()
+    program = (
+        "from pathlib import Path\nfrom masquerade.cli import doctor\n"
+        f"for check in doctor.packages(Path({str(root)!r})): print(*vars(check).values())"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(root / "src")])}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert f"packages of {tmp_path} False in place of ours: " in done.stdout
+    for text in (f"tifffile {locked['tifffile']}", "imageio of unknown version", "threadpoolctl of unknown version"):
+        assert text in done.stdout
+    assert "unload the environment module that sets it, or `unset PYTHONPATH`. True" in done.stdout
+    assert "as locked" not in done.stdout
+
+
+def test_the_doctor_says_how_a_folder_came_before_the_environment(tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr(installation.site, "getusersitepackages", lambda: str(tmp_path / "user"))
+    assert "PYTHONNOUSERSITE=1" in installation.way_out(tmp_path / "user")
+    assert "sitecustomize.py" in installation.way_out(tmp_path / "other")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}/module{os.pathsep}src")
+    assert "`unset PYTHONPATH`" in installation.way_out(tmp_path / "module")
+
+
 def test_the_doctor_reports_packages_that_do_not_load(monkeypatch):
     failure = Unloadable(("dlib-bin 20.0",), "libstdc++.so.6: cannot open shared object file")
     monkeypatch.setattr(installation, "unloadable", lambda packages: [failure])
