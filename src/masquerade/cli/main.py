@@ -16,7 +16,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from masquerade.cli import assets, clones, ending, faces, imported, keys, lineage, params, plan, records, weights
+from masquerade.cli import (
+    assets,
+    clones,
+    ending,
+    faces,
+    imported,
+    keys,
+    lineage,
+    params,
+    plan,
+    records,
+    tables,
+    weights,
+)
 from masquerade.core import determinism, memory
 from masquerade.core.errors import MasqueradeError
 from masquerade.core.packages import naming_missing_packages
@@ -220,8 +233,8 @@ def examine(scale: Scale = None, root: Root = Path()) -> None:
     table = Table("", "what", "state", "what to do", title="masquerade doctor")
     checks = doctor.examine(repository.find() if root == Path() else root, scale)
     for check in checks:
-        table.add_row(*(Text(cell, style=check.style) for cell in (check.word, check.name, check.state, check.remedy)))
-    Console().print(table)
+        tables.add_row(table, check.word, check.name, check.state, check.remedy, style=check.style)
+    tables.print_table(table)
     if any(check.essential and not check.ok for check in checks):
         raise typer.Exit(1)
 
@@ -243,8 +256,8 @@ def list_cells(
         return
     table = Table("dataset", "method", "variant", "seed", "runs", title=f"{len(cells)} cells")
     for cell in cells:
-        table.add_row(cell.dataset, cell.method, cell.variant, str(cell.seed), cell.reason or "yes")
-    Console().print(table)
+        tables.add_row(table, cell.dataset, cell.method, cell.variant, str(cell.seed), cell.reason or "yes")
+    tables.print_table(table)
 
 
 @app.command()
@@ -273,7 +286,7 @@ def _warn(text: str) -> None:
 
 def _announce(chosen: "Anonymizer", kept: bool) -> None:
     """Shows what to know before the results: whether the seed is ``kept``, and the threshold."""
-    errors = Console(stderr=True)
+    errors = Console(stderr=True, soft_wrap=True)
     if not kept:
         errors.print("The randomness comes from the operating system and is not kept.", style="dim")
     limit = chosen.threshold

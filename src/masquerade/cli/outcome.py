@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from masquerade.cli import tables
 from masquerade.core.errors import MasqueradeError
 from masquerade.pipeline.inspection import RECOGNISED
 from masquerade.pipeline.release import FOUND, NO, YES, Row
@@ -23,19 +24,20 @@ def summarise(report: list[Row], output: Path, title: str, statement: dict, done
 
     Raises MasqueradeError when none was done, and typer.Exit(INCOMPLETE) when a file lacks a result.
     """
-    table = Table("faces", "outcome", title=title)
+    table = Table("faces", "outcome", title=Text(title))
     written = [row for row in report if row["output"]]
-    table.add_row(str(len(written)), Text(f"{done}, in {output}", style="green"))
+    tables.add_row(table, str(len(written)), Text(f"{done}, in {output}", style="green"))
     for lines in (_judged(written, done), _refusals(report), _whole(report)):
         for count, text, style in lines:
-            table.add_row(str(count), Text(text, style=style))
+            tables.add_row(table, str(count), Text(text, style=style))
     for fact, value in statement.items():
-        table.add_row("", Text(f"{fact}: {value}", style="dim"))
-    Console().print(table)
+        tables.add_row(table, "", Text(f"{fact}: {value}", style="dim"))
+    tables.print_table(table)
     if not written:
         raise MasqueradeError(f"No face could be {done}; the reasons are in {output / REPORT}.")
     if any(not row["output"] or row.get("photograph_reason") for row in report):
-        Console(stderr=True).print(Text(f"Not every file has its results: see {output / REPORT}.", style="yellow"))
+        warning = Text(f"Not every file has its results: see {output / REPORT}.", style="yellow")
+        Console(stderr=True, soft_wrap=True).print(warning)
         raise typer.Exit(INCOMPLETE)
 
 
