@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from PIL import Image
 
@@ -35,6 +35,8 @@ Key = str | bytes
 Progress = Callable[[str], None]
 Several = Literal["refuse", "largest", "all"]
 """What to do with a photograph of several people."""
+Small = Literal["hide", "refuse"]
+"""What to do with a whole photograph of a face that is too small for a method, or that it cannot cut out."""
 
 
 @contextmanager
@@ -111,15 +113,17 @@ class Anonymizer:
 
     @_explained()
     def anonymize(
-        self, picture: Picture, *, faces: Literal["one", "largest", "all"] = "one", key: Key | None = None,
-        salted: bool | None = None, checked: bool | None = None, large: bool = False,
+        self, picture: Picture, *, faces: Literal["one", "largest", "all"] = "one", small: Small | None = None,
+        key: Key | None = None, salted: bool | None = None, checked: bool | None = None, large: bool = False,
     ) -> AnonymizedPhotograph:  # fmt: skip
         """Anonymize one photograph.
 
         ``picture``: a path, a PIL image, or an array uint8 (H, W, 3) of RGB. ``faces``: the photograph shows ``one``
-        face; or take the ``largest``; or ``all``, and the image of the result is the whole photograph. ``key``: for
-        a method with keys. ``salted``, ``checked``: whether each face gets a salt, and a check of the key (default:
-        yes). ``large``: with the generator's pictures of 1024 pixels.
+        face; or take the ``largest``; or ``all``, and the image of the result is the whole photograph. ``small``: with
+        ``all``, ``hide`` under coarse blocks the faces that are too small for a method or cannot be cut out (the
+        default), or ``refuse`` the photograph. ``key``: for a method with keys. ``salted``, ``checked``: whether each
+        face gets a salt, and a check of the key (default: yes). ``large``: with the generator's pictures of 1024
+        pixels.
 
         Raises StillRecognised, NoFace, SeveralFaces or FaceLeft (all of PictureError, which also says that something
         is no picture), and KeyFormatError for a key of the wrong form.
@@ -129,7 +133,7 @@ class Anonymizer:
             source = single.as_file(picture, Path(place), self._megapixels)
             output = Path(place, "results")
             batch = self.anonymize_folder(
-                source, output, faces=single.CHOICES[faces], whole=faces == "all", key=key, salted=salted,
+                source, output, faces=single.CHOICES[faces], whole=faces == "all", small=small, key=key, salted=salted,
                 checked=checked, large=large,
             )  # fmt: skip
             return single.result(batch.rows, output, batch.statement)
@@ -137,13 +141,14 @@ class Anonymizer:
     @_explained()
     def anonymize_folder(
         self, source: Path, output: Path, *, faces: Several | None = None, whole: bool = False,
-        key: Key | None = None, salted: bool | None = None, checked: bool | None = None, large: bool = False,
-        keep_recognisable: bool = False, overwrite: bool = False, go_on: bool = False, readers: int = 0,
-        progress: Progress = lambda text: None,
+        small: Small | None = None, key: Key | None = None, salted: bool | None = None, checked: bool | None = None,
+        large: bool = False, keep_recognisable: bool = False, overwrite: bool = False, go_on: bool = False,
+        readers: int = 0, progress: Progress = lambda text: None,
     ) -> Batch:  # fmt: skip
         """Anonymize a folder of photographs, or one file, into ``output``: one PNG for each face, and report.csv.
 
-        ``faces``: by default ``refuse``, and with ``whole`` ``all``. ``whole``: also write whole photographs.
+        ``faces``: by default ``refuse``, and with ``whole`` ``all``. ``whole``: also write whole photographs,
+        in which ``small`` faces are hidden by default (`anonymize`).
         ``keep_recognisable``: write what is still recognised, too. ``overwrite``, ``go_on``: the folder holds results
         to replace, or to keep and complete. ``readers``: so many processes find the faces beside this one, for which a
         script needs ``if __name__ == "__main__"``. ``progress`` is called with a text. The other options are those of
@@ -151,12 +156,18 @@ class Anonymizer:
         """
         source, output = Path(source), Path(output)
         _check_choice("faces", faces, (None, *single.CHOICES.values()))
+        _check_choice("small", small, (None, *get_args(Small)))
         batches.check_output(output, source, overwrite, go_on)
         kind = self._method.capabilities.keys
         for option in [name for name, wanted in (("salt", salted), ("key-check", checked)) if wanted and not kind]:
             raise ParameterError(f"'{self.maker.method}' takes no key, so it needs no {option}. Leave --{option} out.")
         if whole and faces not in (None, "all"):
             raise ParameterError(f"--photographs replaces all faces; --faces {faces} leaves some. Leave --faces out.")
+        if small and not whole:
+            raise ParameterError(
+                f"--small {small} says what becomes of small faces in a whole photograph. Add --photographs (from "
+                "Python: faces='all', or whole=True), or leave --small out."
+            )
         personal = self._personal_key(key)
         facts = personal.new_facts(self._seed, salted is not False, checked is not False) if personal else None
         kept = continuing.resume(output, self._method, self.maker, personal, large, whole) if go_on else []
@@ -173,8 +184,8 @@ class Anonymizer:
 
         return Batch(*batches.process(
             folder, output, self._parameters.image.size, work, self._method.observes, progress,
-            self._release(folder, output / placing.UNFINISHED, keep_recognisable, whole, large), facts, kept=kept,
-            readers=readers,
+            self._release(folder, output / placing.UNFINISHED, keep_recognisable, whole, large, small != "refuse"),
+            facts, kept=kept, readers=readers,
         ))  # fmt: skip
 
     @_explained()
@@ -244,7 +255,7 @@ class Anonymizer:
         return choosing.photographs_at(self._parameters, source, faces, alignment)
 
     def _release(
-        self, folder: Folder, output: Path, keep_recognisable: bool, whole: bool, large: bool
+        self, folder: Folder, output: Path, keep_recognisable: bool, whole: bool, large: bool, hide: bool
     ) -> release.Anonymized:
         """How faces are released into ``output``. Raises ParameterError if the method has no ``large`` pictures."""
         enlarge = self._method.enlarge() if large or whole else None
@@ -254,7 +265,7 @@ class Anonymizer:
                 "generator of the scale photo, such as falco, riddle and lreorg. Leave --large out."
             )
         photographs = (
-            WholePhotographs(folder, output, self._judge, self.threshold, keep_recognisable) if whole else None
+            WholePhotographs(folder, output, self._judge, self.threshold, keep_recognisable, hide) if whole else None
         )
         return release.Anonymized(
             output, self._judge, self.threshold, keep_recognisable, photographs, enlarge, large, self.maker,
