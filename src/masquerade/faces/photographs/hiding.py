@@ -11,8 +11,8 @@ from masquerade.faces.photographs.alignment import Square
 GROWTH = 1.1
 """Radius of a disc, as a multiple of the longer side of the box of its face.
 
-In 60 generated faces, upright and leaning by 20 degrees, the farthest skin or ear lay at 1.06 for HOG's boxes, and at
-0.88 for MTCNN's.
+In 60 generated faces, upright and leaning by 20 degrees, 99.5 % of the pixels of skin and ears of each lay within 1.10
+for HOG's boxes, and within 0.88 for MTCNN's.
 """
 BLOCKS = 6  # across a disc
 AROUND = 2  # blocks on each side of a disc whose colours are continued
