@@ -2,12 +2,12 @@
 
 import secrets
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from PIL import Image
 
@@ -25,6 +25,7 @@ from masquerade.pipeline.inspection import Inspector, Threshold
 from masquerade.pipeline.makers import Maker
 from masquerade.pipeline.method_files import Say
 from masquerade.pipeline.photographs import batches, choosing, continuing, placing, recovering, single
+from masquerade.pipeline.photographs.choosing import Several, Small
 from masquerade.pipeline.photographs.single import AnonymizedPhotograph, Picture
 from masquerade.pipeline.release import Row
 from masquerade.pipeline.salts import PersonalKey
@@ -33,10 +34,6 @@ from masquerade.pipeline.whole_photographs import WholePhotographs
 Key = str | bytes
 """A secret: text, or the content of a key file."""
 Progress = Callable[[str], None]
-Several = Literal["refuse", "largest", "all"]
-"""What to do with a photograph of several people."""
-Small = Literal["hide", "refuse"]
-"""What to do with a whole photograph of a face that is too small for a method, or that it cannot cut out."""
 
 
 @contextmanager
@@ -128,7 +125,7 @@ class Anonymizer:
         Raises StillRecognised, NoFace, SeveralFaces or FaceLeft (all of PictureError, which also says that something
         is no picture), and KeyFormatError for a key of the wrong form.
         """
-        _check_choice("faces", faces, single.CHOICES)
+        choosing.check_choice("faces", faces, single.CHOICES)
         with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
             source = single.as_file(picture, Path(place), self._megapixels)
             output = Path(place, "results")
@@ -155,19 +152,11 @@ class Anonymizer:
         `anonymize`. Raises MasqueradeError; a photograph that is refused has a row with the reason.
         """
         source, output = Path(source), Path(output)
-        _check_choice("faces", faces, (None, *single.CHOICES.values()))
-        _check_choice("small", small, (None, *get_args(Small)))
+        choosing.check_faces(faces, whole, small)
         batches.check_output(output, source, overwrite, go_on)
         kind = self._method.capabilities.keys
         for option in [name for name, wanted in (("salt", salted), ("key-check", checked)) if wanted and not kind]:
             raise ParameterError(f"'{self.maker.method}' takes no key, so it needs no {option}. Leave --{option} out.")
-        if whole and faces not in (None, "all"):
-            raise ParameterError(f"--photographs replaces all faces; --faces {faces} leaves some. Leave --faces out.")
-        if small and not whole:
-            raise ParameterError(
-                f"--small {small} says what becomes of small faces in a whole photograph. Add --photographs (from "
-                "Python: faces='all', or whole=True), or leave --small out."
-            )
         personal = self._personal_key(key)
         facts = personal.new_facts(self._seed, salted is not False, checked is not False) if personal else None
         kept = continuing.resume(output, self._method, self.maker, personal, large, whole) if go_on else []
@@ -271,12 +260,6 @@ class Anonymizer:
             output, self._judge, self.threshold, keep_recognisable, photographs, enlarge, large, self.maker,
             self.takes_key, self._method.otherwise,
         )  # fmt: skip
-
-
-def _check_choice(name: str, given: object, choices: Iterable[str | None]) -> None:
-    """Raises ParameterError unless ``given`` is one of ``choices``."""
-    if given not in list(choices):
-        raise ParameterError(f"{name} is {given!r}; it must be one of {', '.join(filter(None, choices))}.")
 
 
 @_explained()
