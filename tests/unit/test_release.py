@@ -262,7 +262,7 @@ class TestWholePhotographs:
         group.paste(portrait(), (0, 0))
         group.paste(portrait().rotate(90), (320, 0))
         group.save(pair / "pair.png")
-        assert anonymize(root, pair, tmp_path / "out", "--photographs") == INCOMPLETE
+        assert anonymize(root, pair, tmp_path / "out", "--photographs", "--small", "refuse") == INCOMPLETE
         (row,) = report(tmp_path / "out").values()
         assert row["status"] == "ok"
         assert row["photograph_reason"] == "a face is left in it that was not replaced"

@@ -59,6 +59,13 @@ class SeveralPeople(StrEnum):
     all = "all"
 
 
+class SmallFaces(StrEnum):
+    """The treatment of a face in a whole photograph that no method can draw."""
+
+    hide = "hide"
+    refuse = "refuse"
+
+
 MethodName = Annotated[str, typer.Option("--method", help="An anonymizer: a block below `methods:` in params.yaml.")]
 VariantName = Annotated[str | None, typer.Option("--variant", help="One of its variants. Default: the first.")]
 Source = Annotated[Path, typer.Option("--input", help="The folder with the pictures, or one picture.", exists=True)]
@@ -133,6 +140,13 @@ def anonymize(
     whole: Annotated[
         bool, typer.Option("--photographs", help="Also write whole photographs, with every face replaced in place.")
     ] = False,
+    small: Annotated[
+        SmallFaces | None,
+        typer.Option(
+            help="With --photographs: hide faces that are too small or cannot be cut out under coarse blocks, or "
+            "refuse their photograph. Default: hide."
+        ),
+    ] = None,
     keep_recognisable: Annotated[
         bool, typer.Option("--keep-recognisable", help="Write results in which a recogniser still knows the person.")
     ] = False,
@@ -166,9 +180,9 @@ def anonymize(
     _announce(chosen, kept=seed is not None)
     with Console(stderr=True).status("") as status:
         batch = chosen.anonymize_folder(
-            pictures, output, faces=faces.value if faces else None, whole=whole, key=secret, salted=salt,
-            checked=key_check, large=large, keep_recognisable=keep_recognisable, overwrite=overwrite, go_on=go_on,
-            readers=batches.readers(pictures), progress=status.update,
+            pictures, output, faces=faces.value if faces else None, whole=whole, small=small.value if small else None,
+            key=secret, salted=salt, checked=key_check, large=large, keep_recognisable=keep_recognisable,
+            overwrite=overwrite, go_on=go_on, readers=batches.readers(pictures), progress=status.update,
         )  # fmt: skip
     outcome.summarise(batch.rows, output, chosen.title, batch.statement, "anonymized")
 

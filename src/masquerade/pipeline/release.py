@@ -18,13 +18,13 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from masquerade.core.images import OK, REFUSED, FaceArchive, Faces, to_uint8
-from masquerade.faces.folder import Folder
+from masquerade.faces.folder import NO_FACE, Folder
 from masquerade.faces.photographs import decoding
 from masquerade.pipeline import inspection, makers, salts
 from masquerade.pipeline.inspection import Inspector, Seen, Threshold
 from masquerade.pipeline.makers import Maker
 from masquerade.pipeline.outputs import Output
-from masquerade.pipeline.whole_photographs import Outcome, WholePhotographs
+from masquerade.pipeline.whole_photographs import HIDDEN, NOTHING_TO_CUT, WholePhotographs
 
 LARGE = "large"  # the folder of large results, below that of the others
 FOUND, NOT_FOUND = "found", "no face found"
@@ -65,7 +65,7 @@ class Anonymized:
             "check",
             "maker",
         ),
-        *("photograph", "photograph_distance", "photograph_reason"),
+        *("photograph", "photograph_distance", "photograph_reason", "photograph_hidden"),
     )
 
     def __init__(
@@ -169,11 +169,14 @@ class Anonymized:
 
 def _add_photograph(rows: list[Row], photographs: WholePhotographs, before: Crops, after: Crops, known: Crops) -> None:
     """Write the photograph of the faces ``rows`` and add its outcome to each of them."""
-    faces = next((known[row["id"]] for row in rows if row["id"] in known), None)
-    outcome = Outcome("", rows[0]["reason"]) if faces is None else photographs.write(rows, before, after, faces)
+    faces = next((known[row["id"]] for row in rows if row["id"] in known), np.empty((0, 128)))
+    outcome = photographs.write(rows, before, after, faces)
     distance = f"{outcome.distance:.3f}" if np.isfinite(outcome.distance) else ""
     for row in rows:
+        if outcome.name and row["status"] == REFUSED:
+            row |= {"status": HIDDEN, "reason": NOTHING_TO_CUT if row["reason"] == NO_FACE else row["reason"]}
         row |= {"photograph": outcome.name, "photograph_distance": distance, "photograph_reason": outcome.reason}
+        row["photograph_hidden"] = str(outcome.hidden) if outcome.name else ""
 
 
 @dataclass(frozen=True)

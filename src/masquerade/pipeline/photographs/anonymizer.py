@@ -1,7 +1,7 @@
 """A method with its networks: it anonymizes and recovers single photographs and folders of them."""
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from masquerade.pipeline.inspection import Inspector, Threshold
 from masquerade.pipeline.makers import Maker
 from masquerade.pipeline.outputs import FolderOutput, MemoryOutput, Output
 from masquerade.pipeline.photographs import batches, calls, choosing, continuing, placing, recovering, single
+from masquerade.pipeline.photographs.choosing import Several, Small
 from masquerade.pipeline.photographs.single import AnonymizedPhotograph, Picture
 from masquerade.pipeline.release import Row
 from masquerade.pipeline.salts import PersonalKey
@@ -27,8 +28,6 @@ from masquerade.pipeline.whole_photographs import WholePhotographs
 Key = str | bytes
 """A secret: text, or the content of a key file."""
 Progress = Callable[[str], None]
-Several = Literal["refuse", "largest", "all"]
-"""What to do with a photograph of several people."""
 
 
 @dataclass(frozen=True)
@@ -98,23 +97,26 @@ class Anonymizer:
 
     @calls.call()
     def anonymize(
-        self, picture: Picture, *, faces: Literal["one", "largest", "all"] = "one", key: Key | None = None,
-        salted: bool | None = None, checked: bool | None = None, large: bool = False,
+        self, picture: Picture, *, faces: Literal["one", "largest", "all"] = "one", small: Small | None = None,
+        key: Key | None = None, salted: bool | None = None, checked: bool | None = None, large: bool = False,
     ) -> AnonymizedPhotograph:  # fmt: skip
         """Anonymize one photograph.
 
         ``picture``: a path, a PIL image, or an array uint8 (H, W, 3) of RGB. ``faces``: the photograph shows ``one``
-        face; or take the ``largest``; or ``all``, and the image of the result is the whole photograph. ``key``: for
-        a method with keys. ``salted``, ``checked``: whether each face gets a salt, and a check of the key (default:
-        yes). ``large``: with the generator's pictures of 1024 pixels.
+        face; or take the ``largest``; or ``all``, and the image of the result is the whole photograph. ``small``: with
+        ``all``, ``hide`` under coarse blocks the faces that are too small for a method or cannot be cut out (the
+        default), or ``refuse`` the photograph. ``key``: for a method with keys. ``salted``, ``checked``: whether each
+        face gets a salt, and a check of the key (default: yes). ``large``: with the generator's pictures of 1024
+        pixels.
 
         Raises StillRecognised, NoFace, SeveralFaces or FaceLeft (all of PictureError, which also says that something
         is no picture), and KeyFormatError for a key of the wrong form.
         """
-        _check_choice("faces", faces, single.CHOICES)
+        choosing.check_choice("faces", faces, single.CHOICES)
+        choosing.check_faces(None, faces == "all", small)
         folder, output = self._photograph(picture, single.CHOICES[faces]), MemoryOutput()
         work, publisher, facts = self._steps(
-            folder, output, self._personal_key(key), salted, checked, whole=faces == "all", large=large
+            folder, output, self._personal_key(key), salted, checked, faces == "all", small != "refuse", large
         )
         batch = self._in_memory(folder, work, publisher, facts)
         return single.result(batch.rows, output, batch.statement)
@@ -122,28 +124,27 @@ class Anonymizer:
     @calls.call()
     def anonymize_folder(
         self, source: Path, output: Path, *, faces: Several | None = None, whole: bool = False,
-        key: Key | None = None, salted: bool | None = None, checked: bool | None = None, large: bool = False,
-        keep_recognisable: bool = False, overwrite: bool = False, go_on: bool = False, readers: int = 0,
-        progress: Progress = lambda text: None,
+        small: Small | None = None, key: Key | None = None, salted: bool | None = None, checked: bool | None = None,
+        large: bool = False, keep_recognisable: bool = False, overwrite: bool = False, go_on: bool = False,
+        readers: int = 0, progress: Progress = lambda text: None,
     ) -> Batch:  # fmt: skip
         """Anonymize a folder of photographs, or one file, into ``output``: one PNG for each face, and report.csv.
 
-        ``faces``: by default ``refuse``, and with ``whole`` ``all``. ``whole``: also write whole photographs.
+        ``faces``: by default ``refuse``, and with ``whole`` ``all``. ``whole``: also write whole photographs,
+        in which ``small`` faces are hidden by default (`anonymize`).
         ``keep_recognisable``: write what is still recognised, too. ``overwrite``, ``go_on``: the folder holds results
         to replace, or to keep and complete. ``readers``: so many processes find the faces beside this one, for which a
         script needs ``if __name__ == "__main__"``. ``progress`` is called with a text. The other options are those of
         `anonymize`. Raises MasqueradeError; a photograph that is refused has a row with the reason.
         """
         source, output = Path(source), Path(output)
-        _check_choice("faces", faces, (None, *single.CHOICES.values()))
+        choosing.check_faces(faces, whole, small)
         batches.check_output(output, source, overwrite, go_on)
-        if whole and faces not in (None, "all"):
-            raise ParameterError(f"--photographs replaces all faces; --faces {faces} leaves some. Leave --faces out.")
         personal = self._personal_key(key)
         folder = self._photographs(source, faces or ("all" if whole else "refuse"))
         work, publisher, facts = self._steps(
-            folder, FolderOutput(output / placing.UNFINISHED), personal, salted, checked, whole, large,
-            keep_recognisable, progress,
+            folder, FolderOutput(output / placing.UNFINISHED), personal, salted, checked, whole, small != "refuse",
+            large, keep_recognisable, progress,
         )  # fmt: skip
         kept = continuing.resume(output, self._method, self.maker, personal, large, whole) if go_on else []
         return Batch(*batches.process(
@@ -230,7 +231,7 @@ class Anonymizer:
 
     def _steps(
         self, folder: Folder, output: Output, personal: PersonalKey | None, salted: bool | None, checked: bool | None,
-        whole: bool, large: bool, keep_recognisable: bool = False, progress: Progress = lambda text: None,
+        whole: bool, hide: bool, large: bool, keep_recognisable: bool = False, progress: Progress = lambda text: None,
     ) -> tuple[batches.Work, release.Anonymized, Callable[[Row], Row] | None]:  # fmt: skip
         """What anonymizes faces, what releases them, and what gives the salt and the check of a face."""
         kind = self._method.capabilities.keys
@@ -247,7 +248,7 @@ class Anonymizer:
                 for_release=True,
             )  # fmt: skip
 
-        return work, self._release(folder, output, keep_recognisable, whole, large), facts
+        return work, self._release(folder, output, keep_recognisable, whole, large, hide), facts
 
     def _steps_back(
         self, folder: Folder, output: Output, key: Key, no_salt: bool, originals: Path | None = None
@@ -265,7 +266,7 @@ class Anonymizer:
         return work, publisher, recovering.facts_of(folder, self.maker, personal, no_salt)
 
     def _release(
-        self, folder: Folder, output: Output, keep_recognisable: bool, whole: bool, large: bool
+        self, folder: Folder, output: Output, keep_recognisable: bool, whole: bool, large: bool, hide: bool
     ) -> release.Anonymized:
         """How faces are released into ``output``. Raises ParameterError if the method has no ``large`` pictures."""
         enlarge = self._method.enlarge() if large or whole else None
@@ -275,15 +276,9 @@ class Anonymizer:
                 "generator of the scale photo, such as falco, riddle and lreorg. Leave --large out."
             )
         photographs = (
-            WholePhotographs(folder, output, self._judge, self.threshold, keep_recognisable) if whole else None
+            WholePhotographs(folder, output, self._judge, self.threshold, keep_recognisable, hide) if whole else None
         )
         return release.Anonymized(
             output, self._judge, self.threshold, keep_recognisable, photographs, enlarge, large, self.maker,
             self.takes_key, self._method.otherwise,
         )  # fmt: skip
-
-
-def _check_choice(name: str, given: object, choices: Iterable[str | None]) -> None:
-    """Raises ParameterError unless ``given`` is one of ``choices``."""
-    if given not in list(choices):
-        raise ParameterError(f"{name} is {given!r}; it must be one of {', '.join(filter(None, choices))}.")

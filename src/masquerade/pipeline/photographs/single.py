@@ -28,6 +28,7 @@ from masquerade.faces.folder import Folder, PhotographRecord, records_of
 from masquerade.faces.photographs import decoding
 from masquerade.pipeline import inspection, makers, salts
 from masquerade.pipeline.release import FOUND, Row
+from masquerade.pipeline.whole_photographs import HIDDEN, NOT_ALL
 
 Picture = str | os.PathLike[str] | Image.Image | np.ndarray
 """A path, a PIL image, or an array uint8 (H, W, 3) of RGB."""
@@ -88,12 +89,14 @@ class AnonymizedFace(JudgedFile):
 class AnonymizedPhotograph(JudgedFile):
     """The result of one photograph: its only face, or the whole photograph with all ``faces`` replaced in place.
 
-    ``distance``: the smallest of its faces. ``statement``: facts of the method, such as epsilon.
+    ``distance``: the smallest of its faces; infinite if all are hidden. ``statement``: facts of the method, such as
+    epsilon. ``hidden``: the number of faces that coarse blocks hide, because the method cannot draw them.
     """
 
     distance: float
     faces: tuple[AnonymizedFace, ...]
     statement: Mapping[str, object]
+    hidden: int = 0
 
 
 class Photograph(Folder):
@@ -175,16 +178,22 @@ def texts(picture: Picture, salt: str | None) -> dict[str, str] | None:
 
 def result(rows: Sequence[Row], written: Mapping[str, bytes], statement: Mapping[str, object]) -> AnonymizedPhotograph:
     """The result of one photograph; ``written``: name -> content of a file. Raises the error of its first refusal."""
-    for row in rows:
+    first, refused = rows[0], [row for row in rows if row["status"] not in (OK, HIDDEN)]
+    for row in refused:
+        if row.get("head") is None:  # a small face refuses its photograph only if nothing else does
+            _check(row, row["reason"], row.get("distance"))
+    if first.get("photograph_reason", "") not in ("", NOT_ALL):
+        judged = next((row for row in rows if row["status"] == OK), first)
+        _check(judged, first["photograph_reason"], first["photograph_distance"])
+    for row in refused:
         _check(row, row["reason"], row.get("distance"))
-    faces = tuple(_face(row, written) for row in rows)
-    first, distances = rows[0], [face.distance for face in faces]
+    faces = tuple(_face(row, written) for row in rows if row["status"] == OK)
+    distances = [face.distance for face in faces]
     if "photograph" not in first:
         return AnonymizedPhotograph(faces[0].content, min(distances), faces, statement)
-    distance = first["photograph_distance"]
-    _check(first, first["photograph_reason"], distance)
     content = written[first["photograph"]]
-    return AnonymizedPhotograph(content, min([*distances, float(distance or "inf")]), faces, statement)
+    nearest = min([*distances, float(first["photograph_distance"] or "inf")])
+    return AnonymizedPhotograph(content, nearest, faces, statement, int(first["photograph_hidden"]))
 
 
 def recovered(rows: Sequence[Row], written: Mapping[str, bytes]) -> Image.Image:
