@@ -1,5 +1,6 @@
 """Decodes a photograph into uint8 RGB pixels, or raises PictureError. Every file is treated as hostile input."""
 
+import hashlib
 import io
 import stat
 import struct
@@ -61,6 +62,14 @@ def texts(path: Path, root: Path, megapixels: float) -> dict[str, str]:
     No pixel is decoded.
     """
     return _read(path, root, lambda file: _guarded(_texts, file, megapixels))
+
+
+def sha256(path: Path, root: Path) -> bytes:
+    """The SHA-256 of a photograph's file; empty for what `read` refuses before it looks at the content."""
+    try:
+        return _read(path, root, lambda file: hashlib.file_digest(file, "sha256").digest())
+    except PictureError:
+        return b""
 
 
 def _read(path: Path, root: Path, work: Callable[[BinaryIO], Result]) -> Result:

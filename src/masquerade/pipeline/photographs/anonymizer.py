@@ -11,7 +11,7 @@ from typing import Literal
 
 from PIL import Image
 
-from masquerade.core import determinism, discovery
+from masquerade.core import determinism, discovery, files
 from masquerade.core.errors import KeyFormatError, ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.core.packages import naming_missing_packages
@@ -25,6 +25,7 @@ from masquerade.pipeline.inspection import Inspector, Threshold
 from masquerade.pipeline.makers import Maker
 from masquerade.pipeline.method_files import Say
 from masquerade.pipeline.photographs import batches, choosing, continuing, placing, recovering, single
+from masquerade.pipeline.photographs.contents import Contents
 from masquerade.pipeline.photographs.single import AnonymizedPhotograph, Picture
 from masquerade.pipeline.release import Row
 from masquerade.pipeline.salts import PersonalKey
@@ -149,7 +150,7 @@ class Anonymizer:
         script needs ``if __name__ == "__main__"``. ``progress`` is called with a text. The other options are those of
         `anonymize`. Raises MasqueradeError; a photograph that is refused has a row with the reason.
         """
-        source, output = Path(source), Path(output)
+        source, output = files.at_home(source), files.at_home(output)
         _check_choice("faces", faces, (None, *single.CHOICES.values()))
         batches.check_output(output, source, overwrite, go_on)
         kind = self._method.capabilities.keys
@@ -159,8 +160,8 @@ class Anonymizer:
             raise ParameterError(f"--photographs replaces all faces; --faces {faces} leaves some. Leave --faces out.")
         personal = self._personal_key(key)
         facts = personal.new_facts(self._seed, salted is not False, checked is not False) if personal else None
-        kept = continuing.resume(output, self._method, self.maker, personal, large, whole) if go_on else []
         folder = self._photographs(source, faces or ("all" if whole else "refuse"))
+        releasing = self._release(folder, output / placing.UNFINISHED, keep_recognisable, whole, large)
         seed = secrets.randbits(63) if self._seed is None else self._seed
 
         def work(originals: FaceArchive, results: Path) -> None:
@@ -171,11 +172,15 @@ class Anonymizer:
                 for_release=True,
             )  # fmt: skip
 
-        return Batch(*batches.process(
-            folder, output, self._parameters.image.size, work, self._method.observes, progress,
-            self._release(folder, output / placing.UNFINISHED, keep_recognisable, whole, large), facts, kept=kept,
-            readers=readers,
-        ))  # fmt: skip
+        with batches.reserve(output, overwrite, go_on):
+            contents, kept = Contents(output), []
+            if go_on:
+                kept = continuing.resume(output, folder, contents, self._method, self.maker, personal, large, whole)
+            contents.begin({row["file"] for row in kept})
+            return Batch(*batches.process(
+                folder, output, self._parameters.image.size, work, self._method.observes, progress, releasing, facts,
+                kept=kept, readers=readers, contents=contents,
+            ))  # fmt: skip
 
     @_explained()
     def recover(self, picture: Picture, *, key: Key, salt: str | None = None) -> Image.Image:
@@ -202,22 +207,23 @@ class Anonymizer:
         ``originals``: the photographs before, to say how near the results come. ``no_salt``: pictures whose salt is not
         known have none. Raises MasqueradeError; a picture that is refused has a row with the reason.
         """
-        pictures, output = Path(pictures), Path(output)
+        pictures, output = files.at_home(pictures), files.at_home(output)
         batches.check_output(output, pictures, overwrite)
         self.check_recovers()
         personal = self._personal_key(key)
         assert personal is not None  # the method takes a key
         folder = self._photographs(pictures, "refuse", alignment="none")
-        known = recovering.originals(self._parameters, pictures, Path(originals)) if originals else {}
+        known = recovering.originals(self._parameters, pictures, files.at_home(originals)) if originals else {}
 
         def work(anonymized: FaceArchive, results: Path) -> None:
             anonymization.recover(anonymized, results, self._method, personal.of_faces, batches.BATCH)
 
-        return Batch(*batches.process(
-            folder, output, self._parameters.image.size, work, False, progress,
-            release.Recovered(output / placing.UNFINISHED, self._judge, self._published_threshold, known),
-            recovering.facts_of(folder, self.maker, personal, no_salt), batches.ours,
-        ))  # fmt: skip
+        releasing = release.Recovered(output / placing.UNFINISHED, self._judge, self._published_threshold, known)
+        facts = recovering.facts_of(folder, self.maker, personal, no_salt)
+        with batches.reserve(output, overwrite):
+            return Batch(*batches.process(
+                folder, output, self._parameters.image.size, work, False, progress, releasing, facts, batches.ours
+            ))  # fmt: skip
 
     def check_recovers(self) -> None:
         """Raises ParameterError for a method that recovers no face with a key."""
@@ -287,7 +293,7 @@ def load(
     """
     if not isinstance(seed, int | None):
         raise ParameterError(f"seed is {seed!r}; it must be a whole number, or None.")
-    folder, method = repository.find(root), str(method)
+    folder, method = repository.find(files.at_home(root) if root else None), str(method)
     if method not in (known := discovery.names("methods")):
         raise ParameterError(f"There is no '{method}' in methods/. {nearest(method, known)}")
     parameters, sentence = photograph_scale.chosen(folder, method, variant, scale)
@@ -301,7 +307,7 @@ def load(
         hide,
         keep,
         say,
-        Path(str(checkpoint)) if checkpoint else None,
+        files.at_home(checkpoint) if checkpoint else None,
     )
     loaded = Anonymizer(folder, parameters, chosen, maker, seed)
     if loaded.caution:

@@ -59,10 +59,10 @@ class JudgedFile:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file, with what a recovery needs. Raises MasqueradeError if the ending names another format."""
-        kind = str(self.image.format)
-        if Path(path).suffix.lower() not in ENDINGS[kind]:
+        path, kind = files.at_home(path), str(self.image.format)
+        if path.suffix.lower() not in ENDINGS[kind]:
             raise MasqueradeError(f"{path}: the picture is a {kind} file. Name it {' or '.join(ENDINGS[kind])}.")
-        with files.written(Path(path)) as temporary:
+        with files.written(path) as temporary:
             temporary.write_bytes(self.content)
 
 
@@ -100,7 +100,7 @@ def as_file(picture: Picture, folder: Path, megapixels: float, texts: Mapping[st
     Raises PictureError for something else than a picture.
     """
     if isinstance(picture, str | os.PathLike):
-        path = Path(picture)
+        path = files.at_home(picture)
         if not _is_file(path):
             raise PictureError(f"{path} is {'a folder' if path.is_dir() else 'no file'}. Give the path of one picture.")
         if texts is None:
@@ -141,7 +141,7 @@ def texts(picture: Picture, salt: str | None) -> dict[str, str] | None:
     if isinstance(picture, str | os.PathLike):
         if salt is None:
             return None
-        path = Path(picture)
+        path = files.at_home(picture)
         found = decoding.texts(path, path.parent, decoding.PILLOW_LIMIT) if _is_file(path) else {}
     else:
         found = getattr(picture, "info", {})
