@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from masquerade.core import csv_files
 from masquerade.core.errors import MasqueradeError, PictureError
-from masquerade.faces.folder import safe_id
+from masquerade.faces.photographs.names import safe_id
 from masquerade.pipeline import reports
 from masquerade.pipeline.reports import Report, Written
 

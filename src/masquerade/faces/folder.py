@@ -1,15 +1,11 @@
 """Folder: the photographs in a folder of yours. Each file gives aligned faces, or a refusal with its reason."""
 
-import hashlib
-import os
-import re
-import unicodedata
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice, starmap
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -24,6 +20,7 @@ from masquerade.core.settings import Settings
 from masquerade.faces import DETAIL, Dataset, Record
 from masquerade.faces.photographs import decoding
 from masquerade.faces.photographs.decoding import resized
+from masquerade.faces.photographs.names import files, folder_of, names, safe_id, text
 
 if TYPE_CHECKING:
     from masquerade.faces.photographs.neighbours import Face
@@ -145,56 +142,6 @@ class Folder(Dataset):
         return [(name, path) for name, path in every if text(name) not in self.left_out]
 
 
-def folder_of(path: Path) -> Path:
-    """The folder to which names of photographs are relative: ``path`` itself, or the one that holds this file."""
-    return path if path.is_dir() else path.parent
-
-
-def files(root: Path) -> list[Path]:
-    """Every file below ``root`` that is not hidden, in the byte order of the names. Links are listed, not followed.
-
-    A sub-folder that may not be read is listed, too, and `decoding.read` refuses it. A ``root`` that is itself a file
-    is the only one. Raises OSError for ``root``.
-    """
-    if root.is_file():
-        return [root]
-    paths: list[Path] = []
-
-    def unreadable(error: OSError) -> None:
-        if Path(error.filename) == root:
-            raise error
-        paths.append(Path(error.filename))
-
-    for folder, folders, names in os.walk(root, onerror=unreadable):
-        links = [name for name in folders if os.path.islink(Path(folder, name))]  # noqa: PTH114 - that raises if locked
-        folders[:] = [name for name in folders if not name.startswith(".") and name not in links]
-        paths += [Path(folder, name) for name in (*names, *links) if not name.startswith(".")]
-    return sorted(paths, key=lambda path: os.fsencode(path.relative_to(root)))
-
-
-def names(root: Path) -> dict[str, Path]:
-    """The name of each of the `files` below ``root``, relative to its folder and with slashes -> its path.
-
-    Letters with accents are composed in a name (Unicode's NFC). macOS decomposes them, and a copy from there is the
-    same photograph. Where both forms are in one folder, they are two files, and each has its own name.
-    """
-    folder, named = folder_of(root), {}
-    paths = {path.relative_to(folder).as_posix(): path for path in files(root)}
-    for name, path in paths.items():
-        composed = unicodedata.normalize("NFC", name)
-        named[name if composed in paths or composed in named else composed] = path
-    return {name: named[name] for name in sorted(named, key=os.fsencode)}
-
-
-def safe_id(relative: PurePath) -> str:
-    """A unique name that is safe in any file system, e.g. ``Ann_Lee_0001_3f2a9c1d`` for ``Ann Lee/0001.jpg``.
-
-    The digits are a hash of the path, so the id of a file does not depend on the other files.
-    """
-    words = re.sub(r"[^A-Za-z0-9]+", "_", os.fspath(relative.with_suffix(""))).strip("_")[-48:]
-    return f"{words or 'photograph'}_{hashlib.sha256(os.fsencode(relative)).hexdigest()[:8]}"
-
-
 def _records_of(
     root: Path, params: "Folder.Params", size: int, seed: int, name: str, path: Path
 ) -> list[PhotographRecord]:
@@ -224,11 +171,6 @@ def _records_of(
         PhotographRecord(face.picture, {**row, "id": own, **face.facts}, None, face.detailed, face.others, sha256)
         for own, face in zip(ids, faces, strict=True)
     ]
-
-
-def text(name: str) -> str:
-    """The name of a file as valid text: each byte that is none becomes U+FFFD."""
-    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _split(identity: str, validation_share: float, seed: int) -> str:

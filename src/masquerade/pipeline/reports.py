@@ -92,7 +92,7 @@ class Written:
         """The row of the picture that became ``file``; None if no picture did.
 
         A picture that was sent or converted may have another ending, words around its name, capitals, or hyphens. The
-        digits at the end of its name suffice (`folder.safe_id`). Raises PictureError if several pictures have them.
+        digits at the end of its name suffice (`names.safe_id`). Raises PictureError if several pictures have them.
         """
         if file in self._by_name:
             return self._by_name[file]

@@ -72,7 +72,7 @@ def sha256(path: Path, root: Path) -> bytes:
         return b""
 
 
-def _read(path: Path, root: Path, work: Callable[[BinaryIO], Result]) -> Result:
+def _read(path: Path, root: Path, work: Callable[[io.BufferedReader], Result]) -> Result:
     _check_file(path, root)
     try:
         with path.open("rb") as file:

@@ -54,7 +54,7 @@ class Assertion:
     """(the side that is claimed to be greater, the other side)."""
 
 
-def records(text: str) -> list[Record]:
+def records(text: str) -> Sequence[Record]:
     """The lines of a CSV file."""
     return csv_files.rows(text)
 

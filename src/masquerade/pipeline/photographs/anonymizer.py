@@ -299,16 +299,9 @@ def load(
     parameters, sentence = photograph_scale.chosen(folder, method, variant, scale)
     say(sentence)
     chosen, maker = choosing.method(
-        folder,
-        parameters,
-        method,
-        variant,
-        seed is None,
-        hide,
-        keep,
-        say,
+        folder, parameters, method, variant, seed is None, hide, keep, say,
         files.at_home(checkpoint) if checkpoint else None,
-    )
+    )  # fmt: skip
     loaded = Anonymizer(folder, parameters, chosen, maker, seed)
     if loaded.caution:
         say(f"Scale {parameters.scale}: {loaded.caution}")

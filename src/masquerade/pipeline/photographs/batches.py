@@ -12,7 +12,8 @@ import numpy as np
 from masquerade.core.errors import MasqueradeError, PictureError
 from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive
 from masquerade.faces import Record
-from masquerade.faces.folder import Folder, PhotographRecord, files
+from masquerade.faces.folder import Folder, PhotographRecord
+from masquerade.faces.photographs.names import files
 from masquerade.pipeline import salts
 from masquerade.pipeline.photographs import placing
 from masquerade.pipeline.photographs.contents import Contents

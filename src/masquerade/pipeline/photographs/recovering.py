@@ -5,8 +5,9 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from masquerade.core.errors import MasqueradeError, PictureError
-from masquerade.faces.folder import Folder, folder_of, text
-from masquerade.faces.folder import names as names_below
+from masquerade.faces.folder import Folder
+from masquerade.faces.photographs.names import folder_of, text
+from masquerade.faces.photographs.names import names as names_below
 from masquerade.params.parameters import Parameters
 from masquerade.pipeline import makers, reports, salts
 from masquerade.pipeline.makers import Maker
