@@ -293,14 +293,14 @@ def load(
     """
     if not isinstance(seed, int | None):
         raise ParameterError(f"seed is {seed!r}; it must be a whole number, or None.")
-    folder, method = repository.find(files.at_home(root) if root else None), str(method)
+    folder, method = repository.find(files.at_home(str(root)) if root else None), str(method)
     if method not in (known := discovery.names("methods")):
         raise ParameterError(f"There is no '{method}' in methods/. {nearest(method, known)}")
     parameters, sentence = photograph_scale.chosen(folder, method, variant, scale)
     say(sentence)
     chosen, maker = choosing.method(
         folder, parameters, method, variant, seed is None, hide, keep, say,
-        files.at_home(checkpoint) if checkpoint else None,
+        files.at_home(str(checkpoint)) if checkpoint else None,
     )  # fmt: skip
     loaded = Anonymizer(folder, parameters, chosen, maker, seed)
     if loaded.caution:
