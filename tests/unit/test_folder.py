@@ -16,8 +16,9 @@ from masquerade.core import people
 from masquerade.core.errors import PictureError
 from masquerade.core.images import FaceArchive
 from masquerade.faces import build
-from masquerade.faces.folder import Folder, files, safe_id
+from masquerade.faces.folder import Folder
 from masquerade.faces.photographs import alignment, decoding
+from masquerade.faces.photographs.names import files, safe_id
 
 PARAMS = {
     "path": "", "identity": "from_folder", "validation_share": 0.0, "faces": "refuse", "alignment": "ffhq",

@@ -3,11 +3,13 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from statistics import fmean, stdev
 
 import numpy as np
 import pytest
 
+from masquerade.core import csv_files
 from masquerade.core.errors import ReferenceFileError
 from masquerade.papers import evasion, latex, markdown, reference, tables
 from masquerade.papers.context import Context
@@ -173,6 +175,12 @@ class TestTables:
         assert (ours["printed"], ours["printed_spread"], ours["judge"]) == ("0.908 ± 0.010", "0.01", "dlib_face")
         blur = next(record for record in records if record["row"] == "Blur_1" and record["column"] == "FID")
         assert (blur["measured"], blur["difference"], blur["reason"]) == ("", "", "fewer than 2 pictures")
+
+    def test_no_title_of_a_row_is_a_formula_in_a_spreadsheet(self, result):
+        line = replace(result.lines[0], row=result.lines[0].row.model_copy(update={"title": "=1+1"}))
+        text = replace(result, lines=(line,)).csv()
+        assert text.splitlines()[1].startswith('"\'=1+1",')
+        assert {record["row"] for record in csv_files.rows(text)} == {"=1+1"}
 
     def test_latex_is_balanced_escaped_and_rectangular(self, result):
         text = latex.table(result)

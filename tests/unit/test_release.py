@@ -16,6 +16,7 @@ from command_line import (
     recover,
     report,
     repository,
+    written,
 )
 from masquerade.cli.outcome import INCOMPLETE
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint8
@@ -37,10 +38,6 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def pictures(tmp_path: Path) -> Path:
     return folder_with_portrait(tmp_path, "one.jpg")
-
-
-def written(output: Path) -> set[str]:
-    return {path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file()}
 
 
 class TestTheJudge:

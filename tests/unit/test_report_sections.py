@@ -69,7 +69,7 @@ class TestReading:
         assert reading.table(built.table, reading.records(built.csv()), Cells(cells), CONTEXT).csv() == built.csv()
 
     def test_undeclared_row_keeps_its_place(self, table, built):
-        text = built.csv().replace("Blur,gaussian_blur,size_7", "Theirs,external,default")
+        text = built.csv().replace('"Blur","gaussian_blur","size_7"', '"Theirs","external","default"')
         line = reading.table(table, reading.records(text), Cells(CELLS), CONTEXT).lines[2]
         assert (line.row.title, line.row.method, line.row.printed) == ("Theirs", "external", ())
         assert line.entries[0].measured.value == 0.95

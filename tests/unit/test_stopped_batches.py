@@ -1,7 +1,9 @@
 """A batch that is stopped leaves no original, no picture without its row, and goes on where it was."""
 
 import errno
+import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from command_line import anonymize_from_seed as anonymize
-from command_line import folder_with_portrait, make_original_keyed, portrait, report, repository
+from command_line import folder_with_portrait, make_original_keyed, portrait, report, repository, written
 from masquerade.cli import ending
 from masquerade.cli.outcome import INCOMPLETE
 from masquerade.pipeline import anonymization, release
 from masquerade.pipeline.photographs import batches, placing
+from masquerade.pipeline.photographs.contents import FILE
 
 
 @pytest.fixture
@@ -30,10 +33,6 @@ def pictures(tmp_path: Path) -> Path:
     for number in (1, 2):
         portrait().rotate(number).save(folder / f"{number}.jpg", quality=95)
     return folder
-
-
-def written(output: Path) -> set[str]:
-    return {path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file()}
 
 
 def named(output: Path) -> set[str]:
@@ -143,6 +142,94 @@ def test_a_stopped_batch_goes_on_and_keeps_what_is_complete(root, pictures, tmp_
     everything = contents(output)
     assert anonymize(root, pictures, output, "--photographs", "--continue") == 0
     assert contents(output) == everything, "nothing was left to do"
+
+
+def photograph_again(pictures: Path, name: str) -> None:
+    """Another photograph gets the name."""
+    portrait().rotate(5).save(pictures / name, quality=95)
+
+
+def test_another_photograph_that_has_the_name_of_one_that_is_done_is_anonymized(root, pictures, tmp_path, caplog):
+    assert anonymize(root, pictures, tmp_path / "out", "--photographs") == 0
+    before = contents(tmp_path / "out")
+    photograph_again(pictures, "1.jpg")
+    assert anonymize(root, pictures, tmp_path / "out", "--photographs", "--continue") == 0
+    assert anonymize(root, pictures, tmp_path / "new", "--photographs") == 0
+    after = contents(tmp_path / "out")
+    assert after == contents(tmp_path / "new")
+    assert {name[:1] for name in after if after[name] != before[name] and "/" not in name} == {"1"}
+    assert report(tmp_path / "out") == report(tmp_path / "new")
+    assert "such as 1.jpg. They are anonymized anew." in caplog.text
+
+
+def test_a_refused_photograph_whose_name_another_one_has_is_not_refused_for_it(root, pictures, tmp_path):
+    assert anonymize(root, pictures, tmp_path / "out", "--variant", "weak") == 1
+    before = report(tmp_path / "out")
+    photograph_again(pictures, "1.jpg")
+    assert anonymize(root, pictures, tmp_path / "out", "--variant", "weak", "--continue") == 1
+    after = report(tmp_path / "out")
+    assert [name for name in after if after[name] != before[name]] == ["1.jpg"]
+
+
+def test_a_photograph_that_was_exchanged_while_it_was_read_is_anonymized(root, pictures, tmp_path, monkeypatch):
+    from masquerade.faces.photographs import decoding
+
+    read = decoding.read
+
+    def exchanged(path: Path, *given):
+        pixels = read(path, *given)
+        if path.name == "1.jpg":
+            photograph_again(pictures, "1.jpg")
+        return pixels
+
+    with monkeypatch.context() as exchange:
+        exchange.setattr(decoding, "read", exchanged)
+        assert anonymize(root, pictures, tmp_path / "out") == 0
+    before = contents(tmp_path / "out")
+    assert anonymize(root, pictures, tmp_path / "out", "--continue") == 0
+    assert {name[:1] for name, content in contents(tmp_path / "out").items() if content != before[name]} == {"1"}
+
+
+def test_the_rows_that_an_interrupted_overwrite_left_are_of_no_photograph(root, pictures, tmp_path, monkeypatch):
+    assert anonymize(root, pictures, tmp_path / "out", "--variant", "weak") == 1
+    photograph_again(pictures, "1.jpg")
+    with monkeypatch.context() as stopped:
+        stop_after(stopped, 0)
+        assert anonymize(root, pictures, tmp_path / "out", "--variant", "weak", "--overwrite") == 1
+    assert anonymize(root, pictures, tmp_path / "out", "--variant", "weak", "--continue") == 1
+    assert anonymize(root, pictures, tmp_path / "new", "--variant", "weak") == 1
+    assert report(tmp_path / "out") == report(tmp_path / "new")
+
+
+def test_a_batch_goes_on_without_the_photographs_that_are_gone(root, pictures, tmp_path):
+    assert anonymize(root, pictures, tmp_path / "out") == 0
+    before = contents(tmp_path / "out")
+    for name in ("0.jpg", "1.jpg"):
+        (pictures / name).unlink()
+    assert anonymize(root, pictures, tmp_path / "out", "--continue") == 0
+    assert contents(tmp_path / "out") == before
+
+
+def test_a_batch_that_does_not_know_its_photographs_does_not_go_on(root, pictures, tmp_path, capsys):
+    """An older version wrote no hashes."""
+    assert anonymize(root, pictures, tmp_path / "out") == 0
+    shutil.rmtree(tmp_path / "out" / placing.HIDDEN)
+    before = contents(tmp_path / "out")
+    assert anonymize(root, pictures, tmp_path / "out", "--continue") == 1
+    assert "does not tell which photographs are done" in capsys.readouterr().err
+    assert contents(tmp_path / "out") == before
+
+
+def test_no_file_of_a_batch_has_a_hash_that_can_be_looked_up_and_its_report_has_none(root, pictures, tmp_path):
+    shutil.copy(pictures / "1.jpg", pictures / "same.jpg")
+    assert anonymize(root, pictures, tmp_path / "out") == 0
+    content = (pictures / "1.jpg").read_bytes()
+    everything = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
+    for name in ("md5", "sha1", "sha256"):
+        assert hashlib.new(name, content).hexdigest().encode() not in everything
+    hashes = [line.split(",")[-1] for line in (tmp_path / "out" / FILE).read_text().splitlines()]
+    assert len(set(hashes)) == 5, "equal photographs have different hashes; the first line has none"
+    assert not any(value.strip('"') in (tmp_path / "out" / "report.csv").read_text() for value in hashes)
 
 
 def test_a_photograph_whose_picture_is_missing_is_made_again(root, pictures, tmp_path):

@@ -5,6 +5,7 @@ come from a file or a prompt, never from the command line, and appear in no log 
 """
 
 import gc
+import io
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -30,7 +31,7 @@ from masquerade.cli import (
     tables,
     weights,
 )
-from masquerade.core import determinism, memory
+from masquerade.core import determinism, files, memory
 from masquerade.core.errors import MasqueradeError
 from masquerade.core.packages import naming_missing_packages
 
@@ -84,7 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command. Ends the process: 0, 1 (a mistake, or no result), 2 (unknown option), 3 (not every file has one),
     128 and the number of a signal.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = [_at_home(word) for word in (sys.argv[1:] if arguments is None else arguments)]
+    _print_every_name()
     memory.keep_freed()
     gc.set_threshold(100_000, 50, 100)  # searching what is imported for garbage takes 0.3 to 0.9 s
     try:
@@ -97,6 +99,18 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         Console(stderr=True, soft_wrap=True).print(Text(str(error), style="red"))
         sys.exit(1)
     sys.exit(0)
+
+
+def _at_home(word: str) -> str:
+    """The word with the home folder in place of ``~``, also in ``--output=~/x``, where a shell leaves it."""
+    option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    return f"{option}{equals}{files.at_home(value)}" if value.startswith("~") else word
+
+
+def _print_every_name() -> None:
+    """Lets the terminal show an escape for what it cannot show, such as the name of a folder that is not UTF-8."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _check_sources() -> None:

@@ -1,6 +1,7 @@
 """Writes files under a temporary name and renames them, so that no reader sees an incomplete file."""
 
 import json
+import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,6 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from masquerade.core import rehearsal
+
+
+def at_home(path: str | os.PathLike[str]) -> Path:
+    """The path with the home folder in place of a first ``~`` or ``~name``; one of a name that nobody has stays so."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises for a file such as ~draft.jpg
 
 
 @contextmanager

@@ -1,14 +1,11 @@
 """Folder: the photographs in a folder of yours. Each file gives aligned faces, or a refusal with its reason."""
 
-import hashlib
-import os
-import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import islice
-from pathlib import Path
+from itertools import islice, starmap
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -16,12 +13,14 @@ from pydantic import Field
 
 from masquerade.core import pools
 from masquerade.core.errors import PictureError
+from masquerade.core.files import at_home
 from masquerade.core.images import REFUSED
 from masquerade.core.seeding import derive
 from masquerade.core.settings import Settings
 from masquerade.faces import DETAIL, Dataset, Record
 from masquerade.faces.photographs import decoding
 from masquerade.faces.photographs.decoding import resized
+from masquerade.faces.photographs.names import files, folder_of, names, safe_id, text
 
 if TYPE_CHECKING:
     from masquerade.faces.photographs.neighbours import Face
@@ -35,9 +34,13 @@ AHEAD = 4
 
 @dataclass(frozen=True)
 class PhotographRecord(Record):
-    """A face of a photograph. ``others``: the other faces of the photograph, as ``detailed``, also those not kept."""
+    """A face of a photograph. ``others``: the other faces of the photograph, as ``detailed``, also those not kept.
+
+    ``sha256``: of the file, or of one that it replaced while it was read; empty if it could not be read.
+    """
 
     others: Sequence[np.ndarray] = ()
+    sha256: bytes = b""
 
 
 class Folder(Dataset):
@@ -84,20 +87,25 @@ class Folder(Dataset):
     def available(self) -> tuple[bool, str]:
         if not self.params.path:
             return False, "no photographs are given (params.yaml: set datasets.folder.path to a folder)"
-        if not Path(self.params.path).is_dir():
+        if not self.source.is_dir():
             return False, f"datasets.folder.path is '{self.params.path}', which is not a folder"
         return True, ""
 
+    @property
+    def source(self) -> Path:
+        """The folder, or the one photograph; ``~`` in it is the home folder."""
+        return at_home(self.params.path)
+
     def sources(self) -> list[Path]:
-        return [path for path in files(Path(self.params.path)) if path.is_file() and not path.is_symlink()]
+        return [path for path in files(self.source) if path.is_file() and not path.is_symlink()]
 
     @cached_property
     def _paths(self) -> dict[str, Path]:
-        return {safe_id(path.relative_to(self._root)): path for path in files(Path(self.params.path))}
+        return {safe_id(PurePosixPath(name)): path for name, path in names(self.source).items()}
 
     @property
     def _root(self) -> Path:
-        return folder_of(Path(self.params.path))
+        return folder_of(self.source)
 
     def photograph(self, name: str) -> np.ndarray:
         """The pixels of the file whose `safe_id` is ``name``, uint8 (H, W, 3), upright by EXIF. Raises PictureError."""
@@ -107,87 +115,59 @@ class Folder(Dataset):
         """The texts in the metadata of a PNG, by keyword; {} for other formats. Raises PictureError."""
         return decoding.texts(self._paths[name], self._root, self.params.megapixels)
 
+    def sha256(self, file: str) -> bytes | None:
+        """The SHA-256 of a file by its name, as in the column ``file``; empty if it cannot be read, None without it."""
+        path = self._paths.get(safe_id(PurePosixPath(file)))
+        return decoding.sha256(path, self._root) if path else None
+
     def records(self, size: int, seed: int, workers: int) -> Iterator[PhotographRecord]:
         if workers > 1:
             yield from self.records_beside(workers, size, seed)
         else:
-            for faces in map(self._work(size, seed), self._files()):
+            for faces in starmap(self._work(size, seed), self._files()):
                 yield from faces
 
     def records_beside(self, processes: int, size: int, seed: int) -> Iterator[PhotographRecord]:
         """`records`, which so many other processes make while this one does something else."""
         with pools.beside(processes) as pool:
             left, work = iter(self._files()), self._work(size, seed)
-            waiting = deque(pool.submit(work, path) for path in islice(left, AHEAD * processes))
+            waiting = deque(pool.submit(work, *file) for file in islice(left, AHEAD * processes))
             while waiting:
                 faces = waiting.popleft().result()
-                waiting.extend(pool.submit(work, path) for path in islice(left, 1))
+                waiting.extend(pool.submit(work, *file) for file in islice(left, 1))
                 yield from faces
 
-    def _work(self, size: int, seed: int) -> Callable[[Path], list[PhotographRecord]]:
+    def _work(self, size: int, seed: int) -> Callable[[str, Path], list[PhotographRecord]]:
         return partial(_records_of, self._root, self.params, size, seed)
 
-    def _files(self) -> list[Path]:
-        every = files(Path(self.params.path))
-        return [path for path in every if _text(path.relative_to(self._root)) not in self.left_out]
+    def _files(self) -> list[tuple[str, Path]]:
+        every = names(self.source).items()
+        return [(name, path) for name, path in every if text(name) not in self.left_out]
 
 
-def folder_of(path: Path) -> Path:
-    """The folder to which names of photographs are relative: ``path`` itself, or the one that holds this file."""
-    return path if path.is_dir() else path.parent
-
-
-def files(root: Path) -> list[Path]:
-    """Every file below ``root`` that is not hidden, in the byte order of the names. Links are listed, not followed.
-
-    A sub-folder that may not be read is listed, too, and `decoding.read` refuses it. A ``root`` that is itself a file
-    is the only one. Raises OSError for ``root``.
-    """
-    if root.is_file():
-        return [root]
-    paths: list[Path] = []
-
-    def unreadable(error: OSError) -> None:
-        if Path(error.filename) == root:
-            raise error
-        paths.append(Path(error.filename))
-
-    for folder, folders, names in os.walk(root, onerror=unreadable):
-        links = [name for name in folders if os.path.islink(Path(folder, name))]  # noqa: PTH114 - that raises if locked
-        folders[:] = [name for name in folders if not name.startswith(".") and name not in links]
-        paths += [Path(folder, name) for name in (*names, *links) if not name.startswith(".")]
-    return sorted(paths, key=lambda path: os.fsencode(path.relative_to(root)))
-
-
-def safe_id(relative: Path) -> str:
-    """A unique name that is safe in any file system, e.g. ``Ann_Lee_0001_3f2a9c1d`` for ``Ann Lee/0001.jpg``.
-
-    The digits are a hash of the path, so the id of a file does not depend on the other files.
-    """
-    words = re.sub(r"[^A-Za-z0-9]+", "_", os.fspath(relative.with_suffix(""))).strip("_")[-48:]
-    return f"{words or 'photograph'}_{hashlib.sha256(os.fsencode(relative)).hexdigest()[:8]}"
-
-
-def _records_of(root: Path, params: "Folder.Params", size: int, seed: int, path: Path) -> list[PhotographRecord]:
-    read = partial(decoding.read, path, root, params.megapixels)
-    return records_of(path.relative_to(root), read, params, size, seed)
+def _records_of(
+    root: Path, params: "Folder.Params", size: int, seed: int, name: str, path: Path
+) -> list[PhotographRecord]:
+    # The hash comes before the pixels: what is read later may be another photograph.
+    sha256 = decoding.sha256(path, root)
+    return records_of(name, partial(decoding.read, path, root, params.megapixels), params, size, seed, sha256)
 
 
 def records_of(
-    relative: Path, read: Callable[[], np.ndarray], params: "Folder.Params", size: int, seed: int
+    name: str, read: Callable[[], np.ndarray], params: "Folder.Params", size: int, seed: int, sha256: bytes = b""
 ) -> list[PhotographRecord]:
-    """All records of one photograph: its faces, or one refusal.
+    """All records of one photograph with this ``name`` (`names`): its faces, or one refusal.
 
-    ``relative``: its name in the folder. ``read`` gives its pixels, uint8 (H, W, 3), or raises PictureError.
+    ``read`` gives its pixels, uint8 (H, W, 3), or raises PictureError. ``sha256``: of its file.
     """
-    parents = _text(relative.parent)
-    identity = parents if params.identity == "from_folder" and parents != "." else ""
-    name = safe_id(relative)
+    parents = text(name).rpartition("/")[0]
+    identity = parents if params.identity == "from_folder" else ""
+    file_id = safe_id(PurePosixPath(name))
     row = {
-        "id": name,
+        "id": file_id,
         "identity": identity,
-        "file": _text(relative),
-        "file_id": name,
+        "file": text(name),
+        "file_id": file_id,
         "file_faces": 1,
         "landmarks": None,
         "gray": False,
@@ -198,20 +178,15 @@ def records_of(
         row["gray"] = decoding.is_gray(pixels)
         faces = _faces(pixels, params, size)
     except PictureError as error:
-        return [PhotographRecord(None, {**row, "status": REFUSED, "reason": str(error)})]
+        return [PhotographRecord(None, {**row, "status": REFUSED, "reason": str(error)}, sha256=sha256)]
     row["file_faces"] = len(faces)
     if len(faces) > 1:  # the name of the sub-folder belongs to an unknown one of several people
         row |= {"identity": "", "split": "test"}
-    names = [row["id"]] if len(faces) == 1 else [f"{row['id']}_{number}" for number in range(len(faces))]
+    ids = [file_id] if len(faces) == 1 else [f"{file_id}_{number}" for number in range(len(faces))]
     return [
-        PhotographRecord(face.picture, {**row, "id": name, **face.facts}, None, face.detailed, face.others)
-        for name, face in zip(names, faces, strict=True)
+        PhotographRecord(face.picture, {**row, "id": own, **face.facts}, None, face.detailed, face.others, sha256)
+        for own, face in zip(ids, faces, strict=True)
     ]
-
-
-def _text(path: Path) -> str:
-    """The path as text. Bytes that are not valid UTF-8 become U+FFFD."""
-    return os.fsencode(path.as_posix()).decode("utf-8", "replace")
 
 
 def _split(identity: str, validation_share: float, seed: int) -> str:

@@ -5,14 +5,12 @@ The forms are ``<paper>/<item>``, ``<paper>/<item>:<method>[/<variant>][:<column
 judge or attempt. Case and punctuation do not matter.
 """
 
-import csv
-import io
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from masquerade.core import suggestions
+from masquerade.core import csv_files, suggestions
 from masquerade.lineage.history import History, LineageError
 from masquerade.params.paths import Paths
 
@@ -66,7 +64,7 @@ def resolve(address: str, history: History) -> ResolvedAddress:
     text = history.read(file)
     if text is None:
         return ResolvedAddress(address, file, (_cell_of_absent_table(address, file, item, rest, history),))
-    records = list(csv.DictReader(io.StringIO(text)))
+    records = csv_files.rows(text)
     cells = _claims(address, records, rest) if item == "claims" else _cells(address, records, item, rest)
     return ResolvedAddress(address, file, tuple(cells))
 

@@ -1,11 +1,9 @@
 """The page of claims as Markdown, CSV and LaTeX: which hold at this scale, and by what margin."""
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import Any
 
-from masquerade.core import discovery
+from masquerade.core import csv_files, discovery
 from masquerade.papers import evasion, judges_in_training, latent_stand_ins, latex, layout
 from masquerade.papers.claims import Claim
 from masquerade.papers.context import Context
@@ -67,13 +65,13 @@ def longtable(verdicts: Sequence[Verdict], context: Context) -> str:
 
 def table(verdicts: Sequence[Verdict], context: Context) -> str:
     """CSV: one record for each comparison and seed, numbers at full precision, an empty field for no number."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
-    writer.writeheader()
-    for verdict in verdicts:
-        for one, other in verdict.claim.pairs:
-            writer.writerows(_record(verdict, seed, one, other, context) for seed in verdict.seeds)
-    return text.getvalue()
+    records = (
+        _record(verdict, seed, one, other, context)
+        for verdict in verdicts
+        for one, other in verdict.claim.pairs
+        for seed in verdict.seeds
+    )
+    return csv_files.text(FIELDS, records)
 
 
 def _record(verdict: Verdict, seed: int, one: int, other: int, context: Context) -> dict[str, Any]:

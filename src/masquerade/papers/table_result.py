@@ -1,11 +1,10 @@
 """A table with its measured values, and its form as CSV."""
 
-import csv
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from masquerade.core import csv_files
 from masquerade.papers import reference
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Column, Row, Table
@@ -73,13 +72,8 @@ class TableResult:
 
     def csv(self) -> str:
         """Tidy CSV: one record for each place of the table, numbers at full precision, an empty field for no number."""
-        text = io.StringIO()
-        fields = [field for field in FIELDS if field != "attempt" or reference.attempted(self.table)]
-        writer = csv.DictWriter(text, fields, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        for line in self.lines:
-            writer.writerows(self._record(line, entry) for entry in line.entries)
-        return text.getvalue()
+        columns = [field for field in FIELDS if field != "attempt" or reference.attempted(self.table)]
+        return csv_files.text(columns, (self._record(line, entry) for line in self.lines for entry in line.entries))
 
     def _record(self, line: Line, entry: Entry) -> dict[str, Any]:
         column, printed, measured = entry.column, entry.printed, entry.measured

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from masquerade.core import fingerprints
 from masquerade.core.errors import PictureError
-from masquerade.faces.folder import files as files_below
-from masquerade.faces.folder import folder_of
 from masquerade.faces.photographs import decoding
+from masquerade.faces.photographs.names import files as files_below
+from masquerade.faces.photographs.names import folder_of
 from masquerade.methods import Resources
 from masquerade.pipeline import reports
 

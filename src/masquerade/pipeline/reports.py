@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from masquerade.core import files
+from masquerade.core import csv_files, files
 from masquerade.core.errors import MasqueradeError, PictureError
 
 REPORT = "report.csv"
 DELIMITERS = ",;\t"
+END = "\r\n"  # of a line
 
 
 class Report:
@@ -26,7 +27,7 @@ class Report:
         """Replace the report of an earlier run by ``rows``."""
         self.rows = list(rows)
         with files.written(self.path) as temporary:
-            temporary.write_text(self._text(self.rows, header=True), encoding="utf-8", newline="")
+            temporary.write_text(csv_files.text(self.columns, self.rows, end=END), encoding="utf-8", newline="")
 
     def add(self, rows: list[dict[str, Any]]) -> None:
         """Append rows. If the disk is full, the file stays as it was."""
@@ -36,20 +37,12 @@ class Report:
         before = self.path.stat().st_size
         try:
             with self.path.open("a", encoding="utf-8", newline="") as file:
-                file.write(self._text(rows, header=False))
+                file.write(csv_files.text(self.columns, rows, header=False, end=END))
         except BaseException:
             with self.path.open("r+b") as file:
                 file.truncate(before)
             raise
         self.rows += rows
-
-    def _text(self, rows: Iterable[dict[str, Any]], header: bool) -> str:
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, self.columns, extrasaction="ignore")
-        if header:
-            writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue()
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -68,7 +61,7 @@ def read(path: Path) -> list[dict[str, str]]:
             columns = [column.strip().lower() for column in reader.fieldnames or ()]
             if {"file", "output"} <= set(columns) and ("salt" in columns or not {"maker", "check"} & set(columns)):
                 reader.fieldnames = columns
-                return [{column: cell for column, cell in row.items() if column} for row in reader]
+                return [{column: csv_files.unguard(cell) for column, cell in row.items() if column} for row in reader]
         except csv.Error:
             continue
     raise MasqueradeError(
@@ -99,7 +92,7 @@ class Written:
         """The row of the picture that became ``file``; None if no picture did.
 
         A picture that was sent or converted may have another ending, words around its name, capitals, or hyphens. The
-        digits at the end of its name suffice (`folder.safe_id`). Raises PictureError if several pictures have them.
+        digits at the end of its name suffice (`names.safe_id`). Raises PictureError if several pictures have them.
         """
         if file in self._by_name:
             return self._by_name[file]

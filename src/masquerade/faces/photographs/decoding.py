@@ -1,5 +1,6 @@
 """Decodes a photograph into uint8 RGB pixels, or raises PictureError. Every file is treated as hostile input."""
 
+import hashlib
 import io
 import stat
 import struct
@@ -69,7 +70,15 @@ def texts(path: Path, root: Path, megapixels: float) -> dict[str, str]:
     return _read(path, root, lambda file: _guarded(_texts, file, megapixels))
 
 
-def _read(path: Path, root: Path, work: Callable[[BinaryIO], Result]) -> Result:
+def sha256(path: Path, root: Path) -> bytes:
+    """The SHA-256 of a photograph's file; empty for what `read` refuses before it looks at the content."""
+    try:
+        return _read(path, root, lambda file: hashlib.file_digest(file, "sha256").digest())
+    except PictureError:
+        return b""
+
+
+def _read(path: Path, root: Path, work: Callable[[io.BufferedReader], Result]) -> Result:
     _check_file(path, root)
     try:
         with path.open("rb") as file:

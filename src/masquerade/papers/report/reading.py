@@ -1,11 +1,10 @@
 """Reads tables and claims back from their CSV files, so that the page shows their numbers and computes none again."""
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from masquerade.core import csv_files
 from masquerade.core.errors import ReferenceFileError
 from masquerade.papers.claims import Claim
 from masquerade.papers.context import Context
@@ -55,9 +54,9 @@ class Assertion:
     """(the side that is claimed to be greater, the other side)."""
 
 
-def records(text: str) -> list[Record]:
+def records(text: str) -> Sequence[Record]:
     """The lines of a CSV file."""
-    return list(csv.DictReader(io.StringIO(text)))
+    return csv_files.rows(text)
 
 
 def table(declared: Table, lines: Sequence[Record], cells: Cells, context: Context) -> TableResult:

@@ -19,9 +19,9 @@ from PIL import Image
 from masquerade.core.errors import ArchiveError, PictureError
 from masquerade.core.files import written
 from masquerade.core.images import FaceArchive, to_uint8
-from masquerade.faces.folder import files
 from masquerade.faces.photographs import decoding
 from masquerade.faces.photographs.decoding import resized
+from masquerade.faces.photographs.names import files
 from masquerade.params.imported import ImportedSet
 from masquerade.pipeline import anonymization
 from masquerade.pipeline.imported import disguises

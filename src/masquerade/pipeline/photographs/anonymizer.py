@@ -9,6 +9,7 @@ from typing import Literal
 
 from PIL import Image
 
+from masquerade.core import files
 from masquerade.core.errors import KeyFormatError, MasqueradeError, ParameterError
 from masquerade.core.images import FaceArchive, MemoryArchive
 from masquerade.faces.folder import Folder
@@ -20,6 +21,7 @@ from masquerade.pipeline.makers import Maker
 from masquerade.pipeline.outputs import FolderOutput, MemoryOutput, Output
 from masquerade.pipeline.photographs import batches, calls, choosing, continuing, placing, recovering, single
 from masquerade.pipeline.photographs.choosing import Several, Small
+from masquerade.pipeline.photographs.contents import Contents
 from masquerade.pipeline.photographs.single import AnonymizedPhotograph, Picture
 from masquerade.pipeline.release import Row
 from masquerade.pipeline.salts import PersonalKey
@@ -137,7 +139,7 @@ class Anonymizer:
         script needs ``if __name__ == "__main__"``. ``progress`` is called with a text. The other options are those of
         `anonymize`. Raises MasqueradeError; a photograph that is refused has a row with the reason.
         """
-        source, output = Path(source), Path(output)
+        source, output = files.at_home(source), files.at_home(output)
         choosing.check_faces(faces, whole, small)
         batches.check_output(output, source, overwrite, go_on)
         personal = self._personal_key(key)
@@ -146,11 +148,15 @@ class Anonymizer:
             folder, FolderOutput(output / placing.UNFINISHED), personal, salted, checked, whole, small != "refuse",
             large, keep_recognisable, progress,
         )  # fmt: skip
-        kept = continuing.resume(output, self._method, self.maker, personal, large, whole) if go_on else []
-        return Batch(*batches.process(
-            folder, output, self._parameters.image.size, work, self._method.observes, progress, publisher, facts,
-            kept=kept, readers=readers,
-        ))  # fmt: skip
+        with batches.reserve(output, overwrite, go_on):
+            contents, kept = Contents(output), []
+            if go_on:
+                kept = continuing.resume(output, folder, contents, self._method, self.maker, personal, large, whole)
+            contents.begin({row["file"] for row in kept})
+            return Batch(*batches.process(
+                folder, output, self._parameters.image.size, work, self._method.observes, progress, publisher, facts,
+                kept=kept, readers=readers, contents=contents,
+            ))  # fmt: skip
 
     @calls.call()
     def recover(self, picture: Picture, *, key: Key, salt: str | None = None) -> Image.Image:
@@ -176,15 +182,16 @@ class Anonymizer:
         ``originals``: the photographs before, to say how near the results come. ``no_salt``: pictures whose salt is not
         known have none. Raises MasqueradeError; a picture that is refused has a row with the reason.
         """
-        pictures, output = Path(pictures), Path(output)
+        pictures, output = files.at_home(pictures), files.at_home(output)
         batches.check_output(output, pictures, overwrite)
         folder = self._photographs(pictures, "refuse", alignment="none")
         work, publisher, facts = self._steps_back(
-            folder, FolderOutput(output / placing.UNFINISHED), key, no_salt, originals and Path(originals)
+            folder, FolderOutput(output / placing.UNFINISHED), key, no_salt, originals and files.at_home(originals)
         )
-        return Batch(*batches.process(
-            folder, output, self._parameters.image.size, work, False, progress, publisher, facts, batches.ours,
-        ))  # fmt: skip
+        with batches.reserve(output, overwrite):
+            return Batch(*batches.process(
+                folder, output, self._parameters.image.size, work, False, progress, publisher, facts, batches.ours,
+            ))  # fmt: skip
 
     def check_recovers(self) -> None:
         """Raises ParameterError for a method that recovers no face with a key."""
@@ -226,7 +233,7 @@ class Anonymizer:
     ) -> Batch:  # fmt: skip
         """The results of one photograph, of which nothing is written."""
         records = folder.records(self._parameters.image.size, 0, workers=1)
-        (rows, statement), *_ = batches.release_parts(records, work, True, lambda text: None, publisher, facts)
+        (rows, statement, _), *_ = batches.release_parts(records, work, True, lambda text: None, publisher, facts)
         return Batch(rows, statement)
 
     def _steps(
@@ -257,7 +264,7 @@ class Anonymizer:
         self.check_recovers()
         personal = self._personal_key(key)
         assert personal is not None  # the method takes a key
-        known = recovering.originals(self._parameters, Path(folder.params.path), originals) if originals else {}
+        known = recovering.originals(self._parameters, folder.source, originals) if originals else {}
 
         def work(anonymized: FaceArchive, results: MemoryArchive) -> None:
             anonymization.recover(anonymized, results, self._method, personal.of_faces, batches.BATCH)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 
@@ -10,9 +11,11 @@ import numpy as np
 from masquerade.core.errors import MasqueradeError, PictureError
 from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive, MemoryArchive
 from masquerade.faces import Record
-from masquerade.faces.folder import Folder, PhotographRecord, files
+from masquerade.faces.folder import Folder, PhotographRecord
+from masquerade.faces.photographs.names import files
 from masquerade.pipeline import salts
 from masquerade.pipeline.photographs import placing
+from masquerade.pipeline.photographs.contents import Contents
 from masquerade.pipeline.release import LARGE, Anonymized, Recovered, Row
 from masquerade.pipeline.reports import REPORT, Report
 from masquerade.pipeline.whole_photographs import FOLDER as PHOTOGRAPHS
@@ -27,7 +30,10 @@ MOST_READERS = 8
 
 
 def check_output(output: Path, source: Path, overwrite: bool, go_on: bool = False) -> None:
-    """Raise MasqueradeError when the results would mix with other files. ``go_on``: add to the report that is there."""
+    """Raise MasqueradeError when the results would mix with other files, or with those of a run that is at work.
+
+    ``go_on``: add to the report that is there.
+    """
     if overwrite and go_on:
         raise MasqueradeError("--continue keeps results, and --overwrite replaces them. Leave one out.")
     if not source.exists():
@@ -38,7 +44,24 @@ def check_output(output: Path, source: Path, overwrite: bool, go_on: bool = Fals
         )
     if output.exists() and not output.is_dir():
         raise MasqueradeError(f"{output} is not a folder. Name a folder for the results.")
-    if output.is_dir() and any(output.iterdir()) and not (overwrite or (go_on and (output / REPORT).is_file())):
+    if (output / placing.LOCK).exists():
+        with placing.alone_in(output):
+            pass
+    _check_present(output, overwrite, go_on)
+
+
+@contextmanager
+def reserve(output: Path, overwrite: bool, go_on: bool = False) -> Iterator[None]:
+    """Keep other runs out of ``output``. Raises MasqueradeError as `check_output`: one may have ended since."""
+    with placing.alone_in(output):
+        _check_present(output, overwrite, go_on)
+        yield
+
+
+def _check_present(output: Path, overwrite: bool, go_on: bool) -> None:
+    """Raise MasqueradeError if ``output`` holds what this run may neither replace nor continue. Hidden files may be."""
+    present = {path.name for path in output.iterdir() if path.name[0] != "."} if output.is_dir() else set()
+    if present and not (overwrite or (go_on and REPORT in present)):
         raise MasqueradeError(
             f"{output} holds no {REPORT} to continue. Name another folder, or add --overwrite."
             if go_on
@@ -64,13 +87,15 @@ def process(
     source: Folder, output: Path, size: int, work: Work, whole: bool,
     progress: Callable[[str], None], release: Anonymized | Recovered, facts: Callable[[Row], Row] | None = None,
     ours: Callable[[str], bool] = REPORT.__eq__, kept: Sequence[Row] = (), readers: int = 0,
+    contents: Contents | None = None,
 ) -> tuple[list[Row], dict]:  # fmt: skip
     """Process the photographs in parts, and release the faces of each part before the next files are read.
 
     ``ours``: whether a file in the folder is none of the pictures, but written by this program. ``kept``: rows of an
     earlier run, whose files are left out. ``readers``: so many processes read the photographs beside this one; 0: none.
-    The other arguments are those of `release_parts`. Returns the rows of the report and the statement of the method
-    ({} if it makes none). Raises MasqueradeError when the folder has no file, and when a disk is full.
+    ``contents``: remembers the files of the rows. The other arguments are those of `release_parts`. Returns the rows of
+    the report and the statement of the method ({} if it makes none). Raises MasqueradeError when the folder has no
+    file, and when a disk is full.
     """
     source.left_out = {row["file"] for row in kept}
     read = source.records_beside(readers, size, 0) if readers else source.records(size, 0, workers=1)
@@ -80,20 +105,24 @@ def process(
         report.begin(kept)
     full = placing.naming_a_full_disk(output, "`anonymize --continue` goes on.")
     with full, placing.unfinished_in(output) as unfinished:
-        for rows, stated in release_parts(records, work, whole, progress, release, facts, len(report.rows)):
+        for rows, stated, sha256 in release_parts(records, work, whole, progress, release, facts, len(report.rows)):
             report.add(rows)  # before the pictures appear: none is without its row, however this process ends
+            if contents:
+                contents.add(sha256)
             placing.place(rows, unfinished, output)
             statement = stated or statement
     if not report.rows:
-        raise MasqueradeError(f"There is no file in {source.params.path}. Name a folder with pictures.")
+        raise MasqueradeError(f"There is no file in {source.source}. Name a folder with pictures.")
     return report.rows, statement
 
 
 def release_parts(
     records: Iterator[PhotographRecord], work: Work, whole: bool, progress: Callable[[str], None],
     release: Anonymized | Recovered, facts: Callable[[Row], Row] | None = None, done: int = 0,
-) -> Iterator[tuple[list[Row], dict]]:  # fmt: skip
-    """Release the faces of some files after those of others: the rows of each part, and the statement of the method.
+) -> Iterator[tuple[list[Row], dict, dict[str, bytes]]]:  # fmt: skip
+    """Release the faces of some files after those of others.
+
+    Each part gives its rows, the statement of the method, and the SHA-256 of its files by their names.
 
     ``whole``: all faces are one part, for a method that must see them together. ``progress`` is called with a text: how
     many faces and refused files were read, with ``done`` before these. ``facts`` gives the salt and the check of a face
@@ -101,17 +130,18 @@ def release_parts(
     was killed holds them.
     """
     for part in _parts(records, whole):
-        originals, results, clear = MemoryArchive(), MemoryArchive(), {}
+        originals, results, clear, sha256 = MemoryArchive(), MemoryArchive(), {}, {}
         with ArchiveWriter(originals) as out:
             for record in part:
                 clear[record.row["id"]] = [record.detailed, *record.others]
+                sha256[record.row["file"]] = record.sha256
                 out.add(*_with_facts(record, facts))
                 progress(f"Faces and refused files so far: {done + len(out.rows)}")
         work(FaceArchive(originals), results)
         result = FaceArchive(results)
         rows = release.publish(FaceArchive(originals), result, clear)
         done += len(rows)
-        yield rows, result.facts.get("statement") or {}
+        yield rows, result.facts.get("statement") or {}, sha256
 
 
 def _with_facts(record: Record, facts: Callable[[Row], Row] | None) -> tuple[np.ndarray | None, Row]:

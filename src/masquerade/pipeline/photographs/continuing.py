@@ -1,24 +1,33 @@
 """The rows of a batch that was stopped: a batch that goes on keeps them and makes the others."""
 
+import logging
 from pathlib import Path
 
 from masquerade.core.errors import MasqueradeError, PictureError
 from masquerade.core.images import OK
+from masquerade.faces.folder import Folder
 from masquerade.methods import Method
 from masquerade.pipeline import makers, reports, salts
 from masquerade.pipeline.makers import Maker
+from masquerade.pipeline.photographs.contents import FILE, Contents
 from masquerade.pipeline.release import Anonymized, Row
 from masquerade.pipeline.salts import PersonalKey
 from masquerade.pipeline.whole_photographs import HIDDEN
 
+logger = logging.getLogger(__name__)
 
-def resume(output: Path, method: Method, maker: Maker, key: PersonalKey | None, large: bool, whole: bool) -> list[Row]:
+
+def resume(
+    output: Path, photographs: Folder, contents: Contents, method: Method, maker: Maker, key: PersonalKey | None,
+    large: bool, whole: bool,
+) -> list[Row]:  # fmt: skip
     """The rows of each photograph that is complete: judged, with its files there. [] without a report.
 
     The pictures of the other rows are removed. A photograph that was refused before a method saw it is not kept,
-    because it may have been mended since. ``large``, ``whole``: these pictures belong to it too.
+    because it may have been mended since; nor is one whose name another file has now, by the ``contents``. ``large``,
+    ``whole``: these pictures belong to it too.
     Raises MasqueradeError if the report is of another method, variant, scale, network or key, because half of the
-    results would be of each, and for a method that sees all faces together.
+    results would be of each, for a method that sees all faces together, and if the contents are not known.
     """
     path = output / reports.REPORT
     rows = [{column: row.get(column, "") for column in Anonymized.columns} for row in reports.read(path)]
@@ -34,6 +43,12 @@ def resume(output: Path, method: Method, maker: Maker, key: PersonalKey | None, 
         except PictureError as error:
             raise MasqueradeError(f"{path} is of another key ({error}). Name another folder.") from error
 
+    if any(row[makers.MAKER] for row in rows) and not contents.known:
+        raise MasqueradeError(
+            f"{output} does not tell which photographs are done: an older version wrote {path.name}, or "
+            f"{output / FILE} is lost. Name another folder, or take --overwrite."
+        )
+
     def complete(row: Row) -> bool:
         named = [row["output"], *([row["large"]] if large else [])] if row["status"] == OK else []
         if whole and not row["photograph_reason"]:
@@ -44,11 +59,20 @@ def resume(output: Path, method: Method, maker: Maker, key: PersonalKey | None, 
     for row in rows:
         groups.setdefault(row["file"], []).append(row)
     kept: list[Row] = []
-    for group in groups.values():
-        if _identified(group) and all(map(complete, group)):
+    replaced: list[str] = []
+    for file, group in groups.items():
+        sha256 = photographs.sha256(file)  # None: a photograph that is gone; its results stay
+        if _identified(group) and sha256 is not None and not contents.fit(file, sha256):
+            replaced.append(file)
+        elif _identified(group) and all(map(complete, group)):
             kept += group
-        else:
-            _remove(output, group)
+            continue
+        _remove(output, group)
+    if replaced:
+        logger.warning(
+            "%d of the photographs are others than those that had their names, such as %s. They are anonymized anew.",
+            len(replaced), replaced[0],
+        )  # fmt: skip
     return kept
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from masquerade.core import discovery
+from masquerade.core import discovery, files
 from masquerade.core.errors import ParameterError
 from masquerade.core.suggestions import nearest
 from masquerade.params import repository
@@ -32,6 +32,7 @@ def load(
     """
     if not isinstance(seed, int | None):
         raise ParameterError(f"seed is {seed!r}; it must be a whole number, or None.")
+    root = files.at_home(str(root)) if root else None
     folder, method = repository.find(root).absolute(), str(method)  # it stays when the program changes its folder
     if method not in (known := discovery.names("methods")):
         raise ParameterError(f"There is no '{method}' in methods/. {nearest(method, known)}")
@@ -46,7 +47,7 @@ def load(
         hide,
         keep,
         say,
-        Path(str(checkpoint)).absolute() if checkpoint else None,
+        files.at_home(str(checkpoint)).absolute() if checkpoint else None,
     )
     loaded = Anonymizer(folder, parameters, chosen, maker, seed)
     if loaded.caution:

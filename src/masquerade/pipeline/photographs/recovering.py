@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from masquerade.core.errors import MasqueradeError, PictureError
-from masquerade.faces.folder import Folder, folder_of
-from masquerade.faces.folder import files as files_below
+from masquerade.faces.folder import Folder
+from masquerade.faces.photographs.names import folder_of, text
+from masquerade.faces.photographs.names import names as names_below
 from masquerade.params.parameters import Parameters
 from masquerade.pipeline import makers, reports, salts
 from masquerade.pipeline.makers import Maker
@@ -34,10 +35,10 @@ def _names_when_written(pictures: Path) -> dict[str, str]:
     """Name of an anonymized picture -> the name that it was written with, both without an ending."""
     folder, names = folder_of(pictures), {}
     written = reports.Written(reports.read(folder / REPORT))
-    for path in files_below(pictures):
+    for name in map(text, names_below(pictures)):
         with suppress(PictureError):  # the report of the recovery has the reason
-            row = written.row(path.relative_to(folder).as_posix())
-            names[path.stem] = Path(row["output"]).stem if row else path.stem
+            row = written.row(name)
+            names[PurePosixPath(name).stem] = PurePosixPath(row["output"] if row else name).stem
     return names
 
 
@@ -47,8 +48,8 @@ def facts_of(folder: Folder, maker: Maker, key: PersonalKey, no_salt: bool) -> C
     ``no_salt``: a picture without a known salt was anonymized without one. Raises PictureError if anything else than
     ``maker`` or ``key`` made the picture, and if its salt is lost.
     """
-    place = folder.params.path
-    written = reports.Written(reports.read(folder_of(Path(place)) / REPORT) if place else [])
+    lies = bool(folder.params.path)  # and is not in memory
+    written = reports.Written(reports.read(folder_of(folder.source) / REPORT) if lies else [])
     unsalted = not any(row.get(salts.SALT) for row in written)
 
     def facts(row: Row) -> Row:
