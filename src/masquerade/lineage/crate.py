@@ -190,7 +190,7 @@ class _Run:
         workflow["hasPart"] = [tool for _, tool in self.rules.values()]
         period = {"startTime": began, "endTime": ended}
         description = (
-            f"Every table and figure at scale {self.parameters.scale}. Networks that the scale adopts were trained before; "
+            f"Every table and figure at scale {self.parameters.scale}. Networks that it adopts were trained before, and "
             "parts may be of several builds."
         )
         run = self.things.add(

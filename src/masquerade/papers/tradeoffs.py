@@ -71,7 +71,7 @@ def tradeoff(
     context: Context,
     outputs: Sequence[Path],
 ) -> None:
-    """Draw a filled point for each method under the strongest attacker, joined to a hollow one under the naive attacker.
+    """Draw a filled point for each method under the strongest attacker, joined to a hollow one under the naive one.
 
     ``cells``: the metrics of every cell, all seeds. Bars show the interval of each number. A method without both
     numbers is left out; the notes below the figure name it with the reason. ``outputs``: the files to write; the suffix
