@@ -14,10 +14,13 @@ from pages import MACHINE, ROOT, table, write
 
 from masquerade.core import measurements
 from masquerade.core.images import FaceArchive
+from masquerade.papers import latent_stand_ins
+from masquerade.params import loading
 from masquerade.params.paths import Paths
 
 SCALE, DATASET = "photo", "generated_hq"
 PATHS = Paths(SCALE)
+STAND_INS = loading.load(ROOT, SCALE).latent_stand_ins
 DISTANCE = 0.6
 """The published threshold of dlib's recogniser (King 2017)."""
 CHILD, OLD, PROFILE = 18, 50, 20.0
@@ -123,7 +126,7 @@ def by_attribute() -> Iterator[str]:
                 ]
             )  # fmt: skip
         head = ["faces", "number", "dlib distance, median", f"beyond {DISTANCE}", "found by HOG", "years of change"]
-        yield f"### {title}"
+        yield f"### {latent_stand_ins.titled(title, cell.partition('/')[0], STAND_INS)}"
         yield table([*head, "gender kept"], lines)
 
 
@@ -138,7 +141,8 @@ def main() -> None:
         "## Processor seconds by rule",
         table(["rule", "jobs", "seconds"], [[name, len(values), f"{sum(values):.0f}"] for name, values in rules]),
         "## Processor seconds a picture",
-        "Those of a whole job. FALCO and the keyed methods take codes that the rule `latents` computed.",
+        "Those of a whole job. FALCO and the keyed methods take codes that the rule `latents` computed. The cells of "
+        f"{', '.join(f'`{name}`' for name in STAND_INS)} are latent stand-ins, not the published methods.",
         table(
             ["cell", "pictures", "seconds a picture"],
             [[name, count, f"{spent / max(count, 1):.2f}"] for name, count, spent in pictures()],

@@ -231,6 +231,16 @@ class TestPage:
         monkeypatch.setitem(globals(), "CONTEXT", replace(CONTEXT, caution=""))
         assert "Read this first" not in rendered()
 
+    def test_a_stand_in_is_marked_in_the_index_in_headings_legends_and_pictures(self, rendered, monkeypatch):
+        plain = rendered()
+        stand_ins = {"identitydp": "a mapping draws"}
+        monkeypatch.setitem(globals(), "CONTEXT", replace(CONTEXT, latent_stand_ins=stand_ins))
+        marked = rendered()
+        assert "latent stand-in" not in plain
+        for shown in ("<h2>identitydp", '<a href="#identitydp">identitydp', "</svg>identitydp"):
+            assert plain.count(shown) == marked.count(f"{shown} (latent stand-in)") > 0
+        assert "identitydp: a mapping draws." in marked.split('id="claims"')[0]
+
     def test_folder_of_our_own_tables_is_no_paper(self, files, rendered, built):
         text = rendered()
         assert "1 papers, measured" in text

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -267,6 +268,15 @@ class TestPage:
         tree = declared(tmp_path, {"name": "poisons", "than": [side("default", "fawkes")]})
         text = claims_page.markdown(verdicts.judge(tree, [cell("a", 0.9)], {}, ONE), ONE)
         assert "- fawkes: evasion. The method is made for pictures that a recogniser enrols" in text
+
+    def test_the_page_marks_every_compared_stand_in_and_says_what_runs(self, judged):
+        plain = claims_page.markdown(judged, ONE)
+        method = judged[0].sides[0].compared.method
+        marked = claims_page.markdown(judged, replace(ONE, latent_stand_ins={method: "a frozen generator draws"}))
+        assert "latent stand-in" not in plain
+        sides = len(re.findall(rf"`{method}/\w+`", plain))
+        assert len(re.findall(rf"`{method}/\w+` \(latent stand-in\)", marked)) == sides > 0
+        assert f"{method}: a frozen generator draws." in marked
 
     def test_the_csv_holds_every_comparison_of_every_seed(self, judged):
         rows = list(csv.DictReader(io.StringIO(claims_page.table(judged, ONE))))

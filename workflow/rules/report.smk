@@ -38,6 +38,7 @@ rule report:
             "scale",
             "seeds",
             "stand_ins",
+            "latent_stand_ins",
             "caution",
             "papers",
             *(f"methods.{name}.variants" for name in PARAMETERS.methods),

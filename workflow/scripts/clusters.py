@@ -10,7 +10,8 @@ def work(run) -> None:
     from masquerade.papers import clusters, reference
     from masquerade.papers.context import Context, skip_reasons
 
-    figure, context = reference.load(given.declared), Context.of(given.params)
+    context = Context.of(given.params)
+    figure = reference.load(given.declared, context.latent_stand_ins)
     seeds = [features_file.read(path) for path in given.features]
     clusters.clusters(figure, seeds, skip_reasons(given.skipped), context, given.outputs)
     run.artifact(given.outputs[0])

@@ -10,9 +10,10 @@ def work(run) -> None:
     from masquerade.papers import figures, reference, tradeoffs
     from masquerade.papers.context import Context, skip_reasons
 
-    figure, cells = reference.load(given.declared), files.read_numbers(given.metrics)
+    context, cells = Context.of(given.params), files.read_numbers(given.metrics)
+    figure = reference.load(given.declared, context.latent_stand_ins)
     draw = {"curves": figures.curves, "tradeoff": tradeoffs.tradeoff}[figure.kind]
-    draw(figure, cells, skip_reasons(given.skipped), Context.of(given.params), given.outputs)
+    draw(figure, cells, skip_reasons(given.skipped), context, given.outputs)
     run.artifact(given.outputs[0])
 
 

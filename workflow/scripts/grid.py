@@ -17,7 +17,8 @@ def work(run) -> None:
     from masquerade.papers.context import Context, skip_reasons
     from masquerade.params.matrix import Cell
 
-    figure, context = reference.load(given.declared), Context.of(given.params)
+    context = Context.of(given.params)
+    figure = reference.load(given.declared, context.latent_stand_ins)
     distances = None
     if given.source:
         measured = {Cell.of("measured", path): path for path in given.measured}

@@ -12,7 +12,8 @@ def work(_) -> None:
 
     context = Context.of(given.params)
     imported = imported_rows.blocks(given.imported)
-    table = imported_rows.add(reference.load(given.declared), imported, context.stand_ins)
+    declared = reference.load(given.declared, context.latent_stand_ins)
+    table = imported_rows.add(declared, imported, context.stand_ins)
     result = tables.build(table, files.read_numbers(given.metrics), skip_reasons(given.skipped), context)
     for path, text in zip(given.outputs, (result.csv(), markdown.page(result), latex.table(result)), strict=True):
         files.write_text(path, text)

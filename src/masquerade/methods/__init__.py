@@ -165,6 +165,14 @@ class Method(ABC):
         return cls.capabilities.trains
 
     @classmethod
+    def latent_stand_in(cls, params: Any) -> str:
+        """What runs in the place of the published method with these parameters, in words; '' for the method itself.
+
+        Tables, figures and messages call such a method a latent stand-in, because its title alone is not its own.
+        """
+        return ""
+
+    @classmethod
     def files(cls, params: Any) -> tuple[str, ...]:
         """The roles of the official weight files that the training reads with these parameters; part of ``losses``."""
         return ()

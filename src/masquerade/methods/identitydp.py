@@ -11,7 +11,7 @@ from masquerade.core.errors import ProtocolError
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources, _privacy
-from masquerade.methods._disentanglement.settings import DisentanglementSettings, needed
+from masquerade.methods._disentanglement.settings import DisentanglementSettings, latent_stand_in, needed
 from masquerade.training.job import TrainingJob
 
 SAMPLE_EPSILON = 6.0  # for the last column of the sample pictures: section V.D
@@ -58,6 +58,10 @@ class IdentityDP(Method):
     @classmethod
     def needed(cls, params: DisentanglementSettings) -> tuple[str, ...]:
         return needed(params)
+
+    @classmethod
+    def latent_stand_in(cls, params: DisentanglementSettings) -> str:
+        return latent_stand_in(params)
 
     @classmethod
     def train(cls, params: DisentanglementSettings, job: TrainingJob) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from masquerade.core import discovery
-from masquerade.papers import evasion, judges_in_training, latex, layout
+from masquerade.papers import evasion, judges_in_training, latent_stand_ins, latex, layout
 from masquerade.papers.claims import Claim
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Measure
@@ -28,7 +28,10 @@ def markdown(verdicts: Sequence[Verdict], context: Context) -> str:
     sections = []
     for paper in papers:
         mine = [verdict for verdict in verdicts if verdict.claim.paper == paper]
-        sections += [_heading(paper), layout.grid(HEAD, [_row(verdict, context) for verdict in mine], right_from=9)]
+        sections += [
+            _heading(paper, context),
+            layout.grid(HEAD, [_row(verdict, context) for verdict in mine], right_from=9),
+        ]
     parts = [
         "# Claims",
         "\n".join(f"> {line}" for line in _preamble(verdicts, context)),
@@ -47,7 +50,8 @@ def longtable(verdicts: Sequence[Verdict], context: Context) -> str:
     lines = [r"\begin{longtable}{p{0.42\linewidth}p{0.2\linewidth}lp{0.16\linewidth}}"]
     lines += [r"\toprule", r"Claim & Here & Margin & In the paper \\", r"\midrule", r"\endhead"]
     for paper in dict.fromkeys(verdict.claim.paper for verdict in verdicts):
-        lines.append(rf"\multicolumn{{4}}{{l}}{{\textbf{{{latex.escape(paper)}}}}} \\")
+        title = latex.escape(latent_stand_ins.titled(paper, paper, context.latent_stand_ins))
+        lines.append(rf"\multicolumn{{4}}{{l}}{{\textbf{{{title}}}}} \\")
         for verdict in (verdict for verdict in verdicts if verdict.claim.paper == paper):
             word = verdict.word + (f": {verdict.reason}" if verdict.reason else "")
             cells = (verdict.claim.says, word, _margin(verdict), verdict.claim.source)
@@ -120,9 +124,11 @@ def _preamble(verdicts: Sequence[Verdict], context: Context) -> list[str]:
     ]
 
 
-def _heading(paper: str) -> str:
+def _heading(paper: str, context: Context) -> str:
     known = paper in discovery.names("methods")
-    return f"## {paper}" + (f"\n\n*{discovery.load('methods', paper).paper}*" if known else "")
+    return f"## {latent_stand_ins.titled(paper, paper, context.latent_stand_ins)}" + (
+        f"\n\n*{discovery.load('methods', paper).paper}*" if known else ""
+    )
 
 
 def _count(paper: str, verdicts: Sequence[Verdict]) -> list[str]:
@@ -139,7 +145,7 @@ def _row(verdict: Verdict, context: Context) -> list[str]:
         verdict.claim.says,
         f"**{verdict.word}**" + (f": {verdict.reason}" if verdict.reason else ""),
         _margin(verdict),
-        _compared(verdict),
+        _compared(verdict, context),
         f"{_measures_of(verdict.claim, context)} on `{verdict.dataset}`",
         verdict.claim.source,
     ]
@@ -154,11 +160,11 @@ def _margin(verdict: Verdict) -> str:
     return _number(margin.value) + ends
 
 
-def _compared(verdict: Verdict) -> str:
+def _compared(verdict: Verdict, context: Context) -> str:
     """The numbers of both sides, each with its own spread, and with its denominator if the denominators differ."""
     claim = verdict.claim
     closest = verdict.smallest.pair if verdict.smallest and len(claim.pairs) > 1 else ()
-    texts = [_side(verdict, side, place in closest) for place, side in enumerate(verdict.sides)]
+    texts = [_side(verdict, side, place in closest, context) for place, side in enumerate(verdict.sides)]
     first = len(claim.greater)
     if claim.descending:
         text = " > ".join(texts)
@@ -173,9 +179,9 @@ def _each(texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"each of ({', '.join(texts)})"
 
 
-def _side(verdict: Verdict, side: Side, closest: bool) -> str:
+def _side(verdict: Verdict, side: Side, closest: bool, context: Context) -> str:
     cell, measured = side.compared, side.measured
-    parts = [f"`{cell.method}/{cell.variant}`"]
+    parts = [latent_stand_ins.titled(f"`{cell.method}/{cell.variant}`", cell.method, context.latent_stand_ins)]
     parts += [f"*{cell.attempt}*"] if cell.attempt else []
     parts += [f"({_short(verdict.claim, cell.measure)})"] if cell.measure else []
     if measured.value is None:
@@ -247,8 +253,9 @@ def _measures(verdicts: Sequence[Verdict], context: Context) -> list[list[str]]:
 
 def _notes(verdicts: Sequence[Verdict], context: Context) -> list[str]:
     notes = [f"{verdict.claim.says.rstrip('.')}: {verdict.claim.note}." for verdict in verdicts if verdict.claim.note]
-    compared = (side.compared.method for verdict in verdicts for side in verdict.sides)
+    compared = [side.compared.method for verdict in verdicts for side in verdict.sides]
     notes += evasion.notes((method, method) for method in compared)
+    notes += filter(None, [latent_stand_ins.note(((name, name) for name in compared), context.latent_stand_ins)])
     uses = {
         (context.judge(measure.judge), side.compared.method, side.compared.method)
         for verdict in verdicts

@@ -1,7 +1,8 @@
 """What tables, figures and pages state about their run, from the parameters that the graph passes to a job."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from masquerade.core import fingerprints, rehearsal
 from masquerade.papers.declarations import Named
@@ -17,6 +18,7 @@ class Context:
     """What a reader must know of a run beside its numbers.
 
     ``caution`` stands above every table; '' if there is none. ``commit`` is the code that made the numbers.
+    ``latent_stand_ins``: method that does not run as published -> what runs in its place.
     """
 
     scale: str
@@ -24,6 +26,7 @@ class Context:
     stand_ins: StandIns
     commit: str
     caution: str = ""
+    latent_stand_ins: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, params: Slice) -> "Context":
@@ -38,6 +41,7 @@ class Context:
             stand_ins=params.settings("stand_ins", StandIns),
             commit=fingerprints.commit(),
             caution=params["caution"],
+            latent_stand_ins=params["latent_stand_ins"],
         )
 
     def dataset(self, named: Named) -> str:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GAP, HEAD = 1 / 32, 7 / 32
-"""The space between the pictures of a grid, and above them for titles, in inches."""
+"""The space between the pictures of a grid, and above them for one line of titles, in inches."""
+LINE = 4 / 32
+"""What each further line of a title adds to the space above."""
 
 
 def curves(
@@ -209,7 +211,7 @@ def _left_out(columns: Iterable[tuple[str, tuple[str, str], Picture, str]]) -> s
     titles: dict[str, list[str]] = {}
     for title, *_, reason in columns:
         if reason:
-            titles.setdefault(reason, []).append(title)
+            titles.setdefault(reason, []).append(" ".join(title.split()))
     return " ".join(f"Left out: {', '.join(names)} ({reason})." for reason, names in titles.items())
 
 
@@ -258,9 +260,10 @@ def _mosaic(rows: int, titles: Sequence[str], notes: Iterable[str]) -> tuple["Fi
 
     wide = len(titles) * (1 + GAP) + GAP
     text, below = canvas.lines(notes, wide)
-    high = HEAD + rows * (1 + GAP) + below
+    head = HEAD + LINE * max(title.count("\n") for title in titles)
+    high = head + rows * (1 + GAP) + below
     drawing, tiles = plt.subplots(rows, len(titles), figsize=(wide, high), squeeze=False, gridspec_kw={
-        "left": GAP / wide, "right": 1 - GAP / wide, "bottom": (below + GAP) / high, "top": 1 - HEAD / high,
+        "left": GAP / wide, "right": 1 - GAP / wide, "bottom": (below + GAP) / high, "top": 1 - head / high,
         "wspace": GAP, "hspace": GAP,
     })  # fmt: skip
     for title, ax in zip(titles, tiles[0], strict=True):

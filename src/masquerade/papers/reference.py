@@ -7,10 +7,11 @@ neither torch nor matplotlib.
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import MappingProxyType
 
 from masquerade.core.errors import ReferenceFileError
 from masquerade.core.suggestions import nearest
-from masquerade.papers import reference_files
+from masquerade.papers import latent_stand_ins, reference_files
 from masquerade.papers.declarations import Measure, Named, Need, Row, Table
 from masquerade.papers.figure_declarations import KINDS, Curves, Grid, MethodVariant, Reference, Tradeoff
 
@@ -19,23 +20,31 @@ OURS = {"attackers": "Attackers who know the method"}
 """The folders of tables that no paper has -> title."""
 
 
-def load(path: Path) -> Reference:
-    """Read one reference file. Raises ReferenceFileError naming the file and the key."""
+def load(path: Path, stand_ins: latent_stand_ins.StandIns = MappingProxyType({})) -> Reference:
+    """Read one reference file. Titles of methods in ``stand_ins`` say that another method runs in their place.
+
+    Raises ReferenceFileError naming the file and the key.
+    """
     tree = reference_files.read(path)
     kind = tree.get("kind") if isinstance(tree, dict) else None
     if kind not in KINDS:
         raise ReferenceFileError(f"{path}: 'kind' is {kind!r}; it must be one of {', '.join(KINDS)}.")
     named = {"paper": path.parent.name, "name": path.stem}
-    return reference_files.checked(KINDS[kind], tree | named, str(path), given=named)
+    return latent_stand_ins.mark(reference_files.checked(KINDS[kind], tree | named, str(path), given=named), stand_ins)
 
 
-def find(paper: str, folder: Path = FOLDER) -> list[Reference]:
-    """Every table and figure of one paper, by file name. Raises ReferenceFileError when there is none."""
+def find(
+    paper: str, folder: Path = FOLDER, stand_ins: latent_stand_ins.StandIns = MappingProxyType({})
+) -> list[Reference]:
+    """Every table and figure of one paper, by file name, as `load` reads it.
+
+    Raises ReferenceFileError when there is none.
+    """
     paths = sorted((folder / paper).glob("*.yaml"))
     if not paths:
         papers = [path.name for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
         raise ReferenceFileError(f"{folder / paper} declares no table or figure. {nearest(paper, papers)}")
-    return [load(path) for path in paths]
+    return [load(path, stand_ins) for path in paths]
 
 
 def needs(item: Reference, offered: Iterable[tuple[str, str]] = ()) -> list[Need]:

@@ -32,6 +32,12 @@ class Parameters:
         """The terms of use of this scale's pictures and networks."""
         if self.terms:
             self.tree["caution"] = f"{typed.caution.strip()} Its pictures and networks: {self.terms}.".strip()
+        self.latent_stand_ins: dict[str, str] = {
+            name: words
+            for name, block in self.methods.items()
+            if (words := discovery.load("methods", name).latent_stand_in(block.params))
+        }
+        """Method that does not run as published at this scale -> what runs in its place (`Method.latent_stand_in`)."""
 
     @property
     def caution(self) -> str:
@@ -54,10 +60,12 @@ class Parameters:
     def slice(self, keys: tuple[str, ...]) -> dict[str, Any]:
         """Dotted key, such as ``methods.falco.params`` -> its value. A key that ends in ``?`` may be missing.
 
-        Raises ParameterError for any other key that is missing.
+        ``latent_stand_ins`` follows from the parameters and is a key, too. Raises ParameterError for any other key that
+        is missing.
         """
         optional = {key.removesuffix("?"): key.endswith("?") for key in keys}
-        values = {key: at(self.tree, key) for key in optional}
+        tree = self.tree | {"latent_stand_ins": self.latent_stand_ins}
+        values = {key: at(tree, key) for key in optional}
         for key, value in values.items():
             if value is MISSING and not optional[key]:
                 raise ParameterError(f"params.yaml has no '{key}' at scale {self.scale}.")

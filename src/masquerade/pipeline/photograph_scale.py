@@ -42,7 +42,9 @@ def chosen(root: Path, method: str, variant: str | None, scale: str | None) -> t
 
 def _sentence(parameters: Parameters, method: str) -> str:
     size = parameters.image.size
-    return f"{method} uses the networks of scale {parameters.scale} and writes pictures of {size} x {size} pixels."
+    networks = f"{method} uses the networks of scale {parameters.scale} and writes pictures of {size} x {size} pixels."
+    instead = parameters.latent_stand_ins.get(method)
+    return f"{networks} It is a latent stand-in and not the published method: {instead}." if instead else networks
 
 
 def missing(root: Path, parameters: Parameters, method: str, variant: str | None) -> Iterator[str]:

@@ -122,7 +122,7 @@ class _Exporter:
         terms = terms_of(self.parameters, trained)
         card = Card(
             name=trained.name,
-            what=f"{trained.cls.title}{f', ablation {trained.variant}' * bool(trained.variant)}",
+            what=self._what(trained),
             source=getattr(trained.cls, "source", "") or trained.cls.paper,
             block=trained.block,
             licence=licences.of_networks(terms),
@@ -192,6 +192,12 @@ class _Exporter:
                 f"Export both: `masquerade weights export {name} {trained.name}`."
             )
         return card.sha256
+
+    def _what(self, trained: Trained) -> str:
+        """The network in words."""
+        ablation = f", ablation {trained.variant}" if trained.variant else ""
+        stand_in = ", a latent stand-in" if trained.module in self.parameters.latent_stand_ins else ""
+        return f"{trained.cls.title}{ablation}{stand_in}"
 
     def _quality(self, trained: Trained) -> tuple[dict[str, float], str]:
         """The figures of a network and the people on whom they were measured."""

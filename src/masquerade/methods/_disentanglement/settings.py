@@ -10,6 +10,12 @@ from masquerade.training.settings import AdversarialUpdates, Weight
 Width = Annotated[int, Field(ge=4)]
 
 
+LATENT_STAND_IN = (
+    "a mapping between the latent codes of a frozen inversion and of a frozen generator replaces the published networks"
+)
+"""What `latent` runs in the place of the published Stage I (`Method.latent_stand_in`)."""
+
+
 class DiscriminatorSettings(Settings):
     """The discriminator of pixels."""
 
@@ -116,6 +122,11 @@ class DisentanglementSettings(AdversarialUpdates):
     def size(self) -> int:
         """Side in pixels of the pictures of a network with these widths."""
         return 2 ** (len(self.encoder_widths) + 1)
+
+
+def latent_stand_in(params: DisentanglementSettings) -> str:
+    """`Method.latent_stand_in` of the methods that share Stage I."""
+    return "" if params.latent is None else LATENT_STAND_IN
 
 
 def needed(settings: DisentanglementSettings) -> tuple[str, ...]:

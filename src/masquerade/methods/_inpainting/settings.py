@@ -13,6 +13,13 @@ LATENT_NEEDS = ("generator", "inversion")
 """The backbones of a drawing by the generator of photographs, which needs ``landmarks``, too, if it gets a guide."""
 
 
+LATENT_STAND_IN = (
+    "a frozen generator continues what is around the face, by optimization of its latent code; nothing of the "
+    "published network is trained"
+)
+"""What `latent` runs in the place of the published inpainters (`Method.latent_stand_in`)."""
+
+
 class LossSettings(Settings):
     """The weights of the losses that all inpainters have."""
 

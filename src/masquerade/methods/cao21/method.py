@@ -13,7 +13,7 @@ from masquerade.core.images import Faces
 from masquerade.core.keys import Digits, stacked
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
-from masquerade.methods._disentanglement.settings import DisentanglementSettings, needed
+from masquerade.methods._disentanglement.settings import DisentanglementSettings, latent_stand_in, needed
 from masquerade.methods._memory import Remembered
 from masquerade.methods.cao21 import rotation
 from masquerade.training.job import TrainingJob
@@ -68,6 +68,10 @@ class Cao21(Method):
     @classmethod
     def needed(cls, params: Params) -> tuple[str, ...]:
         return needed(params)
+
+    @classmethod
+    def latent_stand_in(cls, params: Params) -> str:
+        return latent_stand_in(params)
 
     @classmethod
     def train(cls, params: Params, job: TrainingJob) -> None:

@@ -12,7 +12,7 @@ from masquerade.core.keys import Secret, expanded, stacked
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.settings import LATENT_NEEDS
+from masquerade.methods._inpainting.settings import LATENT_NEEDS, LATENT_STAND_IN
 from masquerade.methods.ciagan.settings import CiaganSettings
 from masquerade.training.job import TrainingJob
 
@@ -61,6 +61,10 @@ class CIAGAN(Method):
     @classmethod
     def needed(cls, params: CiaganSettings) -> tuple[str, ...]:
         return cls.needs if params.latent is None else (*LATENT_NEEDS, "landmarks")
+
+    @classmethod
+    def latent_stand_in(cls, params: CiaganSettings) -> str:
+        return "" if params.latent is None else LATENT_STAND_IN
 
     @classmethod
     def train(cls, params: CiaganSettings, job: TrainingJob) -> None:

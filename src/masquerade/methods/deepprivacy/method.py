@@ -12,7 +12,7 @@ from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.settings import LATENT_NEEDS
+from masquerade.methods._inpainting.settings import LATENT_NEEDS, LATENT_STAND_IN
 from masquerade.methods.deepprivacy.settings import DeepPrivacySettings
 from masquerade.training.job import TrainingJob
 
@@ -59,6 +59,10 @@ class DeepPrivacy(Method):
     @classmethod
     def needed(cls, params: DeepPrivacySettings) -> tuple[str, ...]:
         return () if params.latent is None else (*LATENT_NEEDS, "landmarks")
+
+    @classmethod
+    def latent_stand_in(cls, params: DeepPrivacySettings) -> str:
+        return "" if params.latent is None else LATENT_STAND_IN
 
     @classmethod
     def train(cls, params: DeepPrivacySettings, job: TrainingJob) -> None:

@@ -12,7 +12,7 @@ from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.settings import LATENT_NEEDS
+from masquerade.methods._inpainting.settings import LATENT_NEEDS, LATENT_STAND_IN
 from masquerade.methods.deepprivacy2.settings import DeepPrivacy2Settings
 from masquerade.training.job import TrainingJob
 
@@ -61,6 +61,10 @@ class DeepPrivacy2(Method):
     @classmethod
     def needed(cls, params: DeepPrivacy2Settings) -> tuple[str, ...]:
         return () if params.latent is None else LATENT_NEEDS
+
+    @classmethod
+    def latent_stand_in(cls, params: DeepPrivacy2Settings) -> str:
+        return "" if params.latent is None else LATENT_STAND_IN
 
     @classmethod
     def train(cls, params: DeepPrivacy2Settings, job: TrainingJob) -> None:

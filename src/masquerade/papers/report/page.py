@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from masquerade.core import discovery, fingerprints
-from masquerade.papers import layout, reference
+from masquerade.papers import latent_stand_ins, layout, reference
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Column, Item, Table
 from masquerade.papers.measured import Cells
@@ -194,7 +194,7 @@ def all_papers(
     """The papers of these ``names``, declared in ``folder``. ``built``: the .csv or .png of every table or figure."""
     papers = []
     for name in names:
-        declared = {item.name: item for item in reference.find(name, folder)}
+        declared = {item.name: item for item in reference.find(name, folder, context.latent_stand_ins)}
         items = [(declared[path.stem], path) for path in built if path.parent.name == name]
         papers.append(paper(name, items, claims, cells, context))
     return papers
@@ -217,7 +217,7 @@ def render(
     """
     order = in_order(files.settings, methods)
     return (
-        _environment()
+        _environment(context)
         .get_template("page.html")
         .render(
             papers=papers,
@@ -232,6 +232,7 @@ def render(
             },
             claims=(claims, fingerprints.md5(claims)),
             further={path: path.read_text(encoding="utf-8") for path in further},
+            stand_ins=latent_stand_ins.note(((name, name) for name in methods), context.latent_stand_ins),
             verdicts=(HOLDS, FAILS, UNDECIDED),
             legend=layout.LEGEND,
             plotting=tradeoff,
@@ -250,7 +251,7 @@ def _plots(
     return [plot for plot in drawn if plot]
 
 
-def _environment() -> jinja2.Environment:
+def _environment(context: Context) -> jinja2.Environment:
     loader = jinja2.PackageLoader("masquerade.papers.report", "look")
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
@@ -265,6 +266,8 @@ def _environment() -> jinja2.Environment:
         "fact": lambda value: f"{value:.6g}" if isinstance(value, float) else str(value),
         "anchor": lambda setting: f"from-{'-'.join(setting)}",
         "groupby_neighbours": lambda heads: [(group, len(places)) for group, places in layout.groups(heads)],
+        "stand_in": lambda name: latent_stand_ins.titled(name, name, context.latent_stand_ins),
+        "stand_in_mark": lambda method: latent_stand_ins.titled("", method, context.latent_stand_ins),
         "claim_address": lambda claim: addresses.of_claim(claim.paper, claim.name),
     }
     environment.globals["asset"] = lambda name: Markup(loader.get_source(environment, name)[0])

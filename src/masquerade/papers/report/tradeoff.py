@@ -12,6 +12,7 @@ from masquerade.core.canvas import COLOURS, FAINT
 from masquerade.papers import figure_declarations
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Named, Table
+from masquerade.papers.latent_stand_ins import titled
 from masquerade.papers.measured import Cells
 from masquerade.papers.report import variants
 from masquerade.papers.report.variants import Knobs, Methods
@@ -148,8 +149,9 @@ def plot(
     """The plot of one dataset, or None when fewer than two settings have both numbers. ``order``: all settings."""
     mine = [setting for setting in order if setting[0] == dataset]
     measures = (utility, privacy, privacy.hollow)
-    made = (measured_point(setting, "/".join(setting[1:]), _control(setting[1]), measures, cells, context)
-            for setting in mine)  # fmt: skip
+    titles = [titled("/".join(setting[1:]), setting[1], context.latent_stand_ins) for setting in mine]
+    made = (measured_point(setting, title, _control(setting[1]), measures, cells, context)
+            for setting, title in zip(mine, titles, strict=True))  # fmt: skip
     points = [point for point in made if isinstance(point, Point)]
     if len(points) < 2:
         return None

@@ -88,7 +88,8 @@ class Anonymizer:
     @property
     def title(self) -> str:
         """The name of the method in its paper, with its name and variant here."""
-        return f"{self._method.title} ({self.maker.method}/{self.maker.variant})"
+        mark = ", a latent stand-in" if self.maker.method in self._parameters.latent_stand_ins else ""
+        return f"{self._method.title} ({self.maker.method}/{self.maker.variant}{mark})"
 
     @property
     def takes_key(self) -> bool:
