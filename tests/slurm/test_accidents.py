@@ -64,14 +64,17 @@ def test_unknown_partition_is_named_before_any_job_runs(sources, tmp_path, kind)
     assert "Finished jobid" not in output
 
 
-def test_a_build_in_an_outer_job_and_in_a_path_with_a_space_submits_with_the_free_options(sources, cluster, tmp_path):
+def test_jobs_run_in_an_outer_job_on_a_site_that_exports_nothing_in_a_path_with_a_space_with_the_free_options(
+    sources, cluster, tmp_path
+):
     repository = in_partition(sources.copy(tmp_path / "it's a & (b) #c"), "accidents")
     (free,) = [node for node in cluster.nodes("idle,mixed") if node == "n4"]
     for kind in ("light", "training"):
         options = {"exclude": "n3", "mem-per-cpu": "1G", "nice": 5}
         repository.edit_params(lambda tree, kind=kind, options=options: tree["compute"][kind].update(options=options))
     outer = {"SLURM_JOB_ID": "999999", "SLURM_MEM_PER_NODE": "7", "SLURM_NTASKS": "64", "SLURM_CPUS_PER_TASK": "64"}
-    repository.environment |= outer
+    site = {"SBATCH_EXPORT": "NONE", "SLURM_EXPORT_ENV": "NONE", "SRUN_EXPORT_ENV": "NONE", "SBATCH_MEM_PER_NODE": "7"}
+    repository.environment |= outer | site
     recogniser = "checkpoints/tiny/backbones/recogniser_a.safetensors"
     repository.run("snakemake", "--profile", "slurm", "--", recogniser)
     jobs = cluster.jobs_of(repository.path)

@@ -196,7 +196,14 @@ class TestCrate:
         assert graph[f"#{CHECKPOINT}"]["identifier"] == f"md5:{toy.hash(CHECKPOINT)}"
         crate.export(tmp_path / "all.zip", toy.root, with_data=True)
         with zipfile.ZipFile(tmp_path / "all.zip") as packed:
-            assert {FACES, CHECKPOINT} <= set(packed.namelist())
+            assert CHECKPOINT in packed.namelist()
+
+    def test_private_faces_are_exported_only_with_data_and_the_word(self, toy, tmp_path):
+        for shared, with_data in ((False, True), (True, False), (True, True)):
+            toy.edit("params.yaml", lambda tree, shared=shared: tree.update(share_originals=["folder"] * shared))
+            crate.export(tmp_path / "all.zip", toy.root, with_data=with_data)
+            with zipfile.ZipFile(tmp_path / "all.zip") as packed:
+                assert (FACES in packed.namelist()) == (shared and with_data)
 
     def test_licence_of_photographs_is_not_invented(self, graph):
         assert "not stated" in graph[f"#{CHECKPOINT}"]["license"]

@@ -333,6 +333,50 @@ def test_an_option_that_another_parameter_sets_is_refused_with_its_name(tiny, op
         ComputeSettings(**tiny.compute.model_dump() | {"training": block})
 
 
+@pytest.mark.parametrize("kind", ["light", "training", "inference"])
+def test_export_may_be_all_which_it_is_anyway_and_nothing_else(tiny, kind):
+    tree, block = tiny.compute.model_dump(), getattr(tiny.compute, kind).model_dump()
+    compute = ComputeSettings(**tree | {kind: block | {"options": {"export": "ALL"}}})
+    assert "slurm_extra" not in submission.light(compute)  # Snakemake's executor refuses it there, and exports all
+    with pytest.raises(ValueError, match=r"'export' is 'NONE', and only ALL is allowed: .*compute\.setup"):
+        ComputeSettings(**tree | {kind: block | {"options": {"export": "NONE"}}})
+
+
+def test_jobs_get_the_environment_whatever_the_site_exports_by_default(program, tmp_path, fake_slurm, monkeypatch):
+    fake_slurm(sbatch=f'cp "$1" {tmp_path}/submitted.sh; env > {tmp_path}/seen; echo "sbatch: error: no" >&2; exit 1')
+    for name in ("SBATCH_EXPORT", "SRUN_EXPORT_ENV"):
+        monkeypatch.setenv(name, "NONE")
+    with pytest.raises(launch.LaunchError):
+        launch.run("slurm", SUBMISSION, program, ("write",))
+    submitted = (tmp_path / "submitted.sh").read_text()
+    assert "#SBATCH --export=ALL\n" in submitted
+    assert re.search(r"\nsrun .*--export=ALL --cpus-per-task=1 ", submitted)
+    assert "EXPORT" not in (tmp_path / "seen").read_text()
+
+
+def test_parameters_come_before_the_sites_variables_which_set_what_is_left_open(
+    program, tmp_path, fake_slurm, monkeypatch
+):
+    fake_slurm(sbatch=f'env > {tmp_path}/seen; echo "sbatch: error: no" >&2; exit 1')
+    decided = ("TIMELIMIT", "MEM_PER_NODE", "MEM_PER_CPU", "GRES", "ARRAY_INX", "OUTPUT", "WAIT", "PARTITION", "QOS")
+    left_open = ("ACCOUNT", "CONSTRAINT", "RESERVATION")
+    for name in (*decided, *left_open):
+        monkeypatch.setenv(f"SBATCH_{name}", "1")
+    request = {"partition": "gpu", "options": {"qos": "long"}}
+    with pytest.raises(launch.LaunchError):
+        launch.run("slurm", SUBMISSION | request, program, ("write",))
+    seen = re.findall("^SBATCH_([A-Z_]+)=", (tmp_path / "seen").read_text(), re.MULTILINE)
+    assert sorted(seen) == sorted(left_open)
+
+
+def test_the_sites_defaults_reach_no_submission_of_snakemakes_executor(tiny, fake_slurm, monkeypatch):
+    fake_slurm(sinfo="echo main")
+    for name in ("SBATCH_EXPORT", "SBATCH_WAIT", "SBATCH_PARTITION", "SLURM_EXPORT_ENV", "SRUN_EXPORT_ENV"):
+        monkeypatch.setenv(name, "NONE")
+    submission.prepare(tiny.compute, submits=True, kept={})
+    assert {name for name in os.environ if re.match("SBATCH|SLURM|SRUN", name)} == {"SBATCH_PARTITION"}
+
+
 def test_variables_of_an_outer_job_are_removed_and_the_configuration_of_slurm_stays(monkeypatch):
     monkeypatch.setenv("SLURM_CONF", "/etc/our/slurm.conf")
     kept = submission.settings_of_slurm()

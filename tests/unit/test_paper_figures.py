@@ -255,6 +255,15 @@ class TestGrids:
         assert np.median(refused) == 228
         assert refused.min() < 100
 
+    def test_no_image_of_a_private_dataset_is_drawn_and_the_notes_say_why(self, tmp_path, pictures, monkeypatch):
+        drawn = []
+        monkeypatch.setattr(figures.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
+        figure = reference.load(written(tmp_path, GRID, "figure6"))
+        for private in (False, True):
+            figures.grid(figure, *pictures, SKIPPED, CONTEXT, [], private=private)
+        assert [sum(len(ax.images) for ax in drawing.axes) > 0 for drawing in drawn] == [True, False]
+        assert "No image of" in " ".join(text.get_text() for text in drawn[1].texts)
+
     def test_a_column_without_any_picture_is_named_in_the_notes_with_its_reason(self, tmp_path, pictures, monkeypatch):
         drawn = []
         monkeypatch.setattr(figures.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))

@@ -119,7 +119,7 @@ PROGRAMS = {
     "curves": ("--skipped", "[]", "--declared", "reference/identitydp/figure4.yaml", "--metrics"),
     "claims": ("--skipped", "[]", "--declared", "reference/claims.yaml", "--metrics"),
     "report": (
-        *("--skipped", "[]", "--needs", "[]"),
+        *("--skipped", "[]", "--needs", "[]", "--private", ""),
         *("--declared", "reference/claims.yaml", "--claims", "reference/claims.yaml"),
         "--metrics",
     ),

@@ -179,10 +179,10 @@ def rendered(files, built):
     claimed.write_text(text)
     further.write_text("# Backbones\n\n| A |\n| - |\n| <script>alert(1)</script> |\n")
 
-    def render(*folders):
+    def render(*folders, private=()):
         asserted = reading.assertions([claims.Claim(**CLAIM)], reading.records(text))
         paper = page.paper("identitydp", [(built.table, csv)], asserted, Cells(CELLS), CONTEXT)
-        return page.render([paper, *folders], files, Cells(CELLS), KNOBS, SKIPPED, claimed, [further], CONTEXT)
+        return page.render([paper, *folders], files, Cells(CELLS), KNOBS, SKIPPED, claimed, [further], CONTEXT, private)
 
     return render
 
@@ -266,6 +266,12 @@ class TestPage:
         monkeypatch.setattr(tradeoff, "measured_point", attacked)
         text = rendered()
         assert text.count('class="joined"') == text.count('class="naive"') > 0
+
+    def test_page_shows_no_image_of_a_private_dataset_and_says_why(self, rendered):
+        assert "data:image" in rendered()
+        page = rendered(private=["synthetic_hq"])
+        assert "data:image" not in page
+        assert "No image of synthetic_hq is shown: its faces are of real people" in page
 
     def test_original_pictures_appear_once_for_each_dataset(self, rendered):
         assert rendered().count('3 faces of synthetic_hq, original"') == 1

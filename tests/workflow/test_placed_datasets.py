@@ -1,18 +1,34 @@
 """A published dataset in the graph: used when its files are placed, and out of date when their content changes."""
 
+import hashlib
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import published
+from repository import Repository
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
-ARCHIVE = "data/tiny/faces/celeba_hq.zip"
+ARCHIVE, CELL = "data/tiny/faces/celeba_hq.zip", "data/tiny/anonymized/celeba_hq/original/control/0.zip"
 
 
-def test_a_dataset_that_is_placed_is_built_and_rebuilt_only_when_its_files_change(fresh, tmp_path):
+def pushed(repository: Repository, to: Path) -> Repository:
+    """Record what is built, push it, and return the clone of a colleague, who pulls."""
+    repository.run("masquerade", "records", "save", "--partial")
+    repository.commit("CelebA-HQ")
+    assert "pushed" in repository.run("dvc", "push")
+    return repository.clone(to)
+
+
+def in_remote(folder: Path) -> set[str]:
+    """The MD5 of every file in the remote."""
+    return {path.parent.name + path.name for path in (folder / "remote/files/md5").rglob("*") if path.is_file()}
+
+
+def test_a_placed_dataset_is_rebuilt_only_when_its_files_change_and_its_faces_leave_only_by_a_word(fresh, tmp_path):
     repository = fresh.copy(tmp_path / "repository")
 
     def add_dataset(tree):
@@ -35,13 +51,20 @@ def test_a_dataset_that_is_placed_is_built_and_rebuilt_only_when_its_files_chang
     with picture.open("ab") as file:
         file.write(b"more")
     assert ".masquerade/datasets/celeba_hq.tsv" in repository.snakemake("--dry-run", ARCHIVE)
-    repository.snakemake(ARCHIVE)
-    repository.run("masquerade", "records", "save", "--partial")
+    repository.snakemake(ARCHIVE, CELL)
     repository.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
-    repository.commit("CelebA-HQ")
-    assert "pushed" in repository.run("dvc", "push")
-    clone = repository.clone(tmp_path / "clone")
-    assert not (clone.path / "assets").exists(), "the photographs are not shared"
+    clone = pushed(repository, tmp_path / "kept")
+    kept = {hashlib.md5((repository.path / name).read_bytes()).hexdigest() for name in (ARCHIVE, CELL)}
+    assert not kept & in_remote(tmp_path), "the faces of real people stay"
+    assert not kept & {hashlib.md5(content).hexdigest() for content in repository.files(".dvc/cache").values()}
+    assert not (clone.path / ARCHIVE).exists()
+    assert (repository.path / ARCHIVE).is_file()
+    assert list((repository.path / "mlruns").rglob("*.png")) == [], "MLflow shows no face of them"
+    repository.edit_params(lambda tree: tree.update(share_originals=["celeba_hq"]))
+    assert up_to_date in repository.snakemake("--dry-run", ARCHIVE, CELL), "the word makes nothing out of date"
+    clone = pushed(repository, tmp_path / "clone")
+    assert kept <= in_remote(tmp_path)
+    assert not (clone.path / "assets").exists(), "the photographs are no part of the build"
     assert up_to_date in clone.snakemake("--dry-run", ARCHIVE)
     assert (clone.path / ARCHIVE).read_bytes() == (repository.path / ARCHIVE).read_bytes()
     shutil.rmtree(repository.path / "assets")

@@ -73,6 +73,8 @@ if PARAMETERS.rehearsal:
     logger.info(f"Scale {SCALE} is a rehearsal: it makes no tables, figures, claims, scores or report.")
 if workflow.is_main_process:
     try:
+        if "scale" not in config:
+            versioning.ignore_private(PARAMETERS.private, ROOT)
         if settled := local_records.settle(SCALE, ROOT):
             logger.info(settled)
     except MasqueradeError as error:

@@ -45,10 +45,12 @@ rule report:
         ),
         skipped=lambda w: PAPERS.reasons(PAPERS.all_settings()),
         needs=GRAPH.methods.all_needs,
+        private=GRAPH.private,
     shell:
         commands.local(
             "report",
-            "--skipped {params.skipped:q} --needs {params.needs:q} --declared {input.declared} --claims {input.claims}",
+            "--skipped {params.skipped:q} --needs {params.needs:q} --private {params.private:q}",
+            "--declared {input.declared} --claims {input.claims}",
             "--built {input.built} --further {input.further} --faces {input.faces}",
             "--metrics {input.metrics} --attempts {input.attempts} --checkpoints {input.checkpoints}",
             "--backbones {input.backbones}",

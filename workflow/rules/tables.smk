@@ -106,10 +106,12 @@ rule grid:
     params:
         cfg=ABOUT,
         skipped=PAPERS.not_shown,
+        private=GRAPH.private,
     shell:
         commands.local(
             "grid",
-            "--skipped {params.skipped:q} --declared {input.declared} --faces {input.faces}",
+            "--skipped {params.skipped:q} --private {params.private:q}",
+            "--declared {input.declared} --faces {input.faces}",
             "--derived {input.derived} --attempts {input.attempts} --source {input.source}",
             "--measured {input.measured}",
         )

@@ -7,7 +7,7 @@ given = program.arguments(
     files=("declared", "faces"),
     optional=("source",),
     lists=("derived", "measured", "attempts"),
-    words=("skipped",),
+    words=("skipped", "private"),
 )
 
 
@@ -15,6 +15,7 @@ def work(run) -> None:
     from masquerade.core.images import FaceArchive
     from masquerade.papers import face_selection, figures, reference
     from masquerade.papers.context import Context, skip_reasons
+    from masquerade.params import sharing
     from masquerade.params.matrix import Cell
 
     context = Context.of(given.params)
@@ -24,8 +25,9 @@ def work(run) -> None:
         measured = {Cell.of("measured", path): path for path in given.measured}
         distances = face_selection.distances(given.source, measured, context.judge(figure.judge))
     derived, attempts = ([FaceArchive(path) for path in paths] for paths in (given.derived, given.attempts))
-    skipped = skip_reasons(given.skipped)
-    figures.grid(figure, FaceArchive(given.faces), derived, skipped, context, given.outputs, distances, attempts)
+    faces, skipped = FaceArchive(given.faces), skip_reasons(given.skipped)
+    private = any(sharing.stays(path, given.private.split()) for path in given.inputs)
+    figures.grid(figure, faces, derived, skipped, context, given.outputs, distances, attempts, private)
     run.artifact(given.outputs[0])
 
 

@@ -4,7 +4,7 @@ from masquerade.pipeline import program
 
 LISTS = ("faces", "metrics", "attempts", "checkpoints", "backbones")
 given = program.arguments(
-    __doc__, files=("declared", "claims"), lists=("built", "further", *LISTS), words=("skipped", "needs")
+    __doc__, files=("declared", "claims"), lists=("built", "further", *LISTS), words=("skipped", "needs", "private")
 )
 
 
@@ -25,7 +25,8 @@ def work(_) -> None:
     needs = dict(json.loads(given.needs))
     build = Files.of_build(context.scale, needs, **{name: getattr(given, name) for name in LISTS})
     methods, skipped = variants.of_params(given.params), skip_reasons(given.skipped)
-    html = page.render(papers, build, cells, methods, skipped, given.claims, given.further, context)
+    private = given.private.split()
+    html = page.render(papers, build, cells, methods, skipped, given.claims, given.further, context, private)
     files.write_text(given.outputs[0], html)
 
 

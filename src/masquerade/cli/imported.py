@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from masquerade.cli.clones import Root
+from masquerade.core import files
 from masquerade.core.errors import MasqueradeError, ParameterError
 from masquerade.params import paths
 from masquerade.params.paths import Paths
@@ -95,8 +96,10 @@ def import_method(
         )
     typer.echo(f"{overlay}: imported.{name}.variants.{variant}.{dataset}")
     if (root / ".dvc").is_dir():
-        _add(root, file)
+        add_to_dvc(root, file, pushed=dataset not in parameters.private)
     typer.echo("Next: `snakemake all`, `git add --all && git commit`, `dvc push`.")
+    if dataset in parameters.private:
+        typer.echo(f"`dvc push` leaves {file} out, as {dataset} is private: docs/sharing.md, share_originals.")
 
 
 def _faces(parameters: "Parameters", root: Path, dataset: str) -> "FaceArchive":
@@ -107,9 +110,15 @@ def _faces(parameters: "Parameters", root: Path, dataset: str) -> "FaceArchive":
     return FaceArchive(root / Paths(parameters.scale).faces.format(dataset=dataset))
 
 
-def _add(root: Path, file: Path) -> None:
-    """Add the file to DVC, so that `dvc push` uploads it. Raises MasqueradeError when DVC fails."""
+def add_to_dvc(root: Path, file: Path, pushed: bool) -> None:
+    """Add the file to DVC. ``pushed``: whether `dvc push` uploads it. Raises MasqueradeError when DVC fails."""
+    from masquerade.params import yaml_files
+
     command = [sys.executable, "-m", "dvc", "add", "--quiet", str(file)]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     if done.returncode:
         raise MasqueradeError(f"`dvc add {file}` failed: {done.stderr.strip()}")
+    entry = (root / file).with_name(f"{file.name}.dvc")
+    tree = yaml_files.read(entry)
+    tree["outs"][0]["push"] = pushed
+    files.write_text(entry, yaml_files.text(tree))

@@ -252,7 +252,8 @@ def list_cells(
 def export(
     output: Annotated[Path, typer.Argument(metavar="crate", help="The .zip to write.")],
     with_data: Annotated[
-        bool, typer.Option("--with-data", help="Add the files of data/ and checkpoints/: every face of the run.")
+        bool,
+        typer.Option("--with-data", help="Add the files of data/ and checkpoints/, without those of private datasets."),
     ] = False,
     scale: Scale = None,
     root: clones.Root = Path(),

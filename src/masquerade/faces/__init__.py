@@ -55,6 +55,8 @@ class Dataset(ABC):
     labelled_by: ClassVar[tuple[str, ...]] = ()
     """Judges that predicted what is known of its faces, such as their landmarks; none if it is known exactly."""
 
+    synthetic: ClassVar[bool] = False
+    """Whether its people do not exist. The faces of real people leave this machine only by `share_originals`."""
     terms: ClassVar[str] = ""
     """Terms of use that its pictures, and whatever learns from them, carry; '' if its publishers' page states them."""
     kept: Path | None = None

@@ -47,8 +47,8 @@ COMPLETED = "http://schema.org/CompletedActionStatus"
 def export(output: Path, root: Path = Path(), scale: str | None = None, with_data: bool = False) -> int:
     """Write the crate of a built scale to ``output`` (a .zip). Returns the number of jobs in it.
 
-    ``with_data``: the files of data/ and checkpoints/ go into it as well. Photographed faces are personal data. Raises
-    LineageError if nothing was built or a file for the crate is missing.
+    ``with_data``: the files of data/ and checkpoints/ go into it as well, except those of private datasets
+    (`params.sharing`). Raises LineageError if nothing was built or a file for the crate is missing.
     """
     if output.suffix != ".zip":
         raise LineageError(f"{output} has the wrong suffix: a crate is a .zip. Give it a name that ends in .zip.")
@@ -57,7 +57,7 @@ def export(output: Path, root: Path = Path(), scale: str | None = None, with_dat
     jobs = history.jobs()
     if not jobs:
         raise LineageError(f"There is no build of scale {parameters.scale}. Run `snakemake all`, or `dvc pull`.")
-    things = Things(root, history, with_data, parameters.terms)
+    things = Things(root, history, with_data, parameters.terms, parameters.private)
     _Run(parameters, things).describe(sorted(jobs.values(), key=lambda job: (job.started, job.key)))
     with files.written(output) as temporary:
         things.crate.write_zip(temporary)

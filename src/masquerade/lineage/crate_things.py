@@ -1,5 +1,6 @@
 """What a crate says of single things: files with their licences and hashes, people, and whatever else has a name."""
 
+from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,7 @@ from masquerade.assets.entries import asset
 from masquerade.assets.identity import identity, role_of
 from masquerade.lineage.history import History, LineageError
 from masquerade.lineage.licences import SPDX, of_faces
-from masquerade.params import paths
+from masquerade.params import paths, sharing
 
 if TYPE_CHECKING:
     from rocrate.model import Entity
@@ -23,13 +24,16 @@ SUFFIXES = {
 class Things:
     """The things of a crate, each added once. ``with_data``: the files of data/ and checkpoints/ are inside.
 
-    ``terms``: terms of use of the run's files; '' for none.
+    ``terms``: terms of use of the run's files; '' for none. ``private``: the datasets whose files stay outside.
     """
 
-    def __init__(self, root: Path, history: History, with_data: bool, terms: str = ""):
+    def __init__(
+        self, root: Path, history: History, with_data: bool, terms: str = "", private: Collection[str] = frozenset()
+    ):
         from rocrate.rocrate import ROCrate
 
         self.root, self.history, self.with_data, self.terms = root, history, with_data, terms
+        self.private = private
         self.crate = ROCrate(version="1.1")
         self.files: dict[str, Entity] = {}
 
@@ -67,7 +71,7 @@ class Things:
         about["license"] = self.licence(stated) if " " not in stated else stated
         source = self.root / path
         folders = paths.BUILT if self.with_data else (paths.RESULTS,)
-        inside = licence is not None or path.startswith(folders)
+        inside = licence is not None or (path.startswith(folders) and not sharing.stays(path, self.private))
         if source.is_file():
             about["contentSize"] = str(source.stat().st_size)
         elif inside:

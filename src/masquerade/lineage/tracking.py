@@ -46,10 +46,11 @@ class Run:
     If several processes train together, only the first one writes.
     """
 
-    def __init__(self, identifier: str | None = None, publish: Publish | None = None):
+    def __init__(self, identifier: str | None = None, publish: Publish | None = None, shows_faces: bool = True):
         """``identifier``: continue this run, which another process may have started. None: begin a new run.
 
         ``publish``: sends the records to the store while the job runs. None: they are published when the build ends.
+        ``shows_faces``: whether sample pictures are kept; those of private datasets are not (`params.sharing`).
         """
         RECORDS.mkdir(parents=True, exist_ok=True)
         self._publish = publish
@@ -58,6 +59,7 @@ class Run:
         self._due = time.monotonic() + _LIVE_SECONDS
         self._again = identifier is not None
         self._kept = process.current().rank == 0
+        self._shows_faces = shows_faces
         if identifier and _slurm():
             self.tag(_slurm())
 
@@ -91,7 +93,9 @@ class Run:
         self._due = time.monotonic() + max(_LIVE_SECONDS, 10 * (time.monotonic() - began))
 
     def picture(self, name: str, pixels: "np.ndarray") -> None:
-        """Keep a sample picture, uint8 (H, W, 3), as the artifact ``pictures/<name>.png``."""
+        """Keep a sample picture, uint8 (H, W, 3), as the artifact ``pictures/<name>.png``, if the run shows faces."""
+        if not self._shows_faces:
+            return
         from PIL import Image
 
         folder = RECORDS / self.id
@@ -125,12 +129,18 @@ class Run:
 
 
 @contextmanager
-def run(name: str, params: Mapping[str, Any], tags: Mapping[str, str], publish: Publish | None = None) -> Iterator[Run]:
+def run(
+    name: str,
+    params: Mapping[str, Any],
+    tags: Mapping[str, str],
+    publish: Publish | None = None,
+    shows_faces: bool = True,
+) -> Iterator[Run]:
     """Record the block as one run. It ends FINISHED, or FAILED with the text of the error as a tag.
 
-    ``publish`` as in `Run`.
+    ``publish`` and ``shows_faces`` as in `Run`.
     """
-    record = Run(os.environ.get(RUN), publish)
+    record = Run(os.environ.get(RUN), publish, shows_faces)
     record.start(name, params, tags)
     try:
         yield record

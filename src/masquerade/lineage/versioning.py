@@ -4,7 +4,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from masquerade.lineage import local_records, records
 from masquerade.lineage.local_records import Build, NotRecorded
 from masquerade.lineage.records import Records
 from masquerade.lineage.snakemake_internals import graph, inputs_as_read
-from masquerade.params import blocks, loading, overlays, yaml_files
+from masquerade.params import blocks, loading, overlays, sharing, yaml_files
 from masquerade.params.paths import BUILT
 
 if TYPE_CHECKING:
@@ -45,12 +45,25 @@ def record(partial: bool = False) -> int:
     if stale := sorted(set(_changed_inputs(made))):
         raise NotRecorded(f"inputs changed behind Snakemake's back; run `snakemake all --forcerun {' '.join(stale)}`")
     kept = _keep(scale, {str(path) for job in jobs for path in job.output})
+    ignore_private(loading.load(Path()).private)
     _run("dvc", "commit", "--quiet", "--force", "--no-relink", STAGE.format(scale=scale))
     if out_of_date:
         lock = yaml_files.read(LOCK)
         lock["stages"][STAGE.format(scale=scale)]["cmd"] = PARTIAL
         LOCK.write_text(yaml_files.text(lock), encoding="utf-8")
     return kept
+
+
+def ignore_private(private: Collection[str], root: Path = Path()) -> None:
+    """Let DVC ignore the files of private datasets, so that no `dvc push` sends them.
+
+    Raises NotRecorded in a stage of DVC that began before it was told to ignore one of them.
+    """
+    if sharing.ignore(private, root) and OF_DVC in os.environ:
+        raise NotRecorded(
+            f"{sharing.IGNORE} did not name all files of real people that stay on this machine (share_originals in "
+            "params.yaml), and DVC has read it already. It names them now: run the same command again"
+        )
 
 
 def _keep(scale: str, planned: frozenset[str] | set[str] = frozenset()) -> int:
@@ -72,8 +85,9 @@ def merge() -> int:
     """After ``git merge``: put the records and files of both sides together. Returns the number of files from theirs.
 
     A job that one side changed is taken from that side. A job that both sides changed is taken from ours. dvc.lock
-    stays ours until the build is recorded. Raises NotRecorded if no merge is under way, or the bytes of the other side
-    are neither in DVC's cache nor in a remote.
+    stays ours until the build is recorded. The files of private datasets are in no remote: jobs make them again.
+    Raises NotRecorded if no merge is under way, or the bytes of the other side are neither in DVC's cache nor in a
+    remote.
     """
     import dvc.api
 
@@ -81,8 +95,9 @@ def merge() -> int:
     text = records.text_path(scale).as_posix()
     base, ours, theirs = (Records.parse(_of_commit(commit, text)) for commit in _sides())
     merged = records.merged(base, ours, theirs)
-    taken = [path for path, record in merged.makers.items()
-             if path not in ours.makers or ours.makers[path].outputs[path] != record.outputs[path]]  # fmt: skip
+    private = loading.load(Path()).private
+    taken = [path for path, record in merged.makers.items() if not sharing.stays(path, private)
+             and (path not in ours.makers or ours.makers[path].outputs[path] != record.outputs[path])]  # fmt: skip
     other = dvc.api.DVCFileSystem(".", rev="MERGE_HEAD")
     try:
         for path in taken:

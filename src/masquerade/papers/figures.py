@@ -15,12 +15,15 @@ from masquerade.papers.context import Context
 from masquerade.papers.figure_declarations import Curve, Curves, Grid, MethodVariant, Panel, Picture, Threshold
 from masquerade.papers.measured import Cells, Measured, fact_text
 from masquerade.papers.reference import needs
+from masquerade.params import sharing
 from masquerade.params.matrix import Setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+NOT_SHOWN = "not shown"
+"""Stands in the place of an image of a private dataset."""
 GAP, HEAD = 1 / 32, 7 / 32
 """The space between the pictures of a grid, and above them for one line of titles, in inches."""
 LINE = 4 / 32
@@ -175,10 +178,11 @@ def grid(
     outputs: Sequence[Path],
     distances: face_selection.Distances | None = None,
     attempts: Sequence[FaceArchive] = (),
+    private: bool = False,
 ) -> None:
     """Draw faces: the original first, then the picture of each method. A refusal is a grey tile with its reason.
 
-    The notes name columns that have no picture, and why.
+    The notes name columns that have no picture, and why. ``private``: no picture is drawn, and the notes say why.
     ``source``: the archive of the originals. ``derived``: the anonymized archives, any seeds, in any order.
     ``attempts``: the archives of further pictures of the same faces, for columns that show one. A column may show its
     `difference` to the original.
@@ -193,12 +197,16 @@ def grid(
     side = source.load(rows=originals.loc[ids[:1]]).images.shape[-1]
     with canvas.style():
         notes = [context.about(figure), _left_out(declared_columns), figure.note]
+        if private:
+            ids, notes = ids[:1], [sharing.withheld(context.dataset(figure.dataset)), *notes]
         drawing, tiles = _mosaic(len(ids), ["original", *(title for title, *_ in columns)], notes)
         for face, row in zip(ids, tiles, strict=True):
             original = source.load(rows=originals.loc[[face]]).images[0]
-            _tile(row[0], original)
+            _tile(row[0], NOT_SHOWN if private else original)
             for (_, key, declared, _), ax in zip(columns, row[1:], strict=True):
-                if declared.attempt:
+                if private:
+                    picture: np.ndarray | str = NOT_SHOWN
+                elif declared.attempt:
                     picture = face_selection.attempt(face, attempt_archives[key], declared)
                 else:
                     picture = face_selection.draw(face, archives[key], key, distances)

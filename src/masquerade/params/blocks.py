@@ -220,6 +220,8 @@ class Common(Settings):
     data_seed: int
     """Seed of the procedural faces, the splits and the backbones."""
     people: PeopleSettings
+    share_originals: list[Name]
+    """Datasets of real people whose faces may leave this machine: with `dvc push`, MLflow, the report and the crate."""
     rehearsal: bool
     """Whether the build only tests that everything runs: every file is marked, and no table is made."""
     collection: str

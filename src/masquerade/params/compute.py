@@ -12,7 +12,8 @@ TAKEN = {
     "time": "set `minutes`", "mem": "set `memory_gb`", "gpus-per-node": "set `gpus`", "ntasks": "set `tasks`",
     "ntasks-per-node": "set `tasks`", "cpus-per-task": "set compute.threads", "signal": "set compute.grace_seconds",
 } | dict.fromkeys(
-    ("job-name", "output", "error", "open-mode", "requeue", "no-requeue", "array", "wrap", "chdir", "export", "nodes"),
+    ("job-name", "output", "error", "open-mode", "requeue", "no-requeue", "array", "wrap", "chdir", "nodes", "wait",
+     "parsable", "quiet", "test-only"),
     _OURS,
 )  # fmt: skip
 """Option of sbatch that other parameters set -> what to do instead."""
@@ -35,6 +36,11 @@ class LightJobs(Settings):
     def _options_are_free(cls, options: dict[str, str | int | float | bool]) -> dict[str, str | int | float | bool]:
         for option in options.keys() & TAKEN.keys():
             raise ValueError(f"'{option}' is not among the free options: {TAKEN[option]}")
+        if options.get("export", "ALL") != "ALL":
+            raise ValueError(
+                f"'export' is '{options['export']}', and only ALL is allowed: a job needs the variables with which "
+                "Snakemake was started. Set further variables before Snakemake starts, or in compute.setup"
+            )
         return options
 
 

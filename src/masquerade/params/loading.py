@@ -62,6 +62,7 @@ def _check_references(parameters: Parameters) -> None:
     references = {
         "matrix.train_on": ([parameters.matrix.train_on], parameters.datasets),
         "matrix.evaluate": (parameters.matrix.evaluate, parameters.datasets),
+        "share_originals": (parameters.share_originals, discovery.names("faces")),
         "measure.judges": (parameters.measure.judges, parameters.judges),
         "target.judges": (parameters.target.judges, parameters.judges),
         "recovery.judges": (parameters.recovery.judges, parameters.judges),

@@ -6,6 +6,7 @@ from typing import Any
 from masquerade.core import discovery, own_weights
 from masquerade.core.errors import ParameterError
 from masquerade.core.settings import Settings
+from masquerade.params import sharing
 from masquerade.params.blocks import Common
 from masquerade.params.overlays import MISSING, at, overlay
 
@@ -27,6 +28,8 @@ class Parameters:
         self.methods: dict[str, Any] = self._present("methods")
         self.attackers: dict[str, Settings] = self._present("attackers")
 
+        self.private = sharing.private_datasets(self.share_originals, self.matrix.train_on, self.matrix.evaluate)
+        """The datasets whose faces stay on this machine (`sharing.stays`)."""
         used = self.datasets.keys() & {self.matrix.train_on, *self.matrix.evaluate}
         self.terms = self.terms_of(used, self.backbones)
         """The terms of use of this scale's pictures and networks."""

@@ -12,7 +12,7 @@ from typing import Any
 from masquerade import assets
 from masquerade.core import determinism, discovery, rehearsal
 from masquerade.core.errors import ParameterError
-from masquerade.params import loading, matrix
+from masquerade.params import loading, matrix, sharing
 from masquerade.params.matrix import Cell
 from masquerade.params.paths import CELL, Paths
 from masquerade.params.slices import Slice
@@ -52,6 +52,8 @@ class Graph:
         self.key_attacked = matrix.matching(self.built, self.parameters.attacks.cells)
         self.train_on = self.parameters.matrix.train_on
         self.datasets = sorted({cell.dataset for cell in self.cells} | {self.train_on})
+        self.private = " ".join(name for name in self.datasets if name in self.parameters.private)
+        """The datasets of this scale whose images no figure and no report shows."""
         self.attribute_datasets = sorted({cell.dataset for cell in self.attributed} | {self.train_on})
         self.planned = PlannedFiles(root.resolve(), announce)
         self.backbones = BackboneInputs(self.parameters, self.paths, self.planned)
@@ -62,6 +64,7 @@ class Graph:
         self._check_train_set()
         adopted_networks.check(self.parameters, root.resolve())
         rehearsal.declare(self.parameters.rehearsal)
+        sharing.declare(self.parameters.private)
         determinism.declare(self.parameters.compute.deterministic)
         self._slice, self.sources = cache(self._slice), cache(self.sources)
 

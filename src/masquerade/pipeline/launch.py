@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from masquerade.core import process
 from masquerade.core.errors import MasqueradeError
 from masquerade.lineage.tracking import LOG, RUN
+from masquerade.params.compute import TAKEN
 from masquerade.pipeline import forked_job
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ _HINTS = {
 
 MEMORY, GPUS = {"mem-per-cpu", "mem-per-gpu"}, {"gres", "gpus", "gpus-per-task", "gpus-per-socket"}
 """Options of sbatch that replace `memory_gb` and `gpus`."""
+_OPEN = {"partition", "account", "constraint"}
+"""Options that the parameters may leave to the cluster, and so to the variables of the site and the user."""
+_VARIABLES = {"time": "TIMELIMIT", "mem": "MEM_PER_NODE", "array": "ARRAY_INX"}
+"""Option of sbatch -> its variable without the prefix, where the variable has another name."""
 _PASSING = re.compile(
     r"timed out|unable to contact|temporarily unavailable|zero bytes|standby mode|connection refused|MaxSubmitJob", re.I
 )
@@ -160,10 +165,13 @@ def submit(
     options = {}
     if launcher == "slurm":
         options = {"slurm_max_num_timeout": submission["requeues"]}
-        optional = {f"slurm_{key}": submission[key] for key in ("partition", "account", "constraint", "setup")}
-        resources |= {key: value for key, value in optional.items() if value}
+        optional = {key: submission[key] for key in ("partition", "account", "constraint", "setup") if submission[key]}
+        resources |= {f"slurm_{key}": value for key, value in optional.items()}
         resources["slurm_signal_delay_s"] = submission["grace_seconds"]
-        resources["slurm_additional_parameters"] = {"requeue": True, **given}
+        resources["slurm_additional_parameters"] = {"requeue": True, "export": "ALL", **given}
+        # srun takes neither from the script by itself: it has variables of its own, and since 22.05 one processor
+        resources["slurm_srun_args"] = ["--export=ALL", f"--cpus-per-task={submission['cpus']}"]
+        forget_defaults({*optional, *submission["options"]})
     executor = submitit.AutoExecutor(folder=str(logs), cluster=launcher, **options)
     executor.update_parameters(**resources)
     try:
@@ -178,6 +186,18 @@ def submit(
     log = submitit_internals.log(job)
     sys.stderr.write(f"{submission['name']} is {launcher} job {job.job_id}; its log: {log}\n")
     return job
+
+
+def forget_defaults(options: Collection[str] = ()) -> None:
+    """Remove the variables of sbatch and srun for all that Masquerade decides, and for these further ``options``.
+
+    A site or a user sets them, such as ``SBATCH_EXPORT=NONE``. To sbatch, a variable comes before an option in
+    submitit's script. What the parameters leave open stays theirs.
+    """
+    decided = {*TAKEN, "export", *MEMORY, *GPUS} - _OPEN | {*options}
+    names = {f"SBATCH_{_VARIABLES.get(option, option.upper().replace('-', '_'))}" for option in decided}
+    for name in [name for name in os.environ if name in names or name.startswith("SRUN_")]:
+        del os.environ[name]
 
 
 def _patiently(

@@ -77,19 +77,24 @@ def arguments(
 def main(name: str, given: Namespace, work: Callable[["Run"], None]) -> None:
     """Run ``work`` as one tracked job and record its circumstances. Of several processes, the first one records.
 
+    The run keeps no picture if the job reads a file of a private dataset (`params.sharing`).
+
     A MasqueradeError ends the program with the text of the error and status 1.
     """
     import logging
 
     from masquerade.core import determinism, fingerprints, process
     from masquerade.lineage import provenance, publishing, tracking
+    from masquerade.params import sharing
 
+    private = sharing.declared()
+    shows_faces = not any(sharing.stays(path, private) for path in given.inputs)
     began = time.time()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     try:
         with (
             determinism.explained(),
-            tracking.run(name, given.params.values, tags(given), publishing.publish) as run,
+            tracking.run(name, given.params.values, tags(given), publishing.publish, shows_faces) as run,
         ):
             work(run)
             if process.current().rank == 0:

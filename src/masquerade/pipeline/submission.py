@@ -23,8 +23,9 @@ NAMED = {"qos": "qos", "gres": "gres", "mem-per-cpu": "mem_mb_per_cpu"}
 
 
 def light(compute: ComputeSettings) -> dict[str, Any]:
-    """Resources of a job of Snakemake's own executor, which sets the comment of a job itself."""
-    options = {key: value for key, value in compute.light.options.items() if value is not False and key != "comment"}
+    """Resources of a job of Snakemake's own executor, which sets the options comment and export (ALL) itself."""
+    given = {key: value for key, value in compute.light.options.items() if value is not False}
+    options = {key: value for key, value in given.items() if key not in ("comment", "export")}
     resources: dict[str, Any] = {"runtime": compute.light.minutes}
     if not launch.MEMORY & options.keys():
         resources["mem_mb"] = int(compute.light.memory_gb * 1024)
@@ -87,13 +88,15 @@ def forget_outer_job(kept: Mapping[str, str]) -> None:
 
 
 def prepare(compute: ComputeSettings, submits: bool, kept: Mapping[str, str]) -> None:
-    """Forget the outer job, and raise MasqueradeError if the cluster lacks a partition that params.yaml names.
+    """Forget the outer job and the site's defaults before anything is submitted.
 
+    Raises MasqueradeError if the cluster lacks a partition that params.yaml names.
     ``submits``: whether Snakemake's executor sends jobs to a cluster. ``kept``: see `forget_outer_job`.
     """
     if not (submits or compute.launcher == "slurm"):
         return
     forget_outer_job(kept)
+    launch.forget_defaults()
     partitions = {f"compute.{kind}.partition": getattr(compute, kind).partition for kind in KINDS}
     partitions |= {f"compute.own.{job}.partition": knobs.get("partition", "") for job, knobs in compute.own.items()}
     launch.check_partitions(partitions)

@@ -6,7 +6,7 @@ takes its place.
 
 import base64
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,8 +95,10 @@ def lane_title(attempt: str, keyed: bool) -> str:
     return f"view: {which.replace('_', ' ')}" if kind == "view" else LANES.get(attempt, attempt)
 
 
-def boards(files: Files, methods: Methods, skipped: Mapping[Setting, str]) -> list[Board]:
-    """A board for each dataset with anonymized pictures, from the first seed.
+def boards(
+    files: Files, methods: Methods, skipped: Mapping[Setting, str], private: Collection[str] = ()
+) -> list[Board]:
+    """A board for each dataset with anonymized pictures, from the first seed, that is not ``private``.
 
     ``skipped``: (dataset, method, variant) -> why it was not run. Raises ArchiveError when an archive is damaged.
     """
@@ -109,7 +111,7 @@ def boards(files: Files, methods: Methods, skipped: Mapping[Setting, str]) -> li
     every = []
     for path in files.faces:
         own = {setting: archive for setting, archive in derived.items() if setting[0] == path.stem}
-        if own:
+        if own and path.stem not in private:
             every.append(_board(path, own, attempts, methods, skipped))
     return every
 

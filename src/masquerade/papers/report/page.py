@@ -1,7 +1,7 @@
 """Prepares what the template shows, and renders the report as one HTML file that needs no network."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from masquerade.papers.report.chain import Files
 from masquerade.papers.report.variants import Methods, in_order
 from masquerade.papers.table_result import Entry, Line, TableResult
 from masquerade.papers.verdicts import FAILS, HOLDS, UNDECIDED
+from masquerade.params import sharing
 from masquerade.params.matrix import Setting
 
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -209,11 +210,13 @@ def render(
     claims: Path,
     further: Sequence[Path],
     context: Context,
+    private: Collection[str] = (),
 ) -> str:
     """The whole page. Raises ArchiveError when an archive is damaged.
 
     ``methods``: method -> variant -> its knobs. ``skipped``: (dataset, method, variant) -> why it was not run.
-    ``claims``: the CSV file of the papers' claims. ``further``: Markdown pages.
+    ``claims``: the CSV file of the papers' claims. ``further``: Markdown pages. ``private``: the datasets of which the
+    page shows no image.
     """
     order = in_order(files.settings, methods)
     return (
@@ -222,7 +225,8 @@ def render(
         .render(
             papers=papers,
             context=context,
-            boards=explorer.boards(files, methods, skipped),
+            boards=explorer.boards(files, methods, skipped, private),
+            withheld=[sharing.withheld(name) for name in private if any(cell.dataset == name for cell in files.cells)],
             plots=_plots(papers, order, cells, methods, context),
             chains={
                 setting: chain.chain_of(
