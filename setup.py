@@ -3,6 +3,7 @@
 The table ``tool.masquerade.wheel`` names the files. An editable installation reads the clone itself.
 """
 
+import os
 import shutil
 import subprocess
 import tomllib
@@ -30,7 +31,9 @@ def commit() -> str:
     if not (ROOT / ".git").exists():  # a copy inside another repository has none of its own
         return "unknown\n"
     command = ["git", "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    others = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")  # in a hook of git they name another repository
+    environment = {name: value for name, value in os.environ.items() if name not in others}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     return done.stdout if done.returncode == 0 else "unknown\n"
 
 

@@ -31,7 +31,8 @@ from masquerade.core.packages import naming_missing_packages
 
 if TYPE_CHECKING:
     from masquerade.methods import listed as methods
-    from masquerade.pipeline.photographs.anonymizer import Anonymizer, Batch, load
+    from masquerade.pipeline.photographs.anonymizer import Anonymizer, Batch
+    from masquerade.pipeline.photographs.loading import load
     from masquerade.pipeline.photographs.single import AnonymizedFace, AnonymizedPhotograph
 
 __all__ = [
@@ -56,7 +57,7 @@ __all__ = [
 _HOMES = {
     "Anonymizer": "pipeline.photographs.anonymizer",
     "Batch": "pipeline.photographs.anonymizer",
-    "load": "pipeline.photographs.anonymizer",
+    "load": "pipeline.photographs.loading",
     "AnonymizedFace": "pipeline.photographs.single",
     "AnonymizedPhotograph": "pipeline.photographs.single",
 }

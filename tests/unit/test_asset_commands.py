@@ -9,14 +9,14 @@ from filelock import FileLock
 from typer.testing import CliRunner
 
 from masquerade import assets
-from masquerade.assets import entries, lock
+from masquerade.assets import entries, fetching, lock
 from masquerade.cli import doctor
 from masquerade.cli.assets import app
 from masquerade.core import discovery
 from masquerade.core.errors import AssetError
 from masquerade.params import loading
 from masquerade.params.blocks import PARAMS
-from toy_assets import BYTES, SHA256, archive, given_file, placed, put, remote, toy_registry, weights
+from toy_assets import BYTES, SHA256, about, archive, given_file, placed, put, remote, toy_registry, weights
 
 
 def run(*words: str) -> tuple[int, str]:
@@ -73,6 +73,41 @@ def test_fetch_uses_the_archive_if_the_direct_file_is_wrong(toys, monkeypatch):
     assert assets.checked("both").read_bytes() == BYTES
     assert lock.recorded("both", "net.pt").origin == "https://two"
     assert sorted(path.name for path in Path("assets/both").iterdir() if path.suffix != ".lock") == ["net.pt"]
+
+
+def test_fetch_prints_the_steps_by_hand_if_every_address_of_a_file_is_dead_and_fetches_the_other_files(
+    toys, monkeypatch
+):
+    md5 = hashlib.md5(BYTES).hexdigest()
+    lists = (
+        entries.File(
+            name="people.txt", **remote(urls=("https://dead",), size=len(BYTES), md5=md5, vouched="a library")
+        ),
+        entries.File(name="pairs.txt", **remote(urls=("https://alive",), sha256=SHA256)),
+    )
+    toys["faces"] = entries.Dataset(**about(source="its makers"), files=lists, folders=(), within=())
+
+    def receive(url: str, part: Path, *_: object) -> None:
+        if url == "https://dead":
+            raise fetching.MirrorError("its name is not found")
+        part.write_bytes(BYTES)
+
+    monkeypatch.setattr(fetching, "_persist", receive)
+    code, output = run("fetch", "faces")
+    assert code == 1
+    assert "https://dead: its name is not found" in output
+    assert f"Get a copy of people.txt ({len(BYTES)} bytes, MD5 {md5}; source: a library)" in output
+    assert "Where it comes from: its makers." in output
+    assert "`masquerade assets place people.txt faces` checks it and puts it into assets/faces/people.txt." in output
+    assert Path("assets/faces/pairs.txt").read_bytes() == BYTES
+    given_file(BYTES, "people.txt")
+    assert run("place", "people.txt", "faces")[0] == 0
+    assert run("fetch", "faces")[0] == 0
+
+
+def test_the_list_of_people_of_lfw_has_a_published_hash_since_its_only_address_is_dead():
+    (people,) = (file for file in entries.registry()["lfw"].parts if file.name == "people.txt")
+    assert people.md5 == "450f0863dd89e85e73936a6d71a3474b"
 
 
 def test_two_processes_do_not_fetch_the_same_file(toys):

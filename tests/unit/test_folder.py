@@ -382,6 +382,13 @@ def test_a_colour_profile_is_followed_in_every_mode(tmp_path, mode):
     np.testing.assert_allclose(pixels[0, 0].astype(int), (20, 90, 200), atol=2)
 
 
+def test_a_large_color_profile_of_a_png_is_followed(tmp_path):
+    """Pillow alone refuses a PNG whose profile has more than 1 MB."""
+    profile = exchanged_primaries() + np.random.default_rng(0).bytes(2_000_000)
+    pixels = saved(tmp_path / "screen.png", Image.new("RGB", (8, 8), (200, 90, 20)), icc_profile=profile)
+    np.testing.assert_allclose(pixels[0, 0].astype(int), (20, 90, 200), atol=2)
+
+
 @pytest.mark.parametrize("mode", ["L", "LA", "I;16"])
 def test_a_grey_profile_is_followed(tmp_path, mode):
     grey = Image.fromarray(np.full((8, 8), 128, np.uint8))
@@ -412,7 +419,7 @@ def test_transparent_parts_are_white(tmp_path):
 
 
 def test_a_mode_without_a_fixed_range_is_refused(tmp_path):
-    with pytest.raises(PictureError, match="mode F is not supported"):
+    with pytest.raises(PictureError, match="an image of floating-point numbers, which is not read"):
         saved(tmp_path / "float.tiff", Image.fromarray(np.ones((8, 8), np.float32)))
 
 

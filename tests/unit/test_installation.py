@@ -1,9 +1,15 @@
 """Installed packages load. A package that does not load is named with its library and a remedy."""
 
+import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
+import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -123,6 +129,37 @@ def test_error_text_names_package_library_and_remedy():
         assert "\n" not in text
 
 
+def test_the_doctor_names_packages_that_are_imported_from_another_place_also_in_the_locked_version(root, tmp_path):
+    """Environment modules of clusters set PYTHONPATH. A folder there may have no metadata, and so no version."""
+    locked = dict(re.findall(r"^([\w-]+)==(\S+)", (root / "requirements.lock").read_text(), re.MULTILINE))
+    information = tmp_path / f"tifffile-{locked['tifffile']}.dist-info"
+    for folder in (tmp_path / "tifffile", tmp_path / "imageio", information):
+        folder.mkdir()
+        (folder / "__init__.py").touch()
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tifffile\nVersion: {locked['tifffile']}\n")
+    (tmp_path / "threadpoolctl.py").touch()
+    program = (
+        "from pathlib import Path\nfrom masquerade.cli import doctor\n"
+        f"for check in doctor.packages(Path({str(root)!r})): print(*vars(check).values())"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(root / "src")])}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert f"packages of {tmp_path} False in place of ours: " in done.stdout
+    for text in (f"tifffile {locked['tifffile']}", "imageio of unknown version", "threadpoolctl of unknown version"):
+        assert text in done.stdout
+    assert "unload the environment module that sets it, or `unset PYTHONPATH`. True" in done.stdout
+    assert "as locked" not in done.stdout
+
+
+def test_the_doctor_says_how_a_folder_came_before_the_environment(tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr(installation.site, "getusersitepackages", lambda: str(tmp_path / "user"))
+    assert "PYTHONNOUSERSITE=1" in installation.way_out(tmp_path / "user")
+    assert "sitecustomize.py" in installation.way_out(tmp_path / "other")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}/module{os.pathsep}src")
+    assert "`unset PYTHONPATH`" in installation.way_out(tmp_path / "module")
+
+
 def test_the_doctor_reports_packages_that_do_not_load(monkeypatch):
     failure = Unloadable(("dlib-bin 20.0",), "libstdc++.so.6: cannot open shared object file")
     monkeypatch.setattr(installation, "unloadable", lambda packages: [failure])
@@ -175,7 +212,7 @@ def test_extension_module_that_its_package_does_without_is_not_loaded(monkeypatc
     assert not any("tbbpool" in name for name in linked)
 
 
-@pytest.mark.parametrize("name", ["a:b", 'a"b', "a$b", "a`b", "a\\b", "a%b"])
+@pytest.mark.parametrize("name", ["a:b", 'a"b', "a$b", "a`b", "a\\b", "a%b", "lab{a}", "a{b", "a}b", "a\nb"])
 def test_a_path_that_cannot_work_is_refused_in_one_paragraph_before_anything_runs(root, tmp_path, name):
     place = tmp_path / name
     place.mkdir()
@@ -190,7 +227,7 @@ def test_a_path_that_cannot_work_is_refused_in_one_paragraph_before_anything_run
         checks.check_place(place)
 
 
-@pytest.mark.parametrize("name", ["a b", "it's", "a&b", "(a) [b]", "ä", "a{b}", "#1"])
+@pytest.mark.parametrize("name", ["a b", "it's", "a&b", "(a) [b]", "ä", "#1", "a*b", "a?b", "~a", "-a", "a;b", "<a>"])
 def test_a_path_with_another_character_is_accepted(name):
     checks.check_place(Path("/home") / name)
 
@@ -217,3 +254,98 @@ def test_environment_of_a_moved_or_copied_clone_is_made_anew(root, tmp_path, kin
     planned = subprocess.run(["make", "-n", "environment"], cwd=where, capture_output=True, text=True, check=True,
                              env=os.environ | {"PWD": str(where)}).stdout  # fmt: skip
     assert ('[ -z "other-python" ] || rm -rf .venv' in planned) == (kind == "another")
+
+
+@pytest.fixture
+def installed(root, tmp_path):
+    """A clone with an environment, whose marks say that everything is installed, and a package to install offline."""
+    place = tmp_path / "clone"
+    place.mkdir()
+    for name in ("Makefile", "requirements.lock", "requirements-cuda.lock", "pyproject.toml"):
+        shutil.copy(root / name, place)
+    venv.create(place / ".venv", symlinks=True)
+    settings = place / ".venv/pyvenv.cfg"
+    settings.write_text(re.sub("(?m)^command = .*", f"command = python -m venv {place}/.venv", settings.read_text()))
+    (packages,) = (place / ".venv/lib").glob("*/site-packages")
+    (packages / "pip_of_the_tests.pth").write_text(sysconfig.get_path("purelib"))
+    wheel(tmp_path / "wheels")
+    (place / "requirements-photo.lock").write_text("toypackage==1.0\n")
+    (place / ".venv/bin/.installed").write_text(make_hash(place, LOCKS))
+    return place
+
+
+LOCKS = ("requirements.lock", "requirements-cuda.lock", "pyproject.toml")
+
+
+def make_hash(place: Path, names: Iterable[str]) -> str:
+    return hashlib.sha256(b"".join((place / name).read_bytes() for name in names)).hexdigest()
+
+
+def wheel(folder: Path) -> None:
+    """Write the wheel of ``toypackage`` 1.0, a module without content."""
+    folder.mkdir()
+    information = "toypackage-1.0.dist-info"
+    files = {
+        "toypackage.py": "",
+        f"{information}/METADATA": "Metadata-Version: 2.1\nName: toypackage\nVersion: 1.0\n",
+        f"{information}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    files[f"{information}/RECORD"] = "".join(f"{name},,\n" for name in files)
+    with zipfile.ZipFile(folder / "toypackage-1.0-py3-none-any.whl", "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+
+
+def make(place: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run make without a network; pip takes packages from the folder of `wheel`."""
+    removed = ("PYTHON", "PIP_", "MAKE", "MFLAGS")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(removed)}
+    pip = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(place.parent / "wheels")}
+    return subprocess.run(
+        ["make", *arguments], cwd=place, env=environment | pip | settings, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("setting", [
+    "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_PYTHON", "PYTHONPATH",
+    "user = true", "target = ELSEWHERE", "prefix = ELSEWHERE", "root = ELSEWHERE",
+])  # fmt: skip
+def test_make_installs_into_its_environment_wherever_pip_is_told_to_install(installed, tmp_path, setting):
+    """What else pip.conf and the variables say, such as an index, counts: here the folder with the package."""
+    elsewhere, configuration = tmp_path / "elsewhere", tmp_path / "pip.conf"
+    if "=" in setting:
+        configuration.write_text(f"[install]\n{setting.replace('ELSEWHERE', str(elsewhere))}\n")
+        settings = {"PIP_CONFIG_FILE": str(configuration)}
+    else:
+        settings = {setting: {"PIP_USER": "1", "PIP_PYTHON": "/no/python"}.get(setting, str(elsewhere))}
+    if setting == "PYTHONPATH":  # pip would take what lies there for installed
+        zipfile.ZipFile(tmp_path / "wheels/toypackage-1.0-py3-none-any.whl").extractall(elsewhere)
+    done = make(installed, "photo", **settings)
+    assert done.returncode == 0, done.stderr
+    assert list((installed / ".venv/lib").glob("*/site-packages/toypackage.py"))
+    assert elsewhere.exists() == (setting == "PYTHONPATH")
+
+
+def test_make_installs_nothing_after_files_got_new_times_and_again_after_their_content_changed(installed):
+    """`git checkout other && git checkout -` gives files new times. Without a network `make` must not fail then."""
+    assert make(installed, "photo").returncode == 0
+    for name in (*LOCKS, "requirements-photo.lock"):
+        os.utime(installed / name, (2_000_000_000, 2_000_000_000))
+    assert "Nothing to be done" in make(installed, "photo").stdout
+    for name, packages in (("requirements-photo.lock", "requirements-photo.lock"), ("pyproject.toml", "--editable .")):
+        before = (installed / name).read_text()
+        (installed / name).write_text(f"{before}\n# another content")
+        assert packages in make(installed, "-n", "photo").stdout
+        (installed / name).write_text(before)
+        assert "Nothing to be done" in make(installed, "photo").stdout
+
+
+def test_a_half_installed_environment_is_not_taken_for_a_whole_one(installed):
+    """The lock of another branch, whose installation fails, and then the lock before it."""
+    assert make(installed, "photo").returncode == 0
+    lock = installed / "requirements-photo.lock"
+    before = lock.read_text()
+    lock.write_text("nopackage==1.0\n")
+    assert make(installed, "photo").returncode != 0
+    lock.write_text(before)
+    assert "pip" in make(installed, "-n", "photo").stdout

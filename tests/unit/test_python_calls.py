@@ -1,11 +1,19 @@
 """`import masquerade`: one photograph, a key and a folder from Python, under the rules of the command line."""
 
+import multiprocessing
+import os
+import pickle
 import shutil
+import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -14,6 +22,7 @@ from command_line import anonymize, folder_with_portrait, make_original_keyed, p
 from masquerade.core import discovery
 from masquerade.judges.dlib_face import DlibFace
 from masquerade.methods.gaussian_noise import GaussianNoise
+from masquerade.params.paths import Paths
 from masquerade.pipeline.photographs import single
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +58,10 @@ def scratch(tmp_path, monkeypatch) -> Path:
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     return folder
+
+
+def files_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def two_people() -> Image.Image:
@@ -142,11 +155,49 @@ class TestOnePhotograph:
             method.anonymize(portrait())
         assert loaded == [GaussianNoise, DlibFace]
 
-    def test_no_original_remains_on_the_disk(self, noise, weak, scratch):
-        noise.anonymize(portrait())
-        with pytest.raises(masquerade.StillRecognised):
-            weak.anonymize(portrait())
-        assert [path for path in scratch.rglob("*") if path.is_file()] == []
+    def test_one_photograph_is_written_to_no_file(self, noise, weak, keyed, scratch, tmp_path, monkeypatch):
+        """Whatever ends the process, and whenever, leaves nothing."""
+        portrait().save(tmp_path / "one.png")
+        monkeypatch.setattr("tempfile.mkdtemp", lambda *given, **options: pytest.fail("a folder for files was made"))
+        before = files_in(tmp_path)
+        for picture in (portrait(), tmp_path / "one.png"):
+            noise.anonymize(picture, faces="all")
+            with pytest.raises(masquerade.StillRecognised):
+                weak.anonymize(picture)
+            hidden = keyed.anonymize(picture, key=KEY)
+            keyed.recover(hidden.image, key=KEY)
+        assert files_in(tmp_path) == before
+
+    @pytest.mark.parametrize("call", ["one", "folder", "recovery"])
+    def test_a_killed_program_leaves_no_original_and_no_recovered_face(self, root, tmp_path, call):
+        """It is killed by a signal that no program can handle, in the middle of its work."""
+        scratch, pictures = tmp_path / "scratch", folder_with_portrait(tmp_path, "one.png")
+        scratch.mkdir()
+        code = (
+            "import os, sys, pytest, masquerade\n"
+            "from PIL import Image\n"
+            "from command_line import make_original_keyed\n"
+            "from masquerade.pipeline import inspection, release\n"
+            "make_original_keyed(pytest.MonkeyPatch())\n"
+            "root, call, pictures, output = sys.argv[1:]\n"
+            "method = masquerade.load('original', root=root)\n"
+            "def end(*given): os.kill(os.getpid(), 9)\n"
+            "if call == 'recovery':\n"
+            "    hidden = method.anonymize(pictures + '/one.png', key='correct horse').image\n"
+            "    write = release.write_face\n"
+            "    release.write_face = lambda *given: (write(*given), end())\n"
+            "    method.recover(hidden, key='correct horse')\n"
+            "inspection.Inspector.search = end\n"
+            "if call == 'one':\n"
+            "    method.anonymize(Image.open(pictures + '/one.png'), key='correct horse')\n"
+            "method.anonymize_folder(pictures, output, key='correct horse')\n"
+        )
+        process = subprocess.run(
+            [sys.executable, "-c", code, root, call, pictures, tmp_path / "out"], cwd=scratch, check=False,
+            env=os.environ | {"TMPDIR": str(scratch), "PYTHONPATH": str(ROOT / "tests")},
+        )  # fmt: skip
+        assert process.returncode == -signal.SIGKILL
+        assert files_in(scratch) + files_in(tmp_path / "out") == []
 
     def test_the_file_that_was_judged_is_saved(self, noise, tmp_path):
         result = noise.anonymize(portrait())
@@ -197,7 +248,7 @@ class TestRefusals:
         ("x" * 5000, "File name too long"),
         (b"bytes", "not a picture but of type bytes"), (np.zeros((9, 9, 3)), r"this one is float64 \(9, 9, 3\)"),
         (np.zeros((9, 9), np.uint8), r"uint8 \(9, 9\)"), (np.zeros((0, 9, 3), np.uint8), r"\(0, 9, 3\)"),
-        (Image.new("F", (9, 9)), "its colour mode F is not supported"),
+        (Image.new("F", (9, 9)), "an image of floating-point numbers, which is not read"),
         (np.zeros((1, 40_000, 3), np.uint8), "a side longer than"), (np.zeros((1, 1, 3), np.uint8), "no face"),
     ])  # fmt: skip
     def test_something_else_than_a_picture_is_refused(self, noise, picture, message):
@@ -221,7 +272,62 @@ class TestRefusals:
             noise.anonymize(portrait(), large=True)
 
 
+class TestThreadsAndForks:
+    def test_threads_give_the_bytes_of_one_thread(self, root, noise):
+        """They share the method, and the detectors with another method."""
+        pictures, other = (portrait(), portrait().rotate(3)), masquerade.load("gaussian_noise", seed=2, root=root)
+
+        def call(number: int) -> bytes:
+            return (other if number == 7 else noise).anonymize(pictures[number % 2]).content
+
+        alone = [call(number) for number in (0, 1, 7)]
+        with ThreadPoolExecutor(8) as threads:
+            assert list(threads.map(call, range(8))) == [*alone[:2] * 3, alone[0], alone[2]]
+
+    def test_a_fork_of_a_process_that_loaded_is_refused_at_once_and_told_to_load_in_the_worker(self, root, noise):
+        fork = multiprocessing.get_context("fork")
+        answers, calls = fork.SimpleQueue(), (
+            lambda: noise.anonymize(portrait()),
+            lambda: noise.recover(portrait(), key=KEY),
+            lambda: masquerade.load("gaussian_noise", root=root),
+        )  # fmt: skip
+
+        def work() -> None:
+            for call in calls:
+                try:
+                    answers.put(repr(call()))
+                except masquerade.MasqueradeError as error:
+                    answers.put(str(error))
+
+        worker = fork.Process(target=work, daemon=True)
+        worker.start()
+        worker.join(60)
+        assert worker.exitcode == 0
+        for _ in calls:
+            assert f"a fork of process {os.getpid()}" in (answer := answers.get())
+            assert "Call masquerade.load in each worker" in answer
+
+    def test_a_loaded_method_that_is_sent_to_another_process_is_refused(self, noise):
+        with pytest.raises(masquerade.MasqueradeError, match=r"Call masquerade\.load in each worker"):
+            pickle.dumps(noise)
+
+
 class TestLoad:
+    def test_another_current_folder_changes_nothing_after_loading(self, root, tmp_path, monkeypatch):
+        """A service changes its folder; the threshold of its calibration was then dropped in silence."""
+        measured = root / Paths("mini").measured_source.format(dataset="folder")
+        measured.parent.mkdir(parents=True)
+        draw, names = np.random.default_rng(0), np.repeat([f"p{number}" for number in range(30)], 2)
+        embeddings = list(0.5 * draw.normal(size=(len(names), 128)).astype(np.float32))
+        columns = {"identity": names, "split": "validation", "status": "ok", "dlib_face.embedding": embeddings}
+        table = pa.Table.from_pandas(pd.DataFrame(columns)).replace_schema_metadata({"masquerade": '{"size": 64}'})
+        pq.write_table(table, measured)
+        monkeypatch.chdir(root)
+        method = masquerade.load("gaussian_noise", seed=1)
+        monkeypatch.chdir(tmp_path)
+        assert "impostor pairs of folder (validation)" in method.threshold.origin
+        assert method.threshold == masquerade.load("gaussian_noise", root=root).threshold
+
     @pytest.mark.parametrize(("given", "error", "message"), [
         ({"method": 3}, masquerade.ParameterError, "There is no '3' in methods/"),
         ({"root": 3}, masquerade.ParameterError, "3/params.yaml is missing"),

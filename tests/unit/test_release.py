@@ -22,6 +22,7 @@ from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint
 from masquerade.params.blocks import InspectionSettings
 from masquerade.pipeline import makers, salts
 from masquerade.pipeline.inspection import Inspector, Threshold
+from masquerade.pipeline.outputs import FolderOutput
 from masquerade.pipeline.release import Anonymized
 
 FAINT = ("--variant", "weak")  # noise of one grey level, which hides nobody
@@ -170,8 +171,9 @@ def released(folder, result, otherwise, original=STRANGER):
         archives.append(FaceArchive(folder / f"{name}.zip"))
     maker = makers.Maker("m", "v", "s", "-")
     release = Anonymized(
-        folder / "out", judge, Threshold(0.65, ""), False, None, None, False, maker, marked=False, otherwise=otherwise
-    )
+        FolderOutput(folder / "out"), judge, Threshold(0.65, ""), False, None, None, False, maker, marked=False,
+        otherwise=otherwise,
+    )  # fmt: skip
     return lambda others: release.publish(*archives, {"a": [original, *others]})[0]
 
 
@@ -260,7 +262,7 @@ class TestWholePhotographs:
         group.paste(portrait(), (0, 0))
         group.paste(portrait().rotate(90), (320, 0))
         group.save(pair / "pair.png")
-        assert anonymize(root, pair, tmp_path / "out", "--photographs") == INCOMPLETE
+        assert anonymize(root, pair, tmp_path / "out", "--photographs", "--small", "refuse") == INCOMPLETE
         (row,) = report(tmp_path / "out").values()
         assert row["status"] == "ok"
         assert row["photograph_reason"] == "a face is left in it that was not replaced"

@@ -270,6 +270,26 @@ def test_unknown_parameter_stops_before_any_job(planned):
     assert "Traceback" not in output
 
 
+def test_jobs_take_their_packages_from_the_environment_and_not_from_pythonpath(fresh, tmp_path):
+    """Environment modules of clusters put other versions there. What the environment lacks is still found there."""
+    shadows = tmp_path / "module"
+    for name in ("PIL", "numpy", "extension_of_a_user"):
+        (shadows / name).mkdir(parents=True)
+        (shadows / name / "__init__.py").write_text(
+            "raise ImportError('from PYTHONPATH')\n" * (name != "extension_of_a_user")
+        )
+    repository = fresh.copy(tmp_path / "copy")
+    repository.edit("workflow/scripts/data.py", '"""\n', '"""\n\nimport extension_of_a_user\n')
+    repository.environment |= {"PYTHONPATH": os.pathsep.join([str(repository.path / "src"), str(shadows)])}
+    repository.snakemake("data/tiny/faces/synthetic_hq.zip")
+
+
+def test_misspelled_key_of_the_configuration_stops_before_any_job(planned):
+    output = planned.snakemake("all", "--config", "sclae=mini", fails=True)
+    assert "sets 'sclae', which nothing reads. Did you mean 'scale'?" in output
+    assert "Traceback" not in output
+
+
 def test_damaged_archive_is_made_again(built):
     archive = built.path / "data/tiny/faces/synthetic_wild.zip"
     whole = archive.read_bytes()

@@ -3,18 +3,21 @@ import gc
 import os
 import subprocess
 import sys
+import sysconfig
 import time
 from pathlib import Path
 
 # Planning makes millions of objects that stay; searching them for garbage takes a seventh of its time.
 gc.set_threshold(100_000, 50, 100)
 
-# Jobs import the code of this working copy, use this Python, and carry the name of this build.
+# Jobs import the code of this working copy, use this Python, and carry the name of this build. The packages of this
+# Python come before those of PYTHONPATH, which environment modules of clusters set.
 ROOT = Path(workflow.basedir)
-sys.path.insert(0, str(ROOT / "src"))
+FIRST = [str(ROOT / "src"), sysconfig.get_path("purelib")]
+sys.path[:0] = FIRST
 os.environ.update(
     PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
-    PYTHONPATH=os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]).strip(os.pathsep),
+    PYTHONPATH=os.pathsep.join(filter(None, [*FIRST, os.environ.get("PYTHONPATH")])),
     MASQUERADE_BUILD=os.environ.get("MASQUERADE_BUILD")
     or time.strftime("%Y-%m-%d %H:%M:%S") + f" {os.urandom(2).hex()}",
 )
@@ -32,6 +35,7 @@ from snakemake.logging import logger
 
 try:
     checks.check_place(ROOT)
+    checks.check_config(config)
     checks.check_experiment(ROOT)
     GRAPH = Graph(ROOT, config.get("scale"), lambda path: snakemake_internals.announce_file(workflow, path))
 except MasqueradeError as error:

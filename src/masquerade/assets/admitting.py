@@ -33,13 +33,16 @@ def fetch(role: str, notify: Notify, root: Path = Path()) -> bool:
         raise AssetError("\n".join([f"{entry.title}: a person has to get it.", *steps]))
     folder.mkdir(parents=True, exist_ok=True)
     busy = FileLock(folder / ".fetch.lock")
+    failures = []
     try:
         with busy.acquire(timeout=0):
             for file in entry.parts:
                 if file.name in missing:
-                    _fetch(Intake(role, False, notify, root), file)
+                    failures += _fetch(Intake(role, False, notify, root), file)
     except Timeout as error:
         raise AssetError(f"Another process is fetching '{role}'.") from error
+    if failures:
+        raise AssetError("\n".join([f"'{role}' could not be fetched.", *failures]))
     return True
 
 
@@ -134,13 +137,15 @@ class Intake:
             return f"{file.name} has the published SHA-256."
         if record and not record.rehearsal:
             return f"{file.name} is the file of {lock.LOCK}."
+        trust = "has the published MD5" if file.md5 else "is trusted on first use"
         return (
-            f"{file.name} is trusted on first use, because its SHA-256 is published nowhere. {lock.LOCK} now has "
+            f"{file.name} {trust}; its SHA-256 is published nowhere. {lock.LOCK} now has "
             f"{sha256}: compare it with another lab's, and commit it."
         )
 
 
-def _fetch(intake: Intake, file: File) -> None:
+def _fetch(intake: Intake, file: File) -> list[str]:
+    """Download a file. Returns nothing, or why no address gives it, and the steps by which a person gets it."""
     weights = asset(intake.role)
     archives = weights.archives if isinstance(weights, Weights) else ()
     ways = [(file, partial(intake.admit, file))] if file.urls else []
@@ -149,10 +154,25 @@ def _fetch(intake: Intake, file: File) -> None:
     for remote, accept in ways:
         part = intake.folder / f".{Path(remote.name).name}.part"
         try:
-            return download(remote.urls, part, accept, remote.size, bool(remote.sha256), intake.notify)
+            download(remote.urls, part, accept, remote.size, bool(remote.sha256), intake.notify)
+            return []
         except AssetError as error:
             failures.append(str(error))
-    raise AssetError("\n".join([f"'{intake.role}' could not be fetched.", *failures]))
+    return [*failures, *_by_hand(intake.role, file)]
+
+
+def _by_hand(role: str, file: File) -> list[str]:
+    """The steps by which a person gets a file that no address gives: a line for each."""
+    facts = [f"{file.size} bytes"] if file.size else []
+    facts += [f"{kind} {value}" for kind, value in (("SHA-256", file.sha256), ("MD5", file.md5)) if value]
+    known = f" ({', '.join(facts)}; source: {file.vouched})" if facts else " (no size and no hash of it is published)"
+    return [
+        f"{file.name} by hand:",
+        f"  1. Get a copy of {file.name}{known}. Where it comes from: {asset(role).source}.",
+        f"  2. `masquerade assets place {Path(file.name).name} {role}` checks it and puts it into "
+        f"{(FOLDER / role / file.name).as_posix()}.",
+        f"  3. `masquerade assets fetch {role}` fetches what is still missing.",
+    ]
 
 
 def _file_of(given: Path, role: str) -> tuple[File, Archive | None]:

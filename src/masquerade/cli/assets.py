@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from masquerade.cli import tables
 from masquerade.cli.clones import Root
 from masquerade.core.errors import MasqueradeError
 
@@ -33,9 +34,8 @@ def list_assets(root: Root = Path()) -> None:
     table = Table("role", "what", "size", "licence", "state", title=f"files from outside ({FOLDER}/)")
     for role, asset in registry().items():
         state = _state(role, asset, root)
-        cells = (role, asset.title, _size(asset), asset.licence)
-        table.add_row(*map(Text, cells), Text(state, style=STYLES[state]))
-    Console().print(table)
+        tables.add_row(table, role, asset.title, _size(asset), asset.licence, Text(state, style=STYLES[state]))
+    tables.print_table(table)
 
 
 @app.command()

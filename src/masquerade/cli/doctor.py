@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import distributions, requires
+from importlib.metadata import requires
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -74,17 +74,30 @@ def python() -> Check:
 
 
 def packages(root: Path) -> Iterator[Check]:
-    """Installed packages against the locks of ``root``: one check for each difference, or one check for all."""
+    """The packages that Python imports, against the locks of ``root``: one check for each difference, or one for all.
+
+    A package that does not come from this environment is a difference, also in the locked version.
+    """
     locks = [root / lock for lock in installation.locks()]
     if missing := [lock for lock in locks if not lock.is_file()]:
         yield Check("packages", False, f"{missing[0]} is missing", "Run this in the repository, or give --root.", True)
         return
     pins = [line.split(";")[0].strip() for lock in locks for line in lock.read_text(encoding="utf-8").splitlines()]
     locked = dict(pin.split("==", 1) for pin in pins if "==" in pin and not pin.startswith("#"))
-    installed = {_normal(item.metadata["Name"]): item.version for item in distributions() if item.metadata["Name"]}
-    differences = 0
+    names = {name: installation.normal(name.split("[")[0]) for name in locked}
+    installed = {name: item for name, item in installation.installed().items() if name in names.values()}
+    shadows = installation.shadowed(installed)
+    for folder, found in shadows.items():
+        yield Check(
+            f"packages of {folder}", False, f"in place of ours: {', '.join(found)}", installation.way_out(folder), True
+        )
+    foreign = {package.split()[0] for found in shadows.values() for package in found}
+    differences = len(foreign)
     for name, version in locked.items():
-        present = installed.get(_normal(name.split("[")[0]))
+        if names[name] in foreign:
+            continue
+        item = installed.get(names[name])
+        present = item and item.version
         if present is None or present.split("+")[0] != version.split("+")[0]:  # +cpu, +cu130 are builds of one version
             differences += 1
             remedy = f"{version} is locked: `{INSTALL}`"
@@ -96,14 +109,16 @@ def packages(root: Path) -> Iterator[Check]:
 def requirements() -> Iterator[Check]:
     """The packages that this one needs, by its metadata, and those of the extra ``pipeline``."""
     needs = [Requirement(text) for text in requires("masquerade") or ()]
-    installed = {_normal(item.metadata["Name"]): item.version for item in distributions() if item.metadata["Name"]}
+    installed = {name: item.version for name, item in installation.installed().items()}
     for name, extra, remedy in (
         ("packages", False, "Install the wheel again with pip, which installs them."),
         ("packages of the pipeline", True, "Needed only in a clone: `make environment` there."),
     ):
         asked = [need for need in needs if bool(need.marker) == extra]
         lacking = [
-            need.name for need in asked if not need.specifier.contains(installed.get(_normal(need.name), "0"), True)
+            need.name
+            for need in asked
+            if not need.specifier.contains(installed.get(installation.normal(need.name), "0"), True)
         ]
         state = f"without {', '.join(lacking)}" if lacking else f"all {len(asked)}"
         yield Check(name, not lacking, state, remedy if lacking else "", essential=not extra)
@@ -117,10 +132,6 @@ def loadable() -> Iterator[Check]:
         yield Check(f"loading {', '.join(failure.packages)}", False, failure.reason, failure.remedy, essential=True)
     if not failures:
         yield Check("loading", True, f"all {len(compiled)} packages with compiled code")
-
-
-def _normal(name: str) -> str:
-    return name.lower().replace("_", "-").replace(".", "-")
 
 
 def model_files() -> Iterator[Check]:

@@ -6,15 +6,20 @@ runs right after the installation and in ``masquerade doctor``, so that no job f
 
 import ctypes
 import importlib
+import os
 import re
+import site
 import sys
-from collections.abc import Iterable
+import sysconfig
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import Distribution, distribution, distributions
+from importlib.util import find_spec
 from multiprocessing import get_context
+from pathlib import Path
 
 LOCK, CUDA_LOCK = "requirements.lock", "requirements-cuda.lock"
 ANEW = "`rm -r .venv && make environment`"
@@ -80,6 +85,62 @@ def locks() -> list[str]:
     torch = next((item for item in distributions() if item.name == "torch"), None)
     cuda = torch is not None and any(line.startswith(("cuda-", "nvidia-")) for line in torch.requires or ())
     return [LOCK, CUDA_LOCK] if cuda else [LOCK]
+
+
+def installed() -> dict[str, Distribution]:
+    """Normal name -> the distribution that Python finds first, of all on its path."""
+    found: dict[str, Distribution] = {}
+    for item in distributions():
+        if item.metadata["Name"]:
+            found.setdefault(normal(item.metadata["Name"]), item)
+    return found
+
+
+def normal(name: str) -> str:
+    """The name of a package in lower case, with hyphens."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def shadowed(packages: Mapping[str, Distribution]) -> dict[Path, list[str]]:
+    """Folder outside this environment -> those of ``packages`` that Python imports from there, each with its version.
+
+    Such a folder comes before the environment: by PYTHONPATH, as the user's site-packages, or by a sitecustomize.
+    ``packages``: as `installed` gives them.
+    """
+    environment = {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib", "stdlib")}
+    found: dict[Path, list[str]] = {}
+    for name, item in packages.items():
+        folders = [Path(str(item.locate_file(""))).resolve()]
+        folders += [folder for module in _modules(item) if (folder := _folder(module))]
+        foreign = [folder for folder in folders if folder not in environment]
+        if foreign:
+            version = item.version if foreign[0] == folders[0] else "of unknown version"
+            found.setdefault(foreign[0], []).append(f"{name} {version}")
+    return found
+
+
+def _modules(item: Distribution) -> list[str]:
+    """The packages and modules of a distribution that lie in no package."""
+    single = {file.stem for file in item.files or () if len(file.parts) == 1 and file.suffix == ".py"}
+    return sorted({*_top_level(item), *single})
+
+
+def _folder(module: str) -> Path | None:
+    """The folder from which Python imports a package or module that lies in no package; None if there is no file."""
+    spec = find_spec(module)
+    if spec is None or not spec.origin or not spec.has_location:
+        return None
+    return Path(spec.origin).resolve().parents[1 if spec.submodule_search_locations else 0]
+
+
+def way_out(folder: Path) -> str:
+    """What to do so that Python no longer imports from ``folder``."""
+    named = [Path(entry).resolve() for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    if folder in named:
+        return "PYTHONPATH names this folder: unload the environment module that sets it, or `unset PYTHONPATH`."
+    if folder == Path(site.getusersitepackages()).resolve():
+        return "These are packages of `pip install --user`: `export PYTHONNOUSERSITE=1`."
+    return "A sitecustomize.py or a .pth file puts this folder before the environment: `python -m site` lists the path."
 
 
 def compiled() -> list[str]:

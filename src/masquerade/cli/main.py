@@ -16,7 +16,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from masquerade.cli import assets, clones, ending, faces, imported, keys, lineage, params, plan, records, weights
+from masquerade.cli import (
+    assets,
+    clones,
+    ending,
+    faces,
+    imported,
+    keys,
+    lineage,
+    params,
+    plan,
+    records,
+    tables,
+    weights,
+)
 from masquerade.core import determinism, memory
 from masquerade.core.errors import MasqueradeError
 from masquerade.core.packages import naming_missing_packages
@@ -44,6 +57,13 @@ class SeveralPeople(StrEnum):
     refuse = "refuse"
     largest = "largest"
     all = "all"
+
+
+class SmallFaces(StrEnum):
+    """The treatment of a face in a whole photograph that no method can draw."""
+
+    hide = "hide"
+    refuse = "refuse"
 
 
 MethodName = Annotated[str, typer.Option("--method", help="An anonymizer: a block below `methods:` in params.yaml.")]
@@ -120,6 +140,13 @@ def anonymize(
     whole: Annotated[
         bool, typer.Option("--photographs", help="Also write whole photographs, with every face replaced in place.")
     ] = False,
+    small: Annotated[
+        SmallFaces | None,
+        typer.Option(
+            help="With --photographs: hide faces that are too small or cannot be cut out under coarse blocks, or "
+            "refuse their photograph. Default: hide."
+        ),
+    ] = None,
     keep_recognisable: Annotated[
         bool,
         typer.Option("--keep-recognisable", help="Write results that dlib's recognizer still takes for the person."),
@@ -144,19 +171,19 @@ def anonymize(
     results. 3: some files have no result, or not all. 1: a mistake, or no result at all.
     """
     from masquerade.cli import outcome
-    from masquerade.pipeline.photographs import anonymizer, batches
+    from masquerade.pipeline.photographs import batches, loading
 
     batches.check_output(output, pictures, overwrite, go_on)
-    chosen = anonymizer.load(
+    chosen = loading.load(
         method, variant, scale=scale, hide=_listed(hide), keep=_listed(keep), seed=seed, root=root, say=_warn
     )
     secret = keys.secret(key_file, confirm=True) if chosen.takes_key else None
     _announce(chosen, kept=seed is not None)
     with Console(stderr=True).status("") as status:
         batch = chosen.anonymize_folder(
-            pictures, output, faces=faces.value if faces else None, whole=whole, key=secret, salted=salt,
-            checked=key_check, large=large, keep_recognisable=keep_recognisable, overwrite=overwrite, go_on=go_on,
-            readers=batches.readers(pictures), progress=status.update,
+            pictures, output, faces=faces.value if faces else None, whole=whole, small=small.value if small else None,
+            key=secret, salted=salt, checked=key_check, large=large, keep_recognisable=keep_recognisable,
+            overwrite=overwrite, go_on=go_on, readers=batches.readers(pictures), progress=status.update,
         )  # fmt: skip
     outcome.summarise(batch.rows, output, chosen.title, batch.statement, "anonymized")
 
@@ -184,13 +211,13 @@ def recover(
     """
     from masquerade.cli import outcome
     from masquerade.pipeline import makers
-    from masquerade.pipeline.photographs import anonymizer, batches
+    from masquerade.pipeline.photographs import batches, loading
 
     batches.check_output(output, pictures, overwrite)
     made = makers.of_folder(pictures)
     if made and made.method == method:
         scale, variant = scale or made.scale, variant or made.variant
-    chosen = anonymizer.load(method, variant, scale=scale, root=root, say=_warn)
+    chosen = loading.load(method, variant, scale=scale, root=root, say=_warn)
     chosen.check_recovers()
     with Console(stderr=True).status("") as status:
         batch = chosen.recover_folder(
@@ -221,8 +248,8 @@ def examine(scale: Scale = None, root: Root = Path()) -> None:
     table = Table("", "what", "state", "what to do", title="masquerade doctor")
     checks = doctor.examine(repository.find() if root == Path() else root, scale)
     for check in checks:
-        table.add_row(*(Text(cell, style=check.style) for cell in (check.word, check.name, check.state, check.remedy)))
-    Console().print(table)
+        tables.add_row(table, check.word, check.name, check.state, check.remedy, style=check.style)
+    tables.print_table(table)
     if any(check.essential and not check.ok for check in checks):
         raise typer.Exit(1)
 
@@ -244,8 +271,8 @@ def list_cells(
         return
     table = Table("dataset", "method", "variant", "seed", "runs", title=f"{len(cells)} cells")
     for cell in cells:
-        table.add_row(cell.dataset, cell.method, cell.variant, str(cell.seed), cell.reason or "yes")
-    Console().print(table)
+        tables.add_row(table, cell.dataset, cell.method, cell.variant, str(cell.seed), cell.reason or "yes")
+    tables.print_table(table)
 
 
 @app.command()
@@ -274,7 +301,7 @@ def _warn(text: str) -> None:
 
 def _announce(chosen: "Anonymizer", kept: bool) -> None:
     """Shows what to know before the results: whether the seed is ``kept``, and the threshold."""
-    errors = Console(stderr=True)
+    errors = Console(stderr=True, soft_wrap=True)
     if not kept:
         errors.print("The randomness comes from the operating system and is not kept.", style="dim")
     limit = chosen.threshold

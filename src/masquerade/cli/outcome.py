@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from masquerade.cli import tables
 from masquerade.core.errors import MasqueradeError
 from masquerade.pipeline.inspection import RECOGNISED
 from masquerade.pipeline.release import FOUND, NO, YES, Row
 from masquerade.pipeline.reports import REPORT
+from masquerade.pipeline.whole_photographs import HIDDEN
 
 INCOMPLETE = 3
 """The status of a run that wrote results, but not all those of every file."""
@@ -21,21 +23,23 @@ INCOMPLETE = 3
 def summarise(report: list[Row], output: Path, title: str, statement: dict, done: str) -> None:
     """Print how many faces were ``done``, what the judge found, and why others were refused.
 
-    Raises MasqueradeError when none was done, and typer.Exit(INCOMPLETE) when a file lacks a result.
+    Raises MasqueradeError when none was done and no photograph was written, and typer.Exit(INCOMPLETE) when a file
+    lacks a result.
     """
-    table = Table("faces", "outcome", title=title)
+    table = Table("faces", "outcome", title=Text(title))
     written = [row for row in report if row["output"]]
-    table.add_row(str(len(written)), Text(f"{done}, in {output}", style="green"))
+    tables.add_row(table, str(len(written)), Text(f"{done}, in {output}", style="green"))
     for lines in (_judged(written, done), _refusals(report), _whole(report)):
         for count, text, style in lines:
-            table.add_row(str(count), Text(text, style=style))
+            tables.add_row(table, str(count), Text(text, style=style))
     for fact, value in statement.items():
-        table.add_row("", Text(f"{fact}: {value}", style="dim"))
-    Console().print(table)
-    if not written:
+        tables.add_row(table, "", Text(f"{fact}: {value}", style="dim"))
+    tables.print_table(table)
+    if not written and not any(row.get("photograph") for row in report):
         raise MasqueradeError(f"No face could be {done}; the reasons are in {output / REPORT}.")
-    if any(not row["output"] or row.get("photograph_reason") for row in report):
-        Console(stderr=True).print(Text(f"Not every file has its results: see {output / REPORT}.", style="yellow"))
+    if any((not row["output"] and row["status"] != HIDDEN) or row.get("photograph_reason") for row in report):
+        warning = Text(f"Not every file has its results: see {output / REPORT}.", style="yellow")
+        Console(stderr=True, soft_wrap=True).print(warning)
         raise typer.Exit(INCOMPLETE)
 
 
@@ -66,7 +70,7 @@ def _judged(written: list[Row], done: str) -> list[Line]:
 
 
 def _refusals(report: list[Row]) -> list[Line]:
-    counts = Counter(row["reason"] for row in report if row["reason"])
+    counts = Counter(row["reason"] for row in report if row["reason"] and row["status"] != HIDDEN)
     lines: list[Line] = []
     for reason, count in counts.most_common():
         rows = [row for row in report if row["reason"] == reason]
@@ -81,7 +85,12 @@ def _whole(report: list[Row]) -> list[Line]:
     if not outcomes:
         return []
     counts = Counter(row["photograph_reason"] for row in outcomes.values())
-    lines: list[Line] = [(counts.pop("", 0), "whole photographs written, every face replaced", "green")]
+    hidden = sum(int(row.get("photograph_hidden") or 0) for row in outcomes.values())
+    done = "every face replaced or hidden" if hidden else "every face replaced"
+    lines: list[Line] = [(counts.pop("", 0), f"whole photographs written, {done}", "green")]
+    if hidden:
+        why = "too small, or only found by the last search"
+        lines.append((hidden, f"faces hidden in them under coarse blocks, because they are {why}", "yellow"))
     return lines + [(count, f"whole photographs refused: {reason}", "yellow") for reason, count in counts.most_common()]
 
 

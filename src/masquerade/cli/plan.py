@@ -12,11 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from masquerade.cli import tables
 from masquerade.cli.clones import Root
 from masquerade.pipeline.costs.gpus import GPUS, gpu
-
-WIDE = 140
-"""The width, in columns of text, of a table that goes into a file."""
 
 
 class Precision(StrEnum):
@@ -76,17 +74,15 @@ def plan(
 
 
 def _print(heading: str, rows: Sequence[Sequence[str]], explanations: Sequence[str]) -> None:
-    """Print the table with its remarks below. Outside a terminal the table is WIDE columns wide, and is not cut."""
-    output = Table(title=heading, box=SIMPLE_HEAD)
+    """Print the table with its remarks below."""
+    output = Table(title=Text(heading), box=SIMPLE_HEAD)
     for title in ("step", "jobs", "units", "FLOP", "GPU h", "peak", "disk", "core h"):
         output.add_column(title, justify="left" if title == "step" else "right", no_wrap=True)
     for number, (rule, what, jobs, units, unit, *costs, _) in enumerate(rows, 1):
         cells = (f"{rule} {what}".strip(), jobs, f"{units} {unit}".strip(), *costs)
-        output.add_row(*map(Text, cells), end_section=number == len(rows) - 1)
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDE)
-    console.print(output)
+        tables.add_row(output, *cells, end_section=number == len(rows) - 1)
+    tables.print_table(output)
+    console = Console(soft_wrap=True)
     remarks: dict[str, list[str]] = {}
     for rule, what, *_, remark in rows:
         if remark:

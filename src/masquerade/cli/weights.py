@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from masquerade.cli import tables
 from masquerade.cli.clones import Root
 
 app = typer.Typer(no_args_is_help=True, help="The networks of weights/: list, export, adopt and check them.")
@@ -27,17 +28,9 @@ def list_weights(root: Root = Path()) -> None:
     table = Table("name", "what", "MB", "scale", "hours", "commit", "terms", title=f"{cards.FOLDER}/")
     for name in cards.names(root):
         card = cards.read(name, root)
-        cells = (
-            name,
-            card.what,
-            f"{card.size / 1e6:.2f}",
-            card.scale,
-            f"{card.hours:.2f}",
-            card.commit[:12],
-            card.terms,
-        )
-        table.add_row(*map(Text, cells))
-    Console().print(table)
+        size, hours = f"{card.size / 1e6:.2f}", f"{card.hours:.2f}"
+        tables.add_row(table, name, card.what, size, card.scale, hours, card.commit[:12], card.terms)
+    tables.print_table(table)
 
 
 @app.command()
@@ -72,8 +65,8 @@ def export(
             if before != after:
                 style = "yellow" if abs(after - before) > SMALL_LOSS * abs(before) else ""
                 cells = (name, figure, f"{before:.5g}", f"{after:.5g}", f"{after - before:+.2g}")
-                table.add_row(*(Text(cell, style=style) for cell in cells))
-        Console().print(table)
+                tables.add_row(table, *cells, style=style)
+        tables.print_table(table)
         typer.echo(f"The other {len(losses) - table.row_count} of {len(losses)} figures of the backbones are the same.")
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from masquerade.core import files
+from masquerade.core import files, git
 
 SOURCE = Path(__file__).parents[2]
 PACKAGE = Path(__file__).parents[1].name
@@ -178,19 +178,16 @@ def sha256(path: Path) -> str:
 
 @cache
 def commit() -> str:
-    """The commit of the working copy, with ``+`` if it has uncommitted changes, or 'unknown' outside git.
+    """The commit of the current folder, with ``+`` if it has uncommitted changes.
 
-    Changes of dvc.lock and records/ do not count, because a build writes these files. `git status` also updates
-    git's index: otherwise git reads the files of a fresh clone each time, because they are as old as the index.
+    'unknown' for a folder without ``.git``, such as a copy of the files inside another repository. Changes of dvc.lock
+    and records/ do not count, because a build writes these files. `git status` also updates git's index: otherwise git
+    reads the files of a fresh clone each time, because they are as old as the index.
     """
     try:
-        head = _git("rev-parse", "HEAD").stdout.strip()
+        head = git.run(Path(), "rev-parse", "HEAD")
         written = [f":(top,exclude){name}" for name in ("dvc.lock", "records")]
-        changed = _git("status", "--porcelain", "--untracked-files=no", "--", ":/", *written).stdout
+        changed = git.run(Path(), "status", "--porcelain", "--untracked-files=no", "--", ":/", *written)
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-    return f"{head}{'+' if changed else ''}"
-
-
-def _git(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=check, timeout=20)
+    return "unknown" if head.returncode or changed.returncode else f"{head.stdout.strip()}{'+' * bool(changed.stdout)}"

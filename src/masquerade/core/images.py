@@ -74,19 +74,43 @@ def index_path(archive: Path) -> Path:
     return Path(archive).with_suffix(".parquet")
 
 
+class MemoryArchive:
+    """An archive in memory, to be given in place of a path: for faces that no file may hold."""
+
+    def __init__(self) -> None:
+        self.pictures, self.index = io.BytesIO(), io.BytesIO()
+
+
+def _parts(archive: Path | MemoryArchive) -> tuple[Path, Path] | tuple[io.BytesIO, io.BytesIO]:
+    """Where the images of an archive are, and where its index is."""
+    if isinstance(archive, MemoryArchive):
+        return archive.pictures, archive.index
+    return Path(archive), index_path(archive)
+
+
+@contextmanager
+def _written(part: Path | io.BytesIO, unique: bool = False) -> Iterator[Path | io.BytesIO]:
+    """As `files.written`; what is in memory is written in place."""
+    if isinstance(part, io.BytesIO):
+        yield part
+    else:
+        with files.written(part, unique) as temporary:
+            yield temporary
+
+
 class ArchiveWriter:
     """Writes an archive and its index, one face at a time; both files appear when the block ends without an error.
 
     Use as a context manager. ``facts``: plain JSON values about the whole set, kept in the index.
     """
 
-    def __init__(self, archive: Path, facts: Mapping[str, object] | None = None):
-        self.archive = Path(archive)
+    def __init__(self, archive: Path | MemoryArchive, facts: Mapping[str, object] | None = None):
+        self._pictures, self._index = _parts(archive)
         self.facts = dict(facts or {})
         self.rows: list[dict] = []
 
     def __enter__(self) -> "ArchiveWriter":
-        self._open = self._written()
+        self._open = self._entries()
         self._open.__enter__()
         return self
 
@@ -94,21 +118,22 @@ class ArchiveWriter:
         self._open.__exit__(kind, error, trace)
 
     @contextmanager
-    def _written(self) -> Iterator[None]:
-        with files.written(self.archive, unique=True) as pictures:
+    def _entries(self) -> Iterator[None]:
+        with _written(self._pictures, unique=True) as pictures:
             with zipfile.ZipFile(pictures, "w", zipfile.ZIP_STORED) as self._zip:
                 yield
             with zipfile.ZipFile(pictures) as entries:
                 self._write_index(_checksum(entries))
-            pictures.chmod(0o644)  # not by the user's umask, because a lab shares its archives
+            if isinstance(pictures, Path):
+                pictures.chmod(0o644)  # not by the user's umask, because a lab shares its archives
 
     def _write_index(self, checksum: str) -> None:
         rows = pd.DataFrame(self.rows, columns=None if self.rows else EMPTY, dtype=None if self.rows else str)
         table = pa.Table.from_pandas(rows, preserve_index=False)
         facts = json.dumps(rehearsal.marked({**self.facts, "checksum": checksum}), sort_keys=True)
         table = table.replace_schema_metadata({"masquerade": facts})
-        with files.written(index_path(self.archive)) as temporary:
-            pq.write_table(table, temporary, write_page_checksum=True)
+        with _written(self._index) as index:
+            pq.write_table(table, index, write_page_checksum=True)
 
     def add(self, picture: np.ndarray | None, row: Mapping[str, object], mask: np.ndarray | None = None) -> None:
         """Add a face: its picture, uint8 (H, W, 3), its ``row`` of the index, and its parsing mask, uint8 (H, W).
@@ -140,7 +165,7 @@ def _checksum(entries: zipfile.ZipFile) -> str:
     return hashlib.sha256(listing.encode()).hexdigest()
 
 
-def index_facts(index: Path) -> dict:
+def index_facts(index: Path | io.BytesIO) -> dict:
     """The facts of a set, read from its index alone. Raises ArchiveError naming a damaged file."""
     try:
         return json.loads(pq.read_schema(index).metadata[b"masquerade"])
@@ -155,19 +180,20 @@ class FaceArchive:
     RehearsalError if only a rehearsal may read it.
     """
 
-    def __init__(self, archive: Path):
-        self.path = Path(archive)
-        for path in (self.path, index_path(self.path)):
-            if not path.is_file():
+    def __init__(self, archive: Path | MemoryArchive):
+        pictures, index = _parts(archive)
+        self.path = Path("memory") if isinstance(archive, MemoryArchive) else Path(archive)
+        for path in (pictures, index):
+            if isinstance(path, Path) and not path.is_file():
                 raise ArchiveError(f"{path} is missing. Build it with `snakemake {path}`, or fetch it with `dvc pull`.")
-        self.facts = index_facts(index_path(self.path))
+        self.facts = index_facts(index)
         rehearsal.admit(self.facts, self.path)
         try:
-            self.index: pd.DataFrame = pq.read_table(index_path(self.path), page_checksum_verification=True).to_pandas()
+            self.index: pd.DataFrame = pq.read_table(index, page_checksum_verification=True).to_pandas()
         except (pa.ArrowException, OSError) as error:
-            raise ArchiveError(_damaged(index_path(self.path), error)) from error
+            raise ArchiveError(_damaged(index, error)) from error
         try:
-            self._entries = zipfile.ZipFile(self.path)  # stays open: reading its directory again takes time
+            self._entries = zipfile.ZipFile(pictures)  # stays open: reading its directory again takes time
             checksum = _checksum(self._entries)
         except (zipfile.BadZipFile, OSError, ValueError) as error:
             raise ArchiveError(_damaged(self.path, error)) from error
@@ -235,5 +261,5 @@ class FaceArchive:
             raise ArchiveError(_damaged(self.path, f"{folder}/{name}.png: {error}")) from error
 
 
-def _damaged(path: Path, why: object) -> str:
+def _damaged(path: object, why: object) -> str:
     return f"{path} is damaged ({why}). Delete it and run `snakemake {path}` again, or fetch it with `dvc pull`."

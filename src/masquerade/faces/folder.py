@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 TURNS = (0, 1, 3, 2)
 """Quarter turns in which faces are searched: upright first, upside down last."""
+NO_FACE = "no face was found"
 AHEAD = 4
 """Photographs that a process beside this one may be ahead of it: their faces are in memory."""
 
@@ -44,8 +45,10 @@ class Folder(Dataset):
 
     A crop shows no other face that was found in its photograph (`neighbours.crop`).
     Hidden files and folders, whose names begin with a dot, are ignored. In a row, ``file_id`` is the `safe_id` of the
-    file, ``file_faces`` the number of rows of this file, which are neighbours, and ``square`` the place of an aligned
-    face in the photograph: x, y of the centre and of the vector to the middle of the right side.
+    file, ``file_faces`` the number of rows of this file, which are neighbours, ``gray`` whether the photograph is black
+    and white (`decoding.is_gray`), and ``square`` the place of an aligned face in the photograph: x, y of the centre
+    and of the vector to the middle of the right side. ``head`` is the disc around a face that is too small
+    (`hiding.head`).
     """
 
     title = "Photographs"
@@ -166,8 +169,17 @@ def safe_id(relative: Path) -> str:
 
 
 def _records_of(root: Path, params: "Folder.Params", size: int, seed: int, path: Path) -> list[PhotographRecord]:
-    """All records of one file: its faces, or one refusal."""
-    relative = path.relative_to(root)
+    read = partial(decoding.read, path, root, params.megapixels)
+    return records_of(path.relative_to(root), read, params, size, seed)
+
+
+def records_of(
+    relative: Path, read: Callable[[], np.ndarray], params: "Folder.Params", size: int, seed: int
+) -> list[PhotographRecord]:
+    """All records of one photograph: its faces, or one refusal.
+
+    ``relative``: its name in the folder. ``read`` gives its pixels, uint8 (H, W, 3), or raises PictureError.
+    """
     parents = _text(relative.parent)
     identity = parents if params.identity == "from_folder" and parents != "." else ""
     name = safe_id(relative)
@@ -178,10 +190,13 @@ def _records_of(root: Path, params: "Folder.Params", size: int, seed: int, path:
         "file_id": name,
         "file_faces": 1,
         "landmarks": None,
+        "gray": False,
     }
     row["split"] = _split(identity, params.validation_share, seed)
     try:
-        faces = _faces(decoding.read(path, root, params.megapixels), params, size)
+        pixels = read()
+        row["gray"] = decoding.is_gray(pixels)
+        faces = _faces(pixels, params, size)
     except PictureError as error:
         return [PhotographRecord(None, {**row, "status": REFUSED, "reason": str(error)})]
     row["file_faces"] = len(faces)
@@ -230,7 +245,7 @@ def _faces(picture: np.ndarray, params: "Folder.Params", size: int) -> list[_Fac
     kept = range(len(boxes))
     if params.faces == "largest":
         kept = [int(np.prod(boxes[:, 2:] - boxes[:, :2], axis=1).argmax())]
-    return _aligned(upright, quarters, known, kept, params.smallest, size)
+    return _aligned(upright, quarters, boxes, known, kept, params.smallest, size)
 
 
 def _found(picture: np.ndarray, params: "Folder.Params") -> tuple[np.ndarray, int, np.ndarray]:
@@ -246,14 +261,17 @@ def _found(picture: np.ndarray, params: "Folder.Params") -> tuple[np.ndarray, in
         boxes = alignment.detect_filling(upright, params.detection_score)
         if len(boxes):
             return upright, quarters, boxes
-    raise PictureError("no face was found")
+    raise PictureError(NO_FACE)
 
 
 def _aligned(
-    picture: np.ndarray, quarters: int, known: Sequence["Face"], kept: Sequence[int], smallest: float, size: int
-) -> list[_Face]:
-    """The ``kept`` ones of the ``known`` faces. The photograph lies under ``picture`` turned by ``quarters``."""
-    from masquerade.faces.photographs import alignment, neighbours
+    picture: np.ndarray, quarters: int, boxes: np.ndarray, known: Sequence["Face"], kept: Sequence[int],
+    smallest: float, size: int,
+) -> list[_Face]:  # fmt: skip
+    """The ``kept`` ones of the ``known`` faces, found in ``boxes`` (N, 4). ``picture`` is the photograph turned by
+    ``quarters``.
+    """
+    from masquerade.faces.photographs import alignment, hiding, neighbours
 
     shape = np.rot90(picture, -quarters).shape
     neighbours_of = {number: [*known[:number], *known[number + 1 :]] for number in range(len(known))}
@@ -268,7 +286,8 @@ def _aligned(
         try:
             alignment.check_size(face.square, smallest)
         except PictureError as error:
-            faces.append(_Face(None, {"status": REFUSED, "reason": str(error)}))
+            disc = hiding.head(boxes[number], quarters, shape)
+            faces.append(_Face(None, {"status": REFUSED, "reason": str(error), "head": disc.tolist()}))
             continue
         place = face.square.turned_back(quarters, shape)
         facts = {

@@ -1,8 +1,8 @@
 """The build of a commit: params.yaml and the records, read through git. Nothing is checked out."""
 
-import subprocess
 from pathlib import Path
 
+from masquerade.core import git
 from masquerade.lineage import records
 from masquerade.lineage.history import History, LineageError, of_text
 from masquerade.params import blocks, yaml_files
@@ -15,6 +15,11 @@ def at(name: str, root: Path = Path()) -> History:
     """
     if reason := refusal(root):
         raise LineageError(reason)
+    if not (root / ".git").exists():
+        raise LineageError(
+            f"{root.resolve()} has no .git, so it has no revisions; those of a repository around it are of other "
+            "files. Compare revisions in a clone of Masquerade."
+        )
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if commit is None:
         raise LineageError(f"git has no revision '{name}'. Give a commit, a branch, a tag, HEAD~1, ...")
@@ -38,7 +43,7 @@ def refusal(root: Path) -> str:
     """
     if not (root / ".git").exists():
         return ""
-    done = subprocess.run(["git", "rev-parse", "--git-dir"], cwd=root, capture_output=True, text=True, check=False)
+    done = git.run(root, "rev-parse", "--git-dir")
     if not done.returncode:
         return ""
     said = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
@@ -54,7 +59,7 @@ def _text(root: Path, commit: str, path: str) -> str | None:
 def _git(root: Path, *arguments: str) -> str | None:
     """What git prints, None if it fails."""
     try:
-        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, check=False, timeout=60)
+        done = git.run(root, *arguments)
     except OSError as error:
         raise LineageError(f"git does not run ({error}), and revisions are read with it. Install git.") from error
-    return None if done.returncode else done.stdout.decode()
+    return None if done.returncode else done.stdout

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from masquerade.core import git
 from masquerade.faces import MANIFESTS
 from masquerade.lineage import local_records, records
 from masquerade.lineage.local_records import Build, NotRecorded
@@ -120,14 +121,17 @@ def _sides() -> tuple[str, str, str]:
 
 
 def _of_commit(commit: str, path: str) -> str:
-    done = subprocess.run(["git", "show", f"{commit}:{path}"], capture_output=True, text=True, check=False)
-    return done.stdout if not done.returncode else ""
+    shown = git.run(Path(), "show", f"{commit}:{path}")
+    return shown.stdout if not shown.returncode else ""
 
 
-def _run(program: str, *arguments: str, problem: str = "") -> str:
+def _run(program: Literal["git", "dvc"], *arguments: str, problem: str = "") -> str:
     """What a program prints. Raises NotRecorded if it fails."""
-    command = [sys.executable, "-m", "dvc"] if program == "dvc" else [program]
-    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    if program == "git":
+        done = git.run(Path(), *arguments)
+    else:
+        command = [sys.executable, "-m", "dvc", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise NotRecorded(
             problem or f"`{program} {' '.join(arguments)}` failed: {(done.stderr or done.stdout).strip()}"

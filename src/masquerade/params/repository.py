@@ -8,6 +8,7 @@ import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
+from masquerade.core import git
 from masquerade.core.errors import ParameterError
 from masquerade.params.blocks import PARAMS, SCALES
 
@@ -70,14 +71,11 @@ def release() -> str:
 
 
 def commit() -> str:
-    """The commit of this code, with ``+`` for a clone with other changes. 'unknown' outside git."""
+    """The commit of this code, with ``+`` for a clone with other changes. 'unknown' for a copy without ``.git``."""
     if _COMMIT.is_file():
         return _COMMIT.read_text(encoding="utf-8").strip()
-    if not (SOURCES / ".git").exists():  # a copy inside another repository has none of its own
-        return "unknown"
-    command = ["git", "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"]
     try:
-        done = subprocess.run(command, cwd=SOURCES, capture_output=True, text=True, check=True)
+        described = git.run(SOURCES, "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*")
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-    return done.stdout.strip()
+    return "unknown" if described.returncode else described.stdout.strip()

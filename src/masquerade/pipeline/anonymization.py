@@ -14,7 +14,7 @@ import pandas as pd
 from masquerade.core import discovery
 from masquerade.core.annotations import ANNOTATION
 from masquerade.core.errors import ProtocolError
-from masquerade.core.images import OK, REFUSED, ArchiveWriter, FaceArchive, Faces, to_uint8
+from masquerade.core.images import OK, REFUSED, ArchiveWriter, FaceArchive, Faces, MemoryArchive, to_uint8
 from masquerade.core.keys import Keys
 from masquerade.methods import Method
 from masquerade.pipeline import batching
@@ -30,7 +30,7 @@ KeysOf = Callable[[Faces], Sequence[bytes]]
 
 def anonymize(
     archive: FaceArchive,
-    output: Path,
+    output: Path | MemoryArchive,
     method: Method,
     variant: str,
     split: str | None,
@@ -94,8 +94,9 @@ def experiment_keys(kind: Keys, seed: int, *purpose: object) -> KeysOf:
 
 
 def recover(
-    archive: FaceArchive, output: Path, method: Method, keys_of: KeysOf, batch: int, progress: Progress | None = None
-) -> None:
+    archive: FaceArchive, output: Path | MemoryArchive, method: Method, keys_of: KeysOf, batch: int,
+    progress: Progress | None = None,
+) -> None:  # fmt: skip
     """Write the faces that ``method`` recovers with their keys from the pictures of an anonymized ``archive`` alone.
 
     ``keys_of`` gives the keys of faces. Refusals as in `anonymize`. Raises ProtocolError also if
@@ -200,7 +201,7 @@ def fault(image: np.ndarray, original: np.ndarray, forbidden: str | None) -> str
 
 
 def write(
-    output: Path,
+    output: Path | MemoryArchive,
     rows: pd.DataFrame,
     refused: dict[str, str],
     results: Iterator[tuple[np.ndarray | None, str]],

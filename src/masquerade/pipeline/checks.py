@@ -1,20 +1,22 @@
 """Checks before a build runs: files from outside that are missing or damaged, cells that are left out, hidden knobs."""
 
 import os
-import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from masquerade import assets
-from masquerade.core import discovery
-from masquerade.core.errors import AssetError, MasqueradeError
+from masquerade.core import discovery, git
+from masquerade.core.errors import AssetError, MasqueradeError, ParameterError
+from masquerade.core.suggestions import nearest
 from masquerade.lineage import revision
 from masquerade.params import blocks, loading, overlays, yaml_files
 from masquerade.pipeline.graph import Graph
 
-FORBIDDEN = ':"$`\\%\n'
-"""`:` divides PATH, scripts expand `$` and the backtick within quotes, and SLURM expands `%`."""
+FORBIDDEN = ':"$`\\%{}\n'
+"""`:` divides PATH, scripts expand `$` and the backtick within quotes, SLURM expands `%`, and Snakemake braces."""
 COMMAND = "`masquerade assets list`"
+SCALE = "scale"
+"""The only key of Snakemake's configuration that the workflow reads."""
 BASELINE = "DVC_EXP_BASELINE_REV"
 """`dvc exp run` sets this variable: the commit from which the experiment starts."""
 
@@ -24,8 +26,24 @@ def check_place(root: Path) -> None:
     if wrong := sorted(set(FORBIDDEN) & set(str(root))):
         raise MasqueradeError(
             f"The path of this repository, {str(root)!r}, has the character {' '.join(map(repr, wrong))}, which the "
-            "shell, PATH or SLURM would read as something else. Move the repository to a path without "
+            "shell, PATH, SLURM or Snakemake would read as something else. Move the repository to a path without "
             f"{' '.join(FORBIDDEN[:-1])} and line breaks, and run `make environment`. Spaces, ' and & are fine."
+        )
+
+
+def check_config(config: Mapping[str, object]) -> None:
+    """Raise ParameterError if Snakemake's ``config`` has another key than SCALE, or a scale that is no name."""
+    for key in config:
+        if key != SCALE:
+            raise ParameterError(
+                f"--config or --configfile sets '{key}', which nothing reads. {nearest(key, [SCALE])} Change every "
+                f"other parameter in {blocks.PARAMS} or in the overlay of its scale ({blocks.SCALES}/), or write an "
+                "overlay of your own and name it: `--config scale=NAME`."
+            )
+    if SCALE in config and not (isinstance(config[SCALE], str) and config[SCALE]):
+        raise ParameterError(
+            f"--config or --configfile sets scale to {config[SCALE]!r}. Give the name of a scale, such as "
+            f"`--config scale=tiny`, or leave it out: then `scale:` in {blocks.PARAMS} counts."
         )
 
 
@@ -37,13 +55,16 @@ def check_assets(paths: Iterable[str]) -> None:
 
 
 def check_experiment(root: Path) -> None:
-    """Raise ParameterError if an experiment of DVC changes a knob that an overlay of the scale hides."""
+    """Raise ParameterError if an experiment of DVC changes a knob that an overlay hides, or does not run in a clone."""
     baseline = os.environ.get(BASELINE)
     if not baseline:
         return
-    shown = subprocess.run(
-        ["git", "show", f"{baseline}:./{blocks.PARAMS}"], cwd=root, capture_output=True, text=True, check=True
-    )
+    shown = git.run(root, "show", f"{baseline}:./{blocks.PARAMS}")
+    if shown.returncode:
+        raise ParameterError(
+            f"An experiment of DVC starts from the commit {baseline}, and git has no {blocks.PARAMS} of it in {root} "
+            f"({shown.stderr.strip()}). Run `dvc exp run` in a clone of Masquerade, which has a .git of its own."
+        )
     before, now = yaml_files.parse(shown.stdout, blocks.PARAMS), yaml_files.read(root / blocks.PARAMS)
     for file, layer in reversed(loading.layers_of(now["scale"], root).items()):
         overlays.check(before, now, layer, file)

@@ -1,9 +1,11 @@
 """Releases results: judges each face against its original, writes what may be written, and gives the report's rows.
 
+The result of a black-and-white photograph becomes black and white before it is judged.
 Nothing is written that the judge still takes for somebody of the photograph, unless the user insists. A refused face
 has no file, neither of this run nor of an earlier one.
 """
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,13 +17,14 @@ import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from masquerade.core import files
 from masquerade.core.images import OK, REFUSED, FaceArchive, Faces, to_uint8
-from masquerade.faces.folder import Folder
+from masquerade.faces.folder import NO_FACE, Folder
+from masquerade.faces.photographs import decoding
 from masquerade.pipeline import inspection, makers, salts
 from masquerade.pipeline.inspection import Inspector, Seen, Threshold
 from masquerade.pipeline.makers import Maker
-from masquerade.pipeline.whole_photographs import Outcome, WholePhotographs
+from masquerade.pipeline.outputs import Output
+from masquerade.pipeline.whole_photographs import HIDDEN, NOTHING_TO_CUT, WholePhotographs
 
 LARGE = "large"  # the folder of large results, below that of the others
 FOUND, NOT_FOUND = "found", "no face found"
@@ -62,24 +65,27 @@ class Anonymized:
             "check",
             "maker",
         ),
-        *("photograph", "photograph_distance", "photograph_reason"),
+        *("photograph", "photograph_distance", "photograph_reason", "photograph_hidden"),
     )
 
     def __init__(
-        self, output: Path, judge: Inspector, threshold: Threshold, keep_recognisable: bool,
+        self, output: Output, judge: Inspector, threshold: Threshold, keep_recognisable: bool,
         photographs: WholePhotographs | None, enlarge: Enlarge | None, write_large: bool, maker: Maker,
         marked: bool, otherwise: Otherwise,
     ):  # fmt: skip
         self._output, self._judge, self._threshold = output, judge, threshold
         self._keep_recognisable, self._photographs = keep_recognisable, photographs
-        self._large = lru_cache(RECENT)(enlarge) if enlarge else None
+        self._gray: set[str] = set()
+        self._large = lru_cache(RECENT)(lambda name: self._toned(name, enlarge(name))) if enlarge else None
         self._write_large, self._maker = write_large, str(maker)
         self._texts = {makers.KEYWORD: self._maker} if marked else {}
         self._otherwise = otherwise
 
     def publish(self, originals: FaceArchive, results: FaceArchive, clear: Clear) -> list[Row]:
         """Write the results that may be written."""
-        before, after = pictures(originals), pictures(results)
+        self._gray |= gray_ones(originals)
+        before = pictures(originals)
+        after = {name: self._toned(name, picture) for name, picture in pictures(results).items()}
         known = self._embeddings({name: [before[name], *clear[name]] for name in after})
         verdicts = self._verdicts(after, known)
         for number in range(1, ATTEMPTS + 1):
@@ -103,6 +109,10 @@ class Anonymized:
                 _add_photograph(of_file, self._photographs, before, shown, known)
         return rows
 
+    def _toned(self, name: str, picture: np.ndarray) -> np.ndarray:
+        """The picture of a face, uint8 (S, S, 3), black and white if its photograph is."""
+        return decoding.as_gray(picture) if name in self._gray else picture
+
     def _others(self, names: Sequence[str], originals: FaceArchive, number: int) -> dict[str, np.ndarray]:
         """Other results of the faces ``names``, id -> uint8 (S, S, 3); {} if the method has none."""
         rows = originals.select()
@@ -112,7 +122,7 @@ class Anonymized:
             return {}
         if self._large:
             self._large.cache_clear()
-        return dict(zip(rows["id"], to_uint8(made), strict=True))
+        return {name: self._toned(name, one) for name, one in zip(rows["id"], to_uint8(made), strict=True)}
 
     def _verdicts(self, after: Crops, known: Mapping[str, np.ndarray]) -> dict[str, Row]:
         """id -> what the report says of a result. ``known``: what the judge sees in the originals."""
@@ -159,12 +169,14 @@ class Anonymized:
 
 def _add_photograph(rows: list[Row], photographs: WholePhotographs, before: Crops, after: Crops, known: Crops) -> None:
     """Write the photograph of the faces ``rows`` and add its outcome to each of them."""
-    faces = next((known[row["id"]] for row in rows if row["id"] in known), None)
-    outcome = Outcome(None, rows[0]["reason"]) if faces is None else photographs.write(rows, before, after, faces)
-    path = outcome.path.relative_to(outcome.path.parent.parent).as_posix() if outcome.path else ""
+    faces = next((known[row["id"]] for row in rows if row["id"] in known), np.empty((0, 128)))
+    outcome = photographs.write(rows, before, after, faces)
     distance = f"{outcome.distance:.3f}" if np.isfinite(outcome.distance) else ""
     for row in rows:
-        row |= {"photograph": path, "photograph_distance": distance, "photograph_reason": outcome.reason}
+        if outcome.name and row["status"] == REFUSED:
+            row |= {"status": HIDDEN, "reason": NOTHING_TO_CUT if row["reason"] == NO_FACE else row["reason"]}
+        row |= {"photograph": outcome.name, "photograph_distance": distance, "photograph_reason": outcome.reason}
+        row["photograph_hidden"] = str(outcome.hidden) if outcome.name else ""
 
 
 @dataclass(frozen=True)
@@ -197,13 +209,15 @@ class Recovered:
 
     columns = ("file", "output", "status", "reason", "salted", "distance", "threshold", "recognised", "psnr")
 
-    def __init__(self, output: Path, judge: Inspector, threshold: Threshold, originals: Mapping[str, Original]):
+    def __init__(self, output: Output, judge: Inspector, threshold: Threshold, originals: Mapping[str, Original]):
         self._output, self._judge, self._threshold, self._originals = output, judge, threshold, originals
 
     def publish(self, anonymized: FaceArchive, results: FaceArchive, detailed: Crops) -> list[Row]:
         """Write the recovered faces and say how near they came to the originals that are known."""
         del detailed  # of the anonymized pictures, which are crops already
         after, rows = pictures(results), []
+        for name in gray_ones(anonymized) & after.keys():
+            after[name] = decoding.as_gray(after[name])
         for source, result in zip(anonymized.index.to_dict("records"), results.index.to_dict("records"), strict=True):
             row = {**source, "status": result["status"], "reason": result["reason"], "output": ""}
             row["salted"] = YES if source.get(salts.SALT) else NO
@@ -227,6 +241,11 @@ class Recovered:
         }
 
 
+def gray_ones(archive: FaceArchive) -> set[str]:
+    """The ids of the faces of black-and-white photographs."""
+    return {row["id"] for row in archive.index.to_dict("records") if row.get("gray")}
+
+
 def pictures(archive: FaceArchive) -> dict[str, np.ndarray]:
     """The faces of an archive that are not refused, in its order: id -> uint8 (S, S, 3)."""
     rows = archive.select()
@@ -235,17 +254,17 @@ def pictures(archive: FaceArchive) -> dict[str, np.ndarray]:
     return dict(zip(rows["id"], to_uint8(archive.load(rows=rows).images), strict=True))
 
 
-def write_face(output: Path, name: str, picture: np.ndarray, texts: Mapping[str, str]) -> str:
-    """Write one PNG, without metadata but for ``texts`` (keyword -> text). Returns its path in the folder."""
-    metadata = PngInfo()
+def write_face(output: Output, name: str, picture: np.ndarray, texts: Mapping[str, str]) -> str:
+    """Write one PNG, without metadata but for ``texts`` (keyword -> text). Returns the name of its file."""
+    metadata, content = PngInfo(), io.BytesIO()
     for keyword, text in texts.items():
         metadata.add_text(keyword, text)
-    with files.written(output / f"{name}.png") as temporary:
-        Image.fromarray(picture).save(temporary, "PNG", pnginfo=metadata)
+    Image.fromarray(picture).save(content, "PNG", pnginfo=metadata)
+    output.write(f"{name}.png", content.getvalue())
     return f"{name}.png"
 
 
-def remove_face(output: Path, name: str) -> None:
+def remove_face(output: Output, name: str) -> None:
     """Remove the pictures of an earlier run, which would look like results of this one."""
-    for path in (output / f"{name}.png", output / LARGE / f"{name}.png"):
-        path.unlink(missing_ok=True)
+    for file in (f"{name}.png", f"{LARGE}/{name}.png"):
+        output.remove(file)

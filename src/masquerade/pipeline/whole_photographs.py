@@ -1,6 +1,9 @@
 """Writes a whole photograph with every face replaced in place, or refuses it with the reason.
 
-The finished file is decoded and searched again before it appears: whatever a reader of the file sees was judged.
+A face that no method can draw is hidden: it is too small, or it leans or turns so far that only the last search finds
+it. A face on which the method failed, or that is still recognised, refuses the photograph: a disc in its place would
+pass a failure off as a result. The finished file is decoded and searched before it appears: whatever a reader of the
+file sees was judged.
 """
 
 import io
@@ -11,38 +14,55 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from masquerade.core import files
 from masquerade.core.errors import PictureError
-from masquerade.core.images import OK
+from masquerade.core.images import OK, REFUSED
 from masquerade.faces import DETAIL
-from masquerade.faces.folder import TURNS, Folder
-from masquerade.faces.photographs import alignment, composition, decoding
+from masquerade.faces.folder import NO_FACE, TURNS, Folder
+from masquerade.faces.photographs import alignment, composition, decoding, hiding
 from masquerade.faces.photographs.alignment import Square
-from masquerade.faces.photographs.composition import Replacement
+from masquerade.faces.photographs.composition import Composed, Replacement
 from masquerade.pipeline import inspection
 from masquerade.pipeline.inspection import Inspector, Threshold
+from masquerade.pipeline.outputs import Output
 
 FOLDER = "photographs"  # below the folder of the results
 QUALITY = 95  # of a JPEG; Pillow's documentation advises against more
 SECOND_LOOK = 2  # the finished photograph is searched at twice `detection_side`, for smaller faces
+SEARCHES = 3  # of a finished photograph: what the first ones find is hidden
+NOT_ALL = "not every face of it could be replaced"
+HIDDEN = "hidden"
+"""The status of a face without a result of its own, which a disc hides in its photograph."""
+NOTHING_TO_CUT = "no face was found that can be cut out"
+"""The reason in the row of a photograph in which only the last search found faces, once they are hidden."""
 SAME_CROP = 3.0  # grey levels between two crops of one square, one of them from a photograph lying on its side
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """``path``: the written file, or None with the ``reason``. ``distance``: the least to an original, or NaN."""
+    """``name``: of the written file, or '' with the ``reason``. ``distance``: the least to an original, or NaN.
 
-    path: Path | None
+    ``hidden``: the number of heads that discs hide in it.
+    """
+
+    name: str
     reason: str = ""
     distance: float = float("nan")
+    hidden: int = 0
 
 
 class WholePhotographs:
-    """Puts the results into the photographs of ``source`` and writes them below ``output``."""
+    """Puts the results into the photographs of ``source`` and writes them to ``output``.
 
-    def __init__(self, source: Folder, output: Path, judge: Inspector, threshold: Threshold, keep_recognisable: bool):
-        self.source, self.folder = source, output / FOLDER
+    ``hide``: faces that no method can draw are hidden; otherwise they refuse their photograph.
+    """
+
+    def __init__(
+        self, source: Folder, output: Output, judge: Inspector, threshold: Threshold, keep_recognisable: bool,
+        hide: bool,
+    ):  # fmt: skip
+        self.source, self._output = source, output
         self._judge, self._threshold, self._keep_recognisable = judge, threshold, keep_recognisable
+        self._hide = hide
 
     def write(
         self, rows: Sequence[Mapping], originals: Mapping[str, np.ndarray], results: Mapping[str, np.ndarray],
@@ -51,61 +71,111 @@ class WholePhotographs:
         """Write one photograph. ``rows``: those of all its faces, with their final status.
 
         ``originals`` and ``results``: id -> crop before and after, uint8 (S, S, 3). ``known``: what the judge sees in
-        the original faces, (N, 128).
+        the original faces, (N, 128); N is 0 if none has a result.
         """
         name = rows[0]["file_id"]
         suffix = ".jpg" if Path(rows[0]["file"]).suffix.lower() in (".jpg", ".jpeg") else ".png"
-        path = self.folder / f"{name}{suffix}"
-        path.unlink(missing_ok=True)  # a file of an earlier run would look like a result of this one
-        if any(row["status"] != OK for row in rows):
-            return Outcome(None, "not every face of it could be replaced")
-        squares = [Square(np.array(row["square"][:2]), np.array(row["square"][2:])) for row in rows]
+        file = f"{FOLDER}/{name}{suffix}"
+        self._output.remove(file)  # a file of an earlier run would look like a result of this one
+        drawn = [row for row in rows if row["status"] == OK]
+        reason = self._refusal(rows)
+        if reason:
+            return Outcome("", reason if len(known) == 0 else NOT_ALL)
+        squares = [Square(np.array(row["square"][:2]), np.array(row["square"][2:])) for row in drawn]
         faces = [
             Replacement(face, _landmarks(row, face, originals[row["id"]].shape[0]), results[row["id"]])
-            for face, row in zip(squares, rows, strict=True)
+            for face, row in zip(squares, drawn, strict=True)
         ]
         try:
             photograph = self.source.photograph(name)
-            if any(_changed(photograph, face, originals[row["id"]]) for face, row in zip(faces, rows, strict=True)):
-                return Outcome(None, "the file changed while it was read")
-            finished = composition.composed(photograph, faces)
-            content = encoded(finished.picture, suffix)
-            distance = self._least_distance(
-                decoding.decode(io.BytesIO(content), np.inf), finished.replaced, squares, known
-            )
+            if any(_changed(photograph, face, originals[row["id"]]) for face, row in zip(faces, drawn, strict=True)):
+                return Outcome("", "the file changed while it was read")
+            heads = np.reshape([row["head"] for row in rows if _has_head(row)], (-1, 3))
+            content, heads, distance = self._searched(photograph, faces, heads, suffix, known)
         except PictureError as error:
-            return Outcome(None, str(error))
-        if self._threshold.recognises(distance) and not self._keep_recognisable:
-            return Outcome(None, inspection.RECOGNISED, distance)
-        with files.written(path) as temporary:
-            temporary.write_bytes(content)
-        return Outcome(path, "", distance)
+            return Outcome("", str(error))
+        if len(known) == 0 and len(heads) == 0:
+            return Outcome("", NO_FACE)
+        if len(known) and self._threshold.recognises(distance) and not self._keep_recognisable:
+            return Outcome("", inspection.RECOGNISED, distance)
+        self._output.write(file, content)
+        return Outcome(file, "", distance, hiding.count(heads))
 
-    def _least_distance(
-        self, finished: np.ndarray, replaced: np.ndarray, squares: Sequence[Square], known: np.ndarray
-    ) -> float:
-        """The least distance of a face in the finished photograph to one of the originals.
+    def _refusal(self, rows: Sequence[Mapping]) -> str:
+        """The reason of the first face that has no result and may not be hidden either; '' if there is none."""
+        refused = [row for row in rows if row["status"] != OK]
+        if self._hide:
+            refused = [row for row in refused if not _has_head(row) and row["reason"] != NO_FACE]
+        return refused[0]["reason"] if refused else ""
 
-        Its faces are those at the known places, and those that HOG finds. Raises PictureError if HOG or MTCNN, which
-        also detects faces that lean or look aside, finds one where ``replaced``, bool (H, W), is false.
+    def _searched(
+        self, photograph: np.ndarray, faces: Sequence[Replacement], heads: np.ndarray, suffix: str, known: np.ndarray
+    ) -> tuple[bytes, np.ndarray, float]:
+        """The finished file, the discs in it, (N, 3), and the least distance of a face in it to one of the originals.
+
+        What a search finds is hidden before the next one. Raises PictureError if a face is left after the last one.
+        """
+        for _ in range(SEARCHES if self._hide else 1):
+            finished = _finished(photograph, faces, heads)
+            content = encoded(finished.picture, suffix)
+            seen = decoding.decode(io.BytesIO(content), np.inf)
+            left, crops = self._search(seen, finished.replaced, [face.square for face in faces])
+            if not len(left):
+                return content, heads, self._least_distance(crops, known)
+            heads = np.concatenate([heads, left])
+        raise PictureError(inspection.LEFT)
+
+    def _search(
+        self, finished: np.ndarray, replaced: np.ndarray, squares: Sequence[Square]
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """The discs, (N, 3), of the faces that are left in a finished photograph; and its faces at DETAIL pixels.
+
+        A face is left if HOG or MTCNN, which also detects faces that lean or look aside, finds it where ``replaced``,
+        bool (H, W), is false. The others are those at the known places, ``squares``, and those that HOG finds.
         """
         params = self.source.params
-        for box in self._judge.faces(finished, SECOND_LOOK * params.detection_side):
-            if not _at(replaced, box.reshape(2, 2).mean(axis=0)):
-                raise PictureError(inspection.LEFT)
+        boxes = self._judge.faces(finished, SECOND_LOOK * params.detection_side)
+        heads = [hiding.head(box, 0, finished.shape) for box in boxes]
+        left = [head for head in heads if not _at(replaced, head[:2])]
         crops = [alignment.crop(finished, face, DETAIL) for face in squares]
         for quarters in TURNS if params.turn else TURNS[:1]:
             turned = np.ascontiguousarray(np.rot90(finished, quarters))
             side = params.detection_side * (1 if quarters else SECOND_LOOK)
             for box in alignment.detect(turned, side, params.detection_score):
-                centre = Square(box.reshape(2, 2).mean(axis=0), np.array([1.0, 0.0]))
-                if not _at(replaced, centre.turned_back(quarters, finished.shape).centre):
-                    raise PictureError(inspection.LEFT)
+                head = hiding.head(box, quarters, finished.shape)
+                if not _at(replaced, head[:2]):
+                    left.append(head)
+                    continue
                 face = alignment.square(alignment.landmarks(turned, box))
                 if face.side > 1:  # also false for NaN, which equal landmarks give
                     crops.append(alignment.crop(turned, face, DETAIL))
+        return np.reshape(left, (-1, 3)), crops
+
+    def _least_distance(self, crops: list[np.ndarray], known: np.ndarray) -> float:
+        """The least distance of the faces ``crops``, as they are and mirrored, to the originals; NaN without these."""
+        if len(known) == 0 or not crops:
+            return float("nan")
         seen = self._judge.look(inspection.mirrored(crops)).embeddings
         return float(inspection.distances(seen[:, None], known[None]).min())
+
+
+def _has_head(row: Mapping) -> bool:
+    """Whether the row is of a face that may be hidden because it is too small."""
+    return row["status"] == REFUSED and row.get("head") is not None
+
+
+def _finished(photograph: np.ndarray, faces: Sequence[Replacement], heads: np.ndarray) -> Composed:
+    """The photograph with the new ``faces``, and with the discs ``heads``, (N, 3), over everything.
+
+    The discs are there before the new faces are fitted to their surroundings, so that no pixel depends on a head.
+    """
+    old = np.zeros(photograph.shape[:2], dtype=bool)
+    for face in faces:
+        old |= composition.face_mask(face.landmarks, photograph.shape)
+    filled = hiding.hidden(photograph, heads, old)
+    finished = composition.composed(filled, faces)
+    covered = hiding.mask(heads, photograph.shape)[..., None]
+    return Composed(np.where(covered, filled, finished.picture), finished.replaced)
 
 
 def _landmarks(row: Mapping, face: Square, size: int) -> np.ndarray:

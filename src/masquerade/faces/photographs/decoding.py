@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 import numpy as np
-from PIL import Image, ImageCms, ImageOps
+from PIL import ExifTags, Image, ImageCms, ImageOps
 
 from masquerade.core.errors import PictureError
-from masquerade.faces.photographs import kinds
+from masquerade.faces.photographs import kinds, png_chunks
 
 Result = TypeVar("Result")
 Given = TypeVar("Given")
@@ -22,15 +22,20 @@ PILLOW_LIMIT = 178.0  # megapixels: Pillow itself refuses to open more
 LONGEST = 32_766  # pixels: OpenCV cannot crop a picture with a longer side
 LOCKED_FOLDER = "a folder that may not be read, so its files are not known"
 _SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
-_PLAIN = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
+_PLAIN = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr")
 _SPACES = {
-    b"RGB ": ("RGB", ("1", "L", "LA", "P", "PA", "RGB", "RGBA")),
+    b"RGB ": ("RGB", ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX")),
     b"GRAY": ("L", ("1", "L", "LA")),
     b"CMYK": ("CMYK", ("CMYK",)),
 }
 """Colour space of an ICC profile -> the mode that it converts, and the modes of the pictures to which it applies."""
+_METADATA = ("exif", "xmp", "XML:com.adobe.xmp", "Raw profile type exif")
+"""Where Pillow keeps an orientation besides `Image.getexif`."""
+_GRAY_TAG, _WHITE_IS_ZERO = 262, 0  # of a TIFF: PhotometricInterpretation
+GRAY = 8  # levels; the channels of a gray photograph differ by less, also after JPEG, WebP and a color profile
 # The errors of Pillow's readers on damaged or malicious files, as its fuzzers and ours found them.
 _BROKEN = (
+    AttributeError,
     OSError,
     SyntaxError,
     ValueError,
@@ -47,9 +52,10 @@ def read(path: Path, root: Path, megapixels: float) -> np.ndarray:
     """Pixels of a photograph: uint8 (H, W, 3) sRGB, upright as its EXIF orientation says.
 
     A file with several frames or pages is refused (`kinds`). An embedded colour profile is applied in every mode.
-    Transparent parts become white, and 16-bit grey becomes 8-bit grey. The file must be inside the folder ``root``,
-    also after links are followed. ``megapixels`` limits the size in the header, which is checked before a pixel is
-    decoded.
+    Transparent parts become white, and 16-bit grey becomes 8-bit grey. Of the metadata, the orientation and the profile
+    alone are read; they are ignored if they cannot be used, and the rest may be odd or damaged. The file must be inside
+    the folder ``root``, also after links are followed. ``megapixels`` limits the size in the header, which is checked
+    before a pixel is decoded.
     Raises PictureError; its text is the reason in the index of the archive.
     """
     return _read(path, root, lambda file: decode(file, megapixels))
@@ -82,8 +88,22 @@ def decode(file: BinaryIO, megapixels: float) -> np.ndarray:
 
 
 def pixels(picture: Image.Image, megapixels: float) -> np.ndarray:
-    """Pixels of an open picture, as `read` gives them. Raises PictureError."""
+    """Pixels of an open picture, which is not changed, as `read` gives them. Raises PictureError."""
     return _guarded(_pixels, picture, megapixels)
+
+
+def is_gray(pixels: np.ndarray) -> bool:
+    """Whether a photograph, uint8 (H, W, 3), is black and white: in no pixel do two channels differ by GRAY levels.
+
+    A photograph in one tint, such as sepia, is not.
+    """
+    few = pixels[::16, ::16]  # answers for most photographs in color
+    return all(int(np.ptp(part, axis=-1).max()) < GRAY for part in (few, pixels))
+
+
+def as_gray(pixels: np.ndarray) -> np.ndarray:
+    """The luma (ITU-R BT.601) of an image uint8 (H, W, 3), in three equal channels."""
+    return np.asarray(Image.fromarray(pixels).convert("L").convert("RGB"))
 
 
 def _guarded(work: Callable[[Given, float], Result], file: Given, megapixels: float) -> Result:
@@ -121,35 +141,79 @@ def _check_file(path: Path, root: Path) -> None:
 
 
 def _texts(file: BinaryIO, megapixels: float) -> dict[str, str]:
-    with Image.open(file, formats=FORMATS) as picture:
+    readable, _ = png_chunks.readable(file)
+    with Image.open(readable, formats=FORMATS) as picture:
         facts = picture.info if picture.format == "PNG" else {}  # what stands before the pixels, which stay packed
         return {str(keyword): str(text) for keyword, text in facts.items() if isinstance(text, str)}
 
 
 def _decode(file: BinaryIO, megapixels: float) -> np.ndarray:
-    with Image.open(file, formats=FORMATS) as picture:
-        return _pixels(picture, megapixels)
+    readable, profile = png_chunks.readable(file)
+    try:
+        picture = Image.open(readable, formats=FORMATS)
+    except Image.UnidentifiedImageError:
+        file.seek(0)
+        kinds.check_tiff(file)
+        raise
+    with picture:
+        if profile:
+            picture.info["icc_profile"] = profile
+        _check(picture, megapixels)
+        return _upright_pixels(picture)
 
 
 def _pixels(picture: Image.Image, megapixels: float) -> np.ndarray:
+    _check(picture, megapixels)
+    inverted = _inverted(picture)
+    return _upright_pixels(picture.copy(), inverted)
+
+
+def _check(picture: Image.Image, megapixels: float) -> None:
+    """Raises PictureError for a picture that is too large, or of a kind that is not read."""
     width, height = picture.size
     if width * height > megapixels * 1e6:
         raise PictureError(f"{width} x {height} pixels, larger than {megapixels:g} megapixels")
     if max(width, height) > LONGEST:
         raise PictureError(f"{width} x {height} pixels, a side longer than {LONGEST} pixels")
     if picture.mode not in _PLAIN + _SIXTEEN_BITS:
-        raise PictureError(f"its colour mode {picture.mode} is not supported")
+        raise PictureError(kinds.unread(kinds.MODES.get(picture.mode, f"an image in the color mode {picture.mode}")))
     kinds.check_single(picture)
+
+
+def _inverted(picture: Image.Image) -> bool:
+    """Whether 0 is white in it, of which Pillow takes no notice in a TIFF with 16 bits."""
+    tags = getattr(picture, "tag_v2", {})
+    return picture.mode in _SIXTEEN_BITS and tags.get(_GRAY_TAG) == _WHITE_IS_ZERO
+
+
+def _upright_pixels(picture: Image.Image, inverted: bool | None = None) -> np.ndarray:
+    inverted = _inverted(picture) if inverted is None else inverted
+    _forget_metadata(picture)
     picture.load()
-    return np.asarray(_to_rgb(ImageOps.exif_transpose(picture)))
+    return np.asarray(_to_rgb(ImageOps.exif_transpose(picture), inverted))
 
 
-def _to_rgb(picture: Image.Image) -> Image.Image:
+def _forget_metadata(picture: Image.Image) -> None:
+    """Keep the orientation alone: Pillow writes the metadata anew when it turns a picture, and fails at an odd tag."""
+    try:
+        orientation = picture.getexif().get(ExifTags.Base.Orientation, 1)
+    except _BROKEN:
+        orientation = 1
+    exif = picture.getexif()  # the same object, which `exif_transpose` asks
+    for tag in list(exif):
+        del exif[tag]
+    for key in _METADATA:
+        picture.info.pop(key, None)
+    if orientation in range(1, 9):  # also a fraction such as 6/1
+        exif[ExifTags.Base.Orientation] = int(orientation)
+
+
+def _to_rgb(picture: Image.Image, inverted: bool) -> Image.Image:
     """sRGB, 8 bits, no alpha."""
     profile = picture.info.get("icc_profile")
     if picture.mode in _SIXTEEN_BITS:
-        grey = np.rint(np.asarray(picture).astype(np.float32) / 257.0)  # 65535 -> 255
-        picture = Image.fromarray(grey.astype(np.uint8))
+        grey = np.rint(np.asarray(picture).astype(np.float32) / 257.0).astype(np.uint8)  # 65535 -> 255
+        picture = Image.fromarray(255 - grey if inverted else grey)
     alpha = picture.convert("RGBA").getchannel("A") if picture.has_transparency_data else None
     colours = _follow_profile(picture, profile) if profile else picture.convert("RGB")
     if alpha is not None:
@@ -169,7 +233,7 @@ def _follow_profile(picture: Image.Image, profile: bytes) -> Image.Image:
         converted = ImageCms.profileToProfile(colours, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
         assert converted is not None  # it is None only for a conversion in place
         return converted
-    except (ImageCms.PyCMSError, OSError, ValueError, LookupError):
+    except (ImageCms.PyCMSError, OSError, TypeError, ValueError, LookupError):
         return picture.convert("RGB")
 
 

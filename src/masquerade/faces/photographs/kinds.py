@@ -1,8 +1,10 @@
 """Names what a file is that is not read, and refuses files of several pictures, of which one alone would be used."""
 
 import re
+import struct
+from typing import BinaryIO
 
-from PIL import Image
+from PIL import Image, TiffImagePlugin
 
 from masquerade.core.errors import PictureError
 
@@ -21,12 +23,22 @@ BEGINNINGS = [
     (rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51", "a JPEG 2000 picture"),
 ]
 """What the first bytes of a file say: pattern -> kind, the first that fits."""
+FLOATS = "an image of floating-point numbers"
+MODES = {
+    "F": FLOATS,
+    "I": "an image of signed or 32-bit numbers",
+    "LAB": "an image in the colors of CIELAB",
+    "HSV": "an image in the colors of HSV",
+}
+"""Pillow's mode -> what an image in it is, for modes that are not read: they do not say what is white on a screen."""
 LENGTH = 64  # bytes that the patterns may look at
 RAW_ENDINGS = {".arw", ".cr2", ".cr3", ".dcr", ".dng", ".erf", ".iiq", ".kdc", ".mef", ".mos", ".nef", ".nrw", ".orf",
                ".pef", ".raw", ".rw2", ".sr2", ".srf", ".srw", ".3fr"}  # fmt: skip
 MOST_PAGES = 32  # of a TIFF, thumbnails included; a hostile file has millions
 _TIFF = (b"II*\0", b"MM\0*")
 _THUMBNAIL = 1  # bit of the TIFF tag NewSubfileType: a smaller copy of another picture
+_FLOATS = 3  # of the TIFF tag SampleFormat
+_SAMPLE_FORMAT = 339
 _SUBFILE_TYPE, _DNG_VERSION, _MP_ENTRIES = 254, 50706, 0xB002
 
 
@@ -36,7 +48,28 @@ def check(beginning: bytes, ending: str) -> None:
     if beginning.startswith(_TIFF) and ending.lower() in RAW_ENDINGS:
         kind = RAW  # its first page is a thumbnail
     if kind:
-        raise PictureError(f"{kind}, which is not read: save what you need of it as JPEG or PNG")
+        raise PictureError(unread(kind))
+
+
+def unread(kind: str) -> str:
+    """The reason for the refusal of a kind of file, and what to do."""
+    return f"{kind}, which is not read: save what you need of it as JPEG or PNG"
+
+
+def check_tiff(file: BinaryIO) -> None:
+    """Raises PictureError if an open file, which Pillow cannot identify, is a TIFF, and says what is in it."""
+    header = file.read(8)
+    if not header.startswith(_TIFF):
+        return
+    tags = TiffImagePlugin.ImageFileDirectory_v2(header)
+    try:
+        file.seek(tags.next)
+        tags.load(file)
+        samples = tags.get(_SAMPLE_FORMAT, ())
+    except (OSError, SyntaxError, ValueError, TypeError, LookupError, struct.error) as error:
+        raise PictureError("truncated or damaged (a TIFF whose tags cannot be read)") from error
+    floats = isinstance(samples, tuple) and _FLOATS in samples
+    raise PictureError(unread(FLOATS if floats else "a TIFF in an unusual form"))
 
 
 def check_single(picture: Image.Image) -> None:
@@ -57,7 +90,7 @@ def check_single(picture: Image.Image) -> None:
 def _check_pages(picture: Image.Image) -> None:
     tags = picture.tag_v2  # pyright: ignore[reportAttributeAccessIssue] - of TiffImageFile
     if _DNG_VERSION in tags or _thumbnail(tags):
-        raise PictureError(f"{RAW}, which is not read: save what you need of it as JPEG or PNG")
+        raise PictureError(unread(RAW))
     for page in range(1, MOST_PAGES + 1):
         try:
             picture.seek(page)

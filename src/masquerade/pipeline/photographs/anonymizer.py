@@ -1,9 +1,7 @@
 """A method with its networks: it anonymizes and recovers single photographs and folders of them."""
 
 import secrets
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,20 +9,17 @@ from typing import Literal
 
 from PIL import Image
 
-from masquerade.core import determinism, discovery
-from masquerade.core.errors import KeyFormatError, ParameterError
-from masquerade.core.images import FaceArchive
-from masquerade.core.packages import naming_missing_packages
-from masquerade.core.suggestions import nearest
+from masquerade.core.errors import KeyFormatError, MasqueradeError, ParameterError
+from masquerade.core.images import FaceArchive, MemoryArchive
 from masquerade.faces.folder import Folder
 from masquerade.methods import Method
-from masquerade.params import repository
 from masquerade.params.parameters import Parameters
-from masquerade.pipeline import anonymization, photograph_scale, release
+from masquerade.pipeline import anonymization, release
 from masquerade.pipeline.inspection import Inspector, Threshold
 from masquerade.pipeline.makers import Maker
-from masquerade.pipeline.method_files import Say
-from masquerade.pipeline.photographs import batches, choosing, continuing, placing, recovering, single
+from masquerade.pipeline.outputs import FolderOutput, MemoryOutput, Output
+from masquerade.pipeline.photographs import batches, calls, choosing, continuing, placing, recovering, single
+from masquerade.pipeline.photographs.choosing import Several, Small
 from masquerade.pipeline.photographs.single import AnonymizedPhotograph, Picture
 from masquerade.pipeline.release import Row
 from masquerade.pipeline.salts import PersonalKey
@@ -33,15 +28,6 @@ from masquerade.pipeline.whole_photographs import WholePhotographs
 Key = str | bytes
 """A secret: text, or the content of a key file."""
 Progress = Callable[[str], None]
-Several = Literal["refuse", "largest", "all"]
-"""What to do with a photograph of several people."""
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Raises errors of libraries that a person can mend as MasqueradeError, as the command line does."""
-    with naming_missing_packages(), determinism.explained():
-        yield
 
 
 @dataclass(frozen=True)
@@ -78,12 +64,11 @@ class Anonymizer:
         self.maker = maker
         """Method, variant, scale, and a hash of the networks."""
 
-    @property
-    def _megapixels(self) -> float:
-        return self._photographs(Path(), "refuse").params.megapixels
-
     def __repr__(self) -> str:
         return f"<Anonymizer {self.maker}>"
+
+    def __reduce__(self) -> str:
+        raise MasqueradeError("A loaded method cannot be sent to another process. Call masquerade.load in each worker.")
 
     @property
     def title(self) -> str:
@@ -110,75 +95,64 @@ class Anonymizer:
     def _published_threshold(self) -> Threshold:
         return choosing.judge_threshold(self._root, self._parameters)
 
-    @_explained()
+    @calls.call()
     def anonymize(
-        self, picture: Picture, *, faces: Literal["one", "largest", "all"] = "one", key: Key | None = None,
-        salted: bool | None = None, checked: bool | None = None, large: bool = False,
+        self, picture: Picture, *, faces: Literal["one", "largest", "all"] = "one", small: Small | None = None,
+        key: Key | None = None, salted: bool | None = None, checked: bool | None = None, large: bool = False,
     ) -> AnonymizedPhotograph:  # fmt: skip
         """Anonymize one photograph.
 
         ``picture``: a path, a PIL image, or an array uint8 (H, W, 3) of RGB. ``faces``: the photograph shows ``one``
-        face; or take the ``largest``; or ``all``, and the image of the result is the whole photograph. ``key``: for
-        a method with keys. ``salted``, ``checked``: whether each face gets a salt, and a check of the key (default:
-        yes). ``large``: with the generator's pictures of 1024 pixels.
+        face; or take the ``largest``; or ``all``, and the image of the result is the whole photograph. ``small``: with
+        ``all``, ``hide`` under coarse blocks the faces that are too small for a method or cannot be cut out (the
+        default), or ``refuse`` the photograph. ``key``: for a method with keys. ``salted``, ``checked``: whether each
+        face gets a salt, and a check of the key (default: yes). ``large``: with the generator's pictures of 1024
+        pixels.
 
         Raises StillRecognised, NoFace, SeveralFaces or FaceLeft (all of PictureError, which also says that something
         is no picture), and KeyFormatError for a key of the wrong form.
         """
-        _check_choice("faces", faces, single.CHOICES)
-        with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
-            source = single.as_file(picture, Path(place), self._megapixels)
-            output = Path(place, "results")
-            batch = self.anonymize_folder(
-                source, output, faces=single.CHOICES[faces], whole=faces == "all", key=key, salted=salted,
-                checked=checked, large=large,
-            )  # fmt: skip
-            return single.result(batch.rows, output, batch.statement)
+        choosing.check_choice("faces", faces, single.CHOICES)
+        choosing.check_faces(None, faces == "all", small)
+        folder, output = self._photograph(picture, single.CHOICES[faces]), MemoryOutput()
+        work, publisher, facts = self._steps(
+            folder, output, self._personal_key(key), salted, checked, faces == "all", small != "refuse", large
+        )
+        batch = self._in_memory(folder, work, publisher, facts)
+        return single.result(batch.rows, output, batch.statement)
 
-    @_explained()
+    @calls.call()
     def anonymize_folder(
         self, source: Path, output: Path, *, faces: Several | None = None, whole: bool = False,
-        key: Key | None = None, salted: bool | None = None, checked: bool | None = None, large: bool = False,
-        keep_recognisable: bool = False, overwrite: bool = False, go_on: bool = False, readers: int = 0,
-        progress: Progress = lambda text: None,
+        small: Small | None = None, key: Key | None = None, salted: bool | None = None, checked: bool | None = None,
+        large: bool = False, keep_recognisable: bool = False, overwrite: bool = False, go_on: bool = False,
+        readers: int = 0, progress: Progress = lambda text: None,
     ) -> Batch:  # fmt: skip
         """Anonymize a folder of photographs, or one file, into ``output``: one PNG for each face, and report.csv.
 
-        ``faces``: by default ``refuse``, and with ``whole`` ``all``. ``whole``: also write whole photographs.
+        ``faces``: by default ``refuse``, and with ``whole`` ``all``. ``whole``: also write whole photographs,
+        in which ``small`` faces are hidden by default (`anonymize`).
         ``keep_recognisable``: write what is still recognised, too. ``overwrite``, ``go_on``: the folder holds results
         to replace, or to keep and complete. ``readers``: so many processes find the faces beside this one, for which a
         script needs ``if __name__ == "__main__"``. ``progress`` is called with a text. The other options are those of
         `anonymize`. Raises MasqueradeError; a photograph that is refused has a row with the reason.
         """
         source, output = Path(source), Path(output)
-        _check_choice("faces", faces, (None, *single.CHOICES.values()))
+        choosing.check_faces(faces, whole, small)
         batches.check_output(output, source, overwrite, go_on)
-        kind = self._method.capabilities.keys
-        for option in [name for name, wanted in (("salt", salted), ("key-check", checked)) if wanted and not kind]:
-            raise ParameterError(f"'{self.maker.method}' takes no key, so it needs no {option}. Leave --{option} out.")
-        if whole and faces not in (None, "all"):
-            raise ParameterError(f"--photographs replaces all faces; --faces {faces} leaves some. Leave --faces out.")
         personal = self._personal_key(key)
-        facts = personal.new_facts(self._seed, salted is not False, checked is not False) if personal else None
-        kept = continuing.resume(output, self._method, self.maker, personal, large, whole) if go_on else []
         folder = self._photographs(source, faces or ("all" if whole else "refuse"))
-        seed = secrets.randbits(63) if self._seed is None else self._seed
-
-        def work(originals: FaceArchive, results: Path) -> None:
-            count = len(originals.select())
-            anonymization.anonymize(
-                originals, results, self._method, self.maker.variant, None, seed, batches.BATCH,
-                personal and personal.of_faces, lambda done: progress(f"Anonymizing: {done} of {count} faces"),
-                for_release=True,
-            )  # fmt: skip
-
+        work, publisher, facts = self._steps(
+            folder, FolderOutput(output / placing.UNFINISHED), personal, salted, checked, whole, small != "refuse",
+            large, keep_recognisable, progress,
+        )  # fmt: skip
+        kept = continuing.resume(output, self._method, self.maker, personal, large, whole) if go_on else []
         return Batch(*batches.process(
-            folder, output, self._parameters.image.size, work, self._method.observes, progress,
-            self._release(folder, output / placing.UNFINISHED, keep_recognisable, whole, large), facts, kept=kept,
-            readers=readers,
+            folder, output, self._parameters.image.size, work, self._method.observes, progress, publisher, facts,
+            kept=kept, readers=readers,
         ))  # fmt: skip
 
-    @_explained()
+    @calls.call()
     def recover(self, picture: Picture, *, key: Key, salt: str | None = None) -> Image.Image:
         """The face that a picture showed before it was anonymized with ``key``.
 
@@ -187,13 +161,12 @@ class Anonymizer:
         of the picture says so; without a check a wrong key gives somebody else. Raises PictureError if the salt is
         lost or another method made the picture, and ParameterError for a method that recovers nothing with a key.
         """
-        with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
-            source = single.as_file(picture, Path(place), self._megapixels, single.texts(picture, salt))
-            output = Path(place, "results")
-            rows = self.recover_folder(source, output, key=key, no_salt=salt == "").rows
-            return single.recovered(rows, output)
+        folder = self._photograph(picture, "refuse", "none", single.texts(picture, salt))
+        output = MemoryOutput()
+        work, publisher, facts = self._steps_back(folder, output, key, no_salt=salt == "")
+        return single.recovered(self._in_memory(folder, work, publisher, facts).rows, output)
 
-    @_explained()
+    @calls.call()
     def recover_folder(
         self, pictures: Path, output: Path, *, key: Key, originals: Path | None = None, no_salt: bool = False,
         overwrite: bool = False, progress: Progress = lambda text: None,
@@ -205,19 +178,12 @@ class Anonymizer:
         """
         pictures, output = Path(pictures), Path(output)
         batches.check_output(output, pictures, overwrite)
-        self.check_recovers()
-        personal = self._personal_key(key)
-        assert personal is not None  # the method takes a key
         folder = self._photographs(pictures, "refuse", alignment="none")
-        known = recovering.originals(self._parameters, pictures, Path(originals)) if originals else {}
-
-        def work(anonymized: FaceArchive, results: Path) -> None:
-            anonymization.recover(anonymized, results, self._method, personal.of_faces, batches.BATCH)
-
+        work, publisher, facts = self._steps_back(
+            folder, FolderOutput(output / placing.UNFINISHED), key, no_salt, originals and Path(originals)
+        )
         return Batch(*batches.process(
-            folder, output, self._parameters.image.size, work, False, progress,
-            release.Recovered(output / placing.UNFINISHED, self._judge, self._published_threshold, known),
-            recovering.facts_of(folder, self.maker, personal, no_salt), batches.ours,
+            folder, output, self._parameters.image.size, work, False, progress, publisher, facts, batches.ours,
         ))  # fmt: skip
 
     def check_recovers(self) -> None:
@@ -241,11 +207,66 @@ class Anonymizer:
             )
         return PersonalKey(kind, key.encode(errors="surrogateescape") if isinstance(key, str) else key)
 
-    def _photographs(self, source: Path, faces: Several, alignment: str = "ffhq") -> Folder:
+    def _photographs(self, source: Path | None, faces: Several, alignment: str = "ffhq") -> Folder:
         return choosing.photographs_at(self._parameters, source, faces, alignment)
 
+    def _photograph(
+        self, picture: Picture, faces: Several, alignment: str = "ffhq", stated: Mapping[str, str] | None = None
+    ) -> Folder:
+        """One photograph. ``stated``: texts in place of those of its file. Raises PictureError if it is none."""
+        path = single.path_of(picture)
+        if path and stated is None:
+            return self._photographs(path, faces, alignment)
+        params = self._photographs(None, faces, alignment).params
+        return single.Photograph(params, single.pixels_of(picture, params.megapixels), stated or {})
+
+    def _in_memory(
+        self, folder: Folder, work: batches.Work, publisher: release.Anonymized | release.Recovered,
+        facts: Callable[[Row], Row] | None,
+    ) -> Batch:  # fmt: skip
+        """The results of one photograph, of which nothing is written."""
+        records = folder.records(self._parameters.image.size, 0, workers=1)
+        (rows, statement), *_ = batches.release_parts(records, work, True, lambda text: None, publisher, facts)
+        return Batch(rows, statement)
+
+    def _steps(
+        self, folder: Folder, output: Output, personal: PersonalKey | None, salted: bool | None, checked: bool | None,
+        whole: bool, hide: bool, large: bool, keep_recognisable: bool = False, progress: Progress = lambda text: None,
+    ) -> tuple[batches.Work, release.Anonymized, Callable[[Row], Row] | None]:  # fmt: skip
+        """What anonymizes faces, what releases them, and what gives the salt and the check of a face."""
+        kind = self._method.capabilities.keys
+        for option in [name for name, wanted in (("salt", salted), ("key-check", checked)) if wanted and not kind]:
+            raise ParameterError(f"'{self.maker.method}' takes no key, so it needs no {option}. Leave --{option} out.")
+        facts = personal.new_facts(self._seed, salted is not False, checked is not False) if personal else None
+        seed = secrets.randbits(63) if self._seed is None else self._seed
+
+        def work(originals: FaceArchive, results: MemoryArchive) -> None:
+            count = len(originals.select())
+            anonymization.anonymize(
+                originals, results, self._method, self.maker.variant, None, seed, batches.BATCH,
+                personal and personal.of_faces, lambda done: progress(f"Anonymizing: {done} of {count} faces"),
+                for_release=True,
+            )  # fmt: skip
+
+        return work, self._release(folder, output, keep_recognisable, whole, large, hide), facts
+
+    def _steps_back(
+        self, folder: Folder, output: Output, key: Key, no_salt: bool, originals: Path | None = None
+    ) -> tuple[batches.Work, release.Recovered, Callable[[Row], Row]]:
+        """What recovers faces, what releases them, and what finds the salt and the check of a face."""
+        self.check_recovers()
+        personal = self._personal_key(key)
+        assert personal is not None  # the method takes a key
+        known = recovering.originals(self._parameters, Path(folder.params.path), originals) if originals else {}
+
+        def work(anonymized: FaceArchive, results: MemoryArchive) -> None:
+            anonymization.recover(anonymized, results, self._method, personal.of_faces, batches.BATCH)
+
+        publisher = release.Recovered(output, self._judge, self._published_threshold, known)
+        return work, publisher, recovering.facts_of(folder, self.maker, personal, no_salt)
+
     def _release(
-        self, folder: Folder, output: Path, keep_recognisable: bool, whole: bool, large: bool
+        self, folder: Folder, output: Output, keep_recognisable: bool, whole: bool, large: bool, hide: bool
     ) -> release.Anonymized:
         """How faces are released into ``output``. Raises ParameterError if the method has no ``large`` pictures."""
         enlarge = self._method.enlarge() if large or whole else None
@@ -255,56 +276,9 @@ class Anonymizer:
                 "generator of the scale photo, such as falco, riddle and lreorg. Leave --large out."
             )
         photographs = (
-            WholePhotographs(folder, output, self._judge, self.threshold, keep_recognisable) if whole else None
+            WholePhotographs(folder, output, self._judge, self.threshold, keep_recognisable, hide) if whole else None
         )
         return release.Anonymized(
             output, self._judge, self.threshold, keep_recognisable, photographs, enlarge, large, self.maker,
             self.takes_key, self._method.otherwise,
         )  # fmt: skip
-
-
-def _check_choice(name: str, given: object, choices: Iterable[str | None]) -> None:
-    """Raises ParameterError unless ``given`` is one of ``choices``."""
-    if given not in list(choices):
-        raise ParameterError(f"{name} is {given!r}; it must be one of {', '.join(filter(None, choices))}.")
-
-
-@_explained()
-def load(
-    method: str, variant: str | None = None, *, scale: str | None = None, checkpoint: Path | str | None = None,
-    hide: Sequence[str] | None = None, keep: Sequence[str] | None = None, seed: int | None = None,
-    root: Path | str | None = None, say: Say = choosing.logger.warning,
-) -> Anonymizer:  # fmt: skip
-    """Load a method and its networks once, for any number of photographs.
-
-    ``method``, ``variant``: their names in params.yaml; by default the first variant. ``scale``: whose networks; by
-    default ``photo`` if they are there, else that of params.yaml. ``checkpoint``: a file of the method's own network,
-    in place of that of the scale. ``hide``, ``keep``: keywords, for a method that selects attributes. ``seed``: makes
-    results predictable, for experiments alone. ``root``: the clone; by default the current folder. ``say`` gets the
-    sentences that a person should read before the results, such as terms of use; by default they are logged.
-
-    Raises ParameterError for an unknown name or option, CheckpointError for a missing or unfitting network, and
-    MissingPackage.
-    """
-    if not isinstance(seed, int | None):
-        raise ParameterError(f"seed is {seed!r}; it must be a whole number, or None.")
-    folder, method = repository.find(root), str(method)
-    if method not in (known := discovery.names("methods")):
-        raise ParameterError(f"There is no '{method}' in methods/. {nearest(method, known)}")
-    parameters, sentence = photograph_scale.chosen(folder, method, variant, scale)
-    say(sentence)
-    chosen, maker = choosing.method(
-        folder,
-        parameters,
-        method,
-        variant,
-        seed is None,
-        hide,
-        keep,
-        say,
-        Path(str(checkpoint)) if checkpoint else None,
-    )
-    loaded = Anonymizer(folder, parameters, chosen, maker, seed)
-    if loaded.caution:
-        say(f"Scale {parameters.scale}: {loaded.caution}")
-    return loaded

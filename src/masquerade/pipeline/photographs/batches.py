@@ -1,7 +1,6 @@
 """The steps from a folder of photographs to a folder of anonymized or recovered faces."""
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from masquerade.core.errors import MasqueradeError, PictureError
-from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive
+from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive, MemoryArchive
 from masquerade.faces import Record
 from masquerade.faces.folder import Folder, PhotographRecord, files
 from masquerade.pipeline import salts
@@ -18,6 +17,8 @@ from masquerade.pipeline.release import LARGE, Anonymized, Recovered, Row
 from masquerade.pipeline.reports import REPORT, Report
 from masquerade.pipeline.whole_photographs import FOLDER as PHOTOGRAPHS
 
+Work = Callable[[FaceArchive, MemoryArchive], None]
+"""Reads an archive of aligned faces and writes the archive of their results."""
 BATCH = 16
 WORTHWHILE = 8
 """The fewest photographs for which another process pays that reads them: it imports for a second."""
@@ -60,19 +61,16 @@ def ours(file: str) -> bool:
 
 
 def process(
-    source: Folder, output: Path, size: int, work: Callable[[FaceArchive, Path], None], whole: bool,
+    source: Folder, output: Path, size: int, work: Work, whole: bool,
     progress: Callable[[str], None], release: Anonymized | Recovered, facts: Callable[[Row], Row] | None = None,
     ours: Callable[[str], bool] = REPORT.__eq__, kept: Sequence[Row] = (), readers: int = 0,
 ) -> tuple[list[Row], dict]:  # fmt: skip
     """Process the photographs in parts, and release the faces of each part before the next files are read.
 
-    ``work`` reads an archive of aligned faces and writes the archive of their results. ``whole``: all faces are one
-    part, for a method that must see them together. ``progress`` is called with a text: how many faces and refused
-    files were read. ``facts`` gives the salt and the check of a face from its row. ``ours``: whether a file in the
-    folder is none of the pictures, but written by this program. ``kept``: rows of an earlier run, whose files are left
-    out. ``readers``: so many processes read the photographs beside this one; 0: none. Returns the rows of the report
-    and the statement of the method ({} if it makes none). Raises MasqueradeError when the folder has no file, and when
-    a disk is full.
+    ``ours``: whether a file in the folder is none of the pictures, but written by this program. ``kept``: rows of an
+    earlier run, whose files are left out. ``readers``: so many processes read the photographs beside this one; 0: none.
+    The other arguments are those of `release_parts`. Returns the rows of the report and the statement of the method
+    ({} if it makes none). Raises MasqueradeError when the folder has no file, and when a disk is full.
     """
     source.left_out = {row["file"] for row in kept}
     read = source.records_beside(readers, size, 0) if readers else source.records(size, 0, workers=1)
@@ -80,26 +78,40 @@ def process(
     report, statement = Report(output / REPORT, release.columns), {}
     if kept:
         report.begin(kept)
-    with tempfile.TemporaryDirectory(prefix="masquerade-") as place, placing.unfinished_in(output) as unfinished:
-        originals, results = Path(place, "originals.zip"), Path(place, "results.zip")
-        for part in _parts(records, whole):
-            clear = {}
-            with placing.naming_a_full_disk(Path(tempfile.gettempdir()), "TMPDIR names another folder."):
-                with ArchiveWriter(originals) as out:
-                    for record in part:
-                        clear[record.row["id"]] = [record.detailed, *record.others]
-                        out.add(*_with_facts(record, facts))
-                        progress(f"Faces and refused files so far: {len(report.rows) + len(out.rows)}")
-                work(FaceArchive(originals), results)
-            result = FaceArchive(results)
-            with placing.naming_a_full_disk(output, "`anonymize --continue` goes on."):
-                rows = release.publish(FaceArchive(originals), result, clear)
-                report.add(rows)  # before the pictures appear: none is without its row, however this process ends
-                placing.place(rows, unfinished, output)
-            statement = result.facts.get("statement") or statement
+    full = placing.naming_a_full_disk(output, "`anonymize --continue` goes on.")
+    with full, placing.unfinished_in(output) as unfinished:
+        for rows, stated in release_parts(records, work, whole, progress, release, facts, len(report.rows)):
+            report.add(rows)  # before the pictures appear: none is without its row, however this process ends
+            placing.place(rows, unfinished, output)
+            statement = stated or statement
     if not report.rows:
         raise MasqueradeError(f"There is no file in {source.params.path}. Name a folder with pictures.")
     return report.rows, statement
+
+
+def release_parts(
+    records: Iterator[PhotographRecord], work: Work, whole: bool, progress: Callable[[str], None],
+    release: Anonymized | Recovered, facts: Callable[[Row], Row] | None = None, done: int = 0,
+) -> Iterator[tuple[list[Row], dict]]:  # fmt: skip
+    """Release the faces of some files after those of others: the rows of each part, and the statement of the method.
+
+    ``whole``: all faces are one part, for a method that must see them together. ``progress`` is called with a text: how
+    many faces and refused files were read, with ``done`` before these. ``facts`` gives the salt and the check of a face
+    from its row. Aligned originals and results that nobody has judged are in memory alone: no file of a process that
+    was killed holds them.
+    """
+    for part in _parts(records, whole):
+        originals, results, clear = MemoryArchive(), MemoryArchive(), {}
+        with ArchiveWriter(originals) as out:
+            for record in part:
+                clear[record.row["id"]] = [record.detailed, *record.others]
+                out.add(*_with_facts(record, facts))
+                progress(f"Faces and refused files so far: {done + len(out.rows)}")
+        work(FaceArchive(originals), results)
+        result = FaceArchive(results)
+        rows = release.publish(FaceArchive(originals), result, clear)
+        done += len(rows)
+        yield rows, result.facts.get("statement") or {}
 
 
 def _with_facts(record: Record, facts: Callable[[Row], Row] | None) -> tuple[np.ndarray | None, Row]:

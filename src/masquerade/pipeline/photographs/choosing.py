@@ -1,9 +1,9 @@
 """Loads the method that a person chose for photographs, and says which photographs it gets."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
 
@@ -20,6 +20,10 @@ from masquerade.pipeline.makers import Maker
 from masquerade.pipeline.method_files import Say
 
 logger = logging.getLogger(__name__)
+Several = Literal["refuse", "largest", "all"]
+"""What to do with a photograph of several people."""
+Small = Literal["hide", "refuse"]
+"""What to do with a face in a whole photograph that is too small for a method, or that cannot be cut out."""
 
 # Values of a variant's knobs for real photographs, if it has these knobs: noise that cannot be repeated, and a
 # sensitivity that holds for every face, not only for the faces of this folder.
@@ -77,12 +81,31 @@ def _with_keywords(
         raise ParameterError(f"--hide {','.join(hidden)} --keep {','.join(kept)}: {reasons}.") from error
 
 
-def photographs_at(parameters: Parameters, path: Path, faces: str, alignment: str) -> Folder:
-    """The photographs at ``path``, with the limits of params.yaml. The identities of the people are unknown."""
+def check_faces(faces: Several | None, whole: bool, small: Small | None) -> None:
+    """Raises ParameterError for an unknown choice, and for choices that contradict each other."""
+    check_choice("faces", faces, (None, *get_args(Several)))
+    check_choice("small", small, (None, *get_args(Small)))
+    if whole and faces not in (None, "all"):
+        raise ParameterError(f"--photographs replaces all faces; --faces {faces} leaves some. Leave --faces out.")
+    if small and not whole:
+        raise ParameterError(
+            f"--small {small} says what becomes of small faces in a whole photograph. Add --photographs (from Python: "
+            "faces='all', or whole=True), or leave --small out."
+        )
+
+
+def check_choice(name: str, given: object, choices: Iterable[str | None]) -> None:
+    """Raises ParameterError unless ``given`` is one of ``choices``."""
+    if given not in list(choices):
+        raise ParameterError(f"{name} is {given!r}; it must be one of {', '.join(filter(None, choices))}.")
+
+
+def photographs_at(parameters: Parameters, path: Path | None, faces: str, alignment: str) -> Folder:
+    """The photographs at ``path`` (None: none), with the limits of params.yaml. Nobody's identity is known."""
     if "folder" not in parameters.datasets:
         raise ParameterError(f"params.yaml has no block datasets.folder at scale {parameters.scale}.")
     limits = parameters.datasets["folder"].model_dump()
-    changes = {"path": str(path), "faces": faces, "alignment": alignment, "identity": "unknown"}
+    changes = {"path": str(path or ""), "faces": faces, "alignment": alignment, "identity": "unknown"}
     return Folder(Folder.Params(**{**limits, **changes}))
 
 

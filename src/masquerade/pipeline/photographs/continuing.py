@@ -9,6 +9,7 @@ from masquerade.pipeline import makers, reports, salts
 from masquerade.pipeline.makers import Maker
 from masquerade.pipeline.release import Anonymized, Row
 from masquerade.pipeline.salts import PersonalKey
+from masquerade.pipeline.whole_photographs import HIDDEN
 
 
 def resume(output: Path, method: Method, maker: Maker, key: PersonalKey | None, large: bool, whole: bool) -> list[Row]:
@@ -59,8 +60,10 @@ def _remove(output: Path, rows: list[Row]) -> None:
 
 
 def _identified(rows: list[Row]) -> bool:
-    """Whether a method saw the photograph, and its name is whole: two names without valid text may look alike."""
-    return any(row[makers.MAKER] for row in rows) and "\ufffd" not in rows[0]["file"]
+    """Whether a method saw the photograph, or all its faces were hidden, and its name is whole: two names without valid
+    text may look alike.
+    """
+    return any(row[makers.MAKER] or row["status"] == HIDDEN for row in rows) and "\ufffd" not in rows[0]["file"]
 
 
 def _there(path: Path) -> bool:

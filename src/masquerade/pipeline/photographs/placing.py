@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from masquerade.core.errors import MasqueradeError
+from masquerade.pipeline.outputs import FolderOutput
 from masquerade.pipeline.release import Row, remove_face
 from masquerade.pipeline.whole_photographs import FOLDER as PHOTOGRAPHS
 
@@ -27,7 +28,7 @@ def unfinished_in(output: Path) -> Iterator[Path]:
 def place(rows: Sequence[Row], unfinished: Path, output: Path) -> None:
     """Move the pictures of ``rows`` to their place, and remove those that an earlier run made of the same files."""
     for row in rows:
-        remove_face(output, row["id"])
+        remove_face(FolderOutput(output), row["id"])
         for ending in (".jpg", ".png"):
             (output / PHOTOGRAPHS / f"{row['file_id']}{ending}").unlink(missing_ok=True)
     for path in sorted(unfinished.rglob("*")):

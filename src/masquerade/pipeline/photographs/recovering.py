@@ -42,12 +42,13 @@ def _names_when_written(pictures: Path) -> dict[str, str]:
 
 
 def facts_of(folder: Folder, maker: Maker, key: PersonalKey, no_salt: bool) -> Callable[[Row], Row]:
-    """Finds salt and check of an anonymized picture: in its PNG, or in the report beside it.
+    """Finds salt and check of an anonymized picture: in its PNG, or in the report beside it, if it lies in a folder.
 
     ``no_salt``: a picture without a known salt was anonymized without one. Raises PictureError if anything else than
     ``maker`` or ``key`` made the picture, and if its salt is lost.
     """
-    written = reports.Written(reports.read(folder_of(Path(folder.params.path)) / REPORT))
+    place = folder.params.path
+    written = reports.Written(reports.read(folder_of(Path(place)) / REPORT) if place else [])
     unsalted = not any(row.get(salts.SALT) for row in written)
 
     def facts(row: Row) -> Row:

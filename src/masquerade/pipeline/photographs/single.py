@@ -1,9 +1,9 @@
-"""One photograph that a program gives, and its result: a file between the program and the steps for a folder."""
+"""One photograph that a program gives, and its result. Neither is written to a file."""
 
 import io
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Literal
 
 import numpy as np
 from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
 from masquerade.core import files
 from masquerade.core.errors import (
@@ -25,9 +24,11 @@ from masquerade.core.errors import (
     WrongKey,
 )
 from masquerade.core.images import OK
+from masquerade.faces.folder import Folder, PhotographRecord, records_of
 from masquerade.faces.photographs import decoding
 from masquerade.pipeline import inspection, makers, salts
 from masquerade.pipeline.release import FOUND, Row
+from masquerade.pipeline.whole_photographs import HIDDEN, NOT_ALL
 
 Picture = str | os.PathLike[str] | Image.Image | np.ndarray
 """A path, a PIL image, or an array uint8 (H, W, 3) of RGB."""
@@ -42,6 +43,8 @@ REFUSALS: Mapping[str, type[PictureError]] = {
 }
 """Pattern of a reason in a report -> the error of a program. Any other reason is a PictureError."""
 ENDINGS = {"PNG": (".png",), "JPEG": (".jpg", ".jpeg")}
+NAME = Path("picture.bmp")
+"""The name of a photograph that a program gave without a file. Random numbers follow from it, and from the seed."""
 
 
 @dataclass(frozen=True)
@@ -86,33 +89,49 @@ class AnonymizedFace(JudgedFile):
 class AnonymizedPhotograph(JudgedFile):
     """The result of one photograph: its only face, or the whole photograph with all ``faces`` replaced in place.
 
-    ``distance``: the smallest of its faces. ``statement``: facts of the method, such as epsilon.
+    ``distance``: the smallest of its faces; infinite if all are hidden. ``statement``: facts of the method, such as
+    epsilon. ``hidden``: the number of faces that coarse blocks hide, because the method cannot draw them.
     """
 
     distance: float
     faces: tuple[AnonymizedFace, ...]
     statement: Mapping[str, object]
+    hidden: int = 0
 
 
-def as_file(picture: Picture, folder: Path, megapixels: float, texts: Mapping[str, str] | None = None) -> Path:
-    """A file with the picture: its own, or a new one below ``folder``. ``texts``: keyword -> text for a new PNG.
+class Photograph(Folder):
+    """One photograph in memory, as a folder of one file. ``stated``: the texts of its metadata, by keyword."""
 
-    Raises PictureError for something else than a picture.
-    """
-    if isinstance(picture, str | os.PathLike):
-        path = Path(picture)
-        if not _is_file(path):
-            raise PictureError(f"{path} is {'a folder' if path.is_dir() else 'no file'}. Give the path of one picture.")
-        if texts is None:
-            return path
-        pixels = decoding.read(path, path.parent, megapixels)
-    else:
-        pixels = decoding.pixels(_image(picture), megapixels)
-    file, metadata = folder / f"picture.{'bmp' if texts is None else 'png'}", PngInfo()
-    for keyword, text in (texts or {}).items():
-        metadata.add_text(keyword, text)
-    Image.fromarray(pixels).save(file, pnginfo=metadata)
-    return file
+    def __init__(self, params: Folder.Params, pixels: np.ndarray, stated: Mapping[str, str]):
+        super().__init__(params)
+        self._pixels, self._stated = pixels, dict(stated)
+
+    def photograph(self, name: str) -> np.ndarray:
+        return self._pixels
+
+    def texts(self, name: str) -> dict[str, str]:
+        return self._stated
+
+    def records(self, size: int, seed: int, workers: int) -> Iterator[PhotographRecord]:
+        yield from records_of(NAME, lambda: self._pixels, self.params, size, seed)
+
+
+def path_of(picture: Picture) -> Path | None:
+    """The file of a picture; None if it is in memory. Raises PictureError if there is no such file."""
+    if not isinstance(picture, str | os.PathLike):
+        return None
+    path = Path(picture)
+    if not _is_file(path):
+        raise PictureError(f"{path} is {'a folder' if path.is_dir() else 'no file'}. Give the path of one picture.")
+    return path
+
+
+def pixels_of(picture: Picture, megapixels: float) -> np.ndarray:
+    """uint8 (H, W, 3), as `decoding.read` gives them. Raises PictureError for something else than a picture."""
+    path = path_of(picture)
+    if path is None:
+        return decoding.pixels(_image(picture), megapixels)
+    return decoding.read(path, path.parent, megapixels)
 
 
 def _is_file(path: Path) -> bool:
@@ -157,30 +176,36 @@ def texts(picture: Picture, salt: str | None) -> dict[str, str] | None:
     return {salts.CHECK_KEYWORD: salts.UNCHECKED, **stated, **({salts.KEYWORD: salt} if salt else {})}
 
 
-def result(rows: Sequence[Row], folder: Path, statement: Mapping[str, object]) -> AnonymizedPhotograph:
-    """The result of the one photograph of a report. Raises the error of its first refusal."""
-    for row in rows:
+def result(rows: Sequence[Row], written: Mapping[str, bytes], statement: Mapping[str, object]) -> AnonymizedPhotograph:
+    """The result of one photograph; ``written``: name -> content of a file. Raises the error of its first refusal."""
+    first, refused = rows[0], [row for row in rows if row["status"] not in (OK, HIDDEN)]
+    for row in refused:
+        if row.get("head") is None:  # a small face refuses its photograph only if nothing else does
+            _check(row, row["reason"], row.get("distance"))
+    if first.get("photograph_reason", "") not in ("", NOT_ALL):
+        judged = next((row for row in rows if row["status"] == OK), first)
+        _check(judged, first["photograph_reason"], first["photograph_distance"])
+    for row in refused:
         _check(row, row["reason"], row.get("distance"))
-    faces = tuple(_face(row, folder) for row in rows)
-    first, distances = rows[0], [face.distance for face in faces]
+    faces = tuple(_face(row, written) for row in rows if row["status"] == OK)
+    distances = [face.distance for face in faces]
     if "photograph" not in first:
         return AnonymizedPhotograph(faces[0].content, min(distances), faces, statement)
-    distance = first["photograph_distance"]
-    _check(first, first["photograph_reason"], distance)
-    content = (folder / first["photograph"]).read_bytes()
-    return AnonymizedPhotograph(content, min([*distances, float(distance or "inf")]), faces, statement)
+    content = written[first["photograph"]]
+    nearest = min([*distances, float(first["photograph_distance"] or "inf")])
+    return AnonymizedPhotograph(content, nearest, faces, statement, int(first["photograph_hidden"]))
 
 
-def recovered(rows: Sequence[Row], folder: Path) -> Image.Image:
-    """The recovered face of the one picture of a report. Raises the error of its refusal."""
+def recovered(rows: Sequence[Row], written: Mapping[str, bytes]) -> Image.Image:
+    """The recovered face of one picture; ``written`` as in `result`. Raises the error of its refusal."""
     _check(rows[0], rows[0]["reason"], None)
-    return JudgedFile((folder / rows[0]["output"]).read_bytes()).image
+    return JudgedFile(written[rows[0]["output"]]).image
 
 
-def _face(row: Row, folder: Path) -> AnonymizedFace:
-    large = JudgedFile((folder / row["large"]).read_bytes()).image if row["large"] else None
+def _face(row: Row, written: Mapping[str, bytes]) -> AnonymizedFace:
+    large = JudgedFile(written[row["large"]]).image if row["large"] else None
     return AnonymizedFace(
-        (folder / row["output"]).read_bytes(), float(row["distance"]), float(row["threshold"]), row["face"] == FOUND,
+        written[row["output"]], float(row["distance"]), float(row["threshold"]), row["face"] == FOUND,
         row[salts.SALT], row["maker"], large,
     )  # fmt: skip
 

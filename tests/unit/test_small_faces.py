@@ -1,0 +1,266 @@
+"""Faces that no method can draw do not stop a photograph: they are hidden, and nothing of them reaches a file."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import masquerade
+from command_line import anonymize_from_seed as anonymize
+from command_line import portrait, report, repository
+from masquerade.cli.outcome import INCOMPLETE
+from masquerade.faces.photographs import alignment, composition, hiding
+from masquerade.faces.photographs.alignment import Square
+from masquerade.faces.photographs.composition import Replacement
+from masquerade.params.blocks import InspectionSettings
+from masquerade.pipeline import whole_photographs
+from masquerade.pipeline.inspection import Inspector
+from masquerade.pipeline.photographs import single
+
+SMALLEST = 128  # pixels: the narrowest square that a method draws, as in params.yaml
+TOO_SMALL = "the face is too small: its square is less than 128 pixels wide"
+HEAD = (70, 10, 250, 210)  # of the portrait
+SIX = ((20, 60, 60), (120, 40, 70), (220, 70, 80), (330, 40, 90), (450, 60, 100), (570, 30, 110))
+"""Left, top and width in pixels of six heads, whose faces are 30 to 55 pixels wide."""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = repository(tmp_path)
+    parameters = made / "params.yaml"
+    parameters.write_text(parameters.read_text().replace("smallest: 32", f"smallest: {SMALLEST}"))
+    return made
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    folder = tmp_path / "photographs"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def noise(root) -> masquerade.Anonymizer:
+    return masquerade.load("gaussian_noise", seed=1, root=root)
+
+
+def street(*heads: tuple[int, int, int], width: int = 720, height: int = 300) -> Image.Image:
+    """A street with the astronaut's head at each left, top and width in pixels."""
+    rows, columns = np.mgrid[:height, :width]
+    waves = [110 + 40 * np.sin(rows / 31 + columns / 47 + shift) for shift in (0, 1, 2)]
+    scene = Image.fromarray(np.stack(waves, axis=-1).astype(np.uint8))
+    for left, top, across in heads:
+        head = portrait().crop(HEAD)
+        scene.paste(head.resize((across, across * head.height // head.width), Image.Resampling.LANCZOS), (left, top))
+    return scene
+
+
+def with_bystander() -> Image.Image:
+    """The portrait, and a small face at the right."""
+    scene = street((420, 60, 70), width=560)
+    scene.paste(portrait(), (0, 0))
+    return scene
+
+
+def found(picture: Image.Image | np.ndarray) -> list[np.ndarray]:
+    """The boxes that HOG and MTCNN find, also in small faces."""
+    pixels = np.asarray(picture)
+    judge = Inspector(InspectionSettings(far=0.001, margin=0.05, smallest_face=20, face_probability=0.95))
+    return [*alignment.detect(pixels, 1280, 0.3), *judge.faces(pixels, 1280)]
+
+
+def changed_in_faces(before: Image.Image, after: np.ndarray) -> list[float]:
+    """The share of changed pixels in each face, forehead and chin included, that HOG finds in an upright scene."""
+    pixels = np.asarray(before)
+    changed = np.abs(after.astype(int) - pixels).sum(axis=2) > 0
+    points = [alignment.landmarks(pixels, box) for box in alignment.detect(pixels, 1280, 0.3)]
+    return [changed[composition.face_mask(found, pixels.shape)].mean() for found in points]
+
+
+def photograph(output: Path, row: dict[str, str]) -> Image.Image:
+    with Image.open(output / row["photograph"]) as picture:
+        return picture.convert("RGB")
+
+
+def test_a_street_scene_of_six_small_faces_is_written_with_every_head_hidden(root, pictures, tmp_path, capsys):
+    street(*SIX).save(pictures / "street.png")
+    assert len(found(street(*SIX))) == 12, "both detectors find all six"
+    assert anonymize(root, pictures, tmp_path / "out", "--photographs") == 0
+    row = report(tmp_path / "out")["street.png"]
+    assert (row["status"], row["reason"], row["output"]) == ("hidden", TOO_SMALL, "")
+    assert (row["photograph_reason"], row["photograph_hidden"]) == ("", "6")
+    assert found(photograph(tmp_path / "out", row)) == []
+    printed = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "1 whole photographs written, every face replaced or hidden" in printed
+    assert "6 faces hidden in them under coarse blocks" in printed
+    assert "refused" not in printed
+
+
+def test_one_small_bystander_does_not_stop_a_photograph(root, pictures, tmp_path):
+    with_bystander().save(pictures / "pair.png")
+    assert anonymize(root, pictures, tmp_path / "out", "--photographs") == 0
+    last = report(tmp_path / "out")["pair.png"]
+    assert (last["status"], last["photograph_hidden"]) == ("hidden", "1")
+    assert float(last["photograph_distance"]) > 0.65
+    after = np.asarray(photograph(tmp_path / "out", last))
+    drawn, hidden = changed_in_faces(with_bystander(), after)
+    assert drawn > 0.9
+    assert hidden > 0.98
+    assert (after[250:] == np.asarray(with_bystander())[250:]).all()
+
+
+def test_small_refuse_refuses_the_photograph_as_before(root, pictures, tmp_path, capsys):
+    with_bystander().save(pictures / "pair.png")
+    street(*SIX).save(pictures / "street.png")
+    assert anonymize(root, pictures, tmp_path / "out", "--photographs", "--small", "refuse") == INCOMPLETE
+    rows = report(tmp_path / "out")
+    assert (rows["pair.png"]["status"], rows["pair.png"]["reason"]) == ("refused", TOO_SMALL)
+    assert rows["pair.png"]["photograph_reason"] == "not every face of it could be replaced"
+    assert (rows["street.png"]["status"], rows["street.png"]["photograph_reason"]) == ("refused", TOO_SMALL)
+    assert not (tmp_path / "out" / "photographs").exists()
+    assert anonymize(root, pictures, tmp_path / "no", "--small", "hide") == 1
+    assert "Add --photographs" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_still_recognised_face_refuses_the_photograph_and_hides_nobody(root, pictures, tmp_path):
+    """A disc over it would pass a failure of the method off as a result."""
+    with_bystander().save(pictures / "pair.png")
+    assert anonymize(root, pictures, tmp_path / "out", "--photographs", "--variant", "weak") == 1
+    row = report(tmp_path / "out")["pair.png"]
+    assert (row["status"], row["photograph_reason"]) == ("refused", "not every face of it could be replaced")
+    assert [path.name for path in (tmp_path / "out").rglob("*")] == ["report.csv"]
+
+
+def test_a_lying_face_that_only_the_last_search_finds_is_hidden(root, pictures, tmp_path):
+    group = street(width=680, height=340)
+    group.paste(portrait(), (0, 0))
+    group.paste(portrait().rotate(90), (330, 20))
+    group.save(pictures / "pair.png")
+    assert anonymize(root, pictures, tmp_path / "out", "--photographs") == 0
+    (row,) = report(tmp_path / "out").values()
+    assert (row["status"], row["photograph_hidden"]) == ("ok", "1")
+    after = np.asarray(photograph(tmp_path / "out", row))
+    (hidden,) = changed_in_faces(group.rotate(-90, expand=True), np.rot90(after, 3))
+    assert hidden > 0.98
+
+
+def test_faces_too_small_for_the_first_search_are_hidden_too(root, pictures, tmp_path):
+    """A large photograph is reduced before it is searched, so that HOG misses all of its small faces."""
+    scene = street((300, 200, 70), (900, 300, 80), width=2000, height=900)
+    scene.save(pictures / "street.png")
+    assert anonymize(root, pictures, tmp_path / "out", "--photographs") == 0
+    (row,) = report(tmp_path / "out").values()
+    assert (row["status"], row["reason"]) == ("hidden", "no face was found that can be cut out")
+    assert row["photograph_hidden"] == "2"
+    assert found(photograph(tmp_path / "out", row).crop((200, 100, 1100, 500))) == []
+
+
+def test_a_photograph_without_anybody_is_refused_as_before(root, pictures, tmp_path):
+    street().save(pictures / "street.png")
+    assert anonymize(root, pictures, tmp_path / "out", "--photographs") == 1
+    (row,) = report(tmp_path / "out").values()
+    assert (row["status"], row["reason"], row["photograph"]) == ("refused", "no face was found", "")
+
+
+@pytest.mark.parametrize("quarters", [1, 2, 3])
+def test_heads_of_a_turned_photograph_are_hidden_at_their_place(root, pictures, tmp_path, quarters):
+    upright = street((60, 60, 100), (240, 80, 90), width=420)
+    turned = np.ascontiguousarray(np.rot90(np.asarray(upright), quarters))
+    Image.fromarray(turned).save(pictures / "street.png")
+    assert anonymize(root, pictures, tmp_path / "out", "--photographs") == 0
+    row = report(tmp_path / "out")["street.png"]
+    assert (row["status"], row["photograph_hidden"]) == ("hidden", "2")
+    after = np.rot90(np.asarray(photograph(tmp_path / "out", row)), -quarters)
+    assert min(changed_in_faces(upright, after)) > 0.98
+
+
+class TestNothingOfAHeadIsLeft:
+    HEADS = np.array([[60.0, 50.0, 30.0], [95.0, 60.0, 25.0], [230.0, 10.0, 40.0]])
+
+    @pytest.mark.parametrize("shape", [(120, 240), (60, 100)])
+    def test_the_filled_photograph_does_not_depend_on_it(self, shape):
+        photograph = np.asarray(street(width=shape[1], height=shape[0]))
+        other = self._noise_in(photograph, hiding.mask(self.HEADS, photograph.shape))
+        nowhere = np.zeros(shape, dtype=bool)
+        filled = hiding.hidden(photograph, self.HEADS, nowhere)
+        np.testing.assert_array_equal(filled, hiding.hidden(other, self.HEADS, nowhere))
+        outside = ~hiding.mask(self.HEADS, photograph.shape)
+        np.testing.assert_array_equal(filled[outside], photograph[outside])
+
+    def test_neither_does_the_finished_one_nor_on_the_face_beside(self):
+        photograph = np.asarray(street(width=240, height=160))
+        square = Square(np.array([120.0, 90.0]), np.array([60.0, 0.0]))
+        points = square.centre + np.random.default_rng(0).uniform(-25, 25, (68, 2))
+        face = Replacement(square, points, np.full((64, 64, 3), 90, np.uint8))
+        old = composition.face_mask(points, photograph.shape)
+        assert (old & hiding.mask(self.HEADS, photograph.shape)).any(), "a disc lies over a part of the face"
+        other = self._noise_in(photograph, hiding.mask(self.HEADS, photograph.shape) | old)
+        first, second = (whole_photographs._finished(each, [face], self.HEADS) for each in (photograph, other))
+        np.testing.assert_array_equal(first.picture, second.picture)
+
+    def test_a_photograph_that_is_one_head_is_grey(self):
+        photograph = np.asarray(street(width=40, height=40))
+        filled = hiding.hidden(photograph, np.array([[20.0, 20.0, 60.0]]), np.zeros((40, 40), dtype=bool))
+        assert (filled == 128).all()
+
+    @staticmethod
+    def _noise_in(photograph: np.ndarray, where: np.ndarray) -> np.ndarray:
+        noise = np.random.default_rng(0).integers(0, 256, photograph.shape, dtype=np.uint8)
+        return np.where(where[..., None], noise, photograph)
+
+
+def test_two_detectors_that_see_one_head_count_it_once():
+    assert hiding.count(np.array([[50, 50, 30], [54, 47, 36], [50, 110, 30]])) == 2
+
+
+class TestPython:
+    def test_a_photograph_says_how_many_faces_are_hidden(self, noise):
+        result = noise.anonymize(with_bystander(), faces="all")
+        assert (len(result.faces), result.hidden) == (1, 1)
+        assert 0.65 < result.distance < 2
+        assert noise.anonymize(portrait(), faces="all").hidden == 0
+
+    def test_a_photograph_of_hidden_faces_alone_is_returned(self, noise):
+        result = noise.anonymize(street(*SIX[:2]), faces="all")
+        assert (result.faces, result.hidden, result.distance) == ((), 2, np.inf)
+        assert found(result.image) == []
+
+    def test_what_refuses_a_photograph_is_raised_and_not_its_small_faces(self, root):
+        weak = masquerade.load("gaussian_noise", "weak", root=root)
+        scene = with_bystander().transpose(Image.Transpose.FLIP_LEFT_RIGHT)  # the bystander comes first
+        with pytest.raises(masquerade.StillRecognised):
+            weak.anonymize(scene, faces="all")
+
+    @pytest.mark.parametrize(("reason", "kind"), [
+        ("a face is left in it that was not replaced", masquerade.FaceLeft),
+        ("still recognised", masquerade.StillRecognised),
+        ("not every face of it could be replaced", masquerade.PictureError),
+    ])  # fmt: skip
+    def test_a_photograph_that_is_refused_as_a_whole_says_why(self, reason, kind, tmp_path):
+        shown = {"photograph": "", "photograph_reason": reason, "photograph_distance": "0.5"}
+        small = {"status": "refused", "reason": TOO_SMALL, "head": [1.0, 1.0, 1.0], **shown}
+        drawn = {"status": "ok", "reason": "", "threshold": "0.65", **shown}
+        with pytest.raises(masquerade.PictureError) as raised:
+            single.result([small, drawn], tmp_path, {})
+        assert type(raised.value) is kind
+        assert (str(raised.value) == TOO_SMALL) == (kind is masquerade.PictureError)
+
+    def test_refuse_has_the_error_of_before(self, noise):
+        with pytest.raises(masquerade.PictureError, match=TOO_SMALL):
+            noise.anonymize(with_bystander(), faces="all", small="refuse")
+
+    def test_a_wrong_choice_is_named(self, noise, tmp_path):
+        with pytest.raises(masquerade.ParameterError, match="small is 'blur'; it must be one of hide, refuse"):
+            noise.anonymize(portrait(), faces="all", small="blur")
+        with pytest.raises(masquerade.ParameterError, match="Add --photographs"):
+            noise.anonymize(portrait(), small="hide")
+
+    def test_a_stopped_folder_keeps_its_hidden_photographs(self, noise, pictures, tmp_path):
+        street(*SIX[3:5]).save(pictures / "street.png")
+        (row, _) = noise.anonymize_folder(pictures, tmp_path / "out", whole=True).rows
+        written = tmp_path / "out" / row["photograph"]
+        before = written.stat().st_mtime_ns
+        rows = noise.anonymize_folder(pictures, tmp_path / "out", whole=True, go_on=True).rows
+        assert [row["status"] for row in rows] == ["hidden", "hidden"]
+        assert written.stat().st_mtime_ns == before
