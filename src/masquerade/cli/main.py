@@ -148,8 +148,7 @@ def anonymize(
         ),
     ] = None,
     keep_recognisable: Annotated[
-        bool,
-        typer.Option("--keep-recognisable", help="Write results that dlib's recognizer still takes for the person."),
+        bool, typer.Option("--keep-recognisable", help="Write results that dlib still takes for the person.")
     ] = False,
     hide: Annotated[str | None, typer.Option(help="Keywords to hide, between commas: identity,age.")] = None,
     keep: Annotated[str | None, typer.Option(help="Keywords to keep, between commas; '' for nothing.")] = None,
