@@ -128,7 +128,7 @@ def measure(commit: str, scale: str, cores: int, folder: Path) -> dict[str, str]
     for name, seconds in names:
         groups.setdefault(name.split("/")[0], []).append(seconds)
     rows = {
-        f"`snakemake all` from nothing, {len(names)} jobs": _text(build),
+        f"`snakemake all` without a build before, {len(names)} jobs": _text(build),
         "peak memory of all its processes": f"{build.memory:.1f} GiB",
         "seconds of all jobs": f"{sum(seconds for _, seconds in names):.0f} s",
         "`snakemake all` with nothing to do (best of 3)": _text(nothing),

@@ -53,7 +53,7 @@ STANDING = (
     "claims",
     "hold",
     "do not hold",
-    "cannot be told",
+    "inconclusive",
     "pairs of rows",
     "as in the paper",
     "opposite",

@@ -32,14 +32,14 @@ METHODS = {
     "**Cao et al., d = 9**": "cao21/d_9",
     "**iFADIT**": "ifadit/full",
     "**LReOrg**": "lreorg/default",
-    "FIT": "fit/default",
+    "our FIT": "fit/default",
     "RiDDLE": "riddle/default",
     "DeepPrivacy": "deepprivacy/default",
     "DeepPrivacy2": "deepprivacy2/default",
     "CIAGAN": "ciagan/default",
     "LDFA": "ldfa/default",
     "DartBlur": "dartblur/default",
-    "AnonymousNet": "anonymousnet/default",
+    "our AnonymousNet": "anonymousnet/default",
     "Fawkes (evasion)": "fawkes/default",
     "CLIP2Protect (evasion)": "clip2protect/default",
 }
@@ -52,12 +52,12 @@ ATTACKED = {
     "**Cao et al., d = 9**": "cao21/d_9",
     "**iFADIT**": "ifadit/full",
     "**LReOrg**": "lreorg/default",
-    "FIT": "fit/default",
+    "our FIT": "fit/default",
     "RiDDLE": "riddle/default",
     "DeepPrivacy": "deepprivacy/default",
     "DeepPrivacy2": "deepprivacy2/default",
     "CIAGAN": "ciagan/default",
-    "AnonymousNet": "anonymousnet/default",
+    "our AnonymousNet": "anonymousnet/default",
     "LDFA": "ldfa/default",
     "DartBlur": "dartblur/default",
     "Fawkes": "fawkes/default",
@@ -82,7 +82,7 @@ def ranks(*attackers: str) -> tuple[str, ...]:
     return tuple(f"attack_rank1_rate/{attacker}" for attacker in attackers)
 
 
-WORST: Columns = {"worst attacker": ranks("worst")}
+STRONGEST: Columns = {"strongest attacker": ranks("worst")}
 NAIVE: Columns = {"naive": ranks("naive")}
 LANDMARKS: Columns = {"landmark error, %": ("twin_landmark_error/",)}
 ATTACKERS: Columns = {
@@ -109,7 +109,7 @@ PSNR: Columns = {"PSNR": ("psnr/",)}
 HOG: Columns = {"faces found": ("detection_rate/dlib_face",)}
 FRECHET: Columns = {"FD": ("frechet_distance/mobilenet_v2",)}
 MEASURED = DISTANCE | PROTECTED | HOG | FRECHET
-ATTACKED_TOO = MEASURED | {f"[{label}](attackers.md)": paths for label, paths in WORST.items()}
+ATTACKED_TOO = MEASURED | {f"[{label}](attackers.md)": paths for label, paths in STRONGEST.items()}
 """The columns of a method's page; the second ones if `mini` attacks it."""
 RIGHT: Columns = {"cosine, right key": cosine("recovered")}
 SAVED: Columns = {"right key, saved code": cosine("saved")}
@@ -149,14 +149,14 @@ PAGES: dict[str, Table] = {
     "ifadit": of_method({"iFADIT": "ifadit/full"}, INVERTED | PERSON, ATTACKED_TOO | RIGHT | SAVED | WRONG | GUESSED),
     "lreorg": of_method({"LReOrg": "lreorg/default"}, INVERTED | PERSON, ATTACKED_TOO),
     "keywords": of_method(LREORG, INVERTED, {word: (rates(word),) for word in KEYWORDS}),
-    "fit": of_method({"FIT": "fit/default"}, PERSON, MEASURED | RIGHT | WRONG | GUESSED),
+    "fit": of_method({"our FIT": "fit/default"}, PERSON, MEASURED | RIGHT | WRONG | GUESSED),
     "riddle": of_method({"RiDDLE": "riddle/default"}, PERSON, MEASURED | RIGHT | SAVED | WRONG | GUESSED),
     "deepprivacy": of_method({"DeepPrivacy": "deepprivacy/default"}, PERSON, ATTACKED_TOO),
     "deepprivacy2": of_method({"DeepPrivacy2": "deepprivacy2/default"}, PERSON),
     "ciagan": of_method({"CIAGAN": "ciagan/default"}, PERSON, ATTACKED_TOO),
     "ldfa": of_method({"LDFA": "ldfa/default"}, PERSON),
     "dartblur": of_method({"DartBlur": "dartblur/default"}, PERSON),
-    "anonymousnet": of_method({"AnonymousNet": "anonymousnet/default"}, PERSON),
+    "anonymousnet": of_method({"our AnonymousNet": "anonymousnet/default"}, PERSON),
     "fawkes": of_method({"Fawkes": "fawkes/default"}, PERSON, ATTACKED_TOO),
     "clip2protect": of_method({"CLIP2Protect": "clip2protect/default"}, INVERTED | PERSON),
     "obfuscations": of_method(OBFUSCATED, {"*original*": "original/control"} | PERSON | BLACKOUT, ATTACKED_TOO),
@@ -175,7 +175,7 @@ TABLES = PAGES | {
         METHODS | INVERTED | CONTROLS,
         PROTECTED | {"attributes kept": ("attribute_preservation_rate/attribute_classifier.balanced",)},
     ),
-    "attackers": Table("method", ATTACKED | CONTROLS, {"**worst**": WORST["worst attacker"]} | NAIVE),
+    "attackers": Table("method", ATTACKED | CONTROLS, {"**strongest**": STRONGEST["strongest attacker"]} | NAIVE),
     "each_attacker": Table("method", ATTACKED | CONTROLS, ATTACKERS | LANDMARKS),
     "held_out": Table("method", ATTACKED | CONTROLS, HELD_OUT),
     "poisoned": Table(

@@ -277,7 +277,7 @@ class TestTradeoff:
         assert (six.y, six.naive) == (0.6, 0.1)
         assert 0 < plot.up(six.naive) < plot.up(six.y) < tradeoff.HIGH, "the axis has room for the naive rates"
         assert hundred.naive is None
-        assert "rank-1 rate (worst) 0.6" in plot.text(six)
+        assert "rank-1 rate (strongest) 0.6" in plot.text(six)
         assert "rank-1 rate (naive) 0.1" in plot.text(six)
         assert "naive" not in plot.text(hundred)
 

@@ -256,8 +256,8 @@ class TestPage:
         assert "| 0.4 [0.4, 0.4] | `falco/a` 0.9 ± 0.2 > `falco/b` 0.5; over 10 |" in first
         assert "`protection_success_rate` by `dlib_face` on `synthetic_hq` | Table 1, section 4 |" in first
         assert any("| **does not hold** | -0.4 [-0.4, -0.4] |" in row for row in rows)
-        undecided = next(row for row in rows if "cannot be told**" in row)
-        assert "**cannot be told**: `deepprivacy/default`: deepprivacy is not built yet | – |" in undecided
+        undecided = next(row for row in rows if "inconclusive**" in row)
+        assert "**inconclusive**: `deepprivacy/default`: deepprivacy is not built yet | – |" in undecided
         chain = next(row for row in rows if "(over 8 of 10)" in row)
         assert (
             "`falco/a` 0.9 ± 0.2 (over 10) > `falco/b` **0.5** (over 10) > `falco/c` **0.25** (over 8 of 10)" in chain

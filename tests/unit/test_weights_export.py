@@ -202,6 +202,17 @@ class TestCommandLine:
         assert command_line.report(tmp_path / "out")["eileen.png"]["status"] == "ok"
 
 
+def test_images_that_a_generator_draws_are_called_photographs_in_no_card():
+    drawn = [
+        cards.read(name, ROOT).data.people
+        for name in cards.names(ROOT)
+        if cards.read(name, ROOT).data.dataset == "generated_hq"
+    ]
+    assert drawn
+    assert all("a published generator draws" in people and people.endswith("no photographs") for people in drawn)
+    assert set(drawn) == {weights_export._people(loading.load(ROOT, "photo_evening"))}
+
+
 class TestDrift:
     def test_every_card_has_the_parameters_of_the_repository(self):
         problems = []

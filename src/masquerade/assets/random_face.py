@@ -1,4 +1,4 @@
-"""The files of the package `random-face`, which holds the published generator of photographs.
+"""The files of the package `random-face`, which holds a published generator of faces.
 
 backbones/generator/random_face.py reads them.
 """

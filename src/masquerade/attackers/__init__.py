@@ -43,7 +43,7 @@ class Attacker(ABC):
     restores: ClassVar[bool] = False
     """It changes the probe with `restore` before the recognisers see it."""
     control: ClassVar[bool] = False
-    """It is no attack but shows what chance gives. It never counts as the worst attacker."""
+    """It is no attack but shows what chance gives. It never counts as the strongest attacker."""
     keys: ClassVar[Literal["own", "one"]] = "own"
     """``own``: the attacker's pictures have keys of their own. ``one``: they and the tested pictures have one key."""
     beside_clear: ClassVar[bool] = False

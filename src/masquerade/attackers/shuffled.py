@@ -8,7 +8,7 @@ class Shuffled(Attacker):
     """The adapted attacker where there is nothing to find: the names of the gallery's pictures are mixed."""
 
     title = "Shuffled names"
-    source = "our control; Todt et al. 2023, A False Sense of Privacy (arXiv:2304.01635) compare with chance"
+    source = "our control; Hanisch et al. 2023, A False Sense of Privacy (arXiv:2304.01635) compare with chance"
     asks = "naming"
     control = True
     trained_as = "adapted"

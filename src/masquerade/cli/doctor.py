@@ -215,7 +215,7 @@ def pipeline(root: Path, scale: str | None) -> Iterator[Check]:
 
 
 def photographs(needed: bool) -> Check:
-    """The package with the generator of photographs. ``needed``: the scale is made with it."""
+    """The package with the generator of faces of 256 pixels. ``needed``: the scale is made with it."""
     try:
         random_face.files()
     except MasqueradeError as error:

@@ -162,7 +162,7 @@ def anonymize(
         ),
     ] = None,
     keep_recognisable: Annotated[
-        bool, typer.Option("--keep-recognisable", help="Write results in which a recogniser still knows the person.")
+        bool, typer.Option("--keep-recognisable", help="Write results that dlib still takes for the person.")
     ] = False,
     hide: Annotated[str | None, typer.Option(help="Keywords to hide, between commas: identity,age.")] = None,
     keep: Annotated[str | None, typer.Option(help="Keywords to keep, between commas; '' for nothing.")] = None,
@@ -180,7 +180,7 @@ def anonymize(
 ) -> None:
     """Cut the faces out of photographs and anonymize them. Writes one PNG for each face, and report.csv.
 
-    A result that a face recogniser still takes for its original is not written. Status 0: every file has all its
+    A result that dlib's face recognizer still takes for an original is not written. Status 0: every file has all its
     results. 3: some files have no result, or not all. 1: a mistake, or no result at all.
     """
     from masquerade.cli import outcome

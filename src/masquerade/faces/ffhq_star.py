@@ -25,6 +25,7 @@ class FFHQStar(Dataset):
     """
 
     title = "FFHQ*"
+    shows = "images that a generator draws, of people who do not exist; no photographs"
     synthetic = True
 
     class Params(Settings):

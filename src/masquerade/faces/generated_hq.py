@@ -1,4 +1,4 @@
-"""Generated HQ: people who do not exist, in photographs that a published generator draws."""
+"""Generated HQ: people who do not exist, in images that a published generator draws."""
 
 import hashlib
 import json
@@ -35,6 +35,7 @@ class GeneratedHQ(Dataset):
     """
 
     title = "Generated HQ"
+    shows = "images that a published generator draws, of people who do not exist; no photographs"
     synthetic = True
     labelled_by = ("dlib_face", "age_gender")
     terms = "research, non-commercial"

@@ -190,7 +190,8 @@ class _Run:
         workflow["hasPart"] = [tool for _, tool in self.rules.values()]
         period = {"startTime": began, "endTime": ended}
         description = (
-            f"Every table and figure at scale {self.parameters.scale}, from nothing; parts may be of several builds."
+            f"Every table and figure at scale {self.parameters.scale}. Networks that it adopts were trained before. "
+            "Parts may be of several builds."
         )
         run = self.things.add(
             "#run", "CreateAction", name="snakemake all", description=description, actionStatus=COMPLETED, **period

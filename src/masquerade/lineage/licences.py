@@ -56,7 +56,7 @@ ASSETS = (
         "Installed by `make photo`; the weights are torchvision's, BSD-3-Clause.",
     ),
     Asset(
-        "random-face", (), "generator of photographs (MobileStyleGAN)", "Apache-2.0",
+        "random-face", (), "generator of face images (MobileStyleGAN)", "Apache-2.0",
         "Distilled from NVIDIA's generator for FFHQ, whose licence excludes commercial use.",
     ),
     Asset("pytorch-fid", ("inception_v3",), "blocks of FID's InceptionV3", "Apache-2.0"),

@@ -1,4 +1,4 @@
-"""Functions that the metrics of attackers who know the method share: attacks, trainings, and the worst attacker."""
+"""Functions that the metrics of attackers who know the method share: attacks, trainings, and the strongest attacker."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -101,7 +101,7 @@ def of_attackers(
     remark: Callable[[Attack], str],
     extreme: Literal["highest", "lowest"] = "highest",
 ) -> dict[str, Value]:
-    """The value of each attacker that names or links people, and of the worst one.
+    """The value of each attacker that names or links people, and of the strongest one.
 
     ``extreme``: whether the highest or the lowest value is that of the strongest attacker. ``worst`` is over all
     attackers that are no controls, ``worst_naming`` over those of them that name people.

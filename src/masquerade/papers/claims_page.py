@@ -10,7 +10,7 @@ from masquerade.papers.context import Context
 from masquerade.papers.declarations import Measure
 from masquerade.papers.verdicts import FAILS, HOLDS, UNDECIDED, Side, Verdict
 
-SUMMARY = ["Paper", "Claims", "Hold here", "Do not hold", "Cannot be told"]
+SUMMARY = ["Paper", "Claims", "Hold here", "Do not hold", "Inconclusive"]
 HEAD = ["Claim", "Here", "Margin", "Compared", "Measure", "In the paper"]
 MEASURES = ["Metric", "Unit", "Judge in the paper", "Here", "±", "Protocol"]
 SIDE = ("method", "variant", "attempt", "metric", "part", "judge", "value", "low", "high", "spread", "over", "of")
@@ -116,8 +116,9 @@ def _preamble(verdicts: Sequence[Verdict], context: Context) -> list[str]:
         "what is to be greater and what is to be less, plus the tolerance of a claim that calls numbers alike: its "
         "note says how much. The interval [low, high] of a margin covers 95 % of the bootstrap "
         f"samples of the {drawn}. A claim **holds** where the interval of every difference lies above 0, and does not "
-        "hold where one lies below 0. Where an interval contains 0 or a number is missing, it cannot be told. Bold: of "
-        "several numbers, the two between which the margin is.",
+        "hold where one lies below 0. Where an interval contains 0 or a number is missing, it is inconclusive. "
+        "Nothing is corrected for the number of claims (docs/results.md). Bold: of several numbers, the two between "
+        "which the margin is.",
     ]
 
 

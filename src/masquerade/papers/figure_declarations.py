@@ -95,7 +95,7 @@ class Tradeoff(Item):
     endings: ClassVar[tuple[str, ...]] = ("png", "svg")
     kind: Literal["tradeoff"]
     privacy: Axis
-    """Of the worst attacker."""
+    """Of the strongest attacker."""
     naive: Measure
     """Of the naive attacker, on the same axis."""
     utility: Axis

@@ -71,7 +71,7 @@ def tradeoff(
     context: Context,
     outputs: Sequence[Path],
 ) -> None:
-    """Draw a filled point for each method under the worst attacker, joined to a hollow one under the naive attacker.
+    """Draw a filled point for each method under the strongest attacker, joined to a hollow one under the naive one.
 
     ``cells``: the metrics of every cell, all seeds. Bars show the interval of each number. A method without both
     numbers is left out; the notes below the figure name it with the reason. ``outputs``: the files to write; the suffix
@@ -152,7 +152,7 @@ def _label(axis: Axis) -> str:
 def _legend(below: "Axes") -> None:
     from matplotlib.lines import Line2D
 
-    filled = Line2D([], [], ls="", marker="o", ms=MARK, color=INK, label="worst attacker")
+    filled = Line2D([], [], ls="", marker="o", ms=MARK, color=INK, label="strongest attacker")
     hollow = Line2D([], [], ls="", marker="o", ms=SMALL, mfc="white", mec=INK, label="naive attacker")
     joined = Line2D([], [], color=INK, lw=1.1, ls=(0, (1, 1.5)), label="false sense of privacy")
     control = Line2D([], [], ls="", marker="o", ms=MARK, color=FAINT, label="control")

@@ -11,7 +11,7 @@ from masquerade.papers.measured import Cells, Measured
 from masquerade.params import matrix
 from masquerade.params.matrix import Setting
 
-HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "cannot be told"
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """'holds', 'does not hold' or 'cannot be told'.
+        """'holds', 'does not hold' or 'inconclusive'.
 
         It holds if the interval of every difference lies above 0, and does not hold if that of one lies below 0.
         """
@@ -73,7 +73,7 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        """Why the claim cannot be told: each reason for a missing number once, with its cells; '' if it can."""
+        """Why the claim is inconclusive: each reason for a missing number once, with its cells; '' if it can."""
         cells: dict[str, list[str]] = {}
         for side in self.sides:
             name = f"`{side.compared.method}/{side.compared.variant}`"

@@ -217,9 +217,7 @@ class _Exporter:
 def _people(parameters: Parameters) -> str:
     """The people of the training set in words."""
     cls = discovery.load("faces", parameters.matrix.train_on)
-    drawn = not cls(parameters.datasets[parameters.matrix.train_on]).sources()
-    kind = "procedural people, drawn by a program; no photographs" if drawn else "photographs of people"
-    return f"{cls.title}: {kind}"
+    return f"{cls.title}: {cls.shows}"
 
 
 def rounding_losses(

@@ -1,4 +1,4 @@
-"""The generator of photographs in the package `random-face`: MobileStyleGAN for FFHQ, read without OpenVINO.
+"""The generator of faces in the package `random-face`: MobileStyleGAN for FFHQ, read without OpenVINO.
 
 The package holds two networks in OpenVINO's format. A checkpoint does not contain them: it has our head for 256 pixels
 and the mean of W, and the package is read again with each loading.

@@ -85,7 +85,7 @@ class InversionSettings(Published, Updates, Computed):
 
     kind: Literal["e4e", "psp", "mobile"]
     """e4e: one code and offsets to it; psp: a code of its own for each layer; mobile: MobileNetV2 from ImageNet, which
-    learns from ``pairs`` (ours; for the generator of photographs). It has no ``linear``, ``widths`` and ``units``."""
+    learns from ``pairs`` (ours; for the generator of random-face). It has no ``linear``, ``widths`` and ``units``."""
     linear: bool
     """Whether the encoder learns what to add to the linear codes that the generator learnt to decode, and not to the
     mean of W. It then starts as a good inversion. The generator must have been trained by reconstruction."""

@@ -82,6 +82,7 @@ Job = tuple[str, str, int, int, int, Conditions, int, int]
 class Procedural(Dataset):
     """A dataset of drawn faces. ``prefix`` is part of the row ids and of the seeds, so datasets share no people."""
 
+    shows = "procedural people, drawn by a program; no photographs"
     synthetic = True
     prefix: str
 

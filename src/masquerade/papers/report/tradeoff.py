@@ -39,7 +39,8 @@ class Axis(figure_declarations.Axis):
 
     @property
     def label(self) -> str:
-        details = ", ".join(filter(None, [self.part, f"by {self.judge.name}" if self.judge else ""]))
+        part = self.part.replace("worst", "strongest")
+        details = ", ".join(filter(None, [part, f"by {self.judge.name}" if self.judge else ""]))
         return f"{self.title}{f' ({details})' if details else ''}"
 
     @property
