@@ -16,8 +16,8 @@ def faces(
     """Draw people in three dimensions, who are nobody, on one sheet. The first use compiles the renderer: a minute."""
     from PIL import Image
 
+    from drawnpeople.sheet import sheet
     from masquerade.core.files import written
-    from masquerade.faces.drawn.sheet import sheet
 
     picture = Image.fromarray(sheet(people, size, seed, wild))
     with written(output) as path:
