@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from drawnpeople.shot import Conditions
 from masquerade.core import discovery
-from masquerade.faces.drawn.procedural import render
-from masquerade.faces.drawn.shot import Conditions
+from masquerade.faces.rendered.base import render
 from masquerade.params import blocks, yaml_files
 
 SIZE = 64

@@ -19,7 +19,7 @@ KEPT = ("data/tiny", "checkpoints/tiny", "results/tiny")
 """The folders of the built files."""
 NEVER_CHANGED = ("weights", ".git/objects", ".dvc/cache", "mlruns")
 """Folders whose files are replaced and never written to: copies of a working copy share them."""
-KERNELS = Path("src/masquerade/faces/drawn")
+KERNELS = Path("src/drawnpeople")
 """The folder of the kernels that draw faces."""
 
 

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 import kit
+from drawnpeople.attributes import NAMES
 from masquerade.backbones.attribute_classifier.training import Classifier, agreement, class_weights, load
 from masquerade.core import discovery
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import to_float
-from masquerade.faces.drawn.attributes import NAMES
 from masquerade.networks.strided_vgg import StridedVGG
 from masquerade.training import checkpoints
 

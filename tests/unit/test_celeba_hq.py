@@ -14,8 +14,8 @@ from masquerade.core.errors import DatasetError, ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.faces import build
 from masquerade.faces.celeba_hq import PARTS
-from masquerade.faces.drawn.procedural import render
 from masquerade.faces.photographs import alignment, celeba_lists, people_splits, published_dataset
+from masquerade.faces.rendered.base import render
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,12 @@ import re
 import numpy as np
 import pytest
 
-from masquerade.core import discovery
-from masquerade.core.annotations import CLASSES
-from masquerade.faces.drawn.attributes import INNER, NAMES, NOT_DRAWN, OUTER
-from masquerade.faces.drawn.labels import LABEL
-from masquerade.faces.drawn.procedural import person_of, render
-from masquerade.faces.drawn.sampling import OLDEST, YOUNGEST
-from masquerade.faces.drawn.shot import STUDIO, WILD, Conditions
+from drawnpeople.attributes import INNER, NAMES, OUTER
+from drawnpeople.labels import LABEL
+from drawnpeople.sampling import OLDEST, YOUNGEST
+from drawnpeople.shot import STUDIO, WILD, Conditions
+from masquerade.core import annotations, discovery
+from masquerade.faces.rendered.base import person_of, render
 from masquerade.params import loading
 
 CALM = Conditions(yaw=4.0, pitch=2.0, roll=1.0, jitter=0.0, light=0.2, noise=0.0, blur=0.0, occlusion=0.0)
@@ -134,7 +133,7 @@ def test_masks_have_the_classes_of_a_face_on_their_sides(hq):
     always = {"background", "skin", "nose", "u_lip", "l_lip", "neck"}
     seen = set()
     for record in hq:
-        shown = {CLASSES[number] for number in np.unique(record.mask)}
+        shown = {annotations.CLASSES[number] for number in np.unique(record.mask)}
         assert always <= shown, record.row["id"]
         seen |= shown
         for part in ("brow", "eye", "ear"):
@@ -166,12 +165,22 @@ def test_wild_has_people_with_one_picture_and_people_with_several():
     assert counts.count(2) > counts.count(4) > 0
 
 
+def test_the_renderer_names_attributes_and_classes_as_the_datasets_do():
+    assert tuple(LABEL) == annotations.CLASSES
+    assert INNER == annotations.INNER
+    assert set(OUTER) < set(annotations.OUTER)
+
+
 def test_notes_name_every_module_and_attribute(root):
     page = (root / "docs" / "notes" / "faces.md").read_text(encoding="utf-8")
-    folder = root / "src" / "masquerade" / "faces" / "drawn"
+    folder = root / "src" / "drawnpeople"
     modules = {path.name for path in folder.glob("*.py")} - {"__init__.py"}
     assert set(re.findall(r"`(\w+\.py)`", page)) == modules
     assert f"{len(NAMES)} of CelebA's 40" in page
-    for label, names in (("inner (all 21", INNER), (f"outer ({len(OUTER)} of", OUTER), ("not drawn", NOT_DRAWN)):
+    for label, names in (
+        ("inner (all 21", INNER),
+        (f"outer ({len(OUTER)} of", OUTER),
+        ("not drawn", set(annotations.OUTER) - set(OUTER)),
+    ):
         (listed,) = re.findall(rf"^- {re.escape(label)}[^:]*:([^.-]*)", page, re.MULTILINE)
         assert set(re.findall(r"\w+", listed)) >= set(names), label

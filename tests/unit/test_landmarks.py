@@ -9,6 +9,10 @@ import pytest
 import torch
 
 import kit
+from drawnpeople.sampling import sample_person
+from drawnpeople.shape import Body, Head
+from drawnpeople.shot import Conditions, sample_shot
+from drawnpeople.template import template
 from masquerade.backbones._views import Views, mirrored_points
 from masquerade.backbones.landmarks.training import (
     Landmarker,
@@ -21,10 +25,6 @@ from masquerade.backbones.landmarks.training import (
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError
 from masquerade.core.seeding import generator
-from masquerade.faces.drawn.sampling import sample_person
-from masquerade.faces.drawn.shape import Body, Head
-from masquerade.faces.drawn.shot import Conditions, sample_shot
-from masquerade.faces.drawn.template import template
 from masquerade.networks.landmark_net import LandmarkNet, wing_loss
 
 

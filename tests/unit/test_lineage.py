@@ -26,7 +26,7 @@ def package(tmp_path, monkeypatch):
         "from typing import TYPE_CHECKING\nfrom toy.a import work\nif TYPE_CHECKING:\n    from toy import c\n"
     )
     monkeypatch.setattr(lineage, "SOURCE", tmp_path)
-    monkeypatch.setattr(lineage, "PACKAGE", "toy")
+    monkeypatch.setattr(lineage, "PACKAGES", ("toy",))
     forget()
     yield tmp_path
     forget()

@@ -135,8 +135,8 @@ def test_distance_to_the_target_is_the_frechet_distance_of_the_features():
 
 
 def test_regions_are_those_of_the_drawn_attributes():
+    from drawnpeople import attributes as _attributes
     from masquerade.core import annotations
-    from masquerade.faces.drawn import attributes as _attributes
 
     assert set(_attributes.INNER) == set(annotations.INNER)
     assert set(annotations.OUTER) - set(_attributes.OUTER) == {

@@ -10,6 +10,7 @@ import torch
 
 import kit
 import official as official_layouts
+from drawnpeople.labels import LABEL
 from masquerade.backbones._views import Views, mirrored_masks
 from masquerade.backbones.parsing.training import (
     Parser,
@@ -22,7 +23,6 @@ from masquerade.backbones.parsing.training import (
 from masquerade.core import discovery
 from masquerade.core.annotations import CLASSES, FACE
 from masquerade.core.errors import ArchiveError, CheckpointError
-from masquerade.faces.drawn.labels import LABEL
 from masquerade.networks.bisenet import BiSeNet
 from masquerade.training import checkpoints
 

@@ -13,8 +13,8 @@ from masquerade.core import discovery, people
 from masquerade.core.errors import ArchiveError
 from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.faces import Dataset, Record
-from masquerade.faces.drawn.procedural import SERIES, Procedural
 from masquerade.faces.photographs.published_dataset import PublishedDataset
+from masquerade.faces.rendered.base import SERIES, RenderedDataset
 from masquerade.params import loading
 from masquerade.params.blocks import PeopleSettings
 
@@ -41,7 +41,7 @@ def celeba(tmp_path_factory):
 
 def rows_of(dataset, seed):
     """(identity, split) of each face of a dataset, without a picture."""
-    if isinstance(dataset, Procedural):
+    if isinstance(dataset, RenderedDataset):
         return [(f"{job[0]}-{job[1]}-{job[2]:04d}", job[1]) for job in dataset._jobs(64, seed)]
     assert isinstance(dataset, PublishedDataset)
     with dataset.tree() as tree:

@@ -194,8 +194,8 @@ def test_zero_shot_predicts_attributes_from_sentences():
 
 def test_every_prompt_is_in_the_words_of_the_captions():
     """The two sides of an attribute have no sentence in common, and captions of drawn people hold all their words."""
+    from drawnpeople import attributes, sampling, shot
     from masquerade.core.seeding import generator
-    from masquerade.faces.drawn import attributes, sampling, shot
 
     said = set()
     for number in range(1500):

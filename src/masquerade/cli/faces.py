@@ -24,8 +24,8 @@ def faces(
         raise MasqueradeError(f"{output}: the sheet is a PNG or JPEG file. Name it .png, .jpg or .jpeg.")
     from PIL import Image
 
+    from drawnpeople.sheet import sheet
     from masquerade.core.files import written
-    from masquerade.faces.drawn.sheet import sheet
 
     picture = Image.fromarray(sheet(people, size, seed, wild))
     with written(output) as path:

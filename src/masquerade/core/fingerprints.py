@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from masquerade.core import files, git
 
 SOURCE = Path(__file__).parents[2]
-PACKAGE = Path(__file__).parents[1].name
+PACKAGES = (Path(__file__).parents[1].name, "drawnpeople")
+"""The packages of this repository: their modules are the code of a step."""
 RECORDERS = ("lineage/tracking.py", "lineage/publishing.py", "lineage/provenance.py", "pipeline/gpu_memory.py")
 """Modules that record or check a step and cannot change what it computes: an edit of them reruns nothing."""
 CACHE = ".known.json"
@@ -22,7 +23,7 @@ CACHE = ".known.json"
 
 
 def closure(*roots: Path) -> list[Path]:
-    """The given files and every module of the package that they import, directly or indirectly.
+    """The given files and every module of the PACKAGES that they import, directly or indirectly.
 
     Imports inside functions count. Imports for type checkers and the RECORDERS do not.
     """
@@ -52,7 +53,7 @@ def _imports(path: Path) -> tuple[Path, ...]:
 def _modules(source: Path) -> dict[str, set[Path]]:
     """Module -> its files. Lists the folder once, because single look-ups are slow on the disk of a cluster."""
     modules: dict[str, set[Path]] = {}
-    for path in (source / PACKAGE).rglob("*.py"):
+    for path in (path for package in PACKAGES for path in (source / package).rglob("*.py")):
         parts = path.relative_to(source).with_suffix("").parts
         modules.setdefault(".".join(parts[:-1] if parts[-1] == "__init__" else parts), set()).add(path)
     return modules
@@ -73,7 +74,7 @@ class _Source(NamedTuple):
 
     fingerprint: str
     imports: list[str]
-    """The names that it imports from the package: modules, and names in modules."""
+    """The names that it imports from the PACKAGES: modules, and names in modules."""
 
 
 _known: dict[str, _Source] = {}
@@ -86,7 +87,7 @@ def _source(path: Path) -> _Source:
     key = hashlib.sha256(_rules() + text).hexdigest()
     if key not in _known:
         tree = ast.parse(text, str(path))
-        imports = sorted(name for name in _imported(tree) if name.split(".")[0] == PACKAGE)
+        imports = sorted(name for name in _imported(tree) if name.split(".")[0] in PACKAGES)
         _known[key] = _Source(_without_docstrings(tree), imports)
     return _known[key]
 
@@ -94,7 +95,7 @@ def _source(path: Path) -> _Source:
 @cache
 def _rules() -> bytes:
     """What a fingerprint depends on besides the text: this module, and the syntax trees of this Python."""
-    return f"{PACKAGE} {sys.version_info[:2]}".encode() + Path(__file__).read_bytes()
+    return f"{PACKAGES} {sys.version_info[:2]}".encode() + Path(__file__).read_bytes()
 
 
 def _imported(tree: ast.Module) -> set[str]:

@@ -1,15 +1,16 @@
-"""Synthetic HQ: drawn faces under studio conditions, which take the place of CelebA-HQ."""
+"""Synthetic HQ: rendered faces under studio conditions, which take the place of CelebA-HQ."""
 
-from masquerade.faces.drawn.procedural import Procedural, ProceduralParams, SplitCounts
+from masquerade.faces._splits import SplitCounts
+from masquerade.faces.rendered.base import RenderedDataset, RenderedParams
 
 
-class SyntheticHQ(Procedural):
+class SyntheticHQ(RenderedDataset):
     """Sharp, near-frontal pictures in soft light; every person of a split has the same number of them."""
 
     title = "Synthetic HQ"
     prefix = "hq"
 
-    class Params(ProceduralParams):
+    class Params(RenderedParams):
         pictures_per_identity: SplitCounts
         """Pictures of each person of a split, count."""
 

@@ -1,16 +1,16 @@
-"""Synthetic Wild: drawn faces in the wild, which take the place of LFW."""
+"""Synthetic Wild: rendered faces in the wild, which take the place of LFW."""
 
 from masquerade.core.seeding import generator
-from masquerade.faces.drawn.procedural import SERIES, Procedural, ProceduralParams
+from masquerade.faces.rendered.base import SERIES, RenderedDataset, RenderedParams
 
 
-class SyntheticWild(Procedural):
+class SyntheticWild(RenderedDataset):
     """Strong pose and light, noise, blur, occlusion. Many people have one picture, the others have few."""
 
     title = "Synthetic Wild"
     prefix = "wild"
 
-    class Params(ProceduralParams):
+    class Params(RenderedParams):
         single_share: float
         """Fraction of people with one picture only. LFW: 4069 of 5749 people, 0.71."""
         pictures_most: int

@@ -4,7 +4,9 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-_PACKAGE = Path(__file__).parents[1]
+from masquerade.core.fingerprints import PACKAGES
+
+_SOURCE = Path(__file__).parents[2]
 _KEPT = {"masquerade.networks.dlib_models", "masquerade.networks.torchvision_internals"}
 """Modules that hold models and operations of libraries, and stay when the code is forgotten."""
 
@@ -13,7 +15,7 @@ class OwnCode:
     """What ``load`` imports. Where it fails, nothing is held: a job that imports the same code reports the error."""
 
     def __init__(self, load: Callable[[], None]):
-        before = {str(path): _state(path) for path in _PACKAGE.rglob("*.py")}
+        before = {str(path): _state(path) for name in PACKAGES for path in (_SOURCE / name).rglob("*.py")}
         try:
             load()
         except Exception:  # noqa: BLE001 - a line that a person is about to write can raise anything
@@ -28,7 +30,7 @@ class OwnCode:
         found = next((folder for folder in path if (Path(folder) / "masquerade/__init__.py").is_file()), None)
         return (
             found is not None
-            and (Path(found) / "masquerade").resolve() == _PACKAGE.resolve()
+            and Path(found).resolve() == _SOURCE.resolve()
             and all(_state(Path(name)) == state for name, state in (self._files | self._folders).items())
         )
 
@@ -44,7 +46,7 @@ def forget() -> None:
 
 
 def _imported() -> list[str]:
-    return [name for name in sys.modules if name.partition(".")[0] == "masquerade"]
+    return [name for name in sys.modules if name.partition(".")[0] in PACKAGES]
 
 
 def _state(path: Path) -> tuple[int, int] | None:

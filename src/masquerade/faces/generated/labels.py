@@ -8,7 +8,6 @@ import cv2
 import numpy as np
 
 from masquerade.core.annotations import ANNOTATION, CLASSES
-from masquerade.faces.drawn.attributes import MOODS
 from masquerade.faces.generated import measures
 
 YOUNG = 40.0
@@ -77,7 +76,7 @@ def hair_colour(picture: np.ndarray, mask: np.ndarray) -> tuple[float, float]:
 
 
 def caption(known: dict, yaw: float, formal: bool) -> str:
-    """An English sentence in the words of the drawn people's captions (`masquerade.faces.drawn.attributes.caption`)."""
+    """An English sentence in the words of the captions of rendered faces (`drawnpeople.attributes.caption`)."""
     if formal:
         who = ("male" if known["Male"] else "female") + " person"
     else:
@@ -87,7 +86,7 @@ def caption(known: dict, yaw: float, formal: bool) -> str:
     colours = {"Black_Hair": "black", "Blond_Hair": "blond", "Brown_Hair": "brown"}
     grown = [f" with {colour} hair" for name, colour in colours.items() if known[name]]
     wearing = ", wearing eyeglasses" if known["Eyeglasses"] else ""
-    mood = MOODS["happy" if known["Smiling"] else "neutral"]
+    mood = "smiling" if known["Smiling"] else "with a neutral expression"
     open_ = ", mouth slightly open" if known["Mouth_Slightly_Open"] else ""
     side = "" if abs(yaw) < SIDE else ", looking to the right" if yaw > 0 else ", looking to the left"
     return f"A {'photo of a ' if formal else ''}{stage}{who}{''.join(grown)}{wearing}, {mood}{open_}{side}."

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from masquerade.core import own_weights
 from masquerade.core.settings import Settings
-from masquerade.faces.drawn.procedural import Identities, SplitCounts
+from masquerade.faces._splits import Identities, SplitCounts
 from masquerade.training import cards
 
 Share = Annotated[float, Field(ge=0, le=1)]

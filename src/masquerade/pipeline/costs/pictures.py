@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from drawnpeople.shot import STUDIO
 from masquerade import faces
 from masquerade.core import discovery
 from masquerade.core.images import ArchiveWriter
 from masquerade.faces import Record
-from masquerade.faces.drawn.procedural import Procedural, render
-from masquerade.faces.drawn.shot import STUDIO
+from masquerade.faces.rendered.base import RenderedDataset, render
 from masquerade.methods import Method
 from masquerade.params.parameters import Parameters
 
@@ -43,7 +43,7 @@ def png_bytes(parameters: Parameters, dataset: str, masks: bool = False) -> int:
     ``masks``: with the parsing mask if the face has one, as in the archive of the dataset itself.
     """
     cls, size = discovery.load("faces", dataset), parameters.image.size
-    if issubclass(cls, Procedural):
+    if issubclass(cls, RenderedDataset):
         source = cls(parameters.datasets[dataset])
         return _png(render((source.prefix, "test", 0, 0, 0, source.conditions(), size, 1)), masks)
     from skimage import data
@@ -87,4 +87,4 @@ def people(parameters: Parameters, dataset: str, built: Path) -> int | None:
         rows = pd.read_parquet(built, columns=["split", "status", "identity"])
         return rows[(rows["split"] == "train") & (rows["status"] == "ok")]["identity"].nunique()
     source = discovery.load("faces", dataset)(parameters.datasets[dataset])
-    return source.params.identities.train if isinstance(source, Procedural) else None
+    return source.params.identities.train if isinstance(source, RenderedDataset) else None

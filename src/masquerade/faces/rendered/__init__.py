@@ -1,0 +1,1 @@
+"""What the datasets of rendered faces share. The package drawnpeople renders them."""
