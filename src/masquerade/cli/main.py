@@ -8,9 +8,8 @@ import gc
 import io
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 from rich.console import Console
@@ -25,6 +24,7 @@ from masquerade.cli import (
     imported,
     keys,
     lineage,
+    matrix,
     params,
     plan,
     records,
@@ -50,23 +50,13 @@ app.command("export-faces")(imported.export_faces)
 app.command("import-method")(imported.import_method)
 app.command("plan")(plan.plan)
 app.command("faces")(faces.faces)
+app.command("matrix")(matrix.list_cells)
 
 
-class SeveralPeople(StrEnum):
-    """The treatment of a photograph of several people."""
-
-    refuse = "refuse"
-    largest = "largest"
-    all = "all"
-
-
-class SmallFaces(StrEnum):
-    """The treatment of a face in a whole photograph that no method can draw."""
-
-    hide = "hide"
-    refuse = "refuse"
-
-
+SeveralPeople = Literal["refuse", "largest", "all"]
+"""The treatment of a photograph of several people."""
+SmallFaces = Literal["hide", "refuse"]
+"""The treatment of a face in a whole photograph that no method can draw."""
 MethodName = Annotated[str, typer.Option("--method", help="An anonymizer: a block below `methods:` in params.yaml.")]
 VariantName = Annotated[str | None, typer.Option("--variant", help="One of its variants. Default: the first.")]
 Source = Annotated[Path, typer.Option("--input", help="The folder with the pictures, or one picture.", exists=True)]
@@ -194,7 +184,7 @@ def anonymize(
     _announce(chosen, kept=seed is not None)
     with Console(stderr=True).status("") as status:
         batch = chosen.anonymize_folder(
-            pictures, output, faces=faces.value if faces else None, whole=whole, small=small.value if small else None,
+            pictures, output, faces=faces, whole=whole, small=small,
             key=secret, salted=salt, checked=key_check, large=large, keep_recognisable=keep_recognisable,
             overwrite=overwrite, go_on=go_on, readers=batches.readers(pictures), progress=status.update,
         )  # fmt: skip
@@ -265,27 +255,6 @@ def examine(scale: Scale = None, root: Root = Path()) -> None:
     tables.print_table(table)
     if any(check.essential and not check.ok for check in checks):
         raise typer.Exit(1)
-
-
-@app.command("matrix")
-def list_cells(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    scale: Scale = None,
-    root: clones.Root = Path(),
-) -> None:
-    """List every cell (dataset, method, variant, seed), with the reason for each cell that does not run."""
-    import json
-
-    from masquerade.params import loading, matrix
-
-    cells = matrix.cells(loading.load(root, scale))
-    if as_json:
-        typer.echo(json.dumps([vars(cell) for cell in cells]))
-        return
-    table = Table("dataset", "method", "variant", "seed", "runs", title=f"{len(cells)} cells")
-    for cell in cells:
-        tables.add_row(table, cell.dataset, cell.method, cell.variant, str(cell.seed), cell.reason or "yes")
-    tables.print_table(table)
 
 
 @app.command()
