@@ -133,9 +133,7 @@ rule claims_table:
     resources:
         **BRIEF,
     params:
-        cfg=GRAPH.knobs(
-            "scale", "seeds", "stand_ins", "latent_stand_ins", "caution", "papers"
-        ),
+        cfg=GRAPH.knobs("scale", "seeds", "stand_ins", "latent_stand_ins", "caution", "papers"),
         skipped=lambda w: PAPERS.reasons(PAPERS.claimed_settings()),
     shell:
         commands.local(
