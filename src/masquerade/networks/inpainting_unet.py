@@ -62,7 +62,7 @@ class InpaintingUNet(nn.Module):
     """Draws a face into a picture in which the face is hidden.
 
     ``widths``: channels at each size, finest first, down to 4 x 4 pixels. ``pose``: maps of keypoints, one channel a
-    keypoint (0: no pose). ``code``: channels of the random code at 4 x 4 pixels (32: the published code).
+    keypoint (0: no pose). ``code``: channels of the latent code at 4 x 4 pixels (32: the published code).
     """
 
     def __init__(self, widths: Sequence[int], pose: int = 7, code: int = 32):

@@ -1,4 +1,4 @@
-"""Drawing by the frozen generator of photographs, in place of an inpainter's own network (ours: docs/inpainting.md)."""
+"""Drawing by the frozen generator of faces, in place of an inpainter's own network (ours: docs/inpainting.md)."""
 
 from collections.abc import Mapping
 from functools import partial

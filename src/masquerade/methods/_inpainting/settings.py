@@ -10,7 +10,7 @@ from masquerade.training.settings import AdversarialUpdates, Weight
 
 Width = Annotated[int, Field(ge=4)]
 LATENT_NEEDS = ("generator", "inversion")
-"""The backbones of a drawing by the generator of photographs, which needs ``landmarks``, too, if it gets a guide."""
+"""The backbones of a drawing by the generator of faces, which needs ``landmarks``, too, if it gets a guide."""
 
 
 LATENT_STAND_IN = (
@@ -35,7 +35,7 @@ class LossSettings(Settings):
 
 
 class LatentSettings(RefinementSettings):
-    """Drawing by the frozen generator of photographs: the optimisation of its code on what is around the face (ours).
+    """Drawing by the frozen generator of faces: the optimisation of its code on what is around the face (ours).
 
     Every other knob of the method's ``params`` then counts for nothing.
     """

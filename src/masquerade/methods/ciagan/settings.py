@@ -51,7 +51,7 @@ class CiaganSettings(InpaintingSettings):
     losses: CiaganLosses
     """The weights of the losses."""
     latent: LatentSettings | None = None
-    """Drawing by the generator of photographs, without a training (null: the method's own network)."""
+    """Drawing by the generator of faces, without a training (null: the method's own network)."""
 
     @model_validator(mode="after")
     def _shapes_fit(self) -> Self:

@@ -1,4 +1,4 @@
-"""DeepPrivacy: a face is drawn anew from its surroundings, seven keypoints and a random code."""
+"""DeepPrivacy: a face is drawn anew from its surroundings, seven keypoints and a latent code."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,8 +35,8 @@ class DeepPrivacy(Method):
 
     class Variant(Settings):
         truncation: Annotated[float, Field(ge=0)]
-        """Largest magnitude of a number of the random code; larger ones are drawn again. 0: the code is 0, as the
-        published programs have it, so one context gives one face."""
+        """Largest magnitude of a number of the latent code, which follows from the seed; larger ones are drawn again.
+        0: the code is 0, as the published programs have it, so one context gives one face."""
 
     params: DeepPrivacySettings
     variant: Variant
@@ -90,7 +90,7 @@ class DeepPrivacy(Method):
         return self._drawing.drawn(faces, region.box_masks, region.keypoints, codes)
 
     def otherwise(self, faces: Faces, number: int) -> np.ndarray | None:
-        """With another random style of the generator of photographs (ours)."""
+        """With another style of the generator of faces (ours)."""
         if self.params.latent is None or not self.variant.truncation:
             return None
         return self.anonymize(faces, seeding.derive(self._seed, "otherwise", number))

@@ -25,7 +25,7 @@ class DeepPrivacySettings(InpaintingSettings):
     pose: Literal[0, 7]
     """Keypoints that the networks get (7; 0: the published model without pose)."""
     code: Annotated[int, Field(ge=1)]
-    """Channels of the random code at 4 x 4 pixels (32)."""
+    """Channels of the latent code at 4 x 4 pixels (32)."""
     losses: DeepPrivacyLosses
     """The weights of the losses."""
     penalty_every: Annotated[int, Field(ge=1)]
@@ -33,7 +33,7 @@ class DeepPrivacySettings(InpaintingSettings):
     version)."""
 
     latent: LatentSettings | None = None
-    """Drawing by the generator of photographs, without a training (null: the method's own network)."""
+    """Drawing by the generator of faces, without a training (null: the method's own network)."""
 
     @property
     def size(self) -> int:

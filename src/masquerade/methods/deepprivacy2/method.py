@@ -93,7 +93,7 @@ class DeepPrivacy2(Method):
         return self._drawing.drawn(faces, region.box_masks, region.nothing, codes)
 
     def otherwise(self, faces: Faces, number: int) -> np.ndarray | None:
-        """With another random style of the generator of photographs (ours)."""
+        """With another style of the generator of faces (ours)."""
         if self.params.latent is None or not self.variant.truncation:
             return None
         return self.anonymize(faces, seeding.derive(self._seed, "otherwise", number))

@@ -51,7 +51,7 @@ class DeepPrivacy2Settings(InpaintingSettings):
     r1_every: Annotated[int, Field(ge=1)]
     """Updates of the critic between two with the R1 penalty, which then counts as often (16)."""
     latent: LatentSettings | None = None
-    """Drawing by the generator of photographs, without a training (null: the method's own network)."""
+    """Drawing by the generator of faces, without a training (null: the method's own network)."""
 
     @model_validator(mode="after")
     def _critic_fits(self) -> Self:

@@ -72,7 +72,7 @@ class LReOrgSettings(Updates, Averaged):
     """K, the keywords of the training (Table 1); identity is one of them."""
     clip: Annotated[float, Field(gt=0)] | None = None
     """Largest norm of the gradient of all weights (ours; null: no limit, as in the paper). Without a limit, codes far
-    from those of faces ended trainings on a generator of photographs."""
+    from those of faces ended trainings on a generator of faces."""
     blocks: Annotated[int, Field(ge=1)]
     """Conditional disentanglement blocks (the paper gives none; 16: HiNet, Jing et al. 2021)."""
     hidden: Annotated[int, Field(ge=1)]

@@ -71,7 +71,7 @@ class RiddleSettings(Updates, Averaged):
     """Codes of an update that are not drawn, for ``losses.latents`` and ``losses.reversed_latents``."""
     clip: Annotated[float, Field(gt=0)] | None = None
     """Largest norm of the gradient of all weights (ours; null: no limit, as in the paper). Without a limit, codes far
-    from those of faces ended trainings on a generator of photographs."""
+    from those of faces ended trainings on a generator of faces."""
     optimiser: Literal["ranger", "muon"]
     """Ranger (Li et al. 2023), or Muon for the matrices and Adam for the rest."""
 
