@@ -225,7 +225,7 @@ class TestNames:
 class TestTheSheetOfFaces:
     @pytest.mark.parametrize(("name", "kind"), [("x.jpg", "JPEG"), ("x.JPEG", "JPEG"), ("x.png", "PNG")])
     def test_the_ending_of_a_sheet_is_its_format(self, tmp_path, monkeypatch, name, kind):
-        from masquerade.faces.drawn import sheet
+        from drawnpeople import sheet
 
         monkeypatch.setattr(sheet, "sheet", lambda *given: np.zeros((16, 16, 3), np.uint8))
         assert run("faces", "--output", tmp_path / name) == 0

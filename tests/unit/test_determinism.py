@@ -162,9 +162,11 @@ def test_photographs_declare_the_knob_of_their_scale(root, tiny, monkeypatch):
 def test_networks_reach_a_gpu_through_one_function(root):
     """It prepares it. `doctor` only names the GPU; processes of a training exchange what is already there."""
     chosen = re.compile(r"cuda\.is_available\(\)|\.cuda\(|device\(\"cuda\"|to\(\"cuda")
-    files = {str(file.relative_to(root / "src/masquerade")): file.read_text() for file in root.glob("src/**/*.py")}
+    files = {str(file.relative_to(root / "src")): file.read_text() for file in root.glob("src/**/*.py")}
     found = {name for name, text in files.items() if chosen.search(text)}
-    assert found == {"networks/inputs.py", "cli/doctor.py", "training/distributed.py"}
+    assert found == {
+        f"masquerade/{name}" for name in ("networks/inputs.py", "cli/doctor.py", "training/distributed.py")
+    }
 
 
 def test_operation_without_a_deterministic_version_is_named_with_its_caller_and_the_knob(monkeypatch):

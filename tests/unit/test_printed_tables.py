@@ -45,7 +45,10 @@ def test_matrix_prints_words_in_brackets_of_a_path_as_they_are(tmp_path, capsys)
 
 
 def test_the_summary_of_a_run_keeps_reasons_and_paths_whole(tmp_path, capsys):
-    rows = [{"file": "a.png", "output": "a.png", "reason": ""}, {"file": "b", "output": "", "reason": f"no {LONG}"}]
+    rows = [
+        {"file": "a.png", "output": "a.png", "status": "ok", "reason": ""},
+        {"file": "b", "output": "", "status": "refused", "reason": f"no {LONG}"},
+    ]
     with pytest.raises(typer.Exit):
         outcome.summarise(rows, Path(LONG), f"a method at {LONG}", {}, "anonymized")
     printed = capsys.readouterr()

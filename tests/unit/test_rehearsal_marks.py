@@ -22,7 +22,14 @@ from masquerade.training import checkpoints
 ROOT = Path(__file__).parents[2]
 CELL = {"dataset": "synthetic_hq", "method": "original", "variant": "control", "seed": 0}
 NUMBERS = {"cell": CELL, "statement": {"faces": 1, "refused": 0}, "metrics": {"psnr": {}}}
-ABOUT = {"scale": "mini", "seeds": [0], "stand_ins": {"datasets": {}, "judges": {}}, "caution": "", "papers": []}
+ABOUT = {
+    "scale": "mini",
+    "seeds": [0],
+    "stand_ins": {"datasets": {}, "judges": {}},
+    "latent_stand_ins": {},
+    "caution": "",
+    "papers": [],
+}
 
 
 @pytest.fixture(autouse=True)

@@ -87,25 +87,25 @@ class Folder(Dataset):
     def available(self) -> tuple[bool, str]:
         if not self.params.path:
             return False, "no photographs are given (params.yaml: set datasets.folder.path to a folder)"
-        if not self.source.is_dir():
+        if not self.location.is_dir():
             return False, f"datasets.folder.path is '{self.params.path}', which is not a folder"
         return True, ""
 
     @property
-    def source(self) -> Path:
+    def location(self) -> Path:
         """The folder, or the one photograph; ``~`` in it is the home folder."""
         return at_home(self.params.path)
 
     def sources(self) -> list[Path]:
-        return [path for path in files(self.source) if path.is_file() and not path.is_symlink()]
+        return [path for path in files(self.location) if path.is_file() and not path.is_symlink()]
 
     @cached_property
     def _paths(self) -> dict[str, Path]:
-        return {safe_id(PurePosixPath(name)): path for name, path in names(self.source).items()}
+        return {safe_id(PurePosixPath(name)): path for name, path in names(self.location).items()}
 
     @property
     def _root(self) -> Path:
-        return folder_of(self.source)
+        return folder_of(self.location)
 
     def photograph(self, name: str) -> np.ndarray:
         """The pixels of the file whose `safe_id` is ``name``, uint8 (H, W, 3), upright by EXIF. Raises PictureError."""
@@ -141,7 +141,7 @@ class Folder(Dataset):
         return partial(_records_of, self._root, self.params, size, seed)
 
     def _files(self) -> list[tuple[str, Path]]:
-        every = names(self.source).items()
+        every = names(self.location).items()
         return [(name, path) for name, path in every if text(name) not in self.left_out]
 
 

@@ -264,7 +264,7 @@ class Anonymizer:
         self.check_recovers()
         personal = self._personal_key(key)
         assert personal is not None  # the method takes a key
-        known = recovering.originals(self._parameters, folder.source, originals) if originals else {}
+        known = recovering.originals(self._parameters, folder.location, originals) if originals else {}
 
         def work(anonymized: FaceArchive, results: MemoryArchive) -> None:
             anonymization.recover(anonymized, results, self._method, personal.of_faces, batches.BATCH)

@@ -112,7 +112,7 @@ def process(
             placing.place(rows, unfinished, output)
             statement = stated or statement
     if not report.rows:
-        raise MasqueradeError(f"There is no file in {source.source}. Name a folder with pictures.")
+        raise MasqueradeError(f"There is no file in {source.location}. Name a folder with pictures.")
     return report.rows, statement
 
 

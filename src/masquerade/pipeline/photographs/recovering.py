@@ -49,7 +49,7 @@ def facts_of(folder: Folder, maker: Maker, key: PersonalKey, no_salt: bool) -> C
     ``maker`` or ``key`` made the picture, and if its salt is lost.
     """
     lies = bool(folder.params.path)  # and is not in memory
-    written = reports.Written(reports.read(folder_of(folder.source) / REPORT) if lies else [])
+    written = reports.Written(reports.read(folder_of(folder.location) / REPORT) if lies else [])
     unsalted = not any(row.get(salts.SALT) for row in written)
 
     def facts(row: Row) -> Row:
