@@ -32,8 +32,8 @@ PICTURES = {
     "attackers_evening.jpg": "attackers/tradeoff at evening",
 }
 """Name in docs/ -> paper and figure, and the scale if it is another one than that of the build."""
-WIDEST, LARGEST = 1500, 199_000
-"""Largest width of a picture in pixels, and size in bytes."""
+WIDTHS, LARGEST = (1500, 1300, 1100), 199_000
+"""Widths of a picture in pixels, the first one that fits is taken; and the largest size in bytes."""
 DATASET = "synthetic_hq"
 DIGITS = {"psnr": 1, "frechet_distance": 0}
 """Decimals of a metric; 2 of any other."""
@@ -159,15 +159,16 @@ def record(results: Path) -> None:
 
 
 def picture(source: Path, target: Path) -> None:
-    """Save a figure as JPEG, as good as WIDEST and LARGEST allow."""
+    """Save a figure as JPEG, as good as WIDTHS and LARGEST allow."""
     with Image.open(source) as opened:
         image = Image.new("RGB", opened.size, "white")
         image.paste(opened, mask=opened.getchannel("A") if opened.mode == "RGBA" else None)
-    image.thumbnail((WIDEST, WIDEST), Image.Resampling.LANCZOS)
-    for quality in range(92, 50, -2):
-        image.save(target, quality=quality, optimize=True)
-        if target.stat().st_size <= LARGEST:
-            return
+    for width in WIDTHS:
+        image.thumbnail((width, width), Image.Resampling.LANCZOS)
+        for quality in range(92, 64, -2):
+            image.save(target, quality=quality, optimize=True)
+            if target.stat().st_size <= LARGEST:
+                return
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
