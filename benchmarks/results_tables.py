@@ -142,7 +142,16 @@ PAGES: dict[str, Table] = {
     "identitydp": of_method(
         {f"ε = {epsilon}": f"identitydp/eps_{epsilon.replace('.', '_')}" for epsilon in SWEEP}, PERSON, ATTACKED_TOO
     ),
-    "falco": of_method({"m = 0": "falco/m_0", "m = 0.9": "falco/m_0_9"}, INVERTED | PERSON, ATTACKED_TOO),
+    "falco": of_method(
+        {
+            "m = 0": "falco/m_0",
+            "m = 0.9": "falco/m_0_9",
+            "identity loss alone": "falco/id",
+            "attribute loss alone": "falco/attributes",
+        },
+        INVERTED | PERSON,
+        ATTACKED_TOO,
+    ),
     "cao21": of_method(
         {f"d = {level}": f"cao21/d_{level}" for level in LEVELS}, PERSON, DISTANCE | PROTECTED | RIGHT | WRONG
     ),

@@ -17,6 +17,7 @@ from masquerade.methods.falco import Falco, attribute_loss, identity_loss
 from masquerade.methods.latent import codes, fakes
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.stylegan2 import layers_like
+from masquerade.papers import reference
 from masquerade.params import loading
 from masquerade.pipeline import anonymization
 from masquerade.training import precision
@@ -331,3 +332,10 @@ def test_a_generator_of_one_size_draws_nothing_large(world):
 
     resources = Resources(backbones=world[1])
     assert RandomGenerated(RandomGenerated.Params(psi=0.5), RandomGenerated.Variant(), resources).enlarge() is None
+
+
+def test_the_row_that_its_author_calls_attributes_alone_runs_the_attribute_loss_alone(root):
+    """Table 1, "Ours (ID+attributes)": a mislabel (docs/falco.md)."""
+    (row,) = [row for row in reference.load(root / "reference/falco/table1.yaml").rows if "ID+attributes" in row.title]
+    variant = loading.load(root, "paper").methods["falco"].variants[row.variant]
+    assert variant.identity == 0 < variant.attributes
